@@ -1,0 +1,117 @@
+package rolecall
+
+import (
+	"errors"
+	"time"
+)
+
+// Kind groups errors by what the caller can do about them. The HTTP edge maps
+// each to one status.
+type Kind uint8
+
+// The closed set of kinds. The zero Kind is Internal, so that an error nobody
+// classified says nothing to the outside.
+const (
+	Internal           Kind = iota
+	Malformed               // the request breaks the protocol: a header, a path or query value, JSON syntax
+	Invalid                 // the body was understood and breaks a rule
+	Unauthenticated         // no live session, or wrong credentials
+	Forbidden               // known, and not allowed
+	NotFound                // not there, or not visible to this principal
+	Conflict                // collides with what is stored
+	PreconditionFailed      // If-Match named another version
+	TooMany                 // a limit was reached; later it may pass
+	Unavailable             // the store or a queue cannot serve now
+)
+
+// Error is a failure that may be shown to whoever caused it. Its texts hold no
+// value that was sent and nothing internal.
+type Error struct {
+	Kind       Kind
+	Code       string        // stable; what programs switch on
+	Detail     string        // a sentence a person can act on
+	Faults     []Fault       // every fault at once, for Malformed and Invalid
+	RetryAfter time.Duration // for TooMany, Unavailable and some Conflicts
+}
+
+// Fault is one thing wrong with a request. Exactly one of Pointer (a JSON
+// Pointer, RFC 6901), Header and Parameter names where.
+type Fault struct {
+	Pointer   string
+	Header    string
+	Parameter string
+	Code      string
+	Detail    string
+}
+
+// Error returns the code and the detail.
+func (e *Error) Error() string { return e.Code + ": " + e.Detail }
+
+// Is makes errors.Is match by code, so that a copy with another detail or with
+// faults still is the same error.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
+
+// With returns a copy of the error with another detail.
+func (e *Error) With(detail string) *Error {
+	c := *e
+	c.Detail = detail
+	return &c
+}
+
+// WithFaults returns a copy of the error that lists the faults.
+func (e *Error) WithFaults(faults ...Fault) *Error {
+	c := *e
+	c.Faults = faults
+	return &c
+}
+
+// After returns a copy of the error that says when to try again.
+func (e *Error) After(d time.Duration) *Error {
+	c := *e
+	c.RetryAfter = d
+	return &c
+}
+
+// KindOf returns the kind of err, Internal if nobody classified it.
+func KindOf(err error) Kind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return Internal
+}
+
+// The errors that verbs return. The problem catalogue (/problems/{code}) is made
+// from this list.
+var (
+	ErrInternal             = &Error{Kind: Internal, Code: "internal", Detail: "Something went wrong on our side. Repeat the request; if it fails again, tell the operator the request id."}
+	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a path or query value, or the JSON syntax is wrong; the errors say which."}
+	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "A member of the body breaks a rule; the errors say which."}
+	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "No live session of this tenant came with the request. Sign in and repeat it."}
+	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "Two live sessions came with the request. Sign out, or sign in again, to keep one."}
+	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The address and the password do not belong together in this tenant."}
+	ErrTenantSuspended      = &Error{Kind: Forbidden, Code: "tenant-suspended", Detail: "This tenant is suspended. Its operator can resume it."}
+	ErrUserSuspended        = &Error{Kind: Forbidden, Code: "user-suspended", Detail: "This user is suspended. An administrator of the tenant can resume it."}
+	ErrPermissionDenied     = &Error{Kind: Forbidden, Code: "permission-denied", Detail: "Your roles do not allow this."}
+	ErrFieldNotReadable     = &Error{Kind: Forbidden, Code: "field-not-readable", Detail: "You may not read a member that this filter, sort or search uses."}
+	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "Your permission does not reach the department that this would move a user to."}
+	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "This would give, take or take over more than you hold yourself."}
+	ErrNotFound             = &Error{Kind: NotFound, Code: "not-found", Detail: "There is nothing here that you may see."}
+	ErrEmailTaken           = &Error{Kind: Conflict, Code: "email-taken", Detail: "Another user of this tenant has this address."}
+	ErrExternalIDTaken      = &Error{Kind: Conflict, Code: "external-id-taken", Detail: "Another user of this tenant has this external id."}
+	ErrRoleNameTaken        = &Error{Kind: Conflict, Code: "role-name-taken", Detail: "Another role of this tenant has this name."}
+	ErrRoleKeyTaken         = &Error{Kind: Conflict, Code: "role-key-taken", Detail: "Another role of this tenant has this key."}
+	ErrRoleInUse            = &Error{Kind: Conflict, Code: "role-in-use", Detail: "Users hold this role. Take it from them first, or repeat with ?force=true to take it from all of them."}
+	ErrSystemRole           = &Error{Kind: Conflict, Code: "system-role", Detail: "This role comes with the tenant and cannot be changed or deleted."}
+	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant keeps at least one active user who is Owner without end and without reach. Make another one first."}
+	ErrTenantExists         = &Error{Kind: Conflict, Code: "tenant-exists", Detail: "A tenant of this name exists, or was deleted less than 30 days ago."}
+	ErrKeyInProgress        = &Error{Kind: Conflict, Code: "idempotency-key-in-progress", Detail: "The first request with this idempotency key is still running. Repeat this one shortly.", RetryAfter: time.Second}
+	ErrKeyReused            = &Error{Kind: Invalid, Code: "idempotency-key-reused", Detail: "This idempotency key came with another request before. Use a new key for a new request."}
+	ErrTooManyKeys          = &Error{Kind: TooMany, Code: "too-many-idempotency-keys", Detail: "You have used very many idempotency keys in the last day. Wait for some to expire.", RetryAfter: 10 * time.Minute}
+	ErrTooManyAttempts      = &Error{Kind: TooMany, Code: "too-many-attempts", Detail: "Too many sign-ins failed. Wait before the next one."}
+	ErrPreconditionFailed   = &Error{Kind: PreconditionFailed, Code: "precondition-failed", Detail: "What If-Match names is not the current version. Read it again and repeat the change on that."}
+	ErrUnavailable          = &Error{Kind: Unavailable, Code: "unavailable", Detail: "The service cannot answer this now. Nothing was lost; repeat the request shortly.", RetryAfter: time.Second}
+	ErrBusy                 = &Error{Kind: Unavailable, Code: "busy", Detail: "Too many sign-ins are under way. Repeat the request shortly.", RetryAfter: time.Second}
+)

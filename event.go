@@ -1,0 +1,87 @@
+package rolecall
+
+// Event is one fact of what happened, never changed. Ids are not commit order:
+// nothing may build a feed on them.
+type Event struct {
+	ID         EventID
+	Type       EventType
+	OccurredAt Time
+	Actor      Actor
+	Subject    Subject
+	Members    []string // the JSON names of the members that changed
+	RequestID  string
+	SessionID  SessionID
+	Source     string // the client's address
+	Reason     string
+	Values     *EventValues // stored apart, so that they can be erased with the person
+}
+
+// EventValues are the changed members before and after, as JSON objects; nil
+// where there is none.
+type EventValues struct {
+	Before []byte
+	After  []byte
+}
+
+// EventType says what happened, in the past tense.
+type EventType string
+
+// The types of events.
+const (
+	EventUserCreated      EventType = "user.created"
+	EventUserUpdated      EventType = "user.updated"
+	EventUserDeleted      EventType = "user.deleted"
+	EventUserSuspended    EventType = "user.suspended"
+	EventUserResumed      EventType = "user.resumed"
+	EventPasswordChanged  EventType = "user.password_changed"
+	EventRoleCreated      EventType = "role.created"
+	EventRoleUpdated      EventType = "role.updated"
+	EventRoleDeleted      EventType = "role.deleted"
+	EventRoleAssigned     EventType = "role.assigned"
+	EventRoleUnassigned   EventType = "role.unassigned"
+	EventSignedIn         EventType = "session.started"
+	EventSignInFailed     EventType = "session.sign_in_failed"
+	EventSessionRefreshed EventType = "session.refreshed"
+	EventSessionEnded     EventType = "session.ended"
+	EventTokenReused      EventType = "session.token_reused"
+	EventRefused          EventType = "request.refused"
+	EventTenantCreated    EventType = "tenant.created"
+	EventTenantSuspended  EventType = "tenant.suspended"
+	EventTenantResumed    EventType = "tenant.resumed"
+	EventTenantDeleted    EventType = "tenant.deleted"
+)
+
+// Actor is who did it.
+type Actor struct {
+	Type ActorType
+	ID   UserID // zero for an operator and for nobody
+	Via  string // the door: http, command
+}
+
+// ActorType tells kinds of actors apart.
+type ActorType string
+
+// The types of actors.
+const (
+	ActorUser      ActorType = "user"
+	ActorOperator  ActorType = "operator"
+	ActorAnonymous ActorType = "anonymous"
+)
+
+// Subject is what it was done to. The id is that of a user, role, session or
+// tenant, by type.
+type Subject struct {
+	Type SubjectType
+	ID   AnyID
+}
+
+// SubjectType tells kinds of subjects apart.
+type SubjectType string
+
+// The types of subjects.
+const (
+	SubjectUser    SubjectType = "user"
+	SubjectRole    SubjectType = "role"
+	SubjectSession SubjectType = "session"
+	SubjectTenant  SubjectType = "tenant"
+)

@@ -1,0 +1,199 @@
+package service
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+)
+
+// Store is the door to the data of one tenant. The zero tenant holds nothing of
+// its own; through it go the few tables that belong to no tenant.
+//
+// Every failure that a caller can cause comes back as one of rolecall's errors:
+// ErrNotFound, ErrUnavailable, and the Conflict of the constraint that was
+// violated. Every other error is internal.
+type Store interface {
+	// View runs fn for reading. Each statement sees its own snapshot: what must
+	// agree is one statement.
+	View(ctx context.Context, tenant rolecall.TenantID, fn func(Tx) error) error
+
+	// Update runs fn and commits what it wrote, all or nothing; an error from fn
+	// is returned as it is and nothing is written. fn may run again after a
+	// conflict of serialization, so it has no side effects outside of tx. A
+	// write without a result is blind: it may run only after fn has returned,
+	// and its failure comes from Update.
+	Update(ctx context.Context, tenant rolecall.TenantID, fn func(Tx) error) error
+
+	// Ready returns nil if the store answers and its schema is the one that this
+	// program needs.
+	Ready(ctx context.Context) error
+}
+
+// Tx is the tenant's data inside View or Update. Methods without an error are
+// blind writes.
+type Tx interface {
+	UserTx
+	RoleTx
+	AssignmentTx
+	SessionTx
+	IdempotencyTx
+	EventTx
+	TenantTx
+	InstanceTx
+}
+
+// UserTx reads and writes users and their passwords.
+type UserTx interface {
+	// UserByID returns the user, or ErrNotFound.
+	UserByID(id rolecall.UserID) (rolecall.User, error)
+	// UserByEmail returns the user of the address and the hash of the password,
+	// empty if there is none; or ErrNotFound.
+	UserByEmail(emailKey string) (user rolecall.User, passwordHash string, err error)
+	// Users returns a page, in bounded work.
+	Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error)
+	// InsertUser writes a new user. Update returns ErrEmailTaken or
+	// ErrExternalIDTaken.
+	InsertUser(u rolecall.User)
+	// UpdateUser replaces old by changed if old's version is still the stored
+	// one, and reports whether it was. Conflicts as for InsertUser.
+	UpdateUser(old, changed rolecall.User) (bool, error)
+	// DeleteUser removes the user with everything that hangs on it, if the
+	// version is still the stored one, and reports whether it was. A tombstone
+	// stays.
+	DeleteUser(u rolecall.User, at rolecall.Time) (bool, error)
+	// SetPassword stores the hash of a user's password, whether or not there was
+	// one.
+	SetPassword(id rolecall.UserID, hash string, at rolecall.Time)
+	// PasswordHash returns the hash, empty if the user has none.
+	PasswordHash(id rolecall.UserID) (string, error)
+}
+
+// RoleTx reads and writes roles.
+type RoleTx interface {
+	// RoleByID returns the role, or ErrNotFound.
+	RoleByID(id rolecall.RoleID) (rolecall.Role, error)
+	// RoleByKey returns the role of that key, or ErrNotFound.
+	RoleByKey(key string) (rolecall.Role, error)
+	// Roles returns a page, in bounded work.
+	Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error)
+	// InsertRole writes a new role. Update returns ErrRoleNameTaken or
+	// ErrRoleKeyTaken.
+	InsertRole(r rolecall.Role)
+	// UpdateRole replaces old by changed if old's version is still the stored
+	// one, and reports whether it was. Conflicts as for InsertRole.
+	UpdateRole(old, changed rolecall.Role) (bool, error)
+	// DeleteRole removes the role with its assignments if the version is still
+	// the stored one, and reports whether it was.
+	DeleteRole(r rolecall.Role) (bool, error)
+}
+
+// AssignmentTx reads and writes who holds which role.
+type AssignmentTx interface {
+	// Assignments returns the user's assignments with their roles, by role id,
+	// those that are over included.
+	Assignments(id rolecall.UserID) ([]rolecall.Assignment, error)
+	// Assignment returns one assignment with its role, or ErrNotFound.
+	Assignment(user rolecall.UserID, role rolecall.RoleID) (rolecall.Assignment, error)
+	// PutAssignment writes or replaces an assignment. Update returns ErrNotFound
+	// if the user or the role is gone.
+	PutAssignment(a rolecall.Assignment)
+	// DeleteAssignment removes an assignment and reports whether there was one.
+	DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool, error)
+	// RoleInUse reports whether anybody has a live assignment of the role.
+	RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error)
+	// LockOwners makes this Update wait for every other that locks the owners of
+	// the tenant.
+	LockOwners()
+	// Owners returns how many active users hold the owner role without end and
+	// without reach; it counts no further than two.
+	Owners() (int, error)
+}
+
+// SessionTx reads and writes sessions.
+type SessionTx interface {
+	// SessionByToken returns the session of the token with its user and all
+	// assignments in one statement, or ErrNotFound. It does not judge lifetimes.
+	SessionByToken(hash []byte) (rolecall.SessionState, error)
+	// InsertSession writes a new session with its first token, generation 1.
+	InsertSession(s rolecall.Session, hash []byte)
+	// TouchSession writes a later last use.
+	TouchSession(id rolecall.SessionID, at rolecall.Time)
+	// SealSuccessor stores the next generation of token unless there is one, and
+	// reports whether it did.
+	SealSuccessor(id rolecall.SessionID, token rolecall.SessionToken, successor []byte, sealed []byte) (bool, error)
+	// ConfirmGeneration records that a generation was presented, retires the one
+	// before it, and forgets those that are more than 100 older.
+	ConfirmGeneration(id rolecall.SessionID, generation int64, at rolecall.Time)
+	// DeleteSession ends a session and reports whether there was one.
+	DeleteSession(id rolecall.SessionID) (bool, error)
+	// DeleteSessions ends all sessions of a user but one, which may be zero, and
+	// returns their ids.
+	DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error)
+	// SessionSummary returns how many sessions of the user are unexpired, when
+	// the newest began (zero if there is none), and when the user last signed in
+	// (zero if never).
+	SessionSummary(user rolecall.UserID, settings rolecall.TenantSettings, now rolecall.Time) (count int, newest, lastLogin rolecall.Time, err error)
+}
+
+// IdempotencyTx reads and writes idempotency keys.
+type IdempotencyTx interface {
+	// InsertKey claims the key. It must be the first write of its Update, which
+	// returns rolecall.ErrKeyClaimed if the key is taken.
+	InsertKey(k rolecall.IdempotencyKey)
+	// Key returns what is stored for the scope and hash of k, or ErrNotFound.
+	Key(k rolecall.IdempotencyKey) (rolecall.IdempotencyKey, error)
+	// DeleteKey removes the key if it expired before the moment.
+	DeleteKey(k rolecall.IdempotencyKey, now rolecall.Time)
+	// CountKeys returns how many keys of the user are stored, counting no
+	// further than the limit.
+	CountKeys(user rolecall.UserID, limit int) (int, error)
+	// EraseResource takes the stored resource out of every key that made it.
+	EraseResource(id rolecall.AnyID)
+	// PurgeKeys removes up to limit expired keys and returns how many it did.
+	PurgeKeys(now rolecall.Time, limit int) (int, error)
+}
+
+// EventTx reads and writes events.
+type EventTx interface {
+	// InsertEvent writes the event, and its values apart.
+	InsertEvent(e rolecall.Event)
+	// EventsAbout returns the newest events about a subject, newest first.
+	EventsAbout(subject rolecall.AnyID, limit int) ([]rolecall.Event, error)
+}
+
+// TenantTx reads and writes tenants, which are rows of the instance: these
+// methods do not look at the tenant of the transaction.
+type TenantTx interface {
+	// TenantByName returns the tenant, or ErrNotFound.
+	TenantByName(name string) (rolecall.Tenant, error)
+	// Tenants returns up to limit tenants by name, after the given one.
+	Tenants(after string, limit int) ([]rolecall.Tenant, error)
+	// InsertTenant writes a new tenant. Update returns ErrTenantExists.
+	InsertTenant(t rolecall.Tenant)
+	// UpdateTenant replaces old by changed if old's version is still the stored
+	// one, and reports whether it was.
+	UpdateTenant(old, changed rolecall.Tenant) (bool, error)
+	// DeleteTenant makes the tenant unknown at once and keeps its name from
+	// being used for 30 days; it reports whether the tenant was there.
+	DeleteTenant(t rolecall.Tenant, at rolecall.Time) (bool, error)
+	// DeletedTenants returns up to limit deleted tenants that still hold rows.
+	DeletedTenants(limit int) ([]rolecall.TenantID, error)
+	// PurgeTenant removes up to limit rows of the transaction's tenant, which
+	// was deleted, and reports whether none are left.
+	PurgeTenant(limit int) (bool, error)
+}
+
+// InstanceTx reads and writes what belongs to the whole instance.
+type InstanceTx interface {
+	// InstanceKeys returns the secrets of the instance, the current one first.
+	InstanceKeys() ([][]byte, error)
+	// InsertInstanceKey makes a secret the current one.
+	InsertInstanceKey(key []byte, at rolecall.Time)
+	// CountAttempt adds one to each bucket, starting anew where the window is
+	// over, and returns their states in the same order.
+	CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error)
+	// ForgiveAttempt clears the first bucket and takes one from each other.
+	ForgiveAttempt(buckets []rolecall.Bucket)
+	// PurgeAttempts removes up to limit buckets whose window is over.
+	PurgeAttempts(now rolecall.Time, limit int) (int, error)
+}

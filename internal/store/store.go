@@ -1,0 +1,49 @@
+// Package store holds every query once, for both databases: SQL with $1…$n in
+// order of first appearance, run through a Querier that the openers in sqlite
+// and postgres provide. Each statement names the tenant.
+package store
+
+import "github.com/rolecall/rolecall"
+
+// Querier runs the statements of one transaction.
+type Querier interface {
+	// Exec runs a write without a result. It may be sent only when the
+	// transaction ends; its failure ends the transaction.
+	Exec(query string, args ...any)
+	// Query runs a statement and calls each with every row it returns; scan
+	// reads the row's columns. It ends at the first error and returns it.
+	Query(query string, args []any, each func(scan func(dest ...any) error) error) error
+}
+
+// Tx is the data of one tenant inside a transaction. It implements service.Tx.
+type Tx struct {
+	q      Querier
+	tenant rolecall.TenantID
+}
+
+// New returns the tenant's data as q sees it.
+func New(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant} }
+
+// violations names the error that a violated constraint or unique index means.
+// Both databases use these names.
+var violations = map[string]*rolecall.Error{
+	"users_email":           rolecall.ErrEmailTaken,
+	"users_external_id":     rolecall.ErrExternalIDTaken,
+	"roles_name":            rolecall.ErrRoleNameTaken,
+	"roles_key":             rolecall.ErrRoleKeyTaken,
+	"idempotency_keys_pkey": rolecall.ErrKeyClaimed,
+	"tenants_name":          rolecall.ErrTenantExists,
+	"assignments_user":      rolecall.ErrNotFound,
+	"assignments_role":      rolecall.ErrNotFound,
+	"sessions_user":         rolecall.ErrNotFound,
+	"passwords_user":        rolecall.ErrNotFound,
+}
+
+// Violation returns the error that the violated constraint means, nil if none of
+// ours has that name.
+func Violation(constraint string) error {
+	if err, ok := violations[constraint]; ok {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package rolecall
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Permission is one atom of what a role allows: [application/]resource[.field]:action,
+// each part a name or *. Without an application it is Rolecall's own; an
+// application's own are carried and answered, never interpreted.
+type Permission struct {
+	Application string // "" for Rolecall's own, "*" for every application
+	Resource    string
+	Field       string // "" for the whole resource
+	Action      string
+}
+
+// PermissionLength bounds the text form, in characters.
+const PermissionLength = 200
+
+// ParsePermission reads the text form. The error is a sentence for whoever wrote
+// the permission.
+func ParsePermission(text string) (Permission, error) {
+	var p Permission
+	if len(text) > PermissionLength {
+		return p, fmt.Errorf("must have at most %d characters", PermissionLength)
+	}
+	rest, hasApplication := text, false
+	if application, after, ok := strings.Cut(text, "/"); ok {
+		p.Application, rest, hasApplication = application, after, true
+	}
+	object, action, ok := strings.Cut(rest, ":")
+	if !ok {
+		return Permission{}, fmt.Errorf("must have the form [application/]resource[.field]:action")
+	}
+	resource, field, hasField := strings.Cut(object, ".")
+	p.Resource, p.Field, p.Action = resource, field, action
+	if hasApplication && !isPermissionPart(p.Application) || !isPermissionPart(resource) ||
+		hasField && !isPermissionPart(field) || !isPermissionPart(action) {
+		return Permission{}, fmt.Errorf("must have the form [application/]resource[.field]:action, each part * or a letter a to z followed by at most 63 letters, digits, _ or -")
+	}
+	return p, nil
+}
+
+func isPermissionPart(part string) bool {
+	if part == "*" {
+		return true
+	}
+	if len(part) == 0 || len(part) > 64 || part[0] < 'a' || part[0] > 'z' {
+		return false
+	}
+	for _, c := range []byte(part[1:]) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// mustPermission reads a permission of our own source.
+func mustPermission(text string) Permission {
+	p, err := ParsePermission(text)
+	if err != nil {
+		panic(text + " " + err.Error())
+	}
+	return p
+}
+
+// String returns the text form.
+func (p Permission) String() string {
+	var b strings.Builder
+	if p.Application != "" {
+		b.WriteString(p.Application)
+		b.WriteByte('/')
+	}
+	b.WriteString(p.Resource)
+	if p.Field != "" {
+		b.WriteByte('.')
+		b.WriteString(p.Field)
+	}
+	b.WriteByte(':')
+	b.WriteString(p.Action)
+	return b.String()
+}
+
+// MarshalText returns the text form (encoding.TextMarshaler).
+func (p Permission) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads the text form (encoding.TextUnmarshaler).
+func (p *Permission) UnmarshalText(text []byte) error {
+	parsed, err := ParsePermission(string(text))
+	if err == nil {
+		*p = parsed
+	}
+	return err
+}
+
+// Own reports whether the permission is about Rolecall itself.
+func (p Permission) Own() bool { return p.Application == "" }
+
+// Covers reports whether holding p allows q. A wildcard never crosses between
+// applications and Rolecall's own.
+func (p Permission) Covers(q Permission) bool {
+	return (p.Application == q.Application || p.Application == "*" && q.Application != "") &&
+		(p.Resource == q.Resource || p.Resource == "*") &&
+		(p.Action == q.Action || p.Action == "*") &&
+		(p.Field == "" || p.Field == "*" || p.Field == q.Field)
+}
+
+// Known reports whether the permission means something: an application's always
+// does; Rolecall's own must cover one on the closed list.
+func (p Permission) Known() bool {
+	if !p.Own() {
+		return true
+	}
+	return slices.ContainsFunc(ownPermissions, p.Covers) || slices.Contains(ownPermissions, p)
+}
+
+// The closed list of Rolecall's own permissions that verbs ask for. The
+// permissions of single members are in member.go.
+var (
+	UsersCreate    = mustPermission("users:create")
+	UsersRead      = mustPermission("users:read")
+	UsersUpdate    = mustPermission("users:update")
+	UsersDelete    = mustPermission("users:delete")
+	UsersSuspend   = mustPermission("users:suspend")
+	UsersInvite    = mustPermission("users:invite")
+	RolesRead      = mustPermission("roles:read")
+	RolesCreate    = mustPermission("roles:create")
+	RolesUpdate    = mustPermission("roles:update")
+	RolesDelete    = mustPermission("roles:delete")
+	RolesAssign    = mustPermission("roles:assign")
+	SessionsRead   = mustPermission("sessions:read")
+	SessionsRevoke = mustPermission("sessions:revoke")
+	EventsRead     = mustPermission("events:read")
+	TenantRead     = mustPermission("tenant:read")
+	TenantUpdate   = mustPermission("tenant:update")
+
+	// AllOwn and AllApplications are what an Owner holds.
+	AllOwn          = mustPermission("*:*")
+	AllApplications = mustPermission("*/*:*")
+)
+
+var ownPermissions = func() []Permission {
+	list := []Permission{
+		UsersCreate, UsersRead, UsersUpdate, UsersDelete, UsersSuspend, UsersInvite,
+		RolesRead, RolesCreate, RolesUpdate, RolesDelete, RolesAssign,
+		SessionsRead, SessionsRevoke, EventsRead, TenantRead, TenantUpdate,
+	}
+	for m := range UserMember(userMembers) {
+		list = append(list, m.Read())
+		if m.Updatable() {
+			list = append(list, m.Update())
+		}
+	}
+	return list
+}()
+
+// OwnPermissions returns the closed list of Rolecall's own permissions, without
+// wildcards.
+func OwnPermissions() []Permission { return slices.Clone(ownPermissions) }
+
+// boundByReach reports whether an own permission under a reach holds for the
+// users of those departments. The other own permissions count for nothing under
+// a reach, except roles:read: the roles themselves have no department, and who
+// assigns within a reach must be able to name them.
+func (p Permission) boundByReach() bool {
+	return p.Resource == "users" || p.Resource == "sessions" || p == RolesAssign
+}
+
+// NormalPermissions returns the permissions sorted by text, each once.
+func NormalPermissions(permissions []Permission) []Permission {
+	sorted := slices.Clone(permissions)
+	slices.SortFunc(sorted, func(a, b Permission) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(sorted)
+}

@@ -1,0 +1,147 @@
+package rolecall
+
+import "slices"
+
+// Principal is who is asking, resolved once per request: a live session, its
+// user, and what the user's live assignments allow. It is immutable.
+type Principal struct {
+	Tenant      Tenant
+	User        User
+	Session     Session
+	Assignments []Assignment // the live ones, by role id
+	ValidUntil  Time         // the first moment at which an assignment ends
+
+	held    []holding
+	reads   [userMembers]Reach
+	updates [userMembers]Reach
+	visible Reach
+}
+
+// holding is a permission and where it holds.
+type holding struct {
+	permission Permission
+	reach      Reach
+}
+
+// NewPrincipal returns the principal of the session at the moment. Assignments
+// that are over are left out.
+func NewPrincipal(tenant Tenant, user User, session Session, assignments []Assignment, now Time) *Principal {
+	p := &Principal{Tenant: tenant, User: user, Session: session, ValidUntil: Never}
+	for _, a := range assignments {
+		if !a.Live(now) {
+			continue
+		}
+		p.Assignments = append(p.Assignments, a)
+		p.ValidUntil = min(p.ValidUntil, a.ExpiresAt)
+		for _, permission := range a.Role.Permissions {
+			p.held = append(p.held, holding{permission, a.Reach})
+		}
+	}
+	for m := range UserMember(userMembers) {
+		p.reads[m] = p.Reach(m.Read())
+		if m.Updatable() {
+			p.updates[m] = p.Reach(m.Update())
+		}
+		p.visible = p.visible.Union(p.reads[m]).Union(p.updates[m])
+	}
+	for _, permission := range []Permission{UsersCreate, UsersDelete, UsersSuspend, UsersInvite} {
+		p.visible = p.visible.Union(p.Reach(permission))
+	}
+	return p
+}
+
+// Reach returns for which users the principal holds the permission.
+func (p *Principal) Reach(permission Permission) Reach {
+	reach := Nowhere()
+	for _, h := range p.held {
+		switch {
+		case !h.permission.Covers(permission):
+		case h.reach.IsEverywhere(), permission == RolesRead:
+			return Everywhere()
+		case !permission.Own() || permission.boundByReach():
+			reach = reach.Union(h.reach)
+		}
+	}
+	return reach
+}
+
+// Reads returns for which users the principal may read the member.
+func (p *Principal) Reads(m UserMember) Reach { return p.reads[m] }
+
+// Updates returns for which users the principal may change the member.
+func (p *Principal) Updates(m UserMember) Reach { return p.updates[m] }
+
+// Visible returns which users the principal may know of: those that any users
+// permission reaches. Oneself is visible besides.
+func (p *Principal) Visible() Reach { return p.visible }
+
+// Sees reports whether the principal may know of the user.
+func (p *Principal) Sees(u *User) bool { return u.ID == p.User.ID || p.visible.Includes(u.Department) }
+
+// Sight returns the members of the user that the principal may read; all of
+// oneself.
+func (p *Principal) Sight(u *User) UserMembers {
+	if u.ID == p.User.ID {
+		return AllUserMembers
+	}
+	return p.ListSight(u)
+}
+
+// ListSight is Sight without the right to read oneself, as lists use it.
+func (p *Principal) ListSight(u *User) UserMembers {
+	var set UserMembers
+	for m := range UserMember(userMembers) {
+		if p.reads[m].Includes(u.Department) {
+			set |= 1 << m
+		}
+	}
+	return set
+}
+
+// ReadsEverything reports whether the principal reads every member of every user,
+// the common case of administrators.
+func (p *Principal) ReadsEverything() bool {
+	return !slices.ContainsFunc(p.reads[:], func(r Reach) bool { return !r.IsEverywhere() })
+}
+
+// Grant is a permission that a principal holds, as it is answered.
+type Grant struct {
+	Permission Permission
+	Reach      Reach
+	Roles      []Role // through which it is held; only in an overview
+}
+
+// Grants returns what the principal holds, each permission once, sorted by text:
+// the tenant-wide ones, and those that hold in some departments only.
+func (p *Principal) Grants() (everywhere []Permission, scoped []Grant) {
+	for _, g := range GrantsOf(p.Assignments) {
+		if g.Reach.IsEverywhere() {
+			everywhere = append(everywhere, g.Permission)
+		} else {
+			scoped = append(scoped, g)
+		}
+	}
+	return everywhere, scoped
+}
+
+// GrantsOf returns what the assignments give, each permission once with the union
+// of its reaches and the roles it comes from, sorted by text.
+func GrantsOf(assignments []Assignment) []Grant {
+	var all []Permission
+	for _, a := range assignments {
+		all = append(all, a.Role.Permissions...)
+	}
+	all = NormalPermissions(all)
+	grants := make([]Grant, 0, len(all))
+	for _, permission := range all {
+		g := Grant{Permission: permission}
+		for _, a := range assignments {
+			if slices.Contains(a.Role.Permissions, permission) {
+				g.Reach = g.Reach.Union(a.Reach)
+				g.Roles = append(g.Roles, a.Role)
+			}
+		}
+		grants = append(grants, g)
+	}
+	return grants
+}

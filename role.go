@@ -1,0 +1,174 @@
+package rolecall
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The bounds of a role.
+const (
+	RoleNameMin        = 3
+	RoleNameMax        = 128
+	RoleDescriptionMax = 1024
+	RolePermissionsMax = 256 // of permissions, and of grants
+)
+
+// OwnerKey is the key of the built-in role that each tenant always has a holder
+// of.
+const OwnerKey = "owner"
+
+// Role is a named set of permissions, and of grants: what its holders may hand
+// on beyond what they hold.
+type Role struct {
+	ID          RoleID       `json:"id"`
+	Key         *string      `json:"key"`
+	Name        string       `json:"name"`
+	Description string       `json:"description"`
+	Permissions []Permission `json:"permissions"`
+	Grants      []Permission `json:"grants"`
+	System      bool         `json:"system"` // cannot be changed or deleted
+	CreatedAt   Time         `json:"createdAt"`
+	UpdatedAt   Time         `json:"updatedAt"`
+	Version     int64        `json:"-"`
+}
+
+// NameKey returns the key by which role names are sorted and unique.
+func (r *Role) NameKey() string { return Fold(r.Name) }
+
+// RoleDraft is what a creator says of a new role.
+type RoleDraft struct {
+	Key         *string
+	Name        string
+	Description string
+	Permissions []string
+	Grants      []string
+}
+
+// Role returns the role that the draft describes, or what is wrong with it.
+func (d *RoleDraft) Role(now Time) (Role, Faults) {
+	var faults Faults
+	if d.Key != nil && !isRoleKey(*d.Key) {
+		faults.Add("/key", "format", "must be a letter a to z followed by at most 62 of a to z, 0 to 9 and -")
+	}
+	checkRoleTexts(&faults, Some(d.Name), Some(d.Description))
+	role := Role{
+		Key: d.Key, Name: d.Name, Description: d.Description,
+		Permissions: parsePermissions(&faults, "/permissions", d.Permissions),
+		Grants:      parsePermissions(&faults, "/grants", d.Grants),
+		CreatedAt:   now, UpdatedAt: now, Version: 1,
+	}
+	if faults != nil {
+		return Role{}, faults
+	}
+	role.ID = NewID[Role](now)
+	return role, nil
+}
+
+// RolePatch is a change of a role: absent members stay, sets are replaced whole
+// (RFC 7396).
+type RolePatch struct {
+	Name        Optional[string]
+	Description Optional[string]
+	Permissions Optional[[]string]
+	Grants      Optional[[]string]
+}
+
+// Check returns what is wrong with the patch, nil if nothing is.
+func (p *RolePatch) Check() Faults {
+	var faults Faults
+	checkRoleTexts(&faults, p.Name, p.Description)
+	parsePermissions(&faults, "/permissions", p.Permissions.Value)
+	parsePermissions(&faults, "/grants", p.Grants.Value)
+	return faults
+}
+
+// Apply returns the role as the patch makes it and the names of the members
+// whose values changed. The patch must have passed Check.
+func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
+	var changed []string
+	if p.Name.Set && p.Name.Value != r.Name {
+		r.Name, changed = p.Name.Value, append(changed, "name")
+	}
+	if p.Description.Set && p.Description.Value != r.Description {
+		r.Description, changed = p.Description.Value, append(changed, "description")
+	}
+	var faults Faults
+	if next := parsePermissions(&faults, "", p.Permissions.Value); p.Permissions.Set && !slices.Equal(next, r.Permissions) {
+		r.Permissions, changed = next, append(changed, "permissions")
+	}
+	if next := parsePermissions(&faults, "", p.Grants.Value); p.Grants.Set && !slices.Equal(next, r.Grants) {
+		r.Grants, changed = next, append(changed, "grants")
+	}
+	if changed != nil {
+		r.UpdatedAt = max(now, r.UpdatedAt+1)
+		r.Version++
+	}
+	return r, changed
+}
+
+func checkRoleTexts(faults *Faults, name, description Optional[string]) {
+	if name.Set {
+		faults.Text("/name", name.Value, RoleNameMin, RoleNameMax)
+	}
+	if description.Set && description.Value != "" {
+		faults.Text("/description", description.Value, 0, RoleDescriptionMax)
+	}
+}
+
+func parsePermissions(faults *Faults, pointer string, texts []string) []Permission {
+	if len(texts) > RolePermissionsMax {
+		faults.Add(pointer, "too-many", fmt.Sprintf("must hold at most %d permissions", RolePermissionsMax))
+		return nil
+	}
+	permissions := make([]Permission, 0, len(texts))
+	for i, text := range texts {
+		p, err := ParsePermission(text)
+		switch at := fmt.Sprintf("%s/%d", pointer, i); {
+		case err != nil:
+			faults.Add(at, "format", err.Error())
+		case !p.Known():
+			faults.Add(at, "unknown-permission", "is not one of Rolecall's own permissions; those of an application are written application/resource:action")
+		default:
+			permissions = append(permissions, p)
+		}
+	}
+	return NormalPermissions(permissions)
+}
+
+func isRoleKey(key string) bool {
+	if len(key) == 0 || len(key) > 63 || key[0] < 'a' || key[0] > 'z' {
+		return false
+	}
+	for _, c := range []byte(key) {
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// BuiltInRoles returns the roles that each tenant is made with; the first is
+// Owner.
+func BuiltInRoles(now Time) []Role {
+	built := func(key, name, description string, system bool, permissions, grants []Permission) Role {
+		return Role{
+			ID: NewID[Role](now), Key: &key, Name: name, Description: description, System: system,
+			Permissions: NormalPermissions(permissions), Grants: NormalPermissions(grants),
+			CreatedAt: now, UpdatedAt: now, Version: 1,
+		}
+	}
+	var administrator []Permission
+	for _, p := range ownPermissions {
+		if p.Field == "" && p != TenantUpdate {
+			administrator = append(administrator, p)
+		}
+	}
+	return []Role{
+		built(OwnerKey, "Owner", "Everything, in Rolecall and in every application.", true,
+			[]Permission{AllOwn, AllApplications}, nil),
+		built("administrator", "Administrator", "Manages people and roles.", false,
+			administrator, append(slices.Clone(administrator), AllApplications)),
+		built("viewer", "Viewer", "Sees people and roles.", false,
+			[]Permission{UsersRead, RolesRead}, nil),
+	}
+}

@@ -1,0 +1,43 @@
+package rolecall
+
+import "time"
+
+// TouchInterval is how often at most a session's last use is written.
+const TouchInterval = time.Minute
+
+// Session is one sign-in. Its bearer token is a secret and never part of it.
+type Session struct {
+	ID              SessionID
+	UserID          UserID
+	AuthenticatedAt Time
+	LastUsedAt      Time
+	ExpiresAt       Time // absolute end, whatever the use
+	Source          string
+}
+
+// IdleExpiresAt returns when the session ends if it is not used.
+func (s *Session) IdleExpiresAt(settings TenantSettings) Time {
+	return min(s.LastUsedAt.Add(settings.IdleLifetime()), s.ExpiresAt)
+}
+
+// Live reports whether the session counts at the moment.
+func (s *Session) Live(now Time, settings TenantSettings) bool {
+	return now < s.IdleExpiresAt(settings)
+}
+
+// SessionState is what a presented token resolves to.
+type SessionState struct {
+	Session     Session
+	Generation  int64 // the newest generation of tokens that was presented
+	User        User
+	Assignments []Assignment
+	Token       SessionToken
+}
+
+// SessionToken is one generation of a session's bearer token.
+type SessionToken struct {
+	Hash       []byte
+	Generation int64
+	RetiredAt  Time   // when its successor was first presented, or Never
+	Sealed     []byte // the successor, sealed under a key derived from this token; nil if there is none
+}

@@ -1,0 +1,131 @@
+package rolecall
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	foldLength = 200 // code points kept of a folded text: the bound of every text key
+	wordLength = 64  // code points kept of a word
+)
+
+// Fold returns the form by which texts are sorted and compared: NFKD, marks
+// removed, lower case, NFC, at most 200 code points.
+func Fold(text string) string {
+	if isPlain(text) {
+		return cut(text, foldLength)
+	}
+	folded := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.M, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFKD.String(text))
+	return cut(norm.NFC.String(folded), foldLength)
+}
+
+// isPlain reports whether folding leaves text as it is: the common case, and
+// worth not allocating for.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+func cut(text string, length int) string {
+	if len(text) <= length {
+		return text
+	}
+	for i := range text {
+		if length == 0 {
+			return text[:i]
+		}
+		length--
+	}
+	return text
+}
+
+// Words returns the distinct folded words of text in order of appearance, split
+// at everything but letters and digits, each at most 64 code points. It is the
+// one definition of a word for what is stored and for what is searched.
+func Words(text string) []string {
+	fields := strings.FieldsFunc(Fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := fields[:0]
+next:
+	for _, word := range fields {
+		word = cut(word, wordLength)
+		for _, seen := range words {
+			if seen == word {
+				continue next
+			}
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// CheckText returns a fault's code and sentence if text is not fit to be stored
+// and shown: from minimum to maximum code points, valid UTF-8, no control
+// characters, at least one visible character. Both are empty if it is.
+func CheckText(text string, minimum, maximum int) (code, detail string) {
+	if !utf8.ValidString(text) {
+		return "encoding", "must be valid UTF-8"
+	}
+	visible := false
+	for _, r := range text {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return "control-character", "must not contain control characters"
+		}
+		visible = visible || unicode.IsGraphic(r) && !unicode.IsSpace(r)
+	}
+	if n := utf8.RuneCountInString(text); n < minimum || n > maximum {
+		return "length", fmt.Sprintf("must have %d to %d characters", minimum, maximum)
+	}
+	if !visible {
+		return "blank", "must contain a visible character"
+	}
+	return "", ""
+}
+
+// Faults collects what is wrong with a body, by member.
+type Faults []Fault
+
+// Add records that the member at pointer breaks a rule; an empty code records
+// nothing.
+func (f *Faults) Add(pointer, code, detail string) {
+	if code != "" {
+		*f = append(*f, Fault{Pointer: pointer, Code: code, Detail: detail})
+	}
+}
+
+// Text records what CheckText finds.
+func (f *Faults) Text(pointer, text string, minimum, maximum int) {
+	code, detail := CheckText(text, minimum, maximum)
+	f.Add(pointer, code, detail)
+}
+
+// Err returns ErrValidation with the faults, or nil if there are none.
+func (f Faults) Err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return ErrValidation.WithFaults(f...)
+}
+
+// Optional is a value that a request may leave out: absent, or set. For a member
+// that may be null T is a pointer, and set to nil means null (RFC 7396).
+type Optional[T any] struct {
+	Value T
+	Set   bool
+}
+
+// Some returns the set value v.
+func Some[T any](v T) Optional[T] { return Optional[T]{Value: v, Set: true} }

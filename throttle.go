@@ -1,0 +1,14 @@
+package rolecall
+
+// Bucket is one counter of failed sign-ins and its limit.
+type Bucket struct {
+	Key    []byte // keyed hash of what is counted
+	Limit  int
+	Window Seconds
+}
+
+// Attempts is the state of a bucket after an attempt was counted.
+type Attempts struct {
+	Count  int
+	EndsAt Time // of the window
+}

@@ -1,0 +1,284 @@
+package rolecall
+
+import (
+	"fmt"
+	"maps"
+	"net/mail"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// The bounds of a user's texts, in code points.
+const (
+	UserNameMin    = 3
+	UserNameMax    = 255
+	DepartmentMin  = 3
+	DepartmentMax  = 255
+	ExternalIDMax  = 255
+	EmailMax       = 254
+	MetadataPairs  = 50
+	MetadataKeyMax = 64
+	MetadataMax    = 500
+)
+
+// User is a person of one tenant.
+type User struct {
+	ID         UserID            `json:"id"`
+	Email      string            `json:"email"` // as sent
+	Name       string            `json:"name"`
+	Department *string           `json:"department"`
+	ExternalID *string           `json:"externalId"`
+	Metadata   map[string]string `json:"metadata"`
+	Status     UserStatus        `json:"status"`
+	CreatedAt  Time              `json:"createdAt"`
+	UpdatedAt  Time              `json:"updatedAt"`
+	Version    int64             `json:"-"` // counts changes; the condition of every update
+}
+
+// UserStatus says whether a user can sign in. The set is open: clients must
+// expect more.
+type UserStatus string
+
+// The states of a user.
+const (
+	UserPending   UserStatus = "pending" // no way to sign in yet
+	UserActive    UserStatus = "active"
+	UserSuspended UserStatus = "suspended"
+)
+
+// EmailKey returns the form by which addresses are compared: NFC, lower case.
+func EmailKey(email string) string { return strings.ToLower(norm.NFC.String(email)) }
+
+// EmailKey returns the key of the user's address, unique in the tenant.
+func (u *User) EmailKey() string { return EmailKey(u.Email) }
+
+// NameKey returns the key by which users are sorted by name.
+func (u *User) NameKey() string { return Fold(u.Name) }
+
+// DepartmentKey returns the key of the department, nil for none.
+func (u *User) DepartmentKey() *string {
+	if u.Department == nil {
+		return nil
+	}
+	key := Fold(*u.Department)
+	return &key
+}
+
+// UserDraft is what a creator says of a new user.
+type UserDraft struct {
+	Email      string
+	Name       string
+	Department *string
+	ExternalID *string
+	Metadata   map[string]string
+}
+
+// Check returns what is wrong with the draft, nil if nothing is.
+func (d *UserDraft) Check() Faults {
+	var faults Faults
+	code, detail := CheckEmail(d.Email)
+	faults.Add("/email", code, detail)
+	faults.Text("/name", d.Name, UserNameMin, UserNameMax)
+	if d.Department != nil {
+		faults.Text("/department", *d.Department, DepartmentMin, DepartmentMax)
+	}
+	if d.ExternalID != nil {
+		faults.Text("/externalId", *d.ExternalID, 1, ExternalIDMax)
+	}
+	checkMetadata(&faults, d.Metadata)
+	return faults
+}
+
+// User returns the pending user that the draft describes.
+func (d *UserDraft) User(now Time) User {
+	metadata := d.Metadata
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	return User{
+		ID: NewID[User](now), Email: d.Email, Name: d.Name, Department: d.Department, ExternalID: d.ExternalID,
+		Metadata: metadata, Status: UserPending, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+}
+
+// UserPatch is a change of a user: absent members stay (RFC 7396).
+type UserPatch struct {
+	Name       Optional[string]
+	Department Optional[*string]
+	ExternalID Optional[*string]
+	Metadata   Optional[map[string]*string] // nil: all removed; a nil value removes its key
+}
+
+// Members returns which members the patch names, whatever their values.
+func (p *UserPatch) Members() UserMembers {
+	var set UserMembers
+	if p.Name.Set {
+		set |= SetOf(MemberName)
+	}
+	if p.Department.Set {
+		set |= SetOf(MemberDepartment)
+	}
+	if p.ExternalID.Set {
+		set |= SetOf(MemberExternalID)
+	}
+	if p.Metadata.Set {
+		set |= SetOf(MemberMetadata)
+	}
+	return set
+}
+
+// Check returns what is wrong with the patch by itself, nil if nothing is.
+func (p *UserPatch) Check() Faults {
+	var faults Faults
+	if p.Name.Set {
+		faults.Text("/name", p.Name.Value, UserNameMin, UserNameMax)
+	}
+	if p.Department.Value != nil {
+		faults.Text("/department", *p.Department.Value, DepartmentMin, DepartmentMax)
+	}
+	if p.ExternalID.Value != nil {
+		faults.Text("/externalId", *p.ExternalID.Value, 1, ExternalIDMax)
+	}
+	named := map[string]string{}
+	for key, value := range p.Metadata.Value {
+		if value != nil {
+			named[key] = *value
+		}
+	}
+	checkMetadata(&faults, named)
+	return faults
+}
+
+// Apply returns the user as the patch makes it and the members whose values
+// changed. The error is ErrValidation if the whole breaks a rule that the patch
+// alone does not.
+func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
+	before := u
+	if p.Name.Set {
+		u.Name = p.Name.Value
+	}
+	if p.Department.Set {
+		u.Department = p.Department.Value
+	}
+	if p.ExternalID.Set {
+		u.ExternalID = p.ExternalID.Value
+	}
+	if p.Metadata.Set {
+		u.Metadata = mergeMetadata(u.Metadata, p.Metadata.Value)
+		if len(u.Metadata) > MetadataPairs {
+			var faults Faults
+			faults.Add("/metadata", "too-many", fmt.Sprintf("must hold at most %d pairs after the change", MetadataPairs))
+			return before, 0, faults.Err()
+		}
+	}
+	changed := before.Differences(u)
+	if changed != 0 {
+		u.UpdatedAt = max(now, before.UpdatedAt+1)
+		u.Version++
+	}
+	return u, changed, nil
+}
+
+func mergeMetadata(old map[string]string, patch map[string]*string) map[string]string {
+	if patch == nil {
+		return map[string]string{}
+	}
+	merged := make(map[string]string, len(old)+len(patch))
+	maps.Copy(merged, old)
+	for key, value := range patch {
+		if value == nil {
+			delete(merged, key)
+		} else {
+			merged[key] = *value
+		}
+	}
+	return merged
+}
+
+// Differences returns the members in which v differs from u, the times aside.
+func (u User) Differences(v User) UserMembers {
+	var set UserMembers
+	if u.Email != v.Email {
+		set |= SetOf(MemberEmail)
+	}
+	if u.Name != v.Name {
+		set |= SetOf(MemberName)
+	}
+	if !equalText(u.Department, v.Department) {
+		set |= SetOf(MemberDepartment)
+	}
+	if !equalText(u.ExternalID, v.ExternalID) {
+		set |= SetOf(MemberExternalID)
+	}
+	if !maps.Equal(u.Metadata, v.Metadata) {
+		set |= SetOf(MemberMetadata)
+	}
+	if u.Status != v.Status {
+		set |= SetOf(MemberStatus)
+	}
+	return set
+}
+
+func equalText(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// CheckEmail returns a fault's code and sentence if email is not an address by
+// the shape of RFC 5321 (local part at most 64 octets, at most 254 in all). Both
+// are empty if it is.
+func CheckEmail(email string) (code, detail string) {
+	if code, detail := CheckText(email, 3, EmailMax); code != "" {
+		return code, detail
+	}
+	parsed, err := mail.ParseAddress(email)
+	at := strings.LastIndexByte(email, '@')
+	if err != nil || parsed.Address != email || len(email) > EmailMax || at > 64 ||
+		strings.ContainsFunc(email, unicode.IsSpace) || strings.ContainsAny(email[:max(at, 0)], `"(),:;<>[\]`) || !isDomain(email[at+1:]) {
+		return "email", "must be an e-mail address such as ada@example.com"
+	}
+	return "", ""
+}
+
+func isDomain(domain string) bool {
+	if len(domain) == 0 || len(domain) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(domain, ".") {
+		if len(label) == 0 || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for _, r := range label {
+			if r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func checkMetadata(faults *Faults, metadata map[string]string) {
+	if len(metadata) > MetadataPairs {
+		faults.Add("/metadata", "too-many", fmt.Sprintf("must hold at most %d pairs", MetadataPairs))
+	}
+	for key, value := range metadata {
+		if code, detail := CheckText(key, 1, MetadataKeyMax); code != "" {
+			faults.Add("/metadata", code, "each key "+detail)
+		}
+		if value == "" {
+			continue
+		}
+		if code, detail := CheckText(value, 0, MetadataMax); code != "" {
+			faults.Add("/metadata/"+EscapePointer(key), code, detail)
+		}
+	}
+}
+
+// EscapePointer returns the member name as a token of a JSON Pointer (RFC 6901).
+func EscapePointer(member string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(member)
+}
