@@ -1,10 +1,12 @@
 package rolecall
 
 import (
+	"bytes"
 	"crypto/rand"
 	"database/sql/driver"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -141,8 +143,6 @@ type Time int64
 // Never is later than every moment: the expiry of what does not expire.
 const Never Time = 1<<63 - 1
 
-const timeLayout = "2006-01-02T15:04:05.000000Z"
-
 // TimeOf returns the moment t, cut to the microsecond.
 func TimeOf(t time.Time) Time { return Time(t.UnixMicro()) }
 
@@ -163,8 +163,18 @@ func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Micro
 // String returns the RFC 3339 form.
 func (t Time) String() string { return string(t.Append(nil)) }
 
-// Append appends the RFC 3339 form to b.
-func (t Time) Append(b []byte) []byte { return t.Std().AppendFormat(b, timeLayout) }
+// Append appends the RFC 3339 form to b. The library writes whole seconds three
+// times as fast as any layout with a fraction.
+func (t Time) Append(b []byte) []byte {
+	std := t.Std()
+	b = std.AppendFormat(b, time.RFC3339)
+	b[len(b)-1] = '.' // in place of the Z
+	fraction := std.Nanosecond() / 1000
+	for unit := 100_000; unit > 0; unit /= 10 {
+		b = append(b, '0'+byte(fraction/unit%10))
+	}
+	return append(b, 'Z')
+}
 
 // MarshalText returns the RFC 3339 form (encoding.TextMarshaler).
 func (t Time) MarshalText() ([]byte, error) { return t.Append(nil), nil }
@@ -172,9 +182,11 @@ func (t Time) MarshalText() ([]byte, error) { return t.Append(nil), nil }
 // UnmarshalText reads any RFC 3339 moment, with any offset
 // (encoding.TextUnmarshaler).
 func (t *Time) UnmarshalText(text []byte) error {
+	// The library alone would also read an hour of one digit and a decimal comma.
 	parsed, err := time.Parse(time.RFC3339Nano, string(text))
-	if err == nil {
-		*t = TimeOf(parsed)
+	if err != nil || text[len("2006-01-02T15")] != ':' || bytes.IndexByte(text, ',') >= 0 {
+		return errors.New("not a moment of RFC 3339")
 	}
-	return err
+	*t = TimeOf(parsed)
+	return nil
 }

@@ -111,10 +111,7 @@ func (p Permission) Covers(q Permission) bool {
 // Known reports whether the permission means something: an application's always
 // does; Rolecall's own must cover one on the closed list.
 func (p Permission) Known() bool {
-	if !p.Own() {
-		return true
-	}
-	return slices.ContainsFunc(ownPermissions, p.Covers) || slices.Contains(ownPermissions, p)
+	return !p.Own() || slices.ContainsFunc(ownPermissions, p.Covers)
 }
 
 // The closed list of Rolecall's own permissions that verbs ask for. The
@@ -162,11 +159,15 @@ var ownPermissions = func() []Permission {
 func OwnPermissions() []Permission { return slices.Clone(ownPermissions) }
 
 // boundByReach reports whether an own permission under a reach holds for the
-// users of those departments. The other own permissions count for nothing under
-// a reach, except roles:read: the roles themselves have no department, and who
-// assigns within a reach must be able to name them.
+// users of those departments: those whose object is a user. The other own
+// permissions count for nothing under a reach.
 func (p Permission) boundByReach() bool {
-	return p.Resource == "users" || p.Resource == "sessions" || p == RolesAssign
+	return p.Resource == "users" || p.Resource == "sessions" || p == RolesAssign || p == RolesRead
+}
+
+// countsWithin reports whether a permission held under a reach means anything.
+func (p Permission) countsWithin() bool {
+	return !p.Own() || slices.ContainsFunc(ownPermissions, func(q Permission) bool { return q.boundByReach() && p.Covers(q) })
 }
 
 // NormalPermissions returns the permissions sorted by text, each once.

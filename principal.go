@@ -1,6 +1,10 @@
 package rolecall
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
 // Principal is who is asking, resolved once per request: a live session, its
 // user, and what the user's live assignments allow. It is immutable.
@@ -15,6 +19,7 @@ type Principal struct {
 	reads   [userMembers]Reach
 	updates [userMembers]Reach
 	visible Reach
+	grants  func() ([]Permission, []Grant)
 }
 
 // holding is a permission and where it holds.
@@ -47,22 +52,48 @@ func NewPrincipal(tenant Tenant, user User, session Session, assignments []Assig
 	for _, permission := range []Permission{UsersCreate, UsersDelete, UsersSuspend, UsersInvite} {
 		p.visible = p.visible.Union(p.Reach(permission))
 	}
+	p.grants = sync.OnceValues(func() ([]Permission, []Grant) { return splitGrants(p.Assignments) })
 	return p
 }
 
-// Reach returns for which users the principal holds the permission.
+// Reach returns for which users the principal holds the permission. An own
+// permission whose object is not a user holds everywhere or nowhere; roles:read
+// has the users whose assignments it opens, and with any reach at all it opens
+// the roles themselves.
 func (p *Principal) Reach(permission Permission) Reach {
 	reach := Nowhere()
 	for _, h := range p.held {
 		switch {
 		case !h.permission.Covers(permission):
-		case h.reach.IsEverywhere(), permission == RolesRead:
+		case h.reach.IsEverywhere():
 			return Everywhere()
 		case !permission.Own() || permission.boundByReach():
 			reach = reach.Union(h.reach)
 		}
 	}
 	return reach
+}
+
+// MissingFor returns the first of the permissions that the principal does not
+// hold within the whole reach until the moment, and whether there is one. With
+// grants, what the principal's roles let it hand on counts as held.
+func (p *Principal) MissingFor(permissions []Permission, within Reach, until Time, grants bool) (Permission, bool) {
+	for _, permission := range permissions {
+		covered := Nowhere()
+		for _, a := range p.Assignments {
+			if a.ExpiresAt < until {
+				continue
+			}
+			if slices.ContainsFunc(a.Role.Permissions, func(held Permission) bool { return held.Covers(permission) }) ||
+				grants && slices.ContainsFunc(a.Role.Grants, func(held Permission) bool { return held.Covers(permission) }) {
+				covered = covered.Union(a.Reach)
+			}
+		}
+		if !covered.Covers(within) {
+			return permission, true
+		}
+	}
+	return Permission{}, false
 }
 
 // Reads returns for which users the principal may read the member.
@@ -112,9 +143,12 @@ type Grant struct {
 }
 
 // Grants returns what the principal holds, each permission once, sorted by text:
-// the tenant-wide ones, and those that hold in some departments only.
-func (p *Principal) Grants() (everywhere []Permission, scoped []Grant) {
-	for _, g := range GrantsOf(p.Assignments) {
+// the tenant-wide ones, and those that hold in some departments only. They are
+// worked out once; nobody may change them.
+func (p *Principal) Grants() (everywhere []Permission, scoped []Grant) { return p.grants() }
+
+func splitGrants(assignments []Assignment) (everywhere []Permission, scoped []Grant) {
+	for _, g := range GrantsOf(assignments) {
 		if g.Reach.IsEverywhere() {
 			everywhere = append(everywhere, g.Permission)
 		} else {
@@ -125,23 +159,26 @@ func (p *Principal) Grants() (everywhere []Permission, scoped []Grant) {
 }
 
 // GrantsOf returns what the assignments give, each permission once with the union
-// of its reaches and the roles it comes from, sorted by text.
+// of its reaches and the roles it comes from, sorted by text. What counts for
+// nothing within a reach is left out.
 func GrantsOf(assignments []Assignment) []Grant {
-	var all []Permission
+	var grants []Grant
+	at := map[Permission]int{}
 	for _, a := range assignments {
-		all = append(all, a.Role.Permissions...)
-	}
-	all = NormalPermissions(all)
-	grants := make([]Grant, 0, len(all))
-	for _, permission := range all {
-		g := Grant{Permission: permission}
-		for _, a := range assignments {
-			if slices.Contains(a.Role.Permissions, permission) {
-				g.Reach = g.Reach.Union(a.Reach)
-				g.Roles = append(g.Roles, a.Role)
+		for _, permission := range a.Role.Permissions {
+			if !a.Reach.IsEverywhere() && !permission.countsWithin() {
+				continue
 			}
+			i, seen := at[permission]
+			if !seen {
+				i = len(grants)
+				at[permission] = i
+				grants = append(grants, Grant{Permission: permission})
+			}
+			grants[i].Reach = grants[i].Reach.Union(a.Reach)
+			grants[i].Roles = append(grants[i].Roles, a.Role)
 		}
-		grants = append(grants, g)
 	}
+	slices.SortFunc(grants, func(a, b Grant) int { return strings.Compare(a.Permission.String(), b.Permission.String()) })
 	return grants
 }

@@ -84,7 +84,7 @@ func CheckText(text string, minimum, maximum int) (code, detail string) {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return "control-character", "must not contain control characters"
 		}
-		visible = visible || unicode.IsGraphic(r) && !unicode.IsSpace(r)
+		visible = visible || isVisible(r)
 	}
 	if n := utf8.RuneCountInString(text); n < minimum || n > maximum {
 		return "length", fmt.Sprintf("must have %d to %d characters", minimum, maximum)
@@ -93,6 +93,14 @@ func CheckText(text string, minimum, maximum int) (code, detail string) {
 		return "blank", "must contain a visible character"
 	}
 	return "", ""
+}
+
+// isVisible reports whether r leaves ink: neither a space nor one of the letters,
+// marks and format characters that show nothing.
+func isVisible(r rune) bool {
+	const blankBraille = '\u2800'
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != blankBraille &&
+		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // Faults collects what is wrong with a body, by member.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/mail"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -238,7 +239,7 @@ func CheckEmail(email string) (code, detail string) {
 	parsed, err := mail.ParseAddress(email)
 	at := strings.LastIndexByte(email, '@')
 	if err != nil || parsed.Address != email || len(email) > EmailMax || at > 64 ||
-		strings.ContainsFunc(email, unicode.IsSpace) || strings.ContainsAny(email[:max(at, 0)], `"(),:;<>[\]`) || !isDomain(email[at+1:]) {
+		strings.ContainsFunc(email, func(r rune) bool { return !isVisible(r) }) || strings.ContainsAny(email[:max(at, 0)], `"(),:;<>[\]`) || !isDomain(email[at+1:]) {
 		return "email", "must be an e-mail address such as ada@example.com"
 	}
 	return "", ""
@@ -265,7 +266,8 @@ func checkMetadata(faults *Faults, metadata map[string]string) {
 	if len(metadata) > MetadataPairs {
 		faults.Add("/metadata", "too-many", fmt.Sprintf("must hold at most %d pairs", MetadataPairs))
 	}
-	for key, value := range metadata {
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		value := metadata[key]
 		if code, detail := CheckText(key, 1, MetadataKeyMax); code != "" {
 			faults.Add("/metadata", code, "each key "+detail)
 		}

@@ -149,8 +149,6 @@ type IdempotencyTx interface {
 	CountKeys(user rolecall.UserID, limit int) (int, error)
 	// EraseResource takes the stored resource out of every key that made it.
 	EraseResource(id rolecall.AnyID)
-	// PurgeKeys removes up to limit expired keys and returns how many it did.
-	PurgeKeys(now rolecall.Time, limit int) (int, error)
 }
 
 // EventTx reads and writes events.
@@ -178,6 +176,10 @@ type TenantTx interface {
 	DeleteTenant(t rolecall.Tenant, at rolecall.Time) (bool, error)
 	// DeletedTenants returns up to limit deleted tenants that still hold rows.
 	DeletedTenants(limit int) ([]rolecall.TenantID, error)
+	// PurgeExpired removes up to limit each of the tenant's idempotency keys and
+	// sessions that have expired and of its tombstones that are older than 30
+	// days, and returns how many rows it removed.
+	PurgeExpired(now rolecall.Time, limit int) (int, error)
 	// PurgeTenant removes up to limit rows of the transaction's tenant, which
 	// was deleted, and reports whether none are left.
 	PurgeTenant(limit int) (bool, error)

@@ -24,6 +24,37 @@ type Tx struct {
 // New returns the tenant's data as q sees it.
 func New(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant} }
 
+// row runs a statement that returns at most one row and scans it into dest. It
+// returns ErrNotFound if there is none.
+func (t *Tx) row(query string, args []any, dest ...any) error {
+	found := false
+	err := t.q.Query(query, args, func(scan func(dest ...any) error) error {
+		found = true
+		return scan(dest...)
+	})
+	if err == nil && !found {
+		return rolecall.ErrNotFound
+	}
+	return err
+}
+
+// returned runs a statement and returns how many rows it returned.
+func (t *Tx) returned(query string, args ...any) (int, error) {
+	n := 0
+	err := t.q.Query(query, args, func(func(dest ...any) error) error {
+		n++
+		return nil
+	})
+	return n, err
+}
+
+// changed runs a write of at most one row that returns the row if it changed it,
+// and reports whether it did.
+func (t *Tx) changed(query string, args ...any) (bool, error) {
+	n, err := t.returned(query, args...)
+	return n > 0, err
+}
+
 // violations names the error that a violated constraint or unique index means.
 // Both databases use these names.
 var violations = map[string]*rolecall.Error{

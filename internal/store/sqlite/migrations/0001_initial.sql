@@ -128,6 +128,7 @@ create table sessions (
     constraint sessions_user foreign key (tenant_id, user_id) references users (tenant_id, id) on delete cascade
 ) strict, without rowid;
 create index sessions_user on sessions (tenant_id, user_id, id);
+create index sessions_expiry on sessions (tenant_id, expires_at);
 
 create table session_tokens (
     tenant_id  blob    not null,

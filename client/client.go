@@ -1,0 +1,207 @@
+// Package client is a Go client of Rolecall's HTTP interface.
+//
+//	c := client.New("https://id.example.com", "acme", nil)
+//	if _, err := c.Login(ctx, "ada@example.com", password); err != nil { … }
+//	for user, err := range c.Users(ctx, client.UserFilter{Department: "Sales"}) { … }
+//
+// Every failure that the service answers is a *Problem.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 16 << 20
+
+// Client speaks for one signed-in user of one tenant. It is safe for concurrent
+// use.
+type Client struct {
+	base    string
+	tenant  string
+	http    *http.Client
+	session atomic.Pointer[string] // the bearer token; nil when signed out
+}
+
+// New returns a client of the service at base, an http or https URL with any base
+// path, for the tenant. A nil h means http.DefaultClient; it should have no cookie
+// jar, since the client keeps the session itself.
+func New(base, tenant string, h *http.Client) *Client {
+	if h == nil {
+		h = http.DefaultClient
+	}
+	return &Client{base: strings.TrimRight(base, "/"), tenant: tenant, http: h}
+}
+
+// Problem is an error answer (RFC 9457). Programs switch on Code.
+type Problem struct {
+	Type      string  `json:"type"`
+	Code      string  `json:"code"`
+	Title     string  `json:"title"`
+	Status    int     `json:"status"`
+	Detail    string  `json:"detail"`
+	Instance  string  `json:"instance"`
+	RequestID string  `json:"requestId"`
+	Errors    []Fault `json:"errors"`
+
+	// RetryAfter is when the request may be repeated; zero if the answer does
+	// not say.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// Fault is one thing wrong with a request: one of Pointer (into the body), Header
+// and Parameter says where.
+type Fault struct {
+	Pointer   string `json:"pointer"`
+	Header    string `json:"header"`
+	Parameter string `json:"parameter"`
+	Code      string `json:"code"`
+	Detail    string `json:"detail"`
+}
+
+// Error returns the problem as one line.
+func (p *Problem) Error() string {
+	text := fmt.Sprintf("%d %s: %s", p.Status, p.Code, p.Detail)
+	for _, fault := range p.Errors {
+		text += fmt.Sprintf("; %s%s%s %s", fault.Pointer, fault.Header, fault.Parameter, fault.Detail)
+	}
+	return text
+}
+
+// call is one request and what is done with its answer.
+type call struct {
+	method, path string
+	query        url.Values
+	header       map[string]string
+	body         any // sent as JSON unless nil
+	into         any // decoded from JSON unless nil
+}
+
+// do makes the call and returns the answer's header. An answer of 400 or more is
+// a *Problem.
+func (c *Client) do(ctx context.Context, call call) (http.Header, error) {
+	request, err := c.request(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("rolecall: %w", err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("rolecall: read the answer of %s %s: %w", call.method, call.path, err)
+	}
+	c.keepSession(answer)
+	if answer.StatusCode >= http.StatusBadRequest {
+		return answer.Header, problem(answer, body)
+	}
+	if call.into != nil {
+		if err := json.Unmarshal(body, call.into); err != nil {
+			return answer.Header, fmt.Errorf("rolecall: answer of %s %s: %w", call.method, call.path, err)
+		}
+	}
+	return answer.Header, nil
+}
+
+func (c *Client) request(ctx context.Context, call call) (*http.Request, error) {
+	var body io.Reader
+	if call.body != nil {
+		encoded, err := json.Marshal(call.body)
+		if err != nil {
+			return nil, fmt.Errorf("rolecall: encode the body: %w", err)
+		}
+		body = bytes.NewReader(encoded)
+	}
+	target := c.base + call.path
+	if len(call.query) > 0 {
+		target += "?" + call.query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, call.method, target, body)
+	if err != nil {
+		return nil, fmt.Errorf("rolecall: %w", err)
+	}
+	request.Header.Set("X-Tenant-Schema", c.tenant)
+	request.Header.Set("Accept", "application/json, application/problem+json")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range call.header {
+		if value != "" {
+			request.Header.Set(name, value)
+		}
+	}
+	if token := c.session.Load(); token != nil {
+		request.AddCookie(&http.Cookie{Name: "session", Value: *token})
+	}
+	return request, nil
+}
+
+// keepSession takes over the session cookie that an answer sets or clears.
+func (c *Client) keepSession(answer *http.Response) {
+	for _, cookie := range answer.Cookies() {
+		switch {
+		case cookie.Name != "session":
+		case cookie.Value == "" || cookie.MaxAge < 0:
+			c.session.Store(nil)
+		default:
+			c.session.Store(&cookie.Value)
+		}
+	}
+}
+
+// problem returns the answer as an error, also if something on the way made it.
+func problem(answer *http.Response, body []byte) error {
+	p := &Problem{}
+	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if err != nil || kind != "application/problem+json" || json.Unmarshal(body, p) != nil {
+		p = &Problem{Code: "unknown", Title: answer.Status, Detail: "The answer is not one of Rolecall's."}
+	}
+	p.Status = answer.StatusCode
+	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
+		p.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return p
+}
+
+// pages yields every item of a list, page by page, and ends after the first
+// error.
+func pages[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		query := maps.Clone(query)
+		for {
+			var page struct {
+				Items      []T     `json:"items"`
+				NextCursor *string `json:"nextCursor"`
+			}
+			if _, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query, into: &page}); err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, item := range page.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if page.NextCursor == nil { // a page may be short or empty before the last one
+				return
+			}
+			query.Set("cursor", *page.NextCursor)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// User is a person, as far as the caller may read them: what is withheld is zero.
+type User struct {
+	ID         string            `json:"id"`
+	Email      string            `json:"email"`
+	Name       string            `json:"name"`
+	Department *string           `json:"department"`
+	ExternalID *string           `json:"externalId"`
+	Metadata   map[string]string `json:"metadata"`
+	Status     string            `json:"status"` // pending, active, suspended; expect more
+	CreatedAt  time.Time         `json:"createdAt"`
+	UpdatedAt  time.Time         `json:"updatedAt"`
+
+	ETag string `json:"-"` // of this version as the caller sees it; empty in lists
+}
+
+// NewUser is what to say of a new user.
+type NewUser struct {
+	Email      string            `json:"email"`
+	Name       string            `json:"name"`
+	Department *string           `json:"department,omitempty"`
+	ExternalID *string           `json:"externalId,omitempty"`
+	Metadata   map[string]string `json:"metadata,omitempty"`
+}
+
+// Patch is a change in the form of RFC 7396: members that are absent stay, nil
+// clears.
+type Patch map[string]any
+
+// UserFilter selects and orders users; empty members select everything.
+type UserFilter struct {
+	Email, ExternalID, Department, Status, Role string
+
+	Query string // each of its words begins a word of the name or of the address
+	Sort  string // name, email or createdAt, with - to reverse
+	Limit int    // users in one request; zero: as the service likes
+}
+
+// Role is a named set of permissions.
+type Role struct {
+	ID          string    `json:"id"`
+	Key         *string   `json:"key"`
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	Permissions []string  `json:"permissions"`
+	Grants      []string  `json:"grants"`
+	System      bool      `json:"system"`
+	CreatedAt   time.Time `json:"createdAt"`
+	UpdatedAt   time.Time `json:"updatedAt"`
+
+	ETag string `json:"-"` // of this version; empty in lists
+}
+
+// NewRole is what to say of a new role.
+type NewRole struct {
+	Key         *string  `json:"key,omitempty"`
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Permissions []string `json:"permissions,omitempty"`
+	Grants      []string `json:"grants,omitempty"`
+}
+
+// Reach is where an assignment holds.
+type Reach struct {
+	Departments []string `json:"departments"`
+}
+
+// Assignment says that a user holds a role. A nil Reach is the whole tenant, a nil
+// ExpiresAt no end.
+type Assignment struct {
+	Role struct {
+		ID   string  `json:"id"`
+		Key  *string `json:"key"`
+		Name string  `json:"name"`
+	} `json:"role"`
+	Reach     *Reach     `json:"reach"`
+	ExpiresAt *time.Time `json:"expiresAt"`
+	GrantedBy *string    `json:"grantedBy"` // nil: an operator
+	GrantedAt time.Time  `json:"grantedAt"`
+}
+
+// SignIn is who signed in, and for how long.
+type SignIn struct {
+	User    User    `json:"user"`
+	Session Session `json:"session"`
+}
+
+// Session is one sign-in.
+type Session struct {
+	ID              string    `json:"id"`
+	AuthenticatedAt time.Time `json:"authenticatedAt"`
+	IdleExpiresAt   time.Time `json:"idleExpiresAt"`
+	ExpiresAt       time.Time `json:"expiresAt"`
+}
+
+// Principal is who is signed in and what they may do. Permissions are the
+// tenant-wide ones alone.
+type Principal struct {
+	SignIn
+	Tenant struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"tenant"`
+	Permissions       []string `json:"permissions"`
+	ScopedPermissions []struct {
+		Permission string `json:"permission"`
+		Reach      Reach  `json:"reach"`
+	} `json:"scopedPermissions"`
+}
+
+// Login signs in; the client keeps the session and presents it from now on.
+func (c *Client) Login(ctx context.Context, email, password string) (in SignIn, err error) {
+	body := map[string]string{"email": email, "password": password}
+	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/login", body: body, into: &in})
+	return in, err
+}
+
+// Refresh exchanges the session's token for a new one.
+func (c *Client) Refresh(ctx context.Context) (in SignIn, err error) {
+	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/refresh", into: &in})
+	return in, err
+}
+
+// Logout ends the session.
+func (c *Client) Logout(ctx context.Context) error {
+	_, err := c.do(ctx, call{method: http.MethodPost, path: "/auths/logout"})
+	return err
+}
+
+// Session returns who is signed in.
+func (c *Client) Session(ctx context.Context) (p Principal, err error) {
+	_, err = c.do(ctx, call{method: http.MethodGet, path: "/auths/session", into: &p})
+	return p, err
+}
+
+// Users yields the users that the filter selects, and ends after the first error.
+func (c *Client) Users(ctx context.Context, f UserFilter) iter.Seq2[User, error] {
+	return pages[User](ctx, c, "/users", f.values())
+}
+
+func (f UserFilter) values() url.Values {
+	values := url.Values{}
+	for name, value := range map[string]string{
+		"email": f.Email, "externalId": f.ExternalID, "department": f.Department, "status": f.Status, "role": f.Role,
+		"q": f.Query, "sort": f.Sort,
+	} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if f.Limit > 0 {
+		values.Set("limit", strconv.Itoa(f.Limit))
+	}
+	return values
+}
+
+// User returns the user of that id.
+func (c *Client) User(ctx context.Context, id string) (User, error) {
+	return c.user(ctx, call{method: http.MethodGet, path: "/users/" + url.PathEscape(id)})
+}
+
+// CreateUser makes a user. Repeating it with the same key makes no second one.
+func (c *Client) CreateUser(ctx context.Context, key string, u NewUser) (User, error) {
+	return c.user(ctx, call{method: http.MethodPost, path: "/users", header: map[string]string{"Idempotency-Key": key}, body: u})
+}
+
+// UpdateUser changes a user; a version that is not empty is the ETag that must
+// still be current.
+func (c *Client) UpdateUser(ctx context.Context, id, version string, p Patch) (User, error) {
+	return c.user(ctx, call{method: http.MethodPatch, path: "/users/" + url.PathEscape(id), header: map[string]string{"If-Match": version}, body: p})
+}
+
+// DeleteUser deletes a user.
+func (c *Client) DeleteUser(ctx context.Context, id string) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: "/users/" + url.PathEscape(id)})
+	return err
+}
+
+// SuspendUser keeps a user from signing in and ends their sessions.
+func (c *Client) SuspendUser(ctx context.Context, id, reason string) (User, error) {
+	return c.user(ctx, call{method: http.MethodPost, path: "/users/" + url.PathEscape(id) + "/suspend", body: map[string]string{"reason": reason}})
+}
+
+// ResumeUser lets a suspended user sign in again.
+func (c *Client) ResumeUser(ctx context.Context, id, reason string) (User, error) {
+	return c.user(ctx, call{method: http.MethodPost, path: "/users/" + url.PathEscape(id) + "/resume", body: map[string]string{"reason": reason}})
+}
+
+// UserRoles returns what roles a user holds.
+func (c *Client) UserRoles(ctx context.Context, id string) ([]Assignment, error) {
+	var list struct {
+		Items []Assignment `json:"items"`
+	}
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/users/" + url.PathEscape(id) + "/roles", into: &list})
+	return list.Items, err
+}
+
+// AssignRole gives a user a role: everywhere if reach is nil, without end if
+// expiresAt is.
+func (c *Client) AssignRole(ctx context.Context, user, role string, reach *Reach, expiresAt *time.Time) (a Assignment, err error) {
+	body := struct {
+		Reach     *Reach     `json:"reach,omitempty"`
+		ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	}{reach, expiresAt}
+	_, err = c.do(ctx, call{method: http.MethodPut, path: assignment(user, role), body: body, into: &a})
+	return a, err
+}
+
+// UnassignRole takes a role from a user.
+func (c *Client) UnassignRole(ctx context.Context, user, role string) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: assignment(user, role)})
+	return err
+}
+
+// Roles yields the tenant's roles, and ends after the first error.
+func (c *Client) Roles(ctx context.Context) iter.Seq2[Role, error] {
+	return pages[Role](ctx, c, "/roles", url.Values{})
+}
+
+// Role returns the role of that id.
+func (c *Client) Role(ctx context.Context, id string) (Role, error) {
+	return c.role(ctx, call{method: http.MethodGet, path: "/roles/" + url.PathEscape(id)})
+}
+
+// CreateRole makes a role. Repeating it with the same key makes no second one.
+func (c *Client) CreateRole(ctx context.Context, key string, r NewRole) (Role, error) {
+	return c.role(ctx, call{method: http.MethodPost, path: "/roles", header: map[string]string{"Idempotency-Key": key}, body: r})
+}
+
+// UpdateRole changes a role; a version that is not empty is the ETag that must
+// still be current.
+func (c *Client) UpdateRole(ctx context.Context, id, version string, p Patch) (Role, error) {
+	return c.role(ctx, call{method: http.MethodPatch, path: "/roles/" + url.PathEscape(id), header: map[string]string{"If-Match": version}, body: p})
+}
+
+// DeleteRole deletes a role; force takes it from those who hold it.
+func (c *Client) DeleteRole(ctx context.Context, id string, force bool) error {
+	query := url.Values{}
+	if force {
+		query.Set("force", "true")
+	}
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: "/roles/" + url.PathEscape(id), query: query})
+	return err
+}
+
+func (c *Client) user(ctx context.Context, call call) (u User, err error) {
+	call.into = &u
+	header, err := c.do(ctx, call)
+	u.ETag = header.Get("ETag")
+	return u, err
+}
+
+func (c *Client) role(ctx context.Context, call call) (r Role, err error) {
+	call.into = &r
+	header, err := c.do(ctx, call)
+	r.ETag = header.Get("ETag")
+	return r, err
+}
+
+func assignment(user, role string) string {
+	return "/users/" + url.PathEscape(user) + "/roles/" + url.PathEscape(role)
+}

@@ -1,0 +1,122 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+const (
+	demoTenant = "demo"
+	demoEmail  = "ada.lovelace@demo.example"
+)
+
+// demoAccess is how to get into the demo.
+type demoAccess struct {
+	Address  string `json:"address"`
+	Tenant   string `json:"tenant"`
+	Email    string `json:"email"`
+	Password string `json:"password"`
+	Curl     string `json:"curl"`
+}
+
+// prepareDemo makes the demo's tenant unless the store has it, gives its owner a
+// new password, and returns how to sign in at the address.
+func prepareDemo(ctx context.Context, store service.Store, options service.Options, address net.Addr, publicURL *url.URL) (demoAccess, error) {
+	if err := seedDemo(ctx, store, options); err != nil {
+		return demoAccess{}, err
+	}
+	password := secret.RandomPassword()
+	if err := service.New(store, options).SetPassword(ctx, demoTenant, demoEmail, password); err != nil {
+		return demoAccess{}, err
+	}
+	base := "http://" + address.String()
+	if publicURL != nil {
+		base += strings.TrimRight(publicURL.EscapedPath(), "/")
+	}
+	return demoAccess{
+		Address: base, Tenant: demoTenant, Email: demoEmail, Password: password,
+		Curl: fmt.Sprintf(`curl -i -X POST %s/auths/login -H 'x-tenant-schema: %s' -H 'content-type: application/json' -d '{"email":"%s","password":"%s"}'`,
+			base, demoTenant, demoEmail, password),
+	}, nil
+}
+
+// lines returns the access for a person.
+func (a demoAccess) lines() []string {
+	return []string{
+		"Rolecall demo: made-up people, on this machine only.",
+		"",
+		"  address   " + a.Address,
+		"  tenant    " + a.Tenant,
+		"  sign in   " + a.Email,
+		"  password  " + a.Password + "   (a new one at each start)",
+		"",
+		a.Curl,
+		"",
+	}
+}
+
+// seedDemo fills the store with the demo's tenant if there are no people in it.
+// What happens there happens through the verbs of the service, under a clock of
+// its own, so that the history is as real as the data.
+func seedDemo(ctx context.Context, store service.Store, options service.Options) error {
+	clock := demoBegin()
+	options.Clock = func() rolecall.Time { return clock }
+	tenant, err := service.New(store, options).Tenant(ctx, demoTenant)
+	if err != nil {
+		return err
+	}
+	if tenant.ID.IsZero() {
+		owner := rolecall.UserDraft{Email: demoEmail, Name: "Ada Lovelace"}
+		tenant, _, err = service.New(store, options).CreateTenant(ctx, demoTenant, "Demo Incorporated", owner, secret.RandomPassword())
+		if err != nil {
+			return err
+		}
+	}
+	// These hashes guard random passwords that nobody keeps: they may be cheap.
+	options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, 1, 0)
+	return store.Update(ctx, tenant.ID, func(tx service.Tx) error {
+		people, err := tx.Users(rolecall.UserQuery{Within: rolecall.Everywhere(), Limit: 2})
+		if err != nil || len(people.Items) > 1 {
+			return err
+		}
+		owner, _, err := tx.UserByEmail(rolecall.EmailKey(demoEmail))
+		if err != nil {
+			return err
+		}
+		assignments, err := tx.Assignments(owner.ID)
+		if err != nil {
+			return err
+		}
+		clock = demoBegin().Add(time.Hour)
+		d := &demo{
+			service: service.New(within{tx}, options), tenant: tenant, clock: &clock,
+			call: service.Call{Principal: rolecall.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: "127.0.0.1"},
+		}
+		return d.play(ctx)
+	})
+}
+
+// within is a store inside of a transaction that has begun: all that is done
+// through it is committed together.
+type within struct{ tx service.Tx }
+
+// View runs fn in the transaction.
+func (w within) View(_ context.Context, _ rolecall.TenantID, fn func(service.Tx) error) error {
+	return fn(w.tx)
+}
+
+// Update runs fn in the transaction.
+func (w within) Update(_ context.Context, _ rolecall.TenantID, fn func(service.Tx) error) error {
+	return fn(w.tx)
+}
+
+// Ready returns nil: the transaction has begun.
+func (w within) Ready(context.Context) error { return nil }

@@ -1,0 +1,83 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// door is a listener that can be shut without slamming it on anybody. Closing a
+// listener resets the connections that clients have made and nobody has accepted
+// yet, dozens under load; shut takes all of them in first.
+type door struct {
+	*net.TCPListener
+	shutting atomic.Bool
+	shutDone chan struct{}
+	late     []net.Conn // who was waiting; belongs to Accept once shutDone is closed
+}
+
+func newDoor(listener *net.TCPListener) *door {
+	return &door{TCPListener: listener, shutDone: make(chan struct{})}
+}
+
+// Accept returns the next connection; net.ErrClosed once the door is shut and
+// everybody is in.
+func (d *door) Accept() (net.Conn, error) {
+	conn, err := d.TCPListener.Accept()
+	if err == nil || !d.shutting.Load() {
+		return conn, err
+	}
+	<-d.shutDone
+	if len(d.late) == 0 {
+		return nil, net.ErrClosed
+	}
+	conn, d.late = d.late[0], d.late[1:]
+	return conn, nil
+}
+
+// shut accepts who is waiting and, with no pause between, refuses all others. It
+// is called once.
+func (d *door) shut() error {
+	d.shutting.Store(true)
+	defer close(d.shutDone)
+	raw, err := d.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var waiting []int
+	var shutErr error
+	err = raw.Control(func(listener uintptr) {
+		for {
+			fd, _, err := unix.Accept4(int(listener), unix.SOCK_CLOEXEC)
+			if err == nil {
+				waiting = append(waiting, fd)
+			} else if err != unix.EINTR && err != unix.ECONNABORTED {
+				break // as a rule EAGAIN: nobody is left
+			}
+		}
+		shutErr = unix.Shutdown(int(listener), unix.SHUT_RDWR)
+	})
+	for _, fd := range waiting {
+		conn, connErr := connOf(fd)
+		if connErr != nil {
+			err = errors.Join(err, connErr)
+			continue
+		}
+		d.late = append(d.late, conn)
+	}
+	return errors.Join(err, shutErr)
+}
+
+// connOf returns the connection of an accepted socket, and takes it over.
+func connOf(fd int) (net.Conn, error) {
+	file := os.NewFile(uintptr(fd), "connection")
+	conn, err := net.FileConn(file) // with a descriptor of its own
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("take over a connection: %w", err)
+	}
+	return conn, nil
+}

@@ -1,0 +1,144 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// Run serves until ctx ends, then answers what has been asked and returns.
+func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
+	settings, err := c.settings(&p.globals)
+	if err != nil {
+		return err
+	}
+	if c.Demo && p.Database == "" {
+		p.Database = demoDatabase
+	}
+	listener, err := listen(ctx, "--listen", c.Listen) // first: it fails fast, and has changed nothing
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ignoreClosed(listener.Close())) }()
+	store, err := p.open(ctx, c.Migrate)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.close()) }()
+	if c.Migrate {
+		if err := makeKey(ctx, store); err != nil {
+			return err
+		}
+	}
+	return serve(ctx, p, settings, store, listener)
+}
+
+func serve(ctx context.Context, p *program, settings settings, store service.Store, listener *net.TCPListener) error {
+	keys, err := loadKeys(ctx, store, settings.SecretKeyFile)
+	if err != nil {
+		return err
+	}
+	logger := newLogger(p.stderr, settings.LogFormat)
+	options := service.Options{Passwords: newPasswords(), Keys: keys, Logger: logger}
+	if settings.Demo {
+		access, err := prepareDemo(ctx, store, options, listener.Addr(), settings.publicURL)
+		if err != nil {
+			return fmt.Errorf("prepare the demo: %w", err)
+		}
+		if err := p.print(access, access.lines()...); err != nil {
+			return err
+		}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	rolecall := service.New(store, options)
+	api := httpapi.New(rolecall, httpapi.Options{
+		PublicURL:      settings.publicURL,
+		InsecureCookie: settings.insecureCookie,
+		Logger:         logger,
+		Metrics:        registry,
+		PasswordHashes: options.Passwords.Hashed,
+	})
+	stopMetrics, err := serveMetrics(ctx, settings.MetricsListen, registry, logger)
+	if err != nil {
+		return err
+	}
+	for _, warning := range settings.warnings {
+		logger.Warn(warning)
+	}
+	logger.Info("serving", "address", listener.Addr().String(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
+
+	// The background work ends after the last request and before the store.
+	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	var workErr error
+	background.Go(func() { workErr = rolecall.Run(working) })
+	serveErr := serveHTTP(ctx, api, newDoor(listener), settings.Drain, logger)
+	stopWorking()
+	background.Wait()
+	return errors.Join(serveErr, workErr, stopMetrics())
+}
+
+// listen returns a listener on the address that the flag gives.
+func listen(ctx context.Context, flag, address string) (*net.TCPListener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return listener.(*net.TCPListener), nil // as ListenConfig says of tcp
+}
+
+// serveMetrics serves the registry on a listener of its own, or nothing if there
+// is no address, and returns what stops it.
+func serveMetrics(ctx context.Context, address string, registry *prometheus.Registry, logger *slog.Logger) (stop func() error, err error) {
+	if address == "" {
+		return func() error { return nil }, nil
+	}
+	listener, err := listen(ctx, "--metrics-listen", address)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+	server := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	logger.Info("serving metrics", "address", listener.Addr().String())
+	return func() error {
+		err := server.Close()
+		if serveErr := <-done; !errors.Is(serveErr, http.ErrServerClosed) {
+			err = errors.Join(err, serveErr)
+		}
+		return err
+	}, nil
+}
+
+func newLogger(w io.Writer, format string) *slog.Logger {
+	if format == "text" {
+		return slog.New(slog.NewTextHandler(w, nil))
+	}
+	return slog.New(slog.NewJSONHandler(w, nil))
+}
+
+// ignoreClosed drops the error of closing what is closed already.
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+	"github.com/rolecall/rolecall/internal/store/sqlite"
+)
+
+// queuedHashes is how many password hashes wait at most, per core: about a second
+// of work.
+const queuedHashes = 50
+
+// openStore is a store with what closes it.
+type openStore struct {
+	service.Store
+	close func() error
+}
+
+// open opens the database that the flags name, after bringing its schema up to
+// date if it may.
+func (g *globals) open(ctx context.Context, migrate bool) (*openStore, error) {
+	if !isPostgres(g.Database) {
+		return g.openFile(ctx, migrate)
+	}
+	if migrate {
+		if err := postgres.Migrate(ctx, g.direct()); err != nil {
+			return nil, err
+		}
+	}
+	s, err := postgres.Open(ctx, g.Database, postgres.Options{AllowSuperuser: g.AllowSuperuser})
+	if err != nil {
+		return nil, err
+	}
+	return &openStore{s, func() error { s.Close(); return nil }}, nil
+}
+
+func (g *globals) openFile(ctx context.Context, migrate bool) (*openStore, error) {
+	file := g.Database
+	switch {
+	case file == "":
+		file = defaultDatabase
+	case strings.Contains(file, "://"):
+		return nil, errors.New("--database must be the path of a SQLite file or a postgres:// URL")
+	}
+	s, err := sqlite.Open(ctx, file, sqlite.Options{Migrate: migrate})
+	if err != nil {
+		return nil, err
+	}
+	return &openStore{s, s.Close}, nil
+}
+
+// direct returns the URL for what a pooler cannot do.
+func (g *globals) direct() string {
+	if g.DirectDatabase != "" {
+		return g.DirectDatabase
+	}
+	return g.Database
+}
+
+// makeKey gives an instance without a key a random one. That first key has no
+// moment of its own: so of two processes that make it at once one is refused, and
+// finds the other's.
+func makeKey(ctx context.Context, s service.Store) error {
+	err := s.Update(ctx, rolecall.TenantID{}, func(tx service.Tx) error {
+		secrets, err := tx.InstanceKeys()
+		if err == nil && len(secrets) == 0 {
+			tx.InsertInstanceKey(secret.NewKey(), 0)
+		}
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	if _, loadErr := loadKeys(ctx, s, ""); loadErr != nil {
+		return errors.Join(err, loadErr)
+	}
+	return nil
+}
+
+// loadKeys returns the instance's keys: those of the file if one is named, else
+// those of the store.
+func loadKeys(ctx context.Context, s service.Store, file string) (*secret.Keys, error) {
+	if file != "" {
+		return readKeys(file)
+	}
+	var secrets [][]byte
+	err := s.View(ctx, rolecall.TenantID{}, func(tx service.Tx) (err error) {
+		secrets, err = tx.InstanceKeys()
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(secrets) == 0:
+		return nil, errors.New("the database holds no instance key: run `rolecall migrate`")
+	}
+	return secret.NewKeys(secrets[0], secrets[1:]...), nil
+}
+
+// leastKey is the least length of a key in bytes.
+const leastKey = 32
+
+func readKeys(file string) (*secret.Keys, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--secret-key-file: %w", err)
+	}
+	var secrets [][]byte
+	for line := range bytes.Lines(content) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		key, err := base64.StdEncoding.DecodeString(string(line))
+		if err != nil || len(key) < leastKey {
+			return nil, fmt.Errorf("--secret-key-file: line %d of %s is not a key of at least %d bytes in base64, as `openssl rand -base64 %d` makes it",
+				len(secrets)+1, file, leastKey, leastKey)
+		}
+		secrets = append(secrets, key)
+	}
+	if len(secrets) == 0 {
+		return nil, fmt.Errorf("--secret-key-file: %s holds no key", file)
+	}
+	return secret.NewKeys(secrets[0], secrets[1:]...), nil
+}
+
+// newPasswords returns the gate for password hashes: as many at once as there are
+// cores.
+func newPasswords() *secret.Passwords {
+	cores := runtime.GOMAXPROCS(0)
+	return secret.NewPasswords(secret.DefaultParameters, cores, queuedHashes*cores)
+}
+
+// operate opens the store, runs fn on the service over it, and closes it.
+func (p *program) operate(ctx context.Context, fn func(*service.Service) error) error {
+	s, err := p.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	keys, err := loadKeys(ctx, s, "")
+	if err != nil {
+		return errors.Join(err, s.close())
+	}
+	logger := slog.New(slog.NewTextHandler(p.stderr, nil))
+	return errors.Join(fn(service.New(s, service.Options{Passwords: newPasswords(), Keys: keys, Logger: logger})), s.close())
+}

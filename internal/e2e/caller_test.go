@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+)
+
+// caller is somebody who sends requests: of a tenant, with a session or without.
+type caller struct {
+	world  *world
+	tenant string
+	token  string // "" for none
+	id     string // of the user, "" if there is no session
+	email  string
+}
+
+// anonymous returns a caller of the same tenant without a session.
+func (c *caller) anonymous() *caller { return &caller{world: c.world, tenant: c.tenant} }
+
+// with returns the caller with another session token.
+func (c *caller) with(token string) *caller {
+	return &caller{world: c.world, tenant: c.tenant, token: token, id: c.id, email: c.email}
+}
+
+// in returns the caller with the header of another tenant.
+func (c *caller) in(tenant string) *caller {
+	return &caller{world: c.world, tenant: tenant, token: c.token, id: c.id, email: c.email}
+}
+
+var keys atomic.Uint64
+
+// newKey returns an idempotency key that was not used before.
+func newKey() string { return fmt.Sprintf("key-%d", keys.Add(1)) }
+
+// request returns the request "METHOD /path" with what nearly every one has: the
+// tenant, the session, a content type, and for a creation a new key. A header
+// line "name: value" replaces these, "+name: value" adds a second line, and
+// "-name" takes one away.
+func (c *caller) request(t testing.TB, line, body string, header ...string) *http.Request {
+	t.Helper()
+	method, path, _ := strings.Cut(line, " ")
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+c.world.program.address+path, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Tenant-Schema", c.tenant)
+	if c.token != "" {
+		r.Header.Set("Cookie", "session="+c.token)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if method == http.MethodPost && (path == "/users" || path == "/roles") {
+		r.Header.Set("Idempotency-Key", newKey())
+	}
+	for _, line := range header {
+		name, value, given := strings.Cut(line, ": ")
+		switch added, more := strings.CutPrefix(name, "+"); {
+		case more:
+			r.Header.Add(added, value)
+		case given:
+			r.Header.Set(name, value)
+		default:
+			r.Header.Del(strings.TrimPrefix(name, "-"))
+		}
+	}
+	return r
+}
+
+// do sends a request and returns the answer, which the transport has checked.
+func (c *caller) do(t testing.TB, line, body string, header ...string) *answer {
+	t.Helper()
+	a, err := c.try(t, line, body, header...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// try is do for goroutines, which must not end a test.
+func (c *caller) try(t testing.TB, line, body string, header ...string) (*answer, error) {
+	t.Helper()
+	return c.world.send(c.request(t, line, body, header...))
+}
+
+// send sends a request as it is.
+func (w *world) send(r *http.Request) (*answer, error) {
+	response, err := w.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{line: r.Method + " " + r.URL.RequestURI(), status: response.StatusCode, header: response.Header, body: body, cookies: response.Cookies()}, response.Body.Close()
+}
+
+// answer is what came back.
+type answer struct {
+	line    string
+	status  int
+	header  http.Header
+	body    []byte
+	cookies []*http.Cookie
+}
+
+// expect fails the test unless the answer has the status.
+func (a *answer) expect(t testing.TB, status int) *answer {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("%s answered %d, not %d: %s", a.line, a.status, status, a.body)
+	}
+	return a
+}
+
+// refused fails the test unless the answer is the problem.
+func (a *answer) refused(t testing.TB, status int, code string) *answer {
+	t.Helper()
+	if a.expect(t, status); a.text("/code") != code {
+		t.Fatalf("%s was refused with %q, not %q: %s", a.line, a.text("/code"), code, a.body)
+	}
+	return a
+}
+
+// value returns what stands at a JSON pointer, nil if nothing does.
+func (a *answer) value(pointer string) any {
+	var value any
+	if err := json.Unmarshal(a.body, &value); err != nil {
+		return nil
+	}
+	for _, part := range strings.Split(pointer, "/")[1:] {
+		switch inner := value.(type) {
+		case map[string]any:
+			value = inner[part]
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(inner) {
+				return nil
+			}
+			value = inner[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// text returns the string at a JSON pointer, "" if there is none.
+func (a *answer) text(pointer string) string {
+	text, _ := a.value(pointer).(string)
+	return text
+}
+
+// list returns the array at a JSON pointer, nil if there is none.
+func (a *answer) list(pointer string) []any {
+	list, _ := a.value(pointer).([]any)
+	return list
+}
+
+// members returns the sorted names of the members at a JSON pointer.
+func (a *answer) members(pointer string) []string {
+	object, _ := a.value(pointer).(map[string]any)
+	return slices.Sorted(maps.Keys(object))
+}
+
+// texts returns the member of each item of a list.
+func (a *answer) texts(member string) []string {
+	texts := []string{}
+	for i := range a.list("/items") {
+		texts = append(texts, a.text(fmt.Sprintf("/items/%d/%s", i, member)))
+	}
+	return texts
+}
+
+// faults returns the sorted faults of a problem: where each is, and its code.
+func (a *answer) faults() []string {
+	var faults []string
+	for i := range a.list("/errors") {
+		at := fmt.Sprintf("/errors/%d", i)
+		where := a.text(at + "/pointer")
+		if header := a.text(at + "/header"); header != "" {
+			where = "header:" + header
+		}
+		if parameter := a.text(at + "/parameter"); parameter != "" {
+			where = "parameter:" + parameter
+		}
+		faults = append(faults, where+" "+a.text(at+"/code"))
+	}
+	slices.Sort(faults)
+	return faults
+}
+
+// session returns the value of the session cookie that was set, and fails the
+// test if there is none.
+func (a *answer) session(t testing.TB) string {
+	t.Helper()
+	for _, cookie := range a.cookies {
+		if cookie.Name == "session" && cookie.Value != "" {
+			return cookie.Value
+		}
+	}
+	t.Fatalf("%s set no session: %s", a.line, a.body)
+	return ""
+}
+
+// quoted returns text as a JSON string.
+func quoted(text string) string {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // of a string: cannot be
+	}
+	return string(b)
+}
+
+// never is the id of something that never was.
+var never = rolecall.NewID[any](1).String()

@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"github.com/rolecall/rolecall"
+)
+
+// document is the published contract.
+type document struct {
+	spec       *openapi3.T
+	operations []operation
+}
+
+// operation is one operation of the document.
+type operation struct {
+	method, path, id string
+	item             *openapi3.PathItem
+	spec             *openapi3.Operation
+}
+
+func readDocument(t *testing.T) *document {
+	t.Helper()
+	spec, err := openapi3.NewLoader().LoadFromFile("../../openapi/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := spec.Validate(t.Context()); err != nil {
+		t.Fatalf("the OpenAPI document is not valid: %v", err)
+	}
+	d := &document{spec: spec}
+	for path, item := range spec.Paths.Map() {
+		for method, op := range item.Operations() {
+			d.operations = append(d.operations, operation{method, path, op.OperationID, item, op})
+		}
+	}
+	slices.SortFunc(d.operations, func(a, b operation) int { return strings.Compare(a.id, b.id) })
+	return d
+}
+
+// find returns the operation that a request is for, nil if there is none. HEAD
+// is GET.
+func (d *document) find(method, path string) *operation {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	for i, op := range d.operations {
+		if op.method == method && fits(op.path, path) {
+			return &d.operations[i]
+		}
+	}
+	return nil
+}
+
+func fits(template, path string) bool {
+	parts, given := strings.Split(template, "/"), strings.Split(path, "/")
+	if len(parts) != len(given) {
+		return false
+	}
+	for i, part := range parts {
+		if part != given[i] && (given[i] == "" || !strings.HasPrefix(part, "{")) {
+			return false
+		}
+	}
+	return true
+}
+
+// formats are what the document's formats mean.
+var formats = []openapi3.SchemaValidationOption{
+	openapi3.WithStringFormatValidator("uuid", openapi3.NewCallbackValidator(func(text string) error {
+		_, err := rolecall.ParseID[any](text)
+		return err
+	})),
+	openapi3.WithStringFormatValidator("date-time", openapi3.NewCallbackValidator(func(text string) error {
+		_, err := time.Parse("2006-01-02T15:04:05.000000Z", text)
+		return err
+	})),
+}
+
+// check returns what of an answer the document does not say.
+func (op *operation) check(d *document, request *http.Request, response *http.Response, body []byte) error {
+	described := op.spec.Responses.Status(response.StatusCode)
+	if described == nil {
+		return fmt.Errorf("status %d is not in the document", response.StatusCode)
+	}
+	if err := undocumentedHeaders(described.Value, response.Header); err != nil {
+		return err
+	}
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{
+			Request: request,
+			Route:   &routers.Route{Spec: d.spec, Path: op.path, PathItem: op.item, Method: op.method, Operation: op.spec},
+		},
+		Status: response.StatusCode, Header: response.Header, Body: io.NopCloser(bytes.NewReader(body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, SchemaValidationOptions: formats},
+	}
+	if err := openapi3filter.ValidateResponse(context.Background(), input); err != nil {
+		return err
+	}
+	media := described.Value.Content.Get(response.Header.Get("Content-Type"))
+	if media == nil || len(body) == 0 {
+		return nil
+	}
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		return err
+	}
+	if extra := undocumented(media.Schema.Value, value, ""); extra != nil {
+		return fmt.Errorf("members %q are not in the document", extra)
+	}
+	return nil
+}
+
+// undocumented returns the pointers of the members that the schema does not name.
+func undocumented(schema *openapi3.Schema, value any, at string) (extra []string) {
+	switch value := value.(type) {
+	case []any:
+		if schema.Items == nil {
+			return []string{at + "/*"}
+		}
+		for i, item := range value {
+			extra = append(extra, undocumented(schema.Items.Value, item, fmt.Sprintf("%s/%d", at, i))...)
+		}
+	case map[string]any:
+		for name, item := range value {
+			switch next := schema.Properties[name]; {
+			case next != nil:
+				extra = append(extra, undocumented(next.Value, item, at+"/"+name)...)
+			case schema.AdditionalProperties.Schema != nil:
+				extra = append(extra, undocumented(schema.AdditionalProperties.Schema.Value, item, at+"/"+name)...)
+			default:
+				if !describedByAny(schema, name, item, at) {
+					extra = append(extra, at+"/"+name)
+				}
+			}
+		}
+	}
+	return extra
+}
+
+// describedByAny reports whether one of the schemas that are composed into this
+// one names the member.
+func describedByAny(schema *openapi3.Schema, name string, value any, at string) bool {
+	return slices.ContainsFunc(slices.Concat(schema.AllOf, schema.AnyOf, schema.OneOf), func(part *openapi3.SchemaRef) bool {
+		return undocumented(part.Value, map[string]any{name: value}, at) == nil
+	})
+}
+
+// everywhere are the headers that any answer may carry and that no operation
+// describes.
+var everywhere = []string{
+	"Cache-Control", "Connection", "Content-Length", "Content-Security-Policy", "Content-Type",
+	"Cross-Origin-Resource-Policy", "Date", "Referrer-Policy", "X-Content-Type-Options", "X-Request-Id",
+}
+
+func undocumentedHeaders(described *openapi3.Response, header http.Header) error {
+	for name := range header {
+		if slices.Contains(everywhere, name) {
+			continue
+		}
+		named := false
+		for own := range described.Headers {
+			named = named || strings.EqualFold(own, name)
+		}
+		if !named {
+			return fmt.Errorf("header %s is not in the document", name)
+		}
+	}
+	return nil
+}

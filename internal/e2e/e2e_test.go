@@ -1,0 +1,54 @@
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rolecall/rolecall/internal/pgtest"
+)
+
+// suites are the scenarios. Each makes its own tenants, so that all can run side
+// by side on one program.
+var suites = []struct {
+	name string
+	run  func(*testing.T, *program)
+}{
+	{"users", testUsers},
+}
+
+// stores are the databases to serve from, by what --database is told.
+var stores = []struct {
+	name     string
+	database func(*testing.T) string
+}{
+	{"sqlite", func(t *testing.T) string { return filepath.Join(t.TempDir(), "rolecall.db") }},
+	{"postgres", func(t *testing.T) string { return pgtest.URL(t) }},
+}
+
+func TestProgram(t *testing.T) {
+	binary := build(t)
+	for _, store := range stores {
+		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
+			p := serve(t, binary, store.database(t))
+			for _, suite := range suites {
+				t.Run(suite.name, func(t *testing.T) {
+					t.Parallel()
+					suite.run(t, p)
+				})
+			}
+		})
+	}
+}
+
+// build returns the path of the program, built from this tree.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "rolecall")
+	command := exec.Command("go", append([]string{"build", "-o", binary}, append(buildFlags, "../../cmd/rolecall")...)...)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("the program does not build: %v\n%s", err, output)
+	}
+	return binary
+}

@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// checked is a transport that refuses an answer that breaks the document or one
+// of the rules that hold for every answer.
+type checked struct {
+	program *program
+	next    http.RoundTripper
+}
+
+// RoundTrip sends the request. The error names the rule that the answer breaks.
+func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := c.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	c.program.remember(response)
+	if err := c.program.document.judge(request, response, body); err != nil {
+		return nil, fmt.Errorf("%s %s answered %d: %w\n%s", request.Method, request.URL.Path, response.StatusCode, err, body)
+	}
+	return response, nil
+}
+
+// remember keeps the tokens that were given out, to search the log for them.
+func (p *program) remember(response *http.Response) {
+	for _, cookie := range response.Cookies() {
+		if cookie.Value != "" {
+			p.tokensMu.Lock()
+			p.tokens = append(p.tokens, cookie.Value)
+			p.tokensMu.Unlock()
+		}
+	}
+}
+
+// judge returns which rule an answer breaks, nil if none.
+func (d *document) judge(request *http.Request, response *http.Response, body []byte) error {
+	if err := alwaysTrue(request, response, body); err != nil {
+		return err
+	}
+	op := d.find(request.Method, request.URL.Path)
+	if op == nil || request.Method == http.MethodHead {
+		return nil
+	}
+	if got := response.Header.Get("Cache-Control"); got != "no-store" {
+		return fmt.Errorf("cache-control is %q", got)
+	}
+	return op.check(d, request, response, body)
+}
+
+var (
+	requestIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	inside        = regexp.MustCompile(`(?i)\bselect\b.+\bfrom\b|insert into|delete from|sqlite|postgres|pgx|sqlstate|constraint|goroutine|\.go:\d|runtime error|nil pointer|rolecall\.[a-z]|internal/|/tmp/`)
+)
+
+// alwaysTrue checks what holds for every answer of every operation.
+func alwaysTrue(request *http.Request, response *http.Response, body []byte) error {
+	h := response.Header
+	switch {
+	case len(h["X-Request-Id"]) != 1 || !requestIDForm.MatchString(h.Get("X-Request-Id")):
+		return fmt.Errorf("x-request-id is %q", h["X-Request-Id"])
+	case h.Get("X-Content-Type-Options") != "nosniff":
+		return errors.New("nosniff is missing")
+	case response.StatusCode >= 500:
+		return errors.New("a server error")
+	case response.StatusCode >= 300 && response.StatusCode < 400 && response.StatusCode != http.StatusNotModified:
+		return errors.New("a redirect")
+	case strings.HasPrefix(h.Get("Content-Type"), "application/") && inside.Match(body) && !strings.HasPrefix(request.URL.Path, "/openapi."):
+		return fmt.Errorf("the body shows the inside: %q", inside.Find(body))
+	case response.StatusCode < 400 || request.Method == http.MethodHead:
+		return nil
+	}
+	return checkProblem(request, response, body)
+}
+
+// checkProblem checks the form of every refusal.
+func checkProblem(request *http.Request, response *http.Response, body []byte) error {
+	if got := response.Header.Get("Content-Type"); got != "application/problem+json" {
+		return fmt.Errorf("a problem of content type %q", got)
+	}
+	var problem struct {
+		Type, Code, Title, Detail, Instance, RequestID string
+		Status                                         int
+		Errors                                         []map[string]string
+	}
+	if err := json.Unmarshal(body, &problem); err != nil {
+		return err
+	}
+	switch {
+	case problem.Type != "/problems/"+problem.Code || problem.Code == "":
+		return fmt.Errorf("type %q of code %q", problem.Type, problem.Code)
+	case problem.Title == "" || problem.Detail == "":
+		return errors.New("a problem without a title or a detail")
+	case problem.Status != response.StatusCode:
+		return fmt.Errorf("the problem says status %d", problem.Status)
+	case problem.Instance != request.URL.Path:
+		return fmt.Errorf("the problem says instance %q", problem.Instance)
+	case problem.RequestID != response.Header.Get("X-Request-Id"):
+		return errors.New("the problem says another request id than the header")
+	}
+	for _, fault := range problem.Errors {
+		_, pointer := fault["pointer"]
+		_, header := fault["header"]
+		_, parameter := fault["parameter"]
+		if len(fault) != 3 || fault["code"] == "" || fault["detail"] == "" || !pointer && !header && !parameter {
+			return fmt.Errorf("a fault of another form: %v", fault)
+		}
+	}
+	return checkRefusalHeaders(response)
+}
+
+// checkRefusalHeaders checks the headers that belong to a status.
+func checkRefusalHeaders(response *http.Response) error {
+	wanted := map[int][]string{
+		401: {"Www-Authenticate"}, 405: {"Allow"}, 429: {"Retry-After"}, 503: {"Retry-After"},
+	}
+	for _, name := range wanted[response.StatusCode] {
+		if response.Header.Get(name) == "" {
+			return fmt.Errorf("%s is missing", name)
+		}
+	}
+	if h := response.Header; response.StatusCode == 415 && h.Get("Accept")+h.Get("Accept-Patch")+h.Get("Accept-Encoding") == "" {
+		return errors.New("neither Accept nor Accept-Patch nor Accept-Encoding is there")
+	}
+	return nil
+}

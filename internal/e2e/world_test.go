@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// password is what everybody in the tests signs in with.
+const password = canary + " correct horse battery"
+
+// world is one tenant of a test's own, seen from a source address of its own, so
+// that no test counts against another's limits.
+type world struct {
+	program *program
+	client  *http.Client
+	name    string
+	owner   *caller
+}
+
+// newWorld makes a tenant by the command line and signs its owner in.
+func newWorld(t *testing.T, p *program) *world {
+	t.Helper()
+	n := p.worlds.Add(1)
+	w := &world{program: p, name: fmt.Sprintf("tenant-%d", n)}
+	w.connectFrom(t, net.IPv4(127, 1, byte(n>>8), byte(n)))
+	p.run(t, password+"\n", "tenant", "create", w.name, "--owner-email", address("owner"), "--owner-name", "Olga Owner", "--password-stdin")
+	w.owner = w.signIn(t, address("owner"))
+	return w
+}
+
+// connectFrom makes the world's requests come from a loopback address.
+func (w *world) connectFrom(t *testing.T, source net.IP) {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: source}, Timeout: 5 * time.Second}
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, address)
+		},
+		MaxIdleConnsPerHost: 128,
+		DisableCompression:  true,
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	w.client = &http.Client{Transport: checked{w.program, transport}, Timeout: 30 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// address returns an address that is easy to find in a log.
+func address(name string) string { return name + "@" + canary + ".example" }
+
+// nobody returns a caller of the world without a session.
+func (w *world) nobody() *caller { return &caller{world: w, tenant: w.name} }
+
+// credentials is the body of a sign-in.
+func credentials(email, password string) string {
+	return fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password))
+}
+
+// signIn returns a caller with a session of its own.
+func (w *world) signIn(t testing.TB, email string) *caller {
+	t.Helper()
+	a := w.nobody().do(t, "POST /auths/login", credentials(email, password)).expect(t, 200)
+	return &caller{world: w, tenant: w.name, token: a.session(t), id: a.text("/user/id"), email: email}
+}
+
+// user makes a user, of a department if that is not empty, and returns the id.
+func (w *world) user(t testing.TB, name, department string) string {
+	t.Helper()
+	body := fmt.Sprintf(`{"email":%s,"name":%s}`, quoted(address(name)), quoted("User "+name))
+	if department != "" {
+		body = strings.TrimSuffix(body, "}") + `,"department":` + quoted(department) + "}"
+	}
+	return w.owner.do(t, "POST /users", body).expect(t, 201).text("/id")
+}
+
+// member makes a user who can sign in, and does.
+func (w *world) member(t testing.TB, name, department string) *caller {
+	t.Helper()
+	w.user(t, name, department)
+	w.program.run(t, password, "user", "set-password", "--tenant", w.name, "--email", address(name), "--password-stdin")
+	return w.signIn(t, address(name))
+}
+
+// role makes a role of the permissions and returns its id.
+func (w *world) role(t testing.TB, name string, permissions ...string) string {
+	t.Helper()
+	return w.owner.do(t, "POST /roles", roleBody(name, permissions, nil)).expect(t, 201).text("/id")
+}
+
+func roleBody(name string, permissions, grants []string) string {
+	list := func(texts []string) string {
+		parts := make([]string, len(texts))
+		for i, text := range texts {
+			parts[i] = quoted(text)
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	return fmt.Sprintf(`{"name":%s,"permissions":%s,"grants":%s}`, quoted(name), list(permissions), list(grants))
+}
+
+// assign gives a user a role, with a body such as {"reach":…} or none.
+func (w *world) assign(t testing.TB, user, role, body string) {
+	t.Helper()
+	if a := w.owner.do(t, "PUT /users/"+user+"/roles/"+role, body); a.status != 200 && a.status != 201 {
+		t.Fatalf("the role was not assigned: %d %s", a.status, a.body)
+	}
+}
+
+// within is the body of an assignment for the users of a department.
+func within(department string) string {
+	return `{"reach":{"departments":[` + quoted(department) + `]}}`
+}
+
+// builtIn returns the id of the built-in role of a key.
+func (w *world) builtIn(t testing.TB, key string) string {
+	t.Helper()
+	return w.owner.do(t, "GET /roles?key="+key, "").expect(t, 200).text("/items/0/id")
+}
+
+// holder makes a user who can sign in and holds a role of the permissions, for
+// the users of a department unless that is empty.
+func (w *world) holder(t testing.TB, name, department, reach string, permissions ...string) *caller {
+	t.Helper()
+	c := w.member(t, name, department)
+	body := ""
+	if reach != "" {
+		body = within(reach)
+	}
+	w.assign(t, c.id, w.role(t, "Role of "+name, permissions...), body)
+	return c
+}

@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/rolecall/rolecall"
+)
+
+func listUserRoles(x *exchange) error {
+	assignments, err := x.server.service.UserRoles(x.ctx, x.call, x.in.user)
+	if err != nil {
+		return err
+	}
+	page := rolecall.Page[rolecall.Assignment]{Items: assignments}
+	x.out = append(appendPage(x, x.out, &page, appendAssignment), '}')
+	return x.json(http.StatusOK)
+}
+
+func assignRole(x *exchange) error {
+	draft, err := x.assignmentDraft()
+	if err != nil {
+		return err
+	}
+	assignment, created, err := x.server.service.AssignRole(x.ctx, x.call, x.in.user, x.in.role, draft)
+	if err != nil {
+		return err
+	}
+	if !x.readsRoles() {
+		assignment.Role = rolecall.Role{ID: assignment.Role.ID}
+	}
+	x.out = appendAssignment(x.out, &assignment)
+	if created {
+		return x.json(http.StatusCreated)
+	}
+	return x.json(http.StatusOK)
+}
+
+func unassignRole(x *exchange) error {
+	if err := x.server.service.UnassignRole(x.ctx, x.call, x.in.user, x.in.role); err != nil {
+		return err
+	}
+	return x.nothing()
+}
+
+func (x *exchange) assignmentDraft() (draft rolecall.AssignmentDraft, err error) {
+	err = x.decode(
+		member{"reach", false, readObject(member{"departments", true, readStrings(&draft.Departments)})},
+		member{"expiresAt", false, readTime(&draft.ExpiresAt)},
+	).err(func() rolecall.Faults { return draft.Check(x.server.service.Now()) })
+	return draft, err
+}
+
+func appendAssignment(b []byte, a *rolecall.Assignment) []byte {
+	b = append(b, `{"role":`...)
+	if a.Role.Name == "" {
+		b = appendRole(b, &a.Role, false)
+	} else {
+		b = appendRoleName(b, &a.Role)
+	}
+	b = append(b, `,"reach":`...)
+	b = appendReach(b, a.Reach)
+	b = append(b, `,"expiresAt":`...)
+	b = appendTimeOrNull(b, a.ExpiresAt)
+	b = append(b, `,"grantedBy":`...)
+	b = appendIDOrNull(b, a.GrantedBy)
+	b = append(b, `,"grantedAt":`...)
+	b = appendTime(b, a.GrantedAt)
+	return append(b, '}')
+}

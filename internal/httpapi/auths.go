@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+const sessionCookie = "session"
+
+func login(x *exchange) error {
+	email, password, err := x.credentials()
+	if err != nil {
+		return err
+	}
+	attempt, err := x.attempt()
+	if err != nil {
+		return err
+	}
+	signIn, err := x.server.service.Login(x.ctx, attempt, email, password)
+	if err != nil {
+		return err
+	}
+	return x.signedIn(&signIn)
+}
+
+func refresh(x *exchange) error {
+	if len(x.presented) == 0 {
+		return rolecall.ErrUnauthenticated
+	}
+	attempt, err := x.attempt()
+	if err != nil {
+		return err
+	}
+	signIn, err := x.server.service.Refresh(x.ctx, attempt)
+	if err != nil {
+		return err
+	}
+	return x.signedIn(&signIn)
+}
+
+func logout(x *exchange) error {
+	if len(x.presented) > 0 {
+		attempt, err := x.attempt()
+		if err != nil {
+			return err
+		}
+		if err := x.server.service.Logout(x.ctx, attempt); err != nil {
+			return err
+		}
+	}
+	x.setCookie("", 0)
+	return x.nothing()
+}
+
+func getSession(x *exchange) error {
+	x.out = appendCurrent(x.out, x.call.Principal)
+	return x.json(http.StatusOK)
+}
+
+func (x *exchange) credentials() (email, password string, err error) {
+	err = x.decode(
+		member{"email", true, readString(&email)},
+		member{"password", true, readString(&password)},
+	).err(noFaults)
+	return email, password, err
+}
+
+// attempt is what the verbs that work without a session are told.
+func (x *exchange) attempt() (service.Attempt, error) {
+	tenant, err := x.server.service.Tenant(x.ctx, x.named)
+	x.tenant = tenant
+	return service.Attempt{
+		Tenant: tenant, TenantName: x.named, Presented: x.presented,
+		RequestID: x.requestID, Source: x.call.Source,
+	}, err
+}
+
+// signedIn answers with who is signed in, and hands out the token.
+func (x *exchange) signedIn(signIn *service.SignIn) error {
+	p := signIn.Principal
+	x.call.Principal = p
+	x.setCookie(signIn.Token, p.Session.ExpiresAt.Sub(x.server.service.Now()))
+	x.out = append(x.out, `{"user":`...)
+	x.out = appendUser(x.out, &p.User, rolecall.AllUserMembers)
+	x.out = append(x.out, `,"session":`...)
+	x.out = appendSession(x.out, p)
+	x.out = append(x.out, '}')
+	return x.json(http.StatusOK)
+}
+
+// setCookie sends the token for as long as it can be of use; an empty one clears
+// the cookie. Secure follows configuration and never the connection, which a
+// proxy may have opened.
+func (x *exchange) setCookie(token secret.Token, lifetime time.Duration) {
+	b := make([]byte, 0, 128)
+	b = append(b, sessionCookie+"="...)
+	b = append(b, token...)
+	b = append(b, "; Path=/; Max-Age="...)
+	b = strconv.AppendInt(b, int64((lifetime+time.Second-1)/time.Second), 10)
+	b = append(b, "; HttpOnly"...)
+	if x.server.secure {
+		b = append(b, "; Secure"...)
+	}
+	b = append(b, "; SameSite=Lax"...)
+	x.header["Set-Cookie"] = []string{string(b)}
+}
+
+// appendCurrent appends who is asking, and what they hold: what holds only in
+// some departments stands apart, so that a test that ignores reach fails closed.
+func appendCurrent(b []byte, p *rolecall.Principal) []byte {
+	everywhere, scoped := p.Grants()
+	b = append(b, `{"tenant":{"id":`...)
+	b = appendID(b, p.Tenant.ID)
+	b = append(b, `,"name":`...)
+	b = appendText(b, p.Tenant.Name)
+	b = append(b, `},"user":`...)
+	b = appendUser(b, &p.User, rolecall.AllUserMembers)
+	b = append(b, `,"roles":`...)
+	b = appendList(b, p.Assignments, func(b []byte, a *rolecall.Assignment) []byte { return appendRoleName(b, &a.Role) })
+	b = append(b, `,"permissions":`...)
+	b = appendList(b, everywhere, appendPermission)
+	b = append(b, `,"scopedPermissions":`...)
+	b = appendList(b, scoped, appendScoped)
+	b = append(b, `,"session":`...)
+	b = appendSession(b, p)
+	return append(b, '}')
+}
+
+func appendScoped(b []byte, g *rolecall.Grant) []byte {
+	b = append(b, `{"permission":`...)
+	b = appendPermission(b, &g.Permission)
+	b = append(b, `,"reach":`...)
+	b = appendReach(b, g.Reach)
+	return append(b, '}')
+}
+
+func appendSession(b []byte, p *rolecall.Principal) []byte {
+	b = append(b, `{"id":`...)
+	b = appendID(b, p.Session.ID)
+	b = append(b, `,"authenticatedAt":`...)
+	b = appendTime(b, p.Session.AuthenticatedAt)
+	b = append(b, `,"idleExpiresAt":`...)
+	b = appendTime(b, p.Session.IdleExpiresAt(p.Tenant.Settings))
+	b = append(b, `,"expiresAt":`...)
+	b = appendTime(b, p.Session.ExpiresAt)
+	return append(b, '}')
+}

@@ -1,0 +1,62 @@
+package httpapi
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+)
+
+// sink is a ResponseWriter that keeps nothing, so that a benchmark measures the
+// edge and not a recorder.
+type sink struct{ header http.Header }
+
+func (s *sink) Header() http.Header         { return s.header }
+func (s *sink) WriteHeader(int)             {}
+func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
+
+func benchmarkGet(b *testing.B, path func(*testServer) string) {
+	s := newTestServer(b)
+	s.edge.logger = slog.New(slog.NewJSONHandler(io.Discard, nil))
+	r := httptest.NewRequest(http.MethodGet, path(s), nil)
+	r.Header.Set("X-Tenant-Schema", tenantName)
+	r.Header.Set("Cookie", s.owner)
+	w := &sink{header: http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		clear(w.header)
+		s.edge.ServeHTTP(w, r)
+	}
+}
+
+// BenchmarkSession is all that the program adds to net/http for "who am I?" with
+// a cached session.
+func BenchmarkSession(b *testing.B) {
+	benchmarkGet(b, func(*testServer) string { return "/auths/session" })
+}
+
+// BenchmarkUser includes the store's read.
+func BenchmarkUser(b *testing.B) {
+	benchmarkGet(b, func(s *testServer) string { return "/users/" + s.ownerID })
+}
+
+// BenchmarkUserPage is the encoding of a page of 50 users.
+func BenchmarkUserPage(b *testing.B) {
+	department, now := "Sales", rolecall.Time(1_700_000_000_123_456)
+	users := make([]rolecall.User, rolecall.DefaultLimit)
+	for i := range users {
+		users[i] = rolecall.User{
+			ID: rolecall.NewID[rolecall.User](now), Email: "ada.lovelace@example.com", Name: "Ada Lovelace", Department: &department,
+			Status: rolecall.UserActive, CreatedAt: now, UpdatedAt: now,
+		}
+	}
+	var out []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		out = appendList(out[:0], users, func(b []byte, u *rolecall.User) []byte { return appendUser(b, u, rolecall.AllUserMembers) })
+	}
+	b.SetBytes(int64(len(out)))
+}

@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+)
+
+// serve runs the checks in the order that the contract fixes, then the
+// operation: framing, session, tenant, permission, then everything wrong with
+// header, path, query and JSON syntax at once. What the body means is judged by
+// the operation.
+func (x *exchange) serve() error {
+	if x.route.page {
+		return x.route.handle(x)
+	}
+	if err := x.checkFraming(); err != nil {
+		return err
+	}
+	faults := x.readInput()
+	if err := x.admit(); err != nil {
+		return err
+	}
+	if x.route.body != nil {
+		if err := x.readBody(&faults); err != nil {
+			return err
+		}
+	}
+	if x.in.cursor != "" {
+		x.openCursor(&faults)
+	}
+	if faults != nil {
+		return rolecall.ErrMalformed.WithFaults(faults...)
+	}
+	return x.route.handle(x)
+}
+
+// checkFraming refuses what can be refused by looking at the header alone.
+func (x *exchange) checkFraming() error {
+	r := x.request
+	if r.ContentLength > maxBody {
+		return errContentTooLarge
+	}
+	names := r.Header["X-Tenant-Schema"]
+	if len(names) != 1 || !rolecall.IsTenantName(names[0]) {
+		return badTenant(len(names))
+	}
+	x.named = names[0]
+	if err := x.server.origins.Check(r); err != nil {
+		return errCrossOrigin
+	}
+	if x.route.answersJSON() && !accepts(r.Header["Accept"]) {
+		return errNotAcceptable
+	}
+	if r.ContentLength == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil
+	}
+	return x.checkContent(r.Header)
+}
+
+func badTenant(lines int) error {
+	code, detail := "format", "must be a tenant's name: a to z, 0 to 9, _ and -, at most 63"
+	switch lines {
+	case 0:
+		code, detail = "required", "must name the tenant of the request"
+	case 1:
+	default:
+		code, detail = "repeated", "must be sent once"
+	}
+	return rolecall.ErrMalformed.WithFaults(rolecall.Fault{Header: "x-tenant-schema", Code: code, Detail: detail})
+}
+
+// checkContent refuses a body that is not plain JSON.
+func (x *exchange) checkContent(h http.Header) error {
+	types := h["Content-Type"]
+	if len(types) > 1 {
+		return rolecall.ErrMalformed.WithFaults(rolecall.Fault{Header: "content-type", Code: "repeated", Detail: "must be sent once"})
+	}
+	for _, coding := range h["Content-Encoding"] {
+		if !strings.EqualFold(strings.TrimSpace(coding), "identity") {
+			return errContentEncoding
+		}
+	}
+	if len(types) == 0 || !isJSON(types[0], x.request.Method == http.MethodPatch) {
+		return errMediaType
+	}
+	return nil
+}
+
+// admit finds out who is asking and whether they may ask this at all. Without
+// any well-formed token nothing is looked up.
+func (x *exchange) admit() (err error) {
+	s := x.server
+	x.presented = appendTokens(x.presented, x.request.Header["Cookie"])
+	x.call.RequestID, x.call.Source = x.requestID, source(x.request)
+	if x.route.need != nil && len(x.presented) == 0 {
+		return rolecall.ErrUnauthenticated
+	}
+	if x.route.need == nil {
+		return nil
+	}
+	if x.tenant, err = s.service.Tenant(x.ctx, x.named); err != nil {
+		return err
+	}
+	if x.call.Principal, err = s.service.Authenticate(x.ctx, x.tenant, x.presented, !x.in.untouched); err != nil {
+		return err
+	}
+	return x.route.need(x.call.Principal, x.in.user)
+}
+
+// readBody reads the whole body and adds what is wrong with its syntax. The
+// error is for a body that cannot be judged: too large.
+func (x *exchange) readBody(faults *rolecall.Faults) error {
+	var err error
+	x.body, err = readAll(http.MaxBytesReader(x.writer, x.request.Body, maxBody), x.body[:0])
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case tooLarge:
+		return errContentTooLarge
+	case err != nil:
+		x.header["Connection"] = closing
+		faults.Add("", "truncated", "the body ended early or did not come in time")
+	case len(x.body) > 0:
+		checkSyntax(faults, x.body)
+	case x.route.body.required:
+		faults.Add("", "required", "a body is required")
+	}
+	return nil
+}
+
+// readAll appends what r gives to b until its end.
+func readAll(r io.Reader, b []byte) ([]byte, error) {
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return b, err
+		}
+	}
+}

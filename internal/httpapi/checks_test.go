@@ -1,0 +1,291 @@
+package httpapi
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+func TestChecksComeInTheOrderOfTheContract(t *testing.T) {
+	s := newTestServer(t)
+	viewer, _ := s.member("viewer", []string{"users:read"})
+	const bad = `{"name":1,"x":2}`
+	id := "/users/" + s.ownerID
+	unknown := "/users/00000000-0000-7000-8000-000000000000"
+	nobody := "session=" + string(secret.NewToken())
+
+	// Each request is wrong in everything that comes later, too.
+	for _, test := range []struct {
+		name, cookie, method, path, body string
+		headers                          []string
+		status                           int
+		code                             string
+	}{
+		{"URL", "", "PATCH", "/users?" + strings.Repeat("x", maxURL), bad, []string{"X-Tenant-Schema", ""}, 414, "uri-too-long"},
+		{"path", "", "PATCH", "/user", bad, []string{"X-Tenant-Schema", ""}, 404, "unknown-path"},
+		{"method", "", "PATCH", "/users", bad, []string{"X-Tenant-Schema", ""}, 405, "method-not-allowed"},
+		{"body size", "", "PATCH", id, strings.Repeat(" ", maxBody+1), []string{"X-Tenant-Schema", ""}, 413, "content-too-large"},
+		{"tenant", "", "PATCH", id, bad, []string{"X-Tenant-Schema", "", "Sec-Fetch-Site", "cross-site"}, 400, "malformed-request"},
+		{"origin", "", "PATCH", id, bad, []string{"Sec-Fetch-Site", "cross-site", "Accept", "text/html"}, 403, "cross-origin"},
+		{"Accept", "", "PATCH", id, bad, []string{"Accept", "text/html", "Content-Type", "text/plain"}, 406, "not-acceptable"},
+		{"Content-Type", "", "PATCH", id, bad, []string{"Content-Type", "text/plain"}, 415, "unsupported-media-type"},
+		{"session", "", "PATCH", "/users/x?y=1", bad, nil, 401, "unauthenticated"},
+		{"live session", nobody, "PATCH", "/users/x?y=1", bad, nil, 401, "unauthenticated"},
+		{"permission", viewer, "POST", "/users?y=1", bad, nil, 403, "permission-denied"},
+		{"header, path, query, syntax", s.owner, "PATCH", "/users/x?y=1", `{"a":1,"a":2}`, []string{"If-Match", "x"}, 400, "malformed-request"},
+		{"body", s.owner, "PATCH", unknown, bad, []string{"If-Match", `"stale"`}, 422, "validation"},
+		{"visibility", s.owner, "PATCH", unknown, `{"name":"Eve Adams"}`, []string{"If-Match", `"stale"`}, 404, "not-found"},
+		{"precondition", s.owner, "PATCH", id, `{"name":"Eve Adams"}`, []string{"If-Match", `"stale"`}, 412, "precondition-failed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			expectProblem(t, s.in(t).as(test.cookie, test.method, test.path, test.body, test.headers...), test.status, test.code)
+		})
+	}
+}
+
+func TestFaultsOutsideTheBodyComeTogether(t *testing.T) {
+	s := newTestServer(t)
+	r := s.as(s.owner, "PATCH", "/users/x?y=1&z=%ff", `{"a":1,"a":2}`, "If-Match", "x")
+	if got, want := r.faults(t), "id format; if-match format; y unknown; z unknown; /a duplicate"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r = s.as(s.owner, "GET", "/users?limit=0&limit=5&sort=age&role=x&q=%21&cursor=abc&count=1&email=", "")
+	want := "limit range; limit repeated; sort format; role format; q no-word; count format; email length; cursor cursor"
+	if got := r.faults(t); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r = s.as(s.owner, "POST", "/roles", `[]`)
+	if got, want := r.faults(t), "idempotency-key required; not-an-object"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r = s.as(s.owner, "POST", "/roles", "")
+	if got, want := r.faults(t), "idempotency-key required; required"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, name := range []string{"Idempotency-Key", "If-Match", "Content-Type", "X-Tenant-Schema"} {
+		path, method := "/roles", "POST"
+		if name == "If-Match" {
+			path, method = "/users/"+s.ownerID, "PATCH"
+		}
+		headers := []string{"Idempotency-Key", "k"}
+		if name == "Idempotency-Key" {
+			headers = nil
+		}
+		r := s.as(s.owner, method, path, `{"name":"Night shift"}`, append(headers, name, "a", name, "b")...)
+		if got, want := r.faults(t), strings.ToLower(name)+" repeated"; r.StatusCode != 400 || got != want {
+			t.Errorf("%s twice: %d %q", name, r.StatusCode, got)
+		}
+	}
+}
+
+func TestPathsHaveOneSpelling(t *testing.T) {
+	s := newTestServer(t)
+	for _, path := range []string{
+		"/", "/users/", "//users", "/users//" + s.ownerID, "/./users", "/users/..", "/roles/../users", "/users/%2e%2e/roles",
+		"/users%2F" + s.ownerID, "/%75sers", "/Users", "/users/" + s.ownerID + "/", "/users/" + s.ownerID + "/x",
+	} {
+		r := s.send(&http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: strings.TrimPrefix(s.url, "http://"), Opaque: path}, Header: http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}}})
+		if r.StatusCode != http.StatusNotFound || r.Header.Get("Content-Type") != "application/problem+json" || r.Header.Get("Location") != "" {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.body)
+		}
+	}
+}
+
+func TestMethods(t *testing.T) {
+	s := newTestServer(t)
+	path := "/users/" + s.ownerID
+	const allow = "GET, HEAD, PATCH, DELETE, OPTIONS"
+	r := s.request("PUT", path, "")
+	expectProblem(t, r, 405, "method-not-allowed")
+	if got := r.Header.Get("Allow"); got != allow {
+		t.Errorf("Allow %q", got)
+	}
+	r = s.request("OPTIONS", path, "", "X-Tenant-Schema", "")
+	if r.StatusCode != 204 || r.Header.Get("Allow") != allow || r.body != "" {
+		t.Errorf("OPTIONS: %d %q %q", r.StatusCode, r.Header.Get("Allow"), r.body)
+	}
+	get, head := s.as(s.owner, "GET", path, ""), s.as(s.owner, "HEAD", path, "")
+	if head.StatusCode != 200 || head.body != "" || head.ContentLength != int64(len(get.body)) || head.Header.Get("Etag") != get.Header.Get("Etag") {
+		t.Errorf("HEAD: %d, %d bytes of %d", head.StatusCode, head.ContentLength, len(get.body))
+	}
+}
+
+func TestTenantHeader(t *testing.T) {
+	s := newTestServer(t)
+	for _, name := range []string{"", "Acme", "-acme", "acme,acme", "a b", strings.Repeat("a", 64)} {
+		expectProblem(t, s.as(s.owner, "GET", "/users", "", "X-Tenant-Schema", name), 400, "malformed-request")
+	}
+	known := s.request("GET", "/users", "", "Cookie", "session="+string(secret.NewToken()))
+	other := s.as(s.owner, "GET", "/users", "", "X-Tenant-Schema", "nobody")
+	expectProblem(t, known, 401, "unauthenticated")
+	expectProblem(t, other, 401, "unauthenticated")
+	if strip(known) != strip(other) || other.Header.Get("Www-Authenticate") != "Session" {
+		t.Errorf("an unknown tenant is told apart:\n%s\n%s", known.body, other.body)
+	}
+}
+
+// strip returns the body without what differs between any two requests.
+func strip(r reply) string {
+	return strings.ReplaceAll(r.body, r.Header.Get("X-Request-Id"), "")
+}
+
+func TestBodies(t *testing.T) {
+	s := newTestServer(t)
+	path := "/users/" + s.ownerID
+	for name, headers := range map[string][]string{
+		"none":       {"Content-Type", ""},
+		"form":       {"Content-Type", "application/x-www-form-urlencoded"},
+		"latin-1":    {"Content-Type", "application/json; charset=latin-1"},
+		"compressed": {"Content-Encoding", "gzip"},
+	} {
+		r := s.as(s.owner, "PATCH", path, `{}`, headers...)
+		expectProblem(t, r, 415, "unsupported-media-type")
+		if r.Header.Get("Accept-Patch")+r.Header.Get("Accept-Encoding") == "" {
+			t.Errorf("%s: the answer does not say what is taken", name)
+		}
+	}
+	if r := s.as(s.owner, "PATCH", path, `{}`, "Content-Type", "application/merge-patch+json"); r.StatusCode != 200 {
+		t.Errorf("merge patch: %d %s", r.StatusCode, r.body)
+	}
+	r := s.as(s.owner, "POST", "/roles", `{}`, "Content-Type", "application/merge-patch+json")
+	expectProblem(t, r, 415, "unsupported-media-type")
+	if r.Header.Get("Accept") != "application/json" {
+		t.Errorf("Accept %q", r.Header.Get("Accept"))
+	}
+	if r := s.as(s.owner, "POST", path+"/resume", ""); r.StatusCode != 200 {
+		t.Errorf("an optional body left out: %d %s", r.StatusCode, r.body)
+	}
+
+	streamed, err := http.NewRequest("PATCH", s.url+path, io.MultiReader(strings.NewReader(strings.Repeat(" ", maxBody)), strings.NewReader("{}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	streamed.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Content-Type": {"application/json"}, "Cookie": {s.owner}}
+	expectProblem(t, s.send(streamed), 413, "content-too-large")
+}
+
+func TestTruncatedBody(t *testing.T) {
+	s := newTestServer(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = io.WriteString(conn, "PATCH /users/"+s.ownerID+" HTTP/1.1\r\nHost: x\r\nX-Tenant-Schema: acme\r\nCookie: "+s.owner+
+		"\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"nam\r\nzz\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != 400 || !answer.Close || !strings.Contains(string(body), `"truncated"`) {
+		t.Errorf("%d %s, close %v, %v", answer.StatusCode, body, answer.Close, err)
+	}
+}
+
+func TestEveryAnswerCarriesTheSafeHeaders(t *testing.T) {
+	s := newTestServerWith(t, Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}})
+	for _, r := range []reply{s.request("GET", "/x", ""), s.request("GET", "/users", ""), s.as(s.owner, "GET", "/users", ""), s.request("GET", "/livez", "")} {
+		for name, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
+			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Cache-Control": "no-store",
+			"Strict-Transport-Security": "max-age=31536000; includeSubDomains",
+		} {
+			if got := r.Header.Get(name); got != want {
+				t.Errorf("%s: %s is %q", r.Request.URL.Path, name, got)
+			}
+		}
+		if len(r.Header.Get("X-Request-Id")) < 16 {
+			t.Errorf("%s: request id %q", r.Request.URL.Path, r.Header.Get("X-Request-Id"))
+		}
+	}
+	if r := newTestServer(t).request("GET", "/livez", ""); r.Header.Get("Strict-Transport-Security") != "" {
+		t.Error("HSTS without https")
+	}
+}
+
+func TestPagesWithoutTenant(t *testing.T) {
+	s := newTestServer(t)
+	for path, content := range map[string]string{
+		"/openapi.json": "application/json", "/openapi.yaml": "application/yaml", "/problems": "text/html; charset=utf-8",
+		"/problems/validation": "text/html; charset=utf-8", "/livez": "application/json", "/readyz": "application/json",
+	} {
+		r := s.request("GET", path, "", "X-Tenant-Schema", "")
+		if r.StatusCode != 200 || r.Header.Get("Content-Type") != content || r.body == "" {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.Header.Get("Content-Type"))
+		}
+	}
+	for _, p := range catalogue {
+		if r := s.request("GET", "/problems/"+p.Code, ""); r.StatusCode != 200 || !strings.Contains(r.body, "<code>"+p.Code+"</code>") {
+			t.Errorf("%s: %d", p.Code, r.StatusCode)
+		}
+	}
+	expectProblem(t, s.request("GET", "/problems/nonsense", ""), 404, "not-found")
+}
+
+func TestDrainingClosesConnections(t *testing.T) {
+	s := newTestServer(t)
+	s.edge.Drain()
+	if r := s.as(s.owner, "GET", "/users", ""); r.StatusCode != 200 || !r.Close {
+		t.Errorf("%d, close %v", r.StatusCode, r.Close)
+	}
+	r := s.request("GET", "/readyz", "")
+	expectProblem(t, r, 503, "unavailable")
+	if r.Header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After %q", r.Header.Get("Retry-After"))
+	}
+}
+
+func TestPanicsAreAnsweredAsInternalErrors(t *testing.T) {
+	s := newTestServer(t)
+	s.edge.route([]*operation{{method: "GET", path: "/panic", id: "panic", page: true, handle: func(*exchange) error { panic("secret cause") }}})
+	r := s.request("GET", "/panic", "")
+	expectProblem(t, r, 500, "internal")
+	if strings.Contains(r.body, "secret") || !strings.Contains(s.log.String(), "secret cause") {
+		t.Error("the cause belongs into the log, and nowhere else")
+	}
+	if r := s.request("GET", "/livez", ""); r.StatusCode != 200 {
+		t.Errorf("after a panic: %d", r.StatusCode)
+	}
+}
+
+func TestLogAndMetrics(t *testing.T) {
+	s := newTestServer(t)
+	s.as(s.owner, "GET", "/users/"+s.ownerID, "")
+	log := s.log.String()
+	for _, want := range []string{`"route":"/users/{id}"`, `"principal":"` + s.ownerID + `"`, `"tenant":"acme"`, `"status":200`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %s", want)
+		}
+	}
+	for _, never := range []string{ownerEmail, ownerPassword, strings.TrimPrefix(s.owner, "session="), "Lovelace"} {
+		if strings.Contains(log, never) {
+			t.Errorf("the log holds %s", never)
+		}
+	}
+	families, err := s.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := 0.0
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "rolecall_http_requests_total" && strings.Contains(m.String(), `"UsersController_getUser"`) && strings.Contains(m.String(), `"2xx"`) {
+				counted += m.GetCounter().GetValue()
+			}
+		}
+	}
+	if counted != 1 {
+		t.Errorf("%v reads were counted", counted)
+	}
+}

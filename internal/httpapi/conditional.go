@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// tags is a list of entity tags, or *, as If-Match and If-None-Match carry it
+// (RFC 9110, 8.8.3).
+type tags struct {
+	given bool
+	any   bool
+	list  []string // quoted, a weak one led by W/
+}
+
+// readTags reads the list.
+func readTags(into *tags, text string) (code, detail string) {
+	const what = `must be * or a list of entity tags such as "abc"`
+	text = strings.Trim(text, " \t")
+	if text == "*" {
+		*into = tags{given: true, any: true}
+		return "", ""
+	}
+	list := tags{given: true}
+	for {
+		tag, rest, ok := cutTag(text)
+		if !ok {
+			return "format", what
+		}
+		list.list = append(list.list, tag)
+		if rest == "" {
+			*into = list
+			return "", ""
+		}
+		if text, ok = strings.CutPrefix(rest, ","); !ok {
+			return "format", what
+		}
+		text = strings.TrimLeft(text, " \t")
+	}
+}
+
+// cutTag returns the entity tag that text begins with, and what follows it.
+func cutTag(text string) (tag, rest string, ok bool) {
+	opaque := strings.TrimPrefix(text, "W/")
+	if opaque == "" || opaque[0] != '"' {
+		return "", "", false
+	}
+	end := strings.IndexByte(opaque[1:], '"')
+	if end < 0 || strings.ContainsFunc(opaque[1:1+end], func(r rune) bool { return r < '!' || r == 0x7f }) {
+		return "", "", false
+	}
+	length := len(text) - len(opaque) + end + 2
+	return text[:length], strings.TrimLeft(text[length:], " \t"), true
+}
+
+// matches compares strongly: a weak tag matches nothing.
+func (t tags) matches(tag string) bool { return t.any || slices.Contains(t.list, tag) }
+
+// matchesWeakly compares weakly, as If-None-Match does.
+func (t tags) matchesWeakly(tag string) bool {
+	return t.any || slices.ContainsFunc(t.list, func(own string) bool { return strings.TrimPrefix(own, "W/") == tag })
+}
+
+// matchUser is If-Match for the service: the tag of what this caller sees of the
+// user.
+func (x *exchange) matchUser() service.Match[rolecall.User] {
+	if !x.in.ifMatch.given {
+		return nil
+	}
+	wanted, principal := x.in.ifMatch, x.call.Principal
+	return func(u *rolecall.User) bool {
+		return wanted.matches(secret.ETag(appendUser(nil, u, principal.Sight(u))))
+	}
+}
+
+// matchRole is If-Match for the service: the tag of what this caller sees of the
+// role.
+func (x *exchange) matchRole() service.Match[rolecall.Role] {
+	if !x.in.ifMatch.given {
+		return nil
+	}
+	wanted, readable := x.in.ifMatch, x.readsRoles()
+	return func(r *rolecall.Role) bool {
+		return wanted.matches(secret.ETag(appendRole(nil, r, readable)))
+	}
+}
+
+// tagged answers with the document in out and its tag, or with 304 if the client
+// has it.
+func (x *exchange) tagged(status int) error {
+	tag := secret.ETag(x.out)
+	x.header["Etag"] = []string{tag}
+	if x.in.ifNoneMatch.given && x.in.ifNoneMatch.matchesWeakly(tag) {
+		x.out = x.out[:0]
+		x.write(http.StatusNotModified)
+		return nil
+	}
+	return x.json(status)
+}

@@ -1,0 +1,178 @@
+package httpapi
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rolecall/rolecall"
+)
+
+// version is that of the contract: within a major version it only grows.
+const version = "1.0.0"
+
+// Document returns the contract as an OpenAPI 3.1 document, made from the same
+// table that requests are served by.
+func Document() *huma.OpenAPI {
+	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	maps.Copy(schemas.Map(), requestSchemas())
+	maps.Copy(schemas.Map(), answerSchemas())
+	document := &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: "Rolecall", Version: version,
+			Description: "Users, roles and sessions of many tenants. Every answer about a user holds what the caller may read of that user, and nothing else.",
+		},
+		Servers: []*huma.Server{{URL: "./"}},
+		Components: &huma.Components{
+			Schemas: schemas,
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				sessionCookie: {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "Set by POST /auths/login."},
+			},
+		},
+		Tags: []*huma.Tag{
+			{Name: "Users", Description: "People of a tenant."},
+			{Name: "Roles", Description: "Named sets of permissions, and who holds them."},
+			{Name: "Auths", Description: "Signing in and out."},
+		},
+	}
+	for _, op := range operations {
+		document.AddOperation(op.describe())
+	}
+	return document
+}
+
+// YAML returns the document as YAML, the same bytes for the same contract.
+func YAML() ([]byte, error) { return Document().YAML() }
+
+// describe returns the operation as the document shows it.
+func (o *operation) describe() *huma.Operation {
+	described := &huma.Operation{
+		Method: o.method, Path: o.path, OperationID: o.id, Summary: o.summary, Tags: []string{o.tag()},
+		Parameters: []*huma.Param{tenantParameter()},
+		Responses:  map[string]*huma.Response{},
+	}
+	if o.need != nil {
+		described.Security = []map[string][]string{{sessionCookie: {}}}
+	}
+	for _, p := range o.parameters {
+		described.Parameters = append(described.Parameters, &huma.Param{
+			Name: p.name, In: string(p.in), Description: p.about, Required: p.required, Schema: p.schema,
+		})
+	}
+	if o.body != nil {
+		content := map[string]*huma.MediaType{"application/json": {Schema: ref(o.body.schema)}}
+		if o.method == http.MethodPatch {
+			content["application/merge-patch+json"] = &huma.MediaType{Schema: ref(o.body.schema)}
+		}
+		described.RequestBody = &huma.RequestBody{Required: o.body.required, Content: content}
+	}
+	for _, a := range o.answers {
+		described.Responses[strconv.Itoa(a.status)] = a.describe()
+	}
+	if o.takes(ifNoneMatch) {
+		described.Responses["304"] = &huma.Response{Description: "The client has the current version.", Headers: headersNamed("ETag")}
+	}
+	for status, errors := range o.problemsByStatus() {
+		described.Responses[strconv.Itoa(status)] = describeProblems(status, errors)
+	}
+	return described
+}
+
+func tenantParameter() *huma.Param {
+	return &huma.Param{
+		Name: "x-tenant-schema", In: string(inHeader), Required: true, Description: "The tenant of the request.",
+		Schema: &huma.Schema{Type: "string", Pattern: "^[a-z0-9][a-z0-9_-]{0,62}$"},
+	}
+}
+
+func (a *answer) describe() *huma.Response {
+	r := &huma.Response{Description: a.about, Headers: headersNamed(a.headers...)}
+	if a.schema != "" {
+		r.Content = map[string]*huma.MediaType{"application/json": {Schema: ref(a.schema)}}
+	}
+	return r
+}
+
+// problemsByStatus returns everything that the operation can refuse with: its own
+// problems, and those that follow from what it takes.
+func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
+	all := slices.Clone(o.problems)
+	all = append(all, rolecall.ErrMalformed, errURLTooLong, rolecall.ErrInternal, rolecall.ErrUnavailable)
+	if o.need != nil {
+		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied)
+	}
+	if o.method != http.MethodGet {
+		all = append(all, errCrossOrigin, errMediaType, errContentTooLarge)
+	}
+	if o.answersJSON() {
+		all = append(all, errNotAcceptable)
+	}
+	if o.body != nil {
+		all = append(all, rolecall.ErrValidation)
+	}
+	if o.takes(idempotencyKey) {
+		all = append(all, rolecall.ErrKeyInProgress, rolecall.ErrKeyReused, rolecall.ErrTooManyKeys)
+	}
+	if o.takes(ifMatch) {
+		all = append(all, rolecall.ErrPreconditionFailed)
+	}
+	byStatus := map[int][]*rolecall.Error{}
+	for _, known := range catalogue {
+		if slices.Contains(all, known) {
+			status, _ := statusOf(known)
+			byStatus[status] = append(byStatus[status], known)
+		}
+	}
+	return byStatus
+}
+
+func describeProblems(status int, errors []*rolecall.Error) *huma.Response {
+	var codes []string
+	for _, e := range errors {
+		codes = append(codes, e.Code)
+	}
+	var headers []string
+	switch status {
+	case http.StatusUnauthorized:
+		headers = []string{"WWW-Authenticate"}
+	case http.StatusUnsupportedMediaType:
+		headers = []string{"Accept", "Accept-Patch", "Accept-Encoding"}
+	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		headers = []string{"Retry-After"}
+	}
+	return &huma.Response{
+		Description: http.StatusText(status) + ": " + strings.Join(codes, ", ") + ".",
+		Headers:     headersNamed(headers...),
+		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: ref("Problem")}},
+	}
+}
+
+// headersAbout explains the headers of answers.
+var headersAbout = map[string]string{
+	"X-Request-Id":        "Names the request, in the log and in events too.",
+	"ETag":                "Strong entity tag of what this caller sees.",
+	"Location":            "Where the new resource is.",
+	"Link":                "rel=next leads to the next page.",
+	"Withheld-Fields":     "The members that permission held back.",
+	"Idempotent-Replayed": "true if this is the answer to the first request with the key.",
+	"Set-Cookie":          "The session cookie.",
+	"WWW-Authenticate":    "Session.",
+	"Retry-After":         "Seconds to wait.",
+	"Accept":              "What is taken.",
+	"Accept-Patch":        "What PATCH takes.",
+	"Accept-Encoding":     "Bodies are not compressed.",
+}
+
+// headersNamed returns the headers, and the one that every answer has.
+func headersNamed(names ...string) map[string]*huma.Param {
+	headers := map[string]*huma.Param{}
+	for _, name := range append([]string{"X-Request-Id"}, names...) {
+		headers[name] = &huma.Param{Description: headersAbout[name], Schema: anyText()}
+	}
+	return headers
+}

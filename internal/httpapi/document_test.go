@@ -1,0 +1,166 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/openapi"
+)
+
+var update = flag.Bool("update", false, "write the OpenAPI document anew")
+
+func TestDocumentIsTheCommittedOne(t *testing.T) {
+	yaml, err := YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compact, err := json.Marshal(Document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, compact, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	indented.WriteByte('\n')
+	if *update {
+		for name, content := range map[string][]byte{"openapi.yaml": yaml, "openapi.json": indented.Bytes()} {
+			if err := os.WriteFile("../../openapi/"+name, content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	if !bytes.Equal(yaml, openapi.YAML) || !bytes.Equal(indented.Bytes(), openapi.JSON) {
+		t.Error("the table and the committed document differ; run: go test ./internal/httpapi -run Document -update")
+	}
+}
+
+func TestDocumentIsValidOpenAPI(t *testing.T) {
+	document, err := openapi3.NewLoader().LoadFromData(openapi.YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := document.Validate(t.Context(), openapi3.EnableSchemaFormatValidation()); err != nil {
+		t.Fatal(err)
+	}
+	if document.OpenAPI != "3.1.0" {
+		t.Errorf("openapi is %s", document.OpenAPI)
+	}
+}
+
+func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
+	document := Document()
+	withoutSession := []string{"AuthsController_login", "AuthsController_refresh", "AuthsController_logout"}
+	seen := map[string]bool{}
+	for _, op := range operations {
+		if op.summary == "" || op.handle == nil || len(op.answers) == 0 || !strings.Contains(op.id, "Controller_") {
+			t.Errorf("%s %s is not whole", op.method, op.path)
+		}
+		if (op.need == nil) != slices.Contains(withoutSession, op.id) {
+			t.Errorf("%s: needs a session: %v", op.id, op.need != nil)
+		}
+		if seen[op.id] {
+			t.Errorf("%s is there twice", op.id)
+		}
+		seen[op.id] = true
+		if creates := op.answers[0].status == http.StatusCreated; creates != op.idempotent() {
+			t.Errorf("%s creates: %v, takes an idempotency key: %v", op.id, creates, op.idempotent())
+		}
+		for _, p := range op.parameters {
+			if p.in == inPath && !strings.Contains(op.path, "{"+p.name+"}") {
+				t.Errorf("%s has no %s in its path", op.id, p.name)
+			}
+		}
+		if document.Paths[op.path] == nil {
+			t.Errorf("%s is not in the document", op.id)
+		}
+		for _, problem := range op.problems {
+			if !slices.Contains(catalogue, problem) {
+				t.Errorf("%s can answer %s, which is not in the catalogue", op.id, problem.Code)
+			}
+		}
+	}
+}
+
+func TestEveryErrorOfTheNounsIsInTheCatalogue(t *testing.T) {
+	source, err := os.ReadFile("../../error.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := 0
+	for line := range strings.Lines(string(source)) {
+		_, rest, found := strings.Cut(line, `, Code: "`)
+		if !found {
+			continue
+		}
+		codes++
+		code, _, _ := strings.Cut(rest, `"`)
+		if !slices.ContainsFunc(catalogue, func(e *rolecall.Error) bool { return e.Code == code }) {
+			t.Errorf("%s is not in the catalogue", code)
+		}
+	}
+	if codes < 20 {
+		t.Errorf("found %d errors", codes)
+	}
+}
+
+func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
+	x := &exchange{server: newTestServer(t).edge}
+	readers := map[string]func() error{
+		"CreateUser": func() error { _, err := x.userDraft(); return err },
+		"UpdateUser": func() error { _, err := x.userPatch(); return err },
+		"Reason":     func() error { _, err := x.reason(); return err },
+		"CreateRole": func() error { _, err := x.roleDraft(); return err },
+		"UpdateRole": func() error { _, err := x.rolePatch(); return err },
+		"AssignRole": func() error { _, err := x.assignmentDraft(); return err },
+		"Login":      func() error { _, _, err := x.credentials(); return err },
+	}
+	schemas := requestSchemas()
+	for _, op := range operations {
+		if op.body != nil && readers[op.body.schema] == nil {
+			t.Errorf("%s reads %s, which is not tried here", op.id, op.body.schema)
+		}
+	}
+	for name, read := range readers {
+		schema := schemas[name]
+		body := map[string]any{"unheardOf": 1}
+		for member := range schema.Properties {
+			body[member] = 1
+		}
+		var err error
+		if x.body, err = json.Marshal(body); err != nil {
+			t.Fatal(err)
+		}
+		_, known := statusOf(read())
+		for _, f := range known.Faults {
+			if (f.Code == "unknown") != (f.Pointer == "/unheardOf") || f.Code == "required" {
+				t.Errorf("%s: %s %s", name, f.Pointer, f.Code)
+			}
+		}
+		if len(known.Faults) != len(body) {
+			t.Errorf("%s: %d faults of %d members", name, len(known.Faults), len(body))
+		}
+		x.body = []byte("{}")
+		var required []string
+		if err := read(); err != nil {
+			_, known := statusOf(err)
+			for _, f := range known.Faults {
+				required = append(required, strings.TrimPrefix(f.Pointer, "/"))
+			}
+		}
+		slices.Sort(required)
+		if !slices.Equal(required, slices.Sorted(slices.Values(schema.Required))) {
+			t.Errorf("%s requires %q, the document says %q", name, required, schema.Required)
+		}
+	}
+}

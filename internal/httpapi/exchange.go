@@ -1,0 +1,162 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// exchange is one request and its answer. It is pooled: nothing of it may be
+// used after the answer was written.
+type exchange struct {
+	server  *Server
+	route   *route
+	request *http.Request
+	writer  http.ResponseWriter
+	header  http.Header
+	ctx     context.Context
+	cancel  context.CancelFunc
+	started time.Time
+
+	requestID string
+	tenant    rolecall.Tenant
+	named     string         // what x-tenant-schema said
+	presented []secret.Token // well-formed session cookies
+	call      service.Call   // the principal, nil without a session
+	in        input
+	body      []byte // what was sent
+	out       []byte // the body of the answer
+	status    int    // of the answer, once it is written
+	cause     error  // why it is a 5xx
+}
+
+// begin takes an exchange from the pool and sets what every answer carries.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	x, _ := s.exchanges.Get().(*exchange)
+	now := time.Now()
+	x.request, x.writer, x.header, x.started = r, w, w.Header(), now
+	x.requestID = rolecall.NewID[any](rolecall.TimeOf(now)).String()
+	x.ctx, x.cancel = context.WithTimeout(r.Context(), s.deadline)
+	s.meters.inFlight.Inc()
+
+	x.header["X-Request-Id"] = []string{x.requestID}
+	x.header["X-Content-Type-Options"] = noSniff
+	x.header["Referrer-Policy"] = noReferrer
+	x.header["Cross-Origin-Resource-Policy"] = sameOrigin
+	x.header["Content-Security-Policy"] = noContent
+	x.header["Cache-Control"] = noStore
+	if s.hsts {
+		x.header["Strict-Transport-Security"] = hsts
+	}
+	if s.draining.Load() {
+		x.header["Connection"] = closing
+	}
+	return x
+}
+
+// The header values that never change, shared by all answers.
+var (
+	noSniff    = []string{"nosniff"}
+	noReferrer = []string{"no-referrer"}
+	sameOrigin = []string{"same-origin"}
+	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
+	noStore    = []string{"no-store"}
+	hsts       = []string{"max-age=31536000; includeSubDomains"}
+	closing    = []string{"close"}
+	asJSON     = []string{"application/json"}
+	asProblem  = []string{"application/problem+json"}
+)
+
+// run checks the request, lets the operation handle it, and answers; a panic
+// anywhere in that is answered as an internal error.
+func (x *exchange) run() {
+	defer func() {
+		switch recovered := recover(); {
+		case recovered == nil:
+		case recovered == http.ErrAbortHandler:
+			panic(recovered)
+		default:
+			x.server.logger.ErrorContext(x.ctx, "panic", "request_id", x.requestID, "panic", recovered, "stack", string(debug.Stack()))
+			if x.status == 0 {
+				x.fail(rolecall.ErrInternal)
+			}
+		}
+	}()
+	if err := x.serve(); err != nil {
+		x.fail(err)
+	}
+}
+
+// end observes the exchange and gives it back.
+func (x *exchange) end() {
+	x.cancel()
+	x.server.observe(x)
+	*x = exchange{server: x.server, body: keep(x.body), out: keep(x.out), presented: x.presented[:0]}
+	x.server.exchanges.Put(x)
+}
+
+// keep returns the buffer emptied, or nothing if it has grown too large to keep.
+func keep(buffer []byte) []byte {
+	if cap(buffer) > maxBody {
+		return nil
+	}
+	return buffer[:0]
+}
+
+// write sends the answer: the status, and what is in out with its length.
+func (x *exchange) write(status int) {
+	x.status = status
+	if status != http.StatusNoContent && status != http.StatusNotModified {
+		x.header["Content-Length"] = []string{strconv.Itoa(len(x.out))}
+	}
+	x.writer.WriteHeader(status)
+	if len(x.out) == 0 || x.request.Method == http.MethodHead {
+		return
+	}
+	if _, err := x.writer.Write(x.out); err != nil {
+		x.cause = err
+	}
+}
+
+// json answers with the document in out.
+func (x *exchange) json(status int) error {
+	x.header["Content-Type"] = asJSON
+	x.write(status)
+	return nil
+}
+
+// nothing answers 204.
+func (x *exchange) nothing() error {
+	x.write(http.StatusNoContent)
+	return nil
+}
+
+// fail answers with the problem that err means. Nothing of an error that is not
+// one of ours gets out; nobody is answered who has left.
+func (x *exchange) fail(err error) {
+	switch {
+	case errors.Is(x.request.Context().Err(), context.Canceled):
+		x.status = statusClientClosed
+		return
+	case errors.Is(err, context.DeadlineExceeded):
+		x.cause, err = err, rolecall.ErrUnavailable
+	}
+	status, known := statusOf(err)
+	if status >= http.StatusInternalServerError && x.cause == nil {
+		x.cause = err
+	}
+	x.problemHeaders(status, known)
+	x.out = appendProblem(x.out[:0], x.server.base, status, known, x.request.URL.Path, x.requestID)
+	x.header["Content-Type"] = asProblem
+	x.write(status)
+}
+
+// statusClientClosed is what is logged for an exchange whose client has left.
+const statusClientClosed = 499

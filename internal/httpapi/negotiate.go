@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// accepts reports whether the Accept lines allow JSON; no line allows
+// everything. The most specific range decides (RFC 9110, 12.5.1).
+func accepts(lines []string) bool {
+	if len(strings.Join(lines, "")) == 0 {
+		return true
+	}
+	specificity, accepted := 0, false
+	for _, line := range lines {
+		for element := range strings.SplitSeq(line, ",") {
+			mediaRange, parameters, _ := strings.Cut(element, ";")
+			rank := 0
+			switch strings.ToLower(strings.TrimSpace(mediaRange)) {
+			case "application/json":
+				rank = 3
+			case "application/*":
+				rank = 2
+			case "*/*":
+				rank = 1
+			}
+			if rank > specificity || rank == specificity && rank > 0 && !accepted {
+				specificity, accepted = rank, !isZeroWeight(parameters)
+			}
+		}
+	}
+	return accepted
+}
+
+// isZeroWeight reports whether the parameters of a range hold a weight of zero.
+func isZeroWeight(parameters string) bool {
+	for parameter := range strings.SplitSeq(parameters, ";") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(parameter), "=")
+		if strings.EqualFold(name, "q") {
+			return strings.Trim(weight, "0.") == ""
+		}
+	}
+	return false
+}
+
+// isJSON reports whether the Content-Type is JSON in UTF-8, or for a PATCH a
+// merge patch.
+func isJSON(contentType string, patch bool) bool {
+	mediaType, parameters, found := strings.Cut(contentType, ";")
+	mediaType = strings.TrimSpace(mediaType)
+	if !strings.EqualFold(mediaType, "application/json") && !(patch && strings.EqualFold(mediaType, "application/merge-patch+json")) {
+		return false
+	}
+	if !found {
+		return true
+	}
+	name, value, _ := strings.Cut(strings.TrimSpace(parameters), "=")
+	return name == "" || strings.EqualFold(name, "charset") && strings.EqualFold(strings.Trim(value, `"`), "utf-8")
+}
+
+// appendTokens appends the well-formed values of the session cookies in the
+// Cookie lines, each once, at most four. Other values are another program's.
+func appendTokens(tokens []secret.Token, lines []string) []secret.Token {
+	for _, line := range lines {
+		for pair := range strings.SplitSeq(line, ";") {
+			name, value, found := strings.Cut(strings.TrimLeft(pair, " \t"), "=")
+			if !found || name != sessionCookie {
+				continue
+			}
+			token, ok := secret.ParseToken(strings.Trim(strings.TrimRight(value, " \t"), `"`))
+			if ok && len(tokens) < maxTokens && !slices.Contains(tokens, token) {
+				tokens = append(tokens, token)
+			}
+		}
+	}
+	return tokens
+}

@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// meters are the metrics of the edge. None has a label for the tenant: there
+// may be very many of them.
+type meters struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+// meter holds the metrics of one operation by status class, looked up once.
+type meter struct {
+	requests [6]prometheus.Counter
+	duration [6]prometheus.Observer
+}
+
+func newMeters(registry prometheus.Registerer, passwordHashes func() uint64) *meters {
+	m := &meters{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rolecall_http_requests_total", Help: "Requests answered, by operation and class of status.",
+		}, []string{"operation", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "rolecall_http_request_duration_seconds", Help: "Time from the request's header to the answer's end.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 15},
+		}, []string{"operation", "status"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "rolecall_http_requests_in_flight", Help: "Requests being answered now.",
+		}),
+	}
+	if registry == nil {
+		return m
+	}
+	registry.MustRegister(m.requests, m.duration, m.inFlight)
+	if passwordHashes != nil {
+		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "rolecall_password_hashes_total", Help: "Password hashes computed.",
+		}, func() float64 { return float64(passwordHashes()) }))
+	}
+	return m
+}
+
+// of returns the metrics of the operation.
+func (m *meters) of(operation string) *meter {
+	var of meter
+	for class, label := range [...]string{2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"} {
+		if label != "" {
+			of.requests[class] = m.requests.WithLabelValues(operation, label)
+			of.duration[class] = m.duration.WithLabelValues(operation, label)
+		}
+	}
+	return &of
+}
+
+// observe counts the exchange and writes its line to the log: what was asked, by
+// whom and how it went; nothing of what was sent.
+func (s *Server) observe(x *exchange) {
+	s.meters.inFlight.Dec()
+	if x.status == 0 { // the connection was cut on purpose
+		return
+	}
+	took := time.Since(x.started)
+	class := x.status / 100
+	x.route.meter.requests[class].Inc()
+	x.route.meter.duration[class].Observe(took.Seconds())
+
+	ctx := x.request.Context()
+	if x.cause != nil && x.status >= http.StatusInternalServerError {
+		s.logger.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", x.requestID), slog.Any("cause", x.cause))
+	}
+	if !s.logger.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	principal := ""
+	if x.call.Principal != nil {
+		principal = x.call.User.ID.String()
+	}
+	s.logger.LogAttrs(ctx, slog.LevelInfo, "request",
+		slog.String("request_id", x.requestID),
+		slog.String("method", x.request.Method),
+		slog.String("route", x.route.path),
+		slog.Int("status", x.status),
+		slog.Int("bytes", len(x.out)),
+		slog.Duration("duration", took),
+		slog.String("tenant", x.named),
+		slog.String("principal", principal),
+	)
+}

@@ -1,0 +1,139 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// operation is one entry of the contract: what is served, what it asks for, and
+// what it can answer. The router, the checks and the document are made from it.
+type operation struct {
+	method, path string
+	id           string // operation id; what stands before Controller is the tag
+	summary      string
+	need         service.Need // nil: works without a session
+	parameters   []*parameter // beside x-tenant-schema
+	body         *body        // nil: none is read
+	answers      []answer     // on success
+	problems     []*rolecall.Error
+	page         bool // served without a tenant, and not part of the document
+	handle       func(*exchange) error
+}
+
+// body says what an operation reads.
+type body struct {
+	schema   string
+	required bool
+}
+
+// answer is one way to succeed.
+type answer struct {
+	status  int
+	schema  string // "" for no content
+	about   string
+	headers []string
+}
+
+// tag returns the group of the operation: Users, Roles, Auths.
+func (o *operation) tag() string {
+	tag, _, _ := strings.Cut(o.id, "Controller")
+	return tag
+}
+
+// idempotent reports whether the operation takes an idempotency key.
+func (o *operation) idempotent() bool { return o.takes(idempotencyKey) }
+
+// takes reports whether the operation has the parameter.
+func (o *operation) takes(p *parameter) bool {
+	for _, own := range o.parameters {
+		if own == p {
+			return true
+		}
+	}
+	return false
+}
+
+// answersJSON reports whether the operation answers with a document, so that
+// Accept matters.
+func (o *operation) answersJSON() bool { return len(o.answers) > 0 && o.answers[0].schema != "" }
+
+// route is an operation with what is worked out once when the server is made.
+type route struct {
+	*operation
+	inPath, inQuery, inHeader []*parameter
+	meter                     *meter
+}
+
+func newRoute(op *operation, m *meters) *route {
+	r := &route{operation: op, meter: m.of(op.id)}
+	for _, p := range op.parameters {
+		switch p.in {
+		case inPath:
+			r.inPath = append(r.inPath, p)
+		case inQuery:
+			r.inQuery = append(r.inQuery, p)
+		case inHeader:
+			r.inHeader = append(r.inHeader, p)
+		}
+	}
+	return r
+}
+
+// resource is one path with the operations on it.
+type resource struct {
+	server     *Server
+	operations []*route
+	allow      []string // the Allow header
+	unserved   *route   // stands for the operation of a method that is not served
+	unknown    bool     // the path is not served at all
+}
+
+// ServeHTTP answers one request on the path.
+func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := res.server.begin(w, r)
+	defer x.end()
+	x.route = res.operation(r.Method)
+	switch {
+	case len(r.RequestURI) > maxURL:
+		x.fail(errURLTooLong)
+	case res.unknown:
+		x.fail(errUnknownPath)
+	case r.Method == http.MethodOptions:
+		x.header["Allow"] = res.allow
+		x.write(http.StatusNoContent)
+	case x.route.handle == nil:
+		x.header["Allow"] = res.allow
+		x.fail(errMethodNotAllowed)
+	default:
+		x.run()
+	}
+}
+
+// operation returns the operation of the method; HEAD is GET without a body. For
+// a method that is not served it returns one that does nothing.
+func (res *resource) operation(method string) *route {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	for _, op := range res.operations {
+		if op.method == method {
+			return op
+		}
+	}
+	return res.unserved
+}
+
+// methods returns the Allow header.
+func (res *resource) methods() []string {
+	var methods []string
+	for _, op := range res.operations {
+		methods = append(methods, op.method)
+		if op.method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+	}
+	return []string{strings.Join(append(methods, http.MethodOptions), ", ")}
+}

@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func getUserOverview(x *exchange) error {
+	o, err := x.server.service.Overview(x.ctx, x.call, x.in.user)
+	if err != nil {
+		return err
+	}
+	sight := x.call.Sight(&o.User)
+	x.out = appendOverview(x.out, &o, sight)
+	x.withhold(rolecall.AllUserMembers &^ sight)
+	return x.json(http.StatusOK)
+}
+
+// appendOverview appends the parts that the caller may read; the others are
+// absent.
+func appendOverview(b []byte, o *service.Overview, sight rolecall.UserMembers) []byte {
+	b = append(b, `{"user":`...)
+	b = appendUser(b, &o.User, sight)
+	if o.AssignmentsReadable {
+		b = append(b, `,"assignments":`...)
+		b = appendList(b, o.Assignments, appendAssignment)
+		b = append(b, `,"assignmentCount":`...)
+		b = strconv.AppendInt(b, int64(o.AssignmentCount), 10)
+		b = append(b, `,"permissions":`...)
+		b = appendList(b, o.Permissions, appendGrant)
+	}
+	if o.SignInReadable {
+		b = append(b, `,"signIn":`...)
+		b = appendSignIn(b, &o.SignIn)
+	}
+	if o.SessionsReadable {
+		b = append(b, `,"sessions":{"count":`...)
+		b = strconv.AppendInt(b, int64(o.Sessions.Count), 10)
+		b = append(b, `,"newestAt":`...)
+		b = appendTimeOrNull(b, o.Sessions.NewestAt)
+		b = append(b, '}')
+	}
+	if o.EventsReadable {
+		b = append(b, `,"recentEvents":`...)
+		b = appendList(b, o.RecentEvents, appendEvent)
+	}
+	b = append(b, `,"allowedActions":`...)
+	b = appendList(b, o.AllowedActions, appendTextItem)
+	return append(b, '}')
+}
+
+func appendGrant(b []byte, g *rolecall.Grant) []byte {
+	b = append(b, `{"permission":`...)
+	b = appendPermission(b, &g.Permission)
+	b = append(b, `,"reach":`...)
+	b = appendReach(b, g.Reach)
+	b = append(b, `,"roles":`...)
+	b = appendList(b, g.Roles, appendRoleName)
+	return append(b, '}')
+}
+
+func appendSignIn(b []byte, s *service.SignInState) []byte {
+	b = append(b, `{"canSignIn":`...)
+	b = strconv.AppendBool(b, s.CanSignIn)
+	b = append(b, `,"reasons":`...)
+	b = appendList(b, s.Reasons, func(b []byte, r *service.SignInReason) []byte {
+		b = append(b, `{"code":`...)
+		b = appendText(b, r.Code)
+		b = append(b, `,"operation":`...)
+		b = appendNonEmpty(b, r.Operation)
+		return append(b, '}')
+	})
+	b = append(b, `,"lastLoginAt":`...)
+	b = appendTimeOrNull(b, s.LastLoginAt)
+	return append(b, '}')
+}
+
+// appendNonEmpty appends the text, null for an empty one.
+func appendNonEmpty(b []byte, text string) []byte {
+	if text == "" {
+		return append(b, "null"...)
+	}
+	return appendText(b, text)
+}
+
+func appendEvent(b []byte, e *rolecall.Event) []byte {
+	b = append(b, `{"id":`...)
+	b = appendID(b, e.ID)
+	b = append(b, `,"type":`...)
+	b = appendText(b, e.Type)
+	b = append(b, `,"occurredAt":`...)
+	b = appendTime(b, e.OccurredAt)
+	b = append(b, `,"actor":{"type":`...)
+	b = appendText(b, e.Actor.Type)
+	b = append(b, `,"id":`...)
+	b = appendIDOrNull(b, e.Actor.ID)
+	b = append(b, `,"via":`...)
+	b = appendText(b, e.Actor.Via)
+	b = append(b, `},"subject":{"type":`...)
+	b = appendText(b, e.Subject.Type)
+	b = append(b, `,"id":`...)
+	b = appendID(b, e.Subject.ID)
+	b = append(b, `},"members":`...)
+	b = appendList(b, e.Members, appendTextItem)
+	b = append(b, `,"requestId":`...)
+	b = appendNonEmpty(b, e.RequestID)
+	b = append(b, `,"sessionId":`...)
+	b = appendIDOrNull(b, e.SessionID)
+	b = append(b, `,"source":`...)
+	b = appendNonEmpty(b, e.Source)
+	b = append(b, `,"reason":`...)
+	b = appendNonEmpty(b, e.Reason)
+	return append(b, '}')
+}

@@ -1,0 +1,196 @@
+package httpapi
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/rolecall/rolecall"
+)
+
+// The parameters that operations take.
+var (
+	userID = &parameter{in: inPath, name: "id", about: "The user.", required: true, schema: uuid(),
+		read: func(in *input, text string) (string, string) { return readID(&in.user, text) }}
+	roleID = &parameter{in: inPath, name: "id", about: "The role.", required: true, schema: uuid(),
+		read: func(in *input, text string) (string, string) { return readID(&in.role, text) }}
+	assignedRoleID = &parameter{in: inPath, name: "roleId", about: "The role that the user holds.", required: true, schema: uuid(), read: roleID.read}
+
+	idempotencyKey = &parameter{in: inHeader, name: "idempotency-key", key: "Idempotency-Key", required: true, schema: text(1, keyLength),
+		about: "Makes the request safe to repeat: with the same key it has one effect and one answer, for a day. Visible ASCII; the quoted structured-field form is the same key.",
+		read:  readKey}
+	ifMatch = &parameter{in: inHeader, name: "if-match", key: "If-Match", schema: anyText(),
+		about: "Entity tags, or *. The change is made only if one of them is the current one; else 412.",
+		read:  func(in *input, text string) (string, string) { return readTags(&in.ifMatch, text) }}
+	ifNoneMatch = &parameter{in: inHeader, name: "if-none-match", key: "If-None-Match", schema: anyText(),
+		about: "Entity tags, or *. If one of them is the current one the answer is 304.",
+		read:  func(in *input, text string) (string, string) { return readTags(&in.ifNoneMatch, text) }}
+
+	limit = &parameter{in: inQuery, name: "limit", schema: integer(1, rolecall.MaxLimit, rolecall.DefaultLimit),
+		about: "How many items at most; a larger number is taken as 200. A page may be shorter, even empty, while nextCursor is not null.",
+		read:  readLimit}
+	cursor = &parameter{in: inQuery, name: "cursor", schema: anyText(),
+		about: "The nextCursor of the page before. It holds for the same user, filters and order.",
+		read:  readCursor}
+	count = &parameter{in: inQuery, name: "count", schema: boolean(false),
+		about: "Whether to answer the total, exact up to 10,000.",
+		read:  func(in *input, text string) (string, string) { return readBool(&in.count, text) }}
+	sortUsers = &parameter{in: inQuery, name: "sort", schema: enum("name", "-name", "email", "-email", "createdAt", "-createdAt"),
+		about: "The order; - reverses it. Without it users come in the order of their creation.",
+		read:  readSort("name", "email", "createdAt")}
+	sortRoles = &parameter{in: inQuery, name: "sort", schema: enum("name", "-name", "createdAt", "-createdAt"),
+		about: "The order; - reverses it. Without it roles come in the order of their creation.",
+		read:  readSort("name", "createdAt")}
+	search = &parameter{in: inQuery, name: "q", schema: text(1, searchLength),
+		about: "Up to 8 words, each of which must begin a word of the name or, for users, of the address.",
+		read:  readSearch}
+	filterEmail = &parameter{in: inQuery, name: "email", schema: text(1, rolecall.EmailMax), about: "Only the user of this address.",
+		read: func(in *input, text string) (string, string) { return readText(&in.email, text, rolecall.EmailMax) }}
+	filterExternalID = &parameter{in: inQuery, name: "externalId", schema: text(1, rolecall.ExternalIDMax), about: "Only the user of this external id.",
+		read: func(in *input, text string) (string, string) {
+			return readText(&in.externalID, text, rolecall.ExternalIDMax)
+		}}
+	filterDepartment = &parameter{in: inQuery, name: "department", schema: text(1, rolecall.DepartmentMax), about: "Only users of this department, compared without regard to case and marks.",
+		read: func(in *input, text string) (string, string) {
+			return readText(&in.department, text, rolecall.DepartmentMax)
+		}}
+	filterStatus = &parameter{in: inQuery, name: "status", schema: anyText(), about: "Only users of this status: pending, active, suspended.",
+		read: func(in *input, text string) (string, string) { return readText(&in.status, text, statusLength) }}
+	filterRole = &parameter{in: inQuery, name: "role", schema: uuid(), about: "Only users who hold this role. Needs roles:read.",
+		read: func(in *input, text string) (string, string) { return readID(&in.holds, text) }}
+	filterKey = &parameter{in: inQuery, name: "key", schema: text(1, 63), about: "Only the role of this key.",
+		read: func(in *input, text string) (string, string) { return readText(&in.roleKey, text, 63) }}
+	force = &parameter{in: inQuery, name: "force", schema: boolean(false),
+		about: "Whether to take the role from everybody who holds it first.",
+		read:  func(in *input, text string) (string, string) { return readBool(&in.force, text) }}
+	touch = &parameter{in: inQuery, name: "touch", schema: boolean(true),
+		about: "Whether this counts as a use of the session.",
+		read: func(in *input, text string) (string, string) {
+			touched := true
+			code, detail := readBool(&touched, text)
+			in.untouched = !touched
+			return code, detail
+		}}
+)
+
+// userFilters are the parameters of every list of users.
+var userFilters = []*parameter{limit, cursor, sortUsers, search, filterEmail, filterExternalID, filterDepartment, filterStatus, filterRole, count}
+
+const (
+	keyLength    = 255
+	searchLength = 200
+	searchWords  = 8
+	statusLength = 64
+)
+
+func readID[T any](into *rolecall.ID[T], text string) (code, detail string) {
+	id, err := rolecall.ParseID[T](text)
+	if err != nil {
+		return "format", "must be a UUID"
+	}
+	*into = id
+	return "", ""
+}
+
+func readText(into *string, text string, most int) (code, detail string) {
+	code, detail = rolecall.CheckText(text, 1, most)
+	*into = text
+	return code, detail
+}
+
+func readBool(into *bool, text string) (code, detail string) {
+	switch text {
+	case "true", "false":
+		*into = text == "true"
+		return "", ""
+	}
+	return "format", "must be true or false"
+}
+
+func readLimit(in *input, text string) (code, detail string) {
+	const what = "must be a whole number from 1 on"
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return "format", what
+		}
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case text == "" || err == nil && n < 1:
+		return "range", what
+	case err != nil: // digits only, and more of them than an int holds
+		n = rolecall.MaxLimit
+	}
+	in.limit = min(n, rolecall.MaxLimit)
+	return "", ""
+}
+
+func readCursor(in *input, text string) (code, detail string) {
+	if text == "" {
+		return "cursor", cursorDetail
+	}
+	in.cursor = text
+	return "", ""
+}
+
+func readSort(members ...string) func(*input, string) (string, string) {
+	return func(in *input, text string) (code, detail string) {
+		by, desc := text, false
+		if text != "" && text[0] == '-' {
+			by, desc = text[1:], true
+		}
+		for _, m := range members {
+			if m == by {
+				in.sort = order{by, desc}
+				return "", ""
+			}
+		}
+		return "format", "must be an order of this list, such as name or -name"
+	}
+}
+
+func readSearch(in *input, text string) (code, detail string) {
+	if n := utf8.RuneCountInString(text); n < 1 || n > searchLength {
+		return "length", "must have 1 to 200 characters"
+	}
+	in.words = rolecall.Words(text)
+	switch {
+	case len(in.words) == 0:
+		return "no-word", "must hold a letter or a digit"
+	case len(in.words) > searchWords:
+		return "too-many", "must hold at most 8 words"
+	}
+	return "", ""
+}
+
+// readKey reads an idempotency key, in the bare form or as a quoted string of a
+// structured field (RFC 8941, 3.3.3): both are the same key.
+func readKey(in *input, text string) (code, detail string) {
+	const what = "must be 1 to 255 visible ASCII characters"
+	key := text
+	if len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"' {
+		unquoted := make([]byte, 0, len(text))
+		quoted := text[1 : len(text)-1]
+		for i := 0; i < len(quoted); i++ {
+			if quoted[i] == '\\' {
+				i++
+				if i == len(quoted) || quoted[i] != '"' && quoted[i] != '\\' {
+					return "format", what
+				}
+			} else if quoted[i] == '"' {
+				return "format", what
+			}
+			unquoted = append(unquoted, quoted[i])
+		}
+		key = string(unquoted)
+	}
+	if len(key) < 1 || len(key) > keyLength {
+		return "length", what
+	}
+	for _, c := range []byte(key) {
+		if c <= ' ' || c > '~' {
+			return "format", what
+		}
+	}
+	in.key = key
+	return "", ""
+}

@@ -1,0 +1,213 @@
+package httpapi
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rolecall/rolecall"
+)
+
+type properties = map[string]*huma.Schema
+
+func anyText() *huma.Schema { return &huma.Schema{Type: "string"} }
+
+// text is a string of so many characters.
+func text(minimum, maximum int) *huma.Schema {
+	return &huma.Schema{Type: "string", MinLength: &minimum, MaxLength: &maximum}
+}
+
+func uuid() *huma.Schema { return &huma.Schema{Type: "string", Format: "uuid"} }
+
+func moment() *huma.Schema { return &huma.Schema{Type: "string", Format: "date-time"} }
+
+func boolean(standard bool) *huma.Schema { return &huma.Schema{Type: "boolean", Default: standard} }
+
+func truth() *huma.Schema { return &huma.Schema{Type: "boolean"} }
+
+// integer is a whole number within bounds, with a default.
+func integer(minimum, maximum float64, standard int) *huma.Schema {
+	return &huma.Schema{Type: "integer", Minimum: &minimum, Maximum: &maximum, Default: standard}
+}
+
+func number() *huma.Schema {
+	zero := 0.0
+	return &huma.Schema{Type: "integer", Minimum: &zero}
+}
+
+func enum(values ...any) *huma.Schema { return &huma.Schema{Type: "string", Enum: values} }
+
+func ref(name string) *huma.Schema { return &huma.Schema{Ref: "#/components/schemas/" + name} }
+
+func nullable(s *huma.Schema) *huma.Schema {
+	s.Nullable = true
+	return s
+}
+
+// refOrNull is the named schema or null.
+func refOrNull(name string) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{ref(name), {Type: "null"}}}
+}
+
+func described(s *huma.Schema, about string) *huma.Schema {
+	s.Description = about
+	return s
+}
+
+func list(of *huma.Schema) *huma.Schema { return &huma.Schema{Type: "array", Items: of} }
+
+func listUpTo(most int, of *huma.Schema) *huma.Schema {
+	return &huma.Schema{Type: "array", Items: of, MaxItems: &most}
+}
+
+func object(about string, members properties, required ...string) *huma.Schema {
+	return &huma.Schema{Type: "object", Description: about, Properties: members, Required: required}
+}
+
+// request is an object that may hold nothing else.
+func request(about string, members properties, required ...string) *huma.Schema {
+	s := object(about, members, required...)
+	s.AdditionalProperties = false
+	return s
+}
+
+func pageOf(about, item string, more properties) *huma.Schema {
+	s := object(about, properties{
+		"items":      list(ref(item)),
+		"nextCursor": described(nullable(anyText()), "Leads to the next page; only null ends the walk."),
+	}, "items", "nextCursor")
+	for name, schema := range more {
+		s.Properties[name] = schema
+	}
+	return s
+}
+
+func pairsOf(value *huma.Schema) *huma.Schema {
+	most := rolecall.MetadataPairs
+	return &huma.Schema{Type: "object", MaxProperties: &most, AdditionalProperties: value}
+}
+
+func department() *huma.Schema {
+	return nullable(text(rolecall.DepartmentMin, rolecall.DepartmentMax))
+}
+
+func permissions() *huma.Schema {
+	return listUpTo(rolecall.RolePermissionsMax, &huma.Schema{Type: "string", MaxLength: new(rolecall.PermissionLength),
+		Description: "[application/]resource[.field]:action; each part a name or *."})
+}
+
+func roleKey() *huma.Schema {
+	return &huma.Schema{Type: "string", Nullable: true, Pattern: "^[a-z][a-z0-9-]{0,62}$", Description: "A stable handle for programs; it never changes."}
+}
+
+// requestSchemas are the bodies that operations read.
+func requestSchemas() properties {
+	metadata := func(value *huma.Schema) *huma.Schema {
+		s := pairsOf(value)
+		s.Nullable = true
+		return s
+	}
+	value := func() *huma.Schema { return text(0, rolecall.MetadataMax) }
+	return properties{
+		"CreateUser": request("A new user.", properties{
+			"email":      described(text(3, rolecall.EmailMax), "The address, unique in the tenant."),
+			"name":       text(rolecall.UserNameMin, rolecall.UserNameMax),
+			"department": department(),
+			"externalId": described(nullable(text(1, rolecall.ExternalIDMax)), "The application's own id, unique in the tenant."),
+			"metadata":   metadata(value()),
+		}, "email", "name"),
+		"UpdateUser": request("A merge patch (RFC 7396): absent members stay, null clears.", properties{
+			"name":       text(rolecall.UserNameMin, rolecall.UserNameMax),
+			"department": department(),
+			"externalId": nullable(text(1, rolecall.ExternalIDMax)),
+			"metadata":   metadata(nullable(value())),
+		}),
+		"Reason": request("Why the act is done, for the record.", properties{
+			"reason": nullable(text(1, reasonMax)),
+		}),
+		"CreateRole": request("A new role.", properties{
+			"key":         roleKey(),
+			"name":        text(rolecall.RoleNameMin, rolecall.RoleNameMax),
+			"description": nullable(text(0, rolecall.RoleDescriptionMax)),
+			"permissions": nullable(permissions()),
+			"grants":      described(nullable(permissions()), "What holders may hand on beyond what they hold."),
+		}, "name"),
+		"UpdateRole": request("A merge patch (RFC 7396): absent members stay, lists are replaced whole, null empties.", properties{
+			"name":        text(rolecall.RoleNameMin, rolecall.RoleNameMax),
+			"description": nullable(text(0, rolecall.RoleDescriptionMax)),
+			"permissions": nullable(permissions()),
+			"grants":      nullable(permissions()),
+		}),
+		"AssignRole": request("How the user holds the role; without a body everywhere and without end.", properties{
+			"reach":     refOrNull("Reach"),
+			"expiresAt": nullable(moment()),
+		}),
+		"Reach": described(request("", properties{
+			"departments": listUpTo(rolecall.ReachDepartmentsMax, text(rolecall.DepartmentMin, rolecall.DepartmentMax)),
+		}, "departments"), "Only the users of these departments."),
+		"Login": request("Address and password.", properties{
+			"email":    anyText(),
+			"password": anyText(),
+		}, "email", "password"),
+	}
+}
+
+// answerSchemas are the documents that operations answer with.
+func answerSchemas() properties {
+	reach := func() *huma.Schema { return described(refOrNull("Reach"), "Null is the whole tenant.") }
+	return properties{
+		"User": object("A user. Members that the caller may not read are absent.", properties{
+			"id": uuid(), "email": anyText(), "name": anyText(), "department": nullable(anyText()), "externalId": nullable(anyText()),
+			"metadata": {Type: "object", AdditionalProperties: anyText()},
+			"status":   described(anyText(), "pending, active or suspended; more may come."), "createdAt": moment(), "updatedAt": moment(),
+		}, "id"),
+		"UserPage": pageOf("A page of users.", "User", properties{
+			"total": number(), "totalIsExact": truth(),
+			"restrictedBy": described(list(anyText()), "The members whose rules made the list narrower than what the caller may know of."),
+		}),
+		"Role": object("A named set of permissions. Who may not read roles sees the id alone.", properties{
+			"id": uuid(), "key": nullable(anyText()), "name": anyText(), "description": anyText(),
+			"permissions": list(anyText()), "grants": list(anyText()),
+			"system": described(truth(), "Comes with the tenant and cannot be changed."), "createdAt": moment(), "updatedAt": moment(),
+		}, "id"),
+		"RolePage": pageOf("A page of roles.", "Role", properties{"total": number(), "totalIsExact": truth()}),
+		"RoleName": object("What names a role.", properties{"id": uuid(), "key": nullable(anyText()), "name": anyText()}, "id"),
+		"Assignment": object("A role that a user holds: where, until when, and from whom.", properties{
+			"role": ref("RoleName"), "reach": reach(), "expiresAt": nullable(moment()),
+			"grantedBy": described(nullable(uuid()), "Null is an operator."), "grantedAt": moment(),
+		}, "role", "reach", "expiresAt", "grantedBy", "grantedAt"),
+		"AssignmentPage": pageOf("The assignments of a user.", "Assignment", nil),
+		"Session":        object("A session.", properties{"id": uuid(), "authenticatedAt": moment(), "idleExpiresAt": moment(), "expiresAt": moment()}, "id", "authenticatedAt", "idleExpiresAt", "expiresAt"),
+		"SignIn":         object("Who is signed in.", properties{"user": ref("User"), "session": ref("Session")}, "user", "session"),
+		"CurrentSession": object("Who is signed in, and what they hold.", properties{
+			"tenant": object("", properties{"id": uuid(), "name": anyText()}, "id", "name"), "user": ref("User"), "roles": list(ref("RoleName")),
+			"permissions":       described(list(anyText()), "What holds in the whole tenant."),
+			"scopedPermissions": list(object("What holds in some departments only.", properties{"permission": anyText(), "reach": ref("Reach")}, "permission", "reach")),
+			"session":           ref("Session"),
+		}, "tenant", "user", "roles", "permissions", "scopedPermissions", "session"),
+		"Overview": object("A user at one glance. Parts that the caller may not read are absent.", properties{
+			"user": ref("User"), "assignments": described(list(ref("Assignment")), "At most 100."), "assignmentCount": number(),
+			"permissions":    list(object("", properties{"permission": anyText(), "reach": reach(), "roles": list(ref("RoleName"))}, "permission", "reach", "roles")),
+			"signIn":         ref("SignInState"),
+			"sessions":       object("", properties{"count": number(), "newestAt": nullable(moment())}, "count", "newestAt"),
+			"recentEvents":   list(ref("Event")),
+			"allowedActions": described(list(anyText()), "What this caller may do to this user."),
+		}, "user", "allowedActions"),
+		"SignInState": object("Whether the user can sign in, and if not, why.", properties{
+			"canSignIn":   truth(),
+			"reasons":     list(object("", properties{"code": anyText(), "operation": described(nullable(anyText()), "The operation that removes the obstacle.")}, "code", "operation")),
+			"lastLoginAt": nullable(moment()),
+		}, "canSignIn", "reasons", "lastLoginAt"),
+		"Event": object("What happened. Ids are not in the order of commits.", properties{
+			"id": uuid(), "type": anyText(), "occurredAt": moment(),
+			"actor":   object("", properties{"type": anyText(), "id": nullable(uuid()), "via": anyText()}, "type", "id", "via"),
+			"subject": object("", properties{"type": anyText(), "id": uuid()}, "type", "id"),
+			"members": list(anyText()), "requestId": nullable(anyText()), "sessionId": nullable(uuid()), "source": nullable(anyText()), "reason": nullable(anyText()),
+		}, "id", "type", "occurredAt", "actor", "subject", "members", "requestId", "sessionId", "source", "reason"),
+		"Problem": object("An error (RFC 9457).", properties{
+			"type": anyText(), "code": described(anyText(), "What programs switch on."), "title": anyText(), "status": {Type: "integer"}, "detail": anyText(),
+			"instance": anyText(), "requestId": anyText(), "errors": described(list(ref("Fault")), "Every fault at once, at most 100."),
+		}, "type", "code", "title", "status", "detail", "instance", "requestId"),
+		"Fault": object("One thing wrong with a request; exactly one of pointer, header and parameter says where.", properties{
+			"pointer": described(anyText(), "JSON Pointer (RFC 6901) into the body."), "header": anyText(), "parameter": anyText(), "code": anyText(), "detail": anyText(),
+		}, "code", "detail"),
+	}
+}

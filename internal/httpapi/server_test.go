@@ -1,0 +1,244 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/sqlite"
+)
+
+const (
+	tenantName    = "acme"
+	ownerEmail    = "owner@example.com"
+	ownerPassword = "correct horse battery staple"
+)
+
+// testServer is the edge over a real service and store, with a tenant and its
+// owner.
+type testServer struct {
+	t        testing.TB
+	edge     *Server
+	service  *service.Service
+	url      string
+	owner    string // the owner's cookie
+	ownerID  string
+	log      *lockedBuffer
+	registry *prometheus.Registry
+}
+
+func newTestServer(t testing.TB) *testServer { return newTestServerWith(t, Options{}) }
+
+func newTestServerWith(t testing.TB, o Options) *testServer {
+	t.Helper()
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "rolecall.db")
+	store, err := sqlite.Open(ctx, path, sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &testServer{t: t, log: &lockedBuffer{}, registry: prometheus.NewRegistry()}
+	logger := slog.New(slog.NewJSONHandler(s.log, nil))
+	s.service = service.New(store, service.Options{
+		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 2, 8),
+		Keys:      secret.NewKeys(secret.NewKey()),
+		Logger:    logger,
+	})
+	_, owner, err := s.service.CreateTenant(ctx, tenantName, "Acme", rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}, ownerPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ownerID = owner.ID.String()
+	o.Logger, o.Metrics = logger, s.registry
+	s.edge = New(s.service, o)
+	server := httptest.NewUnstartedServer(s.edge)
+	server.Config = s.edge.HTTPServer()
+	server.Start()
+	s.url = server.URL + s.edge.base
+	t.Cleanup(func() {
+		server.Close()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.owner = s.signIn(ownerEmail, ownerPassword)
+	return s
+}
+
+// lockedBuffer is a log that many goroutines write.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// reply is an answer with its body read.
+type reply struct {
+	*http.Response
+	body string
+}
+
+// in returns the server for a subtest.
+func (s *testServer) in(t testing.TB) *testServer {
+	c := *s
+	c.t = t
+	return &c
+}
+
+// request sends a request; headers are name, value, name, value. The tenant
+// header is set unless it is among them.
+func (s *testServer) request(method, path, body string, headers ...string) reply {
+	s.t.Helper()
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	r, err := http.NewRequest(method, s.url+path, content)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("X-Tenant-Schema", tenantName)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	seen := map[string]bool{}
+	for i := 0; i < len(headers); i += 2 {
+		name := http.CanonicalHeaderKey(headers[i])
+		if !seen[name] {
+			r.Header.Del(name)
+			seen[name] = true
+		}
+		if headers[i+1] != "" {
+			r.Header.Add(name, headers[i+1])
+		}
+	}
+	return s.send(r)
+}
+
+func (s *testServer) send(r *http.Request) reply {
+	s.t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reply{answer, string(body)}
+}
+
+// as sends a request with a session cookie.
+func (s *testServer) as(cookie, method, path, body string, headers ...string) reply {
+	s.t.Helper()
+	return s.request(method, path, body, append([]string{"Cookie", cookie}, headers...)...)
+}
+
+// signIn returns the cookie of a new session.
+func (s *testServer) signIn(email, password string) string {
+	s.t.Helper()
+	r := s.request("POST", "/auths/login", `{"email":"`+email+`","password":"`+password+`"}`)
+	if r.StatusCode != http.StatusOK {
+		s.t.Fatalf("sign-in: %d %s", r.StatusCode, r.body)
+	}
+	cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
+	return cookie
+}
+
+// member returns the cookie and id of a new user who holds the permissions, with
+// a reach if departments are named.
+func (s *testServer) member(name string, permissions []string, departments ...string) (cookie, id string) {
+	s.t.Helper()
+	user := s.as(s.owner, "POST", "/users", `{"email":"`+name+`@example.com","name":"`+name+` Member","department":"Sales"}`, "Idempotency-Key", name)
+	role := s.as(s.owner, "POST", "/roles", `{"name":"role of `+name+`","permissions":["`+strings.Join(permissions, `","`)+`"]}`, "Idempotency-Key", name)
+	if user.StatusCode != http.StatusCreated || role.StatusCode != http.StatusCreated {
+		s.t.Fatalf("member: %d %s; %d %s", user.StatusCode, user.body, role.StatusCode, role.body)
+	}
+	body := ""
+	if departments != nil {
+		body = `{"reach":{"departments":["` + strings.Join(departments, `","`) + `"]}}`
+	}
+	if r := s.as(s.owner, "PUT", user.Header.Get("Location")+"/roles/"+role.id(s.t), body); r.StatusCode != http.StatusCreated {
+		s.t.Fatalf("assign: %d %s", r.StatusCode, r.body)
+	}
+	if err := s.service.SetPassword(context.Background(), tenantName, name+"@example.com", ownerPassword); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.signIn(name+"@example.com", ownerPassword), user.id(s.t)
+}
+
+// document returns the body as JSON.
+func (r reply) document(t testing.TB) map[string]any {
+	t.Helper()
+	var document map[string]any
+	if err := json.Unmarshal([]byte(r.body), &document); err != nil {
+		t.Fatalf("%v: %s", err, r.body)
+	}
+	return document
+}
+
+func (r reply) id(t testing.TB) string {
+	t.Helper()
+	id, _ := r.document(t)["id"].(string)
+	return id
+}
+
+// faults returns the places and codes of a problem's errors.
+func (r reply) faults(t testing.TB) string {
+	t.Helper()
+	var problem struct {
+		Errors []struct{ Pointer, Header, Parameter, Code string }
+	}
+	if err := json.Unmarshal([]byte(r.body), &problem); err != nil {
+		t.Fatalf("%v: %s", err, r.body)
+	}
+	var faults []string
+	for _, e := range problem.Errors {
+		faults = append(faults, strings.TrimSpace(e.Pointer+e.Header+e.Parameter+" "+e.Code))
+	}
+	return strings.Join(faults, "; ")
+}
+
+// expectProblem checks everything that a problem must have.
+func expectProblem(t *testing.T, r reply, status int, code string) {
+	t.Helper()
+	if r.StatusCode != status || r.Header.Get("Content-Type") != "application/problem+json" {
+		t.Fatalf("%d %s %s, want %d %s", r.StatusCode, r.Header.Get("Content-Type"), r.body, status, code)
+	}
+	p := r.document(t)
+	path, _ := url.PathUnescape(r.Request.URL.EscapedPath())
+	if p["code"] != code || p["type"] != "/problems/"+code || p["status"] != float64(status) || p["instance"] != path ||
+		p["requestId"] != r.Header.Get("X-Request-Id") || p["title"] == "" || p["detail"] == "" {
+		t.Errorf("want %d %s: %s", status, code, r.body)
+	}
+	if n := r.ContentLength; n != int64(len(r.body)) {
+		t.Errorf("Content-Length is %d of %d", n, len(r.body))
+	}
+}

@@ -1,0 +1,101 @@
+// Command withpostgres runs a command with a PostgreSQL server to test on:
+//
+//	go run ./internal/pgtest/withpostgres go test ./...
+//
+// The command finds the server's URL in ROLECALL_TEST_POSTGRES. If that is set
+// already, nothing is started. If PostgreSQL is not installed, it is installed by
+// the system's package manager where that asks for no password.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"github.com/rolecall/rolecall/internal/pgtest"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: withpostgres command [argument ...]")
+		os.Exit(2)
+	}
+	code, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "withpostgres:", err)
+	}
+	os.Exit(code)
+}
+
+// run returns the exit code of the command, or 1 and why it did not run.
+func run(command []string) (code int, err error) {
+	if os.Getenv(pgtest.Variable) == "" {
+		server, err := start()
+		if err != nil {
+			return 1, err
+		}
+		defer func() {
+			if stopErr := server.Stop(); err == nil && stopErr != nil {
+				code, err = 1, stopErr
+			}
+		}()
+		if err := os.Setenv(pgtest.Variable, server.URL()); err != nil {
+			return 1, err
+		}
+	}
+	// The command gets the interrupt of the terminal too, and ends this process
+	// by ending itself.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
+	child := exec.Command(command[0], command[1:]...)
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err = child.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return max(exit.ExitCode(), 1), nil
+	}
+	if err != nil {
+		return 1, err
+	}
+	return 0, nil
+}
+
+func start() (*pgtest.Server, error) {
+	server, err := pgtest.Start()
+	if !errors.Is(err, pgtest.ErrNotInstalled) {
+		return server, err
+	}
+	if installErr := install(); installErr != nil {
+		return nil, errors.Join(err, installErr)
+	}
+	return pgtest.Start()
+}
+
+// install installs PostgreSQL with the first package manager that is there.
+func install() error {
+	root := os.Geteuid() == 0
+	for _, manager := range []struct {
+		needsRoot bool
+		commands  [][]string
+	}{
+		{true, [][]string{{"apt-get", "update"}, {"apt-get", "install", "-y", "--no-install-recommends", "postgresql"}}},
+		{true, [][]string{{"dnf", "install", "-y", "postgresql-server"}}},
+		{true, [][]string{{"apk", "add", "postgresql"}}},
+		{false, [][]string{{"brew", "install", "postgresql"}}}, // refuses root
+	} {
+		if _, err := exec.LookPath(manager.commands[0][0]); err != nil || manager.needsRoot != root {
+			continue
+		}
+		for _, command := range manager.commands {
+			fmt.Fprintln(os.Stderr, "withpostgres: running", command)
+			child := exec.Command(command[0], command[1:]...)
+			child.Stdout, child.Stderr = os.Stderr, os.Stderr
+			if err := child.Run(); err != nil {
+				return fmt.Errorf("%v: %w", command, err)
+			}
+		}
+		return nil
+	}
+	return errors.New("cannot install it here without a password")
+}

@@ -1,0 +1,121 @@
+package secret
+
+import (
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// ErrSealed says that a text was not sealed under any of the keys for this
+// purpose and with this associated data.
+var ErrSealed = errors.New("not sealed here")
+
+// Keys are the secrets of an instance: the current one, by which everything is
+// made, and previous ones, whose sealed texts are still read.
+type Keys struct{ secrets [][]byte }
+
+// NewKeys returns keys over secrets of at least 32 random bytes.
+func NewKeys(current []byte, previous ...[]byte) *Keys {
+	k := &Keys{}
+	for _, secret := range append([][]byte{current}, previous...) {
+		k.secrets = append(k.secrets, slices.Clone(secret))
+	}
+	return k
+}
+
+// Seal encrypts and authenticates the plaintext and returns it as base64url. It
+// can be opened only for the same purpose and with the same associated data.
+func (k *Keys) Seal(purpose string, plaintext, associated []byte) string {
+	return text.EncodeToString(seal(derive(k.secrets[0], purpose), plaintext, associated))
+}
+
+// Open returns the plaintext of what Seal returned under the current or a
+// previous key, or ErrSealed.
+func (k *Keys) Open(purpose, sealed string, associated []byte) ([]byte, error) {
+	raw, err := text.DecodeString(sealed)
+	if err != nil || text.EncodedLen(len(raw)) != len(sealed) { // the decoder skips line ends
+		return nil, ErrSealed
+	}
+	for _, secret := range k.secrets {
+		if plaintext, err := open(derive(secret, purpose), raw, associated); err == nil {
+			return plaintext, nil
+		}
+	}
+	return nil, ErrSealed
+}
+
+// MAC returns the HMAC-SHA256 of the parts under the current key for the
+// purpose. Parts that differ never run together to the same input.
+func (k *Keys) MAC(purpose string, parts ...string) []byte {
+	mac := hmac.New(sha256.New, derive(k.secrets[0], purpose))
+	for _, part := range parts {
+		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		mac.Write([]byte(part))
+	}
+	return mac.Sum(nil)
+}
+
+// Digest returns the SHA-256 of the parts. Parts that differ never run together
+// to the same input.
+func Digest(parts ...[]byte) []byte {
+	sum := sha256.New()
+	for _, part := range parts {
+		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		sum.Write(part)
+	}
+	return sum.Sum(nil)
+}
+
+// ETag returns the strong entity tag of the representation, quotes included:
+// half of its SHA-256 in base64url.
+func ETag(representation []byte) string {
+	sum := sha256.Sum256(representation)
+	tag := make([]byte, 0, 24)
+	tag = append(tag, '"')
+	tag = text.AppendEncode(tag, sum[:16])
+	return string(append(tag, '"'))
+}
+
+// derive returns the key of a secret for one purpose, by HKDF-SHA256 (RFC 5869).
+func derive(secret []byte, purpose string) []byte {
+	key, err := hkdf.Key(sha256.New, secret, nil, "rolecall "+purpose, chacha20poly1305.KeySize)
+	if err != nil {
+		panic(err) // only for a key longer than HKDF can make
+	}
+	return key
+}
+
+// The cipher is XChaCha20-Poly1305: its nonce is long enough to be random however
+// many texts one key seals.
+func newAEAD(key []byte) cipher.AEAD {
+	aead, err := chacha20poly1305.NewX(key)
+	if err != nil {
+		panic(err) // only for a key that is not 32 bytes
+	}
+	return aead
+}
+
+func seal(key, plaintext, associated []byte) []byte {
+	nonce := make([]byte, chacha20poly1305.NonceSizeX, chacha20poly1305.NonceSizeX+len(plaintext)+chacha20poly1305.Overhead)
+	_, _ = rand.Read(nonce) // never fails: it ends the process instead
+	return newAEAD(key).Seal(nonce, nonce, plaintext, associated)
+}
+
+func open(key, sealed, associated []byte) ([]byte, error) {
+	if len(sealed) < chacha20poly1305.NonceSizeX {
+		return nil, ErrSealed
+	}
+	nonce, ciphertext := sealed[:chacha20poly1305.NonceSizeX], sealed[chacha20poly1305.NonceSizeX:]
+	plaintext, err := newAEAD(key).Open(nil, nonce, ciphertext, associated)
+	if err != nil {
+		return nil, ErrSealed
+	}
+	return plaintext, nil
+}

@@ -1,0 +1,170 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+)
+
+// UserRoles returns the user's live assignments by role id, or ErrNotFound,
+// ErrPermissionDenied.
+func (s *Service) UserRoles(ctx context.Context, c Call, id rolecall.UserID) (live []rolecall.Assignment, err error) {
+	if err := NeedReadUserRoles(c.Principal, id); err != nil {
+		return nil, err
+	}
+	err = s.view(ctx, c, func(tx Tx) error {
+		user, err := seenUser(tx, c, id)
+		if err != nil {
+			return err
+		}
+		if id != c.User.ID {
+			if err := c.reaches(rolecall.RolesRead, &user); err != nil {
+				return err
+			}
+		}
+		live, err = s.liveAssignments(tx, id)
+		return err
+	})
+	return live, err
+}
+
+func (s *Service) liveAssignments(tx Tx, id rolecall.UserID) ([]rolecall.Assignment, error) {
+	assignments, err := tx.Assignments(id)
+	now := s.now()
+	live := assignments[:0]
+	for _, a := range assignments {
+		if a.Live(now) {
+			live = append(live, a)
+		}
+	}
+	return live, err
+}
+
+// AssignRole gives the user the role, or replaces the assignment; created says
+// which. It returns ErrNotFound for a user or role that is not there,
+// ErrPermissionDenied, ErrBeyondOwnPermissions, and ErrLastOwner if a reach or an
+// end would leave the tenant without an owner.
+func (s *Service) AssignRole(ctx context.Context, c Call, userID rolecall.UserID, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
+	if err := NeedAssignRoles(c.Principal, userID); err != nil {
+		return a, false, err
+	}
+	if err := draft.Check(s.now()).Err(); err != nil {
+		return a, false, err
+	}
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
+		user, role, err := assignable(tx, c, userID, roleID)
+		if err != nil {
+			return nil, err
+		}
+		now := s.now()
+		a = rolecall.Assignment{
+			UserID: userID, Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
+			GrantedBy: c.User.ID, GrantedAt: now,
+		}
+		if err := mayGive(c, &a); err != nil {
+			return nil, err
+		}
+		old, err := tx.Assignment(userID, roleID)
+		was, err := found(err)
+		if err != nil {
+			return nil, err
+		}
+		created = !was || !old.Live(now)
+		if !created {
+			if err := c.mayHandOn(&role, old.Reach, now); err != nil {
+				return nil, err
+			}
+			if isFullOwner(old) && !isFullOwner(a) {
+				if err := keepsOwner(tx, &user, []rolecall.Assignment{old}); err != nil {
+					return nil, err
+				}
+			}
+		}
+		tx.PutAssignment(a)
+		return s.assignmentEvent(c, rolecall.EventRoleAssigned, &a)
+	})
+	if err == nil {
+		s.userChanged(userID)
+	}
+	return a, created, err
+}
+
+// UnassignRole takes the role from the user. It returns what AssignRole does.
+func (s *Service) UnassignRole(ctx context.Context, c Call, userID rolecall.UserID, roleID rolecall.RoleID) error {
+	if err := NeedAssignRoles(c.Principal, userID); err != nil {
+		return err
+	}
+	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
+		user, role, err := assignable(tx, c, userID, roleID)
+		if err != nil {
+			return nil, err
+		}
+		old, err := tx.Assignment(userID, roleID)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.mayHandOn(&role, old.Reach, s.now()); err != nil {
+			return nil, err
+		}
+		if err := keepsOwner(tx, &user, []rolecall.Assignment{old}); err != nil {
+			return nil, err
+		}
+		if ok, err := tx.DeleteAssignment(userID, roleID); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, rolecall.ErrNotFound
+		}
+		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, &old)
+	})
+	if err == nil {
+		s.userChanged(userID)
+	}
+	return err
+}
+
+// assignable returns the user and the role if the caller may change who holds
+// roles among the user's department.
+func assignable(tx Tx, c Call, userID rolecall.UserID, roleID rolecall.RoleID) (rolecall.User, rolecall.Role, error) {
+	user, err := seenUser(tx, c, userID)
+	if err != nil {
+		return user, rolecall.Role{}, err
+	}
+	role, err := tx.RoleByID(roleID)
+	if err == nil {
+		err = c.reaches(rolecall.RolesAssign, &user)
+	}
+	return user, role, err
+}
+
+// mayGive returns ErrBeyondOwnPermissions if the assignment is beyond what the
+// caller may hand on. Nobody gives themselves what they do not hold already.
+func mayGive(c Call, a *rolecall.Assignment) error {
+	if a.UserID == c.User.ID {
+		if err := c.covers(a.Role.Permissions, a.Reach, a.ExpiresAt, false); err != nil {
+			return err
+		}
+	}
+	return c.mayHandOn(&a.Role, a.Reach, a.ExpiresAt)
+}
+
+func (s *Service) assignmentEvent(c Call, kind rolecall.EventType, a *rolecall.Assignment) (*rolecall.Event, error) {
+	value := struct {
+		RoleID      rolecall.RoleID `json:"roleId"`
+		Departments []string        `json:"departments,omitempty"`
+		ExpiresAt   *rolecall.Time  `json:"expiresAt,omitempty"`
+	}{RoleID: a.Role.ID, Departments: a.Reach.Departments()}
+	if a.ExpiresAt != rolecall.Never {
+		value.ExpiresAt = &a.ExpiresAt
+	}
+	content, err := json.Marshal(value)
+	event := s.event(c, kind, aboutUser(a.UserID))
+	event.Members = []string{"roles"}
+	event.Values = &rolecall.EventValues{After: content}
+	if kind == rolecall.EventRoleUnassigned {
+		event.Values = &rolecall.EventValues{Before: content}
+	}
+	return event, err
+}

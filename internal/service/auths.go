@@ -1,0 +1,242 @@
+package service
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// AttemptLimits bound failed sign-ins. A zero member means the default.
+type AttemptLimits struct {
+	AccountAndSource int // of one account from one source in 15 minutes: 10
+	Account          int // of one account from unknown devices in an hour: 100
+	Source           int // of one source over all accounts in 10 minutes: 100
+}
+
+func (l AttemptLimits) orDefaults() AttemptLimits {
+	or := func(limit, standard int) int {
+		if limit == 0 {
+			return standard
+		}
+		return limit
+	}
+	return AttemptLimits{or(l.AccountAndSource, 10), or(l.Account, 100), or(l.Source, 100)}
+}
+
+// Attempt is a request to the session operations, which need no session.
+type Attempt struct {
+	Tenant     rolecall.Tenant
+	TenantName string
+	Presented  []secret.Token
+	RequestID  string
+	Source     string
+}
+
+func (a *Attempt) call(p *rolecall.Principal) Call { return Call{p, a.RequestID, a.Source} }
+
+// SignIn is a session and the token that bears it.
+type SignIn struct {
+	Principal *rolecall.Principal
+	Token     secret.Token
+}
+
+// Login makes a session for the user with that address and password, and ends
+// those that came with the request. An unknown tenant, an unknown address, a user
+// without a password and a wrong password are the same ErrWrongCredentials after
+// the same work. It returns ErrTooManyAttempts before any hash is spent, ErrBusy
+// if too many hashes are under way, and ErrUserSuspended or ErrTenantSuspended
+// for right credentials only.
+func (s *Service) Login(ctx context.Context, a Attempt, email, password string) (SignIn, error) {
+	buckets := s.buckets(&a, email)
+	if err := s.countAttempt(ctx, buckets); err != nil {
+		return SignIn{}, err
+	}
+	var user rolecall.User
+	var hash string
+	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+		user, hash, err = tx.UserByEmail(rolecall.EmailKey(email))
+		return err
+	})
+	if _, err := found(err); err != nil {
+		return SignIn{}, err
+	}
+	ok, outdated, err := s.passwords.Verify(ctx, hash, password)
+	switch {
+	case err != nil:
+		return SignIn{}, err
+	case !ok:
+		return SignIn{}, rolecall.ErrWrongCredentials
+	case a.Tenant.Status == rolecall.TenantSuspended:
+		return SignIn{}, rolecall.ErrTenantSuspended
+	case user.Status != rolecall.UserActive:
+		return SignIn{}, rolecall.ErrUserSuspended
+	}
+	rehashed := ""
+	if outdated {
+		if rehashed, err = s.passwords.Hash(ctx, password); err != nil {
+			return SignIn{}, err
+		}
+	}
+	return s.startSession(ctx, &a, user, rehashed, buckets)
+}
+
+// startSession writes a new session of the user, in one transaction with the end
+// of those presented.
+func (s *Service) startSession(ctx context.Context, a *Attempt, user rolecall.User, rehashed string, buckets []rolecall.Bucket) (SignIn, error) {
+	now := s.now()
+	session := rolecall.Session{
+		ID: rolecall.NewID[rolecall.Session](now), UserID: user.ID,
+		AuthenticatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(a.Tenant.Settings.AbsoluteLifetime()), Source: a.Source,
+	}
+	token := secret.NewToken()
+	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: user, Session: session})
+	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for _, presented := range a.Presented {
+			if err := s.endSession(tx, a, presented, "replaced by a new sign-in"); err != nil {
+				return nil, err
+			}
+		}
+		tx.ForgiveAttempt(buckets)
+		tx.InsertSession(session, token.Hash())
+		if rehashed != "" {
+			tx.SetPassword(user.ID, rehashed, now)
+		}
+		return s.event(c, rolecall.EventSignedIn, aboutUser(user.ID)), nil
+	})
+	if err != nil {
+		return SignIn{}, err
+	}
+	if len(a.Presented) > 0 {
+		s.rolesChanged(a.Tenant.ID)
+	}
+	e, err := s.lookUp(ctx, a.Tenant, token)
+	if err != nil {
+		return SignIn{}, err
+	}
+	return SignIn{e.principal, token}, nil
+}
+
+// endSession ends the session of the token, if there is one in the tenant.
+func (s *Service) endSession(tx Tx, a *Attempt, token secret.Token, reason string) error {
+	state, err := tx.SessionByToken(token.Hash())
+	if ok, err := found(err); !ok {
+		return err
+	}
+	if ok, err := tx.DeleteSession(state.Session.ID); !ok {
+		return err
+	}
+	event := s.event(a.call(&rolecall.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, aboutUser(state.User.ID))
+	event.Reason = reason
+	tx.InsertEvent(*event)
+	return nil
+}
+
+// Refresh answers the successor of the session's token. Until the successor is
+// first presented, every refresh by the old token answers the same one, so that
+// neither a lost answer nor parallel requests sign anybody out.
+func (s *Service) Refresh(ctx context.Context, a Attempt) (SignIn, error) {
+	e, token, err := s.session(ctx, a.Tenant, a.Presented)
+	if err != nil {
+		return SignIn{}, err
+	}
+	if a.Tenant.Status == rolecall.TenantSuspended {
+		return SignIn{}, rolecall.ErrTenantSuspended
+	}
+	s.touch(ctx, e)
+	var successor secret.Token
+	err = s.store.Update(ctx, a.Tenant.ID, func(tx Tx) error {
+		for {
+			state, err := tx.SessionByToken(token.Hash())
+			if ok, err := found(err); err != nil {
+				return err
+			} else if !ok {
+				return rolecall.ErrUnauthenticated
+			}
+			if state.Token.Sealed != nil {
+				successor, err = token.Open(state.Token.Sealed)
+				return err
+			}
+			successor = secret.NewToken()
+			ok, err := tx.SealSuccessor(state.Session.ID, state.Token, successor.Hash(), token.Seal(successor))
+			if ok || err != nil {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return SignIn{}, err
+	}
+	return SignIn{e.principal, successor}, nil
+}
+
+// Logout ends the sessions of the tokens. Tokens that are unknown, expired or of
+// another tenant are no error.
+func (s *Service) Logout(ctx context.Context, a Attempt) error {
+	if len(a.Presented) == 0 {
+		return nil
+	}
+	err := s.store.Update(ctx, a.Tenant.ID, func(tx Tx) error {
+		for _, token := range a.Presented {
+			if err := s.endSession(tx, &a, token, "signed out"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.rolesChanged(a.Tenant.ID)
+	return err
+}
+
+// buckets returns the counters of an attempt. An unknown tenant is counted by its
+// name, like a known one, so that both cost the same.
+func (s *Service) buckets(a *Attempt, email string) []rolecall.Bucket {
+	source, account := networkOf(a.Source), rolecall.EmailKey(email)
+	bucket := func(limit int, window time.Duration, parts ...string) rolecall.Bucket {
+		return rolecall.Bucket{Key: s.keys.MAC("attempts", parts...), Limit: limit, Window: rolecall.Seconds(window / time.Second)}
+	}
+	return []rolecall.Bucket{
+		bucket(s.limits.AccountAndSource, 15*time.Minute, a.TenantName, account, source),
+		bucket(s.limits.Account, time.Hour, a.TenantName, account),
+		bucket(s.limits.Source, 10*time.Minute, source),
+	}
+}
+
+// countAttempt counts before anything is tried, so that attempts in parallel
+// cannot pass the limit together.
+func (s *Service) countAttempt(ctx context.Context, buckets []rolecall.Bucket) error {
+	var counted []rolecall.Attempts
+	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		counted, err = tx.CountAttempt(buckets, s.now())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var wait time.Duration
+	for i, attempts := range counted {
+		if attempts.Count > buckets[i].Limit {
+			wait = max(wait, attempts.EndsAt.Sub(s.now()), time.Second)
+		}
+	}
+	if wait > 0 {
+		return rolecall.ErrTooManyAttempts.After(wait)
+	}
+	return nil
+}
+
+// networkOf returns what counts as one source: an IPv4 address, or the /64 of an
+// IPv6 address, which is what one customer gets.
+func networkOf(source string) string {
+	address, err := netip.ParseAddr(source)
+	if err != nil || address.Unmap().Is4() {
+		return source
+	}
+	prefix, err := address.Prefix(64)
+	if err != nil {
+		return source
+	}
+	return prefix.String()
+}

@@ -1,0 +1,59 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rolecall/rolecall"
+)
+
+// mayHandOn returns ErrBeyondOwnPermissions unless what the caller holds,
+// together with the grants of the caller's roles, covers all that the role gives
+// within the reach until the moment.
+func (c Call) mayHandOn(role *rolecall.Role, within rolecall.Reach, until rolecall.Time) error {
+	return c.covers(slices.Concat(role.Permissions, role.Grants), within, until, true)
+}
+
+// covers returns ErrBeyondOwnPermissions, naming the first permission that is
+// missing, if there is one.
+func (c Call) covers(permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) error {
+	if missing, ok := c.MissingFor(permissions, within, until, grants); ok {
+		return rolecall.ErrBeyondOwnPermissions.With(fmt.Sprintf("This would give, take or take over more than you hold yourself: it needs %s, as far and as long.", missing))
+	}
+	return nil
+}
+
+// notAbove returns ErrBeyondOwnPermissions if somebody with the assignments holds
+// one of Rolecall's own permissions that the caller does not.
+func (s *Service) notAbove(c Call, assignments []rolecall.Assignment) error {
+	now := s.now()
+	for _, a := range assignments {
+		if !a.Live(now) {
+			continue
+		}
+		own := slices.DeleteFunc(slices.Clone(a.Role.Permissions), func(p rolecall.Permission) bool { return !p.Own() })
+		if err := c.covers(own, a.Reach, now, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isFullOwner reports whether the assignment makes its holder one of those of
+// whom a tenant always keeps one.
+func isFullOwner(a rolecall.Assignment) bool {
+	return a.Role.Key != nil && *a.Role.Key == rolecall.OwnerKey && a.ExpiresAt == rolecall.Never && a.Reach.IsEverywhere()
+}
+
+// keepsOwner returns ErrLastOwner if the tenant would be left without an owner
+// when the user lost the assignments. The owners must be locked.
+func keepsOwner(tx Tx, user *rolecall.User, assignments []rolecall.Assignment) error {
+	if user.Status != rolecall.UserActive || !slices.ContainsFunc(assignments, isFullOwner) {
+		return nil
+	}
+	n, err := tx.Owners()
+	if err == nil && n <= 1 {
+		err = rolecall.ErrLastOwner
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package service
+
+import (
+	"fmt"
+
+	"github.com/rolecall/rolecall"
+)
+
+// Need is what an operation asks of the principal before the rest of the request
+// is looked at. Subject is the user of the path, zero if there is none. It
+// returns nil or ErrPermissionDenied; whether the act is allowed on the object
+// itself is asked again when the object is known.
+type Need func(p *rolecall.Principal, subject rolecall.UserID) error
+
+// holds needs one of the permissions for anybody at all.
+func holds(permissions ...rolecall.Permission) Need {
+	return func(p *rolecall.Principal, _ rolecall.UserID) error {
+		for _, permission := range permissions {
+			if !p.Reach(permission).IsNowhere() {
+				return nil
+			}
+		}
+		return denied(permissions[0])
+	}
+}
+
+// orOneself lifts a need for what everybody may do to themselves.
+func orOneself(need Need) Need {
+	return func(p *rolecall.Principal, subject rolecall.UserID) error {
+		if subject == p.User.ID {
+			return nil
+		}
+		return need(p, subject)
+	}
+}
+
+func denied(permission rolecall.Permission) error {
+	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("Your roles do not allow this: it needs %s.", permission))
+}
+
+// What the operations need.
+var (
+	NeedSession Need = func(*rolecall.Principal, rolecall.UserID) error { return nil }
+
+	NeedListUsers     Need = readsSomeMember
+	NeedReadUser      Need = orOneself(seesSomebody)
+	NeedCreateUsers        = holds(rolecall.UsersCreate)
+	NeedUpdateUser         = orOneself(updatesSomeMember)
+	NeedDeleteUsers        = holds(rolecall.UsersDelete)
+	NeedSuspendUsers       = holds(rolecall.UsersSuspend)
+	NeedReadUserRoles      = orOneself(holds(rolecall.RolesRead))
+	NeedAssignRoles        = holds(rolecall.RolesAssign)
+	NeedReadRoles          = holds(rolecall.RolesRead)
+	NeedCreateRoles        = holds(rolecall.RolesCreate)
+	NeedUpdateRoles        = holds(rolecall.RolesUpdate)
+	NeedDeleteRoles        = holds(rolecall.RolesDelete)
+
+	NeedListRoleUsers Need = func(p *rolecall.Principal, subject rolecall.UserID) error {
+		if err := NeedReadRoles(p, subject); err != nil {
+			return err
+		}
+		return readsSomeMember(p, subject)
+	}
+)
+
+func readsSomeMember(p *rolecall.Principal, _ rolecall.UserID) error {
+	for m := range rolecall.AllUserMembers.All() {
+		if !p.Reads(m).IsNowhere() {
+			return nil
+		}
+	}
+	return denied(rolecall.UsersRead)
+}
+
+func updatesSomeMember(p *rolecall.Principal, _ rolecall.UserID) error {
+	for m := range rolecall.AllUserMembers.All() {
+		if !p.Updates(m).IsNowhere() {
+			return nil
+		}
+	}
+	return denied(rolecall.UsersUpdate)
+}
+
+func seesSomebody(p *rolecall.Principal, _ rolecall.UserID) error {
+	if p.Visible().IsNowhere() {
+		return denied(rolecall.UsersRead)
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package service
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// operatorEvent returns what an operator did to the subject.
+func (s *Service) operatorEvent(kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
+	now := s.now()
+	return &rolecall.Event{
+		ID: rolecall.NewID[rolecall.Event](now), Type: kind, OccurredAt: now,
+		Actor: rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"}, Subject: subject,
+	}
+}
+
+// operate is mutate for an operator.
+func (s *Service) operate(ctx context.Context, tenant rolecall.TenantID, fn func(Tx) (*rolecall.Event, error)) error {
+	return s.mutate(ctx, Call{Principal: &rolecall.Principal{Tenant: rolecall.Tenant{ID: tenant}}}, fn)
+}
+
+// CreateTenant makes a tenant with the built-in roles and its first owner, who
+// signs in with the password, in one transaction. It returns ErrTenantExists,
+// ErrValidation.
+func (s *Service) CreateTenant(ctx context.Context, name, displayName string, owner rolecall.UserDraft, password string) (rolecall.Tenant, rolecall.User, error) {
+	now := s.now()
+	if displayName == "" {
+		displayName = name
+	}
+	faults := owner.Check()
+	if !rolecall.IsTenantName(name) {
+		faults.Add("/name", "format", "of the tenant must be 1 to 63 of a to z, 0 to 9, - and _, and begin with a letter or digit")
+	}
+	faults.Text("/displayName", displayName, 1, rolecall.UserNameMax)
+	code, detail := secret.CheckPassword(password, owner.Email, owner.Name, name)
+	faults.Add("/password", code, detail)
+	if err := faults.Err(); err != nil {
+		return rolecall.Tenant{}, rolecall.User{}, err
+	}
+	hash, err := s.passwords.Hash(ctx, password)
+	if err != nil {
+		return rolecall.Tenant{}, rolecall.User{}, err
+	}
+	tenant := rolecall.Tenant{
+		ID: rolecall.NewID[rolecall.Tenant](now), Name: name, DisplayName: displayName, Status: rolecall.TenantActive,
+		CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+	user := owner.User(now)
+	user.Status = rolecall.UserActive
+	err = s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
+		tx.InsertTenant(tenant)
+		tx.InsertUser(user)
+		tx.SetPassword(user.ID, hash, now)
+		for i, role := range rolecall.BuiltInRoles(now) {
+			tx.InsertRole(role)
+			if i == 0 {
+				tx.PutAssignment(rolecall.Assignment{UserID: user.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
+			}
+		}
+		return s.operatorEvent(rolecall.EventTenantCreated, aboutTenant(tenant.ID)), nil
+	})
+	return tenant, user, err
+}
+
+// Tenants returns up to limit tenants by name, after the given one.
+func (s *Service) Tenants(ctx context.Context, after string, limit int) (tenants []rolecall.Tenant, err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		tenants, err = tx.Tenants(after, limit)
+		return err
+	})
+	return tenants, err
+}
+
+// named returns the tenant of that name as it is stored, or ErrNotFound.
+func (s *Service) named(ctx context.Context, name string) (tenant rolecall.Tenant, err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		tenant, err = tx.TenantByName(name)
+		return err
+	})
+	if ok, err := found(err); !ok && err == nil {
+		return tenant, rolecall.ErrNotFound.With("There is no tenant of this name.")
+	}
+	return tenant, err
+}
+
+// SuspendTenant refuses the tenant's sessions and sign-ins until it is resumed;
+// nothing is lost. It returns ErrNotFound.
+func (s *Service) SuspendTenant(ctx context.Context, name string) error {
+	return s.setTenantStatus(ctx, name, rolecall.TenantSuspended, rolecall.EventTenantSuspended)
+}
+
+// ResumeTenant serves a suspended tenant again. It returns ErrNotFound.
+func (s *Service) ResumeTenant(ctx context.Context, name string) error {
+	return s.setTenantStatus(ctx, name, rolecall.TenantActive, rolecall.EventTenantResumed)
+}
+
+func (s *Service) setTenantStatus(ctx context.Context, name string, status rolecall.TenantStatus, kind rolecall.EventType) error {
+	tenant, err := s.named(ctx, name)
+	if err != nil || tenant.Status == status {
+		return err
+	}
+	changed := tenant
+	changed.Status, changed.UpdatedAt, changed.Version = status, s.now(), tenant.Version+1
+	return s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
+		if ok, err := tx.UpdateTenant(tenant, changed); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, rolecall.ErrPreconditionFailed.With("Somebody else changed the tenant at this moment. Run the command again.")
+		}
+		return s.operatorEvent(kind, aboutTenant(tenant.ID)), nil
+	})
+}
+
+// DeleteTenant makes the tenant unknown at once; its rows are purged in the
+// background and its name stays unusable for 30 days. It returns ErrNotFound.
+func (s *Service) DeleteTenant(ctx context.Context, name string) error {
+	tenant, err := s.named(ctx, name)
+	if err != nil {
+		return err
+	}
+	return s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
+		if ok, err := tx.DeleteTenant(tenant, s.now()); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, rolecall.ErrNotFound
+		}
+		return s.operatorEvent(rolecall.EventTenantDeleted, aboutTenant(tenant.ID)), nil
+	})
+}
+
+// onUser runs fn on the user of the address in the named tenant.
+func (s *Service) onUser(ctx context.Context, tenantName, email string, fn func(Tx, rolecall.User) (*rolecall.Event, error)) error {
+	tenant, err := s.named(ctx, tenantName)
+	if err != nil {
+		return err
+	}
+	return s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
+		user, _, err := tx.UserByEmail(rolecall.EmailKey(email))
+		if ok, err := found(err); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, rolecall.ErrNotFound.With("The tenant has no user of this address.")
+		}
+		return fn(tx, user)
+	})
+}
+
+// AddOwner makes the user of the address an owner, without end and without reach:
+// the way back in. It returns ErrNotFound.
+func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error {
+	return s.onUser(ctx, tenantName, email, func(tx Tx, user rolecall.User) (*rolecall.Event, error) {
+		role, err := tx.RoleByKey(rolecall.OwnerKey)
+		if err != nil {
+			return nil, err
+		}
+		a := rolecall.Assignment{UserID: user.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: s.now()}
+		tx.PutAssignment(a)
+		event := s.operatorEvent(rolecall.EventRoleAssigned, aboutUser(user.ID))
+		event.Members = []string{"roles"}
+		return event, nil
+	})
+}
+
+// SetPassword gives the user of the address a password and ends all their
+// sessions; a pending user becomes active. It returns ErrNotFound, ErrValidation.
+func (s *Service) SetPassword(ctx context.Context, tenantName, email, password string) error {
+	var faults rolecall.Faults
+	code, detail := secret.CheckPassword(password, email, tenantName)
+	faults.Add("/password", code, detail)
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	hash, err := s.passwords.Hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return s.onUser(ctx, tenantName, email, func(tx Tx, user rolecall.User) (*rolecall.Event, error) {
+		if strings.EqualFold(password, user.Name) {
+			faults.Add("/password", "expected", "must not be the user's name")
+			return nil, faults.Err()
+		}
+		if user.Status == rolecall.UserPending {
+			changed := user
+			changed.Status, changed.UpdatedAt, changed.Version = rolecall.UserActive, max(s.now(), user.UpdatedAt+1), user.Version+1
+			if ok, err := tx.UpdateUser(user, changed); err != nil {
+				return nil, err
+			} else if !ok {
+				return nil, rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
+			}
+		}
+		tx.SetPassword(user.ID, hash, s.now())
+		if _, err := tx.DeleteSessions(user.ID, rolecall.SessionID{}); err != nil {
+			return nil, err
+		}
+		return s.operatorEvent(rolecall.EventPasswordChanged, aboutUser(user.ID)), nil
+	})
+}
+
+// SetEmail changes the user's address. It returns ErrNotFound, ErrValidation,
+// ErrEmailTaken.
+func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail string) error {
+	var faults rolecall.Faults
+	code, detail := rolecall.CheckEmail(newEmail)
+	faults.Add("/email", code, detail)
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	return s.onUser(ctx, tenantName, email, func(tx Tx, user rolecall.User) (*rolecall.Event, error) {
+		changed := user
+		changed.Email = newEmail
+		if user.Differences(changed) == 0 {
+			return nil, nil
+		}
+		changed.UpdatedAt, changed.Version = max(s.now(), user.UpdatedAt+1), user.Version+1
+		if ok, err := tx.UpdateUser(user, changed); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
+		}
+		event, err := s.userEvent(Call{Principal: &rolecall.Principal{}}, rolecall.EventUserUpdated, &user, &changed)
+		if err == nil {
+			event.Actor = rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"}
+		}
+		return event, err
+	})
+}

@@ -1,0 +1,182 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+)
+
+// RoleListing says which roles are wanted, and how. Empty members do not filter.
+type RoleListing struct {
+	Key    string
+	Words  []string // rolecall.Words of what is searched for
+	ByName bool
+	Desc   bool
+	After  *rolecall.Position
+	Limit  int
+	Count  bool
+}
+
+// Roles returns a page of roles.
+func (s *Service) Roles(ctx context.Context, c Call, l RoleListing) (page rolecall.Page[rolecall.Role], err error) {
+	if err := NeedReadRoles(c.Principal, rolecall.UserID{}); err != nil {
+		return page, err
+	}
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		page, err = tx.Roles(rolecall.RoleQuery(l))
+		return err
+	})
+	return page, err
+}
+
+// Role returns the role, or ErrNotFound.
+func (s *Service) Role(ctx context.Context, c Call, id rolecall.RoleID) (role rolecall.Role, err error) {
+	if err := NeedReadRoles(c.Principal, rolecall.UserID{}); err != nil {
+		return role, err
+	}
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		role, err = tx.RoleByID(id)
+		return err
+	})
+	return role, err
+}
+
+// RoleUsers returns a page of the users who hold the role, or ErrNotFound if
+// there is no such role.
+func (s *Service) RoleUsers(ctx context.Context, c Call, id rolecall.RoleID, l UserListing) (UserPage, error) {
+	if err := NeedListRoleUsers(c.Principal, rolecall.UserID{}); err != nil {
+		return UserPage{}, err
+	}
+	l.Role = id
+	page, err := s.Users(ctx, c, l)
+	if err == nil && len(page.Items) == 0 { // only then it may be that there is no such role
+		_, err = s.Role(ctx, c, id)
+	}
+	return page, err
+}
+
+// CreateRole makes a role, once for each idempotency key. It returns
+// ErrBeyondOwnPermissions, ErrRoleNameTaken, ErrRoleKeyTaken, and the errors of
+// keys.
+func (s *Service) CreateRole(ctx context.Context, c Call, key Key, draft rolecall.RoleDraft) (created Created[rolecall.Role], err error) {
+	if err := NeedCreateRoles(c.Principal, rolecall.UserID{}); err != nil {
+		return created, err
+	}
+	role, faults := draft.Role(s.now())
+	if err := faults.Err(); err != nil {
+		return created, err
+	}
+	if err := c.mayHandOn(&role, rolecall.Everywhere(), rolecall.Never); err != nil {
+		return created, err
+	}
+	first, err := s.create(ctx, c, key, creation{
+		operation: "createRole", location: "/roles/" + role.ID.String(), id: rolecall.AnyID(role.ID), value: role,
+		event:  s.event(c, rolecall.EventRoleCreated, aboutRole(role.ID)),
+		insert: func(tx Tx) { tx.InsertRole(role) },
+	})
+	if err != nil {
+		return created, err
+	}
+	return recreated(first, role, func(id rolecall.AnyID) rolecall.Role { return rolecall.Role{ID: rolecall.RoleID(id)} })
+}
+
+// UpdateRole applies the patch to what is stored, like UpdateUser. What the role
+// gives before and after must be covered by what the caller may hand on.
+func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, patch rolecall.RolePatch, match Match[rolecall.Role]) (role rolecall.Role, err error) {
+	if err := NeedUpdateRoles(c.Principal, rolecall.UserID{}); err != nil {
+		return role, err
+	}
+	if err := patch.Check().Err(); err != nil {
+		return role, err
+	}
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for {
+			old, err := changeableRole(tx, c, id, match)
+			if err != nil {
+				return nil, err
+			}
+			changed, members := patch.Apply(old, s.now())
+			if role = changed; members == nil {
+				return nil, nil
+			}
+			if err := c.mayHandOn(&changed, rolecall.Everywhere(), rolecall.Never); err != nil {
+				return nil, err
+			}
+			if ok, err := tx.UpdateRole(old, changed); err != nil {
+				return nil, err
+			} else if ok {
+				return s.roleEvent(c, rolecall.EventRoleUpdated, &old, &changed, members)
+			}
+		}
+	})
+	if err != nil {
+		return rolecall.Role{}, err
+	}
+	s.rolesChanged(c.Tenant.ID)
+	return role, nil
+}
+
+// DeleteRole removes the role. While somebody holds it that needs force, and
+// takes it from all of them. It returns ErrRoleInUse and what UpdateRole does.
+func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, force bool, match Match[rolecall.Role]) error {
+	if err := NeedDeleteRoles(c.Principal, rolecall.UserID{}); err != nil {
+		return err
+	}
+	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for {
+			old, err := changeableRole(tx, c, id, match)
+			if err != nil {
+				return nil, err
+			}
+			if !force {
+				if used, err := tx.RoleInUse(id, s.now()); err != nil {
+					return nil, err
+				} else if used {
+					return nil, rolecall.ErrRoleInUse
+				}
+			}
+			if ok, err := tx.DeleteRole(old); err != nil {
+				return nil, err
+			} else if ok {
+				return s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil)
+			}
+		}
+	})
+	if err == nil {
+		s.rolesChanged(c.Tenant.ID)
+	}
+	return err
+}
+
+// changeableRole returns the role if the caller may change it.
+func changeableRole(tx Tx, c Call, id rolecall.RoleID, match Match[rolecall.Role]) (rolecall.Role, error) {
+	role, err := tx.RoleByID(id)
+	if err != nil {
+		return role, err
+	}
+	if err := c.mayHandOn(&role, rolecall.Everywhere(), rolecall.Never); err != nil {
+		return role, err
+	}
+	if err := match.check(&role); err != nil {
+		return role, err
+	}
+	if role.System {
+		return role, rolecall.ErrSystemRole
+	}
+	return role, nil
+}
+
+func (s *Service) roleEvent(c Call, kind rolecall.EventType, old, changed *rolecall.Role, members []string) (*rolecall.Event, error) {
+	before, err := json.Marshal(old)
+	if err != nil {
+		return nil, err
+	}
+	event := s.event(c, kind, aboutRole(old.ID))
+	event.Members = members
+	event.Values = &rolecall.EventValues{Before: before}
+	if changed != nil {
+		event.Values.After, err = json.Marshal(changed)
+	}
+	return event, err
+}

@@ -1,0 +1,126 @@
+// Package service holds the verbs: what a principal can do, asked, done and
+// recorded. Every verb takes who is asking first, and asks before it acts.
+package service
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// Options are what a service needs beside its store.
+type Options struct {
+	Clock     func() rolecall.Time // nil: the system's clock
+	Passwords *secret.Passwords
+	Keys      *secret.Keys
+	Logger    *slog.Logger
+	Limits    AttemptLimits // zero members: the defaults
+}
+
+// Service serves the verbs. It is safe for concurrent use and keeps nothing that
+// another node would miss.
+type Service struct {
+	store      Store
+	now        func() rolecall.Time
+	passwords  *secret.Passwords
+	keys       *secret.Keys
+	log        *slog.Logger
+	limits     AttemptLimits
+	tenants    *tenantCache
+	principals *principalCache
+	flights    flights
+	budgets    *keyBudgets
+}
+
+// New returns a service over the store.
+func New(store Store, o Options) *Service {
+	if o.Clock == nil {
+		o.Clock = func() rolecall.Time { return rolecall.TimeOf(time.Now()) }
+	}
+	return &Service{
+		store: store, now: o.Clock, passwords: o.Passwords, keys: o.Keys, log: o.Logger,
+		limits:     o.Limits.orDefaults(),
+		tenants:    newTenantCache(),
+		principals: newPrincipalCache(),
+		budgets:    newKeyBudgets(),
+	}
+}
+
+// Now returns the moment by the service's clock.
+func (s *Service) Now() rolecall.Time { return s.now() }
+
+// Keys returns the instance's keys.
+func (s *Service) Keys() *secret.Keys { return s.keys }
+
+// Ready returns nil if the store can serve.
+func (s *Service) Ready(ctx context.Context) error { return s.store.Ready(ctx) }
+
+// Call is who is asking, and through which request.
+type Call struct {
+	*rolecall.Principal
+	RequestID string
+	Source    string // the client's address
+}
+
+// Match reports whether a precondition holds for what is stored now. A nil Match
+// holds for everything.
+type Match[T any] func(*T) bool
+
+func (m Match[T]) check(value *T) error {
+	if m != nil && !m(value) {
+		return rolecall.ErrPreconditionFailed
+	}
+	return nil
+}
+
+// view reads the caller's tenant.
+func (s *Service) view(ctx context.Context, c Call, fn func(Tx) error) error {
+	return s.store.View(ctx, c.Tenant.ID, fn)
+}
+
+// mutate runs fn in one transaction together with the event it returns; no event
+// means that nothing changed.
+func (s *Service) mutate(ctx context.Context, c Call, fn func(Tx) (*rolecall.Event, error)) error {
+	return s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
+		event, err := fn(tx)
+		if err == nil && event != nil {
+			tx.InsertEvent(*event)
+		}
+		return err
+	})
+}
+
+// event returns what happened to the subject by the caller's hand.
+func (s *Service) event(c Call, kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
+	now := s.now()
+	return &rolecall.Event{
+		ID: rolecall.NewID[rolecall.Event](now), Type: kind, OccurredAt: now,
+		Actor:   rolecall.Actor{Type: rolecall.ActorUser, ID: c.User.ID, Via: "http"},
+		Subject: subject, RequestID: c.RequestID, SessionID: c.Session.ID, Source: c.Source,
+	}
+}
+
+func aboutUser(id rolecall.UserID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(id)}
+}
+
+func aboutRole(id rolecall.RoleID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(id)}
+}
+
+func aboutTenant(id rolecall.TenantID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}
+}
+
+// found turns the absence of something into a nil error, and reports whether it
+// was there.
+func found(err error) (bool, error) {
+	if errors.Is(err, rolecall.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,169 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// Authenticate returns the principal of the one live session among the tokens.
+// With touch it counts as a use of the session. It returns ErrUnauthenticated if
+// none is live, ErrAmbiguousSession if two are, ErrTenantSuspended for a live
+// session of a suspended tenant, and ErrUnavailable if the store cannot tell.
+func (s *Service) Authenticate(ctx context.Context, tenant rolecall.Tenant, tokens []secret.Token, touch bool) (*rolecall.Principal, error) {
+	e, _, err := s.session(ctx, tenant, tokens)
+	if err != nil {
+		return nil, err
+	}
+	if tenant.Status == rolecall.TenantSuspended {
+		return nil, rolecall.ErrTenantSuspended
+	}
+	if touch {
+		s.touch(ctx, e)
+	}
+	return e.principal, nil
+}
+
+// session returns the one live session among the tokens, and its token.
+func (s *Service) session(ctx context.Context, tenant rolecall.Tenant, tokens []secret.Token) (*principalEntry, secret.Token, error) {
+	var live *principalEntry
+	var by secret.Token
+	for _, token := range tokens {
+		e, err := s.resolve(ctx, tenant, token)
+		switch ok, err := found(err); {
+		case err != nil:
+			return nil, "", err
+		case !ok:
+			continue
+		case live != nil && live.principal.Session.ID != e.principal.Session.ID:
+			return nil, "", rolecall.ErrAmbiguousSession
+		}
+		if live == nil || e.token.Generation > live.token.Generation {
+			live, by = e, token
+		}
+	}
+	if live == nil {
+		return nil, "", rolecall.ErrUnauthenticated
+	}
+	return live, by, nil
+}
+
+// resolve returns the live session of the token, or ErrNotFound. The first
+// presentation of a successor retires the token before it; the use of a token
+// that was retired longer ago than the grace ends the session.
+func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
+	e, err := s.lookUp(ctx, tenant, token)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	switch session := &e.principal.Session; {
+	case e.principal.User.Status != rolecall.UserActive || !session.Live(now, tenant.Settings):
+		return nil, rolecall.ErrNotFound
+	case e.token.RetiredAt != rolecall.Never && now >= e.token.RetiredAt.Add(tenant.Settings.Grace()):
+		return nil, s.endReused(ctx, e)
+	case e.token.Generation > e.generation:
+		return s.confirm(ctx, tenant, token, e)
+	}
+	return e, nil
+}
+
+// lookUp returns what is known of the token, from the cache where that can be
+// trusted: a cached session that looks expired is read again.
+func (s *Service) lookUp(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
+	c := s.principals
+	key := principalKey{tenant.ID, [32]byte(token.Hash())}
+	load := func(ctx context.Context, key principalKey) (*principalEntry, error) {
+		return s.loadSession(ctx, tenant, key)
+	}
+	if e, ok := c.entries.GetIfPresent(key); ok {
+		now := s.now()
+		if c.fresh(e, now) && e.principal.Session.Live(now, tenant.Settings) {
+			return e, nil
+		}
+		c.entries.Invalidate(key)
+	}
+	for {
+		e, err := c.entries.Get(ctx, key, otter.LoaderFunc[principalKey, *principalEntry](load))
+		switch {
+		case errors.Is(err, context.Canceled) && ctx.Err() == nil: // another caller's load, and that caller left
+			return load(ctx, key)
+		case err != nil:
+			return nil, err
+		case c.fresh(e, s.now()):
+			return e, nil
+		}
+		c.entries.Invalidate(key) // changed while it was loaded
+	}
+}
+
+func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key principalKey) (*principalEntry, error) {
+	e := &principalEntry{loadedAt: s.now(), loadedWith: s.principals.changes.last.Load()}
+	var state rolecall.SessionState
+	err := s.store.View(ctx, key.tenant, func(tx Tx) (err error) {
+		state, err = tx.SessionByToken(key.hash[:])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.principal = rolecall.NewPrincipal(tenant, state.User, state.Session, state.Assignments, e.loadedAt)
+	e.token, e.generation = state.Token, state.Generation
+	return e, nil
+}
+
+// confirm records that a successor was presented: from now on the token before
+// it has only the grace left.
+func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token secret.Token, e *principalEntry) (*principalEntry, error) {
+	err := s.store.Update(ctx, tenant.ID, func(tx Tx) error {
+		tx.ConfirmGeneration(e.principal.Session.ID, e.token.Generation, s.now())
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.userChanged(e.principal.User.ID)
+	return s.lookUp(ctx, tenant, token)
+}
+
+// endReused ends a session of which a retired token was used: either the client
+// or a thief has the newer one, and nobody can say which. It returns ErrNotFound.
+func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
+	c := Call{Principal: e.principal}
+	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		if ok, err := tx.DeleteSession(e.principal.Session.ID); !ok {
+			return nil, err
+		}
+		event := s.event(c, rolecall.EventTokenReused, aboutUser(e.principal.User.ID))
+		event.Actor = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}
+		return event, nil
+	})
+	if err != nil {
+		return err
+	}
+	s.userChanged(e.principal.User.ID)
+	return rolecall.ErrNotFound
+}
+
+// touch writes the last use of the session, at most once a minute. A failure to
+// write does not fail the request: it only ends the session earlier.
+func (s *Service) touch(ctx context.Context, e *principalEntry) {
+	now := s.now()
+	if now.Sub(e.principal.Session.LastUsedAt) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {
+		return
+	}
+	err := s.store.Update(ctx, e.principal.Tenant.ID, func(tx Tx) error {
+		tx.TouchSession(e.principal.Session.ID, now)
+		return nil
+	})
+	if err != nil {
+		e.touching.Store(false)
+		s.log.WarnContext(ctx, "the last use of a session could not be written", "session", e.principal.Session.ID, "error", err)
+		return
+	}
+	s.userChanged(e.principal.User.ID)
+}

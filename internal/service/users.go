@@ -1,0 +1,385 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+)
+
+// UserListing says which users are wanted, and how. Empty members do not filter.
+type UserListing struct {
+	Email, ExternalID, Department, Status string
+	Role                                  rolecall.RoleID
+	Words                                 []string // rolecall.Words of what is searched for
+	Sort                                  rolecall.UserSort
+	ByCreation                            bool // sort=createdAt was asked for: the order of ids, always allowed
+	Desc                                  bool
+	After                                 *rolecall.Position
+	Limit                                 int
+	Count                                 bool
+}
+
+// UserPage is a page of users. RestrictedBy names the members whose rules made
+// the list narrower than what the caller may know of.
+type UserPage struct {
+	rolecall.Page[rolecall.User]
+	RestrictedBy rolecall.UserMembers
+}
+
+// Users returns a page of the users that the caller may know of. Each filter,
+// order and search sees only the users of whom the caller may read that member;
+// ErrFieldNotReadable if there can be none.
+func (s *Service) Users(ctx context.Context, c Call, l UserListing) (UserPage, error) {
+	if err := NeedListUsers(c.Principal, rolecall.UserID{}); err != nil {
+		return UserPage{}, err
+	}
+	q, restrictedBy, err := s.userQuery(c.Principal, l)
+	if err != nil {
+		return UserPage{}, err
+	}
+	page := UserPage{RestrictedBy: restrictedBy}
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		page.Page, err = tx.Users(q)
+		return err
+	})
+	return page, err
+}
+
+// userQuery narrows the listing to what the caller may read of it.
+func (s *Service) userQuery(p *rolecall.Principal, l UserListing) (q rolecall.UserQuery, restrictedBy rolecall.UserMembers, err error) {
+	q = rolecall.UserQuery{
+		Within: p.Visible(), ExternalID: l.ExternalID, Status: rolecall.UserStatus(l.Status), Role: l.Role, Now: s.now(),
+		Words: l.Words, Sort: l.Sort, Desc: l.Desc, After: l.After, Limit: l.Limit, Count: l.Count,
+	}
+	narrow := func(reach rolecall.Reach, m rolecall.UserMember) {
+		if reach.IsNowhere() {
+			err = rolecall.ErrFieldNotReadable
+		}
+		if !reach.Covers(p.Visible()) {
+			restrictedBy |= rolecall.SetOf(m)
+		}
+		q.Within = q.Within.Intersect(reach)
+	}
+	if l.Email != "" {
+		q.EmailKey = rolecall.EmailKey(l.Email)
+		narrow(p.Reads(rolecall.MemberEmail), rolecall.MemberEmail)
+	}
+	if l.ExternalID != "" {
+		narrow(p.Reads(rolecall.MemberExternalID), rolecall.MemberExternalID)
+	}
+	if l.Department != "" {
+		key := rolecall.Fold(l.Department)
+		q.Department = &key
+		narrow(p.Reads(rolecall.MemberDepartment), rolecall.MemberDepartment)
+	}
+	if l.Status != "" {
+		narrow(p.Reads(rolecall.MemberStatus), rolecall.MemberStatus)
+	}
+	switch l.Sort {
+	case rolecall.SortByName:
+		narrow(p.Reads(rolecall.MemberName), rolecall.MemberName)
+	case rolecall.SortByEmail:
+		narrow(p.Reads(rolecall.MemberEmail), rolecall.MemberEmail)
+	}
+	if !l.Role.IsZero() {
+		held := p.Reach(rolecall.RolesRead)
+		if held.IsNowhere() {
+			return q, 0, denied(rolecall.RolesRead)
+		}
+		q.Within = q.Within.Intersect(held)
+	}
+	if len(l.Words) > 0 {
+		q.NameWords, q.EmailWords = p.Reads(rolecall.MemberName), p.Reads(rolecall.MemberEmail)
+		for _, m := range []rolecall.UserMember{rolecall.MemberName, rolecall.MemberEmail} {
+			if !p.Reads(m).Covers(p.Visible()) {
+				restrictedBy |= rolecall.SetOf(m)
+			}
+		}
+		either := q.NameWords.Union(q.EmailWords)
+		if either.IsNowhere() {
+			err = rolecall.ErrFieldNotReadable
+		}
+		q.Within = q.Within.Intersect(either)
+	}
+	return q, restrictedBy, err
+}
+
+// User returns the user, or ErrNotFound if the caller may not know of one.
+func (s *Service) User(ctx context.Context, c Call, id rolecall.UserID) (user rolecall.User, err error) {
+	if err := NeedReadUser(c.Principal, id); err != nil {
+		return user, err
+	}
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		user, err = seenUser(tx, c, id)
+		return err
+	})
+	return user, err
+}
+
+// seenUser returns the user if the caller may know of them, ErrNotFound otherwise.
+func seenUser(tx Tx, c Call, id rolecall.UserID) (rolecall.User, error) {
+	user, err := tx.UserByID(id)
+	if err == nil && !c.Sees(&user) {
+		return rolecall.User{}, rolecall.ErrNotFound
+	}
+	return user, err
+}
+
+// reaches returns ErrPermissionDenied unless the caller holds the permission for
+// the user.
+func (c Call) reaches(permission rolecall.Permission, u *rolecall.User) error {
+	if !c.Reach(permission).Includes(u.Department) {
+		return denied(permission)
+	}
+	return nil
+}
+
+// CreateUser makes a pending user, once for each idempotency key. It returns
+// ErrOutsideReach, ErrEmailTaken, ErrExternalIDTaken, and the errors of keys.
+func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecall.UserDraft) (created Created[rolecall.User], err error) {
+	if err := NeedCreateUsers(c.Principal, rolecall.UserID{}); err != nil {
+		return created, err
+	}
+	if err := draft.Check().Err(); err != nil {
+		return created, err
+	}
+	if !c.Reach(rolecall.UsersCreate).Includes(draft.Department) {
+		return created, rolecall.ErrOutsideReach
+	}
+	user := draft.User(s.now())
+	first, err := s.create(ctx, c, key, creation{
+		operation: "createUser", location: "/users/" + user.ID.String(), id: rolecall.AnyID(user.ID), value: user,
+		event:  s.event(c, rolecall.EventUserCreated, aboutUser(user.ID)),
+		insert: func(tx Tx) { tx.InsertUser(user) },
+	})
+	if err != nil {
+		return created, err
+	}
+	return recreated(first, user, func(id rolecall.AnyID) rolecall.User { return rolecall.User{ID: rolecall.UserID(id)} })
+}
+
+// UpdateUser applies the patch to what is stored. A change made meanwhile is kept:
+// the patch is applied to its outcome. It returns ErrNotFound, ErrPermissionDenied,
+// ErrPreconditionFailed, ErrOutsideReach and ErrExternalIDTaken.
+func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, patch rolecall.UserPatch, match Match[rolecall.User]) (user rolecall.User, err error) {
+	if err := NeedUpdateUser(c.Principal, id); err != nil {
+		return user, err
+	}
+	if err := patch.Check().Err(); err != nil {
+		return user, err
+	}
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for {
+			old, err := seenUser(tx, c, id)
+			if err != nil {
+				return nil, err
+			}
+			if err := mayPatch(c, &old, patch.Members()); err != nil {
+				return nil, err
+			}
+			if err := match.check(&old); err != nil {
+				return nil, err
+			}
+			changed, members, err := patch.Apply(old, s.now())
+			if err != nil {
+				return nil, err
+			}
+			user = changed
+			if members == 0 {
+				return nil, nil
+			}
+			if mayPatch(c, &changed, patch.Members()) != nil {
+				return nil, rolecall.ErrOutsideReach
+			}
+			if ok, err := tx.UpdateUser(old, changed); err != nil {
+				return nil, err
+			} else if ok {
+				return s.userEvent(c, rolecall.EventUserUpdated, &old, &changed)
+			}
+		}
+	})
+	if err != nil {
+		return rolecall.User{}, err
+	}
+	s.userChanged(id)
+	return user, nil
+}
+
+// mayPatch returns ErrPermissionDenied unless the caller may change each of the
+// members of the user. Everybody may change their own name.
+func mayPatch(c Call, u *rolecall.User, members rolecall.UserMembers) error {
+	for m := range members.All() {
+		if m == rolecall.MemberName && u.ID == c.User.ID {
+			continue
+		}
+		if !c.Updates(m).Includes(u.Department) {
+			return denied(m.Update())
+		}
+	}
+	return nil
+}
+
+// userEvent returns the event of a change of a user, with the values of the
+// members that changed before and after.
+func (s *Service) userEvent(c Call, kind rolecall.EventType, old, changed *rolecall.User) (*rolecall.Event, error) {
+	members := old.Differences(*changed)
+	before, err := memberValues(old, members)
+	if err != nil {
+		return nil, err
+	}
+	after, err := memberValues(changed, members)
+	if err != nil {
+		return nil, err
+	}
+	event := s.event(c, kind, aboutUser(old.ID))
+	event.Members = members.Names()
+	event.Values = &rolecall.EventValues{Before: before, After: after}
+	return event, nil
+}
+
+func memberValues(u *rolecall.User, members rolecall.UserMembers) ([]byte, error) {
+	values := map[string]any{}
+	all := map[rolecall.UserMember]any{
+		rolecall.MemberEmail: u.Email, rolecall.MemberName: u.Name, rolecall.MemberDepartment: u.Department,
+		rolecall.MemberExternalID: u.ExternalID, rolecall.MemberMetadata: u.Metadata, rolecall.MemberStatus: u.Status,
+	}
+	for m := range members.All() {
+		values[m.String()] = all[m]
+	}
+	return json.Marshal(values)
+}
+
+// DeleteUser removes the user, ends their sessions and frees their address; a
+// tombstone is kept for a restore. It returns ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions, ErrPreconditionFailed and ErrLastOwner.
+func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, match Match[rolecall.User]) error {
+	if err := NeedDeleteUsers(c.Principal, id); err != nil {
+		return err
+	}
+	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for {
+			old, err := s.protect(tx, c, id, rolecall.UsersDelete, match)
+			if err != nil {
+				return nil, err
+			}
+			ok, err := tx.DeleteUser(old, s.now())
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				event := s.event(c, rolecall.EventUserDeleted, aboutUser(id))
+				event.Values = &rolecall.EventValues{}
+				event.Values.Before, err = json.Marshal(old)
+				return event, err
+			}
+		}
+	})
+	if err == nil {
+		s.userChanged(id)
+	}
+	return err
+}
+
+// protect returns the user on whom the caller may do a protective act: one that
+// takes somebody's access away.
+func (s *Service) protect(tx Tx, c Call, id rolecall.UserID, permission rolecall.Permission, match Match[rolecall.User]) (rolecall.User, error) {
+	tx.LockOwners()
+	user, err := seenUser(tx, c, id)
+	if err != nil {
+		return user, err
+	}
+	if err := c.reaches(permission, &user); err != nil {
+		return user, err
+	}
+	assignments, err := tx.Assignments(id)
+	if err != nil {
+		return user, err
+	}
+	if err := s.notAbove(c, assignments); err != nil {
+		return user, err
+	}
+	if err := match.check(&user); err != nil {
+		return user, err
+	}
+	return user, keepsOwner(tx, &user, assignments)
+}
+
+// SuspendUser keeps the user from signing in and ends their sessions. It returns
+// what DeleteUser does.
+func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, reason string) (user rolecall.User, err error) {
+	if err := NeedSuspendUsers(c.Principal, id); err != nil {
+		return user, err
+	}
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for {
+			if user, err = s.protect(tx, c, id, rolecall.UsersSuspend, nil); err != nil || user.Status == rolecall.UserSuspended {
+				return nil, err
+			}
+			event, err := s.changeStatus(tx, c, &user, rolecall.UserSuspended, reason)
+			if err != nil {
+				return nil, err
+			}
+			if event != nil {
+				_, err := tx.DeleteSessions(id, rolecall.SessionID{})
+				return event, err
+			}
+		}
+	})
+	if err != nil {
+		return rolecall.User{}, err
+	}
+	s.userChanged(id)
+	return user, nil
+}
+
+// ResumeUser lets a suspended user in again. It returns ErrNotFound and
+// ErrPermissionDenied.
+func (s *Service) ResumeUser(ctx context.Context, c Call, id rolecall.UserID, reason string) (user rolecall.User, err error) {
+	if err := NeedSuspendUsers(c.Principal, id); err != nil {
+		return user, err
+	}
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for {
+			if user, err = seenUser(tx, c, id); err != nil {
+				return nil, err
+			}
+			if err := c.reaches(rolecall.UsersSuspend, &user); err != nil || user.Status != rolecall.UserSuspended {
+				return nil, err
+			}
+			status := rolecall.UserActive
+			if hash, err := tx.PasswordHash(id); err != nil {
+				return nil, err
+			} else if hash == "" {
+				status = rolecall.UserPending
+			}
+			if event, err := s.changeStatus(tx, c, &user, status, reason); err != nil || event != nil {
+				return event, err
+			}
+		}
+	})
+	if err != nil {
+		return rolecall.User{}, err
+	}
+	s.userChanged(id)
+	return user, nil
+}
+
+// changeStatus writes the status if the user is still as given, and returns the
+// event; no event means that somebody else was faster.
+func (s *Service) changeStatus(tx Tx, c Call, user *rolecall.User, status rolecall.UserStatus, reason string) (*rolecall.Event, error) {
+	kind := rolecall.EventUserResumed
+	if status == rolecall.UserSuspended {
+		kind = rolecall.EventUserSuspended
+	}
+	old := *user
+	user.Status, user.UpdatedAt, user.Version = status, max(s.now(), old.UpdatedAt+1), old.Version+1
+	if ok, err := tx.UpdateUser(old, *user); !ok {
+		return nil, err
+	}
+	event, err := s.userEvent(c, kind, &old, user)
+	if err == nil {
+		event.Reason = reason
+	}
+	return event, err
+}

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"database/sql/driver"
+
+	"github.com/rolecall/rolecall"
+)
+
+const (
+	// A user without assignments has one row of nulls in the left join of
+	// selectSession; the coalesce makes them readable, and its role id is zero.
+	assignmentColumns = `a.user_id, a.departments, coalesce(a.expires_at, 0), a.granted_by, coalesce(a.granted_at, 0),
+		o.id, o."key", coalesce(o.name, ''), coalesce(o.description, ''), coalesce(o.permissions, '[]'),
+		coalesce(o.grants, '[]'), coalesce(o.system, 0), coalesce(o.created_at, 0), coalesce(o.updated_at, 0),
+		coalesce(o.version, 0)`
+
+	selectAssignments = `select ` + assignmentColumns + `
+		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		where a.tenant_id = $1 and a.user_id = $2 order by a.role_id`
+
+	selectAssignment = `select ` + assignmentColumns + `
+		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		where a.tenant_id = $1 and a.user_id = $2 and a.role_id = $3`
+
+	putAssignment = `insert into assignments (tenant_id, user_id, role_id, departments, expires_at, granted_by, granted_at)
+		values ($1, $2, $3, $4, $5, $6, $7)
+		on conflict (tenant_id, user_id, role_id) do update set departments = excluded.departments,
+			expires_at = excluded.expires_at, granted_by = excluded.granted_by, granted_at = excluded.granted_at`
+
+	deleteAssignment = `delete from assignments where tenant_id = $1 and user_id = $2 and role_id = $3 returning role_id`
+
+	selectRoleInUse = `select 1 from assignments where tenant_id = $1 and role_id = $2 and expires_at > $3 limit 1`
+
+	lockOwners = `update tenant_guards set n = n + 1 where tenant_id = $1`
+
+	countOwners = `select count(*) from (
+			select 1 from roles o
+			join assignments a on a.tenant_id = o.tenant_id and a.role_id = o.id
+			join users u on u.tenant_id = a.tenant_id and u.id = a.user_id
+			where o.tenant_id = $1 and o."key" = $2 and a.expires_at = $3 and a.departments is null and u.status = $4
+			limit 2) owners`
+)
+
+// departments is the column of an assignment's reach: a JSON array of names, or
+// null for everywhere.
+type departments struct{ reach *rolecall.Reach }
+
+// Value returns the JSON text (driver.Valuer).
+func (d departments) Value() (driver.Value, error) {
+	if d.reach.IsEverywhere() {
+		return nil, nil
+	}
+	names := d.reach.Departments()
+	return asJSON(&names).Value()
+}
+
+// Scan reads the JSON text (sql.Scanner).
+func (d departments) Scan(src any) error {
+	if src == nil {
+		*d.reach = rolecall.Everywhere()
+		return nil
+	}
+	var names []string
+	err := asJSON(&names).Scan(src)
+	*d.reach = rolecall.Within(names...)
+	return err
+}
+
+func assignmentDest(a *rolecall.Assignment) []any {
+	return append([]any{&a.UserID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt}, roleDest(&a.Role)...)
+}
+
+// Assignments returns the user's assignments with their roles, by role id, those
+// that are over included.
+func (t *Tx) Assignments(id rolecall.UserID) ([]rolecall.Assignment, error) {
+	var all []rolecall.Assignment
+	err := t.q.Query(selectAssignments, []any{t.tenant, id}, func(scan func(dest ...any) error) error {
+		var a rolecall.Assignment
+		err := scan(assignmentDest(&a)...)
+		all = append(all, a)
+		return err
+	})
+	return all, err
+}
+
+// Assignment returns one assignment with its role, or ErrNotFound.
+func (t *Tx) Assignment(user rolecall.UserID, role rolecall.RoleID) (a rolecall.Assignment, err error) {
+	err = t.row(selectAssignment, []any{t.tenant, user, role}, assignmentDest(&a)...)
+	return a, err
+}
+
+// PutAssignment writes or replaces an assignment. Update returns ErrNotFound if
+// the user or the role is gone.
+func (t *Tx) PutAssignment(a rolecall.Assignment) {
+	t.q.Exec(putAssignment, t.tenant, a.UserID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
+}
+
+// DeleteAssignment removes an assignment and reports whether there was one.
+func (t *Tx) DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool, error) {
+	return t.changed(deleteAssignment, t.tenant, user, role)
+}
+
+// RoleInUse reports whether anybody has a live assignment of the role.
+func (t *Tx) RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error) {
+	n, err := t.returned(selectRoleInUse, t.tenant, id, now)
+	return n > 0, err
+}
+
+// LockOwners makes this Update wait for every other that locks the owners of the
+// tenant.
+func (t *Tx) LockOwners() { t.q.Exec(lockOwners, t.tenant) }
+
+// Owners returns how many active users hold the owner role without end and
+// without reach; it counts no further than two.
+func (t *Tx) Owners() (n int, err error) {
+	err = t.row(countOwners, []any{t.tenant, rolecall.OwnerKey, rolecall.Never, string(rolecall.UserActive)}, &n)
+	return n, err
+}

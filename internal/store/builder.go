@@ -1,0 +1,69 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+)
+
+// builder writes a statement whose shape depends on its arguments. $1 is the
+// tenant; each ? becomes the next placeholder.
+type builder struct {
+	text strings.Builder
+	args []any
+}
+
+func newBuilder(tenant rolecall.TenantID) *builder { return &builder{args: []any{tenant}} }
+
+func (b *builder) write(sql string, args ...any) {
+	for _, arg := range args {
+		before, after, _ := strings.Cut(sql, "?")
+		b.args = append(b.args, arg)
+		b.text.WriteString(before)
+		b.text.WriteByte('$')
+		b.text.WriteString(strconv.Itoa(len(b.args)))
+		sql = after
+	}
+	b.text.WriteString(sql)
+}
+
+// condition is a part of a where clause, with ? for each argument.
+type condition struct {
+	sql  string
+	args []any
+}
+
+func where(sql string, args ...any) condition { return condition{sql, args} }
+
+// oneOf is the condition that a column has one of the values.
+func oneOf(column string, values []string) condition {
+	c := condition{sql: column + " in (" + strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ") + ")"}
+	for _, value := range values {
+		c.args = append(c.args, value)
+	}
+	return c
+}
+
+// either is the condition that one of two holds.
+func either(c, d condition) condition {
+	return condition{"(" + c.sql + " or " + d.sql + ")", append(c.args[:len(c.args):len(c.args)], d.args...)}
+}
+
+// both is the condition that two hold.
+func both(c, d condition) condition {
+	return condition{"(" + c.sql + " and " + d.sql + ")", append(c.args[:len(c.args):len(c.args)], d.args...)}
+}
+
+// all writes the conditions, each after an "and".
+func (b *builder) all(conditions []condition) {
+	for _, c := range conditions {
+		b.write(" and "+c.sql, c.args...)
+	}
+}
+
+func (b *builder) query(q Querier, each func(scan func(dest ...any) error) error) error {
+	return q.Query(b.text.String(), b.args, each)
+}
+
+func (b *builder) exec(q Querier) { q.Exec(b.text.String(), b.args...) }

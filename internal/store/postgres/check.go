@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// oldestServer is the first release with everything the schema and the checks
+// use.
+const oldestServer = 15
+
+// checkServer refuses a server that is too old, and a role that row-level
+// security does not hold.
+func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) error {
+	var version int
+	var role, exempt string
+	err := pool.QueryRow(ctx, `
+		select current_setting('server_version_num')::int / 10000, current_user, coalesce((
+			select rolname from pg_roles
+			where (rolsuper or rolbypassrls) and pg_has_role(current_user, oid, 'member')
+			order by rolname = current_user desc limit 1), '')`).Scan(&version, &role, &exempt)
+	switch {
+	case err != nil:
+		return fmt.Errorf("postgres: cannot use the database: %w", err)
+	case version < oldestServer:
+		return fmt.Errorf("postgres: the server is PostgreSQL %d; Rolecall needs %d or newer", version, oldestServer)
+	case exempt == "" || allowSuperuser:
+		return nil
+	case exempt == role:
+		return fmt.Errorf("postgres: role %q is a superuser or has BYPASSRLS, which disables the isolation of tenants: connect as an ordinary role (create role rolecall login; create database rolecall owner rolecall), or pass --allow-superuser", role)
+	default:
+		return fmt.Errorf("postgres: role %q can become %q, a superuser or one with BYPASSRLS, which disables the isolation of tenants: revoke that membership, or pass --allow-superuser", role, exempt)
+	}
+}
+
+// checkRowSecurity refuses a schema in which a table of tenants is open.
+func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
+	rows, err := pool.Query(ctx, `
+		select c.relname from pg_class c
+		join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped
+		where c.relkind in ('r', 'p')
+			and c.relnamespace = (select relnamespace from pg_class where oid = to_regclass('tenants'))
+			and not (c.relrowsecurity and c.relforcerowsecurity
+				and exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'tenant_isolation'))
+		order by 1`)
+	if err != nil {
+		return fmt.Errorf("postgres: cannot read the catalogue: %w", err)
+	}
+	open, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("postgres: cannot read the catalogue: %w", err)
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("postgres: row-level security is not enabled and forced on %s: restore it (alter table … enable row level security, force row level security; policy tenant_isolation)", strings.Join(open, ", "))
+	}
+	return nil
+}
+
+// checkVersion refuses a schema that is older or newer than the migrations of
+// this program. It returns rolecall.ErrUnavailable if the database does not
+// answer.
+func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return translateAcquire(ctx, err)
+	}
+	defer conn.Release()
+	var stored int64
+	err = conn.QueryRow(ctx, "select coalesce(max(version_id), 0) from "+migrationsTable+" where is_applied").Scan(&stored)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == codeUndefinedTable {
+		err = nil
+	}
+	if err != nil {
+		return translate(ctx, conn.Conn(), err)
+	}
+	return compareVersions(stored, newestMigration)
+}
+
+// compareVersions returns nil if the schema stored is the one wanted, else what
+// to do.
+func compareVersions(stored, wanted int64) error {
+	switch {
+	case stored == 0:
+		return errors.New("postgres: the database holds no Rolecall schema: run `rolecall migrate`")
+	case stored < wanted:
+		return fmt.Errorf("postgres: the schema has version %d and this program needs %d: run `rolecall migrate`", stored, wanted)
+	case stored > wanted:
+		return fmt.Errorf("postgres: the schema has version %d and this program knows only %d: use the newer program that migrated it", stored, wanted)
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+)
+
+// failing makes the database refuse the first inserts into users, or all of
+// them, with an error of the code.
+func failing(t *testing.T, url, code string, times int) {
+	t.Helper()
+	run(t, connect(t, url), "create sequence failures", strings.NewReplacer("TIMES", itoa(times), "CODE", code).Replace(`
+		create function fail() returns trigger language plpgsql as $$
+		begin
+			if nextval('failures') <= TIMES then
+				raise exception using errcode = 'CODE';
+			end if;
+			return new;
+		end $$`), "create trigger fail before insert on users for each row execute function fail()")
+}
+
+func itoa(n int) string { return string(rune('0' + n)) }
+
+func TestConflictsOfSerializationAreRetried(t *testing.T) {
+	for _, code := range []string{"40001", "40P01"} {
+		t.Run(code, func(t *testing.T) {
+			url := pgtest.Migrated(t)
+			s := open(t, url, postgres.Options{})
+			tenant := newTenant(t, s, "acme")
+			failing(t, url, code, 3)
+			blind, awaited, runs := aUser("ada@example.com"), aUser("grace@example.com"), 0
+			write(t, s, tenant, func(tx service.Tx) {
+				runs++
+				tx.InsertUser(blind)
+			})
+			if runs != 4 {
+				t.Errorf("the closure ran %d times, want 4", runs)
+			}
+			run(t, connect(t, url), "select setval('failures', 2)")
+			if err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+				tx.InsertUser(awaited)
+				_, err := tx.UserByID(awaited.ID)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if !has(t, s, tenant, blind.ID) || !has(t, s, tenant, awaited.ID) {
+				t.Error("a retried update is not there")
+			}
+		})
+	}
+}
+
+func TestConflictsThatDoNotEndAreUnavailable(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url, postgres.Options{})
+	tenant := newTenant(t, s, "acme")
+	failing(t, url, "40001", 9)
+	runs := 0
+	err := tryWrite(t, s, tenant, func(tx service.Tx) {
+		runs++
+		tx.InsertUser(aUser("ada@example.com"))
+	})
+	if !errors.Is(err, rolecall.ErrUnavailable) || runs < 3 || runs > 9 {
+		t.Errorf("got %v after %d runs, want unavailable after a few", err, runs)
+	}
+}
+
+func TestAnUnknownFailureIsInternal(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url, postgres.Options{})
+	tenant := newTenant(t, s, "acme")
+	failing(t, url, "22000", 1)
+	err := tryWrite(t, s, tenant, func(tx service.Tx) { tx.InsertUser(aUser("ada@example.com")) })
+	if err == nil || rolecall.KindOf(err) != rolecall.Internal {
+		t.Errorf("got %v, want an internal error", err)
+	}
+}
+
+func TestViolationsKeepTheConnection(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
+	tenant := newTenant(t, s, "acme")
+	user := aUser("ada@example.com")
+	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
+	admin := connect(t, pgtest.Admin(t, url))
+	backend := func() (pid int) {
+		t.Helper()
+		if err := admin.QueryRow(t.Context(),
+			"select pid from pg_stat_activity where datname = current_database() and application_name = 'rolecall'").Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		return pid
+	}
+	before := backend()
+	for name, fn := range map[string]func(service.Tx) error{
+		"blind": func(tx service.Tx) error {
+			tx.InsertUser(aUser("ada@example.com"))
+			return nil
+		},
+		"awaited": func(tx service.Tx) error {
+			tx.InsertUser(aUser("ada@example.com"))
+			_, err := tx.UserByID(user.ID)
+			return err
+		},
+		"at the commit": func(tx service.Tx) error {
+			if _, err := tx.UserByID(user.ID); err != nil {
+				return err
+			}
+			tx.InsertUser(aUser("ada@example.com"))
+			return nil
+		},
+	} {
+		if err := s.Update(t.Context(), tenant, fn); !errors.Is(err, rolecall.ErrEmailTaken) {
+			t.Errorf("%s: got %v, want email-taken", name, err)
+		}
+		if after := backend(); after != before {
+			t.Errorf("%s: the violation cost the connection", name)
+		}
+	}
+}
+
+func TestALostConnectionIsUnavailable(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
+	tenant := newTenant(t, s, "acme")
+	user := aUser("ada@example.com")
+	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
+	admin := connect(t, pgtest.Admin(t, url))
+	cut := func() {
+		run(t, admin, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'rolecall'")
+	}
+	err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+		if _, err := tx.UserByID(user.ID); err != nil {
+			return err
+		}
+		cut()
+		tx.SetPassword(user.ID, "hash", now)
+		return nil
+	})
+	if !errors.Is(err, rolecall.ErrUnavailable) {
+		t.Errorf("update: got %v, want unavailable", err)
+	}
+	if !has(t, s, tenant, user.ID) {
+		t.Error("the store did not recover")
+	}
+}
+
+func TestACommitWhoseAnswerIsLostIsNotASuccess(t *testing.T) {
+	for name, fn := range map[string]func(service.Tx, rolecall.User) error{
+		"blind": func(tx service.Tx, u rolecall.User) error {
+			tx.InsertUser(u)
+			return nil
+		},
+		"explicit": func(tx service.Tx, u rolecall.User) error {
+			tx.InsertUser(u)
+			_, err := tx.UserByID(u.ID)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var net wire
+			url := pgtest.Migrated(t)
+			s := open(t, url+"&pool_max_conns=1", postgres.Options{Dial: net.dial})
+			tenant := newTenant(t, s, "acme")
+			err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+				err := fn(tx, aUser("ada@example.com"))
+				net.severed.Store(true)
+				return err
+			})
+			if !errors.Is(err, rolecall.ErrUnavailable) {
+				t.Errorf("got %v, want unavailable", err)
+			}
+			net.severed.Store(false)
+			if err := s.Ready(t.Context()); err != nil {
+				t.Errorf("the store did not recover: %v", err)
+			}
+		})
+	}
+}
+
+// A cancelled wait for a standby makes COMMIT succeed with a warning.
+func TestACommitThatNoStandbyConfirmedIsNotASuccess(t *testing.T) {
+	server, err := pgtest.Start("synchronous_standby_names=absent", "synchronous_commit=local")
+	if errors.Is(err, pgtest.ErrNotInstalled) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := postgres.Migrate(t.Context(), server.URL()); err != nil {
+		t.Fatal(err)
+	}
+	setup := open(t, server.URL(), postgres.Options{AllowSuperuser: true})
+	tenant := newTenant(t, setup, "acme")
+	s := open(t, server.URL()+"&synchronous_commit=on&application_name=waiting", postgres.Options{AllowSuperuser: true})
+	for name, fn := range map[string]func(service.Tx) error{
+		"blind": func(tx service.Tx) error {
+			tx.InsertUser(aUser("ada@example.com"))
+			return nil
+		},
+		"explicit": func(tx service.Tx) error {
+			u := aUser("grace@example.com")
+			tx.InsertUser(u)
+			_, err := tx.UserByID(u.ID)
+			return err
+		},
+	} {
+		result := make(chan error)
+		go func() { result <- s.Update(t.Context(), tenant, fn) }()
+		cancelCommit(t, server.URL())
+		if err := <-result; !errors.Is(err, rolecall.ErrUnavailable) {
+			t.Errorf("%s: got %v, want unavailable", name, err)
+		}
+	}
+}
+
+// cancelCommit cancels the commit that waits for a standby, once there is one.
+func cancelCommit(t *testing.T, url string) {
+	t.Helper()
+	conn := connect(t, url)
+	for cancelled := false; !cancelled; {
+		err := conn.QueryRow(t.Context(), `select coalesce(bool_or(pg_cancel_backend(pid)), false)
+			from pg_stat_activity where application_name = 'waiting' and wait_event = 'SyncRep'`).Scan(&cancelled)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAServerThatIsNotThereIsSaidSo(t *testing.T) {
+	_, err := postgres.Open(t.Context(), "postgres://nobody@/nothing?host="+t.TempDir(), postgres.Options{})
+	if err == nil || !strings.Contains(err.Error(), "cannot use the database") {
+		t.Errorf("got %v, want a sentence about the database", err)
+	}
+	if _, err := postgres.Open(t.Context(), "postgres://%zz", postgres.Options{}); err == nil {
+		t.Error("opened a URL that is none")
+	}
+}
+
+func TestAContextThatEndsWhileWaitingForAConnection(t *testing.T) {
+	s := open(t, pgtest.Migrated(t)+"&pool_max_conns=1", postgres.Options{})
+	tenant := newTenant(t, s, "acme")
+	err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+		if _, err := tx.UserByID(aUser("nobody@example.com").ID); rolecall.KindOf(err) != rolecall.NotFound {
+			return err
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		return s.View(ctx, tenant, func(tx service.Tx) error {
+			_, err := tx.UserByID(aUser("nobody@example.com").ID)
+			return err
+		})
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the end of the context", err)
+	}
+}

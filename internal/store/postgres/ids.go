@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"database/sql/driver"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/rolecall/rolecall"
+)
+
+// registerIDs makes a connection read and write ids as uuid without a detour over
+// text, and makes ids uuid also where statements are not prepared.
+func registerIDs(types *pgtype.Map) {
+	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}})
+	for _, id := range []any{
+		rolecall.TenantID{}, rolecall.UserID{}, rolecall.RoleID{}, rolecall.SessionID{}, rolecall.EventID{}, rolecall.AnyID{},
+	} {
+		types.RegisterDefaultPgType(id, "uuid")
+	}
+}
+
+// idCodec is pgtype.UUIDCodec that knows the ids of this module; the zero id is
+// NULL.
+type idCodec struct{ pgtype.UUIDCodec }
+
+// PlanEncode returns how to send value.
+func (c idCodec) PlanEncode(types *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+	if _, ok := bytesOf(value); !ok {
+		return c.UUIDCodec.PlanEncode(types, oid, format, value)
+	}
+	if format == pgtype.BinaryFormatCode {
+		return encodeBinary{}
+	}
+	return encodeText{}
+}
+
+// PlanScan returns how to read into target.
+func (c idCodec) PlanScan(types *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
+	if format == pgtype.BinaryFormatCode && targetOf(target) != nil {
+		return scanBinary{}
+	}
+	return c.UUIDCodec.PlanScan(types, oid, format, target)
+}
+
+type (
+	encodeBinary struct{}
+	encodeText   struct{}
+	scanBinary   struct{}
+)
+
+func (encodeBinary) Encode(value any, buf []byte) ([]byte, error) {
+	id, _ := bytesOf(value)
+	if id.IsZero() {
+		return nil, nil
+	}
+	return append(buf, id[:]...), nil
+}
+
+func (encodeText) Encode(value any, buf []byte) ([]byte, error) {
+	id, _ := bytesOf(value)
+	if id.IsZero() {
+		return nil, nil
+	}
+	return id.Append(buf), nil
+}
+
+func (scanBinary) Scan(src []byte, target any) error {
+	var value driver.Value
+	if src != nil {
+		value = src
+	}
+	return targetOf(target).Scan(value)
+}
+
+// bytesOf returns the id that value is.
+func bytesOf(value any) (id rolecall.AnyID, ok bool) {
+	switch id := value.(type) {
+	case rolecall.TenantID:
+		return rolecall.AnyID(id), true
+	case rolecall.UserID:
+		return rolecall.AnyID(id), true
+	case rolecall.RoleID:
+		return rolecall.AnyID(id), true
+	case rolecall.SessionID:
+		return rolecall.AnyID(id), true
+	case rolecall.EventID:
+		return rolecall.AnyID(id), true
+	case rolecall.AnyID:
+		return id, true
+	}
+	return id, false
+}
+
+// targetOf returns the id that target points to, nil if it does not.
+func targetOf(target any) *rolecall.AnyID {
+	switch id := target.(type) {
+	case *rolecall.TenantID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.UserID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.RoleID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.SessionID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.EventID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.AnyID:
+		return id
+	}
+	return nil
+}

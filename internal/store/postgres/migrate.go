@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migrationsTable records which migrations the database has had.
+const migrationsTable = "migrations"
+
+// newestMigration is the number of the last file in migrations.
+const newestMigration = 1
+
+// How long a migration waits for another one to end, in tries a second apart.
+const lockTries = 300
+
+// Migrations returns the files that make the schema, in order of their names.
+func Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
+
+// Migrate brings the schema at url up to date, under a lock that lets one process
+// at a time do so. The connection must be a direct one, not through a pooler, of
+// the role that owns the tables or will. A schema newer than this program is an
+// error.
+func Migrate(ctx context.Context, url string) (err error) {
+	db, err := openDirect(url)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := db.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	files, err := Migrations()
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, lockTries))
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(migrationsTable), goose.WithSessionLocker(locker))
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("postgres: cannot migrate: %w", err)
+	}
+	stored, wanted, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("postgres: cannot read the version of the schema: %w", err)
+	}
+	return compareVersions(stored, wanted)
+}
+
+// Grant lets role serve from the schema at url without owning it: it may read and
+// write rows, and change no table. The connection is one of the owner.
+func Grant(ctx context.Context, url, role string) (err error) {
+	db, err := openDirect(url)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := db.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	var schema string
+	if err := db.QueryRowContext(ctx, "select current_schema()").Scan(&schema); err != nil {
+		return fmt.Errorf("postgres: cannot find the schema: %w", err)
+	}
+	schema, role = pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
+	_, err = db.ExecContext(ctx, fmt.Sprintf(`
+		grant usage on schema %[1]s to %[2]s;
+		grant select, insert, update, delete on all tables in schema %[1]s to %[2]s;
+		revoke insert, update, delete on %[3]s from %[2]s`, schema, role, migrationsTable))
+	if err != nil {
+		return fmt.Errorf("postgres: cannot grant to role %s: %w", role, err)
+	}
+	return nil
+}
+
+// openDirect returns the database at url for migrations. The URL may hold what
+// only a pool understands.
+func openDirect(url string) (*sql.DB, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	return stdlib.OpenDB(*config.ConnConfig), nil
+}

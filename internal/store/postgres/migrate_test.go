@@ -1,0 +1,205 @@
+package postgres_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+	"github.com/rolecall/rolecall/internal/store/sqlite"
+)
+
+func TestOpenRefusesASchemaThatIsNotItsOwn(t *testing.T) {
+	url := pgtest.URL(t)
+	refused := func(sentence string) {
+		t.Helper()
+		s, err := postgres.Open(t.Context(), url, postgres.Options{})
+		if err == nil {
+			s.Close()
+			t.Fatalf("opened, want an error with %q", sentence)
+		}
+		if !strings.Contains(err.Error(), sentence) {
+			t.Errorf("got %q, want %q in it", err, sentence)
+		}
+	}
+	refused("run `rolecall migrate`")
+	if err := postgres.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, url, postgres.Options{})
+	conn := connect(t, url)
+	run(t, conn, "insert into migrations (version_id, is_applied) values (999, true)")
+	refused("use the newer program")
+	if err := s.Ready(t.Context()); err == nil {
+		t.Error("a store is ready on a schema that is newer than it")
+	}
+	if err := postgres.Migrate(t.Context(), url); err == nil || !strings.Contains(err.Error(), "use the newer program") {
+		t.Errorf("migrate: got %v, want a refusal", err)
+	}
+	run(t, conn, "update migrations set version_id = 0")
+	refused("run `rolecall migrate`")
+}
+
+func TestManyNodesMigrateAtOnce(t *testing.T) {
+	url := pgtest.URL(t) + "&pool_max_conns=3"
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if err := postgres.Migrate(t.Context(), url); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if err := open(t, url, postgres.Options{}).Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheSchemaMayHaveANameOfItsOwn(t *testing.T) {
+	url := pgtest.URL(t)
+	run(t, connect(t, url), "create schema people")
+	url += "&search_path=people"
+	if err := postgres.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, url, postgres.Options{})
+	newTenant(t, s, "acme")
+	var schema string
+	if err := connect(t, url).QueryRow(t.Context(), "select relnamespace::regnamespace::text from pg_class where oid = 'users'::regclass").Scan(&schema); err != nil || schema != "people" {
+		t.Errorf("users is in schema %q (error %v), want people", schema, err)
+	}
+}
+
+func TestARoleThatOwnsNothingServes(t *testing.T) {
+	url := pgtest.Migrated(t)
+	admin := connect(t, pgtest.Admin(t, url))
+	name := "rolecall_node_" + strings.ReplaceAll(rolecall.NewID[any](now).String(), "-", "_")
+	run(t, admin, "create role "+name+" login password 'node'")
+	defer run(t, admin, "drop owned by "+name, "drop role "+name)
+	if err := postgres.Grant(t.Context(), url, name); err != nil {
+		t.Fatal(err)
+	}
+	nodeURL := strings.Replace(url, "rolecall_test:rolecall_test@", name+":node@", 1)
+	if err := postgres.Migrate(t.Context(), nodeURL); err != nil {
+		t.Errorf("with nothing to migrate: %v", err)
+	}
+	s := open(t, nodeURL, postgres.Options{})
+	defer s.Close()
+	tenant := newTenant(t, s, "acme")
+	user := aUser("ada@example.com")
+	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
+	if !has(t, s, tenant, user.ID) || has(t, s, newTenant(t, s, "other"), user.ID) {
+		t.Error("the granted role does not see exactly its tenant's rows")
+	}
+	if _, err := connect(t, nodeURL).Exec(t.Context(), "alter table users no force row level security"); err == nil {
+		t.Error("the granted role changed a table")
+	}
+	if err := postgres.Grant(t.Context(), url, "nobody\"; drop table users; --"); err == nil {
+		t.Error("granted to a role that does not exist")
+	}
+}
+
+// Both databases have the same tables, columns and named indexes; the primary
+// keys' names are PostgreSQL's own.
+func TestBothSchemasAgree(t *testing.T) {
+	conn := connect(t, pgtest.Migrated(t))
+	collect := func(query string) []string {
+		t.Helper()
+		rows, err := conn.Query(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	db := migratedSQLite(t)
+	compare := func(what, postgresQuery, sqliteQuery string) {
+		t.Helper()
+		there, here := collect(postgresQuery), sqliteStrings(t, db, sqliteQuery)
+		slices.Sort(there)
+		slices.Sort(here)
+		if !slices.Equal(there, here) || len(here) == 0 {
+			t.Errorf("%s differ:\nPostgreSQL %q\nSQLite     %q", what, there, here)
+		}
+	}
+	compare("columns",
+		`select table_name || '.' || column_name || case is_nullable when 'NO' then ' not null' else '' end
+			from information_schema.columns where table_schema = 'public' and table_name <> 'migrations'`,
+		`select m.name || '.' || c.name || case when c."notnull" then ' not null' else '' end
+			from sqlite_schema m join pragma_table_info(m.name) c
+			where m.type = 'table' and m.name not like 'sqlite%' and m.name <> 'migrations'`)
+	compare("indexes",
+		`select i.indexrelid::regclass || case when indisunique then ' unique (' else ' (' end || (
+				select string_agg(a.attname, ',' order by k.n) from unnest(i.indkey::int[]) with ordinality k(attnum, n)
+				join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum) || ')'
+			from pg_index i join pg_class c on c.oid = i.indrelid
+			where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and not i.indisprimary`,
+		`select l.name || case when l."unique" then ' unique (' else ' (' end || (
+				select group_concat(x.name, ',') from pragma_index_info(l.name) x) || ')'
+			from sqlite_schema m join pragma_index_list(m.name) l
+			where m.type = 'table' and l.origin = 'c'`)
+	compare("primary keys",
+		`select i.indrelid::regclass || ' (' || (
+				select string_agg(a.attname, ',' order by k.n) from unnest(i.indkey::int[]) with ordinality k(attnum, n)
+				join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum) || ')'
+			from pg_index i join pg_class c on c.oid = i.indrelid
+			where c.relnamespace = 'public'::regnamespace and i.indisprimary and c.relname <> 'migrations'`,
+		`select m.name || ' (' || (
+				select group_concat(name, ',') from (select c.name from pragma_table_info(m.name) c where c.pk > 0 order by c.pk)) || ')'
+			from sqlite_schema m where m.type = 'table' and m.name not like 'sqlite%' and m.name <> 'migrations'`)
+}
+
+func migratedSQLite(t *testing.T) *sql.DB {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rolecall.db")
+	s, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func sqliteStrings(t *testing.T, db *sql.DB, query string) []string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var list []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, text)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}

@@ -1,0 +1,125 @@
+// Package postgres opens a Rolecall store in PostgreSQL 15 or newer: pipelined
+// transactions, row-level security forced on every table of a tenant, migrations,
+// and the meaning of the database's errors.
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// connectionsPerCore sizes the pool where the URL does not: enough to keep the
+// database busy while others wait for their commit.
+const connectionsPerCore = 8
+
+// Options are what may differ from one deployment to another. The zero Options
+// suit most.
+type Options struct {
+	AllowSuperuser bool            // accept a role that row-level security does not hold
+	Dial           pgconn.DialFunc // makes the connections; nil: the usual way
+}
+
+// Store is a pool of connections to one database. It implements service.Store.
+type Store struct {
+	pool *pgxpool.Pool
+}
+
+var _ service.Store = (*Store)(nil)
+
+// Open connects to the database at url, a URL or keywords as libpq takes them,
+// with pool_max_conns and default_query_exec_mode besides. It refuses a server,
+// a role or a schema that this program cannot work with safely; the error then
+// says what to do. The caller closes the store.
+func Open(ctx context.Context, url string, options Options) (*Store, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	if !strings.Contains(url, "pool_max_conns") {
+		config.MaxConns = int32(connectionsPerCore * runtime.GOMAXPROCS(0))
+	}
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = "rolecall"
+	}
+	if options.Dial != nil {
+		config.ConnConfig.DialFunc = options.Dial
+	}
+	config.ConnConfig.OnNotice = noteWarning
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		registerIDs(conn.TypeMap())
+		return nil
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	s := &Store{pool}
+	if err := s.check(ctx, options); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) check(ctx context.Context, options Options) error {
+	if err := checkServer(ctx, s.pool, options.AllowSuperuser); err != nil {
+		return err
+	}
+	if err := checkVersion(ctx, s.pool); err != nil {
+		return err
+	}
+	return checkRowSecurity(ctx, s.pool)
+}
+
+// Close waits for the transactions under way and closes the connections.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ready returns nil if the database answers and its schema is the one that this
+// program needs.
+func (s *Store) Ready(ctx context.Context) error { return checkVersion(ctx, s.pool) }
+
+// View runs fn for reading, each statement in a transaction and one round trip
+// of its own.
+func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	v := &view{ctx: ctx, pool: s.pool, tenant: tenant}
+	if err := fn(store.New(v, tenant)); err != nil {
+		return err
+	}
+	return v.err
+}
+
+// Update runs fn in a READ COMMITTED transaction and commits it. While fn only
+// writes blindly nothing is sent; then all goes in one round trip. It runs fn
+// again after a deadlock or a conflict of serialization, a few times. It returns
+// rolecall.ErrUnavailable if the outcome of the commit is not known.
+func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		conflict, err := s.attempt(ctx, tenant, fn)
+		if !conflict || attempt == maxAttempts {
+			return err
+		}
+		if err := backOff(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+// attempt runs fn once and reports whether it is worth running again.
+func (s *Store) attempt(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) (conflict bool, err error) {
+	u := &update{ctx: ctx, pool: s.pool, tenant: tenant}
+	defer u.release()
+	if err = fn(store.New(u, tenant)); err == nil {
+		err = u.commit()
+	}
+	return isConflict(u.err), err
+}

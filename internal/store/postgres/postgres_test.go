@@ -1,0 +1,103 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+	"github.com/rolecall/rolecall/internal/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) service.Store { return open(t, pgtest.Migrated(t), postgres.Options{}) })
+}
+
+// Behind PgBouncer in transaction mode statements are not prepared and travel as
+// text.
+func TestStoreWithoutPreparedStatements(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) service.Store {
+		return open(t, pgtest.Migrated(t)+"&default_query_exec_mode=exec", postgres.Options{})
+	})
+}
+
+func open(t *testing.T, url string, options postgres.Options) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), url, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// connect returns a plain connection that closes with the test.
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+func run(t *testing.T, conn *pgx.Conn, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+const now rolecall.Time = 1_800_000_000_000_000
+
+// newTenant writes a tenant.
+func newTenant(t *testing.T, s *postgres.Store, name string) rolecall.TenantID {
+	t.Helper()
+	tenant := rolecall.Tenant{ID: rolecall.NewID[rolecall.Tenant](now), Name: name, DisplayName: name, Status: rolecall.TenantActive, Version: 1}
+	write(t, s, tenant.ID, func(tx service.Tx) { tx.InsertTenant(tenant) })
+	return tenant.ID
+}
+
+// write runs blind writes, which must be committed.
+func write(t *testing.T, s *postgres.Store, tenant rolecall.TenantID, fn func(service.Tx)) {
+	t.Helper()
+	if err := tryWrite(t, s, tenant, fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tryWrite(t *testing.T, s *postgres.Store, tenant rolecall.TenantID, fn func(service.Tx)) error {
+	return s.Update(t.Context(), tenant, func(tx service.Tx) error {
+		fn(tx)
+		return nil
+	})
+}
+
+// aUser returns a user that is not stored yet.
+func aUser(email string) rolecall.User {
+	draft := rolecall.UserDraft{Email: email, Name: "Ada Lovelace"}
+	return draft.User(now)
+}
+
+func has(t *testing.T, s *postgres.Store, tenant rolecall.TenantID, id rolecall.UserID) bool {
+	t.Helper()
+	err := s.View(t.Context(), tenant, func(tx service.Tx) error {
+		_, err := tx.UserByID(id)
+		return err
+	})
+	if err != nil && rolecall.KindOf(err) != rolecall.NotFound {
+		t.Fatal(err)
+	}
+	return err == nil
+}

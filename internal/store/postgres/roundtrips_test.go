@@ -1,0 +1,92 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+)
+
+// The first time on a connection a statement is also prepared, and a connection
+// that was idle for a second is tried first; so each operation runs a few times
+// and the least counts.
+func TestRoundTripsPerOperation(t *testing.T) {
+	var net wire
+	url := pgtest.Migrated(t) + "&pool_max_conns=1"
+	s := open(t, url, postgres.Options{Dial: net.dial})
+	tenant := newTenant(t, s, "acme")
+	user := aUser("ada@example.com")
+	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
+	view := func(fn func(service.Tx) error) error { return s.View(t.Context(), tenant, fn) }
+	update := func(fn func(service.Tx) error) error { return s.Update(t.Context(), tenant, fn) }
+
+	for _, operation := range []struct {
+		name string
+		want int64
+		run  func() error
+	}{
+		{"read a user", 1, func() error {
+			return view(func(tx service.Tx) error {
+				_, err := tx.UserByID(user.ID)
+				return err
+			})
+		}},
+		{"resolve a session", 1, func() error {
+			return view(func(tx service.Tx) error {
+				if _, err := tx.SessionByToken([]byte("unknown")); rolecall.KindOf(err) != rolecall.NotFound {
+					return err
+				}
+				return nil
+			})
+		}},
+		{"create a user with its key and event", 1, func() error {
+			return update(func(tx service.Tx) error {
+				u := aUser(rolecall.NewID[any](now).String() + "@example.com")
+				tx.InsertKey(rolecall.IdempotencyKey{UserID: u.ID, Operation: "createUser", Hash: u.ID[:], Fingerprint: []byte{}, ResourceID: rolecall.AnyID(u.ID)})
+				tx.InsertUser(u)
+				tx.InsertEvent(created(u))
+				return nil
+			})
+		}},
+		{"change a user", 3, func() error {
+			return update(func(tx service.Tx) error {
+				old, err := tx.UserByID(user.ID)
+				if err != nil {
+					return err
+				}
+				changed := old
+				changed.Version++
+				if _, err := tx.UpdateUser(old, changed); err != nil {
+					return err
+				}
+				tx.InsertEvent(created(changed))
+				return nil
+			})
+		}},
+		{"an update that writes nothing", 0, func() error {
+			return update(func(service.Tx) error { return nil })
+		}},
+	} {
+		least := int64(1000)
+		for range 5 {
+			least = min(least, net.during(func() {
+				if err := operation.run(); err != nil {
+					t.Fatalf("%s: %v", operation.name, err)
+				}
+			}))
+		}
+		if least != operation.want {
+			t.Errorf("%s: %d round trips, want %d", operation.name, least, operation.want)
+		}
+	}
+}
+
+func created(u rolecall.User) rolecall.Event {
+	return rolecall.Event{
+		ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventUserCreated, OccurredAt: now,
+		Actor:   rolecall.Actor{Type: rolecall.ActorOperator},
+		Subject: rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(u.ID)},
+	}
+}

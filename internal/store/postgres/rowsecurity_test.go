@@ -1,0 +1,181 @@
+package postgres_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+)
+
+// The tables that belong to no tenant. Every other one must be held by row-level
+// security.
+var sharedTables = []string{"attempts", "instance_keys", "migrations", "tenants"}
+
+func TestWithoutASettingThereAreNoRows(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url, postgres.Options{})
+	tenant := newTenant(t, s, "acme")
+	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(aUser("ada@example.com")) })
+
+	conn := connect(t, url)
+	count := func() (n int) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), "select count(*) from users").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := count(); n != 0 {
+		t.Errorf("the owner of the table sees %d rows before the setting was ever made", n)
+	}
+	run(t, conn, "begin", "select set_config('rolecall.tenant', '"+tenant.String()+"', true)")
+	if n := count(); n != 1 {
+		t.Errorf("the tenant sees %d rows, want its own", n)
+	}
+	run(t, conn, "commit")
+	if n := count(); n != 0 {
+		t.Errorf("%d rows are visible after the transaction, where the setting is ''", n)
+	}
+	if _, err := conn.Exec(t.Context(), "insert into tenant_guards (tenant_id, n) values ($1, 1)", tenant.String()); err == nil {
+		t.Error("a row was written without a tenant")
+	}
+}
+
+func TestAWrongPredicateStillMeetsThePolicy(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url, postgres.Options{})
+	acme, other := newTenant(t, s, "acme"), newTenant(t, s, "other")
+	write(t, s, acme, func(tx service.Tx) { tx.InsertUser(aUser("ada@example.com")) })
+
+	conn := connect(t, url)
+	run(t, conn, "begin", "select set_config('rolecall.tenant', '"+other.String()+"', true)")
+	for _, statement := range []string{
+		"select id from users",
+		"select id from users where tenant_id = '" + acme.String() + "'",
+		"update users set name = 'x' where true",
+		"delete from users where true",
+		"delete from user_words where tenant_id = '" + acme.String() + "'",
+	} {
+		tag, err := conn.Exec(t.Context(), statement)
+		if err != nil || tag.RowsAffected() != 0 {
+			t.Errorf("%s: reached %d rows of another tenant (error %v)", statement, tag.RowsAffected(), err)
+		}
+	}
+	if _, err := conn.Exec(t.Context(), "insert into tenant_guards (tenant_id, n) values ('"+acme.String()+"', 1)"); err == nil {
+		t.Error("a row was written into another tenant")
+	}
+}
+
+func TestTheTenantDoesNotOutliveItsTransaction(t *testing.T) {
+	url := pgtest.Migrated(t) + "&pool_max_conns=1"
+	s := open(t, url, postgres.Options{})
+	tenant := newTenant(t, s, "acme")
+	user := aUser("ada@example.com")
+	for name, use := range map[string]func() error{
+		"a blind update": func() error { return tryWrite(t, s, tenant, func(tx service.Tx) { tx.SetPassword(user.ID, "", now) }) },
+		"an update": func() error {
+			return s.Update(t.Context(), tenant, func(tx service.Tx) error {
+				_, err := tx.UserByID(user.ID)
+				return err
+			})
+		},
+		"a view": func() error {
+			return s.View(t.Context(), tenant, func(tx service.Tx) error {
+				_, err := tx.UserByID(user.ID)
+				return err
+			})
+		},
+	} {
+		if err := use(); rolecall.KindOf(err) != rolecall.NotFound {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if has(t, s, rolecall.TenantID{}, user.ID) {
+			t.Errorf("after %s the next user of the connection sees the tenant", name)
+		}
+	}
+	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
+	if has(t, s, rolecall.TenantID{}, user.ID) {
+		t.Error("after a commit the next user of the connection sees the tenant")
+	}
+}
+
+func TestEveryTableOfATenantIsHeld(t *testing.T) {
+	conn := connect(t, pgtest.Migrated(t))
+	names := func(query string) []string {
+		t.Helper()
+		rows, err := conn.Query(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	const tables = " from pg_class c where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace "
+	all := names("select relname" + tables + "order by 1")
+	held := names("select relname" + tables + `and relrowsecurity and relforcerowsecurity and exists (
+			select from pg_policy p where polrelid = c.oid and polqual is not null and polwithcheck is not null)
+		order by 1`)
+	shared := slices.DeleteFunc(all, func(table string) bool { return slices.Contains(held, table) })
+	if !slices.Equal(shared, sharedTables) || len(held) == 0 {
+		t.Errorf("tables without row-level security: %q, want %q", shared, sharedTables)
+	}
+	for _, constraint := range names(`select conrelid::regclass || '.' || conname from pg_constraint
+		where connamespace = 'public'::regnamespace and contype in ('p', 'u', 'f')
+			and conrelid::regclass::text not in ('attempts', 'migrations', 'instance_keys', 'tenants')
+			and (select attname from pg_attribute where attrelid = conrelid and attnum = conkey[1]) <> 'tenant_id'`) {
+		t.Errorf("key %s does not lead with tenant_id", constraint)
+	}
+	for _, index := range names(`select indexrelid::regclass::text from pg_index
+		where indisunique and indrelid::regclass::text not in ('attempts', 'migrations', 'instance_keys', 'tenants')
+			and indrelid in (select oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r')
+			and (select attname from pg_attribute where attrelid = indrelid and attnum = indkey[0]) <> 'tenant_id'`) {
+		t.Errorf("unique index %s does not lead with tenant_id", index)
+	}
+}
+
+func TestOpenRefusesWhatDisablesIsolation(t *testing.T) {
+	url := pgtest.Migrated(t)
+	admin := pgtest.Admin(t, url)
+	refused := func(url, sentence string) {
+		t.Helper()
+		s, err := postgres.Open(t.Context(), url, postgres.Options{})
+		if err == nil {
+			s.Close()
+			t.Fatalf("opened, want an error with %q", sentence)
+		}
+		if !strings.Contains(err.Error(), sentence) {
+			t.Errorf("got %q, want %q in it", err, sentence)
+		}
+	}
+	refused(admin, "is a superuser or has BYPASSRLS")
+	open(t, admin, postgres.Options{AllowSuperuser: true})
+
+	owner := connect(t, url)
+	run(t, owner, "alter table passwords no force row level security")
+	refused(url, "not enabled and forced on passwords")
+	run(t, owner, "alter table passwords force row level security", "alter table events disable row level security")
+	refused(url, "not enabled and forced on events")
+	run(t, owner, "alter table events enable row level security", "drop policy tenant_isolation on roles")
+	refused(url, "not enabled and forced on roles")
+}
+
+func TestOpenRefusesARoleThatCanBecomeASuperuser(t *testing.T) {
+	url := pgtest.Migrated(t)
+	admin := connect(t, pgtest.Admin(t, url))
+	name := "rolecall_member_" + strings.ReplaceAll(rolecall.NewID[any](now).String(), "-", "_")
+	run(t, admin, "create role "+name+" login password 'member'", "create role "+name+"_exempt bypassrls", "grant "+name+"_exempt to "+name)
+	defer run(t, admin, "drop role "+name, "drop role "+name+"_exempt")
+	_, err := postgres.Open(t.Context(), strings.ReplaceAll(url, "rolecall_test:rolecall_test@", name+":member@"), postgres.Options{})
+	if err == nil || !strings.Contains(err.Error(), `can become "`+name+`_exempt"`) {
+		t.Errorf("got %v, want a refusal that names the role", err)
+	}
+}

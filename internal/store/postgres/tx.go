@@ -1,0 +1,187 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rolecall/rolecall"
+)
+
+// rollbackTimeout bounds the wait for a rollback, which also follows a cancelled
+// request.
+const rollbackTimeout = 5 * time.Second
+
+var errWriteInView = errors.New("postgres: a write in View")
+
+// view is a store.Querier that sends each statement by itself.
+type view struct {
+	ctx    context.Context
+	pool   *pgxpool.Pool
+	tenant rolecall.TenantID
+	err    error
+}
+
+// Exec refuses: View is for reading.
+func (v *view) Exec(string, ...any) { v.err = errWriteInView }
+
+// Query runs the statement with the tenant set, in one round trip.
+func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+	conn, err := v.pool.Acquire(v.ctx)
+	if err != nil {
+		return translateAcquire(v.ctx, err)
+	}
+	defer conn.Release()
+	batch := new(pgx.Batch)
+	queueTenant(batch, v.tenant)
+	batch.Queue(query, args...)
+	return translate(v.ctx, conn.Conn(), exchange(v.ctx, conn, batch, each))
+}
+
+// update is a store.Querier that holds back writes until something must be
+// awaited: a statement's rows, or the commit.
+type update struct {
+	ctx    context.Context
+	pool   *pgxpool.Pool
+	tenant rolecall.TenantID
+	queued []statement
+	conn   *pgxpool.Conn // in a transaction; nil while nothing was sent
+	err    error         // the first failure, as it came; the transaction is lost
+}
+
+type statement struct {
+	query string
+	args  []any
+}
+
+// Exec queues a write.
+func (u *update) Exec(query string, args ...any) {
+	u.queued = append(u.queued, statement{query, args})
+}
+
+// Query sends the queued writes and the statement in one round trip; the first
+// one begins the transaction on the way.
+func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+	batch := new(pgx.Batch)
+	if u.conn == nil && u.err == nil {
+		if err := u.acquire(); err != nil {
+			return err
+		}
+		batch.Queue("begin")
+		queueTenant(batch, u.tenant)
+	}
+	u.moveQueued(batch)
+	batch.Queue(query, args...)
+	return u.send(batch, each)
+}
+
+// commit sends what is queued and ends the transaction. Without one the batch
+// itself is the transaction: an explicit begin there would leave the connection
+// in a failed transaction after a violation, to be thrown away.
+func (u *update) commit() error {
+	batch := new(pgx.Batch)
+	switch {
+	case u.conn != nil || u.err != nil:
+		u.moveQueued(batch)
+		batch.Queue("commit")
+	case len(u.queued) == 0:
+		return nil
+	default:
+		if err := u.acquire(); err != nil {
+			return err
+		}
+		queueTenant(batch, u.tenant)
+		u.moveQueued(batch)
+	}
+	if err := u.send(batch, nil); err != nil {
+		return err
+	}
+	if warning := takeWarning(u.conn.Conn()); warning != "" {
+		u.err = unavailable(warning)
+		return u.err
+	}
+	return nil
+}
+
+func (u *update) acquire() error {
+	u.conn, u.err = u.pool.Acquire(u.ctx)
+	if u.err != nil {
+		u.err = translateAcquire(u.ctx, u.err)
+	}
+	return u.err
+}
+
+func (u *update) moveQueued(batch *pgx.Batch) {
+	for _, s := range u.queued {
+		batch.Queue(s.query, s.args...)
+	}
+	u.queued = nil
+}
+
+func (u *update) send(batch *pgx.Batch, each func(scan func(dest ...any) error) error) error {
+	if u.err == nil {
+		u.err = exchange(u.ctx, u.conn, batch, each)
+	}
+	if u.conn == nil {
+		return u.err
+	}
+	return translate(u.ctx, u.conn.Conn(), u.err)
+}
+
+// release rolls back what was not committed and gives the connection back. A
+// connection that still is in a transaction after that is closed by the pool.
+func (u *update) release() {
+	if u.conn == nil {
+		return
+	}
+	defer u.conn.Release()
+	if conn := u.conn.Conn(); !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), rollbackTimeout)
+		defer cancel()
+		_, _ = conn.Exec(ctx, "rollback")
+	}
+}
+
+// queueTenant queues what makes the tenant's rows visible until the transaction
+// ends. The zero tenant sees none.
+func queueTenant(batch *pgx.Batch, tenant rolecall.TenantID) {
+	name := ""
+	if !tenant.IsZero() {
+		name = tenant.String()
+	}
+	batch.Queue("select set_config('rolecall.tenant', $1, true)", name)
+}
+
+// exchange sends the batch and reads all results in one round trip. The rows of
+// the last statement go to each, which may be nil.
+func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, each func(scan func(dest ...any) error) error) (err error) {
+	results := conn.SendBatch(ctx, batch)
+	defer func() {
+		if closeErr := results.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	for range batch.Len() - 1 {
+		if _, err := results.Exec(); err != nil {
+			return err
+		}
+	}
+	if each == nil {
+		_, err := results.Exec()
+		return err
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

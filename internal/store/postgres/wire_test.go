@@ -1,0 +1,53 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+)
+
+// wire counts round trips and cuts connections. It is the network between the
+// store and the server.
+type wire struct {
+	turns   atomic.Int64 // times that something was awaited after something was sent
+	severed atomic.Bool  // answers are lost from now on
+}
+
+func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &wireConn{Conn: conn, wire: w}, nil
+}
+
+// during returns how many round trips fn takes.
+func (w *wire) during(fn func()) int64 {
+	before := w.turns.Load()
+	fn()
+	return w.turns.Load() - before
+}
+
+type wireConn struct {
+	net.Conn
+	wire *wire
+	sent atomic.Bool
+}
+
+func (c *wireConn) Write(b []byte) (int, error) {
+	c.sent.Store(true)
+	return c.Conn.Write(b)
+}
+
+func (c *wireConn) Read(b []byte) (int, error) {
+	if c.sent.Swap(false) {
+		c.wire.turns.Add(1)
+	}
+	n, err := c.Conn.Read(b)
+	if c.wire.severed.Load() {
+		return 0, errors.Join(io.ErrUnexpectedEOF, c.Conn.Close())
+	}
+	return n, err
+}

@@ -1,0 +1,83 @@
+package store
+
+import "github.com/rolecall/rolecall"
+
+const (
+	roleColumns = `r.id, r."key", r.name, r.description, r.permissions, r.grants, r.system, r.created_at, r.updated_at, r.version`
+
+	selectRole = `select ` + roleColumns + ` from roles r where r.tenant_id = $1 and r.id = $2`
+
+	selectRoleByKey = `select ` + roleColumns + ` from roles r where r.tenant_id = $1 and r."key" = $2`
+
+	insertRole = `insert into roles (tenant_id, id, "key", name, name_key, words, description, permissions, grants,
+			system, created_at, updated_at, version)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+
+	updateRole = `update roles set name = $1, name_key = $2, words = $3, description = $4, permissions = $5, grants = $6,
+			updated_at = $7, version = $8
+		where tenant_id = $9 and id = $10 and version = $11 returning version`
+
+	deleteRole = `delete from roles where tenant_id = $1 and id = $2 and version = $3 returning version`
+)
+
+func roleDest(r *rolecall.Role) []any {
+	return []any{&r.ID, &r.Key, &r.Name, &r.Description, asJSON(&r.Permissions), asJSON(&r.Grants), (*flag)(&r.System),
+		&r.CreatedAt, &r.UpdatedAt, &r.Version}
+}
+
+// RoleByID returns the role, or ErrNotFound.
+func (t *Tx) RoleByID(id rolecall.RoleID) (r rolecall.Role, err error) {
+	err = t.row(selectRole, []any{t.tenant, id}, roleDest(&r)...)
+	return r, err
+}
+
+// RoleByKey returns the role of that key, or ErrNotFound.
+func (t *Tx) RoleByKey(key string) (r rolecall.Role, err error) {
+	err = t.row(selectRoleByKey, []any{t.tenant, key}, roleDest(&r)...)
+	return r, err
+}
+
+// Roles returns a page of the roles that q selects, in bounded work.
+func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
+	l := &listing[rolecall.Role]{
+		tx: t, table: "roles", columns: roleColumns, dest: roleDest,
+		id:   func(r *rolecall.Role) rolecall.AnyID { return rolecall.AnyID(r.ID) },
+		desc: q.Desc, after: q.After, limit: q.Limit,
+		walk: source{table: "roles", id: "id"},
+	}
+	if q.ByName {
+		l.key = "name_key"
+	}
+	for _, word := range q.Words {
+		l.conditions = append(l.conditions, where("r.words like ?", "% "+word+"%"))
+	}
+	var candidates []source
+	if q.Key != "" {
+		l.conditions = append(l.conditions, where(`r."key" = ?`, q.Key))
+		candidates = []source{{"roles", "id", []condition{where(`"key" = ?`, q.Key)}}}
+	}
+	return l.serve(candidates, q.Count)
+}
+
+// roleWords returns the words of a role's name as its row keeps them.
+func roleWords(r *rolecall.Role) string { return words(rolecall.Words(r.Name)).text() }
+
+// InsertRole writes a new role.
+func (t *Tx) InsertRole(r rolecall.Role) {
+	t.q.Exec(insertRole, t.tenant, r.ID, r.Key, r.Name, r.NameKey(), roleWords(&r), r.Description,
+		asJSON(&r.Permissions), asJSON(&r.Grants), flag(r.System), r.CreatedAt, r.UpdatedAt, r.Version)
+}
+
+// UpdateRole replaces old by changed if old's version is still the stored one,
+// and reports whether it was.
+func (t *Tx) UpdateRole(old, changed rolecall.Role) (bool, error) {
+	return t.changed(updateRole, changed.Name, changed.NameKey(), roleWords(&changed), changed.Description,
+		asJSON(&changed.Permissions), asJSON(&changed.Grants), changed.UpdatedAt, changed.Version,
+		t.tenant, old.ID, old.Version)
+}
+
+// DeleteRole removes the role with its assignments if the version is still the
+// stored one, and reports whether it was.
+func (t *Tx) DeleteRole(r rolecall.Role) (bool, error) {
+	return t.changed(deleteRole, t.tenant, r.ID, r.Version)
+}

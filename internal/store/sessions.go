@@ -1,0 +1,128 @@
+package store
+
+import "github.com/rolecall/rolecall"
+
+// generationsKept is how many retired generations of a session's tokens are kept
+// to recognise their reuse.
+const generationsKept = 100
+
+const (
+	selectSession = `select t.hash, t.generation, t.retired_at, t.sealed,
+			s.id, s.user_id, s.authenticated_at, s.last_used_at, s.expires_at, s.source, s.generation,
+			` + userColumns + `, ` + assignmentColumns + `
+		from session_tokens t
+		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
+		join users r on r.tenant_id = s.tenant_id and r.id = s.user_id
+		left join assignments a on a.tenant_id = s.tenant_id and a.user_id = s.user_id
+		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		where t.tenant_id = $1 and t.hash = $2 order by a.role_id`
+
+	insertSession = `insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source)
+		values ($1, $2, $3, 1, $4, $5, $6, $7)`
+
+	insertToken = `insert into session_tokens (tenant_id, hash, session_id, generation, retired_at) values ($1, $2, $3, $4, $5)`
+
+	updateLastLogin = `update users set last_login_at = $1 where tenant_id = $2 and id = $3`
+
+	touchSession = `update sessions set last_used_at = $1 where tenant_id = $2 and id = $3 and last_used_at < $1`
+
+	sealToken = `update session_tokens set sealed = $1 where tenant_id = $2 and hash = $3 and sealed is null returning generation`
+
+	updateGeneration = `update sessions set generation = $1 where tenant_id = $2 and id = $3 and generation < $1`
+
+	retireToken = `update session_tokens set retired_at = $1
+		where tenant_id = $2 and session_id = $3 and generation = $4 and retired_at > $1`
+
+	forgetTokens = `delete from session_tokens where tenant_id = $1 and session_id = $2 and generation < $3`
+
+	deleteSession = `delete from sessions where tenant_id = $1 and id = $2 returning id`
+
+	deleteSessions = `delete from sessions where tenant_id = $1 and user_id = $2 and id is distinct from $3 returning id`
+
+	summarizeSessions = `select count(s.id), coalesce(max(s.authenticated_at), 0), u.last_login_at
+		from users u
+		left join sessions s on s.tenant_id = u.tenant_id and s.user_id = u.id and s.expires_at > $1 and s.last_used_at > $2
+		where u.tenant_id = $3 and u.id = $4 group by u.last_login_at`
+)
+
+// SessionByToken returns the session of the token with its user and all
+// assignments in one statement, or ErrNotFound. It does not judge lifetimes.
+func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error) {
+	session, token := &state.Session, &state.Token
+	found := false
+	err = t.q.Query(selectSession, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
+		found = true
+		var a rolecall.Assignment
+		dest := []any{&token.Hash, &token.Generation, &token.RetiredAt, &token.Sealed,
+			&session.ID, &session.UserID, &session.AuthenticatedAt, &session.LastUsedAt, &session.ExpiresAt, &session.Source,
+			&state.Generation}
+		dest = append(dest, userDest(&state.User)...)
+		err := scan(append(dest, assignmentDest(&a)...)...)
+		if !a.Role.ID.IsZero() {
+			state.Assignments = append(state.Assignments, a)
+		}
+		return err
+	})
+	if err == nil && !found {
+		err = rolecall.ErrNotFound
+	}
+	return state, err
+}
+
+// InsertSession writes a new session with its first token, generation 1, and the
+// user's last sign-in. Update returns ErrNotFound if the user is gone.
+func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
+	t.q.Exec(insertSession, t.tenant, s.ID, s.UserID, s.AuthenticatedAt, s.LastUsedAt, s.ExpiresAt, s.Source)
+	t.q.Exec(insertToken, t.tenant, hash, s.ID, 1, rolecall.Never)
+	t.q.Exec(updateLastLogin, s.AuthenticatedAt, t.tenant, s.UserID)
+}
+
+// TouchSession writes a later last use.
+func (t *Tx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
+	t.q.Exec(touchSession, at, t.tenant, id)
+}
+
+// SealSuccessor stores the next generation of token unless there is one, and
+// reports whether it did.
+func (t *Tx) SealSuccessor(id rolecall.SessionID, token rolecall.SessionToken, successor, sealed []byte) (bool, error) {
+	ok, err := t.changed(sealToken, sealed, t.tenant, token.Hash)
+	if ok {
+		t.q.Exec(insertToken, t.tenant, successor, id, token.Generation+1, rolecall.Never)
+	}
+	return ok, err
+}
+
+// ConfirmGeneration records that a generation was presented, retires the one
+// before it, and forgets those that are more than 100 older.
+func (t *Tx) ConfirmGeneration(id rolecall.SessionID, generation int64, at rolecall.Time) {
+	t.q.Exec(updateGeneration, generation, t.tenant, id)
+	t.q.Exec(retireToken, at, t.tenant, id, generation-1)
+	t.q.Exec(forgetTokens, t.tenant, id, generation-generationsKept)
+}
+
+// DeleteSession ends a session and reports whether there was one.
+func (t *Tx) DeleteSession(id rolecall.SessionID) (bool, error) {
+	return t.changed(deleteSession, t.tenant, id)
+}
+
+// DeleteSessions ends all sessions of a user but one, which may be zero, and
+// returns their ids.
+func (t *Tx) DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error) {
+	var ended []rolecall.SessionID
+	err := t.q.Query(deleteSessions, []any{t.tenant, user, except}, func(scan func(dest ...any) error) error {
+		var id rolecall.SessionID
+		err := scan(&id)
+		ended = append(ended, id)
+		return err
+	})
+	return ended, err
+}
+
+// SessionSummary returns how many sessions of the user are unexpired, when the
+// newest began (zero if there is none), and when the user last signed in (zero
+// if never), or ErrNotFound.
+func (t *Tx) SessionSummary(user rolecall.UserID, settings rolecall.TenantSettings, now rolecall.Time) (count int, newest, lastLogin rolecall.Time, err error) {
+	usedSince := now.Add(-settings.IdleLifetime())
+	err = t.row(summarizeSessions, []any{now, usedSince, t.tenant, user}, &count, &newest, &lastLogin)
+	return count, newest, lastLogin, err
+}

@@ -1,0 +1,72 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+)
+
+// preparedMax bounds the prepared statements of a connection. The fixed ones are
+// fewer than a hundred; the others are shapes of lists.
+const preparedMax = 256
+
+// conn is a connection with its prepared statements, used by one goroutine at a
+// time. Statements are never interrupted: each is bounded work, and an
+// interrupted write would roll back the whole group.
+type conn struct {
+	*sql.Conn
+	prepared map[string]*sql.Stmt
+}
+
+func newConn(c *sql.Conn) *conn { return &conn{c, make(map[string]*sql.Stmt)} }
+
+func (c *conn) prepare(query string) (*sql.Stmt, error) {
+	if stmt, ok := c.prepared[query]; ok {
+		return stmt, nil
+	}
+	if len(c.prepared) >= preparedMax {
+		for old, stmt := range c.prepared { // any one: what is in use is soon prepared again
+			delete(c.prepared, old)
+			if err := stmt.Close(); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	stmt, err := c.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	c.prepared[query] = stmt
+	return stmt, nil
+}
+
+func (c *conn) exec(query string, args ...any) error {
+	stmt, err := c.prepare(query)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.ExecContext(context.Background(), args...)
+	return err
+}
+
+func (c *conn) query(query string, args []any, each func(scan func(dest ...any) error) error) (err error) {
+	stmt, err := c.prepare(query)
+	if err != nil {
+		return err
+	}
+	rows, err := stmt.QueryContext(context.Background(), args...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := rows.Close(); err == nil {
+			err = closed
+		}
+	}()
+	for rows.Next() {
+		if err := each(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// constraints names the unique indexes by their columns, which is all that an
+// error of SQLite tells.
+var constraints = map[string]string{
+	"users.tenant_id, users.email_key":   "users_email",
+	"users.tenant_id, users.external_id": "users_external_id",
+	"roles.tenant_id, roles.name_key":    "roles_name",
+	"roles.tenant_id, roles.key":         "roles_key",
+	"tenants.name":                       "tenants_name",
+	"idempotency_keys.tenant_id, idempotency_keys.user_id, idempotency_keys.operation, idempotency_keys.hash": "idempotency_keys_pkey",
+}
+
+// translate returns the error of Rolecall that the driver's error means:
+// ErrNotFound for a missing parent, the Conflict of a unique index, and
+// ErrUnavailable, with the cause for the log, if SQLite cannot work now. Other
+// errors stay as they are.
+func translate(err error) error {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return err
+	}
+	switch failure.Code() {
+	case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+		return rolecall.ErrNotFound
+	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+		_, columns, _ := strings.Cut(failure.Error(), "UNIQUE constraint failed: ")
+		columns, _, _ = strings.Cut(columns, " (")
+		if conflict := store.Violation(constraints[columns]); conflict != nil {
+			return conflict
+		}
+	}
+	switch failure.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY,
+		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL:
+		return fmt.Errorf("%w: %w", rolecall.ErrUnavailable, err)
+	}
+	return err
+}
+
+// isConstraint reports whether a statement failed by a constraint, which undoes
+// that statement alone.
+func isConstraint(err error) bool {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	return ok && failure.Code()&0xff == sqlite3.SQLITE_CONSTRAINT
+}

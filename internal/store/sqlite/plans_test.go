@@ -1,0 +1,162 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// planner is a Querier that notes how SQLite runs each statement.
+type planner struct {
+	*update
+	plans []string
+}
+
+func (p *planner) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+	plan := query
+	err := p.update.Query("explain query plan "+query, args, func(scan func(dest ...any) error) error {
+		var id, parent, unused int
+		var detail string
+		err := scan(&id, &parent, &unused, &detail)
+		plan += "\n\t" + detail
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.plans = append(p.plans, plan)
+	return p.update.Query(query, args, each)
+}
+
+// plansOf returns how SQLite runs the statements of fn.
+func plansOf(t *testing.T, s *Store, tenant rolecall.TenantID, fn func(*store.Tx) error) []string {
+	t.Helper()
+	var plans []string
+	if err := s.writer.do(t.Context(), func(q store.Querier) error {
+		p := &planner{update: q.(*update)}
+		err := fn(store.New(p, tenant))
+		plans = p.plans
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return plans
+}
+
+// crowd makes more users than one page of a list may look at: every tenth in
+// Support, the others in Sales, all holding the role, all called Ada but one.
+func crowd(t *testing.T, s *Store) (rolecall.TenantID, rolecall.Role) {
+	t.Helper()
+	tenant := newTenant(t, s)
+	role := rolecall.BuiltInRoles(now)[2]
+	if err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+		tx.InsertRole(role)
+		for i := range rolecall.MaxScan + 500 {
+			u := newUser(fmt.Sprintf("Ada %05d", (i*7919)%(rolecall.MaxScan+500)))
+			department := "Sales"
+			if i%10 == 0 {
+				department = "Support"
+			}
+			if i == 4000 {
+				u.Name = "Grace Hopper"
+			}
+			u.Department = &department
+			tx.InsertUser(u)
+			tx.PutAssignment(rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return tenant, role
+}
+
+func TestListsAreDrivenByAnIndex(t *testing.T) {
+	s := openNew(t)
+	tenant, role := crowd(t, s)
+	sales, support := rolecall.Fold("Sales"), rolecall.Fold("Support")
+	const sorts = "USE TEMP B-TREE FOR ORDER BY"
+	for _, c := range []struct {
+		name   string
+		query  rolecall.UserQuery
+		drives string // part of the plan of the page
+		sorts  bool   // as a pick may
+	}{
+		{"all by id", rolecall.UserQuery{}, "SEARCH r USING PRIMARY KEY (tenant_id=?)", false},
+		{"all by name", rolecall.UserQuery{Sort: rolecall.SortByName}, "SEARCH r USING INDEX users_name", false},
+		{"all by address", rolecall.UserQuery{Sort: rolecall.SortByEmail}, "SEARCH r USING INDEX users_email", false},
+		{"status", rolecall.UserQuery{Status: rolecall.UserActive}, "SEARCH users USING PRIMARY KEY (tenant_id=?", false},
+		{"status by name", rolecall.UserQuery{Status: rolecall.UserActive, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_name", false},
+		{"status by address", rolecall.UserQuery{Status: rolecall.UserActive, Sort: rolecall.SortByEmail}, "SEARCH users USING COVERING INDEX users_email", false},
+		{"one department", rolecall.UserQuery{Department: &sales}, "SEARCH users USING COVERING INDEX users_department (tenant_id=? AND department_key=?", false},
+		{"a reach of one department", rolecall.UserQuery{Within: rolecall.Within("Sales")}, "SEARCH users USING COVERING INDEX users_department", false},
+		{"a small department by name", rolecall.UserQuery{Department: &support, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_department", true},
+		{"departments by name", rolecall.UserQuery{Within: rolecall.Within("Sales", "Support"), Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_department", true},
+		{"role", rolecall.UserQuery{Role: role.ID}, "SEARCH assignments USING COVERING INDEX assignments_role", false},
+		{"a big role by name", rolecall.UserQuery{Role: role.ID, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_name", false},
+		{"a common word", rolecall.UserQuery{Words: []string{"ada"}, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_name", false},
+		{"a rare word", rolecall.UserQuery{Words: []string{"ada", "hopp"}}, "SEARCH user_words USING PRIMARY KEY (tenant_id=? AND word>? AND word<?)", true},
+		{"an address", rolecall.UserQuery{EmailKey: "ada@example.com"}, "INDEX users_email (tenant_id=? AND email_key=?)", true},
+		{"an external id", rolecall.UserQuery{ExternalID: "7"}, "INDEX users_external_id (tenant_id=? AND external_id=?)", true},
+	} {
+		for _, after := range []*rolecall.Position{nil, {Key: "a", ID: rolecall.NewID[any](now)}} {
+			for _, desc := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, after %v, desc %v", c.name, after != nil, desc), func(t *testing.T) {
+					q := c.query
+					if q.Within.IsNowhere() {
+						q.Within = rolecall.Everywhere()
+					}
+					q.NameWords, q.EmailWords, q.Now = rolecall.Everywhere(), rolecall.Everywhere(), now
+					q.After, q.Desc, q.Limit = after, desc, 50
+					plans := plansOf(t, s, tenant, func(tx *store.Tx) error {
+						_, err := tx.Users(q)
+						return err
+					})
+					driven := false
+					for _, plan := range plans {
+						for _, whole := range []string{"SCAN users", "SCAN r", "SCAN assignments", "SCAN user_words", "SCAN a\n", "AUTOMATIC"} {
+							if strings.Contains(plan, whole) {
+								t.Errorf("%s in: %s", whole, plan)
+							}
+						}
+						page := strings.Contains(plan, "r.email, ")
+						if page && !c.sorts && strings.Contains(plan, sorts) {
+							t.Errorf("a sort in: %s", plan)
+						}
+						driven = driven || page && strings.Contains(plan, c.drives)
+					}
+					if !driven {
+						t.Errorf("no page driven by %q: %s", c.drives, strings.Join(plans, "\n"))
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
+	s := openNew(t)
+	tenant := newTenant(t, s)
+	for _, c := range []struct {
+		query  rolecall.RoleQuery
+		drives string
+	}{
+		{rolecall.RoleQuery{}, "SEARCH r USING PRIMARY KEY (tenant_id=?)"},
+		{rolecall.RoleQuery{ByName: true}, "SEARCH r USING INDEX roles_name (tenant_id=?)"},
+		{rolecall.RoleQuery{ByName: true, Words: []string{"view"}}, "SEARCH roles USING COVERING INDEX roles_name (tenant_id=?)"},
+		{rolecall.RoleQuery{Key: "viewer"}, "INDEX roles_key (tenant_id=? AND key=?)"},
+	} {
+		c.query.Limit = 50
+		plans := plansOf(t, s, tenant, func(tx *store.Tx) error {
+			_, err := tx.Roles(c.query)
+			return err
+		})
+		if all := strings.Join(plans, "\n"); !strings.Contains(all, c.drives) || strings.Contains(all, "SCAN roles") || strings.Contains(all, "SCAN r\n") {
+			t.Errorf("not driven by %q: %s", c.drives, all)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+// Package sqlite opens the store in one SQLite file: readers beside one writer,
+// which commits waiting updates together.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// The store's transactions are what the service expects.
+var (
+	_ service.Store = (*Store)(nil)
+	_ service.Tx    = (*store.Tx)(nil)
+)
+
+// Options say how a store is opened.
+type Options struct {
+	Migrate bool // make the file if there is none, and bring an older schema up to date
+	Readers int  // connections that read; 0: as many as cores, at least two
+}
+
+// Store is the store in one SQLite file (service.Store). Several processes may
+// have the same file open.
+type Store struct {
+	reads   *sql.DB
+	writes  *sql.DB
+	readers chan *conn // those that are free
+	count   int        // of all readers
+	writer  *writer
+	closing chan struct{}
+}
+
+// Open opens the store in the file at path. It refuses a schema that is newer
+// than this program, and, unless it may migrate, one that is older or missing.
+func Open(ctx context.Context, path string, options Options) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepareFile(path, options.Migrate); err != nil {
+		return nil, err
+	}
+	s := &Store{count: options.Readers, closing: make(chan struct{})}
+	if s.count == 0 {
+		s.count = max(2, runtime.GOMAXPROCS(0))
+	}
+	if err := s.open(ctx, path, options.Migrate); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, path string, migrate bool) (err error) {
+	if s.writes, err = openPool(path, 1, url.Values{"_pragma": {"cache_size(-16000)"}}); err != nil {
+		return err
+	}
+	if err := ensureSchema(ctx, s.writes, migrate); err != nil {
+		return err
+	}
+	w, err := s.writes.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	s.writer = startWriter(newConn(w))
+
+	if s.reads, err = openPool(path, s.count, url.Values{"_pragma": {"cache_size(-4000)"}, "_query_only": {"on"}}); err != nil {
+		return err
+	}
+	readers := make(chan *conn, s.count)
+	for range s.count {
+		c, err := s.reads.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		readers <- newConn(c)
+	}
+	s.readers = readers
+	return nil
+}
+
+// prepareFile makes the file, readable by its owner alone, as everything SQLite
+// puts beside it then is too.
+func prepareFile(path string, create bool) error {
+	if !create {
+		_, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no database at %s; make one with: rolecall migrate", path)
+		}
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// openPool returns up to size connections to the file. What holds for each of
+// them is in the address: a pragma that is executed reaches only one.
+func openPool(path string, size int, options url.Values) (*sql.DB, error) {
+	options.Set("_busy_timeout", "5000")
+	options.Set("_foreign_keys", "on")
+	options.Set("_journal_mode", "wal")
+	options.Set("_synchronous", "full")
+	options.Set("_txlock", "immediate")
+	options.Set("_dqs", "0")
+	options.Add("_pragma", "temp_store(memory)")
+	address := url.URL{Scheme: "file", Path: path, RawQuery: options.Encode()}
+	db, err := sql.Open("sqlite", address.String())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	return db, nil
+}
+
+// View runs fn for reading. Each statement is its own transaction on any of the
+// readers; waiting for one ends with ctx, a statement itself does not: its work
+// is bounded.
+func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	v := &view{ctx: ctx, store: s}
+	err := fn(store.New(v, tenant))
+	if err == nil {
+		err = v.err
+	}
+	return err
+}
+
+// Update runs fn and commits what it wrote, together with other updates. It
+// returns ErrUnavailable if too many are waiting or the store is closing.
+func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	return s.writer.do(ctx, func(q store.Querier) error { return fn(store.New(q, tenant)) })
+}
+
+// Ready returns nil if the store answers and its schema is the one that this
+// program needs.
+func (s *Store) Ready(ctx context.Context) error {
+	v := &view{ctx: ctx, store: s}
+	var version int64
+	err := v.Query("select max(version_id) from "+migrationsTable, nil, func(scan func(dest ...any) error) error {
+		return scan(&version)
+	})
+	if err != nil {
+		return err
+	}
+	return checkSchema(version)
+}
+
+// Close waits for updates that are under way and closes the file.
+func (s *Store) Close() error {
+	close(s.closing)
+	var errs []error
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	if s.readers != nil {
+		for range s.count {
+			errs = append(errs, (<-s.readers).Close())
+		}
+	}
+	for _, db := range []*sql.DB{s.reads, s.writes} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// view is the Querier of one View.
+type view struct {
+	ctx   context.Context
+	store *Store
+	err   error
+}
+
+func (v *view) Exec(string, ...any) { v.err = errors.New("sqlite: a write inside of View") }
+
+func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+	c, err := v.store.reader(v.ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { v.store.readers <- c }()
+	return translate(c.query(query, args, each))
+}
+
+// reader returns a free reader, which goes back into the channel after use.
+func (s *Store) reader(ctx context.Context) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.closing:
+		return nil, rolecall.ErrUnavailable
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case c := <-s.readers:
+		return c, nil
+	}
+}

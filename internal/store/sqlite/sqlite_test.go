@@ -1,0 +1,175 @@
+package sqlite
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/storetest"
+)
+
+const now rolecall.Time = 1_800_000_000_000_000
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) service.Store { return openNew(t) })
+}
+
+// openNew returns a new, empty store that is closed with the test.
+func openNew(t testing.TB) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "data", "rolecall.db"), Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// newTenant makes a tenant.
+func newTenant(t testing.TB, s *Store) rolecall.TenantID {
+	t.Helper()
+	tenant := rolecall.Tenant{ID: rolecall.NewID[rolecall.Tenant](now), Status: rolecall.TenantActive, CreatedAt: now, UpdatedAt: now, Version: 1}
+	tenant.Name = tenant.ID.String()
+	if err := s.Update(t.Context(), tenant.ID, func(tx service.Tx) error {
+		tx.InsertTenant(tenant)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return tenant.ID
+}
+
+// newUser returns a user of its own address.
+func newUser(name string) rolecall.User {
+	id := rolecall.NewID[rolecall.User](now)
+	return rolecall.User{ID: id, Name: name, Email: id.String() + "@example.com", Metadata: map[string]string{},
+		Status: rolecall.UserActive, CreatedAt: now, UpdatedAt: now, Version: 1}
+}
+
+func TestEveryConnectionHasThePragmas(t *testing.T) {
+	s := openNew(t)
+	var conns []*conn
+	for range s.count {
+		conns = append(conns, <-s.readers)
+	}
+	defer func() {
+		for _, c := range conns {
+			s.readers <- c
+		}
+	}()
+	for _, c := range append(slices.Clone(conns), s.writer.conn) {
+		for pragma, want := range map[string]string{
+			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "temp_store": "2", "busy_timeout": "5000",
+		} {
+			var got string
+			if err := c.QueryRowContext(t.Context(), "pragma "+pragma).Scan(&got); err != nil || got != want {
+				t.Errorf("%s is %q (%v), want %q", pragma, got, err, want)
+			}
+		}
+	}
+}
+
+func TestReadersCannotWrite(t *testing.T) {
+	s := openNew(t)
+	tenant := newTenant(t, s)
+	if err := s.View(t.Context(), tenant, func(tx service.Tx) error {
+		tx.InsertUser(newUser("Ada"))
+		return nil
+	}); err == nil {
+		t.Error("a blind write inside of View was taken")
+	}
+	if err := s.View(t.Context(), tenant, func(tx service.Tx) error {
+		_, err := tx.DeleteSession(rolecall.NewID[rolecall.Session](now))
+		return err
+	}); err == nil {
+		t.Error("an awaited write inside of View was taken")
+	}
+}
+
+func TestTheFileIsReadableByItsOwnerAlone(t *testing.T) {
+	s := openNew(t)
+	newTenant(t, s)
+	var path string
+	if err := s.writer.conn.QueryRowContext(t.Context(), "select file from pragma_database_list").Scan(&path); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]os.FileMode{
+		filepath.Dir(path): os.ModeDir | 0o700, path: 0o600, path + "-wal": 0o600, path + "-shm": 0o600,
+	} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != want {
+			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
+		}
+	}
+}
+
+func TestSchemasOfOtherVersionsAreRefused(t *testing.T) {
+	for _, c := range []struct{ name, sql, says string }{
+		{"newer", "update migrations set version_id = version_id + 1 where version_id > 0", "newer rolecall"},
+		{"older", "delete from migrations where version_id > 0", "rolecall migrate"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "rolecall.db")
+			s, err := Open(t.Context(), path, Options{Migrate: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Ready(t.Context()); err != nil {
+				t.Errorf("not ready: %v", err)
+			}
+			if err := s.writer.conn.exec(c.sql); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Ready says %v, want %q", err, c.says)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Open says %v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestAMissingFileIsNotMade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data", "rolecall.db")
+	if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "rolecall migrate") {
+		t.Errorf("Open says %v, want a way to make the file", err)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err == nil {
+		t.Error("the directory was made")
+	}
+}
+
+func TestAClosedStoreIsUnavailable(t *testing.T) {
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for door, open := range map[string]func(context.Context, rolecall.TenantID, func(service.Tx) error) error{"View": s.View, "Update": s.Update} {
+		err := open(t.Context(), rolecall.TenantID{}, func(tx service.Tx) error {
+			_, err := tx.TenantByName("acme")
+			return err
+		})
+		if rolecall.KindOf(err) != rolecall.Unavailable {
+			t.Errorf("%s says %v, want unavailable", door, err)
+		}
+	}
+}

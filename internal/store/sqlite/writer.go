@@ -1,0 +1,248 @@
+package sqlite
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+const (
+	queueMax = 1024 // updates that may wait
+	groupMax = 128  // updates that are committed together
+)
+
+// writer runs the updates that are waiting in one transaction, so that they share
+// one fsync. Nobody learns a result, an error neither, before the group is
+// committed: until then it may be rolled back and run again.
+type writer struct {
+	conn  *conn
+	queue chan *job
+	ended chan struct{}
+
+	mu     sync.RWMutex
+	closed bool
+}
+
+func startWriter(c *conn) *writer {
+	w := &writer{conn: c, queue: make(chan *job, queueMax), ended: make(chan struct{})}
+	go w.loop()
+	return w
+}
+
+// job is one update.
+type job struct {
+	fn    func(store.Querier) error
+	taken atomic.Bool // by the writer, or by its caller who no longer wants it
+	done  chan struct{}
+
+	err      error
+	panicked any // thrown again in the goroutine of the caller
+}
+
+// do waits for its turn and returns when fn is committed or has failed. The
+// context counts until its turn comes, not after.
+func (w *writer) do(ctx context.Context, fn func(store.Querier) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := &job{fn: fn, done: make(chan struct{})}
+	if !w.enqueue(j) {
+		return rolecall.ErrUnavailable
+	}
+	select {
+	case <-j.done:
+	case <-ctx.Done():
+		if j.taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+		<-j.done
+	}
+	if j.panicked != nil {
+		panic(j.panicked)
+	}
+	return j.err
+}
+
+func (w *writer) enqueue(j *job) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return false
+	}
+	select {
+	case w.queue <- j:
+		return true
+	default:
+		return false
+	}
+}
+
+// close refuses new updates, waits for those that are queued, and closes the
+// connection.
+func (w *writer) close() error {
+	w.mu.Lock()
+	w.closed = true
+	close(w.queue)
+	w.mu.Unlock()
+	<-w.ended
+	return w.conn.Close()
+}
+
+func (w *writer) loop() {
+	defer close(w.ended)
+	for first := range w.queue {
+		group := w.gather(first)
+		w.serve(group)
+		for _, j := range group {
+			close(j.done)
+		}
+	}
+}
+
+// gather returns the updates that are waiting and still wanted.
+func (w *writer) gather(first *job) []*job {
+	var group []*job
+	for j, ok := first, true; ok && j != nil; {
+		if j.taken.CompareAndSwap(false, true) {
+			group = append(group, j)
+		}
+		if len(group) == groupMax {
+			break
+		}
+		select {
+		case j, ok = <-w.queue:
+		default:
+			j = nil
+		}
+	}
+	return group
+}
+
+// verdict is how an attempt to commit a group went.
+type verdict int
+
+const (
+	committed verdict = iota
+	rejected          // a member failed and all were rolled back
+	lost              // a statement failed in a way that may have ended the transaction
+	down              // nothing can be written; every member has its error
+)
+
+// serve commits the group. Savepoints cost half the rate, so they are only used
+// once a member has failed.
+func (w *writer) serve(group []*job) {
+	if len(group) == 0 {
+		return
+	}
+	verdict := w.attempt(group, false)
+	if len(group) == 1 {
+		return
+	}
+	if verdict == rejected {
+		verdict = w.attempt(group, true)
+	}
+	if verdict != lost {
+		return
+	}
+	for i := range group {
+		if w.attempt(group[i:i+1], false) == down {
+			fail(group[i:], group[i].err)
+			return
+		}
+	}
+}
+
+// attempt runs the group in one transaction. With savepoints a member that fails
+// undoes its own writes only; without, it undoes all, unless it wrote nothing.
+func (w *writer) attempt(group []*job, savepoints bool) verdict {
+	if err := w.conn.exec("begin immediate"); err != nil {
+		return w.giveUp(group, err)
+	}
+	for _, j := range group {
+		u := &update{conn: w.conn}
+		if savepoints {
+			u.try("savepoint member")
+		}
+		j.run(u)
+		failed := j.err != nil || j.panicked != nil
+		switch {
+		case u.err != nil && !isConstraint(u.err):
+			w.rollBack()
+			return lost
+		case failed && u.wrote && !savepoints:
+			w.rollBack()
+			return rejected
+		case !savepoints:
+			continue
+		}
+		end := &update{conn: w.conn}
+		if failed {
+			end.try("rollback to member")
+		}
+		end.try("release member")
+		if end.err != nil {
+			w.rollBack()
+			return lost
+		}
+	}
+	if err := w.conn.exec("commit"); err != nil {
+		return w.giveUp(group, err)
+	}
+	return committed
+}
+
+func (w *writer) giveUp(group []*job, err error) verdict {
+	w.rollBack()
+	fail(group, translate(err))
+	return down
+}
+
+func fail(group []*job, err error) {
+	for _, j := range group {
+		j.err, j.panicked = err, nil
+	}
+}
+
+// rollBack ends the transaction. It fails only if there is none any more, which
+// is as good; anything else shows at the next begin.
+func (w *writer) rollBack() { _ = w.conn.exec("rollback") }
+
+// run runs the update and keeps how it ended.
+func (j *job) run(u *update) {
+	j.err, j.panicked = nil, nil
+	defer func() { j.panicked = recover() }()
+	j.err = j.fn(u)
+	if j.err == nil && u.err != nil {
+		j.err = translate(u.err)
+	}
+}
+
+// update is the Querier of one Update. After a failure it does nothing more.
+type update struct {
+	conn  *conn
+	err   error // the first failure, as the driver told it
+	wrote bool
+}
+
+func (u *update) Exec(query string, args ...any) {
+	u.try(query, args...)
+	u.wrote = u.wrote || u.err == nil
+}
+
+func (u *update) try(query string, args ...any) {
+	if u.err == nil {
+		u.err = u.conn.exec(query, args...)
+	}
+}
+
+func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+	if u.err == nil {
+		u.wrote = u.wrote || !strings.HasPrefix(query, "select")
+		u.err = u.conn.query(query, args, each)
+	}
+	return translate(u.err)
+}

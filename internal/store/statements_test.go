@@ -1,0 +1,223 @@
+package store
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+)
+
+// TestEveryStatementNamesTheTenant walks every statement: the constants of the
+// source, and each shape that is built. A table without its tenant_id could be
+// read across tenants.
+func TestEveryStatementNamesTheTenant(t *testing.T) {
+	for sql := range allStatements(t) {
+		tables := 0
+		for _, found := range tableOf.FindAllStringSubmatch(sql, -1) {
+			if !ofInstance[found[1]] {
+				tables++
+			}
+		}
+		if named := strings.Count(sql, "tenant_id"); named < tables {
+			t.Errorf("names tenant_id %d times for %d tables: %s", named, tables, sql)
+		}
+	}
+}
+
+var tableOf = regexp.MustCompile(`(?:^update|from|into|join) ([a-z_]+)`)
+
+// ofInstance are the tables that belong to no tenant.
+var ofInstance = map[string]bool{"tenants": true, "instance_keys": true, "attempts": true}
+
+// TestPlaceholdersAreInOrder fails on a statement whose placeholders do not
+// first appear in the order of their numbers: drivers of SQLite differ in whether
+// they bind by number or by appearance.
+func TestPlaceholdersAreInOrder(t *testing.T) {
+	for sql := range allStatements(t) {
+		highest := 0
+		for _, found := range placeholder.FindAllStringSubmatch(sql, -1) {
+			n, err := strconv.Atoi(found[1])
+			if err != nil || n > highest+1 {
+				t.Errorf("%s is out of order: %s", found[0], sql)
+			}
+			highest = max(highest, n)
+		}
+	}
+}
+
+var placeholder = regexp.MustCompile(`\$(\d+)`)
+
+// allStatements returns every statement of the package.
+func allStatements(t *testing.T) map[string]bool {
+	t.Helper()
+	statements := constantStatements(t)
+	if len(statements) < 60 {
+		t.Fatalf("found only %d constant statements", len(statements))
+	}
+	built := builtStatements(t)
+	if len(built) < 100 {
+		t.Fatalf("found only %d built statements", len(built))
+	}
+	maps.Copy(statements, built)
+	return statements
+}
+
+// constantStatements returns the constants of the package that are statements.
+func constantStatements(t *testing.T) map[string]bool {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]ast.Expr{}
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			if spec, ok := node.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+				values[spec.Names[0].Name] = spec.Values[0]
+			}
+			return true
+		})
+	}
+	statements := map[string]bool{}
+	for _, value := range values {
+		if sql := textOfExpr(values, value); isStatement.MatchString(sql) {
+			statements[sql] = true
+		}
+	}
+	return statements
+}
+
+var isStatement = regexp.MustCompile(`^(select|insert|update|delete) `)
+
+// textOfExpr returns the text of a constant expression, empty if it is no text.
+func textOfExpr(values map[string]ast.Expr, expr ast.Expr) string {
+	switch expr := expr.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(expr.Value)
+		if err != nil {
+			return ""
+		}
+		return text
+	case *ast.Ident:
+		return textOfExpr(values, values[expr.Name])
+	case *ast.BinaryExpr:
+		return textOfExpr(values, expr.X) + textOfExpr(values, expr.Y)
+	}
+	return ""
+}
+
+// recorder is a Querier that notes statements. Each one returns a row, whose
+// counts are all n.
+type recorder struct {
+	n          int
+	statements []string
+}
+
+func (r *recorder) Exec(query string, _ ...any) { r.statements = append(r.statements, query) }
+
+func (r *recorder) Query(query string, _ []any, each func(func(...any) error) error) error {
+	r.statements = append(r.statements, query)
+	return each(func(dest ...any) error {
+		for _, d := range dest {
+			if n, ok := d.(*int); ok {
+				*n = r.n
+			}
+		}
+		return nil
+	})
+}
+
+// builtStatements returns the statements that the package builds, in the shapes
+// that arguments give them.
+func builtStatements(t *testing.T) map[string]bool {
+	t.Helper()
+	now := rolecall.Time(1_800_000_000_000_000)
+	statements := map[string]bool{}
+	for _, n := range []int{1, rolecall.MaxScan + 1} {
+		r := &recorder{n: n}
+		tx := New(r, rolecall.NewID[rolecall.Tenant](now))
+		for _, q := range userQueries(now) {
+			if _, err := tx.Users(q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, q := range roleQueries(now) {
+			if _, err := tx.Roles(q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		old := rolecall.User{ID: rolecall.NewID[rolecall.User](now), Name: "Ada Lovelace", Email: "ada@example.com"}
+		changed := old
+		changed.Name, changed.Email = "Ada King", "king@example.org"
+		tx.InsertUser(old)
+		if _, err := tx.UpdateUser(old, changed); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.DeleteUser(old, now); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.CountAttempt([]rolecall.Bucket{{Key: []byte{2}}, {Key: []byte{1}}}, now); err != nil {
+			t.Fatal(err)
+		}
+		for _, sql := range r.statements {
+			statements[sql] = true
+		}
+	}
+	return statements
+}
+
+// userQueries returns queries of every combination of filter, order and place.
+func userQueries(now rolecall.Time) []rolecall.UserQuery {
+	sales := "sales"
+	filters := []func(*rolecall.UserQuery){
+		func(q *rolecall.UserQuery) {},
+		func(q *rolecall.UserQuery) { q.Within = rolecall.Within("Sales") },
+		func(q *rolecall.UserQuery) { q.Within = rolecall.Within("Sales", "Support") },
+		func(q *rolecall.UserQuery) { q.EmailKey = "ada@example.com" },
+		func(q *rolecall.UserQuery) { q.ExternalID = "7" },
+		func(q *rolecall.UserQuery) { q.Department = &sales },
+		func(q *rolecall.UserQuery) { q.Status = rolecall.UserActive },
+		func(q *rolecall.UserQuery) { q.Role = rolecall.NewID[rolecall.Role](now) },
+		func(q *rolecall.UserQuery) { q.Words = []string{"ada", "lov"} },
+		func(q *rolecall.UserQuery) { q.Words, q.NameWords = []string{"ada"}, rolecall.Within("Sales") },
+		func(q *rolecall.UserQuery) { q.Words, q.EmailWords = []string{"ada"}, rolecall.Nowhere() },
+		func(q *rolecall.UserQuery) {
+			q.Words, q.Role, q.Department = []string{"ada"}, rolecall.NewID[rolecall.Role](now), &sales
+		},
+	}
+	var queries []rolecall.UserQuery
+	for _, filter := range filters {
+		for _, sort := range []rolecall.UserSort{rolecall.SortByID, rolecall.SortByName, rolecall.SortByEmail} {
+			for _, after := range []*rolecall.Position{nil, {Key: "m", ID: rolecall.NewID[any](now)}} {
+				for _, desc := range []bool{false, true} {
+					q := rolecall.UserQuery{Within: rolecall.Everywhere(), NameWords: rolecall.Everywhere(), EmailWords: rolecall.Everywhere(),
+						Now: now, Sort: sort, After: after, Desc: desc, Limit: 50, Count: true}
+					filter(&q)
+					queries = append(queries, q)
+				}
+			}
+		}
+	}
+	return queries
+}
+
+func roleQueries(now rolecall.Time) []rolecall.RoleQuery {
+	place := &rolecall.Position{Key: "m", ID: rolecall.NewID[any](now)}
+	return []rolecall.RoleQuery{
+		{Limit: 50, Count: true},
+		{Limit: 50, ByName: true, Desc: true, After: place},
+		{Limit: 50, Words: []string{"agent"}, After: place},
+		{Limit: 50, Key: "owner", Count: true},
+	}
+}

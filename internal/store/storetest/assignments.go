@@ -1,0 +1,164 @@
+package storetest
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var assignmentCases = []testCase{
+	{"An assignment reads back in every member", func(f *fixture) {
+		u, granter := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		scoped := rolecall.Assignment{
+			UserID: u.ID, Role: f.newRole("Support"), Reach: rolecall.Within("Sales", "Forschung & Entwicklung"),
+			ExpiresAt: start + hour, GrantedBy: granter.ID, GrantedAt: start + 1,
+		}
+		plain := rolecall.Assignment{
+			UserID: u.ID, Role: f.newRole("Help desk"), Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start,
+		}
+		f.write(func(tx service.Tx) {
+			tx.PutAssignment(scoped)
+			tx.PutAssignment(plain)
+		})
+		for _, want := range []rolecall.Assignment{scoped, plain} {
+			same(f, f.assignment(u.ID, want.Role.ID), want)
+		}
+	}},
+	{"Assignments come by role id, those that are over included", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		var want []rolecall.Assignment
+		for i, name := range []string{"One", "Two", "Three", "Four"} {
+			want = append(want, rolecall.Assignment{
+				UserID: u.ID, Role: f.newRole(name), Reach: rolecall.Everywhere(), ExpiresAt: start + rolecall.Time(i), GrantedAt: start,
+			})
+		}
+		f.write(func(tx service.Tx) {
+			for _, a := range slices.Backward(want) {
+				tx.PutAssignment(a)
+			}
+		})
+		slices.SortFunc(want, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
+		same(f, f.assignments(u.ID), want)
+		same(f, len(f.assignments(f.newUser("Grace Hopper").ID)), 0)
+	}},
+	{"Putting an assignment again replaces it", func(f *fixture) {
+		u, role, granter := f.newUser("Ada Lovelace"), f.newRole("Support"), f.newUser("Grace Hopper")
+		a := f.assign(u, role)
+		a.Reach, a.ExpiresAt, a.GrantedBy, a.GrantedAt = rolecall.Within("Sales"), start+1, granter.ID, start+2
+		f.write(func(tx service.Tx) { tx.PutAssignment(a) })
+		same(f, f.assignments(u.ID), []rolecall.Assignment{a})
+	}},
+	{"An assignment of a user or a role that is gone is not found", func(f *fixture) {
+		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
+		for _, a := range []rolecall.Assignment{
+			{UserID: aUser("Nobody").ID, Role: role}, {UserID: u.ID, Role: aRole("None")},
+		} {
+			a.Reach, a.ExpiresAt, a.GrantedAt = rolecall.Everywhere(), rolecall.Never, start
+			f.is(f.tryWrite(func(tx service.Tx) { tx.PutAssignment(a) }), rolecall.ErrNotFound)
+			_, err := tryRead(f, func(tx service.Tx) (rolecall.Assignment, error) { return tx.Assignment(a.UserID, a.Role.ID) })
+			f.is(err, rolecall.ErrNotFound)
+		}
+	}},
+	{"Deleting an assignment says whether there was one", func(f *fixture) {
+		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
+		f.assign(u, role)
+		same(f, f.unassign(u, role), true)
+		same(f, f.unassign(u, role), false)
+		same(f, len(f.assignments(u.ID)), 0)
+	}},
+	{"A role is in use while somebody holds it", func(f *fixture) {
+		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
+		inUse := func(now rolecall.Time) bool {
+			return read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(role.ID, now) })
+		}
+		same(f, inUse(start), false)
+		a := f.assign(u, role)
+		same(f, inUse(start), true)
+		a.ExpiresAt = start + hour
+		f.write(func(tx service.Tx) { tx.PutAssignment(a) })
+		same(f, inUse(start+hour-1), true)
+		same(f, inUse(start+hour), false)
+	}},
+	{"Only active users with the whole role for good count as owners", ownersCount},
+	{"Owners are counted no further than two", func(f *fixture) {
+		for range 4 {
+			f.assign(f.newUser("Ada Lovelace"), f.owner())
+		}
+		same(f, f.owners(), 2)
+	}},
+	{"Of two owners that leave at once one stays", func(f *fixture) {
+		owner := f.owner()
+		for range 10 {
+			first, second := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+			f.assign(first, owner)
+			f.assign(second, owner)
+			f.oneWins(parallel(2, func(i int) error {
+				return f.leave([]rolecall.User{first, second}[i], owner)
+			}), errRefused)
+			same(f, f.owners(), 1)
+			f.deleteUser(first)
+			f.deleteUser(second)
+		}
+	}},
+}
+
+// leave takes the owner role from the user unless nobody else has it.
+func (f *fixture) leave(u rolecall.User, owner rolecall.Role) error {
+	return f.tryUpdate(func(tx service.Tx) error {
+		tx.LockOwners()
+		if _, err := tx.DeleteAssignment(u.ID, owner.ID); err != nil {
+			return err
+		}
+		owners, err := tx.Owners()
+		if err == nil && owners == 0 {
+			return errRefused
+		}
+		return err
+	})
+}
+
+func ownersCount(f *fixture) {
+	owner := f.owner()
+	same(f, f.owners(), 0)
+	f.assign(f.newUser("Grace Hopper"), f.newRole("Support"))
+	same(f, f.owners(), 0)
+	for _, change := range []func(*rolecall.User, *rolecall.Assignment){
+		func(u *rolecall.User, _ *rolecall.Assignment) { u.Status = rolecall.UserSuspended },
+		func(u *rolecall.User, _ *rolecall.Assignment) { u.Status = rolecall.UserPending },
+		func(_ *rolecall.User, a *rolecall.Assignment) { a.ExpiresAt = start + 1000*day },
+		func(_ *rolecall.User, a *rolecall.Assignment) { a.Reach = rolecall.Within("Sales") },
+	} {
+		u := aUser("Ada Lovelace")
+		a := rolecall.Assignment{UserID: u.ID, Role: owner, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+		change(&u, &a)
+		f.write(func(tx service.Tx) {
+			tx.InsertUser(u)
+			tx.PutAssignment(a)
+		})
+		same(f, f.owners(), 0)
+	}
+	f.assign(f.newUser("Ada Byron"), owner)
+	same(f, f.owners(), 1)
+}
+
+func (f *fixture) assignments(id rolecall.UserID) []rolecall.Assignment {
+	f.Helper()
+	return read(f, func(tx service.Tx) ([]rolecall.Assignment, error) { return tx.Assignments(id) })
+}
+
+func (f *fixture) assignment(user rolecall.UserID, role rolecall.RoleID) rolecall.Assignment {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.Assignment, error) { return tx.Assignment(user, role) })
+}
+
+func (f *fixture) unassign(u rolecall.User, r rolecall.Role) bool {
+	f.Helper()
+	return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, r.ID) })
+}
+
+func (f *fixture) owners() int {
+	f.Helper()
+	return read(f, func(tx service.Tx) (int, error) { return tx.Owners() })
+}

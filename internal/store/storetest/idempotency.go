@@ -1,0 +1,122 @@
+package storetest
+
+import (
+	"bytes"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var idempotencyCases = []testCase{
+	{"A key reads back in every member", func(f *fixture) {
+		k := f.aKey()
+		f.write(func(tx service.Tx) { tx.InsertKey(k) })
+		same(f, f.key(k), k)
+	}},
+	{"A key that is not there is not found", func(f *fixture) {
+		_, err := tryRead(f, func(tx service.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(f.aKey()) })
+		f.is(err, rolecall.ErrNotFound)
+	}},
+	{"One of many concurrent requests claims the key and only it has an effect", func(f *fixture) {
+		k := f.aKey()
+		f.oneWins(parallel(20, func(int) error {
+			u := aUser("Ada Lovelace")
+			return f.tryWrite(func(tx service.Tx) {
+				tx.InsertKey(k)
+				tx.InsertUser(u)
+			})
+		}), rolecall.ErrKeyClaimed)
+		same(f, len(f.walk(everyone(), nil)), 1)
+	}},
+	{"A claimed key decides before any other violation", func(f *fixture) {
+		k, u := f.aKey(), aUser("Ada Lovelace")
+		repeat := func() error {
+			return f.tryWrite(func(tx service.Tx) {
+				tx.InsertKey(k)
+				tx.InsertUser(u)
+			})
+		}
+		f.is(repeat(), nil)
+		f.is(repeat(), rolecall.ErrKeyClaimed)
+	}},
+	{"A failed request leaves its key free", func(f *fixture) {
+		taken, k := f.newUser("Ada Lovelace"), f.aKey()
+		u := aUser("Ada Byron")
+		u.Email = taken.Email
+		f.is(f.tryWrite(func(tx service.Tx) {
+			tx.InsertKey(k)
+			tx.InsertUser(u)
+		}), rolecall.ErrEmailTaken)
+		f.is(f.tryWrite(func(tx service.Tx) { tx.InsertKey(k) }), nil)
+	}},
+	{"User and operation are part of the key", func(f *fixture) {
+		k := f.aKey()
+		otherUser, otherOperation, otherKey := k, k, k
+		otherUser.UserID = f.newUser("Grace Hopper").ID
+		otherOperation.Operation = "createRole"
+		otherKey.Hash = aHash()
+		for _, key := range []rolecall.IdempotencyKey{k, otherUser, otherOperation, otherKey} {
+			f.is(f.tryWrite(func(tx service.Tx) { tx.InsertKey(key) }), nil)
+		}
+		f.is(f.in(f.newTenant("other")).tryWrite(func(tx service.Tx) { tx.InsertKey(k) }), nil)
+	}},
+	{"Only an expired key is removed", func(f *fixture) {
+		k := f.aKey()
+		f.write(func(tx service.Tx) { tx.InsertKey(k) })
+		f.write(func(tx service.Tx) { tx.DeleteKey(k, k.ExpiresAt-1) })
+		same(f, f.key(k), k)
+		f.write(func(tx service.Tx) { tx.DeleteKey(k, k.ExpiresAt+1) })
+		_, err := tryRead(f, func(tx service.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(k) })
+		f.is(err, rolecall.ErrNotFound)
+	}},
+	{"An expired key can be claimed anew in one update", func(f *fixture) {
+		k := f.aKey()
+		f.write(func(tx service.Tx) { tx.InsertKey(k) })
+		next := k
+		next.Fingerprint, next.ExpiresAt = aHash(), k.ExpiresAt+day
+		f.write(func(tx service.Tx) {
+			tx.DeleteKey(next, k.ExpiresAt+1)
+			tx.InsertKey(next)
+		})
+		same(f, f.key(k), next)
+	}},
+	{"Keys of a user are counted up to the limit", func(f *fixture) {
+		k := f.aKey()
+		for range 5 {
+			k.Hash = aHash()
+			f.write(func(tx service.Tx) { tx.InsertKey(k) })
+		}
+		f.write(func(tx service.Tx) { tx.InsertKey(f.aKey()) })
+		for limit, want := range map[int]int{3: 3, 5: 5, 100: 5} {
+			same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(k.UserID, limit) }), want)
+		}
+		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(aUser("Nobody").ID, 10) }), 0)
+	}},
+	{"Erasing a resource leaves the keys that made it", func(f *fixture) {
+		k, other := f.aKey(), f.aKey()
+		f.write(func(tx service.Tx) {
+			tx.InsertKey(k)
+			tx.InsertKey(other)
+		})
+		f.write(func(tx service.Tx) { tx.EraseResource(k.ResourceID) })
+		erased := k
+		erased.Resource = nil
+		same(f, f.key(k), erased)
+		same(f, f.key(other), other)
+	}},
+}
+
+// aKey returns a key of a user of its own that is not stored yet.
+func (f *fixture) aKey() rolecall.IdempotencyKey {
+	return rolecall.IdempotencyKey{
+		UserID: aUser("Ada Lovelace").ID, Operation: "createUser", Hash: aHash(), Fingerprint: bytes.Repeat([]byte{0, 0xff}, 16),
+		ExpiresAt: start + day, Status: 201, Location: "/users/ada", ResourceID: rolecall.NewID[any](start), Resource: []byte(`{"name":"Zoë \"Z\""}`),
+	}
+}
+
+func (f *fixture) key(k rolecall.IdempotencyKey) rolecall.IdempotencyKey {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.IdempotencyKey, error) {
+		return tx.Key(rolecall.IdempotencyKey{UserID: k.UserID, Operation: k.Operation, Hash: k.Hash})
+	})
+}

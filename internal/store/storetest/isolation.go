@@ -1,0 +1,191 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var isolationCases = []testCase{
+	{"Another tenant reads nothing by any id", func(f *fixture) {
+		c := f.fill()
+		readsNothing(f.in(f.newTenant("other")), c)
+	}},
+	{"Without a tenant nothing can be read", func(f *fixture) {
+		c := f.fill()
+		readsNothing(f.in(rolecall.TenantID{}), c)
+	}},
+	{"A tenant that does not exist reads nothing", func(f *fixture) {
+		c := f.fill()
+		readsNothing(f.in(rolecall.NewID[rolecall.Tenant](start)), c)
+	}},
+	{"Another tenant changes nothing by any id", func(f *fixture) {
+		c := f.fill()
+		before := f.state(c)
+		changesNothing(f.in(f.newTenant("other")), c)
+		same(f, f.state(c), before)
+	}},
+	{"Without a tenant nothing can be written", func(f *fixture) {
+		none := f.in(rolecall.TenantID{})
+		for name, write := range map[string]func(service.Tx){
+			"user":  func(tx service.Tx) { tx.InsertUser(aUser("Ada Lovelace")) },
+			"role":  func(tx service.Tx) { tx.InsertRole(aRole("Support")) },
+			"key":   func(tx service.Tx) { tx.InsertKey(f.aKey()) },
+			"event": func(tx service.Tx) { tx.InsertEvent(anEvent(aUser("Ada Lovelace").ID)) },
+		} {
+			if none.tryWrite(write) == nil {
+				f.Errorf("a %s was written without a tenant", name)
+			}
+		}
+	}},
+	{"Tenants walk, search and count their own rows only", func(f *fixture) {
+		f.crowd(20)
+		other := f.in(f.newTenant("other"))
+		users := other.crowd(7)
+		q := everyone()
+		q.Limit, q.Count, q.Words = 3, true, []string{"example"}
+		same(f, ids(other.walk(q, nil)), ids(expected(users, nil, q)))
+		page := read(other, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
+		same(f, page.Total, &rolecall.Total{Count: 7, Exact: true})
+	}},
+	{"Tenants that work at the same time do not mix", func(f *fixture) {
+		const tenants, rounds = 6, 15
+		fixtures := make([]*fixture, tenants)
+		for i := range fixtures {
+			fixtures[i] = f.in(f.newTenant(fmt.Sprintf("t-%d", i)))
+		}
+		for _, err := range parallel(4*tenants, func(i int) error { return fixtures[i%tenants].writeAndWalk(i%tenants, rounds) }) {
+			f.is(err, nil)
+		}
+	}},
+}
+
+// writeAndWalk adds users that carry the mark and reads the tenant's list after
+// each: it must hold nobody without the mark.
+func (f *fixture) writeAndWalk(mark, rounds int) error {
+	name := fmt.Sprintf("Canary %d", mark)
+	for round := range rounds {
+		if err := f.tryWrite(func(tx service.Tx) { tx.InsertUser(aUser(name)) }); err != nil {
+			return err
+		}
+		page, err := tryRead(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(everyone()) })
+		if err != nil {
+			return err
+		}
+		if len(page.Items) <= round {
+			return fmt.Errorf("%d users after %d were written", len(page.Items), round+1)
+		}
+		for _, u := range page.Items {
+			if u.Name != name {
+				return fmt.Errorf("%s in the list of %s", u.Name, name)
+			}
+		}
+	}
+	return nil
+}
+
+func readsNothing(f *fixture, c contents) {
+	f.Helper()
+	for i, u := range c.users {
+		for name, look := range map[string]func(service.Tx) error{
+			"user by id":      func(tx service.Tx) error { _, err := tx.UserByID(u.ID); return err },
+			"user by address": func(tx service.Tx) error { _, _, err := tx.UserByEmail(u.EmailKey()); return err },
+			"role":            func(tx service.Tx) error { _, err := tx.RoleByID(c.roles[0].ID); return err },
+			"assignment":      func(tx service.Tx) error { _, err := tx.Assignment(u.ID, c.roles[0].ID); return err },
+			"session":         func(tx service.Tx) error { _, err := tx.SessionByToken(c.tokens[i]); return err },
+			"key":             func(tx service.Tx) error { _, err := tx.Key(c.keys[i]); return err },
+			"session summary": func(tx service.Tx) error {
+				_, _, _, err := tx.SessionSummary(u.ID, rolecall.TenantSettings{}, start)
+				return err
+			},
+		} {
+			err := f.store.View(f.Context(), f.tenant, look)
+			if rolecall.KindOf(err) != rolecall.NotFound {
+				f.Errorf("%s: got %v, want not found", name, err)
+			}
+		}
+		same(f, len(f.assignments(u.ID)), 0)
+		same(f, len(f.eventsAbout(u.ID, 10)), 0)
+		hash, err := tryRead(f, func(tx service.Tx) (string, error) { return tx.PasswordHash(u.ID) })
+		if hash != "" {
+			f.Errorf("read a password (error %v)", err)
+		}
+		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(u.ID, 10) }), 0)
+	}
+	for name, q := range map[string]func(*rolecall.UserQuery){
+		"all":         func(*rolecall.UserQuery) {},
+		"address":     func(q *rolecall.UserQuery) { q.EmailKey = c.users[0].EmailKey() },
+		"external id": func(q *rolecall.UserQuery) { q.ExternalID = *c.users[0].ExternalID },
+		"department":  func(q *rolecall.UserQuery) { q.Department = ptr("sales") },
+		"role":        func(q *rolecall.UserQuery) { q.Role = c.roles[0].ID },
+		"word":        func(q *rolecall.UserQuery) { q.Words = []string{"ada"} },
+	} {
+		query := everyone()
+		q(&query)
+		if got := f.walk(query, nil); len(got) != 0 {
+			f.Errorf("listed %d users by %s", len(got), name)
+		}
+	}
+	same(f, f.roleNames(rolecall.RoleQuery{Words: []string{"support"}}), []string{})
+	same(f, read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(c.roles[0].ID, start) }), false)
+	same(f, f.owners(), 0)
+}
+
+func changesNothing(f *fixture, c contents) {
+	f.Helper()
+	u, role, session, token, key := c.users[0], c.roles[0], c.sessions[0], c.tokens[0], c.keys[0]
+	changed, changedRole := u, role
+	changed.Name, changed.Version = "Somebody Else", u.Version+1
+	changedRole.Name, changedRole.Version = "Something Else", role.Version+1
+	for name, try := range map[string]func(service.Tx) (bool, error){
+		"UpdateUser":       func(tx service.Tx) (bool, error) { return tx.UpdateUser(u, changed) },
+		"DeleteUser":       func(tx service.Tx) (bool, error) { return tx.DeleteUser(u, start) },
+		"UpdateRole":       func(tx service.Tx) (bool, error) { return tx.UpdateRole(role, changedRole) },
+		"DeleteRole":       func(tx service.Tx) (bool, error) { return tx.DeleteRole(role) },
+		"DeleteAssignment": func(tx service.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, role.ID) },
+		"DeleteSession":    func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
+		"DeleteSessions": func(tx service.Tx) (bool, error) {
+			ended, err := tx.DeleteSessions(u.ID, rolecall.SessionID{})
+			return len(ended) > 0, err
+		},
+		"PurgeExpired": func(tx service.Tx) (bool, error) {
+			n, err := tx.PurgeExpired(start+1000*day, 1000)
+			return n > 0, err
+		},
+	} {
+		if change(f, try) {
+			f.Errorf("%s reached another tenant", name)
+		}
+	}
+	assignment := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+	late := session
+	late.ID = rolecall.NewID[rolecall.Session](start)
+	for name, write := range map[string]func(service.Tx){
+		"SetPassword":   func(tx service.Tx) { tx.SetPassword(u.ID, "stolen", start) },
+		"PutAssignment": func(tx service.Tx) { tx.PutAssignment(assignment) },
+		"InsertSession": func(tx service.Tx) { tx.InsertSession(late, aHash()) },
+	} {
+		if err := f.tryWrite(write); rolecall.KindOf(err) != rolecall.NotFound {
+			f.Errorf("%s: got %v, want not found", name, err)
+		}
+	}
+	f.write(func(tx service.Tx) { tx.TouchSession(session.ID, start+day) })
+	f.write(func(tx service.Tx) { tx.ConfirmGeneration(session.ID, 2, start+day) })
+	f.write(func(tx service.Tx) { tx.DeleteKey(key, key.ExpiresAt+1) })
+	f.write(func(tx service.Tx) { tx.EraseResource(key.ResourceID) })
+	f.write(func(tx service.Tx) { tx.LockOwners() })
+
+	// Whether a seal fails or reports false is open: its successor may not refer
+	// to a session that the tenant does not have.
+	err := f.tryUpdate(func(tx service.Tx) error {
+		sealed, err := tx.SealSuccessor(session.ID, rolecall.SessionToken{Hash: token, Generation: 1}, aHash(), aHash())
+		if err == nil && !sealed {
+			return errRefused
+		}
+		return err
+	})
+	if err == nil {
+		f.Error("SealSuccessor reached another tenant")
+	}
+}

@@ -1,0 +1,320 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var listCases = []testCase{
+	{"An empty list ends at once", func(f *fixture) {
+		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(everyone()) })
+		same(f, len(page.Items), 0)
+		same(f, page.Next, nil)
+		same(f, page.Total, nil)
+	}},
+	{"Pages are complete and in order for every sort, direction and size", func(f *fixture) {
+		users := f.crowd(60)
+		for _, sort := range []rolecall.UserSort{rolecall.SortByID, rolecall.SortByName, rolecall.SortByEmail} {
+			for _, desc := range []bool{false, true} {
+				for _, limit := range []int{1, 7, 60, 200} {
+					q := everyone()
+					q.Sort, q.Desc, q.Limit = sort, desc, limit
+					same(f, ids(f.walk(q, nil)), ids(expected(users, nil, q)))
+				}
+			}
+		}
+	}},
+	{"Names sort by folding, and equal names by id", func(f *fixture) {
+		for _, name := range []string{"Zoé", "zoe", "Ärmel", "armband", "ZOE", "Ångström"} {
+			f.newUser(name)
+		}
+		q := everyone()
+		q.Sort = rolecall.SortByName
+		same(f, names(f.walk(q, nil)), []string{"Ångström", "armband", "Ärmel", "Zoé", "zoe", "ZOE"})
+	}},
+	{"A full last page does not promise another item", func(f *fixture) {
+		f.crowd(10)
+		q := everyone()
+		q.Limit = 5
+		same(f, len(f.walk(q, nil)), 10)
+	}},
+	{"Filters select, alone and together", filtersSelect},
+	{"Reaches bound what a list shows", reachesBound},
+	{"Words find the beginnings of words of the name and the address", wordsFind},
+	{"Words are used only where they may be read", wordsWithin},
+	{"A role filter counts unexpired assignments only", roleFilter},
+	{"A walk returns what was there throughout exactly once", walkUnderChange},
+	{"A total is exact", func(f *fixture) {
+		f.crowd(30)
+		q := everyone()
+		q.Count, q.Limit = true, 7
+		total := read(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) }).Total
+		same(f, total, &rolecall.Total{Count: 30, Exact: true})
+		q.Department = ptr("sales")
+		total = read(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) }).Total
+		same(f, total, &rolecall.Total{Count: len(f.found(q)), Exact: true})
+	}},
+	{"Beyond their bounds totals are at least, and pages short but complete", manyUsers},
+	{"Lists agree with a naive filter", agreesWithModel},
+}
+
+// departments of a crowd; "" is none.
+var departments = []string{"", "Sales", "SALES", "Säles", "Research", "Ops"}
+
+// crowd writes n users of many departments, states and names.
+func (f *fixture) crowd(n int) []rolecall.User {
+	f.Helper()
+	given := []string{"Ada", "Grace", "Zoë", "Alan", "Änne", "ada"}
+	family := []string{"Lovelace", "Hopper", "Byron", "O'Neil", "Smith-Jones"}
+	states := []rolecall.UserStatus{rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended}
+	users := make([]rolecall.User, n)
+	for i := range users {
+		u := aUser(given[i%len(given)] + " " + family[i%len(family)])
+		u.Email = fmt.Sprintf("%s.%d@%s.example", strings.ToLower(family[i%len(family)][:1]), (i*37)%n, []string{"east", "West"}[i%2])
+		u.Status = states[i%len(states)]
+		if d := departments[i%len(departments)]; d != "" {
+			u.Department = &d
+		}
+		if i%3 == 0 {
+			u.ExternalID = ptr(fmt.Sprintf("HR-%d", i))
+		}
+		users[i] = u
+	}
+	f.write(func(tx service.Tx) {
+		for _, u := range users {
+			tx.InsertUser(u)
+		}
+	})
+	return users
+}
+
+func filtersSelect(f *fixture) {
+	users := f.crowd(60)
+	for _, c := range []struct {
+		filter string
+		set    func(*rolecall.UserQuery)
+		some   bool
+	}{
+		{"address", func(q *rolecall.UserQuery) { q.EmailKey = users[5].EmailKey() }, true},
+		{"unknown address", func(q *rolecall.UserQuery) { q.EmailKey = "nobody@example.com" }, false},
+		{"external id", func(q *rolecall.UserQuery) { q.ExternalID = "HR-9" }, true},
+		{"external id in other case", func(q *rolecall.UserQuery) { q.ExternalID = "hr-9" }, false},
+		{"department", func(q *rolecall.UserQuery) { q.Department = ptr("sales") }, true},
+		{"status", func(q *rolecall.UserQuery) { q.Status = rolecall.UserSuspended }, true},
+		{"department and status", func(q *rolecall.UserQuery) {
+			q.Department, q.Status = ptr("research"), rolecall.UserPending
+		}, true},
+		{"department, status, word and order", func(q *rolecall.UserQuery) {
+			q.Department, q.Status, q.Words, q.Sort = ptr("sales"), rolecall.UserPending, []string{"ho"}, rolecall.SortByName
+		}, true},
+		{"address and another department", func(q *rolecall.UserQuery) {
+			q.EmailKey, q.Department = users[0].EmailKey(), ptr("ops")
+		}, false},
+	} {
+		for _, limit := range []int{3, 200} {
+			q := everyone()
+			q.Limit = limit
+			c.set(&q)
+			got, want := f.walk(q, nil), expected(users, nil, q)
+			if !slices.Equal(ids(got), ids(want)) || len(got) > 0 != c.some {
+				f.Errorf("%s: got %v, want %v", c.filter, names(got), names(want))
+			}
+		}
+	}
+}
+
+func reachesBound(f *fixture) {
+	users := f.crowd(60)
+	for _, within := range []rolecall.Reach{
+		rolecall.Nowhere(), rolecall.Within("sales"), rolecall.Within("Research", "OPS"), rolecall.Within("unknown"), rolecall.Everywhere(),
+	} {
+		for _, sort := range []rolecall.UserSort{rolecall.SortByID, rolecall.SortByName, rolecall.SortByEmail} {
+			q := everyone()
+			q.Within, q.Sort, q.Limit = within, sort, 7
+			same(f, ids(f.walk(q, nil)), ids(expected(users, nil, q)))
+		}
+	}
+}
+
+func wordsFind(f *fixture) {
+	for _, person := range []struct{ name, email string }{
+		{"Ada Lovelace", "ada@example.com"},
+		{"Grace Hopper", "grace.hopper@navy.example"},
+		{"Zoë Ångström", "z+list@example.org"},
+		{"李小龍", "bruce@example.net"},
+		{"Ada-Mae O'Neil 3rd", "mae_3@x.example"},
+		{"100% Real_Name", "percent@example.com"},
+	} {
+		u := aUser(person.name)
+		u.Email = person.email
+		f.write(func(tx service.Tx) { tx.InsertUser(u) })
+	}
+	for search, want := range map[string][]string{
+		"ada lov":         {"Ada Lovelace"},
+		"lovelace":        {"Ada Lovelace"},
+		"lov example":     {"Ada Lovelace"},
+		"LOVE":            {"Ada Lovelace"},
+		"ovelace":         {},
+		"ada":             {"Ada Lovelace", "Ada-Mae O'Neil 3rd"},
+		"ada neil":        {"Ada-Mae O'Neil 3rd"},
+		"mae 3":           {"Ada-Mae O'Neil 3rd"},
+		"zoe angstrom":    {"Zoë Ångström"},
+		"list":            {"Zoë Ångström"},
+		"李":               {"李小龍"},
+		"navy grace":      {"Grace Hopper"},
+		"example":         {"100% Real_Name", "Ada Lovelace", "Ada-Mae O'Neil 3rd", "Grace Hopper", "Zoë Ångström", "李小龍"},
+		"ada grace":       {},
+		"100":             {"100% Real_Name"},
+		"name":            {"100% Real_Name"},
+		"ada ada ada lov": {"Ada Lovelace"},
+	} {
+		for _, limit := range []int{1, 200} {
+			q := withWords(rolecall.Words(search)...)
+			q.Limit = limit
+			if got := f.found(q); !slices.Equal(got, want) {
+				f.Errorf("%q with limit %d found %q, want %q", search, limit, got, want)
+			}
+		}
+	}
+}
+
+func wordsWithin(f *fixture) {
+	users := f.crowd(60)
+	for _, c := range []struct{ names, emails rolecall.Reach }{
+		{rolecall.Everywhere(), rolecall.Nowhere()},
+		{rolecall.Nowhere(), rolecall.Everywhere()},
+		{rolecall.Nowhere(), rolecall.Nowhere()},
+		{rolecall.Within("sales"), rolecall.Everywhere()},
+		{rolecall.Within("sales"), rolecall.Within("research")},
+		{rolecall.Everywhere(), rolecall.Within("Ops", "Sales")},
+	} {
+		for _, words := range [][]string{{"ada"}, {"h"}, {"east"}, {"ada", "west"}, {"l", "example"}} {
+			q := withWords(words...)
+			q.NameWords, q.EmailWords, q.Limit = c.names, c.emails, 9
+			same(f, ids(f.walk(q, nil)), ids(expected(users, nil, q)))
+		}
+	}
+}
+
+func roleFilter(f *fixture) {
+	users, role, other := f.crowd(12), f.newRole("Support"), f.newRole("Sales desk")
+	f.write(func(tx service.Tx) {
+		for i, u := range users {
+			a := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+			switch i % 4 {
+			case 1:
+				a.ExpiresAt = start
+			case 2:
+				a.ExpiresAt = start + 1
+			case 3:
+				a.Role = other
+			}
+			tx.PutAssignment(a)
+		}
+	})
+	holds := func(u rolecall.User) bool {
+		i := slices.IndexFunc(users, func(v rolecall.User) bool { return v.ID == u.ID })
+		return i%4 == 0 || i%4 == 2
+	}
+	for _, sort := range []rolecall.UserSort{rolecall.SortByID, rolecall.SortByName} {
+		for _, desc := range []bool{false, true} {
+			q := everyone()
+			q.Role, q.Sort, q.Desc, q.Limit = role.ID, sort, desc, 2
+			same(f, ids(f.walk(q, nil)), ids(expected(users, holds, q)))
+			q.Status = rolecall.UserActive
+			same(f, ids(f.walk(q, nil)), ids(expected(users, holds, q)))
+		}
+	}
+}
+
+func walkUnderChange(f *fixture) {
+	for _, sort := range []rolecall.UserSort{rolecall.SortByID, rolecall.SortByName, rolecall.SortByEmail} {
+		for _, desc := range []bool{false, true} {
+			f := f.in(f.newTenant(fmt.Sprintf("walk-%d-%t", sort, desc)))
+			users := f.crowd(60)
+			var stable, leaving []rolecall.User
+			for i, u := range users {
+				if i%3 == 0 {
+					leaving = append(leaving, u)
+				} else {
+					stable = append(stable, u)
+				}
+			}
+			step := 0
+			q := everyone()
+			q.Sort, q.Desc, q.Limit = sort, desc, 5
+			seen := f.walk(q, func() {
+				f.newUser([]string{"Aaa Arrives", "Mmm Arrives", "Zzz Arrives"}[step%3])
+				if step < len(leaving) {
+					same(f, f.deleteUser(leaving[(step*7)%len(leaving)]), true)
+				}
+				step++
+			})
+			times := map[rolecall.UserID]int{}
+			for _, u := range seen {
+				times[u.ID]++
+			}
+			for _, u := range stable {
+				if times[u.ID] != 1 {
+					f.Errorf("sort %d desc %t: %s was returned %d times, want once", sort, desc, u.Name, times[u.ID])
+				}
+			}
+		}
+	}
+}
+
+// manyUsers looks for few among more users than one statement may look at.
+func manyUsers(f *fixture) {
+	const count, batch = rolecall.MaxCount + 50, 2_010
+	var rare []rolecall.User
+	for written := 0; written < count; written += batch {
+		f.write(func(tx service.Tx) {
+			for i := range batch {
+				u := aUser("Common Name")
+				if n := written + i; n == 20 || n == count/2 || n == count-1 {
+					u.Status = rolecall.UserSuspended
+					rare = append(rare, u)
+				}
+				tx.InsertUser(u)
+			}
+		})
+	}
+	q := everyone()
+	q.Count = true
+	page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
+	if page.Total == nil || page.Total.Exact || page.Total.Count < rolecall.MaxCount || page.Total.Count > count {
+		f.Errorf("got total %+v, want at least %d of %d, inexact", page.Total, rolecall.MaxCount, count)
+	}
+	for _, desc := range []bool{false, true} {
+		for _, words := range [][]string{nil, {"common"}} {
+			q := withWords(words...)
+			q.Status, q.Desc, q.Sort = rolecall.UserSuspended, desc, rolecall.SortByName
+			pages := 1
+			got := f.walk(q, func() { pages++ })
+			same(f, ids(got), ids(expected(rare, nil, q)))
+			if pages < 2 {
+				f.Errorf("words %q: the whole walk was one page, want bounded pages", words)
+			}
+		}
+	}
+}
+
+func ids(users []rolecall.User) []rolecall.UserID {
+	list := make([]rolecall.UserID, len(users))
+	for i, u := range users {
+		list[i] = u.ID
+	}
+	return list
+}
+
+func names(users []rolecall.User) []string {
+	list := make([]string, len(users))
+	for i, u := range users {
+		list[i] = u.Name
+	}
+	return list
+}

@@ -1,0 +1,198 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var sessionCases = []testCase{
+	{"A token resolves to its session, user and all assignments", func(f *fixture) {
+		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
+		live := f.assign(u, role)
+		over := rolecall.Assignment{UserID: u.ID, Role: f.newRole("Over"), Reach: rolecall.Within("Sales"), ExpiresAt: 1, GrantedBy: u.ID, GrantedAt: start}
+		f.write(func(tx service.Tx) { tx.PutAssignment(over) })
+		s, hash := f.signIn(u, start)
+		state := f.session(hash)
+		same(f, state.Session, s)
+		same(f, state.User, u)
+		same(f, state.Assignments, []rolecall.Assignment{live, over})
+		same(f, state.Generation, 1)
+		same(f, state.Token, rolecall.SessionToken{Hash: hash, Generation: 1, RetiredAt: rolecall.Never})
+	}},
+	{"A token of a user without assignments resolves too", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		_, hash := f.signIn(u, start)
+		state := f.session(hash)
+		same(f, state.User, u)
+		same(f, len(state.Assignments), 0)
+	}},
+	{"An unknown token is not found", func(f *fixture) {
+		for _, hash := range [][]byte{aHash(), {}, nil} {
+			f.is(f.trySession(hash), rolecall.ErrNotFound)
+		}
+	}},
+	{"Lifetimes are not judged by the store", func(f *fixture) {
+		s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: f.newUser("Ada Lovelace").ID, AuthenticatedAt: 1, LastUsedAt: 1, ExpiresAt: 2}
+		hash := aHash()
+		f.write(func(tx service.Tx) { tx.InsertSession(s, hash) })
+		same(f, f.session(hash).Session, s)
+	}},
+	{"A session of nobody is not found", func(f *fixture) {
+		s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: aUser("Nobody").ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: start + day}
+		f.is(f.tryWrite(func(tx service.Tx) { tx.InsertSession(s, aHash()) }), rolecall.ErrNotFound)
+	}},
+	{"A touch only moves the last use forward", func(f *fixture) {
+		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
+		for _, touch := range []struct{ at, want rolecall.Time }{
+			{start + hour, start + hour}, {start + minute, start + hour}, {start + 2*hour, start + 2*hour},
+		} {
+			f.write(func(tx service.Tx) { tx.TouchSession(s.ID, touch.at) })
+			same(f, f.session(hash).Session.LastUsedAt, touch.want)
+		}
+	}},
+	{"A successor is sealed once, however many try", func(f *fixture) {
+		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
+		token := f.session(hash).Token
+		successors, seals := make([][]byte, 20), make([][]byte, 20)
+		results := parallel(len(successors), func(i int) error {
+			successors[i], seals[i] = aHash(), aHash()
+			return f.tryUpdate(func(tx service.Tx) error {
+				done, err := tx.SealSuccessor(s.ID, token, successors[i], seals[i])
+				if err == nil && !done {
+					return errRefused
+				}
+				return err
+			})
+		})
+		f.oneWins(results, errRefused)
+		winner := slices.Index(results, nil)
+		same(f, f.session(hash).Token.Sealed, seals[winner])
+		for i, successor := range successors {
+			if i != winner {
+				f.is(f.trySession(successor), rolecall.ErrNotFound)
+			}
+		}
+		state := f.session(successors[winner])
+		same(f, state.Token, rolecall.SessionToken{Hash: successors[winner], Generation: 2, RetiredAt: rolecall.Never})
+		same(f, state.Generation, 1)
+		same(f, state.Session, s)
+	}},
+	{"A generation that was presented retires the one before it", func(f *fixture) {
+		s, first := f.signIn(f.newUser("Ada Lovelace"), start)
+		second := f.succeed(s, first)
+		f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, 2, start+minute) })
+		same(f, f.session(first).Token.RetiredAt, start+minute)
+		same(f, f.session(second).Token.RetiredAt, rolecall.Never)
+		same(f, f.session(second).Generation, 2)
+		f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, 2, start+hour) })
+		same(f, f.session(first).Token.RetiredAt, start+minute)
+	}},
+	{"A generation that was overtaken is not confirmed again", func(f *fixture) {
+		s, first := f.signIn(f.newUser("Ada Lovelace"), start)
+		second := f.succeed(s, first)
+		f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, 2, start+minute) })
+		third := f.succeed(s, second)
+		f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, 3, start+hour) })
+		f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, 2, start+day) })
+		same(f, f.session(third).Generation, 3)
+		same(f, f.session(first).Token.RetiredAt, start+minute)
+		same(f, f.session(second).Token.RetiredAt, start+hour)
+	}},
+	{"The last hundred generations are remembered", func(f *fixture) {
+		s, token := f.signIn(f.newUser("Ada Lovelace"), start)
+		tokens := map[int64][]byte{1: token}
+		for generation := int64(2); generation <= 105; generation++ {
+			token = f.succeed(s, token)
+			tokens[generation] = token
+			f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, generation, start+rolecall.Time(generation)) })
+		}
+		for generation, hash := range tokens {
+			if err := f.trySession(hash); generation >= 5 {
+				f.is(err, nil)
+			} else {
+				f.is(err, rolecall.ErrNotFound)
+			}
+		}
+	}},
+	{"Ending a session says whether there was one", func(f *fixture) {
+		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
+		end := func() bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteSession(s.ID) })
+		}
+		same(f, end(), true)
+		same(f, end(), false)
+		f.is(f.trySession(hash), rolecall.ErrNotFound)
+	}},
+	{"Ending a user's sessions spares one, and those of others", func(f *fixture) {
+		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		first, firstHash := f.signIn(u, start)
+		second, secondHash := f.signIn(u, start)
+		spared, sparedHash := f.signIn(u, start)
+		_, otherHash := f.signIn(other, start)
+		end := func(except rolecall.SessionID) []rolecall.SessionID {
+			ended := change(f, func(tx service.Tx) ([]rolecall.SessionID, error) { return tx.DeleteSessions(u.ID, except) })
+			slices.SortFunc(ended, func(a, b rolecall.SessionID) int { return slices.Compare(a[:], b[:]) })
+			return ended
+		}
+		same(f, end(spared.ID), []rolecall.SessionID{first.ID, second.ID})
+		same(f, len(end(spared.ID)), 0)
+		for _, hash := range [][]byte{firstHash, secondHash} {
+			f.is(f.trySession(hash), rolecall.ErrNotFound)
+		}
+		f.is(f.trySession(sparedHash), nil)
+		same(f, end(rolecall.SessionID{}), []rolecall.SessionID{spared.ID})
+		f.is(f.trySession(otherHash), nil)
+	}},
+	{"A summary counts unexpired sessions and knows the last sign-in", summaryCounts},
+}
+
+func summaryCounts(f *fixture) {
+	u := f.newUser("Ada Lovelace")
+	type summary struct {
+		count             int
+		newest, lastLogin rolecall.Time
+	}
+	at := func(now rolecall.Time) summary {
+		return read(f, func(tx service.Tx) (s summary, err error) {
+			s.count, s.newest, s.lastLogin, err = tx.SessionSummary(u.ID, rolecall.TenantSettings{}, now)
+			return s, err
+		})
+	}
+	same(f, at(start), summary{})
+	first, _ := f.signIn(u, start)
+	second, _ := f.signIn(u, start+hour)
+	same(f, at(start+2*hour), summary{2, start + hour, start + hour})
+
+	idle := rolecall.Time(rolecall.DefaultSessionIdle.Microseconds())
+	same(f, at(start+idle-1).count, 2)
+	same(f, at(start+idle).count, 1)
+	f.write(func(tx service.Tx) { tx.TouchSession(first.ID, start+3*hour) })
+	same(f, at(start+idle).count, 2)
+	same(f, at(start+30*day), summary{0, 0, start + hour})
+
+	f.update(func(tx service.Tx) error {
+		_, err := tx.DeleteSession(second.ID)
+		return err
+	})
+	same(f, at(start+4*hour), summary{1, start, start + hour})
+}
+
+func (f *fixture) session(hash []byte) rolecall.SessionState {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.SessionState, error) { return tx.SessionByToken(hash) })
+}
+
+func (f *fixture) trySession(hash []byte) error {
+	_, err := tryRead(f, func(tx service.Tx) (rolecall.SessionState, error) { return tx.SessionByToken(hash) })
+	return err
+}
+
+// succeed makes the token's successor and returns its hash.
+func (f *fixture) succeed(s rolecall.Session, hash []byte) []byte {
+	f.Helper()
+	token, successor := f.session(hash).Token, aHash()
+	same(f, change(f, func(tx service.Tx) (bool, error) { return tx.SealSuccessor(s.ID, token, successor, aHash()) }), true)
+	return successor
+}

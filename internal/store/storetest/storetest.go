@@ -1,0 +1,326 @@
+// Package storetest is the conformance suite of service.Store: what every store
+// must do, one case a sentence, without exceptions.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// suite is all cases, by subject.
+var suite = []struct {
+	subject string
+	cases   []testCase
+}{
+	{"transactions", transactionCases},
+	{"users", userCases},
+	{"lists", listCases},
+	{"roles", roleCases},
+	{"assignments", assignmentCases},
+	{"sessions", sessionCases},
+	{"idempotency", idempotencyCases},
+	{"events", eventCases},
+	{"tenants", tenantCases},
+	{"attempts", attemptCases},
+	{"isolation", isolationCases},
+}
+
+type testCase struct {
+	sentence string
+	run      func(*fixture)
+}
+
+// Run runs the suite. open returns a new, empty, migrated store and sees to its
+// end; cases run in parallel, each on a store of its own.
+func Run(t *testing.T, open func(t *testing.T) service.Store) {
+	for _, group := range suite {
+		t.Run(group.subject, func(t *testing.T) {
+			for _, c := range group.cases {
+				t.Run(c.sentence, func(t *testing.T) {
+					t.Parallel()
+					f := &fixture{T: t, store: open(t)}
+					f.tenant = f.newTenant("acme")
+					c.run(f)
+				})
+			}
+		})
+	}
+}
+
+// fixture is one store with one tenant.
+type fixture struct {
+	*testing.T
+	store  service.Store
+	tenant rolecall.TenantID
+}
+
+// start is a moment of all cases; nothing depends on the clock.
+const start rolecall.Time = 1_800_000_000_123_456
+
+const (
+	second rolecall.Time = 1_000_000
+	minute               = 60 * second
+	hour                 = 60 * minute
+	day                  = 24 * hour
+)
+
+// serial makes addresses and keys distinct.
+var serial atomic.Int64
+
+var errRefused = errors.New("refused by the closure")
+
+// in returns the same fixture for another tenant.
+func (f *fixture) in(tenant rolecall.TenantID) *fixture {
+	return &fixture{T: f.T, store: f.store, tenant: tenant}
+}
+
+// tryUpdate runs fn in the tenant and returns what Update returns.
+func (f *fixture) tryUpdate(fn func(tx service.Tx) error) error {
+	return f.store.Update(f.Context(), f.tenant, fn)
+}
+
+// update runs fn in the tenant; it must be committed.
+func (f *fixture) update(fn func(tx service.Tx) error) {
+	f.Helper()
+	if err := f.tryUpdate(fn); err != nil {
+		f.Fatalf("update: %v", err)
+	}
+}
+
+// write runs blind writes in the tenant; they must be committed.
+func (f *fixture) write(fn func(tx service.Tx)) {
+	f.Helper()
+	if err := f.tryWrite(fn); err != nil {
+		f.Fatalf("write: %v", err)
+	}
+}
+
+// tryWrite runs blind writes in the tenant and returns what Update returns.
+func (f *fixture) tryWrite(fn func(tx service.Tx)) error {
+	return f.tryUpdate(func(tx service.Tx) error {
+		fn(tx)
+		return nil
+	})
+}
+
+// read returns what fn reads in the tenant.
+func read[T any](f *fixture, fn func(tx service.Tx) (T, error)) T {
+	f.Helper()
+	value, err := tryRead(f, fn)
+	if err != nil {
+		f.Fatalf("read: %v", err)
+	}
+	return value
+}
+
+func tryRead[T any](f *fixture, fn func(tx service.Tx) (T, error)) (value T, err error) {
+	err = f.store.View(f.Context(), f.tenant, func(tx service.Tx) error {
+		value, err = fn(tx)
+		return err
+	})
+	return value, err
+}
+
+// change returns what fn returns from an update that must be committed.
+func change[T any](f *fixture, fn func(tx service.Tx) (T, error)) (value T) {
+	f.Helper()
+	f.update(func(tx service.Tx) (err error) {
+		value, err = fn(tx)
+		return err
+	})
+	return value
+}
+
+// is fails the case unless err is the wanted error; nil wants success.
+func (f *fixture) is(err, want error) {
+	f.Helper()
+	if !errors.Is(err, want) || want == nil && err != nil {
+		f.Fatalf("got error %v, want %v", err, want)
+	}
+}
+
+// same fails the case unless got and want are equal in every member.
+func same[T any](f *fixture, got, want T) {
+	f.Helper()
+	if !reflect.DeepEqual(got, want) {
+		f.Fatalf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// parallel runs fn n times at once and returns the errors in order.
+func parallel(n int, fn func(i int) error) []error {
+	results := make([]error, n)
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() { results[i] = fn(i) })
+	}
+	group.Wait()
+	return results
+}
+
+// oneWins fails the case unless exactly one of the errors is nil and all others
+// are the loser's error.
+func (f *fixture) oneWins(results []error, loser error) {
+	f.Helper()
+	winners := 0
+	for _, err := range results {
+		switch {
+		case err == nil:
+			winners++
+		case !errors.Is(err, loser):
+			f.Errorf("a loser got %v, want %v", err, loser)
+		}
+	}
+	if winners != 1 {
+		f.Errorf("%d won, want exactly one", winners)
+	}
+}
+
+func ptr[T any](value T) *T { return &value }
+
+// newTenant writes a tenant with the built-in roles.
+func (f *fixture) newTenant(name string) rolecall.TenantID {
+	f.Helper()
+	tenant := rolecall.Tenant{
+		ID: rolecall.NewID[rolecall.Tenant](start), Name: name, DisplayName: "The " + name, Status: rolecall.TenantActive,
+		CreatedAt: start, UpdatedAt: start, Version: 1,
+	}
+	f.in(tenant.ID).write(func(tx service.Tx) {
+		tx.InsertTenant(tenant)
+		for _, role := range rolecall.BuiltInRoles(start) {
+			tx.InsertRole(role)
+		}
+	})
+	return tenant.ID
+}
+
+// aUser returns a user that is not stored yet, with an address of its own.
+func aUser(name string) rolecall.User {
+	draft := rolecall.UserDraft{Email: fmt.Sprintf("user%d@example.com", serial.Add(1)), Name: name}
+	u := draft.User(start)
+	u.Status = rolecall.UserActive
+	return u
+}
+
+// newUser writes a user.
+func (f *fixture) newUser(name string) rolecall.User {
+	f.Helper()
+	u := aUser(name)
+	f.write(func(tx service.Tx) { tx.InsertUser(u) })
+	return u
+}
+
+// aRole returns a role that is not stored yet.
+func aRole(name string) rolecall.Role {
+	return rolecall.Role{
+		ID: rolecall.NewID[rolecall.Role](start), Name: name, Description: "A role.",
+		Permissions: []rolecall.Permission{rolecall.UsersRead}, Grants: []rolecall.Permission{},
+		CreatedAt: start, UpdatedAt: start, Version: 1,
+	}
+}
+
+// newRole writes a role.
+func (f *fixture) newRole(name string) rolecall.Role {
+	f.Helper()
+	r := aRole(name)
+	f.write(func(tx service.Tx) { tx.InsertRole(r) })
+	return r
+}
+
+// owner returns the owner role of the tenant.
+func (f *fixture) owner() rolecall.Role {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.Role, error) { return tx.RoleByKey(rolecall.OwnerKey) })
+}
+
+// assign gives the user the role everywhere and without end.
+func (f *fixture) assign(u rolecall.User, r rolecall.Role) rolecall.Assignment {
+	f.Helper()
+	a := rolecall.Assignment{UserID: u.ID, Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+	f.write(func(tx service.Tx) { tx.PutAssignment(a) })
+	return a
+}
+
+// signIn writes a session of the user and returns it with its first token's hash.
+func (f *fixture) signIn(u rolecall.User, at rolecall.Time) (rolecall.Session, []byte) {
+	f.Helper()
+	s := rolecall.Session{
+		ID: rolecall.NewID[rolecall.Session](at), UserID: u.ID,
+		AuthenticatedAt: at, LastUsedAt: at, ExpiresAt: at + 7*day, Source: "192.0.2.1",
+	}
+	hash := aHash()
+	f.write(func(tx service.Tx) { tx.InsertSession(s, hash) })
+	return s, hash
+}
+
+// aHash returns 32 bytes that no other call returns.
+func aHash() []byte { return fmt.Appendf(nil, "%032d", serial.Add(1)) }
+
+// hasUser reports whether the tenant has the user.
+func (f *fixture) hasUser(id rolecall.UserID) bool {
+	f.Helper()
+	_, err := tryRead(f, func(tx service.Tx) (rolecall.User, error) { return tx.UserByID(id) })
+	if err != nil && !errors.Is(err, rolecall.ErrNotFound) {
+		f.Fatalf("read: %v", err)
+	}
+	return err == nil
+}
+
+// everyone is a query of all users of the tenant.
+func everyone() rolecall.UserQuery {
+	return rolecall.UserQuery{
+		Within: rolecall.Everywhere(), NameWords: rolecall.Everywhere(), EmailWords: rolecall.Everywhere(),
+		Now: start, Limit: rolecall.MaxLimit,
+	}
+}
+
+// walk returns all users of the query, page by page. between, if not nil, runs
+// after each page but the last.
+func (f *fixture) walk(q rolecall.UserQuery, between func()) []rolecall.User {
+	f.Helper()
+	var all []rolecall.User
+	for {
+		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
+		if len(page.Items) > q.Limit {
+			f.Fatalf("a page of %d items, want at most %d", len(page.Items), q.Limit)
+		}
+		all = append(all, page.Items...)
+		if page.Next == nil {
+			return all
+		}
+		if q.After != nil && *q.After == *page.Next {
+			f.Fatalf("the walk stands still at %+v", *page.Next)
+		}
+		q.After = page.Next
+		if between != nil {
+			between()
+		}
+	}
+}
+
+// found returns the names of the users of the query, sorted.
+func (f *fixture) found(q rolecall.UserQuery) []string {
+	f.Helper()
+	names := []string{}
+	for _, u := range f.walk(q, nil) {
+		names = append(names, u.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// context returns one that is cancelled already.
+func cancelled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}

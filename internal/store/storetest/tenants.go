@@ -1,0 +1,226 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var tenantCases = []testCase{
+	{"A tenant reads back in every member", func(f *fixture) {
+		want := rolecall.Tenant{
+			ID: rolecall.NewID[rolecall.Tenant](start), Name: "other", DisplayName: "Ändere & Söhne", Status: rolecall.TenantSuspended,
+			Settings:  rolecall.TenantSettings{SessionIdle: 60, SessionAbsolute: 3600, RefreshGrace: ptr(rolecall.Seconds(0)), IdempotencyKept: 5},
+			CreatedAt: start, UpdatedAt: start + 1, Version: 4,
+		}
+		f.in(want.ID).write(func(tx service.Tx) { tx.InsertTenant(want) })
+		same(f, f.tenantByName("other"), want)
+		same(f, f.in(rolecall.TenantID{}).tenantByName("other"), want)
+	}},
+	{"A name that no tenant has is not found", func(f *fixture) {
+		for _, name := range []string{"nobody", "ACME", "acme ", ""} {
+			f.is(f.tryTenant(name), rolecall.ErrNotFound)
+		}
+	}},
+	{"A tenant's name is taken once", func(f *fixture) {
+		f.oneWins(parallel(10, func(int) error {
+			t := aTenant("other")
+			return f.in(t.ID).tryWrite(func(tx service.Tx) { tx.InsertTenant(t) })
+		}), rolecall.ErrTenantExists)
+	}},
+	{"Tenants are listed by name, after a given one", func(f *fixture) {
+		for i := range 7 {
+			f.newTenant(fmt.Sprintf("t-%d", (i*3)%7))
+		}
+		list := func(after string, limit int) (names []string) {
+			for _, t := range read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.Tenants(after, limit) }) {
+				names = append(names, t.Name)
+			}
+			return names
+		}
+		same(f, list("", 3), []string{"acme", "t-0", "t-1"})
+		same(f, list("t-1", 3), []string{"t-2", "t-3", "t-4"})
+		same(f, list("t-5", 3), []string{"t-6"})
+		same(f, list("t-6", 3), nil)
+	}},
+	{"A change replaces display name, status and settings, unless it is stale", func(f *fixture) {
+		old := f.tenantByName("acme")
+		changed := old
+		changed.DisplayName, changed.Status, changed.UpdatedAt, changed.Version = "ACME Inc.", rolecall.TenantSuspended, start+1, old.Version+1
+		changed.Settings.SessionIdle = 60
+		alter := func(old, changed rolecall.Tenant) bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.UpdateTenant(old, changed) })
+		}
+		same(f, alter(old, changed), true)
+		same(f, f.tenantByName("acme"), changed)
+		same(f, alter(old, old), false)
+		same(f, f.tenantByName("acme"), changed)
+	}},
+	{"A deleted tenant is unknown at once and keeps its name", func(f *fixture) {
+		old := f.tenantByName("acme")
+		f.deleteTenant(old)
+		f.is(f.tryTenant("acme"), rolecall.ErrNotFound)
+		same(f, len(read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.Tenants("", 10) })), 0)
+		again := change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(old, start) })
+		same(f, again, false)
+		next := aTenant("acme")
+		f.is(f.in(next.ID).tryWrite(func(tx service.Tx) { tx.InsertTenant(next) }), rolecall.ErrTenantExists)
+	}},
+	{"Purging a deleted tenant removes its rows in bounded steps and no others", purgeRemovesAll},
+	{"Purging what expired removes keys and sessions that are over", purgeExpired},
+	{"The newest instance key is the current one", func(f *fixture) {
+		keys := func() [][]byte {
+			return read(f, func(tx service.Tx) ([][]byte, error) { return tx.InstanceKeys() })
+		}
+		before := keys()
+		first, second := aHash(), aHash()
+		f.write(func(tx service.Tx) { tx.InsertInstanceKey(first, start) })
+		f.write(func(tx service.Tx) { tx.InsertInstanceKey(second, start+1) })
+		same(f, keys(), append([][]byte{second, first}, before...))
+	}},
+}
+
+func aTenant(name string) rolecall.Tenant {
+	return rolecall.Tenant{
+		ID: rolecall.NewID[rolecall.Tenant](start), Name: name, DisplayName: name, Status: rolecall.TenantActive,
+		CreatedAt: start, UpdatedAt: start, Version: 1,
+	}
+}
+
+func (f *fixture) tenantByName(name string) rolecall.Tenant {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
+}
+
+func (f *fixture) tryTenant(name string) error {
+	_, err := tryRead(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
+	return err
+}
+
+func (f *fixture) deleteTenant(t rolecall.Tenant) {
+	f.Helper()
+	same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(t, start) }), true)
+}
+
+func (f *fixture) deletedTenants() []rolecall.TenantID {
+	f.Helper()
+	return read(f, func(tx service.Tx) ([]rolecall.TenantID, error) { return tx.DeletedTenants(10) })
+}
+
+// fill writes rows of every kind into the tenant and returns what they hold.
+func (f *fixture) fill() contents {
+	f.Helper()
+	users := f.crowd(12)
+	role := f.newRole("Support")
+	c := contents{users: users, roles: []rolecall.Role{role}}
+	for _, u := range users {
+		f.assign(u, role)
+		s, hash := f.signIn(u, start)
+		c.sessions, c.tokens = append(c.sessions, s), append(c.tokens, hash)
+		k, e := f.aKey(), anEvent(u.ID)
+		k.UserID, k.ResourceID = u.ID, rolecall.AnyID(u.ID)
+		e.Values = &rolecall.EventValues{Before: []byte(`{}`), After: []byte(`{}`)}
+		f.write(func(tx service.Tx) {
+			tx.SetPassword(u.ID, "hash", start)
+			tx.InsertKey(k)
+			tx.InsertEvent(e)
+		})
+		c.keys = append(c.keys, k)
+	}
+	gone := f.newUser("Gone Tomorrow")
+	same(f, f.deleteUser(gone), true)
+	return c
+}
+
+// contents is what a filled tenant holds.
+type contents struct {
+	users    []rolecall.User
+	roles    []rolecall.Role
+	sessions []rolecall.Session
+	tokens   [][]byte
+	keys     []rolecall.IdempotencyKey
+}
+
+// state is everything that can be read of the contents.
+type state struct {
+	users       []rolecall.User
+	roles       []rolecall.Role
+	sessions    []rolecall.SessionState
+	passwords   []string
+	assignments [][]rolecall.Assignment
+	events      [][]rolecall.Event
+	keys        []rolecall.IdempotencyKey
+}
+
+func (f *fixture) state(c contents) state {
+	f.Helper()
+	s := state{users: f.walk(everyone(), nil), roles: f.roles(rolecall.RoleQuery{Limit: rolecall.MaxLimit})}
+	for i, u := range c.users {
+		s.passwords = append(s.passwords, f.password(u))
+		s.assignments = append(s.assignments, f.assignments(u.ID))
+		s.events = append(s.events, f.eventsAbout(u.ID, 10))
+		s.sessions = append(s.sessions, f.session(c.tokens[i]))
+		s.keys = append(s.keys, f.key(c.keys[i]))
+	}
+	return s
+}
+
+func purgeRemovesAll(f *fixture) {
+	other := f.in(f.newTenant("other"))
+	f.fill()
+	kept := other.fill()
+	before := other.state(kept)
+	same(f, len(f.deletedTenants()), 0)
+	f.deleteTenant(f.tenantByName("acme"))
+	same(f, f.deletedTenants(), []rolecall.TenantID{f.tenant})
+
+	steps := 0
+	for done := false; !done; steps++ {
+		done = change(f, func(tx service.Tx) (bool, error) { return tx.PurgeTenant(10) })
+		if steps > 1000 {
+			f.Fatal("the purge does not end")
+		}
+	}
+	if steps < 5 {
+		f.Errorf("purged in %d steps of 10 rows, want more", steps)
+	}
+	same(f, len(f.walk(everyone(), nil)), 0)
+	same(f, len(f.roles(rolecall.RoleQuery{Limit: 10})), 0)
+	same(f, len(f.deletedTenants()), 0)
+	same(f, other.state(kept), before)
+}
+
+func purgeExpired(f *fixture) {
+	u := f.newUser("Ada Lovelace")
+	_, over := f.signIn(u, start)
+	_, live := f.signIn(u, start+day)
+	expired, valid := f.aKey(), f.aKey()
+	valid.ExpiresAt = start + 30*day
+	f.write(func(tx service.Tx) {
+		tx.InsertKey(expired)
+		tx.InsertKey(valid)
+	})
+	purge := func(now rolecall.Time, limit int) int {
+		return change(f, func(tx service.Tx) (int, error) { return tx.PurgeExpired(now, limit) })
+	}
+	same(f, purge(start, 10), 0)
+	now := start + 7*day + hour
+	same(f, purge(now, 10), 2)
+	same(f, purge(now, 10), 0)
+	f.is(f.trySession(over), rolecall.ErrNotFound)
+	f.is(f.trySession(live), nil)
+	same(f, f.key(valid), valid)
+
+	same(f, f.deleteUser(f.newUser("Gone Tomorrow")), true)
+	same(f, purge(start+29*day, 10), 1) // the second session
+	same(f, purge(start+31*day, 10), 2) // the valid key and the tombstone
+
+	for range 5 {
+		k := f.aKey()
+		f.write(func(tx service.Tx) { tx.InsertKey(k) })
+	}
+	for _, want := range []int{2, 2, 1, 0} {
+		same(f, purge(now, 2), want)
+	}
+}

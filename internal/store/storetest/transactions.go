@@ -1,0 +1,251 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var transactionCases = []testCase{
+	{"A new store is ready", func(f *fixture) {
+		f.is(f.store.Ready(f.Context()), nil)
+	}},
+	{"An error from the closure comes back as it is and nothing is written", func(f *fixture) {
+		u := aUser("Ada Lovelace")
+		err := f.tryUpdate(func(tx service.Tx) error {
+			tx.InsertUser(u)
+			return errRefused
+		})
+		if err != errRefused {
+			f.Fatalf("got %v, want the closure's own error", err)
+		}
+		if f.hasUser(u.ID) {
+			f.Error("the refused update left its user")
+		}
+	}},
+	{"An error after a read also undoes what was written before it", func(f *fixture) {
+		u := aUser("Ada Lovelace")
+		f.is(f.tryUpdate(func(tx service.Tx) error {
+			tx.InsertUser(u)
+			if _, err := tx.UserByID(u.ID); err != nil {
+				return err
+			}
+			return errRefused
+		}), errRefused)
+		if f.hasUser(u.ID) {
+			f.Error("the refused update left its user")
+		}
+	}},
+	{"An error from a view comes back as it is", func(f *fixture) {
+		err := f.store.View(f.Context(), f.tenant, func(service.Tx) error { return errRefused })
+		if err != errRefused {
+			f.Fatalf("got %v, want the closure's own error", err)
+		}
+	}},
+	{"An update reads its own writes", func(f *fixture) {
+		u := aUser("Ada Lovelace")
+		f.update(func(tx service.Tx) error {
+			tx.InsertUser(u)
+			got, err := tx.UserByID(u.ID)
+			if err == nil {
+				same(f, got, u)
+			}
+			return err
+		})
+	}},
+	{"An update without any statement succeeds", func(f *fixture) {
+		f.is(f.tryUpdate(func(service.Tx) error { return nil }), nil)
+	}},
+	{"A violation fails the whole update", func(f *fixture) {
+		taken, other := f.newUser("Ada Lovelace"), aUser("Grace Hopper")
+		double := aUser("Ada Byron")
+		double.Email = taken.Email
+		f.is(f.tryWrite(func(tx service.Tx) {
+			tx.InsertUser(other)
+			tx.InsertUser(double)
+		}), rolecall.ErrEmailTaken)
+		if f.hasUser(other.ID) {
+			f.Error("the failed update left its first user")
+		}
+	}},
+	{"A violation also comes from an update that goes on to read", func(f *fixture) {
+		taken := f.newUser("Ada Lovelace")
+		double := aUser("Ada Byron")
+		double.Email = taken.Email
+		f.is(f.tryUpdate(func(tx service.Tx) error {
+			tx.InsertUser(double)
+			_, err := tx.UserByID(taken.ID)
+			return err
+		}), rolecall.ErrEmailTaken)
+	}},
+	{"A violation that the closure overlooks still fails the update", func(f *fixture) {
+		taken, other := f.newUser("Ada Lovelace"), aUser("Grace Hopper")
+		double := aUser("Ada Byron")
+		double.Email = taken.Email
+		f.is(f.tryUpdate(func(tx service.Tx) error {
+			tx.InsertUser(double)
+			_, _ = tx.UserByID(taken.ID)
+			tx.InsertUser(other)
+			return nil
+		}), rolecall.ErrEmailTaken)
+		if f.hasUser(other.ID) {
+			f.Error("the failed update left its second user")
+		}
+	}},
+	{"The store works on after many violations", func(f *fixture) {
+		taken := f.newUser("Ada Lovelace")
+		for range 50 {
+			double := aUser("Ada Byron")
+			double.Email = taken.Email
+			f.is(f.tryWrite(func(tx service.Tx) { tx.InsertUser(double) }), rolecall.ErrEmailTaken)
+		}
+		if !f.hasUser(taken.ID) || !f.hasUser(f.newUser("Grace Hopper").ID) {
+			f.Error("users are missing after violations")
+		}
+	}},
+	{"A panic undoes the update and goes on to the caller", func(f *fixture) {
+		u := aUser("Ada Lovelace")
+		func() {
+			defer func() {
+				if got := recover(); got != "stop" {
+					f.Errorf("recovered %v, want the closure's panic", got)
+				}
+			}()
+			_ = f.tryUpdate(func(tx service.Tx) error {
+				tx.InsertUser(u)
+				if _, err := tx.UserByID(u.ID); err != nil {
+					return err
+				}
+				panic("stop")
+			})
+			f.Error("the panic did not arrive")
+		}()
+		if f.hasUser(u.ID) {
+			f.Error("the panicking update left its user")
+		}
+		f.newUser("Grace Hopper")
+	}},
+	{"A panic of one update does not touch those beside it", func(f *fixture) {
+		users := make([]rolecall.User, 20)
+		results := parallel(len(users), func(i int) (err error) {
+			defer func() {
+				if got := recover(); got != nil {
+					err = errRefused
+				}
+			}()
+			users[i] = aUser("Ada Lovelace")
+			return f.tryWrite(func(tx service.Tx) {
+				tx.InsertUser(users[i])
+				if i%4 == 0 {
+					panic("stop")
+				}
+			})
+		})
+		for i, err := range results {
+			if stored := f.hasUser(users[i].ID); stored != (err == nil) || stored == (i%4 == 0) {
+				f.Errorf("update %d: error %v, stored %v", i, err, stored)
+			}
+		}
+	}},
+	{"A context that is over has no effect", func(f *fixture) {
+		u := aUser("Ada Lovelace")
+		err := f.store.Update(cancelled(f.T), f.tenant, func(tx service.Tx) error {
+			tx.InsertUser(u)
+			return nil
+		})
+		f.is(err, context.Canceled)
+		if f.hasUser(u.ID) {
+			f.Error("the cancelled update left its user")
+		}
+	}},
+	{"A context that ends midway leaves all of an update or nothing", wholeUnderCancellation},
+	{"One of many concurrent inserts of an address wins", func(f *fixture) {
+		f.oneWins(parallel(20, func(int) error {
+			u := aUser("Ada Lovelace")
+			u.Email = "ada@example.com"
+			return f.tryWrite(func(tx service.Tx) { tx.InsertUser(u) })
+		}), rolecall.ErrEmailTaken)
+		same(f, len(f.walk(everyone(), nil)), 1)
+	}},
+	{"Of many concurrent changes of one version one is made", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		f.oneWins(parallel(20, func(i int) error {
+			changed := u
+			changed.Name, changed.Version = fmt.Sprintf("Ada %d", i), u.Version+1
+			return f.tryUpdate(func(tx service.Tx) error {
+				done, err := tx.UpdateUser(u, changed)
+				if err == nil && !done {
+					return errRefused
+				}
+				return err
+			})
+		}), errRefused)
+	}},
+	{"Concurrent read-then-write of one row loses no change", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		const writers, rounds = 8, 5
+		for _, err := range parallel(writers, func(int) error { return f.countUp(u.ID, rounds) }) {
+			f.is(err, nil)
+		}
+		got := read(f, func(tx service.Tx) (rolecall.User, error) { return tx.UserByID(u.ID) })
+		same(f, got.Version, u.Version+writers*rounds)
+	}},
+}
+
+// countUp adds to the version of the user, as often as rounds says, by optimistic
+// changes.
+func (f *fixture) countUp(id rolecall.UserID, rounds int) error {
+	for done := 0; done < rounds; {
+		err := f.tryUpdate(func(tx service.Tx) error {
+			old, err := tx.UserByID(id)
+			if err != nil {
+				return err
+			}
+			changed := old
+			changed.Version++
+			if ok, err := tx.UpdateUser(old, changed); err != nil || !ok {
+				return errors.Join(err, errRefused)
+			}
+			return nil
+		})
+		switch {
+		case err == nil:
+			done++
+		case !errors.Is(err, errRefused):
+			return err
+		}
+	}
+	return nil
+}
+
+func wholeUnderCancellation(f *fixture) {
+	type pair struct{ first, second rolecall.User }
+	pairs := make([]pair, 100)
+	results := parallel(len(pairs), func(i int) error {
+		pairs[i] = pair{aUser("Ada Lovelace"), aUser("Grace Hopper")}
+		ctx, cancel := context.WithTimeout(f.Context(), rand.N(20*time.Millisecond))
+		defer cancel()
+		return f.store.Update(ctx, f.tenant, func(tx service.Tx) error {
+			tx.InsertUser(pairs[i].first)
+			if _, err := tx.UserByID(pairs[i].first.ID); err != nil {
+				return err
+			}
+			tx.InsertUser(pairs[i].second)
+			return nil
+		})
+	})
+	for i, err := range results {
+		first, second := f.hasUser(pairs[i].first.ID), f.hasUser(pairs[i].second.ID)
+		if first != second {
+			f.Errorf("update %d is half there (error %v)", i, err)
+		}
+		if err == nil && !first {
+			f.Errorf("update %d was reported as committed and is not there", i)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package storetest
+
+import (
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var userCases = []testCase{
+	{"A user reads back in every member", func(f *fixture) {
+		full := aUser("Ada Lovelace, née Byron 🦉")
+		full.Email, full.Department, full.ExternalID = "Ada+X@Example.COM", ptr("Forschung & Entwicklung"), ptr("HR-0001")
+		full.Metadata = map[string]string{"cost centre": "4711", "quote\"\\": "línea ☃", "empty": ""}
+		full.Status, full.Version = rolecall.UserSuspended, 7
+		full.CreatedAt, full.UpdatedAt = 1, start+1
+		bare := aUser("Bob")
+		f.write(func(tx service.Tx) {
+			tx.InsertUser(full)
+			tx.InsertUser(bare)
+		})
+		for _, want := range []rolecall.User{full, bare} {
+			same(f, f.userByID(want.ID), want)
+			same(f, f.userByEmail(want.Email), want)
+		}
+	}},
+	{"Times keep their microsecond", func(f *fixture) {
+		for _, at := range []rolecall.Time{1, 999_999, start, start + 1, 253_402_300_799_999_999} {
+			u := aUser("Ada Lovelace")
+			u.CreatedAt, u.UpdatedAt = at, at
+			f.write(func(tx service.Tx) { tx.InsertUser(u) })
+			same(f, f.userByID(u.ID), u)
+		}
+	}},
+	{"A user that is not there is not found", func(f *fixture) {
+		_, err := tryRead(f, func(tx service.Tx) (rolecall.User, error) { return tx.UserByID(aUser("Nobody").ID) })
+		f.is(err, rolecall.ErrNotFound)
+		_, err = tryRead(f, func(tx service.Tx) (rolecall.User, error) { return tx.UserByID(rolecall.UserID{}) })
+		f.is(err, rolecall.ErrNotFound)
+		_, err = tryRead(f, func(tx service.Tx) (rolecall.User, error) {
+			u, _, err := tx.UserByEmail("nobody@example.com")
+			return u, err
+		})
+		f.is(err, rolecall.ErrNotFound)
+	}},
+	{"An address is unique per tenant whatever its case and composition", func(f *fixture) {
+		insert := func(f *fixture, email string) error {
+			u := aUser("Ada Lovelace")
+			u.Email = email
+			return f.tryWrite(func(tx service.Tx) { tx.InsertUser(u) })
+		}
+		f.is(insert(f, "Ada@Example.com"), nil)
+		f.is(insert(f, "ADA@example.COM"), rolecall.ErrEmailTaken)
+		f.is(insert(f, "zo\u00eb@example.com"), nil)
+		f.is(insert(f, "zoe\u0308@example.com"), rolecall.ErrEmailTaken)
+		f.is(insert(f, "ZO\u00cb@example.com"), rolecall.ErrEmailTaken)
+		f.is(insert(f, "zoe@example.com"), nil)
+		f.is(insert(f.in(f.newTenant("other")), "ada@example.com"), nil)
+	}},
+	{"An external id is unique per tenant and case-sensitive", func(f *fixture) {
+		insert := func(f *fixture, id *string) error {
+			u := aUser("Ada Lovelace")
+			u.ExternalID = id
+			return f.tryWrite(func(tx service.Tx) { tx.InsertUser(u) })
+		}
+		f.is(insert(f, ptr("HR-1")), nil)
+		f.is(insert(f, ptr("HR-1")), rolecall.ErrExternalIDTaken)
+		f.is(insert(f, ptr("hr-1")), nil)
+		f.is(insert(f, nil), nil)
+		f.is(insert(f, nil), nil)
+		f.is(insert(f.in(f.newTenant("other")), ptr("HR-1")), nil)
+	}},
+	{"A change replaces every member", func(f *fixture) {
+		old := f.newUser("Ada Lovelace")
+		changed := old
+		changed.Email, changed.Name, changed.Department, changed.ExternalID = "countess@example.org", "Augusta King", ptr("Sales"), ptr("X")
+		changed.Metadata, changed.Status = map[string]string{"a": "b"}, rolecall.UserPending
+		changed.UpdatedAt, changed.Version = start+1, old.Version+1
+		same(f, f.changeUser(old, changed), true)
+		same(f, f.userByID(old.ID), changed)
+		same(f, f.userByEmail(changed.Email), changed)
+		again := changed
+		again.Department, again.ExternalID, again.Metadata, again.Version = nil, nil, map[string]string{}, changed.Version+1
+		same(f, f.changeUser(changed, again), true)
+		same(f, f.userByID(old.ID), again)
+	}},
+	{"A stale change is refused and changes nothing", func(f *fixture) {
+		old := f.newUser("Ada Lovelace")
+		changed := old
+		changed.Name, changed.Version = "Augusta King", old.Version+1
+		same(f, f.changeUser(old, changed), true)
+		late := old
+		late.Name, late.Version = "Somebody Else", old.Version+1
+		same(f, f.changeUser(old, late), false)
+		same(f, f.userByID(old.ID), changed)
+		same(f, f.found(withWords("somebody")), []string{})
+	}},
+	{"A change to a taken address or external id is refused", func(f *fixture) {
+		taken := aUser("Ada Lovelace")
+		taken.ExternalID = ptr("HR-1")
+		f.write(func(tx service.Tx) { tx.InsertUser(taken) })
+		old := f.newUser("Grace Hopper")
+		for _, c := range []struct {
+			change func(*rolecall.User)
+			want   error
+		}{
+			{func(u *rolecall.User) { u.Email = taken.Email }, rolecall.ErrEmailTaken},
+			{func(u *rolecall.User) { u.ExternalID = taken.ExternalID }, rolecall.ErrExternalIDTaken},
+		} {
+			changed := old
+			changed.Version++
+			c.change(&changed)
+			f.is(f.tryUpdate(func(tx service.Tx) error {
+				_, err := tx.UpdateUser(old, changed)
+				return err
+			}), c.want)
+			same(f, f.userByID(old.ID), old)
+		}
+	}},
+	{"A change of the name or the address moves the words", func(f *fixture) {
+		old := f.newUser("Ada Lovelace")
+		changed := old
+		changed.Name, changed.Email, changed.Version = "Augusta King", "countess@analytical.example", old.Version+1
+		same(f, f.changeUser(old, changed), true)
+		same(f, f.found(withWords("lovelace")), []string{})
+		same(f, f.found(withWords("ada")), []string{})
+		same(f, f.found(withWords(rolecall.Words(old.Email)[0])), []string{})
+		same(f, f.found(withWords("king", "analyt")), []string{"Augusta King"})
+	}},
+	{"A password is stored, replaced, and read with the user", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		same(f, f.password(u), "")
+		for _, hash := range []string{"first", "second"} {
+			f.write(func(tx service.Tx) { tx.SetPassword(u.ID, hash, start) })
+			same(f, f.password(u), hash)
+		}
+	}},
+	{"A password of nobody is not found", func(f *fixture) {
+		f.is(f.tryWrite(func(tx service.Tx) { tx.SetPassword(aUser("Nobody").ID, "hash", start) }), rolecall.ErrNotFound)
+	}},
+	{"A deleted user takes along what hangs on it", deleteTakesAll},
+	{"A stale deletion is refused", func(f *fixture) {
+		old := f.newUser("Ada Lovelace")
+		changed := old
+		changed.Version++
+		same(f, f.changeUser(old, changed), true)
+		same(f, f.deleteUser(old), false)
+		same(f, f.hasUser(old.ID), true)
+		same(f, f.deleteUser(changed), true)
+		same(f, f.deleteUser(changed), false)
+	}},
+	{"A deleted user's address and external id are free again", func(f *fixture) {
+		old := aUser("Ada Lovelace")
+		old.ExternalID = ptr("HR-1")
+		f.write(func(tx service.Tx) { tx.InsertUser(old) })
+		same(f, f.deleteUser(old), true)
+		next := aUser("Ada Byron")
+		next.Email, next.ExternalID = old.Email, old.ExternalID
+		f.write(func(tx service.Tx) { tx.InsertUser(next) })
+		same(f, f.userByEmail(old.Email), next)
+	}},
+}
+
+func deleteTakesAll(f *fixture) {
+	u, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+	role := f.newRole("Support")
+	for _, who := range []rolecall.User{u, stays} {
+		f.assign(who, role)
+		f.write(func(tx service.Tx) { tx.SetPassword(who.ID, "hash", start) })
+	}
+	_, token := f.signIn(u, start)
+	_, other := f.signIn(stays, start)
+
+	same(f, f.deleteUser(u), true)
+	same(f, f.hasUser(u.ID), false)
+	same(f, f.found(withWords("ada")), []string{})
+	same(f, len(f.assignments(u.ID)), 0)
+	hash, err := tryRead(f, func(tx service.Tx) (string, error) { return tx.PasswordHash(u.ID) })
+	if hash != "" {
+		f.Errorf("the password is still there (error %v)", err)
+	}
+	_, err = tryRead(f, func(tx service.Tx) (rolecall.SessionState, error) { return tx.SessionByToken(token) })
+	f.is(err, rolecall.ErrNotFound)
+
+	same(f, f.found(withWords("grace")), []string{"Grace Hopper"})
+	same(f, len(f.assignments(stays.ID)), 1)
+	same(f, f.password(stays), "hash")
+	same(f, f.session(other).User.ID, stays.ID)
+}
+
+func (f *fixture) userByID(id rolecall.UserID) rolecall.User {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.User, error) { return tx.UserByID(id) })
+}
+
+func (f *fixture) userByEmail(email string) rolecall.User {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.User, error) {
+		u, _, err := tx.UserByEmail(rolecall.EmailKey(email))
+		return u, err
+	})
+}
+
+func (f *fixture) changeUser(old, changed rolecall.User) bool {
+	f.Helper()
+	return change(f, func(tx service.Tx) (bool, error) { return tx.UpdateUser(old, changed) })
+}
+
+func (f *fixture) deleteUser(u rolecall.User) bool {
+	f.Helper()
+	return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteUser(u, start) })
+}
+
+// password returns the hash of the user's password, which both ways to read it
+// must agree on.
+func (f *fixture) password(u rolecall.User) string {
+	f.Helper()
+	hash := read(f, func(tx service.Tx) (string, error) { return tx.PasswordHash(u.ID) })
+	same(f, read(f, func(tx service.Tx) (string, error) {
+		_, hash, err := tx.UserByEmail(u.EmailKey())
+		return hash, err
+	}), hash)
+	return hash
+}
+
+func withWords(words ...string) rolecall.UserQuery {
+	q := everyone()
+	q.Words = words
+	return q
+}

@@ -1,0 +1,188 @@
+package store
+
+import (
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+// keptDeleted is how long the name of a deleted tenant stays taken, and the
+// tombstone of a deleted user is kept.
+const keptDeleted = 30 * 24 * time.Hour
+
+const (
+	tenantColumns = `id, name, display_name, status, settings, created_at, updated_at, version`
+
+	selectTenantByName = `select ` + tenantColumns + ` from tenants
+		where name = $1 and status <> 'deleted' and status <> 'purged'`
+
+	selectTenants = `select ` + tenantColumns + ` from tenants
+		where name > $1 and status <> 'deleted' and status <> 'purged' order by name limit $2`
+
+	// forgetTenant frees the name of a tenant that was deleted long ago.
+	forgetTenant = `delete from tenants where name = $1 and status = 'purged' and updated_at <= $2`
+
+	insertTenant = `insert into tenants (id, name, display_name, status, settings, created_at, updated_at, version)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)`
+
+	insertGuard = `insert into tenant_guards (tenant_id, n) values ($1, 0)`
+
+	updateTenant = `update tenants set display_name = $1, status = $2, settings = $3, updated_at = $4, version = $5
+		where id = $6 and version = $7 returning version`
+
+	deleteTenant = `update tenants set status = 'deleted', updated_at = $1, version = version + 1
+		where id = $2 and status <> 'deleted' and status <> 'purged' returning version`
+
+	selectDeletedTenants = `select id from tenants where status = 'deleted' order by updated_at limit $1`
+
+	finishPurge = `update tenants set status = 'purged' where id = $1 and status = 'deleted'`
+)
+
+// purgeExpired removes what has expired: up to $3 rows older than $2.
+const (
+	purgeKeys = `delete from idempotency_keys where tenant_id = $1 and (user_id, operation, hash) in (
+			select user_id, operation, hash from idempotency_keys where tenant_id = $1 and expires_at <= $2 limit $3)
+		returning hash`
+
+	purgeSessions = `delete from sessions where tenant_id = $1 and id in (
+			select id from sessions where tenant_id = $1 and expires_at <= $2 limit $3)
+		returning id`
+
+	purgeTombstones = `delete from tombstones where tenant_id = $1 and user_id in (
+			select user_id from tombstones where tenant_id = $1 and deleted_at <= $2 limit $3)
+		returning user_id`
+)
+
+// The statements that empty a deleted tenant, up to $2 rows each.
+const (
+	purgeEventValues = `delete from event_values where tenant_id = $1 and event_id in (
+			select event_id from event_values where tenant_id = $1 limit $2) returning event_id`
+
+	purgeEvents = `delete from events where tenant_id = $1 and id in (
+			select id from events where tenant_id = $1 limit $2) returning id`
+
+	purgeAllKeys = `delete from idempotency_keys where tenant_id = $1 and (user_id, operation, hash) in (
+			select user_id, operation, hash from idempotency_keys where tenant_id = $1 limit $2) returning hash`
+
+	purgeTokens = `delete from session_tokens where tenant_id = $1 and hash in (
+			select hash from session_tokens where tenant_id = $1 limit $2) returning hash`
+
+	purgeAllSessions = `delete from sessions where tenant_id = $1 and id in (
+			select id from sessions where tenant_id = $1 limit $2) returning id`
+
+	purgeAssignments = `delete from assignments where tenant_id = $1 and (user_id, role_id) in (
+			select user_id, role_id from assignments where tenant_id = $1 limit $2) returning user_id`
+
+	purgePasswords = `delete from passwords where tenant_id = $1 and user_id in (
+			select user_id from passwords where tenant_id = $1 limit $2) returning user_id`
+
+	purgeWords = `delete from user_words where tenant_id = $1 and (word, member, user_id) in (
+			select word, member, user_id from user_words where tenant_id = $1 limit $2) returning user_id`
+
+	purgeUsers = `delete from users where tenant_id = $1 and id in (
+			select id from users where tenant_id = $1 limit $2) returning id`
+
+	purgeRoles = `delete from roles where tenant_id = $1 and id in (
+			select id from roles where tenant_id = $1 limit $2) returning id`
+
+	purgeAllTombstones = `delete from tombstones where tenant_id = $1 and user_id in (
+			select user_id from tombstones where tenant_id = $1 limit $2) returning user_id`
+
+	purgeGuard = `delete from tenant_guards where tenant_id = $1 and tenant_id in (
+			select tenant_id from tenant_guards where tenant_id = $1 limit $2) returning n`
+)
+
+// purges are in an order that leaves nothing for a cascade.
+var purges = []string{purgeEventValues, purgeEvents, purgeAllKeys, purgeTokens, purgeAllSessions, purgeAssignments,
+	purgePasswords, purgeWords, purgeUsers, purgeRoles, purgeAllTombstones, purgeGuard}
+
+func tenantDest(t *rolecall.Tenant) []any {
+	return []any{&t.ID, &t.Name, &t.DisplayName, &t.Status, asJSON(&t.Settings), &t.CreatedAt, &t.UpdatedAt, &t.Version}
+}
+
+// TenantByName returns the tenant, or ErrNotFound.
+func (t *Tx) TenantByName(name string) (tenant rolecall.Tenant, err error) {
+	err = t.row(selectTenantByName, []any{name}, tenantDest(&tenant)...)
+	return tenant, err
+}
+
+// Tenants returns up to limit tenants by name, after the given one.
+func (t *Tx) Tenants(after string, limit int) ([]rolecall.Tenant, error) {
+	var tenants []rolecall.Tenant
+	err := t.q.Query(selectTenants, []any{after, limit}, func(scan func(dest ...any) error) error {
+		var tenant rolecall.Tenant
+		err := scan(tenantDest(&tenant)...)
+		tenants = append(tenants, tenant)
+		return err
+	})
+	return tenants, err
+}
+
+// InsertTenant writes a new tenant, in a transaction of that tenant. Update
+// returns ErrTenantExists, also if the name was freed less than 30 days ago.
+func (t *Tx) InsertTenant(tenant rolecall.Tenant) {
+	t.q.Exec(forgetTenant, tenant.Name, tenant.CreatedAt.Add(-keptDeleted))
+	t.q.Exec(insertTenant, tenant.ID, tenant.Name, tenant.DisplayName, string(tenant.Status), asJSON(&tenant.Settings),
+		tenant.CreatedAt, tenant.UpdatedAt, tenant.Version)
+	t.q.Exec(insertGuard, tenant.ID)
+}
+
+// UpdateTenant replaces old by changed if old's version is still the stored one,
+// and reports whether it was.
+func (t *Tx) UpdateTenant(old, changed rolecall.Tenant) (bool, error) {
+	return t.changed(updateTenant, changed.DisplayName, string(changed.Status), asJSON(&changed.Settings),
+		changed.UpdatedAt, changed.Version, old.ID, old.Version)
+}
+
+// DeleteTenant makes the tenant unknown at once and keeps its name from being
+// used for 30 days; it reports whether the tenant was there.
+func (t *Tx) DeleteTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
+	return t.changed(deleteTenant, at, tenant.ID)
+}
+
+// DeletedTenants returns up to limit deleted tenants that still hold rows, the
+// first deleted first.
+func (t *Tx) DeletedTenants(limit int) ([]rolecall.TenantID, error) {
+	var ids []rolecall.TenantID
+	err := t.q.Query(selectDeletedTenants, []any{limit}, func(scan func(dest ...any) error) error {
+		var id rolecall.TenantID
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}
+
+// PurgeExpired removes up to limit each of the tenant's idempotency keys and
+// sessions that have expired and of its tombstones that are older than 30 days,
+// and returns how many rows it removed.
+func (t *Tx) PurgeExpired(now rolecall.Time, limit int) (int, error) {
+	total := 0
+	for _, purge := range []struct {
+		query  string
+		before rolecall.Time
+	}{{purgeKeys, now}, {purgeSessions, now}, {purgeTombstones, now.Add(-keptDeleted)}} {
+		n, err := t.returned(purge.query, t.tenant, purge.before, limit)
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// PurgeTenant removes up to limit rows of the transaction's tenant, which was
+// deleted, and reports whether none are left.
+func (t *Tx) PurgeTenant(limit int) (bool, error) {
+	for _, purge := range purges {
+		n, err := t.returned(purge, t.tenant, limit)
+		if err != nil {
+			return false, err
+		}
+		if limit -= n; limit == 0 {
+			return false, nil
+		}
+	}
+	t.q.Exec(finishPurge, t.tenant)
+	return true, nil
+}

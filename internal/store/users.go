@@ -1,0 +1,126 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/rolecall/rolecall"
+)
+
+const (
+	userColumns = `r.id, r.email, r.name, r.department, r.external_id, r.metadata, r.status, r.created_at, r.updated_at, r.version`
+
+	selectUser = `select ` + userColumns + ` from users r where r.tenant_id = $1 and r.id = $2`
+
+	selectUserByEmail = `select ` + userColumns + `, coalesce(p.hash, '')
+		from users r left join passwords p on p.tenant_id = r.tenant_id and p.user_id = r.id
+		where r.tenant_id = $1 and r.email_key = $2`
+
+	insertUser = `insert into users (tenant_id, id, email, email_key, name, name_key, department, department_key,
+			external_id, metadata, status, words, last_login_at, created_at, updated_at, version)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, $13, $14, $15)`
+
+	updateUser = `update users set email = $1, email_key = $2, name = $3, name_key = $4, department = $5,
+			department_key = $6, external_id = $7, metadata = $8, status = $9, words = $10, updated_at = $11, version = $12
+		where tenant_id = $13 and id = $14 and version = $15 returning version`
+
+	deleteUser = `delete from users where tenant_id = $1 and id = $2 and version = $3 returning version`
+
+	insertTombstone = `insert into tombstones (tenant_id, user_id, deleted_at, content) values ($1, $2, $3, $4)`
+
+	putPassword = `insert into passwords (tenant_id, user_id, hash, changed_at) values ($1, $2, $3, $4)
+		on conflict (tenant_id, user_id) do update set hash = excluded.hash, changed_at = excluded.changed_at`
+
+	selectPassword = `select hash from passwords where tenant_id = $1 and user_id = $2`
+)
+
+func userDest(u *rolecall.User) []any {
+	return []any{&u.ID, &u.Email, &u.Name, &u.Department, &u.ExternalID, asJSON(&u.Metadata),
+		&u.Status, &u.CreatedAt, &u.UpdatedAt, &u.Version}
+}
+
+// UserByID returns the user, or ErrNotFound.
+func (t *Tx) UserByID(id rolecall.UserID) (u rolecall.User, err error) {
+	err = t.row(selectUser, []any{t.tenant, id}, userDest(&u)...)
+	return u, err
+}
+
+// UserByEmail returns the user of the address and the hash of the password, empty
+// if there is none; or ErrNotFound.
+func (t *Tx) UserByEmail(emailKey string) (u rolecall.User, passwordHash string, err error) {
+	err = t.row(selectUserByEmail, []any{t.tenant, emailKey}, append(userDest(&u), &passwordHash)...)
+	return u, passwordHash, err
+}
+
+// InsertUser writes a new user with the words of its name and address.
+func (t *Tx) InsertUser(u rolecall.User) {
+	words := userWords(&u)
+	t.q.Exec(insertUser, t.tenant, u.ID, u.Email, u.EmailKey(), u.Name, u.NameKey(), u.Department, u.DepartmentKey(),
+		u.ExternalID, asJSON(&u.Metadata), string(u.Status), words.text(), u.CreatedAt, u.UpdatedAt, u.Version)
+	t.insertWords(u.ID, words)
+}
+
+// UpdateUser replaces old by changed if old's version is still the stored one,
+// and reports whether it was.
+func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
+	before, after := userWords(&old), userWords(&changed)
+	ok, err := t.changed(updateUser, changed.Email, changed.EmailKey(), changed.Name, changed.NameKey(), changed.Department,
+		changed.DepartmentKey(), changed.ExternalID, asJSON(&changed.Metadata), string(changed.Status), after.text(),
+		changed.UpdatedAt, changed.Version, t.tenant, old.ID, old.Version)
+	if ok {
+		t.deleteWords(old.ID, before.without(after))
+		t.insertWords(old.ID, after.without(before))
+	}
+	return ok, err
+}
+
+// tombstone is what is kept of a deleted user.
+type tombstone struct {
+	User        rolecall.User     `json:"user"`
+	Assignments []tombstoneHolder `json:"assignments"`
+}
+
+type tombstoneHolder struct {
+	RoleID      rolecall.RoleID `json:"roleId"`
+	Departments []string        `json:"departments,omitempty"` // none: everywhere
+	ExpiresAt   int64           `json:"expiresAt"`             // microseconds, as in the table
+	GrantedBy   rolecall.UserID `json:"grantedBy,omitzero"`
+	GrantedAt   int64           `json:"grantedAt"`
+}
+
+// DeleteUser removes the user with everything that hangs on it, if the version is
+// still the stored one, and reports whether it was. A tombstone stays.
+func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
+	assignments, err := t.Assignments(u.ID)
+	if err != nil {
+		return false, err
+	}
+	ok, err := t.changed(deleteUser, t.tenant, u.ID, u.Version)
+	if !ok || err != nil {
+		return false, err
+	}
+	content := tombstone{User: u}
+	for _, a := range assignments {
+		content.Assignments = append(content.Assignments, tombstoneHolder{
+			a.Role.ID, a.Reach.Departments(), int64(a.ExpiresAt), a.GrantedBy, int64(a.GrantedAt),
+		})
+	}
+	t.q.Exec(insertTombstone, t.tenant, u.ID, at, asJSON(&content))
+	t.deleteWords(u.ID, userWords(&u))
+	t.EraseResource(rolecall.AnyID(u.ID))
+	return true, nil
+}
+
+// SetPassword stores the hash of a user's password, whether or not there was one.
+// Update returns ErrNotFound if the user is gone.
+func (t *Tx) SetPassword(id rolecall.UserID, hash string, at rolecall.Time) {
+	t.q.Exec(putPassword, t.tenant, id, hash, at)
+}
+
+// PasswordHash returns the hash, empty if the user has none.
+func (t *Tx) PasswordHash(id rolecall.UserID) (hash string, err error) {
+	err = t.row(selectPassword, []any{t.tenant, id}, &hash)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		return "", nil
+	}
+	return hash, err
+}

@@ -1,0 +1,140 @@
+package rolecall_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rolecall/rolecall"
+)
+
+func TestParsePermission(t *testing.T) {
+	type p = rolecall.Permission
+	long := "a" + strings.Repeat("b", 63)
+	for text, want := range map[string]p{
+		"users:read":                              {Resource: "users", Action: "read"},
+		"users.externalId:read":                   {Resource: "users", Field: "externalId", Action: "read"},
+		"shop/invoices:approve":                   {Application: "shop", Resource: "invoices", Action: "approve"},
+		"shop/invoices.total:read":                {Application: "shop", Resource: "invoices", Field: "total", Action: "read"},
+		"*:*":                                     {Resource: "*", Action: "*"},
+		"*/*.*:*":                                 {Application: "*", Resource: "*", Field: "*", Action: "*"},
+		"a/b_c-1.d:e":                             {Application: "a", Resource: "b_c-1", Field: "d", Action: "e"},
+		long + "/" + long + ":" + long:            {Application: long, Resource: long, Action: long},
+		strings.Repeat("a", 64) + ":" + "b":       {Resource: strings.Repeat("a", 64), Action: "b"},
+		"shop/" + long + "." + long + ":" + "cde": {Application: "shop", Resource: long, Field: long, Action: "cde"},
+	} {
+		got, err := rolecall.ParsePermission(text)
+		if err != nil || got != want {
+			t.Errorf("ParsePermission(%q) = %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{
+		"", ":", "users", "users:", ":read", "users.:read", ".email:read", "/users:read", "shop/:read", "shop/users", "a/b/c:d",
+		"users:read:write", "users.a.b:read", "Users:read", "users:Read", "1users:read", "_users:read", "users:re ad", " users:read",
+		"users:read\n", "usérs:read", "users*:read", "**:read", "u*:read", "users.e*:read", long + "b:read",
+		long + "/" + long + "." + long + ":" + long, // each part fits, together they have 259 characters
+	} {
+		if got, err := rolecall.ParsePermission(text); err == nil || got != (p{}) {
+			t.Errorf("ParsePermission(%q) = %+v, %v, want an error", text, got, err)
+		}
+	}
+}
+
+func FuzzParsePermission(f *testing.F) {
+	f.Add("shop/invoices.total:approve")
+	f.Add("*/*.*:*")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := rolecall.ParsePermission(text)
+		if err == nil && p.String() != text {
+			t.Errorf("%q is read as %q", text, p)
+		}
+		if err == nil && !p.Covers(p) {
+			t.Errorf("%q does not cover itself", text)
+		}
+	})
+}
+
+var permissionTable = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (yes|no) \\|$")
+
+// The published table of cases is the specification of the matcher.
+func TestPublishedCasesOfCovering(t *testing.T) {
+	page, err := os.ReadFile("docs/permissions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := permissionTable.FindAllStringSubmatch(string(page), -1)
+	if len(cases) < 40 {
+		t.Fatalf("%d cases, want all of them", len(cases))
+	}
+	for _, row := range cases {
+		held, heldErr := rolecall.ParsePermission(row[1])
+		asked, askedErr := rolecall.ParsePermission(row[2])
+		if heldErr != nil || askedErr != nil {
+			t.Errorf("%s: %v, %v", row[0], heldErr, askedErr)
+		} else if got := held.Covers(asked); got != (row[3] == "yes") {
+			t.Errorf("%s covers %s: %v, published is %s", held, asked, got, row[3])
+		}
+	}
+}
+
+func TestPublishedListOfOwnPermissions(t *testing.T) {
+	page, err := os.ReadFile("docs/permissions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "## Rolecall's own\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, p := range rolecall.OwnPermissions() {
+		published := "`" + p.String() + "`"
+		if p.Field != "" {
+			published = "`" + p.Field + "`"
+		}
+		if !strings.Contains(section, published) {
+			t.Errorf("%s is not on the published list", p)
+		}
+	}
+}
+
+func TestKnownPermissions(t *testing.T) {
+	for text, want := range map[string]bool{
+		"users:read": true, "users.email:read": true, "users.name:update": true, "users:*": true, "*:*": true, "*:read": true,
+		"users.*:read": true, "*.email:read": true, "*.*:*": true, "roles:assign": true, "tenant:update": true,
+		"shop/invoices:approve": true, "*/*:*": true, "*/nonsense:fly": true,
+		"users.email:update": false, "users.id:read": false, "users.salary:read": false, "users:approve": false, "user:read": false,
+		"roles.name:read": false, "tenant:delete": false, "*:approve": false, "invoices:*": false,
+	} {
+		if got := permissions(text)[0].Known(); got != want {
+			t.Errorf("%s is known: %v", text, got)
+		}
+	}
+}
+
+var anyPermission = rapid.Custom(func(t *rapid.T) rolecall.Permission {
+	return rolecall.Permission{
+		Application: rapid.SampledFrom([]string{"", "", "*", "shop"}).Draw(t, "application"),
+		Resource:    rapid.SampledFrom([]string{"*", "users", "roles"}).Draw(t, "resource"),
+		Field:       rapid.SampledFrom([]string{"", "*", "email", "name"}).Draw(t, "field"),
+		Action:      rapid.SampledFrom([]string{"*", "read", "update"}).Draw(t, "action"),
+	}
+})
+
+func TestCoveringIsAnOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, q, r := anyPermission.Draw(t, "p"), anyPermission.Draw(t, "q"), anyPermission.Draw(t, "r")
+		if !p.Covers(p) {
+			t.Errorf("%s does not cover itself", p)
+		}
+		if p.Covers(q) && q.Covers(r) && !p.Covers(r) {
+			t.Errorf("%s covers %s, and that %s", p, q, r)
+		}
+		if p.Covers(q) && p.Own() != q.Own() {
+			t.Errorf("%s covers %s across applications", p, q)
+		}
+		if read, err := rolecall.ParsePermission(p.String()); err != nil || read != p {
+			t.Errorf("%s is read as %s, %v", p, read, err)
+		}
+	})
+}

@@ -1,0 +1,253 @@
+package rolecall_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rolecall/rolecall"
+)
+
+// holds is one assignment: permissions and grants as texts, where, until when.
+type holds struct {
+	permissions string
+	grants      string
+	within      []string // nil: everywhere
+	until       rolecall.Time
+}
+
+func (h holds) assignment() rolecall.Assignment {
+	draft := rolecall.AssignmentDraft{Departments: h.within}
+	a := rolecall.Assignment{
+		Role: rolecall.Role{
+			Name: h.permissions, Permissions: permissions(strings.Fields(h.permissions)...),
+			Grants: permissions(strings.Fields(h.grants)...),
+		},
+		Reach: draft.Reach(), ExpiresAt: h.until,
+	}
+	if h.until == 0 {
+		a.ExpiresAt = rolecall.Never
+	}
+	return a
+}
+
+// myself is the user of every principal here.
+var myself = rolecall.User{ID: rolecall.NewID[rolecall.User](aMoment), Name: "Ada", Department: new("Legal")}
+
+func principal(held ...holds) *rolecall.Principal {
+	var assignments []rolecall.Assignment
+	for _, h := range held {
+		assignments = append(assignments, h.assignment())
+	}
+	return rolecall.NewPrincipal(rolecall.Tenant{}, myself, rolecall.Session{}, assignments, aMoment)
+}
+
+func somebody(department string) *rolecall.User {
+	u := rolecall.User{ID: rolecall.NewID[rolecall.User](aMoment), Name: "Eve"}
+	if department != "" {
+		u.Department = &department
+	}
+	return &u
+}
+
+func TestSightIsPerMemberAndDepartment(t *testing.T) {
+	p := principal(
+		holds{permissions: "users.name:read"},
+		holds{permissions: "users:read", within: []string{"Sales"}},
+		holds{permissions: "users.email:read", within: []string{"Support"}},
+		holds{permissions: "users.status:read", until: aMoment}, // over
+	)
+	for department, want := range map[string]string{
+		"Sales":   "email name department externalId metadata status createdAt updatedAt",
+		"SALES":   "email name department externalId metadata status createdAt updatedAt",
+		"Support": "email name",
+		"Legal":   "name",
+		"":        "name",
+	} {
+		u := somebody(department)
+		if got := strings.Join(p.Sight(u).Names(), " "); got != want || !p.Sees(u) {
+			t.Errorf("of users of %q it sees %q, want %q", department, got, want)
+		}
+	}
+	if p.ReadsEverything() {
+		t.Error("it reads everything")
+	}
+	if everything := principal(holds{permissions: "users.*:read"}); !everything.ReadsEverything() {
+		t.Error("users.*:read does not read everything")
+	}
+}
+
+func TestOneselfIsSeenWhole(t *testing.T) {
+	p := principal()
+	if p.Sight(&myself) != rolecall.AllUserMembers || !p.Sees(&myself) {
+		t.Errorf("without any role it sees %q of itself", p.Sight(&myself).Names())
+	}
+	if p.ListSight(&myself) != 0 {
+		t.Errorf("in a list it sees %q of itself", p.ListSight(&myself).Names())
+	}
+}
+
+// Whoever any users permission reaches may be known of, and nobody else.
+func TestVisibility(t *testing.T) {
+	for permission, visible := range map[string]bool{
+		"users:read": true, "users.email:read": true, "users:update": true, "users.name:update": true, "users:create": true,
+		"users:delete": true, "users:suspend": true, "users:invite": true, "users:*": true, "*:delete": true, "*:*": true,
+		"roles:assign": false, "roles:read": false, "sessions:revoke": false, "events:read": false, "*/*:*": false, "shop/users:read": false,
+	} {
+		p := principal(holds{permissions: permission, within: []string{"Sales"}})
+		if got := p.Sees(somebody("sales")); got != visible {
+			t.Errorf("%s: sees users of its department: %v", permission, got)
+		}
+		if p.Sees(somebody("Legal")) || p.Sees(somebody("")) {
+			t.Errorf("%s: sees users of other departments", permission)
+		}
+	}
+}
+
+func TestReachOfAPermission(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		held  []holds
+		asked string
+		want  string // everywhere, nowhere, or departments
+	}{
+		{"nothing held", nil, "users:read", "nowhere"},
+		{"everywhere", []holds{{permissions: "users:read"}}, "users.email:read", "everywhere"},
+		{"within", []holds{{permissions: "users:read", within: []string{"Sales"}}}, "users.email:read", "Sales"},
+		{"joined", []holds{{permissions: "users:read", within: []string{"Sales"}}, {permissions: "users.*:read", within: []string{"Support"}}}, "users.email:read", "Sales Support"},
+		{"everywhere wins", []holds{{permissions: "users:read", within: []string{"Sales"}}, {permissions: "*:*"}}, "users:read", "everywhere"},
+		{"a member is not the whole", []holds{{permissions: "users.email:read"}}, "users:read", "nowhere"},
+		{"over", []holds{{permissions: "users:read", until: aMoment}}, "users:read", "nowhere"},
+		{"not yet over", []holds{{permissions: "users:read", until: aMoment + 1}}, "users:read", "everywhere"},
+		{"assigning within", []holds{{permissions: "*:*", within: []string{"Sales"}}}, "roles:assign", "Sales"},
+		{"sessions within", []holds{{permissions: "sessions:*", within: []string{"Sales"}}}, "sessions:revoke", "Sales"},
+		{"reading roles within", []holds{{permissions: "roles:read", within: []string{"Sales"}}}, "roles:read", "Sales"},
+		{"creating roles within", []holds{{permissions: "*:*", within: []string{"Sales"}}}, "roles:create", "nowhere"},
+		{"changing roles within", []holds{{permissions: "*:*", within: []string{"Sales"}}}, "roles:update", "nowhere"},
+		{"the tenant within", []holds{{permissions: "*:*", within: []string{"Sales"}}}, "tenant:update", "nowhere"},
+		{"events within", []holds{{permissions: "events:read", within: []string{"Sales"}}}, "events:read", "nowhere"},
+		{"an application within", []holds{{permissions: "shop/*:*", within: []string{"Sales"}}}, "shop/invoices:approve", "Sales"},
+		{"no application", []holds{{permissions: "*:*"}}, "shop/invoices:approve", "nowhere"},
+	} {
+		reach := principal(test.held...).Reach(permissions(test.asked)[0])
+		if got := reachText(reach); got != test.want {
+			t.Errorf("%s: %s holds %s, want %s", test.name, test.asked, got, test.want)
+		}
+	}
+}
+
+func reachText(r rolecall.Reach) string {
+	switch {
+	case r.IsEverywhere():
+		return "everywhere"
+	case r.IsNowhere():
+		return "nowhere"
+	}
+	return strings.Join(r.Departments(), " ")
+}
+
+func TestPrincipalIsValidUntilAnAssignmentEnds(t *testing.T) {
+	p := principal(holds{permissions: "users:read", until: aMoment - 1}, holds{permissions: "users:read", until: aMoment + 9}, holds{permissions: "roles:read", until: aMoment + 5}, holds{permissions: "*:*"})
+	if p.ValidUntil != aMoment+5 {
+		t.Errorf("valid until %d, want %d", p.ValidUntil, aMoment+5)
+	}
+	if len(p.Assignments) != 3 {
+		t.Errorf("%d live assignments, want 3", len(p.Assignments))
+	}
+	if forever := principal(holds{permissions: "*:*"}); forever.ValidUntil != rolecall.Never {
+		t.Errorf("valid until %d, want never to end", forever.ValidUntil)
+	}
+}
+
+func TestMissingFor(t *testing.T) {
+	sales := []string{"Sales"}
+	for _, test := range []struct {
+		name    string
+		held    []holds
+		asked   string
+		within  []string
+		until   rolecall.Time
+		grants  bool
+		missing string
+	}{
+		{"nothing asked", nil, "", nil, rolecall.Never, false, ""},
+		{"held", []holds{{permissions: "*:*"}}, "users:read roles:assign", nil, rolecall.Never, false, ""},
+		{"the first that is missing", []holds{{permissions: "users:*"}}, "users:read roles:read tenant:read", nil, rolecall.Never, false, "roles:read"},
+		{"held within, asked within", []holds{{permissions: "users:read", within: sales}}, "users:read", sales, rolecall.Never, false, ""},
+		{"held within, asked everywhere", []holds{{permissions: "users:read", within: sales}}, "users:read", nil, rolecall.Never, false, "users:read"},
+		{"held within, asked elsewhere", []holds{{permissions: "users:read", within: sales}}, "users:read", []string{"Sales", "Legal"}, rolecall.Never, false, "users:read"},
+		{"held within by two", []holds{{permissions: "users:read", within: sales}, {permissions: "users:*", within: []string{"Legal"}}}, "users:read", []string{"Legal", "Sales"}, rolecall.Never, false, ""},
+		{"held for as long", []holds{{permissions: "users:read", until: aMoment + 5}}, "users:read", nil, aMoment + 5, false, ""},
+		{"held for less long", []holds{{permissions: "users:read", until: aMoment + 5}}, "users:read", nil, aMoment + 6, false, "users:read"},
+		{"held for less long than for ever", []holds{{permissions: "users:read", until: aMoment + 5}}, "users:read", nil, rolecall.Never, false, "users:read"},
+		{"only granted", []holds{{grants: "shop/*:*"}}, "shop/invoices:approve", nil, rolecall.Never, false, "shop/invoices:approve"},
+		{"granted", []holds{{grants: "shop/*:*"}}, "shop/invoices:approve", nil, rolecall.Never, true, ""},
+		{"a wildcard needs a wildcard", []holds{{permissions: "users:read users:update users:delete"}}, "users:*", nil, rolecall.Never, true, "users:*"},
+		{"a member needs the member", []holds{{permissions: "users.name:read"}}, "users:read", nil, rolecall.Never, true, "users:read"},
+	} {
+		draft := rolecall.AssignmentDraft{Departments: test.within}
+		missing, is := principal(test.held...).MissingFor(permissions(strings.Fields(test.asked)...), draft.Reach(), test.until, test.grants)
+		if got := missing.String(); is != (test.missing != "") || is && got != test.missing {
+			t.Errorf("%s: missing %q (%v), want %q", test.name, got, is, test.missing)
+		}
+	}
+}
+
+// Whoever misses nothing of a set holds each of the set everywhere it was asked.
+func TestMissingForAgreesWithReach(t *testing.T) {
+	some := rapid.SampledFrom([]string{"users:read", "users.name:read", "users:*", "sessions:revoke", "roles:assign", "shop/invoices:read", "shop/*:*"})
+	rapid.Check(t, func(t *rapid.T) {
+		held := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) holds {
+			h := holds{permissions: some.Draw(t, "held")}
+			if rapid.Bool().Draw(t, "scoped") {
+				h.within = rapid.SliceOfN(departmentNames, 1, 3).Draw(t, "within")
+			}
+			return h
+		}), 0, 4).Draw(t, "assignments")
+		asked := permissions(some.Draw(t, "asked"))
+		within := reaches.Draw(t, "where")
+		p := principal(held...)
+		_, missing := p.MissingFor(asked, within, rolecall.Never, false)
+		if asked[0].Action != "*" && missing == p.Reach(asked[0]).Covers(within) {
+			t.Errorf("%s within %v: missing %v, held within %v", asked[0], within, missing, p.Reach(asked[0]))
+		}
+	})
+}
+
+func TestGrants(t *testing.T) {
+	p := principal(
+		holds{permissions: "users:read shop/invoices:read"},
+		holds{permissions: "users:read users:update tenant:update", within: []string{"Sales"}},
+		holds{permissions: "users:update *:*", within: []string{"Support"}},
+		holds{permissions: "roles:read", until: aMoment},
+	)
+	everywhere, scoped := p.Grants()
+	if got, want := texts(everywhere), []string{"shop/invoices:read", "users:read"}; !slices.Equal(got, want) {
+		t.Errorf("everywhere %q, want %q", got, want)
+	}
+	var got []string
+	for _, g := range scoped {
+		got = append(got, g.Permission.String()+" in "+reachText(g.Reach))
+	}
+	// tenant:update has no user as its object and so counts for nothing within a reach.
+	if want := []string{"*:* in Support", "users:update in Sales Support"}; !slices.Equal(got, want) {
+		t.Errorf("scoped %q, want %q", got, want)
+	}
+}
+
+func TestGrantsSayThroughWhichRoles(t *testing.T) {
+	grants := rolecall.GrantsOf([]rolecall.Assignment{
+		holds{permissions: "users:read"}.assignment(), holds{permissions: "users:read roles:read"}.assignment(),
+	})
+	var got []string
+	for _, g := range grants {
+		for _, role := range g.Roles {
+			got = append(got, g.Permission.String()+" by "+role.Name)
+		}
+	}
+	if want := []string{"roles:read by users:read roles:read", "users:read by users:read", "users:read by users:read roles:read"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

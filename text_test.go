@@ -1,0 +1,145 @@
+package rolecall_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/rolecall/rolecall"
+)
+
+func TestFold(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       "",
+		"Ada Lovelace":           "ada lovelace",
+		"ÉCOLE":                  "ecole",
+		"e\u0301cole":            "ecole", // decomposed
+		"Straße":                 "straße",
+		"ﬁne":                    "fine", // a ligature
+		"Ｆｕｌｌ":                   "full", // wide forms
+		"İstanbul":               "istanbul",
+		"Ångström \u212B":        "angstrom a",
+		"한국어":                    "한국어",
+		"\u1112\u1161\u11ab":     "한", // Hangul spelt by letter
+		"が":                      "か",
+		"\U0001D400\U0001D41A":   "aa", // mathematical letters
+		strings.Repeat("A", 201): strings.Repeat("a", 200),
+		strings.Repeat("a", 201): strings.Repeat("a", 200),
+		strings.Repeat("漢", 201): strings.Repeat("漢", 200),
+	} {
+		if got := rolecall.Fold(text); got != want {
+			t.Errorf("Fold(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestFoldingTwiceChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String().Draw(t, "text")
+		once := rolecall.Fold(text)
+		if twice := rolecall.Fold(once); twice != once {
+			t.Errorf("Fold(%q) = %q, and of that %q", text, once, twice)
+		}
+		if n := utf8.RuneCountInString(once); n > 200 {
+			t.Errorf("Fold(%q) has %d characters", text, n)
+		}
+	})
+}
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                         {},
+		" - ":                      {},
+		"Ada Lovelace":             {"ada", "lovelace"},
+		"ada.lovelace@example.com": {"ada", "lovelace", "example", "com"},
+		"Ada ADA áda":              {"ada"},
+		"O’Neill-Smith 3rd":        {"o", "neill", "smith", "3rd"},
+		"李小龙":                      {"李小龙"},
+		strings.Repeat("x", 70):    {strings.Repeat("x", 64)},
+	} {
+		if got := rolecall.Words(text); !slices.Equal(got, want) {
+			t.Errorf("Words(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What is searched must be cut into words as what is stored was.
+func TestWordsOfWordsAreThemselves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rolecall.Words(rapid.String().Draw(t, "text"))
+		if again := rolecall.Words(strings.Join(words, " ")); len(words) > 0 && !slices.Equal(again, words) && len(strings.Join(words, " ")) <= 200 {
+			t.Errorf("words of %q are %q", words, again)
+		}
+		for _, word := range words {
+			if word == "" || utf8.RuneCountInString(word) > 64 {
+				t.Errorf("%q is a word", word)
+			}
+		}
+	})
+}
+
+func TestCheckText(t *testing.T) {
+	for _, test := range []struct{ name, text, code string }{
+		{"shortest", "abc", ""},
+		{"too short", "ab", "length"},
+		{"empty", "", "length"},
+		{"longest", strings.Repeat("a", 255), ""},
+		{"too long", strings.Repeat("a", 256), "length"},
+		{"longest of three bytes each", strings.Repeat("漢", 255), ""},
+		{"too long of three bytes each", strings.Repeat("漢", 256), "length"},
+		{"longest of four bytes each", strings.Repeat("😀", 255), ""},
+		{"letters with marks count them", "a\u0301b\u0301", ""},
+		{"right-to-left text", "עדה לאבלייס", ""},
+		{"right-to-left mark among letters", "Ada\u200FB", ""},
+		{"only right-to-left marks", "\u200F\u200F\u200F", "blank"},
+		{"zero width joiner inside an emoji", "👩\u200D💻", ""},
+		{"only zero width", "\u200B\u200D\uFEFF", "blank"},
+		{"only spaces", "   ", "blank"},
+		{"only wide and narrow spaces", "\u3000\u2009\u00A0", "blank"},
+		{"only fillers that are letters", "\u3164\u115F\uFFA0", "blank"},
+		{"only blank braille", "\u2800\u2800\u2800", "blank"},
+		{"only variation selectors", "\uFE0F\uFE0F\uFE0F", "blank"},
+		{"nul", "Ada\x00", "control-character"},
+		{"line feed", "Ada\nB", "control-character"},
+		{"tab", "Ada\tB", "control-character"},
+		{"delete", "Ada\x7f", "control-character"},
+		{"next line", "Ada\u0085", "control-character"},
+		{"line separator", "Ada\u2028", "control-character"},
+		{"paragraph separator", "Ada\u2029", "control-character"},
+		{"not UTF-8", "Ada\xff", "encoding"},
+		{"lone surrogate", "Ada\xed\xa0\x80", "encoding"},
+	} {
+		code, detail := rolecall.CheckText(test.text, 3, 255)
+		if code != test.code || (code == "") != (detail == "") {
+			t.Errorf("%s: %q gives %q, %q, want %q", test.name, test.text, code, detail, test.code)
+		}
+	}
+}
+
+func TestFaultsBecomeAValidationError(t *testing.T) {
+	var faults rolecall.Faults
+	faults.Add("/name", "", "")
+	if err := faults.Err(); err != nil {
+		t.Errorf("no fault gives %v", err)
+	}
+	faults.Text("/name", "ab", 3, 255)
+	err := faults.Err()
+	if rolecall.KindOf(err) != rolecall.Invalid {
+		t.Errorf("KindOf(%v) = %v", err, rolecall.KindOf(err))
+	}
+	if len(rolecall.ErrValidation.Faults) != 0 {
+		t.Error("the shared error was changed")
+	}
+}
+
+// codes returns the pointer and the code of each fault.
+func codes(faults rolecall.Faults) []string {
+	texts := []string{}
+	for _, f := range faults {
+		texts = append(texts, f.Pointer+" "+f.Code)
+	}
+	return texts
+}
