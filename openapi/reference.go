@@ -23,7 +23,7 @@ var Assets = []Asset{
 	{Name: "elements.css", Type: "text/css; charset=utf-8", Content: elementsStyle, Gzipped: true},
 	{Name: "elements-license.txt", Type: "text/plain; charset=utf-8", Content: elementsLicense},
 	{Name: "elements-notices.txt", Type: "text/plain; charset=utf-8", Content: elementsNotices},
-	{Name: "theme.js", Type: "text/javascript; charset=utf-8", Content: themeScript},
+	{Name: "reference.js", Type: "text/javascript; charset=utf-8", Content: referenceScript},
 	{Name: "page.css", Type: "text/css; charset=utf-8", Content: pageStyle},
 	{Name: "icon.svg", Type: "image/svg+xml", Content: icon},
 }
@@ -37,8 +37,8 @@ var (
 	elementsLicense []byte
 	//go:embed reference/elements/web-components.min.js.LICENSE.txt
 	elementsNotices []byte
-	//go:embed reference/theme.js
-	themeScript []byte
+	//go:embed reference/reference.js
+	referenceScript []byte
 	//go:embed reference/page.css
 	pageStyle []byte
 	//go:embed reference/icon.svg

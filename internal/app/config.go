@@ -44,7 +44,7 @@ type serveCommand struct {
 	PublicURL     string        `name:"public-url" placeholder:"URL" help:"URL under which clients reach the service; its path is the base of every route."`
 	MetricsListen string        `placeholder:"ADDRESS" help:"Address to serve Prometheus metrics on. Default: none"`
 	SecretKeyFile string        `placeholder:"FILE" help:"File with the instance's keys in base64, one a line, the current one first. Default: the keys in the database"`
-	Migrate       bool          `default:"true" negatable:"" help:"Bring the schema up to date first."`
+	NoMigrate     bool          `help:"Leave the schema as it is, instead of bringing it up to date first."`
 	Demo          bool          `help:"Serve a made-up tenant to try things with, on a loopback address only."`
 	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long to serve on after a signal, while /readyz answers 503. Default: ${default}"`
 	LogFormat     string        `default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`
@@ -73,7 +73,7 @@ func (c *serveCommand) settings(g *globals) (settings, error) {
 			return s, err
 		}
 	}
-	if g.AllowSuperuser {
+	if g.AllowSuperuser && isPostgres(g.Database) {
 		s.warnings = append(s.warnings, "--allow-superuser: row-level security may not hold this role, so the isolation of tenants rests on this program alone")
 	}
 	return s, nil

@@ -51,7 +51,7 @@ func prepareDemo(ctx context.Context, store service.Store, options service.Optio
 // lines returns the access for a person.
 func (a demoAccess) lines() []string {
 	return []string{
-		"Rolecall demo: made-up people, on this machine only.",
+		fmt.Sprintf("Rolecall demo: %d made-up people in %d departments, on this machine only.", demoPeople+1, len(demoDepartments)),
 		"",
 		"  address   " + a.Address,
 		"  tenant    " + a.Tenant,

@@ -35,12 +35,12 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ignoreClosed(listener.Close())) }()
-	store, err := p.open(ctx, c.Migrate)
+	store, err := p.open(ctx, !c.NoMigrate)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.close()) }()
-	if c.Migrate {
+	if !c.NoMigrate {
 		if err := makeKey(ctx, store); err != nil {
 			return err
 		}

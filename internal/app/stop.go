@@ -36,8 +36,8 @@ func serveHTTP(ctx context.Context, api *httpapi.Server, listener *door, drain t
 		return err
 	case <-ctx.Done():
 	}
-	logger.Info("stopping", "connections", open.count.Load())
 	api.Drain()
+	logger.Info("stopping", "connections", open.count.Load())
 	time.Sleep(drain)
 	err := listener.shut()
 	if serveErr := <-done; !errors.Is(serveErr, net.ErrClosed) { // now every connection is known

@@ -15,6 +15,19 @@ var suites = []struct {
 	run  func(*testing.T, *program)
 }{
 	{"users", testUsers},
+	{"roles", testRoles},
+	{"sessions", testSessions},
+	{"framing", testFraming},
+	{"json", testJSON},
+	{"order", testOrder},
+	{"idempotency", testIdempotency},
+	{"conditional", testConditional},
+	{"lists", testLists},
+	{"fields", testFields},
+	{"reach", testReach},
+	{"overview", testOverview},
+	{"tenants", testTenants},
+	{"matrix", testMatrix},
 }
 
 // stores are the databases to serve from, by what --database is told.

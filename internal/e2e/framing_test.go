@@ -69,7 +69,7 @@ func testCrossSite(t *testing.T, w *world) {
 			{"origin: https://evil.example"}, {"origin: null"}, {"origin: http://" + host + ".evil.example"},
 			{"sec-fetch-site: cross-site", "origin: http://" + host},
 		} {
-			scenarios = append(scenarios, scenario{name: request.line[:12] + " " + strings.Join(header, " "), as: w.owner, send: request.line, body: request.body, header: header, status: 403, code: "cross-origin"})
+			scenarios = append(scenarios, scenario{name: request.line + " " + strings.Join(header, " "), as: w.owner, send: request.line, body: request.body, header: header, status: 403, code: "cross-origin"})
 		}
 	}
 	for _, header := range [][]string{{"sec-fetch-site: same-origin"}, {"sec-fetch-site: none"}, {"origin: http://" + host}, {"sec-fetch-site: same-origin", "origin: https://public.example"}} {
@@ -170,7 +170,8 @@ func testPaths(t *testing.T, w *world) {
 	} {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			a := w.owner.do(t, method+" "+strings.ReplaceAll(path, `\`, "%5C"), "")
-			if a.status != 404 && !(a.status == 400 && strings.HasPrefix(path, "/users/"+w.owner.id+"%")) && !(a.status == 400 && strings.HasPrefix(path, `/users\`)) {
+			encoded := strings.HasSuffix(path, "%00") // a strange id on a path that is served
+			if a.status != 404 && !(encoded && (a.status == 400 || a.status == 405)) {
 				t.Errorf("%s %s answered %d: %s", method, path, a.status, a.body)
 			}
 		}

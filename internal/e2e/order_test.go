@@ -18,6 +18,7 @@ func testOrder(t *testing.T, p *program) {
 
 	suspended := newWorld(t, p)
 	p.run(t, "", "tenant", "suspend", suspended.name)
+	awaitStatus(t, suspended.owner, "GET /auths/session", 403)
 	out := w.nobody()
 	tooLong := "?q=" + strings.Repeat("q", 9000)
 	stale := `if-match: "stale"`

@@ -104,7 +104,7 @@ func testManyCookies(t *testing.T, w *world) {
 	unknown := func(n int) string {
 		var b strings.Builder
 		for i := range n {
-			fmt.Fprintf(&b, "session=%s%02d; ", strings.Repeat("u", 41), i)
+			fmt.Fprintf(&b, "session=%s%d0; ", strings.Repeat("u", 41), i)
 		}
 		return b.String()
 	}

@@ -52,7 +52,7 @@ func (d *document) judge(request *http.Request, response *http.Response, body []
 	if err := alwaysTrue(request, response, body); err != nil {
 		return err
 	}
-	op := d.find(request.Method, request.URL.Path)
+	op := d.find(request.Method, request.URL.EscapedPath())
 	if op == nil || request.Method == http.MethodHead {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (d *document) judge(request *http.Request, response *http.Response, body []
 
 var (
 	requestIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	inside        = regexp.MustCompile(`(?i)\bselect\b.+\bfrom\b|insert into|delete from|sqlite|postgres|pgx|sqlstate|constraint|goroutine|\.go:\d|runtime error|nil pointer|rolecall\.[a-z]|internal/|/tmp/`)
+	inside        = regexp.MustCompile(`(?i)\bselect\b.+\bfrom\b|insert into|delete from|sqlite|postgres|\bpgx[.:]|sqlstate|\bconstraint\b|goroutine|\.go:\d|runtime error|nil pointer|rolecall\.[a-z]|internal/|/tmp/`)
 )
 
 // alwaysTrue checks what holds for every answer of every operation.

@@ -39,8 +39,8 @@ func testCreateUser(t *testing.T, w *world) {
 		{name: "an address is required", as: o, send: "POST /users", body: `{"name":"Ada Lovelace"}`, status: 422, code: "validation", faults: []string{"/email required"}},
 		{name: "a name is required", as: o, send: "POST /users", body: `{"email":"a@canary.example"}`, status: 422, faults: []string{"/name required"}},
 		{name: "all faults come at once", as: o, send: "POST /users",
-			body:   `{"email":"no","name":"ab","department":7,"externalId":"","metadata":{"k":1},"id":"x","isAdmin":true}`,
-			status: 422, faults: []string{"/email email", "/name length", "/department type", "/externalId length", "/metadata/k type", "/id unknown", "/isAdmin unknown"}, lacks: []string{`"ab"`, `"no"`}},
+			body:   `{"email":"no-address","name":"ab","department":7,"externalId":"","metadata":{"k":1},"id":"x","isAdmin":true}`,
+			status: 422, faults: []string{"/email email", "/name length", "/department type", "/externalId length", "/metadata/k type", "/id unknown", "/isAdmin unknown"}, lacks: []string{`"ab"`, `"no-address"`}},
 		{name: "what the service sets cannot be sent", as: o, send: "POST /users",
 			body:   `{"email":"m@canary.example","name":"Mass","status":"active","createdAt":"2020-01-01T00:00:00Z","updatedAt":"2020-01-01T00:00:00Z","password":"x","roles":["owner"],"tenantId":"t"}`,
 			status: 422, faults: []string{"/status unknown", "/createdAt unknown", "/updatedAt unknown", "/password unknown", "/roles unknown", "/tenantId unknown"}},
@@ -271,7 +271,7 @@ func testUnknownUsers(t *testing.T, w *world) {
 	for _, id := range []string{never, strings.ToUpper(never), "00000000-0000-0000-0000-000000000000", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"} {
 		w.owner.do(t, "GET /users/"+id, "").refused(t, 404, "not-found")
 	}
-	for _, id := range []string{"1", "me", "0", "-", "not-a-uuid", never + "0", strings.ReplaceAll(never, "-", ""), "{" + never + "}", "%20" + never, "'or'1'='1"} {
+	for _, id := range []string{"1", "me", "0", "-", "not-a-uuid", never + "0", strings.ReplaceAll(never, "-", ""), "{" + never + "}", "%20" + never} {
 		a := w.owner.do(t, "GET /users/"+id, "").refused(t, 400, "malformed-request")
 		if !slices.Equal(a.faults(), []string{"parameter:id format"}) {
 			t.Errorf("%s: the faults are %q", id, a.faults())

@@ -2,12 +2,16 @@ package httpapi
 
 import (
 	"bufio"
+	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall/internal/secret"
 )
@@ -287,5 +291,37 @@ func TestLogAndMetrics(t *testing.T) {
 	}
 	if counted != 1 {
 		t.Errorf("%v reads were counted", counted)
+	}
+}
+
+func TestDeadlineAndClientGone(t *testing.T) {
+	s := newTestServer(t)
+	edge := New(s.service, Options{Deadline: time.Nanosecond, Logger: s.edge.logger})
+	r := httptest.NewRequest("GET", "/users/"+s.ownerID, nil)
+	r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}}
+	w := httptest.NewRecorder()
+	edge.ServeHTTP(w, r)
+	if w.Code != 503 || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("past the deadline: %d %s", w.Code, w.Body)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	w = httptest.NewRecorder()
+	s.edge.ServeHTTP(w, r.WithContext(gone))
+	if w.Body.Len() != 0 || !strings.Contains(s.log.String(), `"status":499`) {
+		t.Errorf("who has left was answered: %s", w.Body)
+	}
+}
+
+func TestFaultsAreBounded(t *testing.T) {
+	s := newTestServer(t)
+	var b strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&b, `,"x%d":1`, i)
+	}
+	body := `{"metadata":{"` + strings.Repeat("k", 5000) + `":"\u0001"}` + b.String() + `}`
+	r := s.as(s.owner, "PATCH", "/users/"+s.ownerID, body)
+	if r.StatusCode != 422 || len(r.body) > 20_000 || strings.Count(r.body, `"pointer"`) != maxFaults {
+		t.Errorf("%d, %d bytes, %d faults", r.StatusCode, len(r.body), strings.Count(r.body, `"pointer"`))
 	}
 }

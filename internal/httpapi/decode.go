@@ -30,10 +30,10 @@ func checkSyntax(faults *rolecall.Faults, body []byte) {
 		case err == io.EOF:
 			return
 		case errors.Is(err, jsontext.ErrDuplicateName):
-			faults.Add(boundedPointer(string(syntax.JSONPointer)), "duplicate", "must be given once")
+			faults.Add(string(syntax.JSONPointer), "duplicate", "must be given once")
 			return
 		case isSyntax:
-			faults.Add(boundedPointer(string(syntax.JSONPointer)), "syntax", "must be JSON in UTF-8; the fault is near byte "+strconv.FormatInt(syntax.ByteOffset, 10))
+			faults.Add(string(syntax.JSONPointer), "syntax", "must be JSON in UTF-8; the fault is near byte "+strconv.FormatInt(syntax.ByteOffset, 10))
 			return
 		case err != nil:
 			faults.Add("", "syntax", "must be one complete JSON document in UTF-8")
@@ -46,14 +46,6 @@ func checkSyntax(faults *rolecall.Faults, body []byte) {
 			return
 		}
 	}
-}
-
-// boundedPointer cuts a pointer that holds names a client chose.
-func boundedPointer(pointer string) string {
-	if len(pointer) <= 200 {
-		return pointer
-	}
-	return pointer[:strings.LastIndexByte(pointer[:200], '/')+1] + "…"
 }
 
 // decoder reads the members of a document whose syntax was checked, and collects
@@ -127,7 +119,7 @@ func (d *decoder) unknown(at, name string, members []member) {
 			detail += "; it is spelled " + m.name
 		}
 	}
-	d.faults.Add(boundedPointer(at+"/"+rolecall.EscapePointer(bounded(name))), "unknown", detail)
+	d.faults.Add(pairPointer(at, name), "unknown", detail)
 }
 
 // each calls fn with every member of value; it adds a fault and returns false if

@@ -73,8 +73,8 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 			t.Errorf("%s is there twice", op.id)
 		}
 		seen[op.id] = true
-		if creates := op.answers[0].status == http.StatusCreated; creates != op.idempotent() {
-			t.Errorf("%s creates: %v, takes an idempotency key: %v", op.id, creates, op.idempotent())
+		if creates := op.answers[0].status == http.StatusCreated; creates != op.takes(idempotencyKey) {
+			t.Errorf("%s creates: %v, takes an idempotency key: %v", op.id, creates, op.takes(idempotencyKey))
 		}
 		for _, p := range op.parameters {
 			if p.in == inPath && !strings.Contains(op.path, "{"+p.name+"}") {

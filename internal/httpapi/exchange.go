@@ -34,7 +34,7 @@ type exchange struct {
 	body      []byte // what was sent
 	out       []byte // the body of the answer
 	status    int    // of the answer, once it is written
-	cause     error  // why it is a 5xx
+	cause     error  // why it failed, if the answer does not say it
 }
 
 // begin takes an exchange from the pool and sets what every answer carries.
@@ -54,9 +54,6 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x.header["Cache-Control"] = noStore
 	if s.hsts {
 		x.header["Strict-Transport-Security"] = hsts
-	}
-	if s.draining.Load() {
-		x.header["Connection"] = closing
 	}
 	return x
 }
@@ -98,6 +95,7 @@ func (x *exchange) run() {
 func (x *exchange) end() {
 	x.cancel()
 	x.server.observe(x)
+	clear(x.body) // it may hold a password
 	*x = exchange{server: x.server, body: keep(x.body), out: keep(x.out), presented: x.presented[:0]}
 	x.server.exchanges.Put(x)
 }
@@ -113,6 +111,9 @@ func keep(buffer []byte) []byte {
 // write sends the answer: the status, and what is in out with its length.
 func (x *exchange) write(status int) {
 	x.status = status
+	if x.server.draining.Load() { // asked last: what was under way ends its connection too
+		x.header["Connection"] = closing
+	}
 	if status != http.StatusNoContent && status != http.StatusNotModified {
 		x.header["Content-Length"] = []string{strconv.Itoa(len(x.out))}
 	}
@@ -149,7 +150,7 @@ func (x *exchange) fail(err error) {
 		x.cause, err = err, rolecall.ErrUnavailable
 	}
 	status, known := statusOf(err)
-	if status >= http.StatusInternalServerError && x.cause == nil {
+	if status >= http.StatusInternalServerError && x.cause == nil && err != error(known) {
 		x.cause = err
 	}
 	x.problemHeaders(status, known)

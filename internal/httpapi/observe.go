@@ -72,8 +72,12 @@ func (s *Server) observe(x *exchange) {
 	x.route.meter.duration[class].Observe(took.Seconds())
 
 	ctx := x.request.Context()
-	if x.cause != nil && x.status >= http.StatusInternalServerError {
-		s.logger.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", x.requestID), slog.Any("cause", x.cause))
+	if x.cause != nil {
+		level := slog.LevelDebug // the client has left while it was answered
+		if x.status >= http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+		s.logger.LogAttrs(ctx, level, "request failed", slog.String("request_id", x.requestID), slog.Any("cause", x.cause))
 	}
 	if !s.logger.Enabled(ctx, slog.LevelInfo) {
 		return

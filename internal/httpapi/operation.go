@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/rolecall/rolecall"
@@ -43,18 +44,8 @@ func (o *operation) tag() string {
 	return tag
 }
 
-// idempotent reports whether the operation takes an idempotency key.
-func (o *operation) idempotent() bool { return o.takes(idempotencyKey) }
-
 // takes reports whether the operation has the parameter.
-func (o *operation) takes(p *parameter) bool {
-	for _, own := range o.parameters {
-		if own == p {
-			return true
-		}
-	}
-	return false
-}
+func (o *operation) takes(p *parameter) bool { return slices.Contains(o.parameters, p) }
 
 // answersJSON reports whether the operation answers with a document, so that
 // Accept matters.

@@ -146,11 +146,19 @@ func appendFault(b []byte, f *rolecall.Fault) []byte {
 		b = appendText(b, f.Parameter)
 	default:
 		b = append(b, `{"pointer":`...)
-		b = appendText(b, f.Pointer)
+		b = appendText(b, boundedPointer(f.Pointer))
 	}
 	b = append(b, `,"code":`...)
 	b = appendText(b, f.Code)
 	b = append(b, `,"detail":`...)
 	b = appendText(b, f.Detail)
 	return append(b, '}')
+}
+
+// boundedPointer cuts a pointer that holds names a client chose.
+func boundedPointer(pointer string) string {
+	if len(pointer) <= 200 {
+		return pointer
+	}
+	return pointer[:strings.LastIndexByte(pointer[:200], '/')+1] + "…"
 }

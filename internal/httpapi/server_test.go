@@ -152,7 +152,9 @@ func (s *testServer) send(r *http.Request) reply {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return reply{answer, string(body)}
+	read := reply{answer, string(body)}
+	checkContract(s.t, s.edge.base, read)
+	return read
 }
 
 // as sends a request with a session cookie.

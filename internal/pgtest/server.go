@@ -48,7 +48,7 @@ func Start(settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot start PostgreSQL: %w", err)
 	}
-	options := []string{"-k", folder, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_connections=300", "-c", "shared_buffers=32MB"}
+	options := []string{"-k", folder, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_connections=300"}
 	for _, setting := range settings {
 		options = append(options, "-c", setting)
 	}

@@ -231,8 +231,11 @@ func (s *Service) countAttempt(ctx context.Context, buckets []rolecall.Bucket) e
 // IPv6 address, which is what one customer gets.
 func networkOf(source string) string {
 	address, err := netip.ParseAddr(source)
-	if err != nil || address.Unmap().Is4() {
+	if err != nil {
 		return source
+	}
+	if address = address.Unmap(); address.Is4() {
+		return address.String()
 	}
 	prefix, err := address.Prefix(64)
 	if err != nil {

@@ -62,6 +62,10 @@ func (b *builder) all(conditions []condition) {
 	}
 }
 
+// limit writes a limit as a number: SQLite would prepare a statement anew each
+// time a placeholder of a limit is bound.
+func (b *builder) limit(n int) { b.text.WriteString(" limit " + strconv.Itoa(n)) }
+
 func (b *builder) query(q Querier, each func(scan func(dest ...any) error) error) error {
 	return q.Query(b.text.String(), b.args, each)
 }

@@ -63,14 +63,16 @@ func (l *listing[T]) whole() bool {
 // that is not full.
 func (l *listing[T]) read(b *builder, next *rolecall.Position) (rolecall.Page[T], error) {
 	page := rolecall.Page[T]{Items: make([]T, 0, l.limit), Next: next}
+	var item T
 	var last rolecall.Position
+	dest := append(l.dest(&item), &last.Key)
 	err := b.query(l.tx.q, func(scan func(dest ...any) error) error {
 		if len(page.Items) == l.limit {
 			page.Next = &last
 			return nil
 		}
-		var item T
-		if err := scan(append(l.dest(&item), &last.Key)...); err != nil {
+		item = *new(T) // shares nothing with the row before
+		if err := scan(dest...); err != nil {
 			return err
 		}
 		last.ID = l.id(&item)
@@ -89,7 +91,7 @@ func (l *listing[T]) plain() *builder {
 	b.write("select " + l.columns + ", " + l.keyOf("r.") + " from " + l.table + " r where r.tenant_id = $1")
 	l.beyond(b, "r.", "id")
 	l.order(b, "r.", "id")
-	b.write(" limit ?", l.limit+1)
+	b.limit(l.limit + 1)
 	return b
 }
 
@@ -102,7 +104,7 @@ func (l *listing[T]) walking(last *rolecall.Position) *builder {
 	b.write(") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
 	b.all(l.conditions)
 	l.order(b, "c.", "id")
-	b.write(" limit ?", l.limit+1)
+	b.limit(l.limit + 1)
 	return b
 }
 
@@ -116,7 +118,7 @@ func (l *listing[T]) picking(pick source) *builder {
 	l.beyond(b, "r.", "id")
 	b.all(l.conditions)
 	l.order(b, "r.", "id")
-	b.write(" limit ?", l.limit+1)
+	b.limit(l.limit + 1)
 	return b
 }
 
@@ -134,7 +136,7 @@ func (l *listing[T]) window(b *builder, last *rolecall.Position) {
 	}
 	l.order(b, "", l.walk.id)
 	if last == nil {
-		b.write(" limit ?", rolecall.MaxScan)
+		b.limit(rolecall.MaxScan)
 	}
 }
 
@@ -148,7 +150,7 @@ func (l *listing[T]) reach() (last *rolecall.Position, ended bool, err error) {
 	l.window(b, nil)
 	b.write(") c")
 	backward.order(b, "c.", "id")
-	b.write(" limit ?", 1)
+	b.limit(1)
 
 	err = b.query(l.tx.q, func(scan func(dest ...any) error) error {
 		var looked int
@@ -167,7 +169,8 @@ func (l *listing[T]) total(from source) (*rolecall.Total, error) {
 	b.all(l.conditions)
 	b.write(" then 1 end) from (select distinct " + from.id + " as id")
 	from.from(b)
-	b.write(" limit ?) c cross join "+l.table+" r where r.tenant_id = $1 and r.id = c.id", rolecall.MaxCount+1)
+	b.limit(rolecall.MaxCount + 1)
+	b.write(") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
 
 	var looked, matched int
 	err := l.tx.row(b.text.String(), b.args, &looked, &matched)
@@ -187,7 +190,8 @@ func (t *Tx) smallest(sources []source) (*source, int, error) {
 		}
 		b.write("(select count(*) from (select 1")
 		s.from(b)
-		b.write(" limit ?) c)", rolecall.MaxScan+1)
+		b.limit(rolecall.MaxScan + 1)
+		b.write(") c)")
 		dest[i] = &counts[i]
 	}
 	if err := t.row(b.text.String(), b.args, dest...); err != nil {

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,21 +13,19 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// failing makes the database refuse the first inserts into users, or all of
-// them, with an error of the code.
+// failing makes the database refuse the first inserts into users with an error of
+// the code.
 func failing(t *testing.T, url, code string, times int) {
 	t.Helper()
-	run(t, connect(t, url), "create sequence failures", strings.NewReplacer("TIMES", itoa(times), "CODE", code).Replace(`
+	run(t, connect(t, url), "create sequence failures", fmt.Sprintf(`
 		create function fail() returns trigger language plpgsql as $$
 		begin
-			if nextval('failures') <= TIMES then
-				raise exception using errcode = 'CODE';
+			if nextval('failures') <= %d then
+				raise exception using errcode = '%s';
 			end if;
 			return new;
-		end $$`), "create trigger fail before insert on users for each row execute function fail()")
+		end $$`, times, code), "create trigger fail before insert on users for each row execute function fail()")
 }
-
-func itoa(n int) string { return string(rune('0' + n)) }
 
 func TestConflictsOfSerializationAreRetried(t *testing.T) {
 	for _, code := range []string{"40001", "40P01"} {

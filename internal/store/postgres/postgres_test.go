@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -13,15 +14,29 @@ import (
 	"github.com/rolecall/rolecall/internal/store/storetest"
 )
 
-func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) service.Store { return open(t, pgtest.Migrated(t), postgres.Options{}) })
-}
+func TestStore(t *testing.T) { conforms(t, "") }
 
 // Behind PgBouncer in transaction mode statements are not prepared and travel as
 // text.
-func TestStoreWithoutPreparedStatements(t *testing.T) {
+func TestStoreWithoutPreparedStatements(t *testing.T) { conforms(t, "&default_query_exec_mode=exec") }
+
+// conforms runs the suite. A database takes longer to make than most cases take
+// to run, so as many as cases run at once are emptied and used again.
+func conforms(t *testing.T, parameters string) {
+	free := make(chan string, runtime.GOMAXPROCS(0))
+	for range cap(free) {
+		free <- pgtest.Migrated(t)
+	}
 	storetest.Run(t, func(t *testing.T) service.Store {
-		return open(t, pgtest.Migrated(t)+"&default_query_exec_mode=exec", postgres.Options{})
+		url := <-free
+		owner := connect(t, url)
+		t.Cleanup(func() {
+			if _, err := owner.Exec(context.WithoutCancel(t.Context()), "truncate tenants, attempts, instance_keys cascade"); err != nil {
+				t.Error(err)
+			}
+			free <- url
+		})
+		return open(t, url+parameters, postgres.Options{})
 	})
 }
 

@@ -142,6 +142,26 @@ func TestEveryTableOfATenantIsHeld(t *testing.T) {
 	}
 }
 
+// The order of texts must not depend on the locale of the database.
+func TestIndexedTextsCompareByBytes(t *testing.T) {
+	conn := connect(t, pgtest.Migrated(t))
+	rows, err := conn.Query(t.Context(), `
+		select distinct a.attrelid::regclass || '.' || a.attname from pg_index i
+		join pg_class c on c.oid = i.indrelid and c.relnamespace = 'public'::regnamespace
+		join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
+		where a.attcollation not in (0, 'pg_catalog."C"'::regcollation)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(columns) > 0 {
+		t.Errorf("indexed columns that are not collate \"C\": %q", columns)
+	}
+}
+
 func TestOpenRefusesWhatDisablesIsolation(t *testing.T) {
 	url := pgtest.Migrated(t)
 	admin := pgtest.Admin(t, url)

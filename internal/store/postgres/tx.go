@@ -96,6 +96,9 @@ func (u *update) commit() error {
 		queueTenant(batch, u.tenant)
 		u.moveQueued(batch)
 	}
+	if u.err == nil {
+		takeWarning(u.conn.Conn()) // of an earlier statement
+	}
 	if err := u.send(batch, nil); err != nil {
 		return err
 	}

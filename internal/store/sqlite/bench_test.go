@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -40,9 +41,11 @@ func BenchmarkCreate(b *testing.B) {
 	tenant := newTenant(b, s)
 	clients(b)
 	b.ReportAllocs()
+	var turn atomic.Int64
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			u := newUser("Ada Lovelace")
+			u.Email = fmt.Sprintf("ada.lovelace.%d@example.com", turn.Add(1))
 			if err := s.Update(b.Context(), tenant, func(tx service.Tx) error {
 				tx.InsertKey(rolecall.IdempotencyKey{UserID: u.ID, Operation: "create", Hash: u.ID[:], Fingerprint: u.ID[:], ResourceID: rolecall.AnyID(u.ID)})
 				tx.InsertUser(u)

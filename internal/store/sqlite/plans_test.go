@@ -86,7 +86,7 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 		drives string // part of the plan of the page
 		sorts  bool   // as a pick may
 	}{
-		{"all by id", rolecall.UserQuery{}, "SEARCH r USING PRIMARY KEY (tenant_id=?)", false},
+		{"all by id", rolecall.UserQuery{}, "SEARCH r USING PRIMARY KEY (tenant_id=?", false},
 		{"all by name", rolecall.UserQuery{Sort: rolecall.SortByName}, "SEARCH r USING INDEX users_name", false},
 		{"all by address", rolecall.UserQuery{Sort: rolecall.SortByEmail}, "SEARCH r USING INDEX users_email", false},
 		{"status", rolecall.UserQuery{Status: rolecall.UserActive}, "SEARCH users USING PRIMARY KEY (tenant_id=?", false},
@@ -95,7 +95,7 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 		{"one department", rolecall.UserQuery{Department: &sales}, "SEARCH users USING COVERING INDEX users_department (tenant_id=? AND department_key=?", false},
 		{"a reach of one department", rolecall.UserQuery{Within: rolecall.Within("Sales")}, "SEARCH users USING COVERING INDEX users_department", false},
 		{"a small department by name", rolecall.UserQuery{Department: &support, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_department", true},
-		{"departments by name", rolecall.UserQuery{Within: rolecall.Within("Sales", "Support"), Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_department", true},
+		{"small departments by name", rolecall.UserQuery{Within: rolecall.Within("Support", "Legal"), Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_department", true},
 		{"role", rolecall.UserQuery{Role: role.ID}, "SEARCH assignments USING COVERING INDEX assignments_role", false},
 		{"a big role by name", rolecall.UserQuery{Role: role.ID, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_name", false},
 		{"a common word", rolecall.UserQuery{Words: []string{"ada"}, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_name", false},

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
@@ -39,6 +40,7 @@ type Store struct {
 	count   int        // of all readers
 	writer  *writer
 	closing chan struct{}
+	close   func() error // once
 }
 
 // Open opens the store in the file at path. It refuses a schema that is newer
@@ -51,21 +53,22 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	if err := prepareFile(path, options.Migrate); err != nil {
 		return nil, err
 	}
-	s := &Store{count: options.Readers, closing: make(chan struct{})}
-	if s.count == 0 {
-		s.count = max(2, runtime.GOMAXPROCS(0))
+	if options.Readers == 0 {
+		options.Readers = max(2, runtime.GOMAXPROCS(0))
 	}
-	if err := s.open(ctx, path, options.Migrate); err != nil {
+	s := &Store{readers: make(chan *conn, options.Readers), closing: make(chan struct{})}
+	s.close = sync.OnceValue(s.shut)
+	if err := s.open(ctx, path, options); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.Close())
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, path string, migrate bool) (err error) {
+func (s *Store) open(ctx context.Context, path string, options Options) (err error) {
 	if s.writes, err = openPool(path, 1, url.Values{"_pragma": {"cache_size(-16000)"}}); err != nil {
 		return err
 	}
-	if err := ensureSchema(ctx, s.writes, migrate); err != nil {
+	if err := ensureSchema(ctx, s.writes, options.Migrate); err != nil {
 		return err
 	}
 	w, err := s.writes.Conn(ctx)
@@ -74,18 +77,17 @@ func (s *Store) open(ctx context.Context, path string, migrate bool) (err error)
 	}
 	s.writer = startWriter(newConn(w))
 
-	if s.reads, err = openPool(path, s.count, url.Values{"_pragma": {"cache_size(-4000)"}, "_query_only": {"on"}}); err != nil {
+	if s.reads, err = openPool(path, options.Readers, url.Values{"_pragma": {"cache_size(-4000)"}, "_query_only": {"on"}}); err != nil {
 		return err
 	}
-	readers := make(chan *conn, s.count)
-	for range s.count {
+	for range options.Readers {
 		c, err := s.reads.Conn(ctx)
 		if err != nil {
 			return err
 		}
-		readers <- newConn(c)
+		s.readers <- newConn(c)
+		s.count++
 	}
-	s.readers = readers
 	return nil
 }
 
@@ -161,17 +163,17 @@ func (s *Store) Ready(ctx context.Context) error {
 	return checkSchema(version)
 }
 
-// Close waits for updates that are under way and closes the file.
-func (s *Store) Close() error {
+// Close waits for what is under way and closes the file.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
 	close(s.closing)
 	var errs []error
 	if s.writer != nil {
 		errs = append(errs, s.writer.close())
 	}
-	if s.readers != nil {
-		for range s.count {
-			errs = append(errs, (<-s.readers).Close())
-		}
+	for range s.count {
+		errs = append(errs, (<-s.readers).Close())
 	}
 	for _, db := range []*sql.DB{s.reads, s.writes} {
 		if db != nil {

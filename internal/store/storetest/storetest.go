@@ -318,7 +318,7 @@ func (f *fixture) found(q rolecall.UserQuery) []string {
 	return names
 }
 
-// context returns one that is cancelled already.
+// cancelled returns a context that is over.
 func cancelled(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -13,7 +13,7 @@ create table tenants (
     id           blob    not null primary key,
     name         text    not null,
     display_name text    not null,
-    status       text    not null, -- active, suspended, deleted
+    status       text    not null, -- active, suspended, deleted, purged
     settings     text    not null,
     created_at   integer not null,
     updated_at   integer not null,

@@ -1,0 +1,39 @@
+# The commands of this project. `make run` and `make test` need nothing but Go;
+# PostgreSQL for the tests is found, or installed where that asks no password.
+
+SHELL = /bin/bash -o pipefail
+WITH_POSTGRES = go run ./internal/pgtest/withpostgres
+STATICCHECK = go tool -modfile=tools/go.mod staticcheck
+GOVULNCHECK = go tool -modfile=tools/go.mod govulncheck
+FUZZTIME = 10s
+
+.PHONY: help run test check bench timing fuzz openapi vuln
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## serve a demo on http://127.0.0.1:8080; it prints how to sign in
+	go run ./cmd/rolecall serve --demo
+
+test: ## all tests, on SQLite and on a PostgreSQL of their own
+	$(WITH_POSTGRES) go test ./...
+
+check: ## what must hold before a change is merged, the race detector included
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
+	go mod tidy -diff
+	go vet ./...
+	$(STATICCHECK) ./...
+	$(WITH_POSTGRES) go test -race ./...
+
+bench: ## the Go benchmarks: time and allocations per operation
+	$(WITH_POSTGRES) go test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## every fuzz target for FUZZTIME each
+	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { target[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, target[i]; n = 0 }' | \
+	while read -r package target; do go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; done
+
+openapi: ## write the OpenAPI document out anew
+	go test ./internal/httpapi -run TestDocumentIsTheCommittedOne -update
+
+vuln: ## known vulnerabilities of what is imported; needs vuln.go.dev
+	$(GOVULNCHECK) ./...

@@ -1,0 +1,183 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall/client"
+	"github.com/rolecall/rolecall/internal/app"
+)
+
+// signedIn returns a client of the owner of a demo that runs until the test ends.
+func signedIn(t *testing.T) *client.Client {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	stdout, printed := io.Pipe()
+	exited := make(chan int, 1)
+	var log bytes.Buffer
+	go func() {
+		exited <- app.Run(ctx, []string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "demo.db")},
+			func(string) string { return "" }, os.Stdin, printed, &log)
+		printed.Close()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if code := <-exited; code != 0 {
+			t.Errorf("exit code %d: %s", code, log.Bytes())
+		}
+	})
+	var access struct{ Address, Tenant, Email, Password string }
+	if err := json.NewDecoder(stdout).Decode(&access); err != nil {
+		t.Fatal(err)
+	}
+	c := client.New(access.Address+"/", access.Tenant, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
+	in, err := c.Login(t.Context(), access.Email, access.Password)
+	if err != nil || in.User.Email != access.Email || !in.Session.ExpiresAt.After(time.Now()) {
+		t.Fatalf("Login = %+v, %v", in, err)
+	}
+	return c
+}
+
+// is reports whether err is a problem of that code.
+func is(err error, code string) bool {
+	problem, ok := errors.AsType[*client.Problem](err)
+	return ok && problem.Code == code
+}
+
+func TestUsersFromBeginningToEnd(t *testing.T) {
+	c, ctx := signedIn(t), t.Context()
+	department := "Sales"
+	user, err := c.CreateUser(ctx, "key-1", client.NewUser{Email: "new@demo.example", Name: "New Person", Department: &department})
+	if err != nil || user.ID == "" || user.ETag == "" || *user.Department != department {
+		t.Fatalf("CreateUser = %+v, %v", user, err)
+	}
+	if again, err := c.CreateUser(ctx, "key-1", client.NewUser{Email: "new@demo.example", Name: "New Person", Department: &department}); err != nil || again.ID != user.ID {
+		t.Errorf("the same again = %+v, %v; want %s", again, err, user.ID)
+	}
+	changed, err := c.UpdateUser(ctx, user.ID, user.ETag, client.Patch{"name": "Renamed Person", "department": nil})
+	if err != nil || changed.Name != "Renamed Person" || changed.Department != nil || changed.ETag == user.ETag {
+		t.Errorf("UpdateUser = %+v, %v", changed, err)
+	}
+	if _, err := c.UpdateUser(ctx, user.ID, user.ETag, client.Patch{"name": "Too late"}); !is(err, "precondition-failed") {
+		t.Errorf("UpdateUser of an old version: %v", err)
+	}
+	if u, err := c.SuspendUser(ctx, user.ID, "on leave"); err != nil || u.Status != "suspended" {
+		t.Errorf("SuspendUser = %+v, %v", u, err)
+	}
+	if u, err := c.ResumeUser(ctx, user.ID, ""); err != nil || u.Status != "pending" {
+		t.Errorf("ResumeUser = %+v, %v", u, err)
+	}
+	if err := c.DeleteUser(ctx, user.ID); err != nil {
+		t.Errorf("DeleteUser: %v", err)
+	}
+	if _, err := c.User(ctx, user.ID); !is(err, "not-found") {
+		t.Errorf("User after DeleteUser: %v", err)
+	}
+}
+
+func TestListsWalkEveryPage(t *testing.T) {
+	c, ctx := signedIn(t), t.Context()
+	all, previous := 0, ""
+	for user, err := range c.Users(ctx, client.UserFilter{Department: "Sales", Sort: "email", Limit: 7}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *user.Department != "Sales" || user.Email <= previous {
+			t.Errorf("%s of %s after %s", user.Email, *user.Department, previous)
+		}
+		all, previous = all+1, user.Email
+	}
+	if all < 20 {
+		t.Errorf("%d people in Sales", all)
+	}
+	for _, err := range c.Users(ctx, client.UserFilter{Role: "nonsense"}) {
+		problem, ok := errors.AsType[*client.Problem](err)
+		if !ok || problem.Status != http.StatusBadRequest || len(problem.Errors) != 1 || problem.Errors[0].Parameter != "role" {
+			t.Errorf("a filter that is wrong: %v", err)
+		}
+	}
+}
+
+func TestRolesAndAssignments(t *testing.T) {
+	c, ctx := signedIn(t), t.Context()
+	role, err := c.CreateRole(ctx, "key-1", client.NewRole{Name: "Greeter", Permissions: []string{"users.name:read"}})
+	if err != nil || role.ETag == "" {
+		t.Fatalf("CreateRole = %+v, %v", role, err)
+	}
+	role, err = c.UpdateRole(ctx, role.ID, role.ETag, client.Patch{"description": "Says hello."})
+	if err != nil || role.Description != "Says hello." {
+		t.Errorf("UpdateRole = %+v, %v", role, err)
+	}
+	user, err := c.CreateUser(ctx, "key-2", client.NewUser{Email: "new@demo.example", Name: "New Person"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+	a, err := c.AssignRole(ctx, user.ID, role.ID, &client.Reach{Departments: []string{"Sales"}}, &until)
+	if err != nil || a.Role.ID != role.ID || a.Reach.Departments[0] != "Sales" || !a.ExpiresAt.Equal(until) {
+		t.Errorf("AssignRole = %+v, %v", a, err)
+	}
+	if list, err := c.UserRoles(ctx, user.ID); err != nil || len(list) != 1 || list[0].Role.Name != "Greeter" {
+		t.Errorf("UserRoles = %+v, %v", list, err)
+	}
+	if err := c.DeleteRole(ctx, role.ID, false); !is(err, "role-in-use") {
+		t.Errorf("DeleteRole of a role in use: %v", err)
+	}
+	if err := c.UnassignRole(ctx, user.ID, role.ID); err != nil {
+		t.Errorf("UnassignRole: %v", err)
+	}
+	if err := c.DeleteRole(ctx, role.ID, false); err != nil {
+		t.Errorf("DeleteRole: %v", err)
+	}
+	for found, err := range c.Roles(ctx) {
+		if err != nil || found.ID == role.ID {
+			t.Errorf("Roles after DeleteRole: %+v, %v", found, err)
+		}
+	}
+	if _, err := c.Role(ctx, role.ID); !is(err, "not-found") {
+		t.Errorf("Role after DeleteRole: %v", err)
+	}
+}
+
+func TestSessions(t *testing.T) {
+	c, ctx := signedIn(t), t.Context()
+	before, err := c.Session(ctx)
+	if err != nil || before.Tenant.Name != "demo" || len(before.Permissions) == 0 {
+		t.Errorf("Session = %+v, %v", before, err)
+	}
+	if in, err := c.Refresh(ctx); err != nil || in.Session.ID != before.Session.ID {
+		t.Errorf("Refresh = %+v, %v", in, err)
+	}
+	if err := c.Logout(ctx); err != nil {
+		t.Errorf("Logout: %v", err)
+	}
+	if _, err := c.Session(ctx); !is(err, "unauthenticated") {
+		t.Errorf("Session after Logout: %v", err)
+	}
+	if _, err := c.Login(ctx, "ada.lovelace@demo.example", "not the password"); !is(err, "wrong-credentials") {
+		t.Errorf("Login with a wrong password: %v", err)
+	}
+}
+
+// What stands between client and service answers in ways of its own.
+func TestForeignAnswers(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		http.Error(w, "<h1>Bad gateway</h1>", http.StatusBadGateway)
+	}))
+	defer server.Close()
+	_, err := client.New(server.URL, "acme", nil).Session(t.Context())
+	problem, ok := errors.AsType[*client.Problem](err)
+	if !ok || problem.Status != http.StatusBadGateway || problem.Code != "unknown" || problem.RetryAfter != 7*time.Second {
+		t.Errorf("Session = %v", err)
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rolecall/rolecall/internal/pgtest"
+)
+
+// TestMain makes this test binary the program itself where it is run under the
+// name rolecall.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"rolecall": main})
+}
+
+func TestCommandLine(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true})
+}
+
+// The scripts of the operator's commands pass on both databases.
+func TestCommandLineOnPostgres(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Files:               []string{"testdata/script/operator.txtar"},
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("ROLECALL_DATABASE", pgtest.URL(t))
+			return nil
+		},
+	})
+}
+
+// startTimeout bounds how long a test waits for a process, in which it does
+// nothing but wait.
+const startTimeout = 30 * time.Second
+
+// server is a running `rolecall serve`.
+type server struct {
+	t       *testing.T
+	command *exec.Cmd
+	address string        // host:port
+	began   time.Time     // when the process was started
+	stdout  *bufio.Reader // what it prints
+	log     chan logLine  // what it logs after "serving"; closed at its end
+	before  []logLine     // what it logged before
+}
+
+type logLine struct {
+	Level   string `json:"level"`
+	Message string `json:"msg"`
+	Address string `json:"address"`
+}
+
+// serve starts the program in the folder, on a free port, and returns once it
+// serves. The test's end kills it.
+func serve(t *testing.T, folder string, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, command: exec.Command("rolecall", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), log: make(chan logLine, 1<<16)}
+	s.command.Dir = folder
+	s.command.Env = append(os.Environ(), "ROLECALL_LOG_FORMAT=json")
+	stdout, err := s.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stdout = bufio.NewReader(stdout)
+	stderr, err := s.command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.began = time.Now()
+	if err := s.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if s.command.ProcessState == nil {
+			if err := s.command.Process.Kill(); err != nil {
+				t.Error(err)
+			}
+			_ = s.command.Wait() // it was killed
+		}
+	})
+	go s.readLog(stderr)
+	for {
+		select {
+		case line, running := <-s.log:
+			if !running {
+				t.Fatalf("rolecall serve %s ended: %v", strings.Join(args, " "), s.before)
+			}
+			if line.Message == "serving" {
+				s.address = line.Address
+				return s
+			}
+			s.before = append(s.before, line)
+		case <-time.After(startTimeout):
+			t.Fatal("rolecall serve does not serve")
+		}
+	}
+}
+
+func (s *server) readLog(stderr io.Reader) {
+	defer close(s.log)
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		line := logLine{Message: lines.Text()}
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Message == "request" {
+			continue
+		}
+		s.log <- line
+	}
+}
+
+// waitLog returns the next log line of that message.
+func (s *server) waitLog(message string) logLine {
+	s.t.Helper()
+	for {
+		select {
+		case line, running := <-s.log:
+			if !running {
+				s.t.Fatalf("the process ended before it logged %q", message)
+			}
+			if line.Message == message {
+				return line
+			}
+		case <-time.After(startTimeout):
+			s.t.Fatalf("the process does not log %q", message)
+		}
+	}
+}
+
+// stop sends the signal and returns the exit error, if any.
+func (s *server) stop(signal os.Signal) error {
+	s.t.Helper()
+	if err := s.command.Process.Signal(signal); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.command.Wait()
+}
+
+func (s *server) get(path string) *http.Response {
+	s.t.Helper()
+	answer, err := http.Get("http://" + s.address + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = answer.Body.Close() }) // nothing is written through it
+	return answer
+}

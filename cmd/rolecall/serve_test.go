@@ -1,0 +1,349 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall/client"
+	"github.com/rolecall/rolecall/internal/pgtest"
+)
+
+const (
+	ownerEmail    = "ada@example.com"
+	ownerPassword = "correct horse battery staple"
+)
+
+// run runs a command of the program and returns what it prints.
+func run(t *testing.T, folder, stdin string, args ...string) string {
+	t.Helper()
+	command := exec.Command("rolecall", args...)
+	command.Dir, command.Stdin = folder, strings.NewReader(stdin)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("rolecall %s: %v: %s", strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return string(out)
+}
+
+// newTenant returns a folder with a database that holds the tenant acme.
+func newTenant(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	run(t, folder, "", "migrate")
+	run(t, folder, ownerPassword+"\n", "tenant", "create", "acme", "--owner-email", ownerEmail, "--owner-name", "Ada Lovelace", "--password-stdin")
+	return folder
+}
+
+func TestTheDemoCanBeUsedAtOnce(t *testing.T) {
+	folder := t.TempDir()
+	var passwords []string
+	for range 2 {
+		s := serve(t, folder, "--demo")
+		first := time.Since(s.began)
+		s.get("/livez")
+		t.Logf("start to first answer: %v, serving after %v", time.Since(s.began).Round(time.Millisecond), first.Round(time.Millisecond))
+		if len(s.before) != 1 || s.before[0].Level != "WARN" || !strings.Contains(s.before[0].Message, "not marked Secure") {
+			t.Errorf("before it served it logged %+v, want one warning of the cookie", s.before)
+		}
+		printed := readUntilCurl(t, s)
+		for _, want := range []string{"http://" + s.address, "demo", "ada.lovelace@demo.example"} {
+			if !strings.Contains(printed, want) {
+				t.Errorf("it does not print %q:\n%s", want, printed)
+			}
+		}
+		line := printed[strings.LastIndex(strings.TrimSpace(printed), "\n")+1:]
+		answer, err := exec.Command("sh", "-c", strings.Replace(line, "curl ", "curl -s ", 1)).Output()
+		if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 200 OK")) {
+			t.Fatalf("pasted, the line %s answers %q: %v", line, answer, err)
+		}
+		password := regexp.MustCompile(`"password":"([^"]+)"`).FindStringSubmatch(line)[1]
+		passwords = append(passwords, password)
+		checkDemo(t, s, password)
+		if err := s.stop(syscall.SIGTERM); err != nil {
+			t.Errorf("stopped: %v", err)
+		}
+	}
+	if passwords[0] == passwords[1] {
+		t.Error("the second start has the password of the first")
+	}
+}
+
+// readUntilCurl returns what the process prints up to the curl line.
+func readUntilCurl(t *testing.T, s *server) string {
+	t.Helper()
+	var printed string
+	for !strings.Contains(printed, "\ncurl ") {
+		line, err := s.stdout.ReadString('\n')
+		if err != nil {
+			t.Fatalf("printed %q: %v", printed, err)
+		}
+		printed += line
+	}
+	return printed
+}
+
+func checkDemo(t *testing.T, s *server, password string) {
+	t.Helper()
+	c := client.New("http://"+s.address, "demo", nil)
+	if _, err := c.Login(t.Context(), "ada.lovelace@demo.example", password); err != nil {
+		t.Fatal(err)
+	}
+	departments, statuses := map[string]int{}, map[string]int{}
+	for user, err := range c.Users(t.Context(), client.UserFilter{Limit: 100}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		statuses[user.Status]++
+		if user.Department != nil {
+			departments[*user.Department]++
+		}
+	}
+	roles := 0
+	for _, err := range c.Roles(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		roles++
+	}
+	if n := statuses["active"] + statuses["suspended"] + statuses["pending"]; n != 241 || len(statuses) != 3 || len(departments) != 8 || roles != 7 {
+		t.Errorf("the demo has users %v in %d departments and %d roles", statuses, len(departments), roles)
+	}
+}
+
+func TestOnlyNamedSettingsWeakenTheCookie(t *testing.T) {
+	folder := newTenant(t)
+	for _, test := range []struct {
+		args    []string
+		secure  bool
+		hsts    bool
+		warning string
+	}{
+		{nil, true, false, ""},
+		{[]string{"--public-url", "https://id.example.com"}, true, true, ""},
+		{[]string{"--public-url", "http://localhost:8080"}, false, false, "not marked Secure"},
+		{[]string{"--public-url", "http://id.example.com"}, true, false, "browsers will not send"},
+	} {
+		s := serve(t, folder, test.args...)
+		answer := signIn(t, s)
+		cookies := answer.Cookies()
+		if len(cookies) != 1 || cookies[0].Secure != test.secure || !cookies[0].HttpOnly {
+			t.Errorf("%v: %d with cookies %v, want Secure %v", test.args, answer.StatusCode, cookies, test.secure)
+		}
+		if got := answer.Header.Get("Strict-Transport-Security") != ""; got != test.hsts {
+			t.Errorf("%v: HSTS %v, want %v", test.args, got, test.hsts)
+		}
+		var warned string
+		for _, line := range s.before {
+			warned += line.Message
+		}
+		if (warned == "") != (test.warning == "") || !strings.Contains(warned, test.warning) {
+			t.Errorf("%v: warned %q, want %q", test.args, warned, test.warning)
+		}
+	}
+}
+
+func TestPublicURLIsTheBaseOfEveryRoute(t *testing.T) {
+	s := serve(t, newTenant(t), "--public-url", "http://localhost/people/")
+	if got := s.get("/people/livez").StatusCode; got != http.StatusOK {
+		t.Errorf("under the base: %d", got)
+	}
+	if got := s.get("/livez").StatusCode; got != http.StatusNotFound {
+		t.Errorf("outside of the base: %d", got)
+	}
+}
+
+func TestCommandsWorkBesideARunningServer(t *testing.T) {
+	for name, folder := range map[string]string{"SQLite": newTenant(t), "PostgreSQL": ""} {
+		t.Run(name, func(t *testing.T) {
+			if folder == "" {
+				t.Setenv("ROLECALL_DATABASE", pgtest.URL(t))
+				folder = newTenant(t)
+			}
+			s := serve(t, folder)
+			c := client.New("http://"+s.address, "acme", nil)
+			if _, err := c.Login(t.Context(), ownerEmail, ownerPassword); err != nil {
+				t.Fatal(err)
+			}
+			const replacement = "another passphrase of some length"
+			run(t, folder, replacement+"\n", "user", "set-password", "--tenant", "acme", "--email", ownerEmail, "--password-stdin")
+			if _, err := c.Login(t.Context(), ownerEmail, ownerPassword); !isProblem(err, "wrong-credentials") {
+				t.Errorf("the old password: %v", err)
+			}
+			if _, err := c.Login(t.Context(), ownerEmail, replacement); err != nil {
+				t.Errorf("the new password: %v", err)
+			}
+			run(t, folder, "", "tenant", "suspend", "acme")
+			end := time.Now().Add(startTimeout)
+			_, err := c.Session(t.Context())
+			for ; err == nil && time.Now().Before(end); _, err = c.Session(t.Context()) {
+			}
+			if !isProblem(err, "tenant-suspended") {
+				t.Errorf("in a suspended tenant: %v", err)
+			}
+		})
+	}
+}
+
+func isProblem(err error, code string) bool {
+	problem, ok := errors.AsType[*client.Problem](err)
+	return ok && problem.Code == code
+}
+
+func TestCursorsOutliveTheRotationOfTheKeyFile(t *testing.T) {
+	folder := newTenant(t)
+	key := func(fill byte) string {
+		return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{fill}, 32)) + "\n"
+	}
+	var cursor string
+	for _, test := range []struct {
+		keys string
+		want int
+	}{
+		{key(1), http.StatusOK},
+		{key(2) + key(1), http.StatusOK},
+		{key(2), http.StatusBadRequest},
+	} {
+		if err := os.WriteFile(filepath.Join(folder, "keys"), []byte(test.keys), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := serve(t, folder, "--secret-key-file", "keys")
+		session := signIn(t, s).Cookies()[0]
+		if cursor == "" {
+			_, page := getAs(t, s, session, "/roles?limit=1")
+			cursor = regexp.MustCompile(`"nextCursor":"([^"]+)"`).FindStringSubmatch(page)[1]
+		}
+		if status, page := getAs(t, s, session, "/roles?limit=1&cursor="+url.QueryEscape(cursor)); status != test.want {
+			t.Errorf("with the keys %q: %d %s", test.keys, status, page)
+		}
+	}
+}
+
+// signIn returns the answer to the owner of acme who signs in.
+func signIn(t *testing.T, s *server) *http.Response {
+	t.Helper()
+	body := fmt.Sprintf(`{"email":%q,"password":%q}`, ownerEmail, ownerPassword)
+	request, err := http.NewRequest(http.MethodPost, "http://"+s.address+"/auths/login", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = http.Header{"Content-Type": {"application/json"}, "X-Tenant-Schema": {"acme"}}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("sign-in: %d", answer.StatusCode)
+	}
+	return answer
+}
+
+// getAs returns what the session gets.
+func getAs(t *testing.T, s *server, session *http.Cookie, path string) (status int, body string) {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, "http://"+s.address+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Tenant-Schema", "acme")
+	request.AddCookie(session)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(content)
+}
+
+func TestPortInUse(t *testing.T) {
+	folder := newTenant(t)
+	s := serve(t, folder)
+	command := exec.Command("rolecall", "serve", "--listen", s.address)
+	command.Dir = folder
+	out, err := command.CombinedOutput()
+	want := "rolecall: --listen: listen tcp " + s.address + ": bind: address already in use\n"
+	if err == nil || string(out) != want {
+		t.Errorf("%v: %q, want %q", err, out, want)
+	}
+}
+
+func TestNewerSchemaIsRefused(t *testing.T) {
+	folder := newTenant(t)
+	db, err := sql.Open("sqlite", filepath.Join(folder, "rolecall-data", "rolecall.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("insert into migrations (version_id, is_applied) values (9999, 1)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"migrate"}, {"tenant", "list"}} {
+		command := exec.Command("rolecall", args...)
+		command.Dir = folder
+		out, err := command.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "newer") || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("rolecall %s: %v: %q, want one line that says the schema is newer", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+func TestSuperuserIsRefused(t *testing.T) {
+	admin := pgtest.Admin(t, pgtest.Migrated(t))
+	out, err := exec.Command("rolecall", "serve", "--listen", "127.0.0.1:0", "--no-migrate", "--database", admin).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "--allow-superuser") || strings.Count(string(out), "\n") != 1 {
+		t.Errorf("%v: %q, want one line that names --allow-superuser", err, out)
+	}
+	s := serve(t, t.TempDir(), "--database", admin, "--allow-superuser")
+	if len(s.before) != 1 || s.before[0].Level != "WARN" {
+		t.Errorf("logged %+v, want one warning", s.before)
+	}
+}
+
+func TestMetricsHaveTheirOwnListener(t *testing.T) {
+	s := serve(t, newTenant(t), "--metrics-listen", "127.0.0.1:0")
+	if got := s.get("/metrics").StatusCode; got != http.StatusNotFound {
+		t.Errorf("/metrics on the main listener: %d", got)
+	}
+	var address string
+	for _, line := range s.before {
+		if line.Message == "serving metrics" {
+			address = line.Address
+		}
+	}
+	answer, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"go_goroutines", "process_start_time_seconds", "rolecall_"} {
+		if !bytes.Contains(body, []byte(want)) {
+			t.Errorf("no metric %s", want)
+		}
+	}
+}

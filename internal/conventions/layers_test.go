@@ -1,0 +1,118 @@
+package conventions
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/rolecall/rolecall"
+
+// mayImport says which packages of this module each package may import outside
+// of tests. Imports point inward: from the command through the edge and the
+// openers of stores to the nouns.
+var mayImport = map[string][]string{
+	".":                            {},
+	"client":                       {},
+	"cmd/rolecall":                 {"internal/app"},
+	"internal/app":                 {".", "internal/httpapi", "internal/secret", "internal/service", "internal/store/postgres", "internal/store/sqlite"},
+	"internal/conventions":         {},
+	"internal/e2e":                 {},
+	"internal/httpapi":             {".", "internal/secret", "internal/service", "openapi"},
+	"internal/pgtest":              {".", "internal/store/postgres"},
+	"internal/pgtest/withpostgres": {"internal/pgtest"},
+	"internal/secret":              {"."},
+	"internal/service":             {".", "internal/secret"},
+	"internal/store":               {"."},
+	"internal/store/postgres":      {".", "internal/service", "internal/store"},
+	"internal/store/sqlite":        {".", "internal/service", "internal/store"},
+	"internal/store/storetest":     {".", "internal/service"},
+	"openapi":                      {},
+}
+
+// onlyIn says which packages alone may import what is outside of this module.
+var onlyIn = map[string][]string{
+	"crypto/":                           {"internal/secret"},
+	"crypto/rand":                       {"internal/secret", "."}, // for ids
+	"golang.org/x/crypto/":              {"internal/secret"},
+	"net/http":                          {"internal/httpapi", "internal/app", "client"},
+	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres"},
+	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
+	"modernc.org/":                      {"internal/store/sqlite"},
+	"github.com/jackc/":                 {"internal/store/postgres", "internal/pgtest"},
+	"github.com/pressly/":               {"internal/store/sqlite", "internal/store/postgres"},
+	"github.com/danielgtaylor/huma/":    {"internal/httpapi"},
+	"github.com/alecthomas/kong":        {"internal/app"},
+	"github.com/maypok86/otter/":        {"internal/service"},
+	"github.com/prometheus/":            {"internal/app", "internal/httpapi"},
+	"pgregory.net/rapid":                {"internal/store/storetest"},
+	"testing":                           {"internal/store/storetest", "internal/pgtest"},
+	"github.com/go-json-experiment/":    {"internal/httpapi", "internal/store"},
+	"golang.org/x/text/unicode/norm":    {".", "internal/secret"},
+	"golang.org/x/sys/":                 {"internal/app"},
+	"github.com/getkin/kin-openapi/":    {},
+	"github.com/anishathalye/porcupine": {},
+	"github.com/rogpeppe/go-internal/":  {},
+}
+
+func TestImportsPointInward(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range sources(t) {
+		if f.isTest() {
+			continue
+		}
+		name := f.folder()
+		allowed, known := mayImport[name]
+		if !known {
+			t.Errorf("%s: the table does not say what %s may import", f.path, name)
+		}
+		seen[name] = true
+		for _, spec := range f.syntax.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if inside(path) && !slices.Contains(allowed, relative(path)) || !inside(path) && !outsideAllowed(name, path) {
+				t.Errorf("%s: %s must not import %s", f.path, name, path)
+			}
+		}
+	}
+	for name := range mayImport {
+		if !seen[name] {
+			t.Errorf("the table names %s, which is not there", name)
+		}
+	}
+}
+
+// outsideAllowed reports whether the package may import path: what the most
+// specific entry says, and anything of the standard library that has none.
+func outsideAllowed(name, path string) bool {
+	best := ""
+	for prefix := range onlyIn {
+		matches := path == prefix || strings.HasPrefix(path, prefix) && strings.HasSuffix(prefix, "/")
+		if matches && len(prefix) > len(best) {
+			best = prefix
+		}
+	}
+	if best == "" {
+		return isStandard(path)
+	}
+	return slices.Contains(onlyIn[best], name)
+}
+
+func inside(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
+
+func relative(path string) string {
+	if path == module {
+		return "."
+	}
+	return strings.TrimPrefix(path, module+"/")
+}
+
+// isStandard reports whether path is of the standard library: its first element
+// is no domain.
+func isStandard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}

@@ -1,0 +1,288 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// roleObject is a role that is asked about.
+type roleObject struct {
+	name        string
+	id          string
+	exists      bool
+	system      bool
+	permissions []string
+}
+
+// matrix is one tenant with everybody who asks and everything that is asked
+// about.
+type matrix struct {
+	*world
+	foreign    *world
+	principals []*principal
+	roles      []*roleObject
+	fresh      int
+	last       []func(*testing.T) // what takes a principal away comes last
+}
+
+// cells are the operations by id. Each sends its requests for a principal and
+// compares the answers with the oracle.
+var cells = map[string]func(*testing.T, *matrix, *principal){
+	"UsersController_listUsers":       listUsersCells,
+	"UsersController_createUser":      createUserCells,
+	"UsersController_getUser":         getUserCells,
+	"UsersController_updateUser":      updateUserCells,
+	"UsersController_deleteUser":      deleteUserCells,
+	"UsersController_suspendUser":     suspendUserCells,
+	"UsersController_resumeUser":      resumeUserCells,
+	"UsersController_getUserOverview": overviewCells,
+	"UsersController_listUserRoles":   userRolesCells,
+	"UsersController_assignRole":      assignCells,
+	"UsersController_unassignRole":    unassignCells,
+	"RolesController_listRoles":       listRolesCells,
+	"RolesController_createRole":      createRoleCells,
+	"RolesController_getRole":         getRoleCells,
+	"RolesController_updateRole":      updateRoleCells,
+	"RolesController_deleteRole":      deleteRoleCells,
+	"RolesController_listRoleUsers":   roleUsersCells,
+	"AuthsController_getSession":      sessionCells,
+	"AuthsController_login":           loginCells,
+	"AuthsController_refresh":         refreshCells,
+	"AuthsController_logout":          logoutCells,
+}
+
+// testMatrix asks every operation by every principal about every object.
+func testMatrix(t *testing.T, p *program) {
+	m := newMatrix(t, p)
+	for _, op := range p.document.operations {
+		send := cells[op.id]
+		if send == nil {
+			t.Errorf("%s is not in the matrix", op.id)
+			continue
+		}
+		for _, who := range m.principals {
+			t.Run(op.id+" by "+who.name, func(t *testing.T) { send(t, m, who) })
+		}
+	}
+	for _, leave := range m.last {
+		leave(t)
+	}
+}
+
+func newMatrix(t *testing.T, p *program) *matrix {
+	m := &matrix{world: newWorld(t, p), foreign: newWorld(t, p)}
+	everywhere := func(permissions ...string) []holding { return held("", permissions...) }
+	administrates := []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "tenant:read"}
+
+	expired := m.member(t, "expired", "Sales")
+	soon := time.Now().Add(300 * time.Millisecond)
+	m.assign(t, expired.id, m.builtIn(t, "administrator"), `{"expiresAt":`+quoted(soon.UTC().Format(time.RFC3339Nano))+`}`)
+
+	owner, administrator, viewer := m.member(t, "owner-2", ""), m.member(t, "administrator", "Sales"), m.member(t, "viewer", "Ops")
+	m.assign(t, owner.id, m.builtIn(t, "owner"), "")
+	m.assign(t, administrator.id, m.builtIn(t, "administrator"), "")
+	m.assign(t, viewer.id, m.builtIn(t, "viewer"), "")
+	manages := []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "roles:read", "roles:assign", "roles:create", "sessions:read", "events:read"}
+	m.principals = []*principal{
+		{caller: owner, name: "an owner", holds: everywhere("*:*", "*/*:*"), live: true},
+		{caller: administrator, name: "an administrator", department: "Sales", holds: everywhere(administrates...), grants: everywhere(append(administrates, "*/*:*")...), live: true},
+		{caller: viewer, name: "a viewer", department: "Ops", holds: everywhere("users:read", "roles:read"), live: true},
+		{caller: m.holder(t, "emails", "", "", "users.email:read"), name: "a reader of addresses", holds: everywhere("users.email:read"), live: true},
+		{caller: m.holder(t, "renames", "Sales", "", "users.name:update"), name: "a changer of names", department: "Sales", holds: everywhere("users.name:update"), live: true},
+		{caller: m.holder(t, "manager", "Board", "Sales", manages...), name: "a manager of Sales", department: "Board", holds: held("Sales", manages...), live: true},
+		{caller: m.member(t, "nobody", "Sales"), name: "somebody without a role", department: "Sales", live: true},
+		{caller: expired, name: "somebody whose role has ended", department: "Sales", live: true},
+		{caller: m.foreign.owner.in(m.name), name: "another tenant's owner"},
+		{caller: m.nobody(), name: "no session"},
+	}
+	deleted := m.role(t, "Deleted role")
+	m.owner.do(t, "DELETE /roles/"+deleted, "").expect(t, 204)
+	m.roles = []*roleObject{
+		{name: "a role", id: m.role(t, "Reads addresses", "users.email:read"), exists: true, permissions: []string{"users.email:read"}},
+		{name: "an application's role", id: m.role(t, "Shop", "shop/a:b"), exists: true, permissions: []string{"shop/a:b"}},
+		{name: "the owner role", id: m.builtIn(t, "owner"), exists: true, system: true, permissions: []string{"*:*", "*/*:*"}},
+		{name: "another tenant's role", id: m.foreign.role(t, "Foreign")},
+		{name: "a deleted role", id: deleted},
+		{name: "a role that never was", id: never},
+	}
+	for time.Now().Before(soon) {
+		m.owner.do(t, "GET /auths/session", "").expect(t, 200)
+	}
+	return m
+}
+
+func held(department string, permissions ...string) []holding {
+	var all []holding
+	for _, permission := range permissions {
+		all = append(all, holding{permission, department})
+	}
+	return all
+}
+
+// subjects returns the users to ask about, new ones where an act may change
+// them.
+func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
+	t.Helper()
+	m.fresh++
+	name := func(what string) string { return fmt.Sprintf("%s-%d", what, m.fresh) }
+	owner := m.user(t, name("boss"), "Sales")
+	m.assign(t, owner, m.roles[2].id, "")
+	deleted := m.user(t, name("deleted"), "Sales")
+	m.owner.do(t, "DELETE /users/"+deleted, "").expect(t, 204)
+	all := []*subject{
+		{name: "a user of Sales", id: m.user(t, name("inside"), "Sales"), department: "Sales", exists: true},
+		{name: "a user of Ops", id: m.user(t, name("outside"), "Ops"), department: "Ops", exists: true},
+		{name: "a user of no department", id: m.user(t, name("none"), ""), exists: true},
+		{name: "an owner", id: owner, department: "Sales", exists: true, holds: held("", "*:*", "*/*:*")},
+		{name: "another tenant's user", id: m.foreign.owner.id},
+		{name: "a deleted user", id: deleted},
+		{name: "a user who never was", id: never},
+	}
+	if p.live {
+		all = append(all, p.self())
+	}
+	return all
+}
+
+func (p *principal) self() *subject {
+	return &subject{name: "oneself", id: p.id, department: p.department, exists: true, holds: p.holds}
+}
+
+// compare sends a request and compares the answer with the expectation.
+func (p *principal) compare(t *testing.T, what, line, body string, wanted expectation) *answer {
+	t.Helper()
+	if !p.live {
+		wanted = mustSignIn
+	}
+	a := p.do(t, line, body)
+	switch {
+	case a.status != wanted.status || wanted.code != "" && a.text("/code") != wanted.code:
+		t.Errorf("%s on %s: answered %d %s, not %d %s", line, what, a.status, a.text("/code"), wanted.status, wanted.code)
+	case wanted.members != "" && !slices.Equal(a.members(""), sorted(strings.Fields(wanted.members))):
+		t.Errorf("%s on %s: the members are %q, not %q", line, what, a.members(""), wanted.members)
+	case a.status == http.StatusNoContent && len(a.body) > 0:
+		t.Errorf("%s on %s: 204 with %s", line, what, a.body)
+	}
+	return a
+}
+
+func listUsersCells(t *testing.T, m *matrix, p *principal) {
+	subjects := m.subjects(t, p)
+	listed := map[string][]string{} // the members by id
+	for next, more := "", true; more; more = next != "" {
+		a := p.compare(t, "users", "GET /users?limit=200"+next, "", first(done(200, "items nextCursor"), check{p.readsAnything(), mayNot}))
+		for i, id := range a.texts("id") {
+			listed[id] = a.members(fmt.Sprintf("/items/%d", i))
+		}
+		if next = a.text("/nextCursor"); next != "" {
+			next = "&cursor=" + url.QueryEscape(next)
+		}
+	}
+	for _, s := range subjects {
+		var wanted []string
+		if p.live && p.readsAnything() && s.exists && p.knowsDepartment(s.department) {
+			wanted = sorted(strings.Fields(p.membersOf(s.department)))
+		}
+		if !slices.Equal(listed[s.id], wanted) {
+			t.Errorf("%s: listed with %q, not %q", s.name, listed[s.id], wanted)
+		}
+	}
+}
+
+func createUserCells(t *testing.T, m *matrix, p *principal) {
+	for _, department := range []string{"Sales", "Ops", ""} {
+		m.fresh++
+		body := fmt.Sprintf(`{"email":"made-%d@canary.example","name":"Made"}`, m.fresh)
+		if department != "" {
+			body = strings.TrimSuffix(body, "}") + `,"department":` + quoted(department) + "}"
+		}
+		p.compare(t, "department "+department, "POST /users", body, first(done(201, p.membersOf(department)),
+			check{p.mayAnywhere("users:create"), mayNot}, check{p.may("users:create", department), outsideReach}))
+	}
+}
+
+func getUserCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		p.compare(t, s.name, "GET /users/"+s.id, "", first(done(200, p.sight(s)), check{p.is(s) || p.knowsAnybody(), mayNot}, check{p.sees(s), notThere}))
+	}
+}
+
+func updateUserCells(t *testing.T, m *matrix, p *principal) {
+	changesAnything := slices.ContainsFunc(changeable, func(member string) bool { return p.mayAnywhere("users." + member + ":update") })
+	for _, s := range m.subjects(t, p) {
+		visible := []check{{p.is(s) || changesAnything, mayNot}, {p.sees(s), notThere}}
+		m.fresh++
+		p.compare(t, s.name, "PATCH /users/"+s.id, fmt.Sprintf(`{"name":"Renamed %d"}`, m.fresh),
+			first(done(200, p.sight(s)), append(visible, check{p.is(s) || p.may("users.name:update", s.department), mayNot})...))
+		p.compare(t, s.name, "PATCH /users/"+s.id, fmt.Sprintf(`{"metadata":{"k":"%d"}}`, m.fresh),
+			first(done(200, p.sight(s)), append(visible, check{p.may("users.metadata:update", s.department), mayNot})...))
+		if !p.is(s) {
+			p.compare(t, s.name, "PATCH /users/"+s.id, `{"department":"Ops"}`, first(done(200, p.membersOf("Ops")),
+				append(visible, check{p.may("users.department:update", s.department), mayNot}, check{p.may("users.department:update", "Ops"), outsideReach})...))
+		}
+	}
+}
+
+// protective is what is expected of an act that takes access away.
+func (p *principal) protective(s *subject, permission string, success expectation) expectation {
+	return first(success, check{p.mayAnywhere(permission), mayNot}, check{p.sees(s), notThere}, check{p.may(permission, s.department), mayNot}, check{!p.isBelow(s), beyondOwn})
+}
+
+func deleteUserCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		wanted := p.protective(s, "users:delete", done(204, ""))
+		if p.is(s) && wanted.status == http.StatusNoContent {
+			m.last = append(m.last, func(t *testing.T) { p.compare(t, s.name, "DELETE /users/"+s.id, "", wanted) })
+			continue
+		}
+		p.compare(t, s.name, "DELETE /users/"+s.id, "", wanted)
+	}
+}
+
+func suspendUserCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		wanted := p.protective(s, "users:suspend", done(200, p.sight(s)))
+		p.compare(t, s.name, "POST /users/"+s.id+"/suspend", "", wanted)
+		if p.is(s) && p.live && wanted.status == http.StatusOK {
+			m.owner.do(t, "POST /users/"+s.id+"/resume", "").expect(t, 200)
+			p.token = m.signIn(t, p.email).token
+		}
+	}
+}
+
+func resumeUserCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		if s.exists && !p.is(s) {
+			m.owner.do(t, "POST /users/"+s.id+"/suspend", "").expect(t, 200)
+		}
+		p.compare(t, s.name, "POST /users/"+s.id+"/resume", "", first(done(200, p.sight(s)),
+			check{p.mayAnywhere("users:suspend"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:suspend", s.department), mayNot}))
+	}
+}
+
+func overviewCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		members := "user allowedActions"
+		if p.is(s) || p.may("roles:read", s.department) {
+			members += " assignments assignmentCount permissions"
+		}
+		if p.is(s) || p.may("users.status:read", s.department) {
+			members += " signIn"
+		}
+		if p.is(s) || p.may("sessions:read", s.department) {
+			members += " sessions"
+		}
+		if p.is(s) || p.may("events:read", s.department) {
+			members += " recentEvents"
+		}
+		a := p.compare(t, s.name, "GET /users/"+s.id+"/overview", "", first(done(200, members), check{p.is(s) || p.knowsAnybody(), mayNot}, check{p.sees(s), notThere}))
+		if a.status == http.StatusOK && !slices.Equal(a.members("/user"), sorted(strings.Fields(p.sight(s)))) {
+			t.Errorf("%s: the overview shows %q", s.name, a.members("/user"))
+		}
+	}
+}

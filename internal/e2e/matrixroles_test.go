@@ -1,0 +1,163 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func userRolesCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		p.compare(t, s.name, "GET /users/"+s.id+"/roles", "", first(done(200, "items nextCursor"),
+			check{p.is(s) || p.mayAnywhere("roles:read"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("roles:read", s.department), mayNot}))
+	}
+}
+
+// passed are the roles that are given and taken in the matrix: not the owner role,
+// which would change who the principals are.
+func (m *matrix) passed() []*roleObject {
+	return slices.DeleteFunc(slices.Clone(m.roles), func(r *roleObject) bool { return r.system })
+}
+
+func assignCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		for _, r := range m.passed() {
+			wanted := first(done(201, "role reach expiresAt grantedBy grantedAt"),
+				check{p.mayAnywhere("roles:assign"), mayNot}, check{p.sees(s) && r.exists, notThere}, check{p.may("roles:assign", s.department), mayNot},
+				check{p.mayPass(r.permissions, "Sales"), beyondOwn}, check{!p.is(s) || p.has(p.holds, r.permissions, "Sales"), beyondOwn})
+			line := "/users/" + s.id + "/roles/" + r.id
+			p.compare(t, s.name+" and "+r.name, "PUT "+line, within("Sales"), wanted)
+			if wanted.status == http.StatusCreated && p.live {
+				m.owner.do(t, "DELETE "+line, "").expect(t, 204)
+			}
+		}
+	}
+	inside := m.subjects(t, p)[0]
+	p.compare(t, "the owner role", "PUT /users/"+inside.id+"/roles/"+m.roles[2].id, within("Sales"), first(done(201, "role reach expiresAt grantedBy grantedAt"),
+		check{p.mayAnywhere("roles:assign"), mayNot}, check{p.sees(inside), notThere}, check{p.may("roles:assign", inside.department), mayNot}, check{p.mayPass(m.roles[2].permissions, "Sales"), beyondOwn}))
+}
+
+func unassignCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		for _, r := range m.passed() {
+			line := "/users/" + s.id + "/roles/" + r.id
+			if s.exists && r.exists {
+				m.owner.do(t, "PUT "+line, within("Ops")).expect(t, 201)
+			}
+			wanted := first(done(204, ""), check{p.mayAnywhere("roles:assign"), mayNot}, check{p.sees(s) && r.exists, notThere},
+				check{p.may("roles:assign", s.department), mayNot}, check{p.mayPass(r.permissions, "Ops"), beyondOwn})
+			p.compare(t, s.name+" and "+r.name, "DELETE "+line, "", wanted)
+			if s.exists && r.exists && (wanted.status != http.StatusNoContent || !p.live) {
+				m.owner.do(t, "DELETE "+line, "").expect(t, 204)
+			}
+		}
+	}
+}
+
+func listRolesCells(t *testing.T, m *matrix, p *principal) {
+	a := p.compare(t, "roles", "GET /roles?limit=200", "", first(done(200, "items nextCursor"), check{p.mayAnywhere("roles:read"), mayNot}))
+	if a.status != http.StatusOK {
+		return
+	}
+	for _, r := range m.roles {
+		if listed := slices.Contains(a.texts("id"), r.id); listed != r.exists {
+			t.Errorf("%s: listed is %v", r.name, listed)
+		}
+	}
+	for i := range a.list("/items") {
+		if got := a.members(fmt.Sprintf("/items/%d", i)); !slices.Equal(got, sorted(strings.Fields(everyRoleMember))) {
+			t.Errorf("a role has %q", got)
+		}
+	}
+}
+
+// roleSight returns what the principal reads of a role.
+func (p *principal) roleSight() string {
+	if p.mayAnywhere("roles:read") {
+		return everyRoleMember
+	}
+	return "id"
+}
+
+func createRoleCells(t *testing.T, m *matrix, p *principal) {
+	for _, r := range m.roles {
+		if !r.exists {
+			continue
+		}
+		m.fresh++
+		p.compare(t, r.name, "POST /roles", roleBody(fmt.Sprintf("Made %d", m.fresh), r.permissions, nil), first(done(201, p.roleSight()),
+			check{p.mayAnywhere("roles:create"), mayNot}, check{p.mayPass(r.permissions, ""), beyondOwn}))
+		m.fresh++
+		p.compare(t, "grants of "+r.name, "POST /roles", roleBody(fmt.Sprintf("Made %d", m.fresh), nil, r.permissions), first(done(201, p.roleSight()),
+			check{p.mayAnywhere("roles:create"), mayNot}, check{p.mayPass(r.permissions, ""), beyondOwn}))
+	}
+}
+
+func getRoleCells(t *testing.T, m *matrix, p *principal) {
+	for _, r := range m.roles {
+		p.compare(t, r.name, "GET /roles/"+r.id, "", first(done(200, everyRoleMember), check{p.mayAnywhere("roles:read"), mayNot}, check{r.exists, notThere}))
+	}
+}
+
+func updateRoleCells(t *testing.T, m *matrix, p *principal) {
+	for _, r := range m.roles {
+		m.fresh++
+		p.compare(t, r.name, "PATCH /roles/"+r.id, fmt.Sprintf(`{"description":"Changed %d"}`, m.fresh), first(done(200, p.roleSight()),
+			check{p.mayAnywhere("roles:update"), mayNot}, check{r.exists, notThere}, check{p.mayPass(r.permissions, ""), beyondOwn}, check{!r.system, systemRole}))
+	}
+}
+
+func deleteRoleCells(t *testing.T, m *matrix, p *principal) {
+	for _, r := range m.roles {
+		id := r.id
+		if r.exists && !r.system {
+			m.fresh++
+			id = m.role(t, fmt.Sprintf("To delete %d", m.fresh), r.permissions...)
+		}
+		p.compare(t, r.name, "DELETE /roles/"+id, "", first(done(204, ""),
+			check{p.mayAnywhere("roles:delete"), mayNot}, check{r.exists, notThere}, check{p.mayPass(r.permissions, ""), beyondOwn}, check{!r.system, systemRole}))
+	}
+}
+
+func roleUsersCells(t *testing.T, m *matrix, p *principal) {
+	for _, r := range m.roles {
+		p.compare(t, r.name, "GET /roles/"+r.id+"/users", "", first(done(200, "items nextCursor"),
+			check{p.mayAnywhere("roles:read") && p.readsAnything(), mayNot}, check{r.exists, notThere}))
+	}
+}
+
+func sessionCells(t *testing.T, _ *matrix, p *principal) {
+	a := p.compare(t, "session", "GET /auths/session", "", done(200, "tenant user roles permissions scopedPermissions session"))
+	if a.status == http.StatusOK && !slices.Equal(a.members("/user"), sorted(strings.Fields(everyMember))) {
+		t.Errorf("one sees %q of oneself", a.members("/user"))
+	}
+	if got := len(a.list("/scopedPermissions")) > 0; got != slices.ContainsFunc(p.holds, func(h holding) bool { return h.department != "" }) {
+		t.Errorf("scoped permissions: %v", got)
+	}
+}
+
+func loginCells(t *testing.T, m *matrix, p *principal) {
+	if p.live {
+		a := m.nobody().do(t, "POST /auths/login", credentials(p.email, password)).expect(t, 200)
+		if !slices.Equal(a.members("/user"), sorted(strings.Fields(everyMember))) {
+			t.Errorf("one sees %q of oneself", a.members("/user"))
+		}
+	}
+	p.with("").do(t, "POST /auths/login", credentials(address("nobody-at-all"), password)).refused(t, 401, "wrong-credentials")
+}
+
+func refreshCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "refresh", "POST /auths/refresh", "", done(200, "user session"))
+}
+
+func logoutCells(t *testing.T, m *matrix, p *principal) {
+	gone := p.caller
+	if p.live {
+		gone = m.signIn(t, p.email)
+	}
+	gone.do(t, "POST /auths/logout", "").expect(t, 204)
+	gone.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
+	m.foreign.owner.do(t, "GET /auths/session", "").expect(t, 200)
+}

@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+)
+
+// The oracle says what the contract promises, in words of its own: it shares no
+// code with the product.
+
+// holding is a permission and the department it is for, "" for all.
+type holding struct{ permission, department string }
+
+// principal is somebody who asks.
+type principal struct {
+	*caller
+	name       string
+	department string
+	holds      []holding
+	grants     []holding // what may be handed on beyond that
+	live       bool      // has a session of the tenant
+}
+
+// subject is a user who is asked about.
+type subject struct {
+	name       string
+	id         string
+	department string
+	exists     bool // in the tenant
+	holds      []holding
+}
+
+// parts takes a permission apart: application, resource, field, action.
+func parts(permission string) (application, resource, field, action string) {
+	if before, after, ok := strings.Cut(permission, "/"); ok {
+		application, permission = before, after
+	}
+	object, action, _ := strings.Cut(permission, ":")
+	resource, field, _ = strings.Cut(object, ".")
+	return application, resource, field, action
+}
+
+// covers says whether one permission allows another.
+func covers(held, asked string) bool {
+	a1, r1, f1, c1 := parts(held)
+	a2, r2, f2, c2 := parts(asked)
+	sameSide := a1 == a2 || a1 == "*" && a2 != ""
+	return sameSide && (r1 == r2 || r1 == "*") && (c1 == c2 || c1 == "*") && (f1 == "" || f1 == "*" || f1 == f2)
+}
+
+// aboutUsers says whether a permission still means something when it is held for
+// some departments only.
+func aboutUsers(permission string) bool {
+	_, resource, _, _ := parts(permission)
+	return resource == "users" || resource == "sessions" || permission == "roles:assign" || permission == "roles:read"
+}
+
+// may says whether the principal holds the permission for users of a department.
+func (p *principal) may(permission, department string) bool {
+	return slices.ContainsFunc(p.holds, func(h holding) bool {
+		return covers(h.permission, permission) && (h.department == "" || h.department == department && aboutUsers(permission))
+	})
+}
+
+// mayAnywhere says whether the principal holds the permission for anybody.
+func (p *principal) mayAnywhere(permission string) bool {
+	return slices.ContainsFunc(p.holds, func(h holding) bool {
+		return covers(h.permission, permission) && (h.department == "" || aboutUsers(permission))
+	})
+}
+
+var readable = []string{"email", "name", "department", "externalId", "metadata", "status", "createdAt", "updatedAt"}
+
+var changeable = []string{"name", "department", "externalId", "metadata"}
+
+// knowing are the permissions by which a user is known at all.
+func knowing() []string {
+	all := []string{"users:create", "users:delete", "users:suspend", "users:invite"}
+	for _, m := range readable {
+		all = append(all, "users."+m+":read")
+	}
+	for _, m := range changeable {
+		all = append(all, "users."+m+":update")
+	}
+	return all
+}
+
+func (p *principal) knowsAnybody() bool { return slices.ContainsFunc(knowing(), p.mayAnywhere) }
+
+func (p *principal) knowsDepartment(department string) bool {
+	return slices.ContainsFunc(knowing(), func(permission string) bool { return p.may(permission, department) })
+}
+
+func (p *principal) is(s *subject) bool { return p.id != "" && p.id == s.id }
+
+// sees says whether the principal may know that there is the subject.
+func (p *principal) sees(s *subject) bool {
+	return s.exists && (p.is(s) || p.knowsDepartment(s.department))
+}
+
+// membersOf returns what the principal reads of a user of the department.
+func (p *principal) membersOf(department string) string {
+	members := []string{"id"}
+	for _, m := range readable {
+		if p.may("users."+m+":read", department) {
+			members = append(members, m)
+		}
+	}
+	return strings.Join(members, " ")
+}
+
+// sight returns what the principal reads of the subject.
+func (p *principal) sight(s *subject) string {
+	if p.is(s) {
+		return everyMember
+	}
+	return p.membersOf(s.department)
+}
+
+// readsAnything says whether the principal reads a member of anybody.
+func (p *principal) readsAnything() bool {
+	return slices.ContainsFunc(readable, func(m string) bool { return p.mayAnywhere("users." + m + ":read") })
+}
+
+// mayPass says whether the principal may give or take what a role gives, for the
+// users of a department or, with "", all.
+func (p *principal) mayPass(permissions []string, department string) bool {
+	return p.has(slices.Concat(p.holds, p.grants), permissions, department)
+}
+
+// has says whether the holdings cover all the permissions there.
+func (p *principal) has(holdings []holding, permissions []string, department string) bool {
+	for _, permission := range permissions {
+		if !slices.ContainsFunc(holdings, func(h holding) bool {
+			return covers(h.permission, permission) && (h.department == "" || h.department == department)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// isBelow says whether the subject has one of Rolecall's own permissions that
+// the principal lacks.
+func (p *principal) isBelow(s *subject) bool {
+	return slices.ContainsFunc(s.holds, func(h holding) bool {
+		application, _, _, _ := parts(h.permission)
+		return application == "" && !p.has(p.holds, []string{h.permission}, h.department)
+	})
+}
+
+// expectation is what an answer must be. No members means no body to look at.
+type expectation struct {
+	status  int
+	code    string
+	members string
+}
+
+func done(status int, members string) expectation {
+	return expectation{status: status, members: members}
+}
+
+var (
+	mustSignIn   = expectation{status: 401, code: "unauthenticated"}
+	mayNot       = expectation{status: 403, code: "permission-denied"}
+	beyondOwn    = expectation{status: 403, code: "beyond-own-permissions"}
+	outsideReach = expectation{status: 403, code: "outside-reach"}
+	notThere     = expectation{status: 404, code: "not-found"}
+	systemRole   = expectation{status: 409, code: "system-role"}
+)
+
+// first returns the first expectation whose condition fails, or else success.
+func first(success expectation, checks ...check) expectation {
+	for _, c := range checks {
+		if !c.holds {
+			return c.otherwise
+		}
+	}
+	return success
+}
+
+// check is a condition and what is answered if it does not hold.
+type check struct {
+	holds     bool
+	otherwise expectation
+}

@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"fmt"
+	"html"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestPermissionsPageIsDocumentPermissions(t *testing.T) {
+	const written, shown = "../../docs/permissions.md", "../../openapi/reference/permissions-text.html"
+	source, err := os.ReadFile(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := renderMarkdown(string(source))
+	if err != nil {
+		t.Fatalf("%s: %v", written, err)
+	}
+	if *update {
+		if err := os.WriteFile(shown, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what %s says; run: go test ./internal/httpapi -run Document -update", shown, written)
+	}
+	if strings.Count(want, "<tr>") < 40 {
+		t.Errorf("%s has lost its tables", written)
+	}
+}
+
+// renderMarkdown turns the part of Markdown that docs/permissions.md is written
+// in into HTML: headings, paragraphs, lists of one line an item, fenced code and
+// tables. The error names a line that is anything else.
+func renderMarkdown(source string) (string, error) {
+	var b strings.Builder
+	open := "" // the element that the lines belong to
+	enter := func(element string) {
+		if open == element {
+			return
+		}
+		if open == "table" {
+			b.WriteString("</tbody></table></div>\n")
+		} else if open != "" {
+			b.WriteString("</" + open + ">\n")
+		}
+		open = element
+		if element == "table" {
+			b.WriteString(`<div class="wide"><table>` + "\n")
+		} else if element != "" {
+			b.WriteString("<" + element + ">\n")
+		}
+	}
+	fenced, rows := false, 0
+	for line := range strings.Lines(source) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			if fenced = !fenced; fenced {
+				enter("")
+				b.WriteString("<pre><code>")
+			} else {
+				b.WriteString("</code></pre>\n")
+			}
+		case fenced:
+			b.WriteString(html.EscapeString(line) + "\n")
+		case line == "":
+			enter("")
+		case headingMark.MatchString(line):
+			enter("")
+			mark := headingMark.FindString(line)
+			level := len(mark) - 1
+			fmt.Fprintf(&b, "<h%d>%s</h%d>\n", level, renderInline(line[len(mark):]), level)
+		case strings.HasPrefix(line, "- "):
+			enter("ul")
+			b.WriteString("<li>" + renderInline(line[2:]) + "</li>\n")
+		case numberMark.MatchString(line):
+			enter("ol")
+			b.WriteString("<li>" + renderInline(line[len(numberMark.FindString(line)):]) + "</li>\n")
+		case strings.HasPrefix(line, "|"):
+			if open != "table" {
+				rows = 0
+			}
+			enter("table")
+			b.WriteString(renderRow(line, rows))
+			rows++
+		case strings.ContainsAny(line[:1], "<>!=#*+~ \t"):
+			return "", fmt.Errorf("cannot be rendered: %s", line)
+		case open == "" || open == "p":
+			enter("p")
+			b.WriteString(renderInline(line) + "\n")
+		default:
+			return "", fmt.Errorf("cannot continue a %s: %s", open, line)
+		}
+	}
+	enter("")
+	rendered := b.String()
+	for _, left := range []string{"{{", "**", "]("} { // the first would begin an action of a template
+		if strings.Contains(rendered, left) {
+			return "", fmt.Errorf("%s is left over", left)
+		}
+	}
+	return rendered, nil
+}
+
+var (
+	headingMark = regexp.MustCompile(`^#{1,3} `)
+	numberMark  = regexp.MustCompile(`^[0-9]+\. `)
+	codeMark    = regexp.MustCompile("`([^`]+)`")
+	strongMark  = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+	linkMark    = regexp.MustCompile(`\[([^\]]+)\]\(([^)]+)\)`)
+	emphasis    = regexp.MustCompile(`\*([^*]+)\*`)
+)
+
+// renderRow renders a line of a table: the first is its head, the second the
+// rule below that.
+func renderRow(line string, row int) string {
+	if row == 1 {
+		return "<tbody>\n"
+	}
+	cells := strings.Split(strings.Trim(line, "|"), "|")
+	var b strings.Builder
+	b.WriteString("<tr>")
+	for _, cell := range cells {
+		if cell = renderInline(strings.TrimSpace(cell)); row == 0 {
+			b.WriteString(`<th scope="col">` + cell + "</th>")
+		} else {
+			b.WriteString("<td>" + cell + "</td>")
+		}
+	}
+	b.WriteString("</tr>\n")
+	if row == 0 {
+		return "<thead>" + strings.TrimSuffix(b.String(), "\n") + "</thead>\n"
+	}
+	return b.String()
+}
+
+// renderInline renders what stands within a line. What is code is left alone by
+// the other marks.
+func renderInline(text string) string {
+	var b strings.Builder
+	for text != "" {
+		at := codeMark.FindStringSubmatchIndex(text)
+		if at == nil {
+			at = []int{len(text), len(text), len(text), len(text)}
+		}
+		plain := html.EscapeString(text[:at[0]])
+		plain = linkMark.ReplaceAllString(plain, `<a href="$2">$1</a>`)
+		plain = strongMark.ReplaceAllString(plain, "<strong>$1</strong>")
+		b.WriteString(emphasis.ReplaceAllString(plain, "<em>$1</em>"))
+		if at[0] < at[1] {
+			b.WriteString("<code>" + html.EscapeString(text[at[2]:at[3]]) + "</code>")
+		}
+		text = text[at[1]:]
+	}
+	return b.String()
+}

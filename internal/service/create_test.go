@@ -1,0 +1,116 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func TestAKeyReplaysUntilItExpires(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		key, draft := newKey(), rolecall.RoleDraft{Name: "Keyed"}
+		first, err := f.service.CreateRole(f.Context(), f.owner, key, draft)
+		f.ok(err)
+		f.clock.advance(rolecall.DefaultIdempotencyKept - time.Microsecond)
+		again, err := f.node().CreateRole(f.Context(), f.owner, key, draft)
+		f.ok(err)
+		if !again.Replayed || again.Value.ID != first.Value.ID || again.Value.Name != "Keyed" || again.Value.CreatedAt != first.Value.CreatedAt {
+			t.Errorf("before its end it answers %v, not %v", again, first)
+		}
+		f.clock.advance(time.Microsecond)
+		_, err = f.service.CreateRole(f.Context(), f.owner, key, draft)
+		f.is(err, rolecall.ErrRoleNameTaken)
+		anew, err := f.service.CreateRole(f.Context(), f.owner, key, rolecall.RoleDraft{Name: "Keyed anew"})
+		f.ok(err)
+		if anew.Replayed || anew.Value.ID == first.Value.ID {
+			t.Errorf("after its end it answers %v", anew)
+		}
+	})
+}
+
+func TestAKeyOfAnotherRequestIsRefused(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		key := newKey()
+		f.ok(errorOf(f.service.CreateRole(f.Context(), f.owner, key, rolecall.RoleDraft{Name: "Keyed"})))
+		other := service.Key{Text: key.Text, Fingerprint: secret.Digest([]byte("other"))}
+		f.is(errorOf(f.service.CreateRole(f.Context(), f.owner, other, rolecall.RoleDraft{Name: "Other"})), rolecall.ErrKeyReused)
+		f.is(errorOf(f.node().CreateRole(f.Context(), f.owner, other, rolecall.RoleDraft{Name: "Other"})), rolecall.ErrKeyReused)
+	})
+}
+
+func TestCreationsOnTwoNodesWithOneKeyAreOne(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		nodes := []*service.Service{f.service, f.node(), f.node()}
+		for range 10 {
+			key := newKey()
+			draft := rolecall.UserDraft{Email: key.Text + "@example.com", Name: "Only one"}
+			ids, firsts := map[rolecall.UserID]bool{}, 0
+			var mu sync.Mutex
+			var running sync.WaitGroup
+			for i := range 30 {
+				running.Go(func() {
+					created, err := nodes[i%len(nodes)].CreateUser(f.Context(), f.owner, key, draft)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					ids[created.Value.ID] = true
+					if !created.Replayed {
+						firsts++
+					}
+				})
+			}
+			running.Wait()
+			if len(ids) != 1 || firsts != 1 {
+				t.Errorf("there are %d users of %d creations", len(ids), firsts)
+			}
+			for id := range ids {
+				if got := f.eventTypes(id); len(got) != 1 {
+					t.Errorf("the events are %v", got)
+				}
+			}
+		}
+	})
+}
+
+func TestAKeyIsNotSpentByAFailure(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		key, draft := newKey(), rolecall.UserDraft{Email: address("failing"), Name: "Failing"}
+		f.store.fail(rolecall.ErrUnavailable)
+		f.is(errorOf(f.service.CreateUser(f.Context(), f.owner, key, draft)), rolecall.ErrUnavailable)
+		f.store.fail(nil)
+		gone, cancel := context.WithCancel(f.Context())
+		cancel()
+		if err := errorOf(f.service.CreateUser(gone, f.owner, key, draft)); !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller who has left gets %v", err)
+		}
+		created, err := f.service.CreateUser(f.Context(), f.owner, key, draft)
+		f.ok(err)
+		if created.Replayed {
+			t.Error("a failure was stored")
+		}
+	})
+}
+
+func TestADeletedUserIsErasedFromReplays(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		key, draft := newKey(), rolecall.UserDraft{Email: address("erased"), Name: "Erased"}
+		created, err := f.service.CreateUser(f.Context(), f.owner, key, draft)
+		f.ok(err)
+		f.ok(f.service.DeleteUser(f.Context(), f.owner, created.Value.ID, nil))
+		again, err := f.service.CreateUser(f.Context(), f.owner, key, draft)
+		f.ok(err)
+		if !again.Replayed || !again.Erased || again.Value.ID != created.Value.ID || again.Value.Email != "" || again.Value.Name != "" {
+			t.Errorf("it answers %v", again)
+		}
+		f.ok(errorOf(f.service.CreateUser(f.Context(), f.owner, newKey(), draft)))
+	})
+}

@@ -1,0 +1,308 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+	"github.com/rolecall/rolecall/internal/store/sqlite"
+)
+
+// start is when every test begins.
+const start rolecall.Time = 1_800_000_000_000_000
+
+const password = "correct horse battery"
+
+// clock is a clock that only the test moves.
+type clock struct{ now atomic.Int64 }
+
+// Now returns the moment.
+func (c *clock) Now() rolecall.Time { return rolecall.Time(c.now.Load()) }
+
+func (c *clock) advance(d time.Duration) { c.now.Add(d.Microseconds()) }
+
+// until moves the clock to a moment.
+func (c *clock) until(t rolecall.Time) { c.now.Store(int64(t)) }
+
+// fixture is one store with a node that serves it, and a tenant with its owner.
+type fixture struct {
+	*testing.T
+	clock   *clock
+	store   *watched
+	keys    *secret.Keys
+	limits  service.AttemptLimits
+	hashes  *secret.Passwords
+	service *service.Service
+	tenant  rolecall.Tenant
+	owner   service.Call
+}
+
+// onEachStore runs the test on both stores, each new.
+func onEachStore(t *testing.T, run func(*fixture)) {
+	t.Helper()
+	onEachStoreLimited(t, service.AttemptLimits{}, run)
+}
+
+func onEachStoreLimited(t *testing.T, limits service.AttemptLimits, run func(*fixture)) {
+	t.Helper()
+	for name, open := range map[string]func(*testing.T) service.Store{"sqlite": openSQLite, "postgres": openPostgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fixture{T: t, clock: &clock{}, store: &watched{Store: open(t)}, keys: secret.NewKeys(secret.NewKey()), limits: limits}
+			f.clock.until(start)
+			f.service = f.node()
+			f.tenant = f.newTenant("acme")
+			f.owner = f.call(f.signIn("owner"))
+			run(f)
+		})
+	}
+}
+
+func openSQLite(t *testing.T) service.Store {
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func openPostgres(t *testing.T) service.Store {
+	s, err := postgres.Open(t.Context(), pgtest.Migrated(t), postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// node returns another process over the same store.
+func (f *fixture) node() *service.Service {
+	return f.nodeWith(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1})
+}
+
+// nodeWith is node with the cost of password hashes.
+func (f *fixture) nodeWith(cost secret.Parameters) *service.Service {
+	f.hashes = secret.NewPasswords(cost, 4, 1000)
+	return service.New(f.store, service.Options{
+		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
+	})
+}
+
+// ok fails the test at once if there is an error.
+func (f *fixture) ok(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// is fails the test unless the error is the wanted one; nil is none.
+func (f *fixture) is(err, wanted error) {
+	f.Helper()
+	if !errors.Is(err, wanted) {
+		f.Errorf("the error is %v, not %v", err, wanted)
+	}
+}
+
+func (f *fixture) newTenant(name string) rolecall.Tenant {
+	f.Helper()
+	tenant, _, err := f.service.CreateTenant(f.Context(), name, "", rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}, password)
+	f.ok(err)
+	return tenant
+}
+
+func address(name string) string { return name + "@example.com" }
+
+// attempt is a request without a session, with the tokens that it came with.
+func (f *fixture) attempt(tokens ...secret.Token) service.Attempt {
+	return service.Attempt{Tenant: f.tenant, TenantName: f.tenant.Name, Presented: tokens, RequestID: "request", Source: "192.0.2.1"}
+}
+
+// signIn signs somebody of the tenant in.
+func (f *fixture) signIn(name string) service.SignIn {
+	f.Helper()
+	in, err := f.service.Login(f.Context(), f.attempt(), address(name), password)
+	f.ok(err)
+	return in
+}
+
+// call is a request by whoever has signed in.
+func (f *fixture) call(in service.SignIn) service.Call {
+	return service.Call{Principal: in.Principal, RequestID: "request", Source: "192.0.2.1"}
+}
+
+// authenticate resolves a token on a node, with a use of the session.
+func (f *fixture) authenticate(node *service.Service, token secret.Token) (*rolecall.Principal, error) {
+	return node.Authenticate(f.Context(), f.tenant, []secret.Token{token}, true)
+}
+
+var serial atomic.Int64
+
+func newKey() service.Key {
+	text := fmt.Sprintf("key-%d", serial.Add(1))
+	return service.Key{Text: text, Fingerprint: secret.Digest([]byte(text))}
+}
+
+// user makes a pending user.
+func (f *fixture) user(name string) rolecall.User {
+	f.Helper()
+	created, err := f.service.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: address(name), Name: "User " + name})
+	f.ok(err)
+	return created.Value
+}
+
+// member makes a user who can sign in.
+func (f *fixture) member(name string) rolecall.User {
+	f.Helper()
+	user := f.user(name)
+	f.ok(f.service.SetPassword(f.Context(), f.tenant.Name, address(name), password))
+	return user
+}
+
+func (f *fixture) role(name string, permissions ...string) rolecall.Role {
+	f.Helper()
+	created, err := f.service.CreateRole(f.Context(), f.owner, newKey(), rolecall.RoleDraft{Name: name, Permissions: permissions})
+	f.ok(err)
+	return created.Value
+}
+
+func (f *fixture) assign(user rolecall.UserID, role rolecall.RoleID, draft rolecall.AssignmentDraft) {
+	f.Helper()
+	_, _, err := f.service.AssignRole(f.Context(), f.owner, user, role, draft)
+	f.ok(err)
+}
+
+func (f *fixture) ownerRole() rolecall.RoleID {
+	f.Helper()
+	page, err := f.service.Roles(f.Context(), f.owner, service.RoleListing{Key: rolecall.OwnerKey, Limit: 1})
+	f.ok(err)
+	return page.Items[0].ID
+}
+
+// settings changes the settings of the tenant, as its operator would.
+func (f *fixture) settings(settings rolecall.TenantSettings) {
+	f.Helper()
+	changed := f.tenant
+	changed.Settings, changed.Version = settings, f.tenant.Version+1
+	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		_, err := tx.UpdateTenant(f.tenant, changed)
+		return err
+	}))
+	f.tenant = changed
+}
+
+// eventTypes returns what happened to a user, newest first.
+func (f *fixture) eventTypes(id rolecall.UserID) (types []rolecall.EventType) {
+	f.Helper()
+	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		events, err := tx.EventsAbout(rolecall.AnyID(id), 100)
+		for _, e := range events {
+			types = append(types, e.Type)
+		}
+		return err
+	}))
+	return types
+}
+
+// watched is a store that writes down what is asked of it, and can be made to
+// fail.
+type watched struct {
+	service.Store
+	mu      sync.Mutex
+	asked   []string
+	failure error
+}
+
+// View notes the door and then what is asked behind it.
+func (w *watched) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	if err := w.note("view"); err != nil {
+		return err
+	}
+	return w.Store.View(ctx, tenant, func(tx service.Tx) error { return fn(watchedTx{tx, w}) })
+}
+
+// Update notes the door and then what is asked behind it.
+func (w *watched) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	if err := w.note("update"); err != nil {
+		return err
+	}
+	return w.Store.Update(ctx, tenant, func(tx service.Tx) error { return fn(watchedTx{tx, w}) })
+}
+
+func (w *watched) note(what string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, what)
+	return w.failure
+}
+
+// fail makes every transaction fail with the error, none with nil.
+func (w *watched) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failure = err
+}
+
+// during returns what is asked of the store while fn runs.
+func (w *watched) during(fn func()) []string {
+	w.mu.Lock()
+	before := len(w.asked)
+	w.mu.Unlock()
+	fn()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.asked[before:])
+}
+
+// watchedTx notes the statements that a sign-in can use.
+type watchedTx struct {
+	service.Tx
+	store *watched
+}
+
+func (x watchedTx) note(what string) {
+	x.store.mu.Lock()
+	defer x.store.mu.Unlock()
+	x.store.asked = append(x.store.asked, what)
+}
+
+// CountAttempt is noted with how many buckets it counts in.
+func (x watchedTx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
+	x.note(fmt.Sprintf("count in %d buckets", len(buckets)))
+	return x.Tx.CountAttempt(buckets, now)
+}
+
+// UserByEmail is noted.
+func (x watchedTx) UserByEmail(key string) (rolecall.User, string, error) {
+	x.note("user by address")
+	return x.Tx.UserByEmail(key)
+}
+
+// SessionByToken is noted.
+func (x watchedTx) SessionByToken(hash []byte) (rolecall.SessionState, error) {
+	x.note("session by token")
+	return x.Tx.SessionByToken(hash)
+}
+
+// TouchSession is noted.
+func (x watchedTx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
+	x.note("touch")
+	x.Tx.TouchSession(id, at)
+}

@@ -1,0 +1,140 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+const aDay = 24 * time.Hour
+
+func TestWhatIsOverIsRemovedAndNothingElse(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for range 700 { // more than one batch
+			f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+				tx.InsertKey(rolecall.IdempotencyKey{UserID: f.owner.User.ID, Operation: "old", Hash: secret.NewKey(), Fingerprint: secret.NewKey(), ExpiresAt: start.Add(aDay), Status: 201, ResourceID: rolecall.NewID[any](start)})
+				return nil
+			}))
+		}
+		ended := f.signIn("owner").Token
+		gone := f.user("gone")
+		f.ok(f.service.DeleteUser(f.Context(), f.owner, gone.ID, nil))
+		f.is(f.guess("192.0.2.7", "owner", "wrong"), rolecall.ErrWrongCredentials)
+
+		f.clock.advance(8 * aDay)
+		f.owner = f.call(f.signIn("owner"))
+		key := newKey()
+		draft := rolecall.UserDraft{Email: address("kept"), Name: "Kept"}
+		kept, err := f.service.CreateUser(f.Context(), f.owner, key, draft)
+		f.ok(err)
+		f.ok(f.service.Purge(f.Context()))
+
+		f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			if n, err := tx.CountKeys(f.owner.User.ID, 1000); err != nil || n != 1 {
+				t.Errorf("%d keys are left, %v", n, err)
+			}
+			if _, err := tx.SessionByToken(ended.Hash()); !errors.Is(err, rolecall.ErrNotFound) {
+				t.Errorf("an ended session is there: %v", err)
+			}
+			return nil
+		}))
+		again, err := f.service.CreateUser(f.Context(), f.owner, key, draft)
+		f.ok(err)
+		if !again.Replayed || again.Value.ID != kept.Value.ID {
+			t.Errorf("a live key was removed: %v", again)
+		}
+		if asked := f.store.during(func() { f.ok(f.service.Purge(f.Context())) }); len(asked) > 6 {
+			t.Errorf("with nothing to do the store was asked %q", asked)
+		}
+	})
+}
+
+func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		other := f.newTenant("other")
+		f.ok(f.service.DeleteTenant(f.Context(), "other"))
+		create := func() error {
+			return errorOf3(f.service.CreateTenant(f.Context(), "other", "", rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}, password))
+		}
+		f.is(create(), rolecall.ErrTenantExists)
+		f.ok(f.service.Purge(f.Context()))
+		f.ok(f.store.View(f.Context(), other.ID, func(tx service.Tx) error {
+			if _, _, err := tx.UserByEmail(rolecall.EmailKey(address("owner"))); !errors.Is(err, rolecall.ErrNotFound) {
+				t.Errorf("a user of a deleted tenant is there: %v", err)
+			}
+			if left, err := tx.DeletedTenants(10); err != nil || len(left) != 0 {
+				t.Errorf("left to purge: %v, %v", left, err)
+			}
+			return nil
+		}))
+		f.clock.advance(30*aDay - time.Second)
+		f.is(create(), rolecall.ErrTenantExists)
+		f.clock.advance(2 * time.Second)
+		f.ok(f.service.Purge(f.Context()))
+		f.ok(create())
+		f.ok(errorOf(f.service.Login(f.Context(), f.attempt(), address("owner"), password)))
+	})
+}
+
+func errorOf3[T, U any](_ T, _ U, err error) error { return err }
+
+// TestPurgingBesideCreations runs purges without a pause while keys are used at
+// the moment of their expiry: no key has two effects and none is refused.
+func TestPurgingBesideCreations(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.settings(rolecall.TenantSettings{IdempotencyKept: 1})
+		f.owner.Tenant = f.tenant
+		ctx, stop := context.WithCancel(f.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			for ctx.Err() == nil {
+				if err := f.service.Purge(ctx); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+		key := newKey()
+		for range 30 {
+			made := map[rolecall.UserID]bool{}
+			var mu sync.Mutex
+			draft := rolecall.UserDraft{Email: newKey().Text + "@example.com", Name: "Swept"}
+			key.Fingerprint = secret.Digest([]byte(draft.Email))
+			var creating sync.WaitGroup
+			for range 8 {
+				creating.Go(func() {
+					created, err := f.service.CreateUser(f.Context(), f.owner, key, draft)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					made[created.Value.ID] = true
+				})
+			}
+			creating.Wait()
+			if len(made) != 1 {
+				t.Errorf("one key made %d users", len(made))
+			}
+			f.clock.advance(time.Second)
+		}
+		stop()
+		running.Wait()
+	})
+}
+
+func TestTheBackgroundWorkEndsWithItsContext(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ctx, stop := context.WithCancel(f.Context())
+		done := make(chan error, 1)
+		go func() { done <- f.service.Run(ctx) }()
+		stop()
+		f.ok(<-done)
+	})
+}

@@ -1,0 +1,148 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// guess tries a password for a user from a source.
+func (f *fixture) guess(source, name, secret string) error {
+	a := f.attempt()
+	a.Source = source
+	_, err := f.service.Login(f.Context(), a, address(name), secret)
+	return err
+}
+
+func TestTenFailuresOfAnAccountFromOneSource(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for range 10 {
+			f.is(f.guess("192.0.2.7", "owner", "wrong"), rolecall.ErrWrongCredentials)
+		}
+		before := f.hashes.Hashed()
+		f.clock.advance(5 * time.Minute)
+		err := f.guess("192.0.2.7", "owner", password)
+		f.is(err, rolecall.ErrTooManyAttempts)
+		if e, ok := errors.AsType[*rolecall.Error](err); !ok || e.RetryAfter != 10*time.Minute {
+			t.Errorf("one is told to wait %v", err)
+		}
+		if spent := f.hashes.Hashed() - before; spent != 0 {
+			t.Errorf("%d hashes were spent", spent)
+		}
+		f.ok(f.guess("192.0.2.8", "owner", password))
+		f.clock.advance(10 * time.Minute)
+		f.ok(f.guess("192.0.2.7", "owner", password))
+	})
+}
+
+func TestASuccessResetsTheCount(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for range 3 {
+			for range 9 {
+				f.is(f.guess("192.0.2.7", "owner", "wrong"), rolecall.ErrWrongCredentials)
+			}
+			f.ok(f.guess("192.0.2.7", "owner", password))
+		}
+	})
+}
+
+func TestAHundredFailuresOfAnAccountFromManySources(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for i := range 100 {
+			f.is(f.guess(fmt.Sprintf("198.51.100.%d", i), "ada", "wrong"), rolecall.ErrWrongCredentials)
+		}
+		f.is(f.guess("203.0.113.1", "ada", "wrong"), rolecall.ErrTooManyAttempts)
+		f.ok(f.guess("203.0.113.1", "owner", password))
+		other := f.newTenant("other")
+		_, err := f.service.Login(f.Context(), service.Attempt{Tenant: other, TenantName: "other", Source: "203.0.113.1"}, address("ada"), "wrong")
+		f.is(err, rolecall.ErrWrongCredentials)
+	})
+}
+
+func TestAHundredFailuresOfASourceOverManyAccounts(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for i := range 100 {
+			f.is(f.guess("192.0.2.7", fmt.Sprintf("user-%d", i), "wrong"), rolecall.ErrWrongCredentials)
+		}
+		f.is(f.guess("192.0.2.7", "owner", password), rolecall.ErrTooManyAttempts)
+		f.ok(f.guess("192.0.2.8", "owner", password))
+		f.clock.advance(10 * time.Minute)
+		f.ok(f.guess("192.0.2.7", "owner", password))
+	})
+}
+
+func TestANetworkOfIPv6IsOneSource(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for i := range 10 {
+			f.is(f.guess(fmt.Sprintf("2001:db8::%d", i), "owner", "wrong"), rolecall.ErrWrongCredentials)
+		}
+		f.is(f.guess("2001:db8::ffff:1", "owner", "wrong"), rolecall.ErrTooManyAttempts)
+		f.is(f.guess("2001:db8:0:1::1", "owner", "wrong"), rolecall.ErrWrongCredentials)
+		for i := range 10 {
+			f.is(f.guess("::ffff:192.0.2.9", "ada", fmt.Sprint(i)), rolecall.ErrWrongCredentials)
+		}
+		f.is(f.guess("192.0.2.9", "ada", "wrong"), rolecall.ErrTooManyAttempts)
+	})
+}
+
+func TestAttemptsInParallelCannotPassTheLimitTogether(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		before := f.hashes.Hashed()
+		var evaluated atomic.Int64
+		var running sync.WaitGroup
+		for range 200 {
+			running.Go(func() {
+				switch err := f.guess("192.0.2.7", "owner", "wrong"); {
+				case errors.Is(err, rolecall.ErrWrongCredentials):
+					evaluated.Add(1)
+				case !errors.Is(err, rolecall.ErrTooManyAttempts):
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		if n, spent := evaluated.Load(), f.hashes.Hashed()-before; n != 10 || spent != 10 {
+			t.Errorf("%d were evaluated with %d hashes", n, spent)
+		}
+	})
+}
+
+func TestAnUnknownTenantIsCountedLikeAnyOther(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		a := service.Attempt{TenantName: "nobody", Source: "192.0.2.7"}
+		for range 10 {
+			_, err := f.service.Login(f.Context(), a, address("owner"), "wrong")
+			f.is(err, rolecall.ErrWrongCredentials)
+		}
+		_, err := f.service.Login(f.Context(), a, address("owner"), "wrong")
+		f.is(err, rolecall.ErrTooManyAttempts)
+		f.ok(f.guess("192.0.2.7", "owner", password))
+	})
+}
+
+func TestTheLimitsAreSettings(t *testing.T) {
+	onEachStoreLimited(t, service.AttemptLimits{AccountAndSource: 2, Account: 3, Source: 4}, func(f *fixture) {
+		f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrTooManyAttempts)
+		f.is(f.guess("192.0.2.8", "ada", "wrong"), rolecall.ErrTooManyAttempts)
+		f.is(f.guess("192.0.2.7", "bob", "wrong"), rolecall.ErrWrongCredentials)
+		f.is(f.guess("192.0.2.7", "eve", "wrong"), rolecall.ErrTooManyAttempts)
+	})
+}
+
+func TestTheCountIsSharedByNodesAndSurvivesARestart(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for range 10 {
+			f.is(f.guess("192.0.2.7", "owner", "wrong"), rolecall.ErrWrongCredentials)
+			f.service = f.node()
+		}
+		f.is(f.guess("192.0.2.7", "owner", password), rolecall.ErrTooManyAttempts)
+	})
+}
