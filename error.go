@@ -90,6 +90,7 @@ var (
 	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a path or query value, or the JSON syntax is wrong; the errors say which."}
 	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "A member of the body breaks a rule; the errors say which."}
 	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "No live session of this tenant came with the request. Sign in and repeat it."}
+	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation was used, was replaced or is over. Ask for a new one."}
 	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "Two live sessions came with the request. Sign out, or sign in again, to keep one."}
 	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The address and the password do not belong together in this tenant."}
 	ErrTenantSuspended      = &Error{Kind: Forbidden, Code: "tenant-suspended", Detail: "This tenant is suspended. Its operator can resume it."}

@@ -14,6 +14,11 @@ type Event struct {
 	Source     string // the client's address
 	Reason     string
 	Values     *EventValues // stored apart, so that they can be erased with the person
+
+	// SubjectDepartment is the department of the user that the event is about, as
+	// it is now; nil if it is about something else or the user is gone. It is read
+	// along, to judge what of the values may be shown.
+	SubjectDepartment *string
 }
 
 // EventValues are the changed members before and after, as JSON objects; nil
@@ -34,15 +39,20 @@ const (
 	EventUserSuspended   EventType = "user.suspended"
 	EventUserResumed     EventType = "user.resumed"
 	EventPasswordChanged EventType = "user.password_changed"
+	EventUserInvited     EventType = "user.invited"
+	EventInvitationUsed  EventType = "user.invitation_accepted"
 	EventRoleCreated     EventType = "role.created"
 	EventRoleUpdated     EventType = "role.updated"
 	EventRoleDeleted     EventType = "role.deleted"
 	EventRoleAssigned    EventType = "role.assigned"
 	EventRoleUnassigned  EventType = "role.unassigned"
 	EventSignedIn        EventType = "session.started"
+	EventSignInFailed    EventType = "session.sign_in_failed"
 	EventSessionEnded    EventType = "session.ended"
 	EventTokenReused     EventType = "session.token_reused"
+	EventRefused         EventType = "request.refused"
 	EventTenantCreated   EventType = "tenant.created"
+	EventTenantUpdated   EventType = "tenant.updated"
 	EventTenantSuspended EventType = "tenant.suspended"
 	EventTenantResumed   EventType = "tenant.resumed"
 	EventTenantDeleted   EventType = "tenant.deleted"

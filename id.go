@@ -190,3 +190,11 @@ func (t *Time) UnmarshalText(text []byte) error {
 	*t = TimeOf(parsed)
 	return nil
 }
+
+// FirstID returns the smallest id that can be made at the moment or later: the
+// bound by which rows sorted by id are cut at a time.
+func FirstID[T any](at Time) ID[T] {
+	var id ID[T]
+	binary.BigEndian.PutUint64(id[:8], uint64(max(at, 0)/1000)<<16)
+	return id
+}

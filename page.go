@@ -61,6 +61,17 @@ type UserQuery struct {
 	Count bool
 }
 
+// EventQuery selects events, newest first. Zero members do not filter.
+type EventQuery struct {
+	Type    EventType
+	Actor   AnyID
+	Subject AnyID
+	From    Time // not before
+	To      Time // before
+	After   *Position
+	Limit   int
+}
+
 // RoleQuery selects and orders roles.
 type RoleQuery struct {
 	Key    string

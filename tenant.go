@@ -1,6 +1,10 @@
 package rolecall
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Tenant is one customer: the unit of isolation that x-tenant-schema names. The
 // zero Tenant is what an unknown name resolves to; it holds nothing.
@@ -24,13 +28,14 @@ const (
 	TenantSuspended TenantStatus = "suspended"
 )
 
-// TenantSettings are what a tenant may differ in. A zero member means the
-// default, so that an empty document is a valid one.
+// TenantSettings are what a tenant may differ in. A nil member means the default,
+// so that an empty document is a valid one.
 type TenantSettings struct {
-	SessionIdle     Seconds  `json:"sessionIdleSeconds,omitempty"`
-	SessionAbsolute Seconds  `json:"sessionAbsoluteSeconds,omitempty"`
+	SessionIdle     *Seconds `json:"sessionIdleSeconds,omitempty"`
+	SessionAbsolute *Seconds `json:"sessionAbsoluteSeconds,omitempty"`
 	RefreshGrace    *Seconds `json:"refreshGraceSeconds,omitempty"`
-	IdempotencyKept Seconds  `json:"idempotencyKeptSeconds,omitempty"`
+	IdempotencyKept *Seconds `json:"idempotencyKeptSeconds,omitempty"`
+	EventsKept      *Seconds `json:"eventsKeptSeconds,omitempty"`
 }
 
 // Seconds is a length of time in whole seconds.
@@ -42,34 +47,44 @@ const (
 	DefaultSessionAbsolute = 7 * 24 * time.Hour
 	DefaultRefreshGrace    = 10 * time.Second
 	DefaultIdempotencyKept = 24 * time.Hour
+	DefaultEventsKept      = 400 * 24 * time.Hour
 )
 
-func (s Seconds) or(standard time.Duration) time.Duration {
-	if s == 0 {
+func orDefault(s *Seconds, standard time.Duration) time.Duration {
+	if s == nil {
 		return standard
 	}
-	return time.Duration(s) * time.Second
+	return time.Duration(*s) * time.Second
+}
+
+func equalSeconds(a, b *Seconds) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 // IdleLifetime returns how long a session lives without a request.
-func (s TenantSettings) IdleLifetime() time.Duration { return s.SessionIdle.or(DefaultSessionIdle) }
+func (s TenantSettings) IdleLifetime() time.Duration {
+	return orDefault(s.SessionIdle, DefaultSessionIdle)
+}
 
 // AbsoluteLifetime returns how long a session lives at most.
 func (s TenantSettings) AbsoluteLifetime() time.Duration {
-	return s.SessionAbsolute.or(DefaultSessionAbsolute)
+	return orDefault(s.SessionAbsolute, DefaultSessionAbsolute)
 }
 
 // Grace returns how long the old token works on after its successor was used.
-func (s TenantSettings) Grace() time.Duration {
-	if s.RefreshGrace == nil {
-		return DefaultRefreshGrace
-	}
-	return time.Duration(*s.RefreshGrace) * time.Second
-}
+func (s TenantSettings) Grace() time.Duration { return orDefault(s.RefreshGrace, DefaultRefreshGrace) }
 
 // KeyLifetime returns how long an idempotency key is kept.
 func (s TenantSettings) KeyLifetime() time.Duration {
-	return s.IdempotencyKept.or(DefaultIdempotencyKept)
+	return orDefault(s.IdempotencyKept, DefaultIdempotencyKept)
+}
+
+// EventLifetime returns how long an event is kept.
+func (s TenantSettings) EventLifetime() time.Duration {
+	return orDefault(s.EventsKept, DefaultEventsKept)
 }
 
 // IsTenantName reports whether name has the form of a tenant's name:
@@ -84,4 +99,91 @@ func IsTenantName(name string) bool {
 		}
 	}
 	return true
+}
+
+// setting is one of the settings: its JSON name, its bounds, and where it is.
+type setting struct {
+	name     string
+	min, max Seconds
+	of       func(*TenantSettings) **Seconds // nil there: the default
+	standard time.Duration
+}
+
+var settings = []setting{
+	{"sessionIdleSeconds", 60, 30 * 86400, func(s *TenantSettings) **Seconds { return &s.SessionIdle }, DefaultSessionIdle},
+	{"sessionAbsoluteSeconds", 300, 90 * 86400, func(s *TenantSettings) **Seconds { return &s.SessionAbsolute }, DefaultSessionAbsolute},
+	{"refreshGraceSeconds", 0, 300, func(s *TenantSettings) **Seconds { return &s.RefreshGrace }, DefaultRefreshGrace},
+	{"idempotencyKeptSeconds", 86400, 30 * 86400, func(s *TenantSettings) **Seconds { return &s.IdempotencyKept }, DefaultIdempotencyKept},
+	{"eventsKeptSeconds", 86400, 10 * 366 * 86400, func(s *TenantSettings) **Seconds { return &s.EventsKept }, DefaultEventsKept},
+}
+
+// SettingNames returns the JSON names of the settings.
+func SettingNames() []string {
+	var names []string
+	for _, s := range settings {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func settingNamed(name string) *setting {
+	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &settings[i]
+}
+
+// Effective returns the value in force of the setting of that JSON name, zero if
+// there is none.
+func (s TenantSettings) Effective(name string) Seconds {
+	setting := settingNamed(name)
+	if setting == nil {
+		return 0
+	}
+	return Seconds(orDefault(*setting.of(&s), setting.standard) / time.Second)
+}
+
+// TenantPatch is a change of a tenant: absent members stay; null sets the default
+// again (RFC 7396).
+type TenantPatch struct {
+	DisplayName Optional[string]
+	Settings    map[string]*Seconds // by JSON name
+}
+
+// Check returns what is wrong with the patch, nil if nothing is.
+func (p *TenantPatch) Check() Faults {
+	var faults Faults
+	if p.DisplayName.Set {
+		faults.Text("/displayName", p.DisplayName.Value, 1, UserNameMax)
+	}
+	for _, s := range settings {
+		if value := p.Settings[s.name]; value != nil && (*value < s.min || *value > s.max) {
+			faults.Add("/settings/"+s.name, "range", fmt.Sprintf("must be from %d to %d", s.min, s.max))
+		}
+	}
+	return faults
+}
+
+// Apply returns the tenant as the patch makes it and the names of the members
+// that changed. The patch must have passed Check.
+func (p *TenantPatch) Apply(t Tenant, now Time) (Tenant, []string) {
+	var changed []string
+	if p.DisplayName.Set && p.DisplayName.Value != t.DisplayName {
+		t.DisplayName, changed = p.DisplayName.Value, append(changed, "displayName")
+	}
+	before := t.Settings
+	for _, s := range settings {
+		if value, named := p.Settings[s.name]; named {
+			*s.of(&t.Settings) = value
+		}
+	}
+	if slices.ContainsFunc(settings, func(s setting) bool { return !equalSeconds(*s.of(&before), *s.of(&t.Settings)) }) {
+		changed = append(changed, "settings")
+	}
+	if changed != nil {
+		t.UpdatedAt = max(now, t.UpdatedAt+1)
+		t.Version++
+	}
+	return t, changed
 }

@@ -1,10 +1,6 @@
 package app
 
 import (
-	"fmt"
-	"net"
-	"net/netip"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -33,78 +29,26 @@ type commandLine struct {
 // globals are the flags of every command.
 type globals struct {
 	Database       string `placeholder:"FILE|URL" help:"SQLite file, or postgres:// URL. Default: ./rolecall-data/rolecall.db"`
-	DirectDatabase string `placeholder:"URL" help:"PostgreSQL URL for migrations where a pooler stands between. Default: --database"`
+	DirectDatabase string `placeholder:"URL" help:"PostgreSQL URL past a pooler, for migrations and to listen on. Default: --database"`
 	AllowSuperuser bool   `help:"Accept a PostgreSQL role that row-level security does not hold."`
 	JSON           bool   `name:"json" help:"Print results and errors as JSON."`
 }
 
 // serveCommand configures the serving process.
 type serveCommand struct {
-	Listen        string        `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to serve HTTP on. Default: ${default}"`
-	PublicURL     string        `name:"public-url" placeholder:"URL" help:"URL under which clients reach the service; its path is the base of every route."`
-	MetricsListen string        `placeholder:"ADDRESS" help:"Address to serve Prometheus metrics on. Default: none"`
-	SecretKeyFile string        `placeholder:"FILE" help:"File with the instance's keys in base64, one a line, the current one first. Default: the keys in the database"`
-	NoMigrate     bool          `help:"Leave the schema as it is, instead of bringing it up to date first."`
-	Demo          bool          `help:"Serve a made-up tenant to try things with, on a loopback address only."`
-	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long to serve on after a signal, while /readyz answers 503. Default: ${default}"`
-	LogFormat     string        `default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`
-}
-
-// settings are what the flags of serve mean.
-type settings struct {
-	serveCommand
-	publicURL      *url.URL // nil: none
-	insecureCookie bool
-	warnings       []string // what is weaker than it could be
-}
-
-// settings returns what the flags mean, or what is wrong with them.
-func (c *serveCommand) settings(g *globals) (settings, error) {
-	s := settings{serveCommand: *c}
-	if c.Demo {
-		if !isLoopback(c.Listen) {
-			return s, fmt.Errorf("--demo listens on a loopback address only, such as 127.0.0.1:8080")
-		}
-		s.insecureCookie = true
-		s.warnings = append(s.warnings, "demo: the session cookie is not marked Secure")
-	}
-	if c.PublicURL != "" {
-		if err := s.readPublicURL(); err != nil {
-			return s, err
-		}
-	}
-	if g.AllowSuperuser && isPostgres(g.Database) {
-		s.warnings = append(s.warnings, "--allow-superuser: row-level security may not hold this role, so the isolation of tenants rests on this program alone")
-	}
-	return s, nil
-}
-
-func (s *settings) readPublicURL() error {
-	u, err := url.Parse(s.PublicURL)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("--public-url must be an http or https URL with a host and perhaps a path, such as https://id.example.com/rolecall")
-	}
-	s.publicURL = u
-	switch loopback := isLoopback(net.JoinHostPort(u.Hostname(), "0")); {
-	case u.Scheme == "https" || s.Demo:
-	case loopback:
-		s.insecureCookie = true
-		s.warnings = append(s.warnings, "--public-url is plain http: the session cookie is not marked Secure")
-	default:
-		s.warnings = append(s.warnings, "--public-url is plain http: browsers will not send the session cookie, which is marked Secure")
-	}
-	return nil
-}
-
-// isLoopback reports whether only this machine can reach the address, a host and
-// a port.
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
+	Listen         string        `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to serve HTTP on. Default: ${default}"`
+	PublicURL      string        `name:"public-url" placeholder:"URL" help:"URL under which clients reach the service; its path is the base of every route."`
+	TLSCert        string        `name:"tls-cert" placeholder:"FILE" help:"Serve HTTPS with this certificate chain in PEM; read again when it changes."`
+	TLSKey         string        `name:"tls-key" placeholder:"FILE" help:"Private key of --tls-cert in PEM; read again when it changes."`
+	TrustedProxies []string      `placeholder:"CIDR" help:"Networks of proxies whose X-Forwarded-For and X-Request-Id are believed. Default: none"`
+	AllowOrigin    []string      `placeholder:"ORIGIN" help:"Web origin whose pages may call from a browser, such as https://app.example.com; may be given several times. Default: none but the public one"`
+	CookieDomain   string        `placeholder:"DOMAIN" help:"Parent domain of the public host, all hosts of which get the session cookie. Weaker. Default: the public host alone"`
+	MetricsListen  string        `placeholder:"ADDRESS" help:"Address to serve Prometheus metrics on. Default: none"`
+	SecretKeyFile  string        `placeholder:"FILE" help:"File with the instance's keys in base64, one a line, the current one first. Default: the keys in the database"`
+	NoMigrate      bool          `help:"Leave the schema as it is, instead of bringing it up to date first."`
+	Demo           bool          `help:"Serve a made-up tenant to try things with, on a loopback address only."`
+	Drain          time.Duration `default:"0s" placeholder:"DURATION" help:"How long to serve on after a signal, while /readyz answers 503. Default: ${default}"`
+	LogFormat      string        `default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`
 }
 
 // isPostgres reports whether a database is a URL of PostgreSQL; everything else

@@ -97,7 +97,7 @@ func seedDemo(ctx context.Context, store service.Store, options service.Options)
 		}
 		clock = demoBegin().Add(time.Hour)
 		d := &demo{
-			service: service.New(within{tx}, options), tenant: tenant, clock: &clock,
+			service: service.New(within{store, tx}, options), tenant: tenant, clock: &clock,
 			call: service.Call{Principal: rolecall.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: "127.0.0.1"},
 		}
 		return d.play(ctx)
@@ -106,7 +106,10 @@ func seedDemo(ctx context.Context, store service.Store, options service.Options)
 
 // within is a store inside of a transaction that has begun: all that is done
 // through it is committed together.
-type within struct{ tx service.Tx }
+type within struct {
+	service.Store
+	tx service.Tx
+}
 
 // View runs fn in the transaction.
 func (w within) View(_ context.Context, _ rolecall.TenantID, fn func(service.Tx) error) error {
@@ -117,6 +120,3 @@ func (w within) View(_ context.Context, _ rolecall.TenantID, fn func(service.Tx)
 func (w within) Update(_ context.Context, _ rolecall.TenantID, fn func(service.Tx) error) error {
 	return fn(w.tx)
 }
-
-// Ready returns nil: the transaction has begun.
-func (w within) Ready(context.Context) error { return nil }

@@ -70,10 +70,22 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	api := httpapi.New(rolecall, httpapi.Options{
 		PublicURL:      settings.publicURL,
 		InsecureCookie: settings.insecureCookie,
+		CookieDomain:   settings.CookieDomain,
+		AllowOrigins:   settings.AllowOrigin,
+		TrustedProxies: settings.trustedProxies,
 		Logger:         logger,
 		Metrics:        registry,
 		PasswordHashes: options.Passwords.Hashed,
 	})
+	registerWatch(registry, rolecall)
+	server := api.HTTPServer()
+	if settings.TLSCert != "" {
+		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)
+		if err != nil {
+			return err
+		}
+		server.TLSConfig = certificate.config()
+	}
 	stopMetrics, err := serveMetrics(ctx, settings.MetricsListen, registry, logger)
 	if err != nil {
 		return err
@@ -88,7 +100,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	var background sync.WaitGroup
 	var workErr error
 	background.Go(func() { workErr = rolecall.Run(working) })
-	serveErr := serveHTTP(ctx, api, newDoor(listener), settings.Drain, logger)
+	serveErr := serveHTTP(ctx, api, server, newDoor(listener), settings.Drain, logger)
 	stopWorking()
 	background.Wait()
 	return errors.Join(serveErr, workErr, stopMetrics())

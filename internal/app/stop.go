@@ -22,14 +22,20 @@ const (
 	shutdownTime = 20 * time.Second // for requests under way: more than the deadline of any
 )
 
-// serveHTTP serves on the listener until ctx ends. Then /readyz says that this
-// process leaves, it serves on for the drain, and ends without failing a request.
-func serveHTTP(ctx context.Context, api *httpapi.Server, listener *door, drain time.Duration, logger *slog.Logger) error {
-	server := api.HTTPServer()
+// serveHTTP serves on the listener, with TLS if the server is configured for it,
+// until ctx ends. Then /readyz says that this process leaves, it serves on for the
+// drain, and ends without failing a request.
+func serveHTTP(ctx context.Context, api *httpapi.Server, server *http.Server, listener *door, drain time.Duration, logger *slog.Logger) error {
 	var open connections
 	server.ConnState = open.observe
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
+	go func() {
+		if server.TLSConfig != nil {
+			done <- server.ServeTLS(listener, "", "")
+		} else {
+			done <- server.Serve(listener)
+		}
+	}()
 
 	select {
 	case err := <-done:

@@ -39,7 +39,7 @@ func (g *globals) open(ctx context.Context, migrate bool) (*openStore, error) {
 			return nil, err
 		}
 	}
-	s, err := postgres.Open(ctx, g.Database, postgres.Options{AllowSuperuser: g.AllowSuperuser})
+	s, err := postgres.Open(ctx, g.Database, postgres.Options{AllowSuperuser: g.AllowSuperuser, Direct: g.DirectDatabase})
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (p *program) awaitReady(t *testing.T) {
 			if err := response.Body.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if response.StatusCode < 300 {
+			if response.StatusCode != http.StatusServiceUnavailable { // under a base it is 404
 				return
 			}
 		}

@@ -75,7 +75,7 @@ func (x *exchange) attempt() (service.Attempt, error) {
 	tenant, err := x.server.service.Tenant(x.ctx, x.named)
 	x.tenant = tenant
 	return service.Attempt{
-		Tenant: tenant, TenantName: x.named, Presented: x.presented,
+		Tenant: tenant, TenantName: x.named, Presented: x.presented, Device: x.device(),
 		RequestID: x.requestID, Source: x.call.Source,
 	}, err
 }
@@ -85,6 +85,7 @@ func (x *exchange) signedIn(signIn *service.SignIn) error {
 	p := signIn.Principal
 	x.call.Principal = p
 	x.setCookie(signIn.Token, p.Session.ExpiresAt.Sub(x.server.service.Now()))
+	x.setDevice(signIn.Device)
 	x.out = append(x.out, `{"user":`...)
 	x.out = appendUser(x.out, &p.User, rolecall.AllUserMembers)
 	x.out = append(x.out, `,"session":`...)
@@ -93,21 +94,36 @@ func (x *exchange) signedIn(signIn *service.SignIn) error {
 	return x.json(http.StatusOK)
 }
 
-// setCookie sends the token for as long as it can be of use; an empty one clears
-// the cookie. Secure follows configuration and never the connection, which a
-// proxy may have opened.
-func (x *exchange) setCookie(token secret.Token, lifetime time.Duration) {
-	b := make([]byte, 0, 128)
-	b = append(b, sessionCookie+"="...)
-	b = append(b, token...)
-	b = append(b, "; Path=/; Max-Age="...)
-	b = strconv.AppendInt(b, int64((lifetime+time.Second-1)/time.Second), 10)
-	b = append(b, "; HttpOnly"...)
-	if x.server.secure {
-		b = append(b, "; Secure"...)
+// cookieAttributes returns the attributes of the session cookie that follow from
+// the configuration, and never from the connection, which a proxy may have opened.
+func cookieAttributes(o *Options) string {
+	attributes := "; HttpOnly"
+	if o.CookieDomain != "" {
+		attributes += "; Domain=" + o.CookieDomain
 	}
-	b = append(b, "; SameSite=Lax"...)
-	x.header["Set-Cookie"] = []string{string(b)}
+	if !o.InsecureCookie {
+		attributes += "; Secure"
+	}
+	return attributes + "; SameSite=Lax"
+}
+
+// setCookie sends the token for as long as it can be of use; an empty one clears
+// the cookie. Its path is the root also under a base: a path would keep no page
+// of the host from it, and what is served beside the base can ask with it who is
+// signed in.
+func (x *exchange) setCookie(token secret.Token, lifetime time.Duration) {
+	x.addCookie(sessionCookie, string(token), lifetime)
+}
+
+func (x *exchange) addCookie(name, value string, lifetime time.Duration) {
+	b := make([]byte, 0, 128)
+	b = append(b, name...)
+	b = append(b, '=')
+	b = append(b, value...)
+	b = append(b, "; Path=/; Max-Age="...)
+	b = strconv.AppendInt(b, seconds(lifetime), 10)
+	b = append(b, x.server.cookie...)
+	x.header["Set-Cookie"] = append(x.header["Set-Cookie"], string(b))
 }
 
 // appendCurrent appends who is asking, and what they hold: what holds only in

@@ -49,7 +49,7 @@ func (x *exchange) checkFraming() error {
 		return badTenant(len(names))
 	}
 	x.named = names[0]
-	if err := x.server.origins.Check(r); err != nil {
+	if err := x.server.origins.check(r); err != nil {
 		return errCrossOrigin
 	}
 	if x.route.answersJSON() && !accepts(r.Header["Accept"]) {
@@ -95,7 +95,6 @@ func (x *exchange) checkContent(h http.Header) error {
 func (x *exchange) admit() (err error) {
 	s := x.server
 	x.presented = appendTokens(x.presented, x.request.Header["Cookie"])
-	x.call.RequestID, x.call.Source = x.requestID, source(x.request)
 	if x.route.need != nil && len(x.presented) == 0 {
 		return rolecall.ErrUnauthenticated
 	}

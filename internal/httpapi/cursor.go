@@ -60,6 +60,7 @@ func (x *exchange) walk() []byte {
 		p.Tenant.ID[:], p.User.ID[:], []byte(x.route.id), in.role[:],
 		[]byte(order), []byte(in.email), []byte(in.externalID), []byte(in.department), []byte(in.status),
 		in.holds[:], []byte(in.roleKey), []byte(strings.Join(in.words, " ")),
+		in.user[:], []byte(in.eventType), in.actor[:], in.subject[:], []byte(in.from.String()), []byte(in.to.String()),
 	)
 }
 

@@ -156,7 +156,7 @@ func (a *asset) serve(x *exchange) error {
 		x.out = append(x.out, a.Content...)
 		return x.content(a.Type, forEver, a.tag)
 	}
-	x.header["Vary"] = []string{"Accept-Encoding"}
+	x.header["Vary"] = append(x.header["Vary"], "Accept-Encoding")
 	if takesGzip(x.request.Header["Accept-Encoding"]) {
 		x.header["Content-Encoding"] = []string{"gzip"}
 		x.out = append(x.out, a.Content...)

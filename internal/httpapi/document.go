@@ -37,6 +37,8 @@ func Document() *huma.OpenAPI {
 		Tags: []*huma.Tag{
 			{Name: "Users", Description: "People of a tenant."},
 			{Name: "Roles", Description: "Named sets of permissions, and who holds them."},
+			{Name: "Events", Description: "What happened."},
+			{Name: "Tenant", Description: "The tenant itself."},
 			{Name: "Auths", Description: "Signing in and out."},
 		},
 	}
@@ -102,7 +104,7 @@ func (a *answer) describe() *huma.Response {
 // problems, and those that follow from what it takes.
 func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	all := slices.Clone(o.problems)
-	all = append(all, rolecall.ErrMalformed, errURLTooLong, rolecall.ErrInternal, rolecall.ErrUnavailable)
+	all = append(all, rolecall.ErrMalformed, errURLTooLong, errTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
 	if o.need != nil {
 		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied)
 	}
@@ -163,6 +165,8 @@ var headersAbout = map[string]string{
 	"Set-Cookie":          "The session cookie.",
 	"WWW-Authenticate":    "Session.",
 	"Retry-After":         "Seconds to wait.",
+	"X-Auth-User":         "The id of the user who asks.",
+	"X-Auth-Tenant":       "The name of the tenant.",
 	"Accept":              "What is taken.",
 	"Accept-Patch":        "What PATCH takes.",
 	"Accept-Encoding":     "Bodies are not compressed.",

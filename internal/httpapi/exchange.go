@@ -42,7 +42,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x, _ := s.exchanges.Get().(*exchange)
 	now := time.Now()
 	x.request, x.writer, x.header, x.started = r, w, w.Header(), now
-	x.requestID = rolecall.NewID[any](rolecall.TimeOf(now)).String()
+	x.identify()
 	x.ctx, x.cancel = context.WithTimeout(r.Context(), s.deadline)
 	s.meters.inFlight.Inc()
 
@@ -55,7 +55,20 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	if s.hsts {
 		x.header["Strict-Transport-Security"] = hsts
 	}
+	x.share()
 	return x
+}
+
+// identify notes where the request comes from and what it is called in the log.
+func (x *exchange) identify() {
+	source, passed := x.server.proxies.source(x.request)
+	if passed {
+		x.requestID = passedRequestID(x.request.Header)
+	}
+	if x.requestID == "" {
+		x.requestID = rolecall.NewID[any](rolecall.TimeOf(x.started)).String()
+	}
+	x.call.RequestID, x.call.Source = x.requestID, source
 }
 
 // The header values that never change, shared by all answers.
@@ -150,6 +163,9 @@ func (x *exchange) fail(err error) {
 		x.cause, err = err, rolecall.ErrUnavailable
 	}
 	status, known := statusOf(err)
+	if known.Kind == rolecall.Forbidden && x.call.Principal != nil && x.route.id != checkID {
+		x.server.service.Refused(x.call, x.in.user, x.route.id, known.Code)
+	}
 	if status >= http.StatusInternalServerError && x.cause == nil && err != error(known) {
 		x.cause = err
 	}

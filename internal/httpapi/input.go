@@ -32,6 +32,11 @@ type input struct {
 	words      []string
 	count      bool
 	force      bool
+	permission rolecall.Permission
+	eventType  string
+	actor      rolecall.AnyID
+	subject    rolecall.AnyID
+	from, to   rolecall.Time
 	untouched  bool // leave the idle clock alone
 }
 

@@ -88,8 +88,12 @@ func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer x.end()
 	x.route = res.operation(r.Method)
 	switch {
+	case x.isPreflight():
+		x.permit()
 	case len(r.RequestURI) > maxURL:
 		x.fail(errURLTooLong)
+	case linesOf(r.Header) > maxLines:
+		x.fail(errTooManyLines)
 	case res.unknown:
 		x.fail(errUnknownPath)
 	case r.Method == http.MethodOptions:
@@ -101,6 +105,15 @@ func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		x.run()
 	}
+}
+
+// linesOf returns how many lines the header has.
+func linesOf(h http.Header) int {
+	n := 0
+	for _, lines := range h {
+		n += len(lines)
+	}
+	return n
 }
 
 // operation returns the operation of the method; HEAD is GET without a body. For

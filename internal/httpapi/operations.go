@@ -61,6 +61,20 @@ var operations = []*operation{
 		handle:   resumeUser,
 	},
 	{
+		method: http.MethodPost, path: "/users/{id}/invitations", id: "UsersController_inviteUser", summary: "Invite a user to set a password and sign in",
+		need: service.NeedInviteUsers, parameters: []*parameter{userID, idempotencyKey},
+		answers:  []answer{{http.StatusCreated, "Invitation", "The invitation with its link, which is shown this once.", []string{"Idempotent-Replayed"}}},
+		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrUserSuspended},
+		handle:   inviteUser,
+	},
+	{
+		method: http.MethodGet, path: "/users/{id}/events", id: "UsersController_listUserEvents", summary: "List what was done to a user, newest first",
+		need: service.NeedReadUserEvents, parameters: append([]*parameter{userID}, eventFilters...),
+		answers:  []answer{{http.StatusOK, "EventPage", "A page of events.", []string{"Link"}}},
+		problems: problems{rolecall.ErrNotFound},
+		handle:   listUserEvents,
+	},
+	{
 		method: http.MethodGet, path: "/users/{id}/overview", id: "UsersController_getUserOverview", summary: "Read what there is to know about a user at one glance",
 		need: service.NeedReadUser, parameters: []*parameter{userID},
 		answers:  []answer{{http.StatusOK, "Overview", "The overview, each part only if the caller may read it.", []string{"Withheld-Fields"}}},
@@ -133,6 +147,24 @@ var operations = []*operation{
 		handle:   listRoleUsers,
 	},
 	{
+		method: http.MethodGet, path: "/events", id: "EventsController_listEvents", summary: "List what happened in the tenant, newest first",
+		need: service.NeedReadEvents, parameters: append(eventFilters[:len(eventFilters):len(eventFilters)], filterSubject),
+		answers: []answer{{http.StatusOK, "EventPage", "A page of events.", []string{"Link"}}},
+		handle:  listEvents,
+	},
+	{
+		method: http.MethodGet, path: "/tenant", id: "TenantController_getTenant", summary: "Read the tenant and its settings",
+		need: service.NeedReadTenant, parameters: []*parameter{ifNoneMatch},
+		answers: []answer{{http.StatusOK, "Tenant", "The tenant.", []string{"ETag"}}},
+		handle:  getTenant,
+	},
+	{
+		method: http.MethodPatch, path: "/tenant", id: "TenantController_updateTenant", summary: "Change the tenant's name to show and its settings",
+		need: service.NeedUpdateTenant, parameters: []*parameter{ifMatch}, body: &body{"UpdateTenant", true},
+		answers: []answer{{http.StatusOK, "Tenant", "The changed tenant as far as the caller may read it.", []string{"ETag"}}},
+		handle:  updateTenant,
+	},
+	{
 		method: http.MethodPost, path: "/auths/login", id: "AuthsController_login", summary: "Sign in",
 		body:     &body{"Login", true},
 		answers:  []answer{{http.StatusOK, "SignIn", "Who is signed in; the session's token is in the cookie.", []string{"Set-Cookie"}}},
@@ -155,5 +187,25 @@ var operations = []*operation{
 		need: service.NeedSession, parameters: []*parameter{touch},
 		answers: []answer{{http.StatusOK, "CurrentSession", "The session, its user, and what the user holds.", nil}},
 		handle:  getSession,
+	},
+	{
+		method: http.MethodGet, path: "/auths/check", id: "AuthsController_check", summary: "Ask whether the caller holds a permission",
+		need: service.NeedSession, parameters: []*parameter{checkedPermission, checkedDepartment},
+		answers: []answer{{http.StatusNoContent, "", "Yes: the headers say who, for a proxy to pass on.", []string{"X-Auth-User", "X-Auth-Tenant"}}},
+		handle:  check,
+	},
+	{
+		method: http.MethodPut, path: "/auths/password", id: "AuthsController_changePassword", summary: "Change one's own password and end all other sessions",
+		need: service.NeedSession, body: &body{"ChangePassword", true},
+		answers:  []answer{{http.StatusNoContent, "", "The password is changed; all other sessions are over.", nil}},
+		problems: problems{rolecall.ErrTooManyAttempts, rolecall.ErrBusy},
+		handle:   changePassword,
+	},
+	{
+		method: http.MethodPost, path: "/auths/invitations/accept", id: "AuthsController_acceptInvitation", summary: "Accept an invitation: set the password and sign in",
+		body:     &body{"AcceptInvitation", true},
+		answers:  []answer{{http.StatusOK, "SignIn", "Who is signed in; the session's token is in the cookie.", []string{"Set-Cookie"}}},
+		problems: problems{rolecall.ErrInvitationInvalid, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrBusy},
+		handle:   acceptInvitation,
 	},
 }

@@ -85,33 +85,3 @@ func appendNonEmpty(b []byte, text string) []byte {
 	}
 	return appendText(b, text)
 }
-
-func appendEvent(b []byte, e *rolecall.Event) []byte {
-	b = append(b, `{"id":`...)
-	b = appendID(b, e.ID)
-	b = append(b, `,"type":`...)
-	b = appendText(b, e.Type)
-	b = append(b, `,"occurredAt":`...)
-	b = appendTime(b, e.OccurredAt)
-	b = append(b, `,"actor":{"type":`...)
-	b = appendText(b, e.Actor.Type)
-	b = append(b, `,"id":`...)
-	b = appendIDOrNull(b, e.Actor.ID)
-	b = append(b, `,"via":`...)
-	b = appendText(b, e.Actor.Via)
-	b = append(b, `},"subject":{"type":`...)
-	b = appendText(b, e.Subject.Type)
-	b = append(b, `,"id":`...)
-	b = appendID(b, e.Subject.ID)
-	b = append(b, `},"members":`...)
-	b = appendList(b, e.Members, appendTextItem)
-	b = append(b, `,"requestId":`...)
-	b = appendNonEmpty(b, e.RequestID)
-	b = append(b, `,"sessionId":`...)
-	b = appendIDOrNull(b, e.SessionID)
-	b = append(b, `,"source":`...)
-	b = appendNonEmpty(b, e.Source)
-	b = append(b, `,"reason":`...)
-	b = appendNonEmpty(b, e.Reason)
-	return append(b, '}')
-}

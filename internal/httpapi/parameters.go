@@ -72,6 +72,48 @@ var (
 		}}
 )
 
+// The parameters of events and of checks.
+var (
+	checkedPermission = &parameter{in: inQuery, name: "permission", required: true, schema: text(1, rolecall.PermissionLength),
+		about: "The permission that is asked for, without wildcards, such as shop/invoices:approve.",
+		read:  readPermission}
+	checkedDepartment = &parameter{in: inQuery, name: "department", schema: text(1, rolecall.DepartmentMax),
+		about: "The department of the user or thing that it is asked for; without it the whole tenant.",
+		read:  filterDepartment.read}
+	filterType = &parameter{in: inQuery, name: "type", schema: text(1, 64), about: "Only events of this type, such as user.updated.",
+		read: func(in *input, text string) (string, string) { return readText(&in.eventType, text, 64) }}
+	filterActor = &parameter{in: inQuery, name: "actor", schema: uuid(), about: "Only what this user did.",
+		read: func(in *input, text string) (string, string) { return readID(&in.actor, text) }}
+	filterSubject = &parameter{in: inQuery, name: "subject", schema: uuid(), about: "Only what was done to this user, role or tenant.",
+		read: func(in *input, text string) (string, string) { return readID(&in.subject, text) }}
+	filterFrom = &parameter{in: inQuery, name: "from", schema: moment(), about: "Only what happened at this moment or later.",
+		read: func(in *input, text string) (string, string) { return readMoment(&in.from, text) }}
+	filterTo = &parameter{in: inQuery, name: "to", schema: moment(), about: "Only what happened before this moment.",
+		read: func(in *input, text string) (string, string) { return readMoment(&in.to, text) }}
+)
+
+// eventFilters are the parameters of every list of events.
+var eventFilters = []*parameter{limit, cursor, filterType, filterActor, filterFrom, filterTo}
+
+func readMoment(into *rolecall.Time, text string) (code, detail string) {
+	if err := into.UnmarshalText([]byte(text)); err != nil {
+		return "format", "must be a moment in RFC 3339, such as 2030-01-31T12:00:00Z"
+	}
+	return "", ""
+}
+
+func readPermission(in *input, text string) (code, detail string) {
+	p, err := rolecall.ParsePermission(text)
+	switch {
+	case err != nil:
+		return "format", err.Error()
+	case p.Application == "*" || p.Resource == "*" || p.Field == "*" || p.Action == "*":
+		return "wildcard", "must name one permission, without wildcards"
+	}
+	in.permission = p
+	return "", ""
+}
+
 // userFilters are the parameters of every list of users.
 var userFilters = []*parameter{limit, cursor, sortUsers, search, filterEmail, filterExternalID, filterDepartment, filterStatus, filterRole, count}
 

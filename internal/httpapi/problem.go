@@ -17,6 +17,7 @@ var (
 	errNotAcceptable    = &rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "Accept leaves out application/json, and that is what is answered."}
 	errContentTooLarge  = &rolecall.Error{Kind: rolecall.Malformed, Code: "content-too-large", Detail: "The body is larger than 64 KiB."}
 	errURLTooLong       = &rolecall.Error{Kind: rolecall.Malformed, Code: "uri-too-long", Detail: "The path and query are longer than 8 KiB."}
+	errTooManyLines     = &rolecall.Error{Kind: rolecall.Malformed, Code: "too-many-headers", Detail: "The header has more than 100 lines."}
 	errMediaType        = &rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8; PATCH also takes application/merge-patch+json."}
 	errContentEncoding  = errMediaType.With("The body must not be compressed.")
 	errCrossOrigin      = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-origin", Detail: "A browser sent this request from another origin, which is not a trusted one."}
@@ -43,13 +44,14 @@ var framingStatuses = map[string]int{
 	errNotAcceptable.Code:    http.StatusNotAcceptable,
 	errContentTooLarge.Code:  http.StatusRequestEntityTooLarge,
 	errURLTooLong.Code:       http.StatusRequestURITooLong,
+	errTooManyLines.Code:     http.StatusRequestHeaderFieldsTooLarge,
 	errMediaType.Code:        http.StatusUnsupportedMediaType,
 }
 
 // catalogue is every problem that can be answered, by status and code.
 var catalogue = []*rolecall.Error{
 	rolecall.ErrMalformed,
-	rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrWrongCredentials,
+	rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrWrongCredentials, rolecall.ErrInvitationInvalid,
 	rolecall.ErrTenantSuspended, rolecall.ErrUserSuspended, rolecall.ErrPermissionDenied, rolecall.ErrFieldNotReadable,
 	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, errCrossOrigin,
 	rolecall.ErrNotFound, errUnknownPath,
@@ -60,6 +62,7 @@ var catalogue = []*rolecall.Error{
 	errContentTooLarge, errURLTooLong, errMediaType,
 	rolecall.ErrValidation, rolecall.ErrKeyReused,
 	rolecall.ErrTooManyKeys, rolecall.ErrTooManyAttempts,
+	errTooManyLines,
 	rolecall.ErrInternal,
 	rolecall.ErrUnavailable, rolecall.ErrBusy,
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 type properties = map[string]*huma.Schema
@@ -98,6 +99,15 @@ func roleKey() *huma.Schema {
 	return &huma.Schema{Type: "string", Nullable: true, Pattern: "^[a-z][a-z0-9-]{0,62}$", Description: "A stable handle for programs; it never changes."}
 }
 
+// settingSchemas are the settings of a tenant; in a patch each may be null.
+func settingSchemas(patch bool) properties {
+	members := properties{}
+	for _, name := range rolecall.SettingNames() {
+		members[name] = &huma.Schema{Type: "integer", Nullable: patch}
+	}
+	return members
+}
+
 // requestSchemas are the bodies that operations read.
 func requestSchemas() properties {
 	metadata := func(value *huma.Schema) *huma.Schema {
@@ -143,6 +153,18 @@ func requestSchemas() properties {
 		"Reach": described(request("", properties{
 			"departments": listUpTo(rolecall.ReachDepartmentsMax, text(rolecall.DepartmentMin, rolecall.DepartmentMax)),
 		}, "departments"), "Only the users of these departments."),
+		"UpdateTenant": request("A merge patch (RFC 7396): absent members stay, null sets the default again.", properties{
+			"displayName": text(1, rolecall.UserNameMax),
+			"settings":    nullable(request("", settingSchemas(true))),
+		}),
+		"ChangePassword": request("The current password and the new one.", properties{
+			"currentPassword": anyText(),
+			"newPassword":     text(secret.PasswordMin, secret.PasswordMax),
+		}, "currentPassword", "newPassword"),
+		"AcceptInvitation": request("The token of the invitation and the password to set.", properties{
+			"token":    anyText(),
+			"password": text(secret.PasswordMin, secret.PasswordMax),
+		}, "token", "password"),
 		"Login": request("Address and password.", properties{
 			"email":    anyText(),
 			"password": anyText(),
@@ -201,7 +223,17 @@ func answerSchemas() properties {
 			"actor":   object("", properties{"type": anyText(), "id": nullable(uuid()), "via": anyText()}, "type", "id", "via"),
 			"subject": object("", properties{"type": anyText(), "id": uuid()}, "type", "id"),
 			"members": list(anyText()), "requestId": nullable(anyText()), "sessionId": nullable(uuid()), "source": nullable(anyText()), "reason": nullable(anyText()),
+			"before": described(&huma.Schema{Type: "object"}, "The changed members before, as far as the caller may read them."),
+			"after":  described(&huma.Schema{Type: "object"}, "The changed members after, as far as the caller may read them."),
 		}, "id", "type", "occurredAt", "actor", "subject", "members", "requestId", "sessionId", "source", "reason"),
+		"EventPage": pageOf("A page of events.", "Event", nil),
+		"Invitation": object("An invitation. Token and link are shown once; a repeated request is told that they were.", properties{
+			"userId": uuid(), "expiresAt": moment(), "token": anyText(), "link": anyText(), "secretWithheld": truth(),
+		}, "userId"),
+		"Tenant": object("The tenant of the request. Who may not read it sees the id alone.", properties{
+			"id": uuid(), "name": anyText(), "displayName": anyText(), "status": anyText(),
+			"settings": object("What is in force, in seconds.", settingSchemas(false), rolecall.SettingNames()...), "createdAt": moment(), "updatedAt": moment(),
+		}, "id"),
 		"Problem": object("An error (RFC 9457).", properties{
 			"type": anyText(), "code": described(anyText(), "What programs switch on."), "title": anyText(), "status": {Type: "integer"}, "detail": anyText(),
 			"instance": anyText(), "requestId": anyText(), "errors": described(list(ref("Fault")), "Every fault at once, at most 100."),

@@ -5,8 +5,8 @@ package httpapi
 
 import (
 	"log/slog"
-	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -22,6 +22,7 @@ import (
 const (
 	maxURL    = 8 << 10  // bytes of the request target
 	maxHeader = 16 << 10 // bytes of all header lines
+	maxLines  = 100      // header lines
 	maxBody   = 64 << 10 // bytes of a body
 	maxDepth  = 32       // of nested JSON
 	maxTokens = 4        // session cookies that are looked up
@@ -39,6 +40,16 @@ type Options struct {
 	// InsecureCookie leaves Secure out of the session cookie, for plain http on
 	// a loopback address.
 	InsecureCookie bool
+	// CookieDomain is the domain whose hosts all get the session cookie; empty
+	// means that only the host that set it does.
+	CookieDomain string
+	// AllowOrigins are the origins, beside that of PublicURL, whose pages may call
+	// from a browser with the session cookie. Each is just what a browser sends:
+	// https://app.example.com, in lower case and without a default port.
+	AllowOrigins []string
+	// TrustedProxies are the networks of the proxies whose X-Forwarded-For and
+	// X-Request-Id are believed; nil means nobody's are.
+	TrustedProxies []netip.Prefix
 	// Deadline bounds the work on one request, down to the store; zero means
 	// DefaultDeadline.
 	Deadline time.Duration
@@ -56,14 +67,16 @@ type Options struct {
 type Server struct {
 	service   *service.Service
 	base      string // path under which everything is served, without a trailing slash
-	secure    bool
+	public    string // address of the root, without a trailing slash; empty if it is not known
+	cookie    string // attributes of the session cookie
 	hsts      bool
 	deadline  time.Duration
 	logger    *slog.Logger
 	meters    *meters
 	mux       *http.ServeMux
 	unknown   *resource // answers on every path that is not served
-	origins   *http.CrossOriginProtection
+	origins   origins
+	proxies   proxies
 	exchanges sync.Pool
 	draining  atomic.Bool
 }
@@ -72,14 +85,16 @@ type Server struct {
 func New(s *service.Service, o Options) *Server {
 	server := &Server{
 		service:  s,
-		secure:   !o.InsecureCookie,
+		cookie:   cookieAttributes(&o),
 		deadline: o.Deadline,
 		logger:   o.Logger,
 		mux:      http.NewServeMux(),
-		origins:  http.NewCrossOriginProtection(),
+		origins:  newOrigins(&o),
+		proxies:  o.TrustedProxies,
 	}
 	if o.PublicURL != nil {
 		server.base = strings.TrimRight(o.PublicURL.EscapedPath(), "/")
+		server.public = strings.TrimRight(o.PublicURL.String(), "/")
 		server.hsts = o.PublicURL.Scheme == "https"
 	}
 	if server.deadline == 0 {
@@ -159,13 +174,4 @@ func onePath(u *url.URL) bool {
 		}
 	}
 	return true
-}
-
-// source returns the address of the peer, without the port.
-func source(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }

@@ -85,9 +85,6 @@ func (s *Service) AssignRole(ctx context.Context, c Call, userID rolecall.UserID
 		tx.PutAssignment(a)
 		return s.assignmentEvent(c, rolecall.EventRoleAssigned, &a)
 	})
-	if err == nil {
-		s.userChanged(userID)
-	}
 	return a, created, err
 }
 
@@ -96,7 +93,7 @@ func (s *Service) UnassignRole(ctx context.Context, c Call, userID rolecall.User
 	if err := NeedAssignRoles(c.Principal, userID); err != nil {
 		return err
 	}
-	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
 		user, role, err := assignable(tx, c, userID, roleID)
 		if err != nil {
@@ -119,10 +116,6 @@ func (s *Service) UnassignRole(ctx context.Context, c Call, userID rolecall.User
 		}
 		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, &old)
 	})
-	if err == nil {
-		s.userChanged(userID)
-	}
-	return err
 }
 
 // assignable returns the user and the role if the caller may change who holds

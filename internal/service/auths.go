@@ -31,6 +31,7 @@ type Attempt struct {
 	Tenant     rolecall.Tenant
 	TenantName string
 	Presented  []secret.Token
+	Device     string // what the device cookie said
 	RequestID  string
 	Source     string
 }
@@ -41,6 +42,7 @@ func (a *Attempt) call(p *rolecall.Principal) Call { return Call{p, a.RequestID,
 type SignIn struct {
 	Principal *rolecall.Principal
 	Token     secret.Token
+	Device    string // for the device cookie; empty where there is none to set
 }
 
 // Login makes a session for the user with that address and password, and ends
@@ -68,6 +70,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 	case err != nil:
 		return SignIn{}, err
 	case !ok:
+		s.tally(a.Tenant.ID, rolecall.EventSignInFailed, rolecall.UserID{}, user.ID, rolecall.ErrWrongCredentials.Code, a.Source)
 		return SignIn{}, rolecall.ErrWrongCredentials
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return SignIn{}, rolecall.ErrTenantSuspended
@@ -80,43 +83,48 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 			return SignIn{}, err
 		}
 	}
-	return s.startSession(ctx, &a, user, rehashed, buckets)
+	signIn, err := s.startSession(ctx, &a, user.ID, func(tx Tx) (rolecall.User, error) {
+		tx.ForgiveAttempt(buckets)
+		if rehashed != "" {
+			tx.SetPassword(user.ID, rehashed, s.now())
+		}
+		return user, nil
+	})
+	signIn.Device = s.newDevice(&a, email)
+	return signIn, err
 }
 
 // startSession writes a new session of the user, in one transaction with the end
-// of those presented.
-func (s *Service) startSession(ctx context.Context, a *Attempt, user rolecall.User, rehashed string, buckets []rolecall.Bucket) (SignIn, error) {
+// of those presented and with what prepare does, which returns the user as they
+// are then.
+func (s *Service) startSession(ctx context.Context, a *Attempt, id rolecall.UserID, prepare func(Tx) (rolecall.User, error)) (SignIn, error) {
 	now := s.now()
 	session := rolecall.Session{
-		ID: rolecall.NewID[rolecall.Session](now), UserID: user.ID,
+		ID: rolecall.NewID[rolecall.Session](now), UserID: id,
 		AuthenticatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(a.Tenant.Settings.AbsoluteLifetime()), Source: a.Source,
 	}
 	token := secret.NewToken()
-	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: user, Session: session})
+	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: rolecall.User{ID: id}, Session: session})
 	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		for _, presented := range a.Presented {
 			if err := s.endSession(tx, a, presented, "replaced by a new sign-in"); err != nil {
 				return nil, err
 			}
 		}
-		tx.ForgiveAttempt(buckets)
-		tx.InsertSession(session, token.Hash())
-		if rehashed != "" {
-			tx.SetPassword(user.ID, rehashed, now)
+		if _, err := prepare(tx); err != nil {
+			return nil, err
 		}
-		return s.event(c, rolecall.EventSignedIn, aboutUser(user.ID)), nil
+		tx.InsertSession(session, token.Hash())
+		return s.event(c, rolecall.EventSignedIn, aboutUser(id)), nil
 	})
 	if err != nil {
 		return SignIn{}, err
-	}
-	if len(a.Presented) > 0 {
-		s.rolesChanged(a.Tenant.ID)
 	}
 	e, err := s.lookUp(ctx, a.Tenant, token)
 	if err != nil {
 		return SignIn{}, err
 	}
-	return SignIn{e.principal, token}, nil
+	return SignIn{Principal: e.principal, Token: token}, nil
 }
 
 // endSession ends the session of the token, if there is one in the tenant.
@@ -169,7 +177,7 @@ func (s *Service) Refresh(ctx context.Context, a Attempt) (SignIn, error) {
 	if err != nil {
 		return SignIn{}, err
 	}
-	return SignIn{e.principal, successor}, nil
+	return SignIn{Principal: e.principal, Token: successor}, nil
 }
 
 // Logout ends the sessions of the tokens. Tokens that are unknown, expired or of
@@ -178,7 +186,7 @@ func (s *Service) Logout(ctx context.Context, a Attempt) error {
 	if len(a.Presented) == 0 {
 		return nil
 	}
-	err := s.store.Update(ctx, a.Tenant.ID, func(tx Tx) error {
+	return s.store.Update(ctx, a.Tenant.ID, func(tx Tx) error {
 		for _, token := range a.Presented {
 			if err := s.endSession(tx, &a, token, "signed out"); err != nil {
 				return err
@@ -186,16 +194,19 @@ func (s *Service) Logout(ctx context.Context, a Attempt) error {
 		}
 		return nil
 	})
-	s.rolesChanged(a.Tenant.ID)
-	return err
 }
 
-// buckets returns the counters of an attempt. An unknown tenant is counted by its
+// buckets returns the counters of an attempt: of the device, if it is one by which
+// the account signed in before, so that an attack on the account never stops its
+// owner; else of the account and the source. An unknown tenant is counted by its
 // name, like a known one, so that both cost the same.
 func (s *Service) buckets(a *Attempt, email string) []rolecall.Bucket {
 	source, account := networkOf(a.Source), rolecall.EmailKey(email)
 	bucket := func(limit int, window time.Duration, parts ...string) rolecall.Bucket {
 		return rolecall.Bucket{Key: s.keys.MAC("attempts", parts...), Limit: limit, Window: rolecall.Seconds(window / time.Second)}
+	}
+	if device, known := s.device(a, account); known {
+		return []rolecall.Bucket{bucket(s.limits.AccountAndSource, 15*time.Minute, "device", device)}
 	}
 	return []rolecall.Bucket{
 		bucket(s.limits.AccountAndSource, 15*time.Minute, a.TenantName, account, source),

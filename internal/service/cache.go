@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -12,87 +11,33 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
+// How long what is cached counts at most. A process's own changes are seen at once
+// and those of others within a second: because they are told, or else because
+// nothing older than that counts.
 const (
-	// cacheLifetime bounds how long a change made by another process goes
-	// unseen. A node's own changes are seen at once.
-	cacheLifetime = time.Second
+	watchedLifetime   = time.Minute
+	unwatchedLifetime = 800 * time.Millisecond // the rest of the second is for the request that finds out
 
 	cachedTenants    = 20_000
 	cachedPrincipals = 50_000
 )
 
-// changes remembers when something last changed: each change takes the next
-// number, and a slot keeps the number of the last change of the ids that share
-// it. The slots are fixed, so memory does not grow with what is served.
-type changes struct {
-	last  atomic.Uint64
-	slots [4096]atomic.Uint64
-}
-
-func (c *changes) slot(id [16]byte) *atomic.Uint64 {
-	return &c.slots[binary.BigEndian.Uint16(id[14:])%uint16(len(c.slots))] // the tail of an id is random
-}
-
-// mark records a change of what id names. It comes after the commit and before
-// the answer.
-func (c *changes) mark(id [16]byte) {
-	number, slot := c.last.Add(1), c.slot(id)
-	for old := slot.Load(); old < number && !slot.CompareAndSwap(old, number); old = slot.Load() {
-	}
-}
-
-// since reports whether id may have changed after the change of that number.
-func (c *changes) since(id [16]byte, number uint64) bool { return c.slot(id).Load() > number }
-
 // tenantCache keeps tenants by name, unknown ones too: those resolve to the zero
 // tenant.
-type tenantCache struct {
-	entries *otter.Cache[string, tenantEntry]
-}
+type tenantCache = otter.Cache[string, tenantEntry]
 
 type tenantEntry struct {
-	tenant   rolecall.Tenant
-	loadedAt rolecall.Time
+	tenant rolecall.Tenant
+	loaded loaded
 }
 
 func newTenantCache() *tenantCache {
-	return &tenantCache{otter.Must(&otter.Options[string, tenantEntry]{MaximumSize: cachedTenants})}
-}
-
-// Tenant returns the tenant of that name, the zero Tenant if there is none. The
-// answer may be a second old.
-func (s *Service) Tenant(ctx context.Context, name string) (rolecall.Tenant, error) {
-	if e, ok := s.tenants.entries.GetIfPresent(name); ok {
-		if s.now().Sub(e.loadedAt) < cacheLifetime {
-			return e.tenant, nil
-		}
-		s.tenants.entries.Invalidate(name)
-	}
-	e, err := s.tenants.entries.Get(ctx, name, otter.LoaderFunc[string, tenantEntry](s.loadTenant))
-	if errors.Is(err, context.Canceled) && ctx.Err() == nil { // another caller's load, and that caller left
-		e, err = s.loadTenant(ctx, name)
-	}
-	return e.tenant, err
-}
-
-func (s *Service) loadTenant(ctx context.Context, name string) (tenantEntry, error) {
-	e := tenantEntry{loadedAt: s.now()}
-	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
-		e.tenant, err = tx.TenantByName(name)
-		return err
-	})
-	if ok, err := found(err); !ok {
-		return tenantEntry{loadedAt: e.loadedAt}, err
-	}
-	return e, nil
+	return otter.Must(&otter.Options[string, tenantEntry]{MaximumSize: cachedTenants})
 }
 
 // principalCache keeps who a token is, as long as nothing that it depends on has
 // changed.
-type principalCache struct {
-	entries *otter.Cache[principalKey, *principalEntry]
-	changes changes
-}
+type principalCache = otter.Cache[principalKey, *principalEntry]
 
 type principalKey struct {
 	tenant rolecall.TenantID
@@ -104,24 +49,80 @@ type principalEntry struct {
 	principal  *rolecall.Principal
 	token      rolecall.SessionToken
 	generation int64 // the newest that was presented
-	loadedAt   rolecall.Time
-	loadedWith uint64 // the last change before it was loaded
+	loaded     loaded
 	touching   atomic.Bool
 }
 
 func newPrincipalCache() *principalCache {
-	return &principalCache{entries: otter.Must(&otter.Options[principalKey, *principalEntry]{MaximumSize: cachedPrincipals})}
+	return otter.Must(&otter.Options[principalKey, *principalEntry]{MaximumSize: cachedPrincipals})
 }
 
-// fresh reports whether the entry still says what the store says, as far as this
-// node can know.
-func (c *principalCache) fresh(e *principalEntry, now rolecall.Time) bool {
-	return now.Sub(e.loadedAt) < cacheLifetime && now < e.principal.ValidUntil &&
-		!c.changes.since(e.principal.Tenant.ID, e.loadedWith) && !c.changes.since(e.principal.User.ID, e.loadedWith)
+// loaded is when something was read from the store.
+type loaded struct {
+	at    rolecall.Time
+	after uint64 // the last change then
 }
 
-// userChanged voids what is cached of the user's sessions.
-func (s *Service) userChanged(id rolecall.UserID) { s.principals.changes.mark(id) }
+// loading is a read that begins now.
+func (s *Service) loading() loaded { return loaded{s.now(), s.changes.last.Load()} }
 
-// rolesChanged voids what is cached of all the tenant's sessions.
-func (s *Service) rolesChanged(id rolecall.TenantID) { s.principals.changes.mark(id) }
+// counts reports whether what was read, of the ids, still is what the store says,
+// as far as this process can know.
+func (s *Service) counts(l loaded, now rolecall.Time, ids ...[16]byte) bool {
+	lifetime := unwatchedLifetime
+	if s.changes.watched(now) {
+		lifetime = watchedLifetime
+	}
+	return now.Sub(l.at).Abs() < lifetime && !s.changes.since(l.after, ids...) // Abs: a clock that is set back ends it too
+}
+
+// Tenant returns the tenant of that name, the zero Tenant if there is none. The
+// answer may be a second old.
+func (s *Service) Tenant(ctx context.Context, name string) (rolecall.Tenant, error) {
+	if e, ok := s.tenants.GetIfPresent(name); ok && s.isCurrentTenant(e) {
+		return e.tenant, nil
+	}
+	e, err := load(ctx, s.tenants, name, s.isCurrentTenant, s.loadTenant)
+	return e.tenant, err
+}
+
+// isCurrentTenant reports whether the entry counts. Nobody announces a new tenant,
+// so that a name is unknown for less than a second only.
+func (s *Service) isCurrentTenant(e tenantEntry) bool {
+	now := s.now()
+	if e.tenant.ID.IsZero() {
+		return now.Sub(e.loaded.at).Abs() < unwatchedLifetime
+	}
+	return s.counts(e.loaded, now, e.tenant.ID)
+}
+
+func (s *Service) loadTenant(ctx context.Context, name string) (tenantEntry, error) {
+	e := tenantEntry{loaded: s.loading()}
+	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		e.tenant, err = tx.TenantByName(name)
+		return err
+	})
+	if ok, err := found(err); !ok {
+		return tenantEntry{loaded: e.loaded}, err
+	}
+	return e, nil
+}
+
+// load returns what is cached under the key if that is current, else what read
+// finds, which runs once at a time for each key.
+func load[K comparable, E any](ctx context.Context, cache *otter.Cache[K, E], key K, current func(E) bool, read func(context.Context, K) (E, error)) (E, error) {
+	for {
+		own := false
+		e, err := cache.Get(ctx, key, otter.LoaderFunc[K, E](func(ctx context.Context, key K) (E, error) {
+			own = true
+			return read(ctx, key)
+		}))
+		switch {
+		case errors.Is(err, context.Canceled) && ctx.Err() == nil: // another caller's read, and that caller left
+			return read(ctx, key)
+		case err != nil || own || current(e):
+			return e, err
+		}
+		cache.Invalidate(key) // it is old, or changed while another caller read it
+	}
+}

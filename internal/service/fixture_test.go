@@ -212,8 +212,8 @@ func (f *fixture) settings(settings rolecall.TenantSettings) {
 func (f *fixture) eventTypes(id rolecall.UserID) (types []rolecall.EventType) {
 	f.Helper()
 	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) error {
-		events, err := tx.EventsAbout(rolecall.AnyID(id), 100)
-		for _, e := range events {
+		events, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: 100})
+		for _, e := range events.Items {
 			types = append(types, e.Type)
 		}
 		return err

@@ -24,6 +24,16 @@ func holds(permissions ...rolecall.Permission) Need {
 	}
 }
 
+// holdsEverywhere needs a permission whose object is not a user.
+func holdsEverywhere(permission rolecall.Permission) Need {
+	return func(p *rolecall.Principal, _ rolecall.UserID) error {
+		if !p.Reach(permission).IsEverywhere() {
+			return denied(permission)
+		}
+		return nil
+	}
+}
+
 // orOneself lifts a need for what everybody may do to themselves.
 func orOneself(need Need) Need {
 	return func(p *rolecall.Principal, subject rolecall.UserID) error {
@@ -42,18 +52,23 @@ func denied(permission rolecall.Permission) error {
 var (
 	NeedSession Need = func(*rolecall.Principal, rolecall.UserID) error { return nil }
 
-	NeedListUsers     Need = readsSomeMember
-	NeedReadUser      Need = orOneself(seesSomebody)
-	NeedCreateUsers        = holds(rolecall.UsersCreate)
-	NeedUpdateUser         = orOneself(updatesSomeMember)
-	NeedDeleteUsers        = holds(rolecall.UsersDelete)
-	NeedSuspendUsers       = holds(rolecall.UsersSuspend)
-	NeedReadUserRoles      = orOneself(holds(rolecall.RolesRead))
-	NeedAssignRoles        = holds(rolecall.RolesAssign)
-	NeedReadRoles          = holds(rolecall.RolesRead)
-	NeedCreateRoles        = holds(rolecall.RolesCreate)
-	NeedUpdateRoles        = holds(rolecall.RolesUpdate)
-	NeedDeleteRoles        = holds(rolecall.RolesDelete)
+	NeedListUsers      Need = readsSomeMember
+	NeedReadUser       Need = orOneself(seesSomebody)
+	NeedCreateUsers         = holds(rolecall.UsersCreate)
+	NeedUpdateUser          = orOneself(updatesSomeMember)
+	NeedDeleteUsers         = holds(rolecall.UsersDelete)
+	NeedSuspendUsers        = holds(rolecall.UsersSuspend)
+	NeedInviteUsers         = holds(rolecall.UsersInvite)
+	NeedReadUserRoles       = orOneself(holds(rolecall.RolesRead))
+	NeedAssignRoles         = holds(rolecall.RolesAssign)
+	NeedReadUserEvents      = orOneself(holdsEverywhere(rolecall.EventsRead))
+	NeedReadEvents          = holdsEverywhere(rolecall.EventsRead)
+	NeedReadTenant          = holdsEverywhere(rolecall.TenantRead)
+	NeedUpdateTenant        = holdsEverywhere(rolecall.TenantUpdate)
+	NeedReadRoles           = holds(rolecall.RolesRead)
+	NeedCreateRoles         = holds(rolecall.RolesCreate)
+	NeedUpdateRoles         = holds(rolecall.RolesUpdate)
+	NeedDeleteRoles         = holds(rolecall.RolesDelete)
 
 	NeedListRoleUsers Need = func(p *rolecall.Principal, subject rolecall.UserID) error {
 		if err := NeedReadRoles(p, subject); err != nil {

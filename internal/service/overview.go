@@ -78,9 +78,11 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 			}
 		}
 		if o.EventsReadable {
-			o.RecentEvents, err = tx.EventsAbout(rolecall.AnyID(id), overviewEvents)
+			recent, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: overviewEvents})
+			o.RecentEvents = recent.Items
+			return err
 		}
-		return err
+		return nil
 	})
 	return o, err
 }
@@ -97,7 +99,7 @@ func (s *Service) signInParts(tx Tx, c Call, o *Overview) error {
 		o.SignIn = SignInState{CanSignIn: o.User.Status == rolecall.UserActive, LastLoginAt: last}
 		switch o.User.Status {
 		case rolecall.UserPending:
-			o.SignIn.Reasons = []SignInReason{{Code: "user-pending"}}
+			o.SignIn.Reasons = []SignInReason{{Code: "user-pending", Operation: "UsersController_inviteUser"}}
 		case rolecall.UserSuspended:
 			o.SignIn.Reasons = []SignInReason{{Code: "user-suspended", Operation: "UsersController_resumeUser"}}
 		}
@@ -127,6 +129,9 @@ func (s *Service) allowedActions(c Call, u *rolecall.User, assignments []rolecal
 		case !above:
 			actions = append(actions, "suspend")
 		}
+	}
+	if c.reaches(rolecall.UsersInvite, u) == nil && u.Status != rolecall.UserSuspended && mayTakeOver(c, assignments, s.now()) == nil {
+		actions = append(actions, "invite")
 	}
 	if c.reaches(rolecall.RolesAssign, u) == nil {
 		actions = append(actions, "assignRole")

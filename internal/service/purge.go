@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -13,15 +14,23 @@ const (
 	purgePage     = 100 // tenants listed at once
 )
 
-// Run removes what is over, in bounded batches, until ctx ends. Nothing depends
-// on it but the size of the store.
+// Run has the store watched, records what was refused, every second, and removes
+// what is over, in bounded batches, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
-	timer := time.NewTicker(purgeInterval)
+	var watching sync.WaitGroup
+	watching.Go(func() { s.watch(ctx) })
+	defer watching.Wait()
+	timer, flush := time.NewTicker(purgeInterval), time.NewTicker(tallyInterval)
 	defer timer.Stop()
+	defer flush.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return s.Flush(context.WithoutCancel(ctx))
+		case <-flush.C:
+			if err := s.Flush(ctx); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "refusals could not be recorded", "error", err)
+			}
 		case <-timer.C:
 			if err := s.Purge(ctx); err != nil && ctx.Err() == nil {
 				s.log.WarnContext(ctx, "what is over could not be removed; it will be tried again", "error", err)
@@ -45,7 +54,9 @@ func (s *Service) Purge(ctx context.Context) error {
 			return s.purgeDeletedTenants(ctx)
 		}
 		for _, tenant := range tenants {
-			if err := s.purgeAll(ctx, tenant.ID, func(tx Tx) (int, error) { return tx.PurgeExpired(s.now(), purgeBatch) }); err != nil {
+			if err := s.purgeAll(ctx, tenant.ID, func(tx Tx) (int, error) {
+				return tx.PurgeExpired(s.now(), s.now().Add(-tenant.Settings.EventLifetime()), purgeBatch)
+			}); err != nil {
 				return err
 			}
 		}

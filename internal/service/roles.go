@@ -113,7 +113,6 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 	if err != nil {
 		return rolecall.Role{}, err
 	}
-	s.rolesChanged(c.Tenant.ID)
 	return role, nil
 }
 
@@ -123,7 +122,7 @@ func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, fo
 	if err := NeedDeleteRoles(c.Principal, rolecall.UserID{}); err != nil {
 		return err
 	}
-	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		for {
 			old, err := changeableRole(tx, c, id, match)
 			if err != nil {
@@ -143,10 +142,6 @@ func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, fo
 			}
 		}
 	})
-	if err == nil {
-		s.rolesChanged(c.Tenant.ID)
-	}
-	return err
 }
 
 // changeableRole returns the role if the caller may change it.

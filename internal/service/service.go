@@ -30,10 +30,12 @@ type Service struct {
 	keys       *secret.Keys
 	log        *slog.Logger
 	limits     AttemptLimits
+	changes    *changes
 	tenants    *tenantCache
 	principals *principalCache
 	flights    flights
 	budgets    *keyBudgets
+	tallies    tallies
 }
 
 // New returns a service over the store.
@@ -41,8 +43,9 @@ func New(store Store, o Options) *Service {
 	if o.Clock == nil {
 		o.Clock = func() rolecall.Time { return rolecall.TimeOf(time.Now()) }
 	}
+	changes := newChanges(o.Clock)
 	return &Service{
-		store: store, now: o.Clock, passwords: o.Passwords, keys: o.Keys, log: o.Logger,
+		store: announcing{store, changes}, changes: changes, now: o.Clock, passwords: o.Passwords, keys: o.Keys, log: o.Logger,
 		limits:     o.Limits.orDefaults(),
 		tenants:    newTenantCache(),
 		principals: newPrincipalCache(),

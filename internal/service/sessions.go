@@ -2,9 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
-
-	"github.com/maypok86/otter/v2"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -75,45 +72,35 @@ func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token sec
 // lookUp returns what is known of the token, from the cache where that can be
 // trusted: a cached session that looks expired is read again.
 func (s *Service) lookUp(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
-	c := s.principals
 	key := principalKey{tenant.ID, [32]byte(token.Hash())}
-	load := func(ctx context.Context, key principalKey) (*principalEntry, error) {
-		return s.loadSession(ctx, tenant, key)
+	if e, ok := s.principals.GetIfPresent(key); ok && s.isCurrentSession(e, &tenant) {
+		return e, nil
 	}
-	if e, ok := c.entries.GetIfPresent(key); ok {
-		now := s.now()
-		if c.fresh(e, now) && e.principal.Session.Live(now, tenant.Settings) {
-			return e, nil
-		}
-		c.entries.Invalidate(key)
-	}
-	for {
-		e, err := c.entries.Get(ctx, key, otter.LoaderFunc[principalKey, *principalEntry](load))
-		switch {
-		case errors.Is(err, context.Canceled) && ctx.Err() == nil: // another caller's load, and that caller left
-			return load(ctx, key)
-		case err != nil:
-			return nil, err
-		case c.fresh(e, s.now()):
-			return e, nil
-		}
-		c.entries.Invalidate(key) // changed while it was loaded
-	}
+	return s.loadSession(ctx, tenant, key)
+}
+
+func (s *Service) isCurrentSession(e *principalEntry, tenant *rolecall.Tenant) bool {
+	now, p := s.now(), e.principal
+	return p.Tenant.Version == tenant.Version && now < p.ValidUntil && p.Session.Live(now, tenant.Settings) &&
+		s.counts(e.loaded, now, tenant.ID, p.User.ID, p.Session.ID)
 }
 
 func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key principalKey) (*principalEntry, error) {
-	e := &principalEntry{loadedAt: s.now(), loadedWith: s.principals.changes.last.Load()}
-	var state rolecall.SessionState
-	err := s.store.View(ctx, key.tenant, func(tx Tx) (err error) {
-		state, err = tx.SessionByToken(key.hash[:])
-		return err
+	current := func(e *principalEntry) bool { return s.isCurrentSession(e, &tenant) }
+	return load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
+		e := &principalEntry{loaded: s.loading()}
+		var state rolecall.SessionState
+		err := s.store.View(ctx, key.tenant, func(tx Tx) (err error) {
+			state, err = tx.SessionByToken(key.hash[:])
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		e.principal = rolecall.NewPrincipal(tenant, state.User, state.Session, state.Assignments, e.loaded.at)
+		e.token, e.generation = state.Token, state.Generation
+		return e, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	e.principal = rolecall.NewPrincipal(tenant, state.User, state.Session, state.Assignments, e.loadedAt)
-	e.token, e.generation = state.Token, state.Generation
-	return e, nil
 }
 
 // confirm records that a successor was presented: from now on the token before
@@ -126,7 +113,6 @@ func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token sec
 	if err != nil {
 		return nil, err
 	}
-	s.userChanged(e.principal.User.ID)
 	return s.lookUp(ctx, tenant, token)
 }
 
@@ -145,7 +131,6 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 	if err != nil {
 		return err
 	}
-	s.userChanged(e.principal.User.ID)
 	return rolecall.ErrNotFound
 }
 
@@ -163,7 +148,5 @@ func (s *Service) touch(ctx context.Context, e *principalEntry) {
 	if err != nil {
 		e.touching.Store(false)
 		s.log.WarnContext(ctx, "the last use of a session could not be written", "session", e.principal.Session.ID, "error", err)
-		return
 	}
-	s.userChanged(e.principal.User.ID)
 }

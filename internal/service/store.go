@@ -24,8 +24,12 @@ type Store interface {
 	// and its failure comes from Update.
 	Update(ctx context.Context, tenant rolecall.TenantID, fn func(Tx) error) error
 
-	// Ready returns nil if the store answers and its schema is the one that this
-	// program needs.
+	// Watch tells w what other processes change, and first that everything may have
+	// changed. It returns nil when ctx ends, or else why it can tell no more.
+	Watch(ctx context.Context, w Watcher) error
+
+	// Ready returns nil if the store answers and its schema is one that this
+	// program can serve.
 	Ready(ctx context.Context) error
 }
 
@@ -36,10 +40,15 @@ type Tx interface {
 	RoleTx
 	AssignmentTx
 	SessionTx
+	InvitationTx
 	IdempotencyTx
 	EventTx
 	TenantTx
 	InstanceTx
+
+	// Announce has every Watch of the store say, once this Update is committed,
+	// that the tenant, user or session has changed.
+	Announce(id rolecall.AnyID)
 }
 
 // UserTx reads and writes users and their passwords.
@@ -116,7 +125,7 @@ type SessionTx interface {
 	SessionByToken(hash []byte) (rolecall.SessionState, error)
 	// InsertSession writes a new session with its first token, generation 1.
 	InsertSession(s rolecall.Session, hash []byte)
-	// TouchSession writes a later last use.
+	// TouchSession writes a later last use, at most one in a TouchInterval.
 	TouchSession(id rolecall.SessionID, at rolecall.Time)
 	// SealSuccessor stores the next generation of token unless there is one, and
 	// reports whether it did.
@@ -133,6 +142,17 @@ type SessionTx interface {
 	// the newest began (zero if there is none), and when the user last signed in
 	// (zero if never).
 	SessionSummary(user rolecall.UserID, settings rolecall.TenantSettings, now rolecall.Time) (count int, newest, lastLogin rolecall.Time, err error)
+}
+
+// InvitationTx reads and writes invitations.
+type InvitationTx interface {
+	// PutInvitation writes the user's invitation and takes the place of an older
+	// one. Update returns ErrNotFound if the user is gone.
+	PutInvitation(i rolecall.Invitation, hash []byte)
+	// InvitationByToken returns the invitation, or ErrNotFound.
+	InvitationByToken(hash []byte) (rolecall.Invitation, error)
+	// DeleteInvitation removes the invitation and reports whether it was there.
+	DeleteInvitation(hash []byte) (bool, error)
 }
 
 // IdempotencyTx reads and writes idempotency keys.
@@ -155,8 +175,8 @@ type IdempotencyTx interface {
 type EventTx interface {
 	// InsertEvent writes the event, and its values apart.
 	InsertEvent(e rolecall.Event)
-	// EventsAbout returns the newest events about a subject, newest first.
-	EventsAbout(subject rolecall.AnyID, limit int) ([]rolecall.Event, error)
+	// Events returns a page, newest first, in bounded work.
+	Events(q rolecall.EventQuery) (rolecall.Page[rolecall.Event], error)
 }
 
 // TenantTx reads and writes tenants, which are rows of the instance: these
@@ -176,10 +196,11 @@ type TenantTx interface {
 	DeleteTenant(t rolecall.Tenant, at rolecall.Time) (bool, error)
 	// DeletedTenants returns up to limit deleted tenants that still hold rows.
 	DeletedTenants(limit int) ([]rolecall.TenantID, error)
-	// PurgeExpired removes up to limit each of the tenant's idempotency keys and
-	// sessions that have expired and of its tombstones that are older than 30
-	// days, and returns how many rows it removed.
-	PurgeExpired(now rolecall.Time, limit int) (int, error)
+	// PurgeExpired removes up to limit each of the tenant's idempotency keys,
+	// sessions and invitations that have expired, of its tombstones that are older
+	// than 30 days, and of its events that are older than the given moment, and
+	// returns how many rows it removed.
+	PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, error)
 	// PurgeTenant removes up to limit rows of the transaction's tenant, which
 	// was deleted, and reports whether none are left.
 	PurgeTenant(limit int) (bool, error)

@@ -202,7 +202,6 @@ func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, pa
 	if err != nil {
 		return rolecall.User{}, err
 	}
-	s.userChanged(id)
 	return user, nil
 }
 
@@ -257,7 +256,7 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 	if err := NeedDeleteUsers(c.Principal, id); err != nil {
 		return err
 	}
-	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		for {
 			old, err := s.protect(tx, c, id, rolecall.UsersDelete, match)
 			if err != nil {
@@ -275,10 +274,6 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 			}
 		}
 	})
-	if err == nil {
-		s.userChanged(id)
-	}
-	return err
 }
 
 // protect returns the user on whom the caller may do a protective act: one that
@@ -329,7 +324,6 @@ func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, r
 	if err != nil {
 		return rolecall.User{}, err
 	}
-	s.userChanged(id)
 	return user, nil
 }
 
@@ -361,7 +355,6 @@ func (s *Service) ResumeUser(ctx context.Context, c Call, id rolecall.UserID, re
 	if err != nil {
 		return rolecall.User{}, err
 	}
-	s.userChanged(id)
 	return user, nil
 }
 

@@ -1,6 +1,10 @@
 package store
 
-import "github.com/rolecall/rolecall"
+import (
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
 
 const (
 	insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via, subject_type,
@@ -8,11 +12,6 @@ const (
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 
 	insertEventValues = `insert into event_values (tenant_id, event_id, subject_id, before, after) values ($1, $2, $3, $4, $5)`
-
-	selectEventsAbout = `select e.id, e.type, e.occurred_at, e.actor_type, e.actor_id, e.actor_via, e.subject_type, e.subject_id,
-			e.members, e.request_id, e.session_id, e.source, e.reason, v.event_id, v.before, v.after
-		from events e left join event_values v on v.tenant_id = e.tenant_id and v.event_id = e.id
-		where e.tenant_id = $1 and e.subject_id = $2 order by e.id desc limit $3`
 )
 
 // InsertEvent writes the event, and its values apart.
@@ -24,21 +23,60 @@ func (t *Tx) InsertEvent(e rolecall.Event) {
 	}
 }
 
-// EventsAbout returns the newest events about a subject, newest first, with their
-// values.
-func (t *Tx) EventsAbout(subject rolecall.AnyID, limit int) ([]rolecall.Event, error) {
-	var events []rolecall.Event
-	err := t.q.Query(selectEventsAbout, []any{t.tenant, subject, limit}, func(scan func(dest ...any) error) error {
-		var e rolecall.Event
-		var valuesOf rolecall.EventID
-		var values rolecall.EventValues
-		err := scan(&e.ID, &e.Type, &e.OccurredAt, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Subject.Type, &e.Subject.ID,
-			asJSON(&e.Members), &e.RequestID, &e.SessionID, &e.Source, &e.Reason, &valuesOf, &values.Before, &values.After)
-		if !valuesOf.IsZero() {
-			e.Values = &values
+// eventColumns reads the values and the subject's department along, for the rows
+// of a page only.
+const eventColumns = `r.id, r.type, r.occurred_at, r.actor_type, r.actor_id, r.actor_via, r.subject_type, r.subject_id,
+	r.members, r.request_id, r.session_id, r.source, r.reason,
+	(select v.event_id from event_values v where v.tenant_id = r.tenant_id and v.event_id = r.id),
+	(select v.before from event_values v where v.tenant_id = r.tenant_id and v.event_id = r.id),
+	(select v.after from event_values v where v.tenant_id = r.tenant_id and v.event_id = r.id),
+	(select u.department from users u where u.tenant_id = r.tenant_id and u.id = r.subject_id)`
+
+// eventRow is an event and what tells whether it has values.
+type eventRow struct {
+	rolecall.Event
+	valuesOf rolecall.EventID
+	values   rolecall.EventValues
+}
+
+func eventDest(e *eventRow) []any {
+	return []any{&e.ID, &e.Type, &e.OccurredAt, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Subject.Type, &e.Subject.ID,
+		asJSON(&e.Members), &e.RequestID, &e.SessionID, &e.Source, &e.Reason, &e.valuesOf, &e.values.Before, &e.values.After,
+		&e.SubjectDepartment}
+}
+
+// Events returns a page of the events that q selects, newest first.
+func (t *Tx) Events(q rolecall.EventQuery) (rolecall.Page[rolecall.Event], error) {
+	l := &listing[eventRow]{
+		tx: t, table: "events", columns: eventColumns, dest: eventDest,
+		id:   func(e *eventRow) rolecall.AnyID { return rolecall.AnyID(e.ID) },
+		desc: true, after: q.After, limit: q.Limit, walk: source{table: "events", id: "id"},
+	}
+	if !q.Subject.IsZero() {
+		l.walk.conditions = append(l.walk.conditions, where("subject_id = ?", q.Subject))
+	}
+	if q.From != 0 {
+		l.walk.conditions = append(l.walk.conditions, where("id >= ?", rolecall.FirstID[rolecall.Event](q.From)))
+		l.conditions = append(l.conditions, where("r.occurred_at >= ?", q.From))
+	}
+	if q.To != 0 {
+		l.walk.conditions = append(l.walk.conditions, where("id < ?", rolecall.FirstID[rolecall.Event](q.To.Add(time.Millisecond))))
+		l.conditions = append(l.conditions, where("r.occurred_at < ?", q.To))
+	}
+	if q.Type != "" {
+		l.conditions = append(l.conditions, where("r.type = ?", string(q.Type)))
+	}
+	if !q.Actor.IsZero() {
+		l.conditions = append(l.conditions, where("r.actor_id = ?", q.Actor))
+	}
+	rows, err := l.page(nil)
+	page := rolecall.Page[rolecall.Event]{Items: make([]rolecall.Event, len(rows.Items)), Next: rows.Next}
+	for i := range rows.Items {
+		row := &rows.Items[i]
+		page.Items[i] = row.Event
+		if !row.valuesOf.IsZero() {
+			page.Items[i].Values = &row.values
 		}
-		events = append(events, e)
-		return err
-	})
-	return events, err
+	}
+	return page, err
 }

@@ -24,7 +24,7 @@ const (
 
 	updateLastLogin = `update users set last_login_at = $1 where tenant_id = $2 and id = $3`
 
-	touchSession = `update sessions set last_used_at = $1 where tenant_id = $2 and id = $3 and last_used_at < $1`
+	touchSession = `update sessions set last_used_at = $1 where tenant_id = $2 and id = $3 and last_used_at <= $4`
 
 	sealToken = `update session_tokens set sealed = $1 where tenant_id = $2 and hash = $3 and sealed is null returning generation`
 
@@ -77,9 +77,10 @@ func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 	t.q.Exec(updateLastLogin, s.AuthenticatedAt, t.tenant, s.UserID)
 }
 
-// TouchSession writes a later last use.
+// TouchSession writes a later last use, unless there is one in the TouchInterval
+// before: another process may have written it.
 func (t *Tx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
-	t.q.Exec(touchSession, at, t.tenant, id)
+	t.q.Exec(touchSession, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
 }
 
 // SealSuccessor stores the next generation of token unless there is one, and

@@ -126,6 +126,9 @@ type recorder struct {
 
 func (r *recorder) Exec(query string, _ ...any) { r.statements = append(r.statements, query) }
 
+// Announce is no statement of this package.
+func (r *recorder) Announce(rolecall.AnyID) {}
+
 func (r *recorder) Query(query string, _ []any, each func(func(...any) error) error) error {
 	r.statements = append(r.statements, query)
 	return each(func(dest ...any) error {

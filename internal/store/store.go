@@ -13,6 +13,9 @@ type Querier interface {
 	// Query runs a statement and calls each with every row it returns; scan
 	// reads the row's columns. It ends at the first error and returns it.
 	Query(query string, args []any, each func(scan func(dest ...any) error) error) error
+	// Announce tells other processes, once the transaction is committed, that what
+	// id names has changed.
+	Announce(id rolecall.AnyID)
 }
 
 // Tx is the data of one tenant inside a transaction. It implements service.Tx.
@@ -23,6 +26,10 @@ type Tx struct {
 
 // New returns the tenant's data as q sees it.
 func New(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant} }
+
+// Announce has every Watch of the store say, once the transaction is committed,
+// that the tenant, user or session has changed.
+func (t *Tx) Announce(id rolecall.AnyID) { t.q.Announce(id) }
 
 // row runs a statement that returns at most one row and scans it into dest. It
 // returns ErrNotFound if there is none.
@@ -68,6 +75,7 @@ var violations = map[string]*rolecall.Error{
 	"assignments_role":      rolecall.ErrNotFound,
 	"sessions_user":         rolecall.ErrNotFound,
 	"passwords_user":        rolecall.ErrNotFound,
+	"invitations_user":      rolecall.ErrNotFound,
 }
 
 // Violation returns the error that the violated constraint means, nil if none of

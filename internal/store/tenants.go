@@ -48,10 +48,20 @@ const (
 			select id from sessions where tenant_id = $1 and expires_at <= $2 limit $3)
 		returning id`
 
+	purgeInvitations = `delete from invitations where tenant_id = $1 and user_id in (
+			select user_id from invitations where tenant_id = $1 and expires_at <= $2 limit $3)
+		returning user_id`
+
+	purgeOldEvents = `delete from events where tenant_id = $1 and id in (
+			select id from events where tenant_id = $1 and id < $2 order by id limit $3)
+		returning id`
+
 	purgeTombstones = `delete from tombstones where tenant_id = $1 and user_id in (
 			select user_id from tombstones where tenant_id = $1 and deleted_at <= $2 limit $3)
 		returning user_id`
 )
+
+const eraseValues = `delete from event_values where tenant_id = $1 and subject_id = $2`
 
 // The statements that empty a deleted tenant, up to $2 rows each.
 const (
@@ -72,6 +82,9 @@ const (
 
 	purgeAssignments = `delete from assignments where tenant_id = $1 and (user_id, role_id) in (
 			select user_id, role_id from assignments where tenant_id = $1 limit $2) returning user_id`
+
+	purgeAllInvitations = `delete from invitations where tenant_id = $1 and user_id in (
+			select user_id from invitations where tenant_id = $1 limit $2) returning user_id`
 
 	purgePasswords = `delete from passwords where tenant_id = $1 and user_id in (
 			select user_id from passwords where tenant_id = $1 limit $2) returning user_id`
@@ -94,7 +107,7 @@ const (
 
 // purges are in an order that leaves nothing for a cascade.
 var purges = []string{purgeEventValues, purgeEvents, purgeAllKeys, purgeTokens, purgeAllSessions, purgeAssignments,
-	purgePasswords, purgeWords, purgeUsers, purgeRoles, purgeAllTombstones, purgeGuard}
+	purgeAllInvitations, purgePasswords, purgeWords, purgeUsers, purgeRoles, purgeAllTombstones, purgeGuard}
 
 func tenantDest(t *rolecall.Tenant) []any {
 	return []any{&t.ID, &t.Name, &t.DisplayName, &t.Status, asJSON(&t.Settings), &t.CreatedAt, &t.UpdatedAt, &t.Version}
@@ -153,22 +166,43 @@ func (t *Tx) DeletedTenants(limit int) ([]rolecall.TenantID, error) {
 	return ids, err
 }
 
-// PurgeExpired removes up to limit each of the tenant's idempotency keys and
-// sessions that have expired and of its tombstones that are older than 30 days,
-// and returns how many rows it removed.
-func (t *Tx) PurgeExpired(now rolecall.Time, limit int) (int, error) {
+// PurgeExpired removes up to limit each of the tenant's idempotency keys, sessions
+// and invitations that have expired, of its tombstones that are older than 30
+// days, and of its events that are older than the given moment, and returns how
+// many rows it removed.
+func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, error) {
 	total := 0
 	for _, purge := range []struct {
 		query  string
-		before rolecall.Time
-	}{{purgeKeys, now}, {purgeSessions, now}, {purgeTombstones, now.Add(-keptDeleted)}} {
+		before any
+	}{
+		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now},
+		{purgeOldEvents, rolecall.FirstID[rolecall.Event](eventsBefore)},
+	} {
 		n, err := t.returned(purge.query, t.tenant, purge.before, limit)
 		if err != nil {
 			return total, err
 		}
 		total += n
 	}
-	return total, nil
+	n, err := t.purgeTombstones(now.Add(-keptDeleted), limit)
+	return total + n, err
+}
+
+// purgeTombstones removes old tombstones, and with each what is left of the
+// person in the values of events.
+func (t *Tx) purgeTombstones(before rolecall.Time, limit int) (int, error) {
+	var gone []rolecall.UserID
+	err := t.q.Query(purgeTombstones, []any{t.tenant, before, limit}, func(scan func(dest ...any) error) error {
+		var id rolecall.UserID
+		err := scan(&id)
+		gone = append(gone, id)
+		return err
+	})
+	for _, id := range gone {
+		t.q.Exec(eraseValues, t.tenant, id)
+	}
+	return len(gone), err
 }
 
 // PurgeTenant removes up to limit rows of the transaction's tenant, which was

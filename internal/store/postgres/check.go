@@ -62,36 +62,42 @@ func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// checkVersion refuses a schema that is older or newer than the migrations of
-// this program. It returns rolecall.ErrUnavailable if the database does not
-// answer.
+// versions are what a database says of its schema: the number of its newest
+// migration, and of the oldest that a program must know to serve it. A migration
+// that does not say serves no older program.
+type versions struct{ stored, oldest int64 }
+
+const selectVersions = `select coalesce(max(m.version_id), 0), coalesce(max(coalesce(c.oldest, m.version_id)), 0)
+	from ` + migrationsTable + ` m left join compatibility c on c.migration = m.version_id where m.is_applied`
+
+// checkVersion refuses a schema that this program cannot serve. It returns
+// rolecall.ErrUnavailable if the database does not answer.
 func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return translateAcquire(ctx, err)
 	}
 	defer conn.Release()
-	var stored int64
-	err = conn.QueryRow(ctx, "select coalesce(max(version_id), 0) from "+migrationsTable+" where is_applied").Scan(&stored)
+	var v versions
+	err = conn.QueryRow(ctx, selectVersions).Scan(&v.stored, &v.oldest)
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == codeUndefinedTable {
 		err = nil
 	}
 	if err != nil {
 		return translate(ctx, conn.Conn(), err)
 	}
-	return compareVersions(stored, newestMigration)
+	return v.check()
 }
 
-// compareVersions returns nil if the schema stored is the one wanted, else what
-// to do.
-func compareVersions(stored, wanted int64) error {
+// check returns nil if this program can serve the schema, else what to do.
+func (v versions) check() error {
 	switch {
-	case stored == 0:
+	case v.stored == 0:
 		return errors.New("postgres: the database holds no Rolecall schema: run `rolecall migrate`")
-	case stored < wanted:
-		return fmt.Errorf("postgres: the schema has version %d and this program needs %d: run `rolecall migrate`", stored, wanted)
-	case stored > wanted:
-		return fmt.Errorf("postgres: the schema has version %d and this program knows only %d: use the newer program that migrated it", stored, wanted)
+	case v.stored < newestMigration:
+		return fmt.Errorf("postgres: the schema has version %d and this program needs %d: run `rolecall migrate`", v.stored, newestMigration)
+	case v.oldest > newestMigration:
+		return fmt.Errorf("postgres: the schema has version %d, which needs a program that knows %d, and this one knows only %d: use a newer program", v.stored, v.oldest, newestMigration)
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ func Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
 
 // Migrate brings the schema at url up to date, under a lock that lets one process
 // at a time do so. The connection must be a direct one, not through a pooler, of
-// the role that owns the tables or will. A schema newer than this program is an
-// error.
+// the role that owns the tables or will. A newer schema that this program cannot
+// serve is an error.
 func Migrate(ctx context.Context, url string) (err error) {
 	db, err := openDirect(url)
 	if err != nil {
@@ -58,11 +58,11 @@ func Migrate(ctx context.Context, url string) (err error) {
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("postgres: cannot migrate: %w", err)
 	}
-	stored, wanted, err := provider.GetVersions(ctx)
-	if err != nil {
+	var v versions
+	if err := db.QueryRowContext(ctx, selectVersions).Scan(&v.stored, &v.oldest); err != nil {
 		return fmt.Errorf("postgres: cannot read the version of the schema: %w", err)
 	}
-	return compareVersions(stored, wanted)
+	return v.check()
 }
 
 // Grant lets role serve from the schema at url without owning it: it may read and
@@ -85,7 +85,7 @@ func Grant(ctx context.Context, url, role string) (err error) {
 	_, err = db.ExecContext(ctx, fmt.Sprintf(`
 		grant usage on schema %[1]s to %[2]s;
 		grant select, insert, update, delete on all tables in schema %[1]s to %[2]s;
-		revoke insert, update, delete on %[3]s from %[2]s`, schema, role, migrationsTable))
+		revoke insert, update, delete on %[3]s, compatibility from %[2]s`, schema, role, migrationsTable))
 	if err != nil {
 		return fmt.Errorf("postgres: cannot grant to role %s: %w", role, err)
 	}

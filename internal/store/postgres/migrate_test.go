@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"database/sql"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +19,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-func TestOpenRefusesASchemaThatIsNotItsOwn(t *testing.T) {
+// An older program serves on beside a newer schema that says it may.
+func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
 	url := pgtest.URL(t)
 	refused := func(sentence string) {
 		t.Helper()
@@ -36,16 +39,54 @@ func TestOpenRefusesASchemaThatIsNotItsOwn(t *testing.T) {
 	}
 	s := open(t, url, postgres.Options{})
 	conn := connect(t, url)
+	var oldest int
+	if err := conn.QueryRow(t.Context(), "select max(oldest) from compatibility").Scan(&oldest); err != nil {
+		t.Fatal(err)
+	}
+	newer := func() {
+		t.Helper()
+		refused("use a newer program")
+		if err := s.Ready(t.Context()); err == nil {
+			t.Error("a store is ready on a schema that does not serve it")
+		}
+		if err := postgres.Migrate(t.Context(), url); err == nil || !strings.Contains(err.Error(), "use a newer program") {
+			t.Errorf("migrate: got %v, want a refusal", err)
+		}
+	}
 	run(t, conn, "insert into migrations (version_id, is_applied) values (999, true)")
-	refused("use the newer program")
-	if err := s.Ready(t.Context()); err == nil {
-		t.Error("a store is ready on a schema that is newer than it")
+	newer()
+	run(t, conn, "insert into compatibility (migration, oldest) values (999, 999)")
+	newer()
+	run(t, conn, fmt.Sprintf("update compatibility set oldest = %d where migration = 999", oldest))
+	if err := errors.Join(s.Ready(t.Context()), postgres.Migrate(t.Context(), url)); err != nil {
+		t.Errorf("beside a newer schema that serves it: %v", err)
 	}
-	if err := postgres.Migrate(t.Context(), url); err == nil || !strings.Contains(err.Error(), "use the newer program") {
-		t.Errorf("migrate: got %v, want a refusal", err)
-	}
+	open(t, url, postgres.Options{})
 	run(t, conn, "update migrations set version_id = 0")
 	refused("run `rolecall migrate`")
+}
+
+func TestEveryMigrationSaysWhomItServes(t *testing.T) {
+	conn := connect(t, pgtest.Migrated(t))
+	rows, err := conn.Query(t.Context(), `select coalesce(m.version_id, c.migration)
+		from (select version_id from migrations where version_id > 0) m full join compatibility c on c.migration = m.version_id
+		where m.version_id is null or c.migration is null or c.oldest > c.migration`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil || len(wrong) > 0 {
+		t.Errorf("migrations %v have no row in compatibility, or a wrong one (error %v)", wrong, err)
+	}
+	same := "select migration || ' serves ' || oldest from compatibility"
+	rows, err = conn.Query(t.Context(), same+" order by migration")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if here := sqliteStrings(t, migratedSQLite(t), same+" order by migration"); err != nil || !slices.Equal(there, here) {
+		t.Errorf("PostgreSQL says %q, SQLite %q (error %v)", there, here, err)
+	}
 }
 
 func TestManyNodesMigrateAtOnce(t *testing.T) {

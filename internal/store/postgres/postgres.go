@@ -4,6 +4,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -26,12 +27,14 @@ const connectionsPerCore = 8
 // suit most.
 type Options struct {
 	AllowSuperuser bool            // accept a role that row-level security does not hold
+	Direct         string          // URL of the same database past a pooler, to listen on; empty: the URL itself
 	Dial           pgconn.DialFunc // makes the connections; nil: the usual way
 }
 
 // Store is a pool of connections to one database. It implements service.Store.
 type Store struct {
-	pool *pgxpool.Pool
+	pool     *pgxpool.Pool
+	listener *pgx.ConnConfig
 }
 
 var _ service.Store = (*Store)(nil)
@@ -41,34 +44,50 @@ var _ service.Store = (*Store)(nil)
 // a role or a schema that this program cannot work with safely; the error then
 // says what to do. The caller closes the store.
 func Open(ctx context.Context, url string, options Options) (*Store, error) {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := parse(url, "rolecall", options)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
+		return nil, err
 	}
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = int32(connectionsPerCore * runtime.GOMAXPROCS(0))
 	}
-	if config.ConnConfig.RuntimeParams["application_name"] == "" {
-		config.ConnConfig.RuntimeParams["application_name"] = "rolecall"
-	}
-	if options.Dial != nil {
-		config.ConnConfig.DialFunc = options.Dial
-	}
 	config.ConnConfig.OnNotice = noteWarning
+	config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // of a LISTEN that a pooler mixed up: pgx would keep them
 	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		registerIDs(conn.TypeMap())
 		return nil
 	}
+	listener, err := parse(cmp.Or(options.Direct, url), "rolecall listener", options)
+	if err != nil {
+		return nil, err
+	}
+	listener.ConnConfig.RuntimeParams["synchronous_commit"] = "off" // what it commits is nothing but its pulse
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	s := &Store{pool}
+	s := &Store{pool, listener.ConnConfig}
 	if err := s.check(ctx, options); err != nil {
 		pool.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// parse returns what the URL says, with a name for the connections if it gives
+// none.
+func parse(url, name string, options Options) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = name
+	}
+	if options.Dial != nil {
+		config.ConnConfig.DialFunc = options.Dial
+	}
+	return config, nil
 }
 
 func (s *Store) check(ctx context.Context, options Options) error {
@@ -84,8 +103,8 @@ func (s *Store) check(ctx context.Context, options Options) error {
 // Close waits for the transactions under way and closes the connections.
 func (s *Store) Close() { s.pool.Close() }
 
-// Ready returns nil if the database answers and its schema is the one that this
-// program needs.
+// Ready returns nil if the database answers and its schema is one that this
+// program can serve.
 func (s *Store) Ready(ctx context.Context) error { return checkVersion(ctx, s.pool) }
 
 // View runs fn for reading, each statement in a transaction and one round trip

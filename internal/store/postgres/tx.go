@@ -41,6 +41,9 @@ func (v *view) Query(query string, args []any, each func(scan func(dest ...any) 
 	return translate(v.ctx, conn.Conn(), exchange(v.ctx, conn, batch, each))
 }
 
+// Announce refuses, as Exec does.
+func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
+
 // update is a store.Querier that holds back writes until something must be
 // awaited: a statement's rows, or the commit.
 type update struct {
@@ -60,6 +63,11 @@ type statement struct {
 // Exec queues a write.
 func (u *update) Exec(query string, args ...any) {
 	u.queued = append(u.queued, statement{query, args})
+}
+
+// Announce queues a notification, which the commit sends.
+func (u *update) Announce(id rolecall.AnyID) {
+	u.Exec("select pg_notify($1, $2)", channel, id.String())
 }
 
 // Query sends the queued writes and the statement in one round trip; the first

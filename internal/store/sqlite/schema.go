@@ -22,38 +22,47 @@ var migrations embed.FS
 // ensureSchema returns nil if the file has the schema that this program needs,
 // after migrating if it may.
 func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
-	version, err := storedVersion(ctx, db)
+	v, err := storedVersions(ctx, db)
 	if err != nil {
 		return err
 	}
-	if migrate && version < schemaVersion {
+	if migrate && v.stored < schemaVersion {
 		if err := applyMigrations(ctx, db); err != nil {
 			return fmt.Errorf("migrate: %w", err)
 		}
-		if version, err = storedVersion(ctx, db); err != nil {
+		if v, err = storedVersions(ctx, db); err != nil {
 			return err
 		}
 	}
-	return checkSchema(version)
+	return v.check()
 }
 
-// storedVersion returns the newest migration that the file has had, 0 if none.
-func storedVersion(ctx context.Context, db *sql.DB) (version int64, err error) {
+// versions are what a file says of its schema: the number of its newest migration,
+// and of the oldest that a program must know to serve it. A migration that does not
+// say serves no older program.
+type versions struct{ stored, oldest int64 }
+
+const selectVersions = `select coalesce(max(m.version_id), 0), coalesce(max(coalesce(c.oldest, m.version_id)), 0)
+	from ` + migrationsTable + ` m left join compatibility c on c.migration = m.version_id`
+
+// storedVersions returns what the file says, zeros if it has had no migration.
+func storedVersions(ctx context.Context, db *sql.DB) (v versions, err error) {
 	var tables int
-	err = db.QueryRowContext(ctx, "select count(*) from sqlite_schema where name = $1", migrationsTable).Scan(&tables)
+	err = db.QueryRowContext(ctx, "select count(*) from sqlite_schema where name = 'compatibility'").Scan(&tables)
 	if err != nil || tables == 0 {
-		return 0, err
+		return v, err
 	}
-	err = db.QueryRowContext(ctx, "select coalesce(max(version_id), 0) from "+migrationsTable).Scan(&version)
-	return version, err
+	err = db.QueryRowContext(ctx, selectVersions).Scan(&v.stored, &v.oldest)
+	return v, err
 }
 
-func checkSchema(version int64) error {
+// check returns nil if this program can serve the schema, else what to do.
+func (v versions) check() error {
 	switch {
-	case version > schemaVersion:
-		return fmt.Errorf("the database has schema %d, made by a newer rolecall; this one knows %d: run the newer one", version, schemaVersion)
-	case version < schemaVersion:
-		return fmt.Errorf("the database has schema %d and this rolecall needs %d: run: rolecall migrate", version, schemaVersion)
+	case v.stored < schemaVersion:
+		return fmt.Errorf("the database has schema %d and this rolecall needs %d: run: rolecall migrate", v.stored, schemaVersion)
+	case v.oldest > schemaVersion:
+		return fmt.Errorf("the database has schema %d, which needs a rolecall that knows %d; this one knows only %d: run a newer rolecall", v.stored, v.oldest, schemaVersion)
 	}
 	return nil
 }

@@ -43,8 +43,8 @@ type Store struct {
 	close   func() error // once
 }
 
-// Open opens the store in the file at path. It refuses a schema that is newer
-// than this program, and, unless it may migrate, one that is older or missing.
+// Open opens the store in the file at path. It refuses a newer schema that this
+// program cannot serve, and, unless it may migrate, one that is older or missing.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -149,18 +149,18 @@ func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(se
 	return s.writer.do(ctx, func(q store.Querier) error { return fn(store.New(q, tenant)) })
 }
 
-// Ready returns nil if the store answers and its schema is the one that this
-// program needs.
+// Ready returns nil if the store answers and its schema is one that this program
+// can serve.
 func (s *Store) Ready(ctx context.Context) error {
 	v := &view{ctx: ctx, store: s}
-	var version int64
-	err := v.Query("select max(version_id) from "+migrationsTable, nil, func(scan func(dest ...any) error) error {
-		return scan(&version)
+	var schema versions
+	err := v.Query(selectVersions, nil, func(scan func(dest ...any) error) error {
+		return scan(&schema.stored, &schema.oldest)
 	})
 	if err != nil {
 		return err
 	}
-	return checkSchema(version)
+	return schema.check()
 }
 
 // Close waits for what is under way and closes the file.
@@ -183,6 +183,8 @@ func (s *Store) shut() error {
 	return errors.Join(errs...)
 }
 
+var errWriteInView = errors.New("sqlite: a write inside of View")
+
 // view is the Querier of one View.
 type view struct {
 	ctx   context.Context
@@ -190,7 +192,9 @@ type view struct {
 	err   error
 }
 
-func (v *view) Exec(string, ...any) { v.err = errors.New("sqlite: a write inside of View") }
+func (v *view) Exec(string, ...any) { v.err = errWriteInView }
+
+func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
 func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
 	c, err := v.store.reader(v.ctx)

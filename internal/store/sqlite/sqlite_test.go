@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,10 +116,21 @@ func TestTheFileIsReadableByItsOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestSchemasOfOtherVersionsAreRefused(t *testing.T) {
-	for _, c := range []struct{ name, sql, says string }{
-		{"newer", "update migrations set version_id = version_id + 1 where version_id > 0", "newer rolecall"},
-		{"older", "delete from migrations where version_id > 0", "rolecall migrate"},
+// An older program serves on beside a newer schema that says it may.
+func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
+	const newer = "insert into migrations (version_id, is_applied) values (999, true)"
+	serving := func(oldest int) string {
+		return fmt.Sprintf("insert into compatibility (migration, oldest) values (999, %d)", oldest)
+	}
+	for _, c := range []struct {
+		name    string
+		changes []string
+		says    string // "": it is served
+	}{
+		{"newer, and says nothing", []string{newer}, "newer rolecall"},
+		{"newer, and serves only newer programs", []string{newer, serving(schemaVersion + 1)}, "newer rolecall"},
+		{"newer, and serves this program", []string{newer, serving(schemaVersion)}, ""},
+		{"older", []string{"delete from migrations where version_id > 0"}, "rolecall migrate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "rolecall.db")
@@ -129,17 +141,27 @@ func TestSchemasOfOtherVersionsAreRefused(t *testing.T) {
 			if err := s.Ready(t.Context()); err != nil {
 				t.Errorf("not ready: %v", err)
 			}
-			if err := s.writer.conn.exec(c.sql); err != nil {
-				t.Fatal(err)
+			for _, change := range c.changes {
+				if err := s.writer.conn.exec(change); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err := s.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("Ready says %v, want %q", err, c.says)
+			expect := func(what string, err error) {
+				t.Helper()
+				if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+					t.Errorf("%s says %v, want %q", what, err, c.says)
+				}
 			}
+			expect("Ready", s.Ready(t.Context()))
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("Open says %v, want %q", err, c.says)
+			again, err := Open(t.Context(), path, Options{})
+			expect("Open", err)
+			if err == nil {
+				if err := again.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}

@@ -21,6 +21,7 @@ const (
 type writer struct {
 	conn  *conn
 	queue chan *job
+	looks chan func() // run between groups
 	ended chan struct{}
 
 	mu     sync.RWMutex
@@ -28,7 +29,7 @@ type writer struct {
 }
 
 func startWriter(c *conn) *writer {
-	w := &writer{conn: c, queue: make(chan *job, queueMax), ended: make(chan struct{})}
+	w := &writer{conn: c, queue: make(chan *job, queueMax), looks: make(chan func()), ended: make(chan struct{})}
 	go w.loop()
 	return w
 }
@@ -94,12 +95,39 @@ func (w *writer) close() error {
 
 func (w *writer) loop() {
 	defer close(w.ended)
-	for first := range w.queue {
-		group := w.gather(first)
-		w.serve(group)
-		for _, j := range group {
-			close(j.done)
+	for {
+		select {
+		case first, open := <-w.queue:
+			if !open {
+				return
+			}
+			group := w.gather(first)
+			w.serve(group)
+			for _, j := range group {
+				close(j.done)
+			}
+		case look := <-w.looks:
+			look()
 		}
+	}
+}
+
+// dataVersion returns a number that differs from the one before if another process
+// has changed the file since. Only the connection of all writes here can tell.
+func (w *writer) dataVersion(ctx context.Context) (version int64, err error) {
+	done := make(chan struct{})
+	look := func() {
+		defer close(done)
+		err = w.conn.query("pragma data_version", nil, func(scan func(dest ...any) error) error { return scan(&version) })
+	}
+	select {
+	case w.looks <- look:
+		<-done
+		return version, translate(err)
+	case <-w.ended:
+		return 0, rolecall.ErrUnavailable
+	case <-ctx.Done():
+		return 0, ctx.Err()
 	}
 }
 
@@ -238,6 +266,9 @@ func (u *update) try(query string, args ...any) {
 		u.err = u.conn.exec(query, args...)
 	}
 }
+
+// Announce does nothing: another process sees by itself that the file has changed.
+func (u *update) Announce(rolecall.AnyID) {}
 
 func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
 	if u.err == nil {

@@ -60,5 +60,8 @@ func anEvent(about rolecall.UserID) rolecall.Event {
 
 func (f *fixture) eventsAbout(id rolecall.UserID, limit int) []rolecall.Event {
 	f.Helper()
-	return read(f, func(tx service.Tx) ([]rolecall.Event, error) { return tx.EventsAbout(rolecall.AnyID(id), limit) })
+	return read(f, func(tx service.Tx) ([]rolecall.Event, error) {
+		page, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: limit})
+		return page.Items, err
+	})
 }

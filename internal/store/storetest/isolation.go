@@ -150,7 +150,7 @@ func changesNothing(f *fixture, c contents) {
 			return len(ended) > 0, err
 		},
 		"PurgeExpired": func(tx service.Tx) (bool, error) {
-			n, err := tx.PurgeExpired(start+1000*day, 1000)
+			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)
 			return n > 0, err
 		},
 	} {

@@ -202,7 +202,7 @@ func purgeExpired(f *fixture) {
 		tx.InsertKey(valid)
 	})
 	purge := func(now rolecall.Time, limit int) int {
-		return change(f, func(tx service.Tx) (int, error) { return tx.PurgeExpired(now, limit) })
+		return change(f, func(tx service.Tx) (int, error) { return tx.PurgeExpired(now, 0, limit) })
 	}
 	same(f, purge(start, 10), 0)
 	now := start + 7*day + hour

@@ -4,6 +4,14 @@
 -- tenant_id and sees only the rows of the tenant in rolecall.tenant. Texts that
 -- are compared or sorted are collate "C", so that both databases agree.
 
+-- Which programs each migration leaves able to serve: those that know at least
+-- this one. Every migration adds its row.
+create table compatibility (
+    migration bigint  not null primary key,
+    oldest    bigint  not null
+);
+insert into compatibility (migration, oldest) values (1, 1);
+
 create table instance_keys (
     id         bigint not null primary key,
     secret     bytea  not null,
@@ -72,6 +80,20 @@ create table passwords (
     primary key (tenant_id, user_id),
     constraint passwords_user foreign key (tenant_id, user_id) references users (tenant_id, id) on delete cascade
 );
+
+-- The one invitation of a user that can be accepted.
+create table invitations (
+    tenant_id  uuid   not null,
+    user_id    uuid   not null,
+    hash       bytea  not null,
+    created_by uuid,
+    created_at bigint not null,
+    expires_at bigint not null,
+    primary key (tenant_id, user_id),
+    constraint invitations_user foreign key (tenant_id, user_id) references users (tenant_id, id) on delete cascade
+);
+create unique index invitations_hash on invitations (tenant_id, hash);
+create index invitations_expiry on invitations (tenant_id, expires_at);
 
 -- What is left of a deleted user, for a restore.
 create table tombstones (
@@ -208,7 +230,7 @@ declare
     tenant_table text;
 begin
     foreach tenant_table in array array[
-        'tenant_guards', 'users', 'user_words', 'passwords', 'tombstones', 'roles', 'assignments', 'sessions',
+        'tenant_guards', 'users', 'user_words', 'passwords', 'invitations', 'tombstones', 'roles', 'assignments', 'sessions',
         'session_tokens', 'idempotency_keys', 'events', 'event_values']
     loop
         execute format('alter table %I enable row level security', tenant_table);

@@ -3,6 +3,14 @@
 -- UUIDs of 16 bytes. Keys ending in _key are folded in Go. Every table of a
 -- tenant leads its keys with tenant_id.
 
+-- Which programs each migration leaves able to serve: those that know at least
+-- this one. Every migration adds its row.
+create table compatibility (
+    migration integer not null primary key,
+    oldest    integer not null
+) strict;
+insert into compatibility (migration, oldest) values (1, 1);
+
 create table instance_keys (
     id         integer not null primary key,
     secret     blob    not null,
@@ -71,6 +79,20 @@ create table passwords (
     primary key (tenant_id, user_id),
     constraint passwords_user foreign key (tenant_id, user_id) references users (tenant_id, id) on delete cascade
 ) strict, without rowid;
+
+-- The one invitation of a user that can be accepted.
+create table invitations (
+    tenant_id  blob    not null,
+    user_id    blob    not null,
+    hash       blob    not null,
+    created_by blob,
+    created_at integer not null,
+    expires_at integer not null,
+    primary key (tenant_id, user_id),
+    constraint invitations_user foreign key (tenant_id, user_id) references users (tenant_id, id) on delete cascade
+) strict, without rowid;
+create unique index invitations_hash on invitations (tenant_id, hash);
+create index invitations_expiry on invitations (tenant_id, expires_at);
 
 -- What is left of a deleted user, for a restore.
 create table tombstones (

@@ -1,0 +1,130 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestOriginsAreWhatBrowsersSend(t *testing.T) {
+	for origin, ok := range map[string]bool{
+		"https://app.example.com":       true,
+		"https://app.example.com:8443":  true,
+		"http://localhost:3000":         true,
+		"http://127.0.0.1:3000":         true,
+		"https://[2001:db8::1]:8443":    true,
+		"https://xn--bcher-kva.example": true,
+		"https://my_app.example.com":    true,
+		"":                              false,
+		"*":                             false,
+		"null":                          false,
+		"app.example.com":               false,
+		"https://":                      false,
+		"https://*.example.com":         false,
+		"https://App.example.com":       false,
+		"HTTPS://app.example.com":       false,
+		"https://app.example.com/":      false,
+		"https://app.example.com/x":     false,
+		"https://app.example.com?x":     false,
+		"https://app.example.com#x":     false,
+		"https://app.example.com:":      false,
+		"https://app.example.com:443":   false,
+		"http://app.example.com:80":     false,
+		"https://ada@app.example.com":   false,
+		"https://bücher.example":        false,
+		"https://app..example.com":      false,
+		"https://[2001:DB8::1]":         false,
+		"ftp://app.example.com":         false,
+		"file://":                       false,
+	} {
+		_, err := (&serveCommand{AllowOrigin: []string{origin}}).settings(&globals{})
+		if (err == nil) != ok {
+			t.Errorf("%q: %v, want it allowed: %v", origin, err, ok)
+		}
+	}
+}
+
+func TestCookieDomainIsAParentOfThePublicHost(t *testing.T) {
+	for _, test := range []struct {
+		public, domain string
+		ok             bool
+	}{
+		{"https://id.example.com", "example.com", true},
+		{"https://a.id.example.com:8443/people", "example.com", true},
+		{"https://a.id.example.com", "id.example.com", true},
+		{"", "example.com", false},
+		{"https://example.com", "example.com", false},
+		{"https://id.example.com", "id.example.com", false},
+		{"https://id.example.com", ".example.com", false},
+		{"https://id.example.com", "com", false},
+		{"https://id.example.com", "ample.com", false},
+		{"https://id.example.com", "example.org", false},
+		{"https://id.example.com", "Example.com", false},
+		{"https://id.example.com", "example.com; Secure", false},
+		{"https://10.0.0.1", "0.0.1", false},
+	} {
+		s, err := (&serveCommand{PublicURL: test.public, CookieDomain: test.domain}).settings(&globals{})
+		if (err == nil) != test.ok {
+			t.Errorf("%q for %q: %v, want it accepted: %v", test.domain, test.public, err, test.ok)
+		}
+		if err == nil && (len(s.warnings) != 1 || !strings.Contains(s.warnings[0], "every host under "+test.domain)) {
+			t.Errorf("%q for %q: warned %q", test.domain, test.public, s.warnings)
+		}
+	}
+}
+
+func TestPublicURLHasOneSpelling(t *testing.T) {
+	for public, ok := range map[string]bool{
+		"https://id.example.com":            true,
+		"https://id.example.com/":           true,
+		"https://id.example.com/people":     true,
+		"https://id.example.com/a-1/b_2.c/": true,
+		"https://":                          false,
+		"https://:8080":                     false,
+		"https://id.example.com//":          false,
+		"https://id.example.com/a//b":       false,
+		"https://id.example.com/../x":       false,
+		"https://id.example.com/.x":         false,
+		"https://id.example.com/a%2Fb":      false,
+		"https://id.example.com/a b":        false,
+		"https://id.example.com/{id}":       false,
+		"https://id.example.com/ä":          false,
+	} {
+		_, err := (&serveCommand{PublicURL: public}).settings(&globals{})
+		if (err == nil) != ok {
+			t.Errorf("%q: %v, want it accepted: %v", public, err, ok)
+		}
+	}
+}
+
+func TestTrustedProxies(t *testing.T) {
+	s, err := (&serveCommand{TrustedProxies: []string{"10.1.2.3/8", "192.0.2.1", "2001:db8::/32", "::1"}}).settings(&globals{})
+	if got, want := fmt.Sprint(s.trustedProxies), "[10.0.0.0/8 192.0.2.1/32 2001:db8::/32 ::1/128]"; err != nil || got != want || s.warnings != nil {
+		t.Errorf("%s, %v, %q, want %s", got, err, s.warnings, want)
+	}
+	for _, bad := range []string{"", "proxy", "10.0.0.0/33", "10.0.0", "10.0.0.0/8;192.0.2.1"} {
+		if _, err := (&serveCommand{TrustedProxies: []string{bad}}).settings(&globals{}); err == nil {
+			t.Errorf("%q is taken for a network", bad)
+		}
+	}
+}
+
+func TestWhatIsWeakerIsSaid(t *testing.T) {
+	for _, test := range []struct {
+		command serveCommand
+		warning string // "" for none
+	}{
+		{serveCommand{PublicURL: "https://id.example.com", AllowOrigin: []string{"https://app.example.com"}}, ""},
+		{serveCommand{AllowOrigin: []string{"http://localhost:3000"}}, ""},
+		{serveCommand{AllowOrigin: []string{"http://app.example.com"}}, "--allow-origin http://app.example.com is plain http"},
+		{serveCommand{TrustedProxies: []string{"0.0.0.0/0"}}, "trusts everybody"},
+		{serveCommand{TrustedProxies: []string{"::/0"}}, "trusts everybody"},
+		{serveCommand{TLSCert: "c", TLSKey: "k"}, "no Strict-Transport-Security"},
+		{serveCommand{TLSCert: "c", TLSKey: "k", PublicURL: "https://id.example.com"}, ""},
+	} {
+		s, err := test.command.settings(&globals{})
+		if got := strings.Join(s.warnings, "\n"); err != nil || (got == "") != (test.warning == "") || !strings.Contains(got, test.warning) {
+			t.Errorf("%+v: %v, warned %q, want %q", test.command, err, got, test.warning)
+		}
+	}
+}

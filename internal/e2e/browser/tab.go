@@ -1,0 +1,98 @@
+package browser
+
+import (
+	"testing"
+	"time"
+)
+
+// Tab is one tab, with cookies of its own.
+type Tab struct {
+	browser *Browser
+	context string
+	session string
+	loads   chan struct{}
+}
+
+// Cookie is what the browser keeps of a cookie.
+type Cookie struct {
+	Name, Value string
+	Domain      string // with a leading dot if it is for subdomains too
+	Path        string
+	HTTPOnly    bool `json:"httpOnly"`
+	Secure      bool
+	SameSite    string // Strict, Lax or None; empty if it was not said
+}
+
+// NewTab opens a tab that shares nothing with any other.
+func (b *Browser) NewTab(t testing.TB) *Tab {
+	t.Helper()
+	var context struct{ BrowserContextID string }
+	b.call(t, "", "Target.createBrowserContext", nil, &context)
+	var target struct{ TargetID string }
+	b.call(t, "", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": context.BrowserContextID}, &target)
+	var attached struct{ SessionID string }
+	b.call(t, "", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	tab := &Tab{browser: b, context: context.BrowserContextID, session: attached.SessionID, loads: make(chan struct{}, 64)}
+	b.mu.Lock()
+	b.loads[tab.session] = tab.loads
+	b.mu.Unlock()
+	b.call(t, tab.session, "Page.enable", nil, nil)
+	return tab
+}
+
+// Visit goes to the address as if a person had typed it in, and waits until the
+// page has loaded.
+func (tab *Tab) Visit(t testing.TB, url string) {
+	t.Helper()
+	var result struct{ ErrorText string }
+	tab.browser.call(t, tab.session, "Page.navigate", map[string]any{"url": url}, &result)
+	if result.ErrorText != "" {
+		t.Fatalf("%s: %s", url, result.ErrorText)
+	}
+	tab.awaitLoad(t)
+}
+
+// Leave runs a script that makes the page go elsewhere, such as by sending a
+// form, and waits until that page has loaded.
+func (tab *Tab) Leave(t testing.TB, script string) {
+	t.Helper()
+	tab.Run(t, script)
+	tab.awaitLoad(t)
+}
+
+// Run runs the body of an async function in the page and returns as text what it
+// returns. What it throws fails the test.
+func (tab *Tab) Run(t testing.TB, script string) string {
+	t.Helper()
+	var result struct {
+		Result           struct{ Value string }
+		ExceptionDetails struct {
+			Text      string
+			Exception struct{ Description string }
+		}
+	}
+	tab.browser.call(t, tab.session, "Runtime.evaluate", map[string]any{
+		"expression": "(async () => {" + script + "\n})().then(String)", "awaitPromise": true, "returnByValue": true,
+	}, &result)
+	if thrown := result.ExceptionDetails; thrown.Text != "" {
+		t.Fatalf("%s: %s in: %s", thrown.Text, thrown.Exception.Description, script)
+	}
+	return result.Result.Value
+}
+
+// Cookies returns all cookies of the tab.
+func (tab *Tab) Cookies(t testing.TB) []Cookie {
+	t.Helper()
+	var result struct{ Cookies []Cookie }
+	tab.browser.call(t, "", "Storage.getCookies", map[string]any{"browserContextId": tab.context}, &result)
+	return result.Cookies
+}
+
+func (tab *Tab) awaitLoad(t testing.TB) {
+	t.Helper()
+	select {
+	case <-tab.loads:
+	case <-time.After(limit):
+		t.Fatal("no page has loaded")
+	}
+}

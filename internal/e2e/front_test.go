@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// front is what stands before a program in each topology: a server with TLS that
+// serves the pages of several hosts and passes on what is for the program.
+type front struct {
+	port  string
+	mu    sync.Mutex
+	hosts map[string]http.Handler
+	seen  []passage
+}
+
+// passage is a request that the front passed on to a program.
+type passage struct {
+	line    string // METHOD /path
+	from    string // Origin
+	session bool   // whether a session cookie came with it
+	status  int
+}
+
+func newFront(t *testing.T) *front {
+	t.Helper()
+	f := &front{hosts: map[string]http.Handler{}}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		f.mu.Lock()
+		handler := f.hosts[host]
+		f.mu.Unlock()
+		if handler == nil {
+			http.NotFound(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	_, f.port, _ = net.SplitHostPort(server.Listener.Addr().String())
+	return f
+}
+
+// origin returns the origin of the host.
+func (f *front) origin(host string) string { return "https://" + host + ":" + f.port }
+
+// serve gives the host to the handler.
+func (f *front) serve(host string, handler http.Handler) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hosts[host] = handler
+}
+
+// pass returns a handler that passes requests on to the program, the way that a
+// proxy with TLS does.
+func (f *front) pass(p *program) http.Handler {
+	target := &url.URL{Scheme: "http", Host: p.address}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target) // which puts the program's address into Host
+			r.SetXForwarded()
+		},
+		ModifyResponse: func(response *http.Response) error {
+			r := response.Request
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.seen = append(f.seen, passage{
+				line: r.Method + " " + r.URL.Path, from: r.Header.Get("Origin"), status: response.StatusCode,
+				session: slices.ContainsFunc(r.CookiesNamed("session"), func(c *http.Cookie) bool { return c.Value != "" }),
+			})
+			return nil
+		},
+	}
+	return proxy
+}
+
+// passed returns what was passed on since it was last asked.
+func (f *front) passed() []passage {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen := f.seen
+	f.seen = nil
+	return seen
+}
+
+// page serves a page that holds nothing but the function by which the scripts of
+// the tests call the service, as the scripts of an application would.
+func page(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write([]byte(pageContent)) // the browser has left if it fails
+}
+
+const pageContent = `<!doctype html>
+<title>Application</title>
+<script>
+let serial = 0
+async function call(service, line, body, headers = {}) {
+  const [method, path] = line.split(' ')
+  const answer = await fetch(service + path, {
+    method, credentials: 'include',
+    headers: {'x-tenant-schema': 'acme', ...(body && {'content-type': 'application/json'}), ...(method == 'POST' && {'idempotency-key': 'key-' + serial++}), ...headers},
+    body: body && JSON.stringify(body),
+  })
+  const text = await answer.text()
+  return {status: answer.status, header: name => answer.headers.get(name), json: text && JSON.parse(text)}
+}
+async function thrownBy(promise) {
+  try { await promise } catch (thrown) { return thrown.name }
+  return 'nothing'
+}
+</script>`

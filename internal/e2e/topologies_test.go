@@ -1,0 +1,202 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/rolecall/rolecall/client"
+	"github.com/rolecall/rolecall/internal/e2e/browser"
+)
+
+// The topologies of docs/guides/topologies.md, in a real browser.
+func TestTopologies(t *testing.T) {
+	b := browser.Start(t)
+	binary := build(t)
+	t.Run("same host under a path", func(t *testing.T) { testSameHost(t, b, binary) })
+	t.Run("sibling host", func(t *testing.T) { testSiblingHost(t, b, binary) })
+	t.Run("back end holds the cookie", func(t *testing.T) { testBackEnd(t, b, binary) })
+	t.Run("cookie for a domain", func(t *testing.T) { testCookieDomain(t, b, binary) })
+	t.Run("attacks", func(t *testing.T) { testAttacks(t, b, binary) })
+}
+
+const owner = "owner@" + canary + ".example"
+
+// serveBehind starts a program behind a front on this machine, with the tenant
+// acme in it.
+func serveBehind(t *testing.T, binary string, flags ...string) *program {
+	t.Helper()
+	p := serve(t, binary, filepath.Join(t.TempDir(), "rolecall.db"), append(flags, "--trusted-proxies", "127.0.0.1")...)
+	p.run(t, password, "tenant", "create", "acme", "--owner-email", owner, "--owner-name", "Olga Owner", "--password-stdin")
+	return p
+}
+
+// signIn is a script that signs the owner in and returns the status.
+func signIn(service string) string {
+	return fmt.Sprintf(`return (await call(%q, 'POST /auths/login', %s)).status`, service, credentials(owner, password))
+}
+
+// expect runs the script in the page and checks what it returns.
+func expect(t *testing.T, tab *browser.Tab, what, want, script string) {
+	t.Helper()
+	if got := tab.Run(t, script); got != want {
+		t.Errorf("%s: %s, want %s", what, got, want)
+	}
+}
+
+// work is a script that does what an application does: it makes a user, follows
+// Location, changes the user under its ETag, fails to under the old one, and asks
+// for what is not there.
+func work(service, host string) string {
+	return fmt.Sprintf(`
+const service = %q
+const created = await call(service, 'POST /users', {email: 'new@canary.example', name: 'Grace Hopper'})
+const at = new URL(created.header('location'), %q).pathname
+const root = new URL(%[2]q).origin
+const read = await call(root, 'GET ' + at)
+const tag = read.header('etag')
+const changed = await call(root, 'PATCH ' + at, {name: 'Grace B. Hopper'}, {'if-match': tag})
+const stale = await call(root, 'PATCH ' + at, {name: 'Grace M. Hopper'}, {'if-match': tag})
+const none = await call(service, 'GET /users/none')
+const deleted = await call(root, 'DELETE ' + at)
+return [created, read, changed, stale, none, deleted].map(answer => answer.status).join(' ') + ' ' + (none.header('x-request-id') == none.json.requestId)`, service, host)
+}
+
+const worked = "201 200 200 412 400 204 true"
+
+// onlyCookies checks that the tab keeps just these cookies.
+func onlyCookies(t *testing.T, tab *browser.Tab, want ...browser.Cookie) {
+	t.Helper()
+	got := map[browser.Cookie]bool{}
+	for _, cookie := range tab.Cookies(t) {
+		cookie.Value = ""
+		if cookie.Name != "rolecall_device" {
+			got[cookie] = true
+		}
+	}
+	for _, cookie := range want {
+		if !got[cookie] {
+			t.Errorf("the browser keeps %+v, want %+v", got, cookie)
+		}
+		delete(got, cookie)
+	}
+	if len(got) != 0 {
+		t.Errorf("the browser also keeps %+v", got)
+	}
+}
+
+func testSameHost(t *testing.T, b *browser.Browser, binary string) {
+	f := newFront(t)
+	public := f.origin("app.example.test") + "/people"
+	p := serveBehind(t, binary, "--public-url", public)
+	mux := http.NewServeMux()
+	mux.Handle("/people/", f.pass(p))
+	mux.HandleFunc("/", page)
+	sentBeside := make(chan bool, 1)
+	mux.HandleFunc("/invoices", func(w http.ResponseWriter, r *http.Request) {
+		sentBeside <- len(r.CookiesNamed("session")) == 1
+		page(w, r)
+	})
+	f.serve("app.example.test", mux)
+
+	tab := b.NewTab(t)
+	tab.Visit(t, f.origin("app.example.test")+"/")
+	expect(t, tab, "sign-in", "200", signIn("/people"))
+	onlyCookies(t, tab, browser.Cookie{Name: "session", Domain: "app.example.test", Path: "/", HTTPOnly: true, Secure: true, SameSite: "Lax"})
+	expect(t, tab, "what scripts see of the cookie", "false", `return document.cookie.includes('session')`)
+	expect(t, tab, "work", worked, work("/people", public))
+	tab.Visit(t, f.origin("app.example.test")+"/invoices")
+	if !<-sentBeside {
+		t.Error("what is served beside the base does not get the cookie")
+	}
+	expect(t, tab, "session after a reload", "200", `return (await call('/people', 'GET /auths/session')).status`)
+	expect(t, tab, "sign-out", "204", `return (await call('/people', 'POST /auths/logout')).status`)
+	expect(t, tab, "session after sign-out", "401", `return (await call('/people', 'GET /auths/session')).status`)
+	onlyCookies(t, tab)
+}
+
+func testSiblingHost(t *testing.T, b *browser.Browser, binary string) {
+	f := newFront(t)
+	id, app, blog, evil := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test"), f.origin("evil.test")
+	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app)
+	f.serve("id.example.test", f.pass(p))
+	for _, host := range []string{"app.example.test", "blog.example.test", "evil.test"} {
+		f.serve(host, http.HandlerFunc(page))
+	}
+	tab := b.NewTab(t)
+	tab.Visit(t, app)
+	expect(t, tab, "sign-in", "200", signIn(id))
+	onlyCookies(t, tab, browser.Cookie{Name: "session", Domain: "id.example.test", Path: "/", HTTPOnly: true, Secure: true, SameSite: "Lax"})
+	expect(t, tab, "work", worked, work(id, id))
+	expect(t, tab, "without credentials", "401", fmt.Sprintf(`return (await fetch('%s/auths/session', {headers: {'x-tenant-schema': 'acme'}})).status`, id))
+
+	f.passed()
+	for _, other := range []string{blog, evil} {
+		tab.Visit(t, other)
+		expect(t, tab, other+" reads", "TypeError", fmt.Sprintf(`return thrownBy(call(%q, 'GET /auths/session'))`, id))
+		expect(t, tab, other+" signs in", "TypeError", fmt.Sprintf(`return thrownBy(call(%q, 'POST /auths/login', {}))`, id))
+	}
+	for _, passage := range f.passed() {
+		if passage.line != "OPTIONS /auths/session" && passage.line != "OPTIONS /auths/login" {
+			t.Errorf("more than preflights came through: %+v", passage)
+		}
+	}
+	tab.Visit(t, app)
+	expect(t, tab, "session in the end", "200", fmt.Sprintf(`return (await call(%q, 'GET /auths/session')).status`, id))
+}
+
+func testBackEnd(t *testing.T, b *browser.Browser, binary string) {
+	f := newFront(t)
+	p := serveBehind(t, binary, "--public-url", "https://id.internal.test")
+	backEnd := newBackEnd(p)
+	f.serve("shop.example.test", backEnd)
+	f.serve("evil.test", http.HandlerFunc(page))
+	shop := f.origin("shop.example.test")
+
+	tab := b.NewTab(t)
+	tab.Visit(t, shop)
+	expect(t, tab, "before sign-in", "401", `return (await fetch('/me')).status`)
+	expect(t, tab, "sign-in", "204", fmt.Sprintf(`return (await fetch('/sign-in', {method: 'POST', body: JSON.stringify(%s)})).status`, credentials(owner, password)))
+	onlyCookies(t, tab, browser.Cookie{Name: "__Host-shop", Domain: "shop.example.test", Path: "/", HTTPOnly: true, Secure: true, SameSite: "Lax"})
+	expect(t, tab, "who am I", "Olga Owner", `return (await fetch('/me')).text()`)
+
+	tab.Visit(t, f.origin("evil.test"))
+	expect(t, tab, "another site signs out", "nothing", fmt.Sprintf(`return thrownBy(fetch('%s/sign-out', {method: 'POST', mode: 'no-cors', credentials: 'include'}))`, shop))
+	tab.Visit(t, shop)
+	expect(t, tab, "still there", "Olga Owner", `return (await fetch('/me')).text()`)
+	expect(t, tab, "sign-out", "204", `return (await fetch('/sign-out', {method: 'POST'})).status`)
+	expect(t, tab, "after sign-out", "401", `return (await fetch('/me')).status`)
+	if err := backEnd.last.Logout(t.Context()); err != nil {
+		t.Errorf("sign-out is safe to repeat: %v", err)
+	}
+}
+
+func testCookieDomain(t *testing.T, b *browser.Browser, binary string) {
+	f := newFront(t)
+	id, app := f.origin("id.example.test"), f.origin("app.example.test")
+	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app, "--cookie-domain", "example.test")
+	f.serve("id.example.test", f.pass(p))
+	sent := make(chan int, 1)
+	f.serve("app.example.test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent <- len(r.CookiesNamed("session"))
+		page(w, r)
+	}))
+	tab := b.NewTab(t)
+	visit := func(cookies int) {
+		t.Helper()
+		tab.Visit(t, app+"/invoices")
+		if got := <-sent; got != cookies {
+			t.Errorf("the sibling gets %d session cookies, want %d", got, cookies)
+		}
+	}
+	visit(0)
+	expect(t, tab, "sign-in", "200", signIn(id))
+	onlyCookies(t, tab, browser.Cookie{Name: "session", Domain: ".example.test", Path: "/", HTTPOnly: true, Secure: true, SameSite: "Lax"})
+	visit(1)
+	expect(t, tab, "sign-out", "204", fmt.Sprintf(`return (await call(%q, 'POST /auths/logout')).status`, id))
+	visit(0)
+}
+
+// newClient returns a client of the program, with a cookie jar of its own.
+func newClient(p *program) *client.Client { return client.New("http://"+p.address, "acme", nil) }

@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func inviteUser(x *exchange) error {
+	created, err := x.server.service.InviteUser(x.ctx, x.call, x.key(), x.in.user)
+	if err != nil {
+		return err
+	}
+	if created.Replayed {
+		x.header["Idempotent-Replayed"] = []string{"true"}
+	}
+	x.out = x.appendInvitation(x.out, &created)
+	return x.json(http.StatusCreated)
+}
+
+// appendInvitation appends the invitation with its link, which is shown once: a
+// replay says that it was. The token stands in the fragment, which a browser
+// sends to no server and no log.
+func (x *exchange) appendInvitation(b []byte, created *service.Created[service.Invitation]) []byte {
+	invitation := &created.Value
+	b = append(b, `{"userId":`...)
+	b = appendID(b, invitation.UserID)
+	if invitation.ExpiresAt != 0 {
+		b = append(b, `,"expiresAt":`...)
+		b = appendTime(b, invitation.ExpiresAt)
+	}
+	if invitation.Token == "" {
+		return append(b, `,"secretWithheld":true}`...)
+	}
+	b = append(b, `,"token":`...)
+	b = appendText(b, invitation.Token)
+	b = append(b, `,"link":`...)
+	b = appendText(b, x.server.public+"/console/"+x.named+"/invitation#"+string(invitation.Token))
+	return append(b, '}')
+}
+
+func acceptInvitation(x *exchange) error {
+	token, password, err := x.acceptance()
+	if err != nil {
+		return err
+	}
+	attempt, err := x.attempt()
+	if err != nil {
+		return err
+	}
+	signIn, err := x.server.service.AcceptInvitation(x.ctx, attempt, token, password)
+	if err != nil {
+		return err
+	}
+	return x.signedIn(&signIn)
+}
+
+// acceptance reads the token and the new password. A text that cannot be a token
+// is one that is not known.
+func (x *exchange) acceptance() (token secret.Token, password string, err error) {
+	var text string
+	err = x.decode(
+		member{"token", true, readString(&text)},
+		member{"password", true, readString(&password)},
+	).err(noFaults)
+	if err != nil {
+		return "", "", err
+	}
+	token, ok := secret.ParseToken(text)
+	if !ok {
+		err = rolecall.ErrInvitationInvalid
+	}
+	return token, password, err
+}
+
+func changePassword(x *exchange) error {
+	var current, password string
+	err := x.decode(
+		member{"currentPassword", true, readString(&current)},
+		member{"newPassword", true, readString(&password)},
+	).err(noFaults)
+	if err != nil {
+		return err
+	}
+	if err := x.server.service.ChangePassword(x.ctx, x.call, current, password); err != nil {
+		return err
+	}
+	return x.nothing()
+}
+
+const deviceCookie = "rolecall_device"
+
+// device returns what the request's device cookie says, empty if there is none.
+func (x *exchange) device() string {
+	cookie, err := x.request.Cookie(deviceCookie)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// setDevice makes the browser a known one for the account.
+func (x *exchange) setDevice(mark string) {
+	if mark != "" {
+		x.addCookie(deviceCookie, mark, service.DeviceLifetime)
+	}
+}
+
+// checkID is the operation whose 403 is an answer and no refusal.
+const checkID = "AuthsController_check"
+
+// check answers whether the caller holds a permission, for back ends and the auth
+// hooks of proxies.
+func check(x *exchange) error {
+	var department *string
+	if x.in.department != "" {
+		department = &x.in.department
+	}
+	if err := x.server.service.Check(x.call, x.in.permission, department); err != nil {
+		return err
+	}
+	x.header["X-Auth-User"] = []string{x.call.User.ID.String()}
+	x.header["X-Auth-Tenant"] = []string{x.call.Tenant.Name}
+	return x.nothing()
+}
+
+// seconds rounds a lifetime up, so that a cookie is never gone too early.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -1,0 +1,209 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+const allowedOrigin = "https://app.example.com"
+
+func newSharedServer(t *testing.T) *testServer {
+	t.Helper()
+	return newTestServerWith(t, Options{
+		PublicURL:    &url.URL{Scheme: "https", Host: "id.example.com"},
+		AllowOrigins: []string{allowedOrigin, "https://admin.example.com:8443"},
+	})
+}
+
+// hostileOrigins look like an allowed one and are not.
+var hostileOrigins = []string{
+	"null",
+	"https://evil.example",
+	"https://example.com",
+	"https://app.example.com.evil.example",
+	"https://evilapp.example.com",
+	"https://www.app.example.com",
+	"https://evil.example/https://app.example.com",
+	"https://app.example.com@evil.example",
+	"http://app.example.com",
+	"https://app.example.com:443",
+	"https://app.example.com:8443",
+	"https://admin.example.com",
+	"https://app.example.com/",
+	"https://APP.example.com",
+	"https://app.example.com https://evil.example",
+	"https://app.example.com\tx",
+	"https://app_example.com",
+	"*",
+	"file://",
+	"https://аpp.example.com",
+}
+
+// corsHeaders returns the names of all headers that share an answer.
+func corsHeaders(h http.Header) []string {
+	var names []string
+	for name := range h {
+		if strings.HasPrefix(name, "Access-Control-") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func TestHostileOriginsGetNothing(t *testing.T) {
+	s := newSharedServer(t)
+	path := "/users/" + s.ownerID
+	for _, origin := range hostileOrigins {
+		t.Run(origin, func(t *testing.T) {
+			s := s.in(t)
+			read := s.as(s.owner, "GET", path, "", "Origin", origin, "Sec-Fetch-Site", "cross-site")
+			preflight := s.request("OPTIONS", path, "", "Origin", origin, "Access-Control-Request-Method", "PATCH")
+			change := s.as(s.owner, "PATCH", path, `{}`, "Origin", origin, "Sec-Fetch-Site", "same-site")
+			unmarked := s.as(s.owner, "PATCH", path, `{}`, "Origin", origin)
+			for name, r := range map[string]reply{"read": read, "preflight": preflight, "change": change, "without Sec-Fetch-Site": unmarked} {
+				if got := corsHeaders(r.Header); got != nil {
+					t.Errorf("%s: %v", name, got)
+				}
+				if got := r.Header.Get("Vary"); got != "Origin" {
+					t.Errorf("%s: Vary is %q", name, got)
+				}
+			}
+			if preflight.StatusCode != 204 || preflight.Header.Get("Allow") == "" {
+				t.Errorf("the preflight is no ordinary OPTIONS: %d", preflight.StatusCode)
+			}
+			expectProblem(t, change, 403, "cross-origin")
+			expectProblem(t, unmarked, 403, "cross-origin")
+		})
+	}
+	r := s.as(s.owner, "GET", path, "", "Origin", allowedOrigin, "Origin", "https://evil.example")
+	if got := corsHeaders(r.Header); got != nil {
+		t.Errorf("two origins, one of them allowed: %v", got)
+	}
+}
+
+func TestAllowedOriginsReadAndChange(t *testing.T) {
+	s := newSharedServer(t)
+	path := "/users/" + s.ownerID
+	for _, origin := range []string{allowedOrigin, "https://admin.example.com:8443"} {
+		for _, test := range []struct {
+			name   string
+			r      reply
+			status int
+		}{
+			{"read", s.as(s.owner, "GET", path, "", "Origin", origin, "Sec-Fetch-Site", "same-site"), 200},
+			{"change", s.as(s.owner, "PATCH", path, `{}`, "Origin", origin, "Sec-Fetch-Site", "same-site"), 200},
+			{"problem", s.request("GET", path, "", "Origin", origin), 401},
+			{"unknown path", s.request("GET", "/x", "", "Origin", origin), 404},
+			{"page", s.request("GET", "/livez", "", "Origin", origin), 200},
+		} {
+			h := test.r.Header
+			if test.r.StatusCode != test.status || h.Get("Access-Control-Allow-Origin") != origin || h.Get("Access-Control-Allow-Credentials") != "true" || h.Get("Vary") != "Origin" ||
+				h.Get("Access-Control-Expose-Headers") != "etag, location, link, retry-after, withheld-fields, x-request-id, idempotent-replayed" {
+				t.Errorf("%s from %s: %d %v", test.name, origin, test.r.StatusCode, h)
+			}
+		}
+	}
+}
+
+func TestPreflightComesBeforeAllOtherChecks(t *testing.T) {
+	s := newSharedServer(t)
+	for _, path := range []string{"/users", "/users/" + s.ownerID, "/no/such/path", "/auths/login", "/users?" + strings.Repeat("x", maxURL)} {
+		r := s.request("OPTIONS", path, "", "X-Tenant-Schema", "", "Origin", allowedOrigin, "Sec-Fetch-Site", "cross-site", "Accept", "text/html",
+			"Access-Control-Request-Method", "PATCH", "Access-Control-Request-Headers", "content-type,x-tenant-schema")
+		want := map[string]string{
+			"Access-Control-Allow-Origin": allowedOrigin, "Access-Control-Allow-Credentials": "true",
+			"Access-Control-Allow-Methods":  "GET, HEAD, POST, PUT, PATCH, DELETE",
+			"Access-Control-Allow-Headers":  "content-type, x-tenant-schema, idempotency-key, if-match, if-none-match, authorization",
+			"Access-Control-Expose-Headers": "", "Access-Control-Max-Age": "7200", "Vary": "Origin",
+		}
+		for name, value := range want {
+			if got := r.Header.Get(name); r.StatusCode != 204 || got != value {
+				t.Errorf("%.30s: %d, %s is %q", path, r.StatusCode, name, got)
+			}
+		}
+	}
+	plain := s.request("OPTIONS", "/users", "", "Origin", allowedOrigin)
+	if plain.Header.Get("Access-Control-Allow-Methods") != "" || plain.Header.Get("Allow") == "" {
+		t.Errorf("an OPTIONS that asks for no method is no preflight: %v", plain.Header)
+	}
+}
+
+func TestWithoutAllowedOriginsNothingIsShared(t *testing.T) {
+	s := newTestServer(t)
+	for _, r := range []reply{
+		s.as(s.owner, "GET", "/users", "", "Origin", allowedOrigin),
+		s.request("OPTIONS", "/users", "", "Origin", allowedOrigin, "Access-Control-Request-Method", "POST"),
+	} {
+		if got := corsHeaders(r.Header); got != nil || r.Header.Get("Vary") != "" {
+			t.Errorf("%s: %v, Vary %q", r.Request.Method, got, r.Header.Get("Vary"))
+		}
+	}
+}
+
+// A browser without Sec-Fetch-Site is told by Origin and Host, of which a proxy
+// may have put in another.
+func TestOwnOriginBehindAProxy(t *testing.T) {
+	s := newSharedServer(t)
+	path := "/users/" + s.ownerID
+	if r := s.as(s.owner, "PATCH", path, `{}`, "Origin", "https://id.example.com"); r.StatusCode != 200 {
+		t.Errorf("the public origin: %d %s", r.StatusCode, r.body)
+	}
+	for _, origin := range []string{"http://id.example.com", "https://id.example.com:8443", "https://id.example.com.evil.example"} {
+		expectProblem(t, s.as(s.owner, "PATCH", path, `{}`, "Origin", origin), 403, "cross-origin")
+	}
+}
+
+func TestFilesOfPagesVaryByBoth(t *testing.T) {
+	s := newSharedServer(t)
+	for _, a := range newDocs("").assets {
+		want := "Origin"
+		if a.Gzipped {
+			want = "Origin Accept-Encoding"
+		}
+		if got := strings.Join(s.request("GET", a.path, "").Header["Vary"], " "); got != want {
+			t.Errorf("%s: Vary is %q, want %q", a.Name, got, want)
+		}
+	}
+}
+
+func TestCookieDomain(t *testing.T) {
+	s := newTestServerWith(t, Options{CookieDomain: "example.com"})
+	in := s.request("POST", "/auths/login", `{"email":"`+ownerEmail+`","password":"`+ownerPassword+`"}`)
+	out := s.request("POST", "/auths/logout", "")
+	for _, r := range []reply{in, out} {
+		if got := r.Header.Get("Set-Cookie"); !strings.HasSuffix(got, "; HttpOnly; Domain=example.com; Secure; SameSite=Lax") || !strings.Contains(got, "; Path=/;") {
+			t.Errorf("%s: %q", r.Request.URL.Path, got)
+		}
+	}
+}
+
+func TestEverythingStandsUnderTheBase(t *testing.T) {
+	s := newTestServerWith(t, Options{PublicURL: &url.URL{Scheme: "https", Host: "app.example.com", Path: "/people/"}})
+	created := s.as(s.owner, "POST", "/users", `{"email":"base@example.com","name":"Base"}`, "Idempotency-Key", "base")
+	if got, want := created.Header.Get("Location"), "/people/users/"+created.id(t); created.StatusCode != 201 || got != want {
+		t.Errorf("%d, Location %q, want %q", created.StatusCode, got, want)
+	}
+	list := s.as(s.owner, "GET", "/users?limit=1", "")
+	if got := list.Header.Get("Link"); !strings.HasPrefix(got, "</people/users?") || !strings.HasSuffix(got, `>; rel="next"`) {
+		t.Errorf("Link %q", got)
+	}
+	problem := s.as(s.owner, "GET", "/users?x=1", "").document(t)
+	if problem["type"] != "/people/problems/malformed-request" || problem["instance"] != "/people/users" {
+		t.Errorf("type %v, instance %v", problem["type"], problem["instance"])
+	}
+	if page := s.request("GET", "/problems/malformed-request", ""); page.StatusCode != 200 {
+		t.Errorf("the page of the problem: %d", page.StatusCode)
+	}
+	if cookie := s.request("POST", "/auths/logout", "").Header.Get("Set-Cookie"); !strings.Contains(cookie, "; Path=/;") {
+		t.Errorf("cookie %q", cookie)
+	}
+	root := *s
+	root.url = strings.TrimSuffix(s.url, "/people")
+	for _, path := range []string{"/users", "/livez", "/people", "/people/", "/people//users", "/people/people/users"} {
+		if r := root.as(s.owner, "GET", path, ""); r.StatusCode != 404 {
+			t.Errorf("%s: %d", path, r.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// proxies are the networks whose machines are believed what they say about a
+// request that they pass on. What any other peer says is ignored.
+type proxies []netip.Prefix
+
+// include reports whether the address is a trusted proxy's.
+func (p proxies) include(address netip.Addr) bool {
+	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
+}
+
+// source returns where the request comes from, and whether a trusted proxy
+// passed it on. Each proxy adds the peer that it saw at the right end of
+// X-Forwarded-For, so the source is the right-most hop that is no trusted proxy:
+// what stands left of it, that client may have made up.
+func (p proxies) source(r *http.Request) (source string, trusted bool) {
+	peer, ok := readHop(r.RemoteAddr)
+	if !ok {
+		return r.RemoteAddr, false
+	}
+	if !p.include(peer) {
+		return peer.String(), false
+	}
+	nearest := peer
+	for _, line := range slices.Backward(r.Header["X-Forwarded-For"]) {
+		for _, hop := range slices.Backward(strings.Split(line, ",")) {
+			address, ok := readHop(strings.TrimSpace(hop))
+			if !ok { // what is beyond the nearest proxy cannot be told
+				return nearest.String(), true
+			}
+			if nearest = address; !p.include(nearest) {
+				return nearest.String(), true
+			}
+		}
+	}
+	return nearest.String(), true
+}
+
+// readHop returns the address of a hop, which may have a port.
+func readHop(text string) (netip.Addr, bool) {
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		withPort, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		address = withPort.Addr()
+	}
+	return address.Unmap().WithZone(""), true
+}
+
+// maxRequestID bounds an x-request-id that is taken over.
+const maxRequestID = 64
+
+// passedRequestID returns the x-request-id that a trusted proxy gave the
+// request, "" if there is none that can be taken over.
+func passedRequestID(h http.Header) string {
+	lines := h["X-Request-Id"]
+	if len(lines) != 1 || len(lines[0]) > maxRequestID || strings.ContainsFunc(lines[0], isForeignToID) {
+		return ""
+	}
+	return lines[0]
+}
+
+// isForeignToID reports whether c is outside of A-Z, a-z, 0-9, _ and -.
+func isForeignToID(c rune) bool {
+	return (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '-'
+}

@@ -1,0 +1,113 @@
+package service
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rolecall/rolecall"
+)
+
+// EventListing says which events are wanted. Empty members do not filter.
+type EventListing struct {
+	Type    string
+	Actor   rolecall.AnyID
+	Subject rolecall.AnyID
+	From    rolecall.Time // not before
+	To      rolecall.Time // before
+	After   *rolecall.Position
+	Limit   int
+}
+
+// Events returns a page of the tenant's events, newest first. Values before and
+// after are shown as far as the caller may read those members now.
+func (s *Service) Events(ctx context.Context, c Call, l EventListing) (rolecall.Page[rolecall.Event], error) {
+	if err := NeedReadEvents(c.Principal, rolecall.UserID{}); err != nil {
+		return rolecall.Page[rolecall.Event]{}, err
+	}
+	return s.events(ctx, c, l)
+}
+
+// UserEvents returns a page of the events about the user, newest first, or
+// ErrNotFound. Everybody may read those about themselves.
+func (s *Service) UserEvents(ctx context.Context, c Call, id rolecall.UserID, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
+	if err := NeedReadUserEvents(c.Principal, id); err != nil {
+		return page, err
+	}
+	if id != c.User.ID {
+		if _, err := s.User(ctx, c, id); err != nil {
+			return page, err
+		}
+	}
+	l.Subject = rolecall.AnyID(id)
+	return s.events(ctx, c, l)
+}
+
+func (s *Service) events(ctx context.Context, c Call, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		page, err = tx.Events(rolecall.EventQuery{
+			Type: rolecall.EventType(l.Type), Actor: l.Actor, Subject: l.Subject, From: l.From, To: l.To, After: l.After, Limit: l.Limit,
+		})
+		return err
+	})
+	for i := range page.Items {
+		if err == nil {
+			err = showValues(c, &page.Items[i])
+		}
+	}
+	return page, err
+}
+
+// showValues takes out of the event's values what the caller may not read.
+func showValues(c Call, e *rolecall.Event) (err error) {
+	if e.Values == nil {
+		return nil
+	}
+	var readable func(member string) bool
+	switch e.Subject.Type {
+	case rolecall.SubjectUser:
+		subject := rolecall.User{ID: rolecall.UserID(e.Subject.ID), Department: e.SubjectDepartment}
+		sight := c.Sight(&subject)
+		roles := subject.ID == c.User.ID || c.Reach(rolecall.RolesRead).Includes(subject.Department)
+		readable = func(member string) bool {
+			m, ok := rolecall.UserMemberNamed(member)
+			return ok && sight.Has(m) || member == "id" || roles && assignmentMembers[member]
+		}
+	case rolecall.SubjectRole:
+		all := !c.Reach(rolecall.RolesRead).IsNowhere()
+		readable = func(string) bool { return all }
+	default:
+		all := c.Reach(rolecall.TenantRead).IsEverywhere()
+		readable = func(string) bool { return all }
+	}
+	if e.Values.Before, err = keepMembers(e.Values.Before, readable); err != nil {
+		return err
+	}
+	e.Values.After, err = keepMembers(e.Values.After, readable)
+	return err
+}
+
+// assignmentMembers are the members of the values of an assignment.
+var assignmentMembers = map[string]bool{"roleId": true, "departments": true, "expiresAt": true}
+
+// keepMembers returns the JSON object with the readable members only, nil for
+// none.
+func keepMembers(object []byte, readable func(member string) bool) ([]byte, error) {
+	if object == nil {
+		return nil, nil
+	}
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(object, &members); err != nil {
+		return nil, err
+	}
+	for member := range members {
+		if !readable(member) {
+			delete(members, member)
+		}
+	}
+	if len(members) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(members, json.Deterministic(true))
+}

@@ -1,0 +1,123 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+)
+
+// told is a Watcher that passes on what it is told.
+type told struct {
+	changed chan rolecall.AnyID
+	current chan time.Duration
+}
+
+// Changed passes on the id.
+func (w told) Changed(id rolecall.AnyID) { w.changed <- id }
+
+// Current passes on the lag, unless nobody has taken the last one yet.
+func (w told) Current(lag time.Duration) {
+	select {
+	case w.current <- lag:
+	default:
+	}
+}
+
+// watch watches the store until the test ends, and returns once it is told of
+// changes, with how the watch ends.
+func watch(t *testing.T, s *postgres.Store) (told, <-chan error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	w, ended := told{make(chan rolecall.AnyID, 100), make(chan time.Duration, 1)}, make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ended <- s.Watch(ctx, w)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	if id := await(t, w.changed); !id.IsZero() {
+		t.Errorf("a watch began with a change of %v, not of everything", id)
+	}
+	await(t, w.current)
+	return w, ended
+}
+
+func await[T any](t *testing.T, channel <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-channel:
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing is told")
+	}
+	return value
+}
+
+func announce(t *testing.T, s *postgres.Store, tenant rolecall.TenantID, ids ...rolecall.AnyID) {
+	t.Helper()
+	write(t, s, tenant, func(tx service.Tx) {
+		for _, id := range ids {
+			tx.Announce(id)
+		}
+	})
+}
+
+func TestEveryWatchIsToldWhatIsCommitted(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s, other := open(t, url, postgres.Options{}), open(t, url+"&default_query_exec_mode=exec", postgres.Options{})
+	tenant := newTenant(t, s, "acme")
+	watches := make([]told, 3)
+	for i, from := range []*postgres.Store{s, other, other} {
+		watches[i], _ = watch(t, from)
+	}
+	first, second, last := rolecall.NewID[any](now), rolecall.NewID[any](now), rolecall.NewID[any](now)
+	announce(t, s, tenant, first, second)
+	if err := other.Update(t.Context(), tenant, func(tx service.Tx) error {
+		tx.Announce(rolecall.NewID[any](now))
+		return rolecall.ErrPreconditionFailed
+	}); !errors.Is(err, rolecall.ErrPreconditionFailed) {
+		t.Fatal(err)
+	}
+	announce(t, other, tenant, last)
+	for i, w := range watches {
+		for _, want := range []rolecall.AnyID{first, second, last} { // and not what was rolled back
+			if got := await(t, w.changed); got != want {
+				t.Errorf("watch %d is told of %v, want %v", i, got, want)
+			}
+		}
+		<-w.current
+		if lag := await(t, w.current); lag < 0 || lag > 5*time.Second {
+			t.Errorf("watch %d is %v late", i, lag)
+		}
+	}
+}
+
+func TestAWatchEndsWithItsConnection(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url, postgres.Options{})
+	_, ended := watch(t, s)
+	run(t, connect(t, pgtest.Admin(t, url)),
+		"select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'rolecall listener'")
+	if err := await(t, ended); err == nil || !strings.Contains(err.Error(), "terminating connection") {
+		t.Errorf("the watch ended with %v", err)
+	}
+	watch(t, s)
+}
+
+func TestAWatchEndsQuietlyWithItsContext(t *testing.T) {
+	s := open(t, pgtest.Migrated(t), postgres.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Watch(ctx, told{make(chan rolecall.AnyID, 1), make(chan time.Duration, 1)}); err != nil {
+		t.Error(err)
+	}
+}

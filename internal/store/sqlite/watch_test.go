@@ -1,0 +1,110 @@
+package sqlite
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// told is a Watcher that passes on what it is told.
+type told struct {
+	changed chan rolecall.AnyID
+	current chan time.Duration
+}
+
+// Changed passes on the id.
+func (w told) Changed(id rolecall.AnyID) { w.changed <- id }
+
+// Current passes on the lag.
+func (w told) Current(lag time.Duration) { w.current <- lag }
+
+func TestAWatchIsToldWhatAnotherProcessChanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rolecall.db")
+	var stores [2]*Store
+	for i := range stores {
+		s, err := Open(t.Context(), path, Options{Migrate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		stores[i] = s
+	}
+	tenant := newTenant(t, stores[0])
+	ctx, cancel := context.WithCancel(t.Context())
+	w, ended := told{make(chan rolecall.AnyID, 1), make(chan time.Duration)}, make(chan error, 1)
+	go func() { ended <- stores[0].Watch(ctx, w) }()
+	look := func() (changed bool) {
+		t.Helper()
+		select {
+		case <-w.current:
+		case <-time.After(20 * time.Second):
+			t.Fatal("nobody looks at the file")
+		}
+		select {
+		case id := <-w.changed:
+			if !id.IsZero() {
+				t.Errorf("told of a change of %v, want everything", id)
+			}
+			return true
+		default:
+			return false
+		}
+	}
+	write := func(s *Store) {
+		t.Helper()
+		if err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+			tx.InsertUser(newUser("Ada"))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !look() {
+		t.Error("a watch did not begin with a change of everything")
+	}
+	for range 3 {
+		write(stores[0])
+		if look() || look() {
+			t.Error("told of a change of one's own")
+		}
+		write(stores[1])
+		if !look() && !look() { // the first may have looked before the write
+			t.Error("not told of the change of another process")
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAWatchEndsWithItsStore(t *testing.T) {
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, ended := told{make(chan rolecall.AnyID, 1), make(chan time.Duration)}, make(chan error, 1)
+	go func() { ended <- s.Watch(t.Context(), w) }()
+	<-w.current
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		select {
+		case <-w.current:
+		case err := <-ended:
+			if rolecall.KindOf(err) != rolecall.Unavailable {
+				t.Errorf("the watch ended with %v", err)
+			}
+			return
+		}
+	}
+}

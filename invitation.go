@@ -1,0 +1,15 @@
+package rolecall
+
+import "time"
+
+// InvitationLifetime is how long an invitation can be accepted.
+const InvitationLifetime = 72 * time.Hour
+
+// Invitation lets whoever bears its token set the user's password and sign in,
+// once. A newer one replaces it. The token is a secret and never part of it.
+type Invitation struct {
+	UserID    UserID `json:"userId"`
+	CreatedBy UserID `json:"-"`
+	CreatedAt Time   `json:"-"`
+	ExpiresAt Time   `json:"expiresAt"`
+}
