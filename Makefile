@@ -28,12 +28,15 @@ check: ## what must hold before a change is merged, the race detector included
 bench: ## the Go benchmarks: time and allocations per operation
 	$(WITH_POSTGRES) go test -run '^$$' -bench . -benchmem ./...
 
+timing: ## whether the time of a refused sign-in tells why it was refused
+	go run ./bench/timing
+
 fuzz: ## every fuzz target for FUZZTIME each
 	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { target[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, target[i]; n = 0 }' | \
 	while read -r package target; do go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; done
 
-openapi: ## write the OpenAPI document out anew
-	go test ./internal/httpapi -run TestDocumentIsTheCommittedOne -update
+openapi: ## write the OpenAPI document and the permissions page out anew
+	go test ./internal/httpapi -run 'TestDocumentIsTheCommittedOne|TestPermissionsPage' -update
 
 vuln: ## known vulnerabilities of what is imported; needs vuln.go.dev
 	$(GOVULNCHECK) ./...

@@ -48,7 +48,23 @@ type serveCommand struct {
 	NoMigrate      bool          `help:"Leave the schema as it is, instead of bringing it up to date first."`
 	Demo           bool          `help:"Serve a made-up tenant to try things with, on a loopback address only."`
 	Drain          time.Duration `default:"0s" placeholder:"DURATION" help:"How long to serve on after a signal, while /readyz answers 503. Default: ${default}"`
+	Attempts       attemptFlags  `embed:"" prefix:"attempts-per-"`
 	LogFormat      string        `default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`
+}
+
+// attemptFlags bound failed sign-ins.
+type attemptFlags struct {
+	AccountAndSource int `default:"10" placeholder:"N" help:"Failed sign-ins of one account from one address in 15 minutes. Default: ${default}"`
+	Account          int `default:"100" placeholder:"N" help:"Failed sign-ins of one account from anywhere in an hour. Default: ${default}"`
+	Source           int `default:"100" placeholder:"N" help:"Failed sign-ins from one address over all accounts in 10 minutes. Default: ${default}"`
+}
+
+// Validate refuses a limit that would let nobody in, or that reads as none.
+func (f *attemptFlags) Validate() error {
+	if f.AccountAndSource < 1 || f.Account < 1 || f.Source < 1 {
+		return fmt.Errorf("--attempts-per-…: each limit is at least 1")
+	}
+	return nil
 }
 
 // isPostgres reports whether a database is a URL of PostgreSQL; everything else

@@ -54,7 +54,10 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 		return err
 	}
 	logger := newLogger(p.stderr, settings.LogFormat)
-	options := service.Options{Passwords: newPasswords(), Keys: keys, Logger: logger}
+	options := service.Options{
+		Passwords: newPasswords(), Keys: keys, Logger: logger,
+		Limits: service.AttemptLimits(settings.Attempts),
+	}
 	if settings.Demo {
 		access, err := prepareDemo(ctx, store, options, listener.Addr(), settings.publicURL)
 		if err != nil {

@@ -14,6 +14,7 @@ const module = "github.com/rolecall/rolecall"
 // openers of stores to the nouns.
 var mayImport = map[string][]string{
 	".":                            {},
+	"bench/timing":                 {"client"},
 	"client":                       {},
 	"cmd/rolecall":                 {"internal/app"},
 	"internal/app":                 {".", "internal/httpapi", "internal/secret", "internal/service", "internal/store/postgres", "internal/store/sqlite"},
@@ -36,7 +37,7 @@ var onlyIn = map[string][]string{
 	"crypto/":                           {"internal/secret"},
 	"crypto/rand":                       {"internal/secret", "."}, // for ids
 	"golang.org/x/crypto/":              {"internal/secret"},
-	"net/http":                          {"internal/httpapi", "internal/app", "client"},
+	"net/http":                          {"internal/httpapi", "internal/app", "client", "bench/timing"},
 	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite"},

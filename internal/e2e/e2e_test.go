@@ -28,6 +28,7 @@ var suites = []struct {
 	{"overview", testOverview},
 	{"tenants", testTenants},
 	{"matrix", testMatrix},
+	{"cancel storm", testCancelStorm},
 }
 
 // stores are the databases to serve from, by what --database is told.

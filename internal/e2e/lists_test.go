@@ -132,8 +132,7 @@ func testEnvelope(t *testing.T, w *world, role string) {
 		{name: "not counted", as: w.owner, send: "GET /users?count=false", status: 200, members: "items nextCursor"},
 		{name: "roles counted", as: w.owner, send: "GET /roles?count=true&limit=1", status: 200, members: "items nextCursor total totalIsExact", has: map[string]any{"/total": 4.0}},
 	})
-	a := w.owner.do(t, "GET /users?limit=2&sort=name&department=Engines&q=a", "").expect(t, 200)
-	a = w.owner.do(t, "GET /users?limit=1&sort=name&department=Engines&q=a", "").expect(t, 200)
+	a := w.owner.do(t, "GET /users?limit=1&sort=name&department=Engines&q=a", "").expect(t, 200)
 	target, rel, _ := strings.Cut(a.header.Get("Link"), "; ")
 	link, err := url.Parse(strings.Trim(target, "<>"))
 	if err != nil || rel != `rel="next"` {

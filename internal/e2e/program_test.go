@@ -28,16 +28,15 @@ const canary = "canary"
 
 // program is the real one, serving one store.
 type program struct {
-	binary    string
-	database  string
-	address   string // host and port
-	document  *document
-	log       lockedBuffer
-	exited    chan error
-	worlds    atomic.Uint32 // numbers tenants and source addresses
-	tokensMu  sync.Mutex
-	tokens    []string // every session token it gave out
-	transport *http.Transport
+	binary   string
+	database string
+	address  string // host and port
+	document *document
+	log      lockedBuffer
+	exited   chan error
+	worlds   atomic.Uint32 // numbers tenants and source addresses
+	tokensMu sync.Mutex
+	tokens   []string // every session token it gave out
 }
 
 // serve starts the program and waits until it is ready. When the test ends it is

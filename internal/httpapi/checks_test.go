@@ -307,7 +307,14 @@ func TestDeadlineAndClientGone(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	w = httptest.NewRecorder()
-	s.edge.ServeHTTP(w, r.WithContext(gone))
+	func() {
+		defer func() {
+			if cut := recover(); cut != http.ErrAbortHandler {
+				t.Errorf("the connection was not cut, but: %v", cut)
+			}
+		}()
+		s.edge.ServeHTTP(w, r.WithContext(gone))
+	}()
 	if w.Body.Len() != 0 || !strings.Contains(s.log.String(), `"status":499`) {
 		t.Errorf("who has left was answered: %s", w.Body)
 	}

@@ -77,7 +77,7 @@ func (o *operation) describe() *huma.Operation {
 		described.Responses[strconv.Itoa(a.status)] = a.describe()
 	}
 	if o.takes(ifNoneMatch) {
-		described.Responses["304"] = &huma.Response{Description: "The client has the current version.", Headers: headersNamed("ETag")}
+		described.Responses["304"] = &huma.Response{Description: "The client has the current version.", Headers: headersNamed(o.answers[0].headers...)}
 	}
 	for status, errors := range o.problemsByStatus() {
 		described.Responses[strconv.Itoa(status)] = describeProblems(status, errors)

@@ -153,18 +153,19 @@ func (x *exchange) nothing() error {
 }
 
 // fail answers with the problem that err means. Nothing of an error that is not
-// one of ours gets out; nobody is answered who has left.
+// one of ours gets out. Of a client who has left the connection is cut: half of
+// it may still be open, and net/http would answer 200 there.
 func (x *exchange) fail(err error) {
-	switch {
-	case errors.Is(x.request.Context().Err(), context.Canceled):
-		x.status = statusClientClosed
-		return
-	case errors.Is(err, context.DeadlineExceeded):
+	if errors.Is(err, context.DeadlineExceeded) {
 		x.cause, err = err, rolecall.ErrUnavailable
 	}
 	status, known := statusOf(err)
 	if known.Kind == rolecall.Forbidden && x.call.Principal != nil && x.route.id != checkID {
 		x.server.service.Refused(x.call, x.in.user, x.route.id, known.Code)
+	}
+	if status >= http.StatusInternalServerError && errors.Is(x.request.Context().Err(), context.Canceled) {
+		x.status = statusClientClosed
+		panic(http.ErrAbortHandler)
 	}
 	if status >= http.StatusInternalServerError && x.cause == nil && err != error(known) {
 		x.cause = err

@@ -30,7 +30,7 @@ func TestPermissionsPageIsDocumentPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what %s says; run: go test ./internal/httpapi -run Document -update", shown, written)
+		t.Errorf("%s is not what %s says; run: go test ./internal/httpapi -run PermissionsPage -update", shown, written)
 	}
 	if strings.Count(want, "<tr>") < 40 {
 		t.Errorf("%s has lost its tables", written)

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -178,9 +177,10 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 		return err
 	}
 	return s.onUser(ctx, tenantName, email, func(tx Tx, user rolecall.User) (*rolecall.Event, error) {
-		if strings.EqualFold(password, user.Name) {
-			faults.Add("/password", "expected", "must not be the user's name")
-			return nil, faults.Err()
+		code, detail := secret.CheckPassword(password, user.Name)
+		faults.Add("/password", code, detail)
+		if err := faults.Err(); err != nil {
+			return nil, err
 		}
 		if user.Status == rolecall.UserPending {
 			changed := user

@@ -88,7 +88,7 @@ func errorOf3[T, U any](_ T, _ U, err error) error { return err }
 // the moment of their expiry: no key has two effects and none is refused.
 func TestPurgingBesideCreations(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		f.settings(rolecall.TenantSettings{IdempotencyKept: 1})
+		f.settings(rolecall.TenantSettings{IdempotencyKept: new(rolecall.Seconds(1))})
 		f.owner.Tenant = f.tenant
 		ctx, stop := context.WithCancel(f.Context())
 		var running sync.WaitGroup

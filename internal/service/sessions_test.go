@@ -103,7 +103,7 @@ func TestASessionThatLooksExpiredIsReadAgain(t *testing.T) {
 
 func TestATenantsLifetimesHold(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		f.settings(rolecall.TenantSettings{SessionIdle: 600, SessionAbsolute: 3600})
+		f.settings(rolecall.TenantSettings{SessionIdle: new(rolecall.Seconds(600)), SessionAbsolute: new(rolecall.Seconds(3600))})
 		in := f.signIn("owner")
 		if got := in.Principal.Session.ExpiresAt; got != start.Add(time.Hour) {
 			t.Errorf("the session ends at %v", got)

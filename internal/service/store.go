@@ -140,7 +140,7 @@ type SessionTx interface {
 	DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error)
 	// SessionSummary returns how many sessions of the user are unexpired, when
 	// the newest began (zero if there is none), and when the user last signed in
-	// (zero if never).
+	// (zero if never); or ErrNotFound if there is no such user.
 	SessionSummary(user rolecall.UserID, settings rolecall.TenantSettings, now rolecall.Time) (count int, newest, lastLogin rolecall.Time, err error)
 }
 

@@ -11,7 +11,7 @@ var tenantCases = []testCase{
 	{"A tenant reads back in every member", func(f *fixture) {
 		want := rolecall.Tenant{
 			ID: rolecall.NewID[rolecall.Tenant](start), Name: "other", DisplayName: "Ändere & Söhne", Status: rolecall.TenantSuspended,
-			Settings:  rolecall.TenantSettings{SessionIdle: 60, SessionAbsolute: 3600, RefreshGrace: ptr(rolecall.Seconds(0)), IdempotencyKept: 5},
+			Settings:  rolecall.TenantSettings{SessionIdle: new(rolecall.Seconds(60)), SessionAbsolute: new(rolecall.Seconds(3600)), RefreshGrace: ptr(rolecall.Seconds(0)), IdempotencyKept: new(rolecall.Seconds(5))},
 			CreatedAt: start, UpdatedAt: start + 1, Version: 4,
 		}
 		f.in(want.ID).write(func(tx service.Tx) { tx.InsertTenant(want) })
@@ -48,7 +48,7 @@ var tenantCases = []testCase{
 		old := f.tenantByName("acme")
 		changed := old
 		changed.DisplayName, changed.Status, changed.UpdatedAt, changed.Version = "ACME Inc.", rolecall.TenantSuspended, start+1, old.Version+1
-		changed.Settings.SessionIdle = 60
+		changed.Settings.SessionIdle = new(rolecall.Seconds(60))
 		alter := func(old, changed rolecall.Tenant) bool {
 			return change(f, func(tx service.Tx) (bool, error) { return tx.UpdateTenant(old, changed) })
 		}

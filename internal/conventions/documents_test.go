@@ -1,0 +1,235 @@
+package conventions
+
+import (
+	"go/ast"
+	"io/fs"
+	"path"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// documents returns the Markdown files of the module by path.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	err := walk(".md", func(path string) error {
+		content, err := fs.ReadFile(root, path)
+		texts[path] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(texts["README.md"]) == 0 || len(texts) < 15 {
+		t.Fatalf("%d documents found, want all of them", len(texts))
+	}
+	return texts
+}
+
+var link = regexp.MustCompile(`\]\(([^)#]+)(?:#[^)]*)?\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	for document, text := range documents(t) {
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			if _, err := fs.Stat(root, path.Join(path.Dir(document), match[1])); err != nil {
+				t.Errorf("%s: %v", document, err)
+			}
+		}
+	}
+}
+
+func TestDecisionsAreListed(t *testing.T) {
+	texts := documents(t)
+	for document := range texts {
+		if name := path.Base(document); path.Dir(document) == "docs/adr" && name != "README.md" && !strings.Contains(texts["docs/adr/README.md"], "("+name+")") {
+			t.Errorf("docs/adr/README.md does not list %s", name)
+		}
+	}
+}
+
+// code finds what a document shows as code: in a line, or as a block.
+var (
+	code       = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`")
+	makeTarget = regexp.MustCompile(`(?m)\bmake ([a-z]+)\b`)
+	command    = regexp.MustCompile(`\brolecall (?:serve|migrate|tenant|user|openapi|version)\b`)
+	flag       = regexp.MustCompile(`\s--([a-z][a-z-]+)`)
+	variable   = regexp.MustCompile(`\bROLECALL_[A-Z_]+\b`)
+	metric     = regexp.MustCompile(`\brolecall_http_[a-z_]+|\brolecall_[a-z_]+_total\b`)
+)
+
+func TestDocumentedMakeTargetsExist(t *testing.T) {
+	makefile, err := fs.ReadFile(root, "Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document, text := range documents(t) {
+		for _, match := range makeTarget.FindAllStringSubmatch(strings.Join(code.FindAllString(text, -1), "\n"), -1) {
+			if !strings.Contains(string(makefile), "\n"+match[1]+": ") {
+				t.Errorf("%s: make %s is not there", document, match[1])
+			}
+		}
+	}
+}
+
+func TestDocumentedFlagsAndVariablesExist(t *testing.T) {
+	known := commandLineFlags(t)
+	variables := map[string]bool{}
+	for _, name := range variable.FindAllString(program(t), -1) {
+		variables[name] = true
+	}
+	for name := range known {
+		variables["ROLECALL_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = true
+	}
+	found := 0
+	for document, text := range documents(t) {
+		for _, line := range commands(text) {
+			for _, match := range flag.FindAllStringSubmatch(line, -1) {
+				found++
+				if !known[match[1]] {
+					t.Errorf("%s: there is no flag --%s", document, match[1])
+				}
+			}
+		}
+		for _, name := range variable.FindAllString(text, -1) {
+			if !variables[name] {
+				t.Errorf("%s: nothing reads %s", document, name)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d flags found in the documents, want all of them", found)
+	}
+}
+
+// commands returns what the document shows of our command line: lines that run
+// it, and flags by themselves.
+func commands(text string) []string {
+	var ours []string
+	for _, shown := range code.FindAllString(text, -1) {
+		for line := range strings.SplitSeq(strings.ReplaceAll(shown, "\\\n", " "), "\n") {
+			if strings.HasPrefix(line, "`--") || command.MatchString(line) {
+				ours = append(ours, strings.ReplaceAll(line, "`", " "))
+			}
+		}
+	}
+	return ours
+}
+
+func TestFlagsOfServeAreDocumented(t *testing.T) {
+	text := documents(t)["docs/operations.md"]
+	for name := range flagsOf(t, "serveCommand") {
+		if !strings.Contains(text, "`--"+name) {
+			t.Errorf("docs/operations.md says nothing of --%s", name)
+		}
+	}
+}
+
+// commandLineFlags returns the flags of all commands.
+func commandLineFlags(t *testing.T) map[string]bool {
+	t.Helper()
+	all := flagsOf(t, "")
+	all["help"] = true
+	return all
+}
+
+// flagsOf returns the flags that the fields of a type of the command line make,
+// of all types if it names none, as kong reads them.
+func flagsOf(t *testing.T, typeName string) map[string]bool {
+	t.Helper()
+	flags := map[string]bool{}
+	for _, f := range sources(t) {
+		if f.folder() != "internal/app" || f.isTest() {
+			continue
+		}
+		ast.Inspect(f.syntax, func(node ast.Node) bool {
+			spec, ok := node.(*ast.TypeSpec)
+			if !ok || typeName != "" && spec.Name.Name != typeName {
+				return true
+			}
+			if fields, ok := spec.Type.(*ast.StructType); ok {
+				for _, field := range fields.Fields.List {
+					addFlag(flags, field)
+				}
+			}
+			return false
+		})
+	}
+	if len(flags) == 0 {
+		t.Fatalf("no flags found in %q", typeName)
+	}
+	return flags
+}
+
+func addFlag(flags map[string]bool, field *ast.Field) {
+	if field.Tag == nil || len(field.Names) == 0 {
+		return
+	}
+	tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
+	_, isHelped := tag.Lookup("help")
+	_, isCommand := tag.Lookup("cmd")
+	_, isArgument := tag.Lookup("arg")
+	if !isHelped || isCommand || isArgument {
+		return
+	}
+	name := tag.Get("name")
+	if name == "" {
+		name = hyphenated(field.Names[0].Name)
+	}
+	if _, negatable := tag.Lookup("negatable"); negatable {
+		name = "no-" + name
+	}
+	flags[name] = true
+}
+
+// hyphenated returns the flag of a field: PublicName is public-name.
+func hyphenated(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+func TestDocumentedMetricsExist(t *testing.T) {
+	program := program(t)
+	documented := metric.FindAllString(documents(t)["docs/operations.md"], -1)
+	if len(documented) == 0 {
+		t.Fatal("docs/operations.md names no metric")
+	}
+	for _, name := range documented {
+		if !strings.Contains(program, `"`+name+`"`) {
+			t.Errorf("docs/operations.md: there is no metric %s", name)
+		}
+	}
+	for _, name := range metric.FindAllString(program, -1) {
+		if !strings.Contains(strings.Join(documented, " "), name) {
+			t.Errorf("docs/operations.md says nothing of the metric %s", name)
+		}
+	}
+}
+
+// program returns the text of all code that is no test.
+func program(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	for _, f := range sources(t) {
+		if f.isTest() {
+			continue
+		}
+		content, err := fs.ReadFile(root, f.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(content)
+	}
+	return text.String()
+}
