@@ -1,24 +1,38 @@
 # The commands of this project. `make run` and `make test` need nothing but Go;
-# PostgreSQL for the tests is found, or installed where that asks no password.
+# PostgreSQL and nginx for the tests are found, or installed where that asks no
+# password.
 
 SHELL = /bin/bash -o pipefail
 WITH_POSTGRES = go run ./internal/pgtest/withpostgres
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
 GOVULNCHECK = go tool -modfile=tools/go.mod govulncheck
 FUZZTIME = 10s
+TEST_TOOLS = nginx
 
-.PHONY: help run test check bench timing fuzz openapi vuln
+.PHONY: help run test test-tools browser-test check bench timing fuzz openapi vuln
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## serve a demo on http://127.0.0.1:8080; it prints how to sign in
 	go run ./cmd/rolecall serve --demo
 
-test: ## all tests, on SQLite and on a PostgreSQL of their own
+test: test-tools ## all tests, on SQLite and on a PostgreSQL of their own
 	$(WITH_POSTGRES) go test ./...
 
-check: ## what must hold before a change is merged, the race detector included
+# Tests of what cannot be installed are skipped, but not where CI is set.
+test-tools:
+	@for tool in $(TEST_TOOLS); do \
+		command -v $$tool >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends $$tool; } || exit 1; \
+	done
+
+browser-test: TEST_TOOLS = chromium
+browser-test: test-tools ## the topologies of the guide, and attacks on them, in a real Chromium
+	@command -v chromium >/dev/null || { echo "chromium is not installed"; exit 1; }
+	ROLECALL_TEST_BROWSER="$$(command -v chromium)" go test -count=1 -run TestTopologies ./internal/e2e
+
+check: test-tools ## what must hold before a change is merged, the race detector included
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
 	go mod tidy -diff
 	go vet ./...

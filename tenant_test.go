@@ -22,7 +22,7 @@ func TestIsTenantName(t *testing.T) {
 
 func TestSessionLifetimes(t *testing.T) {
 	standard := rolecall.TenantSettings{}
-	short := rolecall.TenantSettings{SessionIdle: 60, SessionAbsolute: 90, RefreshGrace: new(rolecall.Seconds(0)), IdempotencyKept: 30}
+	short := rolecall.TenantSettings{SessionIdle: new(rolecall.Seconds(60)), SessionAbsolute: new(rolecall.Seconds(90)), RefreshGrace: new(rolecall.Seconds(0)), IdempotencyKept: new(rolecall.Seconds(30))}
 	if standard.Grace() != 10*time.Second || short.Grace() != 0 {
 		t.Errorf("grace %v, and %v where it is set to nothing", standard.Grace(), short.Grace())
 	}

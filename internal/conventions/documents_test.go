@@ -56,7 +56,7 @@ func TestDecisionsAreListed(t *testing.T) {
 // code finds what a document shows as code: in a line, or as a block.
 var (
 	code       = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`")
-	makeTarget = regexp.MustCompile(`(?m)\bmake ([a-z]+)\b`)
+	makeTarget = regexp.MustCompile(`(?m)\bmake ([a-z]+(?:-[a-z]+)*)\b`)
 	command    = regexp.MustCompile(`\brolecall (?:serve|migrate|tenant|user|openapi|version)\b`)
 	flag       = regexp.MustCompile(`\s--([a-z][a-z-]+)`)
 	variable   = regexp.MustCompile(`\bROLECALL_[A-Z_]+\b`)

@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"internal/app":                 {".", "internal/httpapi", "internal/secret", "internal/service", "internal/store/postgres", "internal/store/sqlite"},
 	"internal/conventions":         {},
 	"internal/e2e":                 {},
+	"internal/e2e/browser":         {},
 	"internal/httpapi":             {".", "internal/secret", "internal/service", "openapi"},
 	"internal/pgtest":              {".", "internal/store/postgres"},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
@@ -35,6 +36,7 @@ var mayImport = map[string][]string{
 // onlyIn says which packages alone may import what is outside of this module.
 var onlyIn = map[string][]string{
 	"crypto/":                           {"internal/secret"},
+	"crypto/tls":                        {"internal/app"},
 	"crypto/rand":                       {"internal/secret", "."}, // for ids
 	"golang.org/x/crypto/":              {"internal/secret"},
 	"net/http":                          {"internal/httpapi", "internal/app", "client", "bench/timing"},
@@ -48,7 +50,7 @@ var onlyIn = map[string][]string{
 	"github.com/maypok86/otter/":        {"internal/service"},
 	"github.com/prometheus/":            {"internal/app", "internal/httpapi"},
 	"pgregory.net/rapid":                {"internal/store/storetest"},
-	"testing":                           {"internal/store/storetest", "internal/pgtest"},
+	"testing":                           {"internal/e2e/browser", "internal/store/storetest", "internal/pgtest"},
 	"github.com/go-json-experiment/":    {"internal/httpapi", "internal/store"},
 	"golang.org/x/text/unicode/norm":    {".", "internal/secret"},
 	"golang.org/x/sys/":                 {"internal/app"},

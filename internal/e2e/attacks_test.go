@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rolecall/rolecall/client"
 	"github.com/rolecall/rolecall/internal/e2e/browser"
 )
 
 // testAttacks lets the pages of a stranger and of a sibling host try what they
 // can on somebody who is signed in.
 func testAttacks(t *testing.T, b *browser.Browser, binary string) {
+	t.Parallel()
 	f := newFront(t)
 	id, app := f.origin("id.example.test"), f.origin("app.example.test")
 	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app)
@@ -43,28 +45,27 @@ type victim struct {
 	cookie            bool   // whether the session comes with what the attacker sends
 }
 
-// attack runs the script in the attacker's page; it must come through to be
-// refused, or be stopped by the browser.
-func (v *victim) attack(t *testing.T, what string, run func(string), script string, lines ...string) {
+// attack runs a script in the attacker's page. Of all that the page tries, the
+// one request of that line must come through; it is refused if it could change
+// something, and the victim notices nothing.
+func (v *victim) attack(t *testing.T, what, line string, run func(script string), script string) {
 	t.Helper()
 	v.tab.Visit(t, v.attacker)
 	v.front.passed()
 	run(script)
-	var got []string
-	for _, passage := range v.front.passed() {
-		if strings.HasSuffix(passage.line, "/favicon.ico") {
-			continue
-		}
-		got = append(got, passage.line)
-		if change := !strings.HasPrefix(passage.line, "GET ") && !strings.HasPrefix(passage.line, "OPTIONS "); change && (passage.status < 400 || passage.status > 499) {
-			t.Errorf("%s: %s was answered %d", what, passage.line, passage.status)
-		}
-		if strings.HasPrefix(passage.line, "POST ") && passage.session != v.cookie {
-			t.Errorf("%s: %s came with the session: %v", what, passage.line, passage.session)
-		}
+	passages := v.front.awaitPassed(t)
+	if len(passages) != 1 || passages[0].line != line {
+		t.Fatalf("%s: %+v came through, want %s", what, passages, line)
 	}
-	if strings.Join(got, ", ") != strings.Join(lines, ", ") {
-		t.Errorf("%s: %q came through, want %q", what, got, lines)
+	switch passage, method := passages[0], strings.Fields(line)[0]; method {
+	case http.MethodPost:
+		if passage.status < 400 || passage.status > 499 || passage.session != v.cookie {
+			t.Errorf("%s: %+v, want it refused, and sent with the session: %v", what, passage, v.cookie)
+		}
+	case http.MethodOptions:
+		if passage.session {
+			t.Errorf("%s: the preflight came with the session", what)
+		}
 	}
 	v.tab.Visit(t, v.app)
 	expect(t, v.tab, "the session after "+what, "200 Olga Owner", fmt.Sprintf(`
@@ -82,48 +83,49 @@ const field = document.createElement('input')
 field.name = %q; field.value = %q
 form.append(field); document.body.append(form); form.submit()`, v.id, path, encoding, name, value)
 	}
-	v.attack(t, "a form", leave, form("/auths/logout", "application/x-www-form-urlencoded", "a", "b"), "POST /auths/logout")
-	v.attack(t, "a form of several parts", leave, form("/users", "multipart/form-data", "email", "evil@canary.example"), "POST /users")
-	v.attack(t, "a form that looks like JSON", leave, form("/users", "text/plain", `{"email":"evil@canary.example","name":"Evil","metadata":{"x":"`, `"}}`), "POST /users")
-	v.attack(t, "a form that signs in as the attacker", leave, form("/auths/login", "text/plain", `{"email":"evil@canary.example","password":"`, `"}`), "POST /auths/login")
-	v.attack(t, "a link", leave, fmt.Sprintf(`location = '%s/auths/logout'`, v.id), "GET /auths/logout")
+	v.attack(t, "a form", "POST /auths/logout", leave, form("/auths/logout", "application/x-www-form-urlencoded", "a", "b"))
+	v.attack(t, "a form of several parts", "POST /users", leave, form("/users", "multipart/form-data", "email", "evil@canary.example"))
+	v.attack(t, "a form that looks like JSON", "POST /users", leave, form("/users", "text/plain", `{"email":"evil@canary.example","name":"Evil","metadata":{"x":"`, `"}}`))
+	v.attack(t, "a form that signs in as the attacker", "POST /auths/login", leave, form("/auths/login", "text/plain", `{"email":"evil@canary.example","password":"`, `"}`))
+	v.attack(t, "a link", "GET /auths/logout", leave, fmt.Sprintf(`location = '%s/auths/logout'`, v.id))
 }
 
 func testFetches(t *testing.T, v *victim) {
-	run := func(want string) func(string) {
-		return func(script string) { t.Helper(); expect(t, v.tab, script, want, script) }
+	fetch := func(what, line, options string) {
+		t.Helper()
+		fails := func(script string) { t.Helper(); expect(t, v.tab, what, "TypeError", script) }
+		method, path, _ := strings.Cut(line, " ")
+		if method == http.MethodOptions {
+			method = http.MethodPost
+		}
+		v.attack(t, what, line, fails, fmt.Sprintf(`return thrownBy(fetch('%s%s', {method: '%s', credentials: 'include', %s}))`, v.id, path, method, options))
 	}
-	fetch := func(path, options string) string {
-		return fmt.Sprintf(`return thrownBy(fetch('%s%s', {credentials: 'include', %s}))`, v.id, path, options)
-	}
-	const logout, users = "/auths/logout", "/users"
 	const user = `body: '{"email":"evil@canary.example","name":"Evil"}'`
-	v.attack(t, "an opaque request", run("TypeError"), fetch(logout, `method: 'POST', mode: 'no-cors'`), "POST /auths/logout")
-	v.attack(t, "an opaque request with headers", run("TypeError"), fetch(logout, `method: 'POST', mode: 'no-cors', headers: {'x-tenant-schema': 'acme'}`), "POST /auths/logout")
-	v.attack(t, "JSON as plain text", run("TypeError"), fetch(users, `method: 'POST', mode: 'no-cors', headers: {'content-type': 'text/plain'}, `+user), "POST /users")
-	v.attack(t, "a simple request", run("TypeError"), fetch(users, `method: 'POST', headers: {'content-type': 'text/plain'}, `+user), "POST /users")
-	v.attack(t, "a request with headers", run("TypeError"), fetch(logout, `method: 'POST', headers: {'x-tenant-schema': 'acme'}`), "OPTIONS /auths/logout")
-	v.attack(t, "a JSON request", run("TypeError"), fetch(users, `method: 'POST', headers: {'content-type': 'application/json', 'x-tenant-schema': 'acme', 'idempotency-key': 'evil'}, `+user), "OPTIONS /users")
-	v.attack(t, "another method", run("TypeError"), fetch("/users/"+never, `method: 'DELETE'`), "OPTIONS /users/"+never)
-	v.attack(t, "a beacon", run("true"), fmt.Sprintf(`
-const sent = navigator.sendBeacon('%s/auths/logout', new Blob(['{}'], {type: 'text/plain'}))
-await fetch('%[1]s/livez', {mode: 'no-cors'}).catch(() => null)
-return sent`, v.id), "POST /auths/logout", "GET /livez")
+	fetch("a simple request", "POST /auths/logout", "")
+	fetch("an opaque request", "POST /auths/logout", `mode: 'no-cors'`)
+	fetch("an opaque request with a header", "POST /auths/logout", `mode: 'no-cors', headers: {'x-tenant-schema': 'acme'}`)
+	fetch("JSON as plain text", "POST /users", `headers: {'content-type': 'text/plain'}, `+user)
+	fetch("JSON as opaque plain text", "POST /users", `mode: 'no-cors', headers: {'content-type': 'text/plain'}, `+user)
+	fetch("a request with a header", "OPTIONS /auths/logout", `headers: {'x-tenant-schema': 'acme'}`)
+	fetch("a JSON request", "OPTIONS /users", `headers: {'content-type': 'application/json', 'x-tenant-schema': 'acme', 'idempotency-key': 'evil'}, `+user)
+	sent := func(script string) { t.Helper(); expect(t, v.tab, "a beacon", "true", script) }
+	v.attack(t, "a beacon", "POST /auths/logout", sent, fmt.Sprintf(`return navigator.sendBeacon('%s/auths/logout', new Blob(['{}'], {type: 'text/plain'}))`, v.id))
 }
 
 func testReading(t *testing.T, v *victim) {
-	run := func(script string) { t.Helper(); expect(t, v.tab, script, "TypeError", script) }
-	v.attack(t, "reading", run, fmt.Sprintf(`return thrownBy(call(%q, 'GET /auths/session'))`, v.id), "OPTIONS /auths/session")
-	v.attack(t, "reading without a tenant", run, fmt.Sprintf(`return thrownBy(fetch('%s/auths/session', {credentials: 'include'}))`, v.id), "GET /auths/session")
-	v.attack(t, "loading as part of a page", run, fmt.Sprintf(`return thrownBy(fetch('%s/openapi.json', {mode: 'no-cors'}))`, v.id), "GET /openapi.json")
-	framed := func(script string) { t.Helper(); expect(t, v.tab, "a frame", "null", script) }
-	v.attack(t, "framing", framed, fmt.Sprintf(`
-const frame = document.createElement('iframe')
-const loads = new Promise(resolve => frame.onload = resolve)
-frame.src = '%s/docs'
-document.body.append(frame)
-await loads
-return frame.contentDocument`, v.id), "GET /docs")
+	fails := func(script string) { t.Helper(); expect(t, v.tab, script, "TypeError", script) }
+	v.attack(t, "reading", "OPTIONS /auths/session", fails, fmt.Sprintf(`return thrownBy(call(%q, 'GET /auths/session'))`, v.id))
+	v.attack(t, "reading without a tenant", "GET /auths/session", fails, fmt.Sprintf(`return thrownBy(fetch('%s/auths/session', {credentials: 'include'}))`, v.id))
+	v.attack(t, "loading as part of a page", "GET /openapi.json", fails, fmt.Sprintf(`return thrownBy(fetch('%s/openapi.json', {mode: 'no-cors'}))`, v.id))
+	script := fmt.Sprintf(`
+return new Promise(resolve => {
+  const script = document.createElement('script')
+  script.onerror = () => resolve('refused')
+  script.onload = () => resolve('loaded')
+  script.src = '%s/auths/session'
+  document.body.append(script)
+})`, v.id)
+	v.attack(t, "loading as a script", "GET /auths/session", func(script string) { t.Helper(); expect(t, v.tab, "a script", "refused", script) }, script)
 }
 
 // testTossing lets a sibling host set cookies of the name that the service uses.
@@ -131,7 +133,6 @@ return frame.contentDocument`, v.id), "GET /docs")
 // tested is that nobody acts as another without knowing.
 func testTossing(t *testing.T, f *front, p *program, tab *browser.Tab) {
 	id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
-	p.run(t, password, "tenant", "add-owner", "acme", "--email", owner)
 	attackers := attackersToken(t, p)
 	whoAmI := fmt.Sprintf(`
 const mine = await call(%q, 'GET /auths/session')
@@ -152,4 +153,36 @@ return mine.status + ' ' + (mine.json.code ?? mine.json.user.name)`, id)
 	expect(t, tab, "with the attacker's session", "401 ambiguous-session", whoAmI)
 	expect(t, tab, "a new sign-in", "200", signIn(id))
 	expect(t, tab, "after it", "200 Olga Owner", whoAmI)
+}
+
+// attackersToken returns the live session of another user of the tenant.
+func attackersToken(t *testing.T, p *program) string {
+	t.Helper()
+	c := client.New("http://"+p.address, "acme", nil)
+	if _, err := c.Login(t.Context(), owner, password); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CreateUser(t.Context(), newKey(), client.NewUser{Email: address("eve"), Name: "Eve Evil"}); err != nil {
+		t.Fatal(err)
+	}
+	p.run(t, password, "user", "set-password", "--tenant", "acme", "--email", address("eve"), "--password-stdin")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.address+"/auths/login", strings.NewReader(credentials(address("eve"), password)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Content-Type": {"application/json"}, "X-Tenant-Schema": {"acme"}}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, cookie := range response.Cookies() {
+		if cookie.Name == "session" {
+			return cookie.Value
+		}
+	}
+	t.Fatalf("the attacker did not sign in: %d", response.StatusCode)
+	return ""
 }

@@ -135,6 +135,9 @@ func undocumented(schema *openapi3.Schema, value any, at string) (extra []string
 			extra = append(extra, undocumented(schema.Items.Value, item, fmt.Sprintf("%s/%d", at, i))...)
 		}
 	case map[string]any:
+		if isOpen(schema) {
+			return nil
+		}
 		for name, item := range value {
 			switch next := schema.Properties[name]; {
 			case next != nil:
@@ -149,6 +152,13 @@ func undocumented(schema *openapi3.Schema, value any, at string) (extra []string
 		}
 	}
 	return extra
+}
+
+// isOpen reports whether the schema is for an object of any members, such as the
+// values of an event.
+func isOpen(schema *openapi3.Schema) bool {
+	return schema.Type.Is("object") && len(schema.Properties) == 0 && schema.AdditionalProperties.Schema == nil &&
+		len(schema.AllOf)+len(schema.AnyOf)+len(schema.OneOf) == 0
 }
 
 // describedByAny reports whether one of the schemas that are composed into this

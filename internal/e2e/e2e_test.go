@@ -29,6 +29,14 @@ var suites = []struct {
 	{"tenants", testTenants},
 	{"matrix", testMatrix},
 	{"cancel storm", testCancelStorm},
+	{"invitations", testInvitations},
+	{"passwords", testPasswords},
+	{"check", testCheck},
+	{"events", testEvents},
+	{"tenant", testTenant},
+	{"tokens", testTokens},
+	{"races", testRaces},
+	{"trespass", testTrespass},
 }
 
 // stores are the databases to serve from, by what --database is told.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // front is what stands before a program in each topology: a server with TLS that
@@ -23,7 +24,6 @@ type front struct {
 // passage is a request that the front passed on to a program.
 type passage struct {
 	line    string // METHOD /path
-	from    string // Origin
 	session bool   // whether a session cookie came with it
 	status  int
 }
@@ -46,7 +46,11 @@ func newFront(t *testing.T) *front {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	_, f.port, _ = net.SplitHostPort(server.Listener.Addr().String())
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.port = port
 	return f
 }
 
@@ -64,7 +68,7 @@ func (f *front) serve(host string, handler http.Handler) {
 // proxy with TLS does.
 func (f *front) pass(p *program) http.Handler {
 	target := &url.URL{Scheme: "http", Host: p.address}
-	proxy := &httputil.ReverseProxy{
+	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target) // which puts the program's address into Host
 			r.SetXForwarded()
@@ -74,13 +78,12 @@ func (f *front) pass(p *program) http.Handler {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.seen = append(f.seen, passage{
-				line: r.Method + " " + r.URL.Path, from: r.Header.Get("Origin"), status: response.StatusCode,
+				line: r.Method + " " + r.URL.Path, status: response.StatusCode,
 				session: slices.ContainsFunc(r.CookiesNamed("session"), func(c *http.Cookie) bool { return c.Value != "" }),
 			})
 			return nil
 		},
 	}
-	return proxy
 }
 
 // passed returns what was passed on since it was last asked.
@@ -90,6 +93,23 @@ func (f *front) passed() []passage {
 	seen := f.seen
 	f.seen = nil
 	return seen
+}
+
+// awaitPassed returns what was passed on, and waits until there is something.
+func (f *front) awaitPassed(t *testing.T) []passage {
+	t.Helper()
+	retry := time.NewTicker(retryEvery)
+	defer retry.Stop()
+	for deadline := time.After(startLimit); ; {
+		if seen := f.passed(); seen != nil {
+			return seen
+		}
+		select {
+		case <-deadline:
+			t.Fatal("nothing came through")
+		case <-retry.C:
+		}
+	}
 }
 
 // page serves a page that holds nothing but the function by which the scripts of

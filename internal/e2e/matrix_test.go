@@ -42,6 +42,8 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"UsersController_resumeUser":      resumeUserCells,
 	"UsersController_getUserOverview": overviewCells,
 	"UsersController_listUserRoles":   userRolesCells,
+	"UsersController_inviteUser":      inviteCells,
+	"UsersController_listUserEvents":  userEventsCells,
 	"UsersController_assignRole":      assignCells,
 	"UsersController_unassignRole":    unassignCells,
 	"RolesController_listRoles":       listRolesCells,
@@ -50,10 +52,17 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"RolesController_updateRole":      updateRoleCells,
 	"RolesController_deleteRole":      deleteRoleCells,
 	"RolesController_listRoleUsers":   roleUsersCells,
+	"EventsController_listEvents":     eventsCells,
+	"TenantController_getTenant":      getTenantCells,
+	"TenantController_updateTenant":   updateTenantCells,
 	"AuthsController_getSession":      sessionCells,
+	"AuthsController_check":           checkCells,
 	"AuthsController_login":           loginCells,
 	"AuthsController_refresh":         refreshCells,
 	"AuthsController_logout":          logoutCells,
+
+	"AuthsController_changePassword":   changePasswordCells,
+	"AuthsController_acceptInvitation": acceptInvitationCells,
 }
 
 // testMatrix asks every operation by every principal about every object.
@@ -87,7 +96,7 @@ func newMatrix(t *testing.T, p *program) *matrix {
 	m.assign(t, owner.id, m.builtIn(t, "owner"), "")
 	m.assign(t, administrator.id, m.builtIn(t, "administrator"), "")
 	m.assign(t, viewer.id, m.builtIn(t, "viewer"), "")
-	manages := []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "roles:read", "roles:assign", "roles:create", "sessions:read", "events:read"}
+	manages := []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "roles:read", "roles:assign", "roles:create", "sessions:read", "events:read"}
 	m.principals = []*principal{
 		{caller: owner, name: "an owner", holds: everywhere("*:*", "*/*:*"), live: true},
 		{caller: administrator, name: "an administrator", department: "Sales", holds: everywhere(administrates...), grants: everywhere(append(administrates, "*/*:*")...), live: true},
@@ -95,6 +104,7 @@ func newMatrix(t *testing.T, p *program) *matrix {
 		{caller: m.holder(t, "emails", "", "", "users.email:read"), name: "a reader of addresses", holds: everywhere("users.email:read"), live: true},
 		{caller: m.holder(t, "renames", "Sales", "", "users.name:update"), name: "a changer of names", department: "Sales", holds: everywhere("users.name:update"), live: true},
 		{caller: m.holder(t, "manager", "Board", "Sales", manages...), name: "a manager of Sales", department: "Board", holds: held("Sales", manages...), live: true},
+		{caller: m.holder(t, "auditor", "", "", "events:read", "users.name:read", "tenant:read"), name: "an auditor", holds: everywhere("events:read", "users.name:read", "tenant:read"), live: true},
 		{caller: m.member(t, "nobody", "Sales"), name: "somebody without a role", department: "Sales", live: true},
 		{caller: expired, name: "somebody whose role has ended", department: "Sales", live: true},
 		{caller: m.foreign.owner.in(m.name), name: "another tenant's owner"},

@@ -30,9 +30,11 @@ const canary = "canary"
 type program struct {
 	binary   string
 	database string
+	flags    []string
 	address  string // host and port
 	document *document
 	log      lockedBuffer
+	process  *os.Process
 	exited   chan error
 	worlds   atomic.Uint32 // numbers tenants and source addresses
 	tokensMu sync.Mutex
@@ -43,18 +45,35 @@ type program struct {
 // asked to stop, and its log is searched for what must not be there.
 func serve(t *testing.T, binary, database string, flags ...string) *program {
 	t.Helper()
-	p := &program{binary: binary, database: database, address: freeAddress(t), document: readDocument(t), exited: make(chan error, 1)}
-	command := exec.Command(binary, append([]string{"serve", "--listen", p.address, "--database", database}, flags...)...)
+	p := &program{binary: binary, database: database, flags: flags, address: freeAddress(t), document: readDocument(t)}
+	p.start(t)
+	t.Cleanup(func() { p.stop(t) })
+	return p
+}
+
+// start starts the process and waits until it is ready.
+func (p *program) start(t *testing.T) {
+	t.Helper()
+	command := exec.Command(p.binary, append([]string{"serve", "--listen", p.address, "--database", p.database}, p.flags...)...)
 	command.Env = append(os.Environ(), "GORACE=halt_on_error=1 exitcode=66")
 	command.Dir = t.TempDir()
 	command.Stdout, command.Stderr = &p.log, &p.log
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { p.exited <- command.Wait() }()
-	t.Cleanup(func() { p.stop(t, command.Process) })
+	exited := make(chan error, 1)
+	p.process, p.exited = command.Process, exited
+	go func() { exited <- command.Wait() }()
 	p.awaitReady(t)
-	return p
+}
+
+// kill ends the process without a chance to finish anything.
+func (p *program) kill(t *testing.T) {
+	t.Helper()
+	if err := p.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.exited
 }
 
 // freeAddress returns a loopback address that nobody listens on.
@@ -97,8 +116,8 @@ func (p *program) awaitReady(t *testing.T) {
 }
 
 // stop asks the program to leave and checks how it left.
-func (p *program) stop(t *testing.T, process *os.Process) {
-	if err := process.Signal(syscall.SIGTERM); err != nil {
+func (p *program) stop(t *testing.T) {
+	if err := p.process.Signal(syscall.SIGTERM); err != nil {
 		t.Errorf("the program was gone before it was asked to stop: %v", err)
 	}
 	select {
@@ -108,7 +127,7 @@ func (p *program) stop(t *testing.T, process *os.Process) {
 		}
 	case <-time.After(stopLimit):
 		t.Errorf("the program did not stop within %v", stopLimit)
-		if err := process.Kill(); err != nil {
+		if err := p.process.Kill(); err != nil {
 			t.Error(err)
 		}
 	}

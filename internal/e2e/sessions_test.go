@@ -56,10 +56,13 @@ func testLogin(t *testing.T, w *world) {
 // Expires.
 var cookieForm = regexp.MustCompile(`^session=[A-Za-z0-9_-]{43}; Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Lax$`)
 
+// deviceForm is the whole of the cookie by which a browser is known again.
+var deviceForm = regexp.MustCompile(`^rolecall_device=[A-Za-z0-9_-]{64,}; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax$`)
+
 func testCookie(t *testing.T, w *world) {
 	a := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), password)).expect(t, 200)
-	if lines := a.header["Set-Cookie"]; len(lines) != 1 || !cookieForm.MatchString(lines[0]) {
-		t.Errorf("the cookie is %q", lines)
+	if lines := a.header["Set-Cookie"]; len(lines) != 2 || !cookieForm.MatchString(lines[0]) || !deviceForm.MatchString(lines[1]) {
+		t.Errorf("the cookies are %q", lines)
 	}
 	c := w.nobody().with(a.session(t))
 	r := c.do(t, "POST /auths/refresh", "").expect(t, 200)

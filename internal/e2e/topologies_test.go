@@ -86,6 +86,7 @@ func onlyCookies(t *testing.T, tab *browser.Tab, want ...browser.Cookie) {
 }
 
 func testSameHost(t *testing.T, b *browser.Browser, binary string) {
+	t.Parallel()
 	f := newFront(t)
 	public := f.origin("app.example.test") + "/people"
 	p := serveBehind(t, binary, "--public-url", public)
@@ -116,6 +117,7 @@ func testSameHost(t *testing.T, b *browser.Browser, binary string) {
 }
 
 func testSiblingHost(t *testing.T, b *browser.Browser, binary string) {
+	t.Parallel()
 	f := newFront(t)
 	id, app, blog, evil := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test"), f.origin("evil.test")
 	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app)
@@ -146,6 +148,7 @@ func testSiblingHost(t *testing.T, b *browser.Browser, binary string) {
 }
 
 func testBackEnd(t *testing.T, b *browser.Browser, binary string) {
+	t.Parallel()
 	f := newFront(t)
 	p := serveBehind(t, binary, "--public-url", "https://id.internal.test")
 	backEnd := newBackEnd(p)
@@ -169,6 +172,7 @@ func testBackEnd(t *testing.T, b *browser.Browser, binary string) {
 }
 
 func testCookieDomain(t *testing.T, b *browser.Browser, binary string) {
+	t.Parallel()
 	f := newFront(t)
 	id, app := f.origin("id.example.test"), f.origin("app.example.test")
 	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app, "--cookie-domain", "example.test")

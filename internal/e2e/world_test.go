@@ -19,6 +19,7 @@ type world struct {
 	program *program
 	client  *http.Client
 	name    string
+	source  string // the address that its requests come from
 	owner   *caller
 }
 
@@ -35,6 +36,7 @@ func newWorld(t *testing.T, p *program) *world {
 
 // connectFrom makes the world's requests come from a loopback address.
 func (w *world) connectFrom(t *testing.T, source net.IP) {
+	w.source = source.String()
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: source}, Timeout: 5 * time.Second}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -98,9 +98,7 @@ func (x *exchange) readInput() rolecall.Faults {
 			faults = append(faults, p.fault("required", "must be sent"))
 		}
 	}
-	if raw := x.request.URL.RawQuery; raw != "" {
-		x.readQuery(&faults, raw)
-	}
+	x.readQuery(&faults, x.request.URL.RawQuery)
 	return faults
 }
 
@@ -110,7 +108,8 @@ func (x *exchange) readParameter(faults *rolecall.Faults, p *parameter, text str
 	}
 }
 
-// readQuery reads a query strictly: each parameter known, and given once.
+// readQuery reads a query strictly: each parameter known, given once, and there if
+// it is required.
 func (x *exchange) readQuery(faults *rolecall.Faults, raw string) {
 	var seen uint32
 	for pair := range strings.SplitSeq(raw, "&") {
@@ -133,6 +132,11 @@ func (x *exchange) readQuery(faults *rolecall.Faults, raw string) {
 		}
 		if p != nil {
 			seen |= 1 << i
+		}
+	}
+	for i, p := range x.route.inQuery {
+		if p.required && seen&(1<<i) == 0 {
+			*faults = append(*faults, p.fault("required", "must be given"))
 		}
 	}
 }

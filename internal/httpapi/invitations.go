@@ -77,11 +77,7 @@ func (x *exchange) acceptance() (token secret.Token, password string, err error)
 }
 
 func changePassword(x *exchange) error {
-	var current, password string
-	err := x.decode(
-		member{"currentPassword", true, readString(&current)},
-		member{"newPassword", true, readString(&password)},
-	).err(noFaults)
+	current, password, err := x.passwords()
 	if err != nil {
 		return err
 	}
@@ -89,6 +85,14 @@ func changePassword(x *exchange) error {
 		return err
 	}
 	return x.nothing()
+}
+
+func (x *exchange) passwords() (current, password string, err error) {
+	err = x.decode(
+		member{"currentPassword", true, readString(&current)},
+		member{"newPassword", true, readString(&password)},
+	).err(noFaults)
+	return current, password, err
 }
 
 const deviceCookie = "rolecall_device"

@@ -109,6 +109,8 @@ func readPermission(in *input, text string) (code, detail string) {
 		return "format", err.Error()
 	case p.Application == "*" || p.Resource == "*" || p.Field == "*" || p.Action == "*":
 		return "wildcard", "must name one permission, without wildcards"
+	case !p.Known():
+		return "unknown-permission", "is not one of Rolecall's own permissions; those of an application are written application/resource:action"
 	}
 	in.permission = p
 	return "", ""

@@ -142,7 +142,7 @@ func (x *exchange) userListing() service.UserListing {
 func (x *exchange) key() service.Key {
 	return service.Key{
 		Text:        x.in.key,
-		Fingerprint: secret.Digest([]byte(x.route.method+" "+x.route.path), canonicalJSON(x.body)),
+		Fingerprint: secret.Digest([]byte(x.route.method+" "+x.route.path), x.in.user[:], canonicalJSON(x.body)),
 	}
 }
 

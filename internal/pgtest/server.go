@@ -90,23 +90,39 @@ func (s *Server) start() error {
 // dropRoot makes the server run as an ordinary user, because PostgreSQL refuses
 // to run as root.
 func (s *Server) dropRoot() error {
+	owner, err := ordinaryUser()
+	if err != nil {
+		return err
+	}
+	s.guard.SysProcAttr.Credential = owner
+	return os.Chown(s.folder, int(owner.Uid), int(owner.Gid))
+}
+
+func ordinaryUser() (*syscall.Credential, error) {
 	owner, err := user.Lookup("postgres")
 	if err != nil {
 		owner, err = user.Lookup("nobody")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	uid, err := strconv.ParseUint(owner.Uid, 10, 32)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	gid, err := strconv.ParseUint(owner.Gid, 10, 32)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.guard.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return os.Chown(s.folder, int(uid), int(gid))
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// Installed reports whether this machine has all that the tests use: PostgreSQL
+// and PgBouncer.
+func Installed() bool {
+	_, serverErr := findBinaries()
+	_, bouncerErr := findBouncer()
+	return errors.Join(serverErr, bouncerErr) == nil
 }
 
 // URL returns the URL of the server's administrator.

@@ -83,20 +83,18 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 			return SignIn{}, err
 		}
 	}
-	signIn, err := s.startSession(ctx, &a, user.ID, func(tx Tx) (rolecall.User, error) {
+	return s.startSession(ctx, &a, user.ID, func(tx Tx) (rolecall.User, error) {
 		tx.ForgiveAttempt(buckets)
 		if rehashed != "" {
 			tx.SetPassword(user.ID, rehashed, s.now())
 		}
 		return user, nil
 	})
-	signIn.Device = s.newDevice(&a, email)
-	return signIn, err
 }
 
 // startSession writes a new session of the user, in one transaction with the end
 // of those presented and with what prepare does, which returns the user as they
-// are then.
+// are then. The browser is a known one from now on.
 func (s *Service) startSession(ctx context.Context, a *Attempt, id rolecall.UserID, prepare func(Tx) (rolecall.User, error)) (SignIn, error) {
 	now := s.now()
 	session := rolecall.Session{
@@ -105,15 +103,18 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, id rolecall.User
 	}
 	token := secret.NewToken()
 	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: rolecall.User{ID: id}, Session: session})
+	var email string
 	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		for _, presented := range a.Presented {
 			if err := s.endSession(tx, a, presented, "replaced by a new sign-in"); err != nil {
 				return nil, err
 			}
 		}
-		if _, err := prepare(tx); err != nil {
+		user, err := prepare(tx)
+		if err != nil {
 			return nil, err
 		}
+		email = user.Email
 		tx.InsertSession(session, token.Hash())
 		return s.event(c, rolecall.EventSignedIn, aboutUser(id)), nil
 	})
@@ -124,7 +125,7 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, id rolecall.User
 	if err != nil {
 		return SignIn{}, err
 	}
-	return SignIn{Principal: e.principal, Token: token}, nil
+	return SignIn{Principal: e.principal, Token: token, Device: s.newDevice(a, email)}, nil
 }
 
 // endSession ends the session of the token, if there is one in the tenant.
@@ -156,7 +157,7 @@ func (s *Service) Refresh(ctx context.Context, a Attempt) (SignIn, error) {
 	s.touch(ctx, e)
 	var successor secret.Token
 	err = s.store.Update(ctx, a.Tenant.ID, func(tx Tx) error {
-		for {
+		for range attempts {
 			state, err := tx.SessionByToken(token.Hash())
 			if ok, err := found(err); err != nil {
 				return err
@@ -173,6 +174,7 @@ func (s *Service) Refresh(ctx context.Context, a Attempt) (SignIn, error) {
 				return err
 			}
 		}
+		return rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return SignIn{}, err
@@ -202,17 +204,26 @@ func (s *Service) Logout(ctx context.Context, a Attempt) error {
 // name, like a known one, so that both cost the same.
 func (s *Service) buckets(a *Attempt, email string) []rolecall.Bucket {
 	source, account := networkOf(a.Source), rolecall.EmailKey(email)
-	bucket := func(limit int, window time.Duration, parts ...string) rolecall.Bucket {
-		return rolecall.Bucket{Key: s.keys.MAC("attempts", parts...), Limit: limit, Window: rolecall.Seconds(window / time.Second)}
-	}
 	if device, known := s.device(a, account); known {
-		return []rolecall.Bucket{bucket(s.limits.AccountAndSource, 15*time.Minute, "device", device)}
+		return []rolecall.Bucket{s.bucket("device", s.limits.AccountAndSource, 15*time.Minute, device)}
 	}
 	return []rolecall.Bucket{
-		bucket(s.limits.AccountAndSource, 15*time.Minute, a.TenantName, account, source),
-		bucket(s.limits.Account, time.Hour, a.TenantName, account),
-		bucket(s.limits.Source, 10*time.Minute, source),
+		s.bucket("attempts", s.limits.AccountAndSource, 15*time.Minute, a.TenantName, account, source),
+		s.bucket("attempts", s.limits.Account, time.Hour, a.TenantName, account),
+		s.bucket("attempts", s.limits.Source, 10*time.Minute, source),
 	}
+}
+
+// ownBuckets returns the counter of the user's tries to name their own password.
+// It is one that only they can fill: an attack on the account does not keep its
+// owner from changing the password.
+func (s *Service) ownBuckets(u *rolecall.User) []rolecall.Bucket {
+	return []rolecall.Bucket{s.bucket("own password", s.limits.AccountAndSource, 15*time.Minute, u.ID.String())}
+}
+
+// bucket returns the counter of what the parts name, for one purpose.
+func (s *Service) bucket(purpose string, limit int, window time.Duration, parts ...string) rolecall.Bucket {
+	return rolecall.Bucket{Key: s.keys.MAC(purpose, parts...), Limit: limit, Window: rolecall.Seconds(window / time.Second)}
 }
 
 // countAttempt counts before anything is tried, so that attempts in parallel

@@ -66,8 +66,8 @@ func TestEveryChangeHoldsForTheNextRequestAndWithinASecondElsewhere(t *testing.T
 			onEachStore(t, func(f *fixture) {
 				user, role := f.member("ada"), f.role("Reader", "users:read")
 				f.assign(user.ID, role.ID, rolecall.AssignmentDraft{})
-				token, far := f.signIn("ada").Token, f.node()
-				for _, node := range []*service.Service{f.service, far} {
+				token, far, watching := f.signIn("ada").Token, f.node(), f.watchingNode()
+				for _, node := range []*service.Service{f.service, far, watching} {
 					if p, err := f.authenticate(node, token); err != nil || c.holds(p) == c.after {
 						t.Fatalf("before: %v, %v", p, err)
 					}
@@ -76,6 +76,10 @@ func TestEveryChangeHoldsForTheNextRequestAndWithinASecondElsewhere(t *testing.T
 				if p, _ := f.authenticate(f.service, token); c.holds(p) != c.after {
 					t.Error("the next request does not see it")
 				}
+				f.eventually(func() bool { // the clock stands still: only being told ends what is cached
+					p, _ := f.authenticate(watching, token)
+					return c.holds(p) == c.after
+				})
 				f.clock.advance(aSecond)
 				if p, _ := f.authenticate(far, token); c.holds(p) != c.after {
 					t.Error("after a second another node does not see it")
@@ -95,7 +99,13 @@ func TestACommandBesideARunningNodeIsSeenWithinASecond(t *testing.T) {
 		f.is(errorOf(f.authenticate(f.service, token)), rolecall.ErrUnauthenticated)
 
 		f.ok(errorOf(f.service.Tenant(f.Context(), f.tenant.Name)))
+		watching := f.watchingNode()
+		f.ok(errorOf(watching.Tenant(f.Context(), f.tenant.Name)))
 		f.ok(command.SuspendTenant(f.Context(), f.tenant.Name))
+		f.eventually(func() bool {
+			tenant, err := watching.Tenant(f.Context(), f.tenant.Name)
+			return err == nil && tenant.Status == rolecall.TenantSuspended
+		})
 		f.clock.advance(aSecond)
 		tenant, err := f.service.Tenant(f.Context(), f.tenant.Name)
 		f.ok(err)

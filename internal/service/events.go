@@ -2,9 +2,7 @@ package service
 
 import (
 	"context"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"encoding/json"
 
 	"github.com/rolecall/rolecall"
 )
@@ -36,7 +34,11 @@ func (s *Service) UserEvents(ctx context.Context, c Call, id rolecall.UserID, l 
 		return page, err
 	}
 	if id != c.User.ID {
-		if _, err := s.User(ctx, c, id); err != nil {
+		err := s.view(ctx, c, func(tx Tx) error {
+			_, err := seenUser(tx, c, id)
+			return err
+		})
+		if err != nil {
 			return page, err
 		}
 	}
@@ -51,15 +53,22 @@ func (s *Service) events(ctx context.Context, c Call, l EventListing) (page role
 		})
 		return err
 	})
-	for i := range page.Items {
-		if err == nil {
-			err = showValues(c, &page.Items[i])
-		}
+	if err != nil {
+		return page, err
 	}
-	return page, err
+	return page, showAllValues(c, page.Items)
 }
 
-// showValues takes out of the event's values what the caller may not read.
+// showAllValues takes out of the events' values what the caller may not read.
+func showAllValues(c Call, events []rolecall.Event) error {
+	for i := range events {
+		if err := showValues(c, &events[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func showValues(c Call, e *rolecall.Event) (err error) {
 	if e.Values == nil {
 		return nil
@@ -97,7 +106,7 @@ func keepMembers(object []byte, readable func(member string) bool) ([]byte, erro
 	if object == nil {
 		return nil, nil
 	}
-	var members map[string]jsontext.Value
+	var members map[string]json.RawMessage
 	if err := json.Unmarshal(object, &members); err != nil {
 		return nil, err
 	}
@@ -109,5 +118,5 @@ func keepMembers(object []byte, readable func(member string) bool) ([]byte, erro
 	if len(members) == 0 {
 		return nil, nil
 	}
-	return json.Marshal(members, json.Deterministic(true))
+	return json.Marshal(members)
 }

@@ -40,7 +40,8 @@ func (c *clock) until(t rolecall.Time) { c.now.Store(int64(t)) }
 type fixture struct {
 	*testing.T
 	clock   *clock
-	store   *watched
+	open    func() service.Store // another process's store in the same database
+	store   *recorded
 	keys    *secret.Keys
 	limits  service.AttemptLimits
 	hashes  *secret.Passwords
@@ -57,10 +58,11 @@ func onEachStore(t *testing.T, run func(*fixture)) {
 
 func onEachStoreLimited(t *testing.T, limits service.AttemptLimits, run func(*fixture)) {
 	t.Helper()
-	for name, open := range map[string]func(*testing.T) service.Store{"sqlite": openSQLite, "postgres": openPostgres} {
+	for name, database := range map[string]func(*testing.T) func() service.Store{"sqlite": onSQLite, "postgres": onPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := &fixture{T: t, clock: &clock{}, store: &watched{Store: open(t)}, keys: secret.NewKeys(secret.NewKey()), limits: limits}
+			open := database(t)
+			f := &fixture{T: t, clock: &clock{}, open: open, store: &recorded{Store: open()}, keys: secret.NewKeys(secret.NewKey()), limits: limits}
 			f.clock.until(start)
 			f.service = f.node()
 			f.tenant = f.newTenant("acme")
@@ -70,31 +72,80 @@ func onEachStoreLimited(t *testing.T, limits service.AttemptLimits, run func(*fi
 	}
 }
 
-func openSQLite(t *testing.T) service.Store {
-	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
+// onSQLite returns what opens a new database.
+func onSQLite(t *testing.T) func() service.Store {
+	path := filepath.Join(t.TempDir(), "rolecall.db")
+	return func() service.Store {
+		s, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	return s
-}
-
-func openPostgres(t *testing.T) service.Store {
-	s, err := postgres.Open(t.Context(), pgtest.Migrated(t), postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
 	}
-	t.Cleanup(s.Close)
-	return s
 }
 
-// node returns another process over the same store.
+// onPostgres returns what opens a new database.
+func onPostgres(t *testing.T) func() service.Store {
+	url := pgtest.Migrated(t)
+	return func() service.Store {
+		s, err := postgres.Open(t.Context(), url, postgres.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		return s
+	}
+}
+
+// node returns another process over the same store, which does not watch it.
 func (f *fixture) node() *service.Service {
 	return f.nodeWith(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1})
+}
+
+// watchingNode returns another process on the same database, which watches it.
+func (f *fixture) watchingNode() *service.Service {
+	f.Helper()
+	store := &watchedStore{Store: f.open(), told: make(chan struct{})}
+	node := service.New(store, service.Options{
+		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
+	})
+	ctx, stop := context.WithCancel(f.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- node.Run(ctx) }()
+	f.Cleanup(func() {
+		stop()
+		f.ok(<-ended)
+	})
+	<-store.told
+	return node
+}
+
+// watchedStore is a store of which can be known that it is watched.
+type watchedStore struct {
+	service.Store
+	once sync.Once
+	told chan struct{} // closed once the watch works
+}
+
+// Watch watches the store and notes when that works.
+func (s *watchedStore) Watch(ctx context.Context, w service.Watcher) error {
+	return s.Store.Watch(ctx, notedWatcher{w, s})
+}
+
+type notedWatcher struct {
+	service.Watcher
+	store *watchedStore
+}
+
+// Current is noted.
+func (w notedWatcher) Current(lag time.Duration) {
+	w.Watcher.Current(lag)
+	w.store.once.Do(func() { close(w.store.told) })
 }
 
 // nodeWith is node with the cost of password hashes.
@@ -221,9 +272,9 @@ func (f *fixture) eventTypes(id rolecall.UserID) (types []rolecall.EventType) {
 	return types
 }
 
-// watched is a store that writes down what is asked of it, and can be made to
+// recorded is a store that writes down what is asked of it, and can be made to
 // fail.
-type watched struct {
+type recorded struct {
 	service.Store
 	mu      sync.Mutex
 	asked   []string
@@ -231,22 +282,22 @@ type watched struct {
 }
 
 // View notes the door and then what is asked behind it.
-func (w *watched) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+func (w *recorded) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
 	if err := w.note("view"); err != nil {
 		return err
 	}
-	return w.Store.View(ctx, tenant, func(tx service.Tx) error { return fn(watchedTx{tx, w}) })
+	return w.Store.View(ctx, tenant, func(tx service.Tx) error { return fn(recordedTx{tx, w}) })
 }
 
 // Update notes the door and then what is asked behind it.
-func (w *watched) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
 	if err := w.note("update"); err != nil {
 		return err
 	}
-	return w.Store.Update(ctx, tenant, func(tx service.Tx) error { return fn(watchedTx{tx, w}) })
+	return w.Store.Update(ctx, tenant, func(tx service.Tx) error { return fn(recordedTx{tx, w}) })
 }
 
-func (w *watched) note(what string) error {
+func (w *recorded) note(what string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, what)
@@ -254,14 +305,14 @@ func (w *watched) note(what string) error {
 }
 
 // fail makes every transaction fail with the error, none with nil.
-func (w *watched) fail(err error) {
+func (w *recorded) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failure = err
 }
 
 // during returns what is asked of the store while fn runs.
-func (w *watched) during(fn func()) []string {
+func (w *recorded) during(fn func()) []string {
 	w.mu.Lock()
 	before := len(w.asked)
 	w.mu.Unlock()
@@ -271,38 +322,58 @@ func (w *watched) during(fn func()) []string {
 	return slices.Clone(w.asked[before:])
 }
 
-// watchedTx notes the statements that a sign-in can use.
-type watchedTx struct {
+// recordedTx notes the statements that a sign-in can use, and what is announced.
+type recordedTx struct {
 	service.Tx
-	store *watched
+	store *recorded
 }
 
-func (x watchedTx) note(what string) {
+func (x recordedTx) note(what string) {
 	x.store.mu.Lock()
 	defer x.store.mu.Unlock()
 	x.store.asked = append(x.store.asked, what)
 }
 
 // CountAttempt is noted with how many buckets it counts in.
-func (x watchedTx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
+func (x recordedTx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
 	x.note(fmt.Sprintf("count in %d buckets", len(buckets)))
 	return x.Tx.CountAttempt(buckets, now)
 }
 
+// Announce is noted.
+func (x recordedTx) Announce(id rolecall.AnyID) {
+	x.note("announce")
+	x.Tx.Announce(id)
+}
+
 // UserByEmail is noted.
-func (x watchedTx) UserByEmail(key string) (rolecall.User, string, error) {
+func (x recordedTx) UserByEmail(key string) (rolecall.User, string, error) {
 	x.note("user by address")
 	return x.Tx.UserByEmail(key)
 }
 
 // SessionByToken is noted.
-func (x watchedTx) SessionByToken(hash []byte) (rolecall.SessionState, error) {
+func (x recordedTx) SessionByToken(hash []byte) (rolecall.SessionState, error) {
 	x.note("session by token")
 	return x.Tx.SessionByToken(hash)
 }
 
 // TouchSession is noted.
-func (x watchedTx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
+func (x recordedTx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
 	x.note("touch")
 	x.Tx.TouchSession(id, at)
+}
+
+// eventually fails the test unless the condition holds soon by the real clock.
+func (f *fixture) eventually(holds func() bool) {
+	f.Helper()
+	retry, deadline := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	defer retry.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			f.Fatal("it did not come to pass")
+		case <-retry.C:
+		}
+	}
 }

@@ -141,14 +141,13 @@ func (s *Service) invited(tx Tx, token secret.Token) (rolecall.User, error) {
 }
 
 // ChangePassword replaces the caller's own password and ends all other sessions
-// of theirs. A wrong current password counts like a failed sign-in. It returns
-// ErrValidation, ErrTooManyAttempts and ErrBusy.
+// of theirs. A wrong current password is a failed sign-in, counted by itself. It
+// returns ErrValidation, ErrTooManyAttempts and ErrBusy.
 func (s *Service) ChangePassword(ctx context.Context, c Call, current, password string) error {
 	if err := checkNewPassword("/newPassword", password, &c.User, &c.Tenant); err != nil {
 		return err
 	}
-	a := Attempt{Tenant: c.Tenant, TenantName: c.Tenant.Name, Source: c.Source}
-	buckets := s.buckets(&a, c.User.Email)
+	buckets := s.ownBuckets(&c.User)
 	if err := s.countAttempt(ctx, buckets); err != nil {
 		return err
 	}

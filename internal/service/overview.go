@@ -78,13 +78,22 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 			}
 		}
 		if o.EventsReadable {
-			recent, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: overviewEvents})
-			o.RecentEvents = recent.Items
+			o.RecentEvents, err = s.recentEvents(tx, c, id)
 			return err
 		}
 		return nil
 	})
 	return o, err
+}
+
+// recentEvents returns the newest events about the user, with values as far as the
+// caller may read them.
+func (s *Service) recentEvents(tx Tx, c Call, id rolecall.UserID) ([]rolecall.Event, error) {
+	recent, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: overviewEvents})
+	if err != nil {
+		return nil, err
+	}
+	return recent.Items, showAllValues(c, recent.Items)
 }
 
 func (s *Service) signInParts(tx Tx, c Call, o *Overview) error {

@@ -91,7 +91,7 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 		return role, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			old, err := changeableRole(tx, c, id, match)
 			if err != nil {
 				return nil, err
@@ -100,7 +100,7 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 			if role = changed; members == nil {
 				return nil, nil
 			}
-			if err := c.mayHandOn(&changed, rolecall.Everywhere(), rolecall.Never); err != nil {
+			if err := c.mayEdit(&changed); err != nil {
 				return nil, err
 			}
 			if ok, err := tx.UpdateRole(old, changed); err != nil {
@@ -109,6 +109,7 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 				return s.roleEvent(c, rolecall.EventRoleUpdated, &old, &changed, members)
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return rolecall.Role{}, err
@@ -123,7 +124,7 @@ func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, fo
 		return err
 	}
 	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			old, err := changeableRole(tx, c, id, match)
 			if err != nil {
 				return nil, err
@@ -141,6 +142,7 @@ func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, fo
 				return s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil)
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 }
 

@@ -25,7 +25,7 @@ const (
 // was about.
 type tallies struct {
 	mu      sync.Mutex
-	pending map[tallyKey]*tally
+	pending map[tallyKey]tally
 }
 
 type tallyKey struct {
@@ -39,7 +39,6 @@ type tallyKey struct {
 type tally struct {
 	count  int
 	source string // of the first
-	at     rolecall.Time
 }
 
 // tally counts a refusal. Those of unknown tenants are nobody's.
@@ -47,19 +46,28 @@ func (s *Service) tally(tenant rolecall.TenantID, kind rolecall.EventType, actor
 	if tenant.IsZero() {
 		return
 	}
-	t, key := &s.tallies, tallyKey{tenant, kind, actor, subject, reason}
+	s.tallies.add(map[tallyKey]tally{{tenant, kind, actor, subject, reason}: {1, source}})
+}
+
+// add counts what was refused before or besides.
+func (t *tallies) add(counted map[tallyKey]tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pending == nil {
-		t.pending = map[tallyKey]*tally{}
+		t.pending = map[tallyKey]tally{}
 	}
-	if _, ok := t.pending[key]; !ok && len(t.pending) >= tallyMost {
-		key.actor, key.subject, source = rolecall.UserID{}, rolecall.UserID{}, ""
+	for key, more := range counted {
+		pending, ok := t.pending[key]
+		if !ok && len(t.pending) >= tallyMost {
+			key.actor, key.subject, more.source = rolecall.UserID{}, rolecall.UserID{}, ""
+			pending, ok = t.pending[key]
+		}
+		if !ok {
+			pending.source = more.source
+		}
+		pending.count += more.count
+		t.pending[key] = pending
 	}
-	if t.pending[key] == nil {
-		t.pending[key] = &tally{source: source, at: s.now()}
-	}
-	t.pending[key].count++
 }
 
 // Refused records that the caller was refused an operation for the reason, a
@@ -76,46 +84,35 @@ func (s *Service) Flush(ctx context.Context) error {
 	s.tallies.pending = nil
 	s.tallies.mu.Unlock()
 
-	byTenant := map[rolecall.TenantID][]tallyKey{}
-	for key := range pending {
-		byTenant[key.tenant] = append(byTenant[key.tenant], key)
+	byTenant := map[rolecall.TenantID]map[tallyKey]tally{}
+	for key, counted := range pending {
+		if byTenant[key.tenant] == nil {
+			byTenant[key.tenant] = map[tallyKey]tally{}
+		}
+		byTenant[key.tenant][key] = counted
 	}
 	var failures []error
-	for tenant, keys := range byTenant {
+	for tenant, counted := range byTenant {
 		err := s.store.Update(ctx, tenant, func(tx Tx) error {
-			for _, key := range keys {
-				tx.InsertEvent(s.tallied(key, pending[key]))
+			for key, t := range counted {
+				tx.InsertEvent(s.tallied(key, t))
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, rolecall.ErrNotFound) { // ErrNotFound: the tenant is gone
+		if err != nil {
 			failures = append(failures, err)
-			s.keepTallies(keys, pending)
+			s.tallies.add(counted)
 		}
 	}
 	return errors.Join(failures...)
 }
 
-func (s *Service) keepTallies(keys []tallyKey, counted map[tallyKey]*tally) {
-	t := &s.tallies
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.pending == nil {
-		t.pending = map[tallyKey]*tally{}
-	}
-	for _, key := range keys {
-		if later := t.pending[key]; later != nil {
-			counted[key].count += later.count
-		}
-		if len(t.pending) < tallyMost {
-			t.pending[key] = counted[key]
-		}
-	}
-}
-
-func (s *Service) tallied(key tallyKey, t *tally) rolecall.Event {
+// tallied returns the event of what was refused until now. It has the time of its
+// id, by which lists are cut at a time.
+func (s *Service) tallied(key tallyKey, t tally) rolecall.Event {
+	now := s.now()
 	event := rolecall.Event{
-		ID: rolecall.NewID[rolecall.Event](s.now()), Type: key.kind, OccurredAt: t.at,
+		ID: rolecall.NewID[rolecall.Event](now), Type: key.kind, OccurredAt: now,
 		Actor:   rolecall.Actor{Type: rolecall.ActorUser, ID: key.actor, Via: "http"},
 		Subject: aboutUser(key.subject), Source: t.source, Reason: key.reason,
 	}

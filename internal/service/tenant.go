@@ -25,7 +25,7 @@ func (s *Service) UpdateTenant(ctx context.Context, c Call, patch rolecall.Tenan
 		return tenant, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			old, err := tx.TenantByName(c.Tenant.Name)
 			if err != nil {
 				return nil, err
@@ -43,6 +43,7 @@ func (s *Service) UpdateTenant(ctx context.Context, c Call, patch rolecall.Tenan
 				return s.tenantEvent(c, &old, &changed, members)
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return rolecall.Tenant{}, err

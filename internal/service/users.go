@@ -170,7 +170,7 @@ func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, pa
 		return user, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			old, err := seenUser(tx, c, id)
 			if err != nil {
 				return nil, err
@@ -198,6 +198,7 @@ func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, pa
 				return s.userEvent(c, rolecall.EventUserUpdated, &old, &changed)
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return rolecall.User{}, err
@@ -257,7 +258,7 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 		return err
 	}
 	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			old, err := s.protect(tx, c, id, rolecall.UsersDelete, match)
 			if err != nil {
 				return nil, err
@@ -273,6 +274,7 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 				return event, err
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 }
 
@@ -307,7 +309,7 @@ func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, r
 		return user, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			if user, err = s.protect(tx, c, id, rolecall.UsersSuspend, nil); err != nil || user.Status == rolecall.UserSuspended {
 				return nil, err
 			}
@@ -320,6 +322,7 @@ func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, r
 				return event, err
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return rolecall.User{}, err
@@ -334,7 +337,7 @@ func (s *Service) ResumeUser(ctx context.Context, c Call, id rolecall.UserID, re
 		return user, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			if user, err = seenUser(tx, c, id); err != nil {
 				return nil, err
 			}
@@ -351,6 +354,7 @@ func (s *Service) ResumeUser(ctx context.Context, c Call, id rolecall.UserID, re
 				return event, err
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return rolecall.User{}, err

@@ -160,6 +160,11 @@ func builtStatements(t *testing.T) map[string]bool {
 				t.Fatal(err)
 			}
 		}
+		for _, q := range eventQueries(now) {
+			if _, err := tx.Events(q); err != nil {
+				t.Fatal(err)
+			}
+		}
 		old := rolecall.User{ID: rolecall.NewID[rolecall.User](now), Name: "Ada Lovelace", Email: "ada@example.com"}
 		changed := old
 		changed.Name, changed.Email = "Ada King", "king@example.org"
@@ -211,6 +216,29 @@ func userQueries(now rolecall.Time) []rolecall.UserQuery {
 				}
 			}
 		}
+	}
+	return queries
+}
+
+// eventQueries returns queries of every combination of filters and place.
+func eventQueries(now rolecall.Time) []rolecall.EventQuery {
+	id := rolecall.NewID[any](now)
+	var queries []rolecall.EventQuery
+	for filters := range 1 << 6 {
+		q := rolecall.EventQuery{Limit: 50}
+		for i, set := range []func(){
+			func() { q.Type = rolecall.EventSignedIn },
+			func() { q.Actor = id },
+			func() { q.Subject = id },
+			func() { q.From = now },
+			func() { q.To = now },
+			func() { q.After = &rolecall.Position{ID: id} },
+		} {
+			if filters&(1<<i) != 0 {
+				set()
+			}
+		}
+		queries = append(queries, q)
 	}
 	return queries
 }

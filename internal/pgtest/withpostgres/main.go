@@ -3,8 +3,8 @@
 //	go run ./internal/pgtest/withpostgres go test ./...
 //
 // The command finds the server's URL in ROLECALL_TEST_POSTGRES. If that is set
-// already, nothing is started. If PostgreSQL is not installed, it is installed by
-// the system's package manager where that asks for no password.
+// already, nothing is started. If PostgreSQL or PgBouncer is not installed, both are
+// by the system's package manager, where that asks for no password.
 package main
 
 import (
@@ -61,28 +61,28 @@ func run(command []string) (code int, err error) {
 	return 0, nil
 }
 
+// start starts a server, after installing what is missing where that can be done.
 func start() (*pgtest.Server, error) {
-	server, err := pgtest.Start()
-	if !errors.Is(err, pgtest.ErrNotInstalled) {
-		return server, err
-	}
-	if installErr := install(); installErr != nil {
-		return nil, errors.Join(err, installErr)
+	if !pgtest.Installed() {
+		if err := install(); err != nil {
+			fmt.Fprintln(os.Stderr, "withpostgres:", err)
+		}
 	}
 	return pgtest.Start()
 }
 
-// install installs PostgreSQL with the first package manager that is there.
+// install installs PostgreSQL and PgBouncer with the first package manager that is
+// there.
 func install() error {
 	root := os.Geteuid() == 0
 	for _, manager := range []struct {
 		needsRoot bool
 		commands  [][]string
 	}{
-		{true, [][]string{{"apt-get", "update"}, {"apt-get", "install", "-y", "--no-install-recommends", "postgresql"}}},
-		{true, [][]string{{"dnf", "install", "-y", "postgresql-server"}}},
-		{true, [][]string{{"apk", "add", "postgresql"}}},
-		{false, [][]string{{"brew", "install", "postgresql"}}}, // refuses root
+		{true, [][]string{{"apt-get", "update"}, {"apt-get", "install", "-y", "--no-install-recommends", "postgresql", "pgbouncer"}}},
+		{true, [][]string{{"dnf", "install", "-y", "postgresql-server", "pgbouncer"}}},
+		{true, [][]string{{"apk", "add", "postgresql", "pgbouncer"}}},
+		{false, [][]string{{"brew", "install", "postgresql", "pgbouncer"}}}, // refuses root
 	} {
 		if _, err := exec.LookPath(manager.commands[0][0]); err != nil || manager.needsRoot != root {
 			continue

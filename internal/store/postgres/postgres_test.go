@@ -14,15 +14,17 @@ import (
 	"github.com/rolecall/rolecall/internal/store/storetest"
 )
 
-func TestStore(t *testing.T) { conforms(t, "") }
+func TestStore(t *testing.T) { conforms(t, func(url string) string { return url }) }
 
-// Behind PgBouncer in transaction mode statements are not prepared and travel as
-// text.
-func TestStoreWithoutPreparedStatements(t *testing.T) { conforms(t, "&default_query_exec_mode=exec") }
+// In transaction mode a pooler knows no prepared statements.
+func TestStoreBehindPgBouncer(t *testing.T) {
+	through := pgtest.Bouncer(t)
+	conforms(t, func(url string) string { return through(url) + "?default_query_exec_mode=exec" })
+}
 
 // conforms runs the suite. A database takes longer to make than most cases take
 // to run, so as many as cases run at once are emptied and used again.
-func conforms(t *testing.T, parameters string) {
+func conforms(t *testing.T, through func(url string) string) {
 	free := make(chan string, runtime.GOMAXPROCS(0))
 	for range cap(free) {
 		free <- pgtest.Migrated(t)
@@ -36,7 +38,7 @@ func conforms(t *testing.T, parameters string) {
 			}
 			free <- url
 		})
-		return open(t, url+parameters, postgres.Options{})
+		return open(t, through(url), postgres.Options{})
 	})
 }
 

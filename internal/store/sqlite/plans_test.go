@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +158,38 @@ func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
 		})
 		if all := strings.Join(plans, "\n"); !strings.Contains(all, c.drives) || strings.Contains(all, "SCAN roles") || strings.Contains(all, "SCAN r\n") {
 			t.Errorf("not driven by %q: %s", c.drives, all)
+		}
+	}
+}
+
+func TestEventListsAreDrivenByAnIndex(t *testing.T) {
+	s := openNew(t)
+	tenant := newTenant(t, s)
+	id := rolecall.NewID[any](now)
+	for _, c := range []struct {
+		query  rolecall.EventQuery
+		drives string
+	}{
+		{rolecall.EventQuery{}, "SEARCH r USING PRIMARY KEY (tenant_id=?)"},
+		{rolecall.EventQuery{After: &rolecall.Position{ID: id}}, "SEARCH r USING PRIMARY KEY (tenant_id=? AND id<?)"},
+		{rolecall.EventQuery{Type: rolecall.EventSignedIn}, "SEARCH events USING PRIMARY KEY (tenant_id=?)"},
+		{rolecall.EventQuery{From: now, To: now + 1}, "SEARCH events USING PRIMARY KEY (tenant_id=? AND id>? AND id<?)"},
+		{rolecall.EventQuery{Subject: id}, "SEARCH events USING COVERING INDEX events_subject (tenant_id=? AND subject_id=?)"},
+		{rolecall.EventQuery{Subject: id, Actor: id, To: now}, "SEARCH events USING COVERING INDEX events_subject (tenant_id=? AND subject_id=? AND id<?)"},
+	} {
+		c.query.Limit = 50
+		plans := plansOf(t, s, tenant, func(tx *store.Tx) error {
+			_, err := tx.Events(c.query)
+			return err
+		})
+		page := plans[slices.IndexFunc(plans, func(plan string) bool { return strings.Contains(plan, "r.type, ") })]
+		if !strings.Contains(page, c.drives) {
+			t.Errorf("not driven by %q: %s", c.drives, page)
+		}
+		for _, bad := range []string{"SCAN events", "SCAN r\n", "SCAN v", "SCAN u", "USE TEMP B-TREE"} {
+			if strings.Contains(page, bad) {
+				t.Errorf("%s in: %s", bad, page)
+			}
 		}
 	}
 }

@@ -95,6 +95,7 @@ func readsNothing(f *fixture, c contents) {
 			"assignment":      func(tx service.Tx) error { _, err := tx.Assignment(u.ID, c.roles[0].ID); return err },
 			"session":         func(tx service.Tx) error { _, err := tx.SessionByToken(c.tokens[i]); return err },
 			"key":             func(tx service.Tx) error { _, err := tx.Key(c.keys[i]); return err },
+			"invitation":      func(tx service.Tx) error { _, err := tx.InvitationByToken(c.invitations[i]); return err },
 			"session summary": func(tx service.Tx) error {
 				_, _, _, err := tx.SessionSummary(u.ID, rolecall.TenantSettings{}, start)
 				return err
@@ -127,6 +128,7 @@ func readsNothing(f *fixture, c contents) {
 			f.Errorf("listed %d users by %s", len(got), name)
 		}
 	}
+	same(f, len(f.events(rolecall.EventQuery{Limit: 10})), 0)
 	same(f, f.roleNames(rolecall.RoleQuery{Words: []string{"support"}}), []string{})
 	same(f, read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(c.roles[0].ID, start) }), false)
 	same(f, f.owners(), 0)
@@ -145,6 +147,7 @@ func changesNothing(f *fixture, c contents) {
 		"DeleteRole":       func(tx service.Tx) (bool, error) { return tx.DeleteRole(role) },
 		"DeleteAssignment": func(tx service.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, role.ID) },
 		"DeleteSession":    func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
+		"DeleteInvitation": func(tx service.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
 		"DeleteSessions": func(tx service.Tx) (bool, error) {
 			ended, err := tx.DeleteSessions(u.ID, rolecall.SessionID{})
 			return len(ended) > 0, err
@@ -165,6 +168,7 @@ func changesNothing(f *fixture, c contents) {
 		"SetPassword":   func(tx service.Tx) { tx.SetPassword(u.ID, "stolen", start) },
 		"PutAssignment": func(tx service.Tx) { tx.PutAssignment(assignment) },
 		"InsertSession": func(tx service.Tx) { tx.InsertSession(late, aHash()) },
+		"PutInvitation": func(tx service.Tx) { tx.PutInvitation(anInvitation(u), aHash()) },
 	} {
 		if err := f.tryWrite(write); rolecall.KindOf(err) != rolecall.NotFound {
 			f.Errorf("%s: got %v, want not found", name, err)

@@ -127,6 +127,7 @@ func (f *fixture) fill() contents {
 			tx.InsertEvent(e)
 		})
 		c.keys = append(c.keys, k)
+		c.invitations = append(c.invitations, f.invite(anInvitation(u)))
 	}
 	gone := f.newUser("Gone Tomorrow")
 	same(f, f.deleteUser(gone), true)
@@ -140,6 +141,8 @@ type contents struct {
 	sessions []rolecall.Session
 	tokens   [][]byte
 	keys     []rolecall.IdempotencyKey
+
+	invitations [][]byte // hashes of the tokens
 }
 
 // state is everything that can be read of the contents.
@@ -151,6 +154,7 @@ type state struct {
 	assignments [][]rolecall.Assignment
 	events      [][]rolecall.Event
 	keys        []rolecall.IdempotencyKey
+	invitations []rolecall.Invitation
 }
 
 func (f *fixture) state(c contents) state {
@@ -162,6 +166,7 @@ func (f *fixture) state(c contents) state {
 		s.events = append(s.events, f.eventsAbout(u.ID, 10))
 		s.sessions = append(s.sessions, f.session(c.tokens[i]))
 		s.keys = append(s.keys, f.key(c.keys[i]))
+		s.invitations = append(s.invitations, f.invitation(c.invitations[i]))
 	}
 	return s
 }
@@ -191,6 +196,13 @@ func purgeRemovesAll(f *fixture) {
 	same(f, other.state(kept), before)
 }
 
+// purge removes what is over at the moment, up to the limit of each kind, and
+// returns how many rows.
+func (f *fixture) purge(now, eventsBefore rolecall.Time, limit int) int {
+	f.Helper()
+	return change(f, func(tx service.Tx) (int, error) { return tx.PurgeExpired(now, eventsBefore, limit) })
+}
+
 func purgeExpired(f *fixture) {
 	u := f.newUser("Ada Lovelace")
 	_, over := f.signIn(u, start)
@@ -202,7 +214,8 @@ func purgeExpired(f *fixture) {
 		tx.InsertKey(valid)
 	})
 	purge := func(now rolecall.Time, limit int) int {
-		return change(f, func(tx service.Tx) (int, error) { return tx.PurgeExpired(now, 0, limit) })
+		f.Helper()
+		return f.purge(now, 0, limit)
 	}
 	same(f, purge(start, 10), 0)
 	now := start + 7*day + hour

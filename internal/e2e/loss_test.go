@@ -1,0 +1,206 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rolecall/rolecall/internal/pgtest"
+)
+
+// testSecretsInStore looks for secrets in all that the store holds: tokens that
+// were presented, successors that were not, invitations and passwords.
+func testSecretsInStore(t *testing.T, s *siege) {
+	c := s.guest(t, "dumped", "")
+	successor := c.refreshed(t)
+	invitation := s.invite(t, s.owner, s.user(t, "dumped-guest", ""))
+	dump := s.program.dump(t)
+	if !bytes.Contains(dump, []byte(c.email)) {
+		t.Fatal("the store does not hold what it should, so nothing can be said")
+	}
+	for name, text := range map[string]string{"a token": c.token, "a successor": successor.token, "an invitation": invitation, "a password": password} {
+		if bytes.Contains(dump, []byte(text)) || bytes.Contains(dump, []byte(hex.EncodeToString([]byte(text)))) {
+			t.Errorf("the store holds %s as it is", name)
+		}
+		if bits, err := base64.RawURLEncoding.DecodeString(text); err == nil && (bytes.Contains(dump, bits) || bytes.Contains(dump, []byte(hex.EncodeToString(bits)))) {
+			t.Errorf("the store holds the bits of %s", name)
+		}
+	}
+}
+
+// dump returns all that the store holds.
+func (p *program) dump(t *testing.T) []byte {
+	t.Helper()
+	if strings.HasPrefix(p.database, "postgres") {
+		return dumpTables(t, pgtest.Admin(t, p.database))
+	}
+	files, err := filepath.Glob(p.database + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dump []byte
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dump = append(dump, content...)
+	}
+	return dump
+}
+
+func dumpTables(t *testing.T, database string) []byte {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := conn.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	strs := func(query string) []string {
+		rows, err := conn.Query(ctx, query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	var dump []byte
+	for _, table := range strs("select quote_ident(table_name) from information_schema.tables where table_schema = 'public'") {
+		for _, row := range strs("select whole::text from " + table + " whole") {
+			dump = append(append(dump, row...), '\n')
+		}
+	}
+	return dump
+}
+
+// testLossOfProcess kills the process: what was counted is counted on, who was
+// signed in is, and an answer that was lost can be asked for again.
+func testLossOfProcess(t *testing.T, s *siege) {
+	c := s.guest(t, "survivor", "")
+	home := s.guess(t, c.email, password, "203.0.113.20").device(t)
+	lost := c.refreshed(t)
+	token := s.invite(t, s.owner, s.user(t, "invited-before", ""))
+	for range 10 {
+		s.guess(t, c.email, "wrong", "198.51.100.30").refused(t, 401, "wrong-credentials")
+	}
+	s.program.kill(t)
+	s.program.start(t)
+
+	before := s.hashes(t)
+	s.guess(t, c.email, password, "198.51.100.30").refused(t, 429, "too-many-attempts")
+	s.guess(t, address("at-once"), password, "198.51.100.1").refused(t, 429, "too-many-attempts")
+	s.guess(t, address("owner"), password, "203.0.113.3").refused(t, 429, "too-many-attempts")
+	if spent := s.hashes(t) - before; spent != 0 {
+		t.Errorf("refused guesses cost %d hashes", spent)
+	}
+	s.guess(t, c.email, password, "203.0.113.20", home).expect(t, 200)
+	c.do(t, "GET /auths/session", "").expect(t, 200)
+	if again := c.refreshed(t); again.token != lost.token {
+		t.Error("another successor was answered than before")
+	}
+	lost.do(t, "GET /auths/session", "").expect(t, 200)
+	s.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
+}
+
+// testLossAmidWrites kills the process while many write. What was acknowledged is
+// there, each of it has its event, and no event tells of what is not there; a
+// repeat of what was not acknowledged makes it once.
+func testLossAmidWrites(t *testing.T, s *siege) {
+	for round := range 3 {
+		w := newWorld(t, s.program)
+		acknowledged := make(chan string, 10_000)
+		var mu sync.Mutex
+		var unanswered []string
+		var writers sync.WaitGroup
+		for writer := range 16 {
+			writers.Go(func() {
+				for i := 0; ; i++ {
+					name := fmt.Sprintf("lost-%d-%d-%d", round, writer, i)
+					a, err := w.owner.try(t, "POST /users", userBody(name), "idempotency-key: "+name)
+					if err != nil || a.status != http.StatusCreated {
+						mu.Lock()
+						unanswered = append(unanswered, name)
+						mu.Unlock()
+						return
+					}
+					acknowledged <- a.text("/id")
+				}
+			})
+		}
+		there := []string{w.owner.id}
+		for range 150 {
+			there = append(there, <-acknowledged)
+		}
+		s.program.kill(t)
+		writers.Wait()
+		close(acknowledged)
+		for id := range acknowledged {
+			there = append(there, id)
+		}
+		s.program.start(t)
+		users := w.owner.walk(t, "/users?limit=200")
+		for _, id := range there {
+			if !slices.Contains(users, id) {
+				t.Errorf("round %d: %s was acknowledged and is lost", round, id)
+			}
+		}
+		w.compareEvents(t, users)
+		for _, name := range unanswered {
+			w.owner.do(t, "POST /users", userBody(name), "idempotency-key: "+name).expect(t, 201)
+		}
+		users = w.owner.walk(t, "/users?limit=200")
+		w.compareEvents(t, users)
+		if len(users) != len(there)+len(unanswered) {
+			t.Errorf("round %d: %d users, of %d acknowledged and %d repeated", round, len(users), len(there), len(unanswered))
+		}
+	}
+}
+
+func userBody(name string) string {
+	return fmt.Sprintf(`{"email":%s,"name":"Lost and found"}`, quoted(address(name)))
+}
+
+// compareEvents checks that there is one event of the creation of each user, and
+// none of any other.
+func (w *world) compareEvents(t *testing.T, users []string) {
+	t.Helper()
+	told := map[string]int{}
+	for next := ""; ; {
+		a := w.owner.do(t, "GET /events?type=user.created&limit=200"+next, "").expect(t, 200)
+		for _, id := range a.texts("subject/id") {
+			told[id]++
+		}
+		if a.value("/nextCursor") == nil {
+			break
+		}
+		next = "&cursor=" + a.text("/nextCursor")
+	}
+	for _, id := range users {
+		if told[id] != 1 && id != w.owner.id { // who came with the tenant
+			t.Errorf("of the creation of %s tell %d events", id, told[id])
+		}
+		delete(told, id)
+	}
+	if len(told) > 0 {
+		t.Errorf("events tell of %d users that are not there", len(told))
+	}
+}

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func inviteCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		line := "POST /users/" + s.id + "/invitations"
+		p.compare(t, s.name, line, "", first(done(201, "userId expiresAt token link"),
+			check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}, check{p.mayTakeOver(s), beyondOwn}))
+		if s.exists && !p.is(s) {
+			m.owner.do(t, "POST /users/"+s.id+"/suspend", "").expect(t, 200)
+			p.compare(t, s.name+", suspended", line, "", first(expectation{status: 403, code: "user-suspended"},
+				check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}))
+		}
+	}
+}
+
+// mayTakeOver says whether the principal may hand on all that the subject holds.
+func (p *principal) mayTakeOver(s *subject) bool {
+	return !slices.ContainsFunc(s.holds, func(h holding) bool {
+		return !p.has(slices.Concat(p.holds, p.grants), []string{h.permission}, h.department)
+	})
+}
+
+func userEventsCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		a := p.compare(t, s.name, "GET /users/"+s.id+"/events?type=user.created", "", first(done(200, "items nextCursor"),
+			check{p.is(s) || p.mayAnywhere("events:read"), mayNot}, check{p.sees(s), notThere}))
+		if a.status != http.StatusOK {
+			continue
+		}
+		if got := a.texts("subject/id"); !slices.Equal(got, []string{s.id}) {
+			t.Errorf("%s: the events are about %q", s.name, got)
+		}
+		if got, wanted := a.members("/items/0/after"), sorted(strings.Fields(p.sight(s))); !slices.Equal(got, wanted) && p.sight(s) != "id" {
+			t.Errorf("%s: the event shows %q, not %q", s.name, got, wanted)
+		}
+	}
+}
+
+func eventsCells(t *testing.T, m *matrix, p *principal) {
+	subjects := m.subjects(t, p)
+	a := p.compare(t, "events", "GET /events?limit=200&type=user.created", "", first(done(200, "items nextCursor"), check{p.mayAnywhere("events:read"), mayNot}))
+	if a.status != http.StatusOK {
+		return
+	}
+	about := a.texts("subject/id")
+	for _, s := range subjects {
+		i := slices.Index(about, s.id)
+		switch foreign := s.id == m.foreign.owner.id || s.id == never; {
+		case foreign && i >= 0:
+			t.Errorf("%s: there is an event about them", s.name)
+		case foreign || p.is(s):
+		case i < 0:
+			t.Errorf("%s: no event about them", s.name)
+		default:
+			department := s.department
+			if !s.exists {
+				department = "" // whom a department's reader does not see
+			}
+			if got, wanted := a.members(fmt.Sprintf("/items/%d/after", i)), sorted(strings.Fields(p.membersOf(department))); !slices.Equal(got, wanted) {
+				t.Errorf("%s: the event shows %q, not %q", s.name, got, wanted)
+			}
+		}
+	}
+}
+
+const everyTenantMember = "id name displayName status settings createdAt updatedAt"
+
+func getTenantCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "the tenant", "GET /tenant", "", first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:read"), mayNot}))
+}
+
+func updateTenantCells(t *testing.T, m *matrix, p *principal) {
+	m.fresh++
+	p.compare(t, "the tenant", "PATCH /tenant", fmt.Sprintf(`{"displayName":"Renamed %d"}`, m.fresh), first(done(200, everyTenantMember), check{p.mayAnywhere("tenant:update"), mayNot}))
+}
+
+func checkCells(t *testing.T, _ *matrix, p *principal) {
+	for _, permission := range []string{"users:read", "users.email:read", "users:delete", "users.name:update", "roles:read", "roles:create", "roles:assign", "events:read", "tenant:update", "shop/a:b"} {
+		for _, department := range []string{"", "Sales", "Ops"} {
+			query := "?permission=" + permission
+			if department != "" {
+				query += "&department=" + department
+			}
+			a := p.compare(t, permission+" in "+department, "GET /auths/check"+query, "", first(done(204, ""), check{p.may(permission, department), mayNot}))
+			if user := a.header.Get("X-Auth-User"); a.status == http.StatusNoContent && (user != p.id || a.header.Get("X-Auth-Tenant") != p.tenant) || a.status != http.StatusNoContent && user != "" {
+				t.Errorf("%s in %q: %d says %q", permission, department, a.status, a.header)
+			}
+		}
+	}
+}
+
+func changePasswordCells(t *testing.T, _ *matrix, p *principal) {
+	const other = "another " + password
+	p.compare(t, "a wrong one", "PUT /auths/password", passwords("wrong", other), expectation{status: 422, code: "validation"})
+	p.compare(t, "the right one", "PUT /auths/password", passwords(password, other), done(204, ""))
+	p.compare(t, "and back", "PUT /auths/password", passwords(other, password), done(204, ""))
+}
+
+func acceptInvitationCells(t *testing.T, m *matrix, p *principal) {
+	m.fresh++
+	token := m.invite(t, m.owner, m.user(t, fmt.Sprintf("guest-%d", m.fresh), ""))
+	p.do(t, "POST /auths/invitations/accept", acceptance(never, password)).refused(t, 401, "invitation-invalid")
+	p.in(m.foreign.name).do(t, "POST /auths/invitations/accept", acceptance(token, password)).refused(t, 401, "invitation-invalid")
+	a := p.do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
+	if !slices.Equal(a.members("/user"), sorted(strings.Fields(everyMember))) {
+		t.Errorf("one sees %q of oneself", a.members("/user"))
+	}
+	p.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
+	if p.live {
+		p.token = m.signIn(t, p.email).token
+	}
+}

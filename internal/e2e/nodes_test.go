@@ -1,0 +1,248 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/pgtest"
+)
+
+// seenWithin is how long a right that was taken away may still be honoured on
+// another node, counted from the answer to whoever took it.
+const seenWithin = time.Second
+
+// revocation is one way to take away what somebody may do. The caller may read
+// users as long as nothing is revoked.
+type revocation struct {
+	name    string
+	command bool // done by the command line
+	status  int  // of a request by the caller afterwards
+	revoke  func(*testing.T, *revoked)
+	restore func(*testing.T, *revoked)
+}
+
+// revoked is whom a revocation is tried on.
+type revoked struct {
+	world  *world
+	caller *caller
+	role   string // the id of the one that they hold
+	number int
+}
+
+func (r *revoked) signInAgain(t *testing.T) { r.caller = r.world.signIn(t, r.caller.email) }
+
+var revocations = []revocation{
+	{"a role gets less", false, 403, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "PATCH /roles/"+r.role, `{"permissions":[]}`).expect(t, 200)
+	}, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "PATCH /roles/"+r.role, `{"permissions":["users:read"]}`).expect(t, 200)
+	}},
+	{"an assignment is removed", false, 403, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "DELETE /users/"+r.caller.id+"/roles/"+r.role, "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) {
+		r.world.assign(t, r.caller.id, r.role, "")
+	}},
+	{"the user is suspended", false, 401, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "POST /users/"+r.caller.id+"/suspend", "").expect(t, 200)
+	}, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "POST /users/"+r.caller.id+"/resume", "").expect(t, 200)
+		r.signInAgain(t)
+	}},
+	{"the user is deleted", false, 401, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "DELETE /users/"+r.caller.id, "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) {
+		r.number++
+		r.caller = r.world.member(t, fmt.Sprintf("successor-%d", r.number), "")
+		r.world.assign(t, r.caller.id, r.role, "")
+	}},
+	{"the session is ended", false, 401, func(t *testing.T, r *revoked) {
+		r.caller.do(t, "POST /auths/logout", "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) { r.signInAgain(t) }},
+	{"the password is set by the command line", true, 401, func(t *testing.T, r *revoked) {
+		r.world.program.run(t, password, "user", "set-password", "--tenant", r.world.name, "--email", r.caller.email, "--password-stdin")
+	}, func(t *testing.T, r *revoked) { r.signInAgain(t) }},
+	{"the tenant is suspended by the command line", true, 403, func(t *testing.T, r *revoked) {
+		r.world.program.run(t, "", "tenant", "suspend", r.world.name)
+	}, func(t *testing.T, r *revoked) {
+		r.world.program.run(t, "", "tenant", "resume", r.world.name)
+	}},
+}
+
+// TestARevocationIsSeenByEveryNode takes rights away a hundred times, on one node
+// or by the command line, and asks another, behind PgBouncer, until it refuses. In
+// half of the cases the connections by which nodes listen are cut just before, and
+// in half of these no new one can be made.
+func TestARevocationIsSeenByEveryNode(t *testing.T) {
+	t.Parallel()
+	const rounds = 100
+	binary, shared := build(t), database{t, pgtest.URL(t)}
+	near := serve(t, binary, shared.url)
+	far := serve(t, binary, pgtest.Bouncer(t)(shared.url)+"?default_query_exec_mode=exec", "--direct-database", shared.url)
+	r := newRevoked(t, near)
+	there := r.on(t, far)
+
+	var longest time.Duration
+	for i := range rounds {
+		what := revocations[i%len(revocations)]
+		open := func() {}
+		switch cut := i / len(revocations) % 4; {
+		case cut == 1 || cut == 3 && what.command:
+			shared.cutListeners()
+		case cut == 3:
+			open = shared.shut()
+		}
+		lag := what.lag(t, r, there, open)
+		longest = max(longest, lag)
+		if lag >= seenWithin {
+			t.Errorf("round %d: %s: still honoured on the other node after %v", i, what.name, lag)
+		}
+	}
+	t.Logf("%d revocations were seen by the other node; the longest took %v", rounds, longest)
+}
+
+// A command beside a running server on one file is seen as soon.
+func TestARevocationByTheCommandLineIsSeenOnSQLite(t *testing.T) {
+	t.Parallel()
+	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
+	r := newRevoked(t, p)
+	var longest time.Duration
+	for i := range 10 {
+		for _, what := range revocations {
+			if !what.command {
+				continue
+			}
+			lag := what.lag(t, r, r.world, func() {})
+			longest = max(longest, lag)
+			if lag >= seenWithin {
+				t.Errorf("round %d: %s: still honoured after %v", i, what.name, lag)
+			}
+		}
+	}
+	t.Logf("the longest took %v", longest)
+}
+
+func newRevoked(t *testing.T, p *program) *revoked {
+	t.Helper()
+	w := newWorld(t, p)
+	r := &revoked{world: w, caller: w.member(t, "revoked", "")}
+	r.role = w.role(t, "Reader", "users:read")
+	w.assign(t, r.caller.id, r.role, "")
+	return r
+}
+
+// on returns the same tenant on another node.
+func (r *revoked) on(t *testing.T, far *program) *world {
+	t.Helper()
+	w := &world{program: far, name: r.world.name}
+	w.connectFrom(t, net.IPv4(127, 1, 0, 1))
+	return w
+}
+
+// lag returns for how long after the revocation a request there was still
+// honoured. Then it is undone, after done.
+func (v *revocation) lag(t *testing.T, r *revoked, there *world, done func()) time.Duration {
+	t.Helper()
+	asks := *r.caller
+	asks.world = there
+	asks.until(t, 200) // what was undone before must be seen too
+	asks.until(t, 200) // now from the cache
+	v.revoke(t, r)
+	lag := asks.until(t, v.status)
+	done()
+	v.restore(t, r)
+	return lag
+}
+
+// until asks for users until the answer has the status, and returns how long after
+// the beginning the last one was asked for that had another.
+func (c *caller) until(t *testing.T, status int) (other time.Duration) {
+	t.Helper()
+	for began := time.Now(); ; {
+		asked := time.Since(began)
+		a := c.do(t, "GET /users", "")
+		if a.status == status {
+			return other
+		}
+		if other = asked; asked > 20*seenWithin {
+			a.expect(t, status)
+		}
+	}
+}
+
+// database is one on a server, seen by the administrator of that.
+type database struct {
+	*testing.T
+	url string
+}
+
+// run runs statements in the database, or in that of the given name.
+func (d database) run(in string, statements ...string) {
+	d.Helper()
+	ctx := context.WithoutCancel(d.Context())
+	u, err := url.Parse(d.url)
+	if err != nil {
+		d.Fatal(err)
+	}
+	if in != "" {
+		u.Path = "/" + in
+	}
+	conn, err := pgx.Connect(ctx, pgtest.Admin(d, u.String()))
+	if err != nil {
+		d.Fatal(err)
+	}
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			d.Errorf("%s: %v", statement, err)
+		}
+	}
+	if err := conn.Close(ctx); err != nil {
+		d.Error(err)
+	}
+}
+
+const cutListeners = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'rolecall listener'"
+
+// cutListeners ends the connections by which nodes listen.
+func (d database) cutListeners() { d.run("", cutListeners) }
+
+// shut is cutListeners, and lets no new connection in until open is called.
+func (d database) shut() (open func()) {
+	u, err := url.Parse(d.url)
+	if err != nil {
+		d.Fatal(err)
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	allow := "alter database " + pgx.Identifier{name}.Sanitize() + " allow_connections "
+	d.run("postgres", allow+"false", strings.Replace(cutListeners, "current_database()", "'"+name+"'", 1))
+	return func() { d.run("postgres", allow+"true") }
+}
+
+// TestARoleThatOwnsNothingServes has the owner migrate, and serves as another role.
+func TestARoleThatOwnsNothingServes(t *testing.T) {
+	t.Parallel()
+	owners := database{t, pgtest.URL(t)}
+	role := "rolecall_node_" + rolecall.NewID[any](rolecall.TimeOf(time.Now())).String()
+	quotedRole := pgx.Identifier{role}.Sanitize()
+	owners.run("", "create role "+quotedRole+" login password 'node'")
+	t.Cleanup(func() { owners.run("", "drop owned by "+quotedRole, "drop role "+quotedRole) })
+	owner := &program{binary: build(t), database: owners.url}
+	owner.run(t, "", "migrate", "--grant-to", role)
+
+	p := serve(t, owner.binary, strings.Replace(owners.url, "rolecall_test:rolecall_test@", role+":node@", 1), "--no-migrate")
+	w := newWorld(t, p)
+	c := w.holder(t, "reader", "", "", "users:read")
+	c.do(t, "GET /users", "").expect(t, 200)
+	w.owner.do(t, "DELETE /users/"+c.id, "").expect(t, 204)
+	if output, err := p.try(t, "", "migrate", "--grant-to", "somebody"); err == nil {
+		t.Errorf("a role that owns nothing granted: %s", output)
+	}
+}

@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func testTenant(t *testing.T, p *program) {
+	t.Run("reading", func(t *testing.T) { testReadingTenant(t, newWorld(t, p)) })
+	t.Run("settings", func(t *testing.T) { testSettings(t, newWorld(t, p)) })
+	t.Run("conditional", func(t *testing.T) { testConditionalTenant(t, newWorld(t, p)) })
+	t.Run("effect", func(t *testing.T) { testEffectOfSettings(t, newWorld(t, p)) })
+}
+
+func testReadingTenant(t *testing.T, w *world) {
+	admin := w.guest(t, "admin", "")
+	w.assign(t, admin.id, w.builtIn(t, "administrator"), "")
+	blind := w.holder(t, "blind", "", "", "tenant:update")
+	scoped := w.holder(t, "scoped", "", "Sales", "tenant:read", "tenant:update")
+	play(t, []scenario{
+		{name: "an owner", as: w.owner, send: "GET /tenant", status: 200, members: everyTenantMember, has: map[string]any{"/name": w.name, "/status": "active", "/settings/sessionIdleSeconds": 43200.0, "/settings/sessionAbsoluteSeconds": 604800.0,
+			"/settings/refreshGraceSeconds": 10.0, "/settings/idempotencyKeptSeconds": 86400.0, "/settings/eventsKeptSeconds": 34560000.0}},
+		{name: "an administrator", as: admin, send: "GET /tenant", status: 200, members: everyTenantMember},
+		{name: "an administrator changes nothing", as: admin, send: "PATCH /tenant", body: `{"displayName":"Mine"}`, status: 403, code: "permission-denied"},
+		{name: "who may only change", as: blind, send: "GET /tenant", status: 403, code: "permission-denied"},
+		{name: "who may only change, changes", as: blind, send: "PATCH /tenant", body: `{"displayName":"Changed blindly"}`, status: 200, members: "id", headers: map[string]string{"Etag": ""}},
+		{name: "what counts for nothing within a reach", as: scoped, send: "GET /tenant", status: 403, code: "permission-denied"},
+		{name: "nor for a change", as: scoped, send: "PATCH /tenant", body: `{"displayName":"Mine"}`, status: 403, code: "permission-denied"},
+		{name: "nobody", as: w.nobody(), send: "GET /tenant", status: 401},
+		{name: "it is not deleted here", as: w.owner, send: "DELETE /tenant", status: 405},
+		{name: "the change is there", as: w.owner, send: "GET /tenant", status: 200, has: map[string]any{"/displayName": "Changed blindly"}},
+	})
+}
+
+// testSettings tries the bounds of every setting.
+func testSettings(t *testing.T, w *world) {
+	patch := func(name, body string, faults ...string) scenario {
+		s := scenario{name: name, as: w.owner, send: "PATCH /tenant", body: body, status: 200, members: everyTenantMember}
+		if faults != nil {
+			s.status, s.code, s.members, s.faults = 422, "validation", "", faults
+		}
+		return s
+	}
+	scenarios := []scenario{
+		patch("an empty patch", `{}`), patch("no settings", `{"settings":{}}`), patch("a name", `{"displayName":"Acme & Söhne"}`), patch("the shortest name", `{"displayName":"A"}`), patch("the longest name", `{"displayName":"`+strings.Repeat("ß", 255)+`"}`),
+		patch("a name too long", `{"displayName":"`+strings.Repeat("a", 256)+`"}`, "/displayName length"), patch("an empty name", `{"displayName":""}`, "/displayName length"), patch("no name", `{"displayName":null}`, "/displayName type"),
+		patch("a control character", `{"displayName":"a\u0007b"}`, "/displayName control-character"), patch("what never changes", `{"name":"other"}`, "/name immutable"), patch("what is not there", `{"status":"suspended","id":"x"}`, "/status unknown", "/id unknown"),
+		patch("an unknown setting", `{"settings":{"sessionIdle":60,"SessionIdleSeconds":60}}`, "/settings/sessionIdle unknown", "/settings/SessionIdleSeconds unknown"),
+		patch("other types", `{"settings":{"sessionIdleSeconds":"60","refreshGraceSeconds":1.5,"eventsKeptSeconds":true}}`, "/settings/sessionIdleSeconds type", "/settings/refreshGraceSeconds type", "/settings/eventsKeptSeconds type"),
+		patch("settings that are none", `{"settings":[]}`, "/settings type"), patch("a huge number", `{"settings":{"sessionIdleSeconds":99999999999999999999}}`, "/settings/sessionIdleSeconds type"),
+		patch("every fault at once", `{"displayName":"","settings":{"refreshGraceSeconds":-1},"x":1}`, "/displayName length", "/settings/refreshGraceSeconds range", "/x unknown"),
+	}
+	for _, s := range []struct {
+		name     string
+		min, max int
+		standard float64
+	}{{"sessionIdleSeconds", 60, 2592000, 43200}, {"sessionAbsoluteSeconds", 300, 7776000, 604800}, {"refreshGraceSeconds", 0, 300, 10}, {"idempotencyKeptSeconds", 86400, 2592000, 86400}, {"eventsKeptSeconds", 86400, 316224000, 34560000}} {
+		set := func(value string) string { return fmt.Sprintf(`{"settings":{%q:%s}}`, s.name, value) }
+		for _, value := range []int{s.min, s.max} {
+			fine := patch(fmt.Sprintf("%s %d", s.name, value), set(fmt.Sprint(value)))
+			fine.has = map[string]any{"/settings/" + s.name: float64(value)}
+			scenarios = append(scenarios, fine)
+		}
+		back := patch(s.name+" back to the default", set("null"))
+		back.has = map[string]any{"/settings/" + s.name: s.standard}
+		scenarios = append(scenarios, back,
+			patch(s.name+" too small", set(fmt.Sprint(s.min-1)), "/settings/"+s.name+" range"), patch(s.name+" too large", set(fmt.Sprint(s.max+1)), "/settings/"+s.name+" range"))
+	}
+	play(t, scenarios)
+	w.owner.do(t, "PATCH /tenant", `{"displayName":"Merged"}`, "content-type: application/merge-patch+json").expect(t, 200)
+	w.owner.do(t, "PATCH /tenant", `{"displayName":"Form"}`, "content-type: text/plain").expect(t, 415)
+}
+
+func testConditionalTenant(t *testing.T, w *world) {
+	first := w.owner.do(t, "GET /tenant", "").expect(t, 200)
+	tag := first.header.Get("Etag")
+	play(t, []scenario{
+		{name: "unchanged", as: w.owner, send: "GET /tenant", header: []string{"if-none-match: " + tag}, status: 304},
+		{name: "an empty patch", as: w.owner, send: "PATCH /tenant", body: `{}`, header: []string{"if-match: " + tag}, status: 200, headers: map[string]string{"Etag": tag}, has: map[string]any{"/updatedAt": first.text("/updatedAt")}},
+		{name: "the same again", as: w.owner, send: "PATCH /tenant", body: `{"settings":{"refreshGraceSeconds":null}}`, status: 200, headers: map[string]string{"Etag": tag}},
+		{name: "stale", as: w.owner, send: "PATCH /tenant", body: `{"displayName":"Stale"}`, header: []string{`if-match: "stale"`}, status: 412, code: "precondition-failed"},
+		{name: "weak", as: w.owner, send: "PATCH /tenant", body: `{"displayName":"Weak"}`, header: []string{"if-match: W/" + tag}, status: 412},
+		{name: "any", as: w.owner, send: "PATCH /tenant", body: `{"displayName":"Any"}`, header: []string{"if-match: *"}, status: 200},
+		{name: "changed", as: w.owner, send: "GET /tenant", header: []string{"if-none-match: " + tag}, status: 200, has: map[string]any{"/displayName": "Any"}},
+	})
+	tag = w.owner.do(t, "GET /tenant", "").header.Get("Etag")
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	var running sync.WaitGroup
+	for i := range 50 {
+		running.Go(func() {
+			a, err := w.owner.try(t, "PATCH /tenant", fmt.Sprintf(`{"displayName":"Parallel %d"}`, i), "if-match: "+tag)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[a.status]++
+		})
+	}
+	running.Wait()
+	if statuses[http.StatusOK] != 1 || statuses[http.StatusPreconditionFailed] != 49 {
+		t.Errorf("fifty changes under one tag answered %v", statuses)
+	}
+}
+
+// testEffectOfSettings: what is set counts for the next request.
+func testEffectOfSettings(t *testing.T, w *world) {
+	w.owner.do(t, "PATCH /tenant", `{"displayName":"The Sesame Company","settings":{"sessionAbsoluteSeconds":300,"sessionIdleSeconds":60}}`).expect(t, 200)
+	a := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), password)).expect(t, 200)
+	if got := a.header.Get("Set-Cookie"); !strings.Contains(got, "; Max-Age=300;") {
+		t.Errorf("the cookie of a short session is %q", got)
+	}
+	session := a.members("/session")
+	lives, idle := moment(t, a, "/session/expiresAt").Sub(moment(t, a, "/session/authenticatedAt")), moment(t, a, "/session/idleExpiresAt").Sub(moment(t, a, "/session/authenticatedAt"))
+	if lives.Seconds() != 300 || idle.Seconds() != 60 {
+		t.Errorf("a session of %q lives %v, and %v unused", session, lives, idle)
+	}
+	w.owner.do(t, "PUT /auths/password", passwords(password, "the sesame company")).refused(t, 422, "validation")
+	w.owner.do(t, "PATCH /tenant", `{"settings":{"sessionAbsoluteSeconds":null,"sessionIdleSeconds":null}}`).expect(t, 200)
+	if got := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), password)).header.Get("Set-Cookie"); !strings.Contains(got, "; Max-Age=604800;") {
+		t.Errorf("the cookie is %q", got)
+	}
+}

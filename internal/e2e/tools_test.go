@@ -1,0 +1,23 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// tool returns the path of another project's program that a test needs. Without
+// it the test is skipped, but not where everything must be tested.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	for _, candidate := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("CI") != "" || os.Getenv("ROLECALL_REQUIRE_TOOLS") != "" {
+		t.Fatalf("%s is not installed", name)
+	}
+	t.Skipf("NOT TESTED: %s is not installed", name)
+	return ""
+}

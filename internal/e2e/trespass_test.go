@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// testTrespass tries the operations of access with what belongs to others: another
+// site, another tenant, another user's cursor.
+func testTrespass(t *testing.T, p *program) {
+	t.Run("other sites", func(t *testing.T) { testEveryOperationCrossSite(t, newWorld(t, p)) })
+	t.Run("cursors", func(t *testing.T) { testCursorsOfOthers(t, newWorld(t, p)) })
+	t.Run("no session", func(t *testing.T) { testEveryOperationWithoutSession(t, newWorld(t, p)) })
+	t.Run("suspended tenant", func(t *testing.T) { testSuspendedTenant(t, newWorld(t, p)) })
+	t.Run("safe methods", func(t *testing.T) { testSafeMethods(t, newWorld(t, p)) })
+}
+
+// line returns a request for the operation about the user and the role.
+func (op *operation) line(user, role string) string {
+	id := user
+	if strings.HasPrefix(op.path, "/roles/") {
+		id = role
+	}
+	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role).Replace(op.path)
+	if op.path == "/auths/check" {
+		line += "?permission=users:read"
+	}
+	return line
+}
+
+// testEveryOperationCrossSite sends every operation that changes something the way
+// that a page of another site makes a browser send it.
+func testEveryOperationCrossSite(t *testing.T, w *world) {
+	user, role := w.user(t, "crossed", ""), w.role(t, "Crossed")
+	before := w.owner.walk(t, "/events?limit=200")
+	for _, op := range w.program.document.operations {
+		if op.method == http.MethodGet {
+			continue
+		}
+		for _, header := range [][]string{
+			{"sec-fetch-site: cross-site"}, {"sec-fetch-site: same-site"}, {"origin: https://evil.example"}, {"origin: null"}, {"sec-fetch-site: cross-site", "origin: http://" + w.program.address},
+		} {
+			a := w.owner.do(t, op.line(user, role), `{"displayName":"Crossed"}`, header...).refused(t, 403, "cross-origin")
+			if a.header["Set-Cookie"] != nil {
+				t.Errorf("%s sets %q", op.id, a.header["Set-Cookie"])
+			}
+		}
+		for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
+			w.owner.do(t, op.line(user, role), `{"displayName":"Crossed"}`, "content-type: "+contentType).expect(t, 415)
+		}
+	}
+	if after := w.owner.walk(t, "/events?limit=200"); len(after) != len(before) {
+		t.Errorf("requests of other sites left %d events", len(after)-len(before))
+	}
+	w.owner.do(t, "GET /auths/session", "").expect(t, 200)
+}
+
+func testCursorsOfOthers(t *testing.T, w *world) {
+	for i := range 4 {
+		w.user(t, fmt.Sprintf("paged-%d", i), "")
+	}
+	reader := w.holder(t, "reader", "", "", "events:read", "users:read")
+	foreign := newWorld(t, w.program)
+	foreign.user(t, "paged", "")
+	const list = "/events?type=user.created&limit=1"
+	cursor := w.owner.do(t, "GET "+list, "").expect(t, 200).text("/nextCursor")
+	user := w.owner.do(t, "GET /users/"+reader.id+"/events?limit=1", "").text("/nextCursor")
+	refused := func(name string, as *caller, path, cursor string) scenario {
+		return scenario{name: name, as: as, send: "GET " + path + "&cursor=" + url.QueryEscape(cursor), status: 400, code: "malformed-request", faults: []string{"parameter:cursor cursor"}}
+	}
+	scenarios := []scenario{
+		{name: "one's own", as: w.owner, send: "GET " + list + "&cursor=" + url.QueryEscape(cursor), status: 200},
+		{name: "one's own, another size of page", as: w.owner, send: "GET /events?type=user.created&limit=9&cursor=" + url.QueryEscape(cursor), status: 200},
+		{name: "one's own in another session", as: w.signIn(t, w.owner.email), send: "GET " + list + "&cursor=" + url.QueryEscape(cursor), status: 200},
+		refused("another user's", reader, list, cursor), refused("another tenant's", foreign.owner, list, cursor), refused("another filter", w.owner, "/events?type=user.updated", cursor), refused("no filter", w.owner, "/events?limit=1", cursor),
+		refused("one filter more", w.owner, list+"&actor="+w.owner.id, cursor), refused("a moment more", w.owner, list+"&from=2000-01-01T00:00:00Z", cursor), refused("another list", w.owner, "/users?limit=1", cursor), refused("the list of a user", w.owner, "/users/"+reader.id+"/events?type=user.created", cursor),
+		refused("another user's list", w.owner, "/users/"+w.owner.id+"/events?limit=1", user), refused("one's own among all", w.owner, "/events?limit=1", user),
+	}
+	for i := 0; i < len(cursor); i += 5 {
+		scenarios = append(scenarios, refused(fmt.Sprintf("another character at %d", i), w.owner, list, cursor[:i]+string(other(cursor[i]))+cursor[i+1:]))
+	}
+	play(t, scenarios)
+}
+
+// other returns another character of the same alphabet.
+func other(c byte) byte {
+	if c == 'A' {
+		return 'B'
+	}
+	return 'A'
+}
+
+// whole returns all of a refusal but the request id, the path and the date.
+func (a *answer) whole(t *testing.T) string {
+	header := a.header.Clone()
+	for _, name := range []string{"X-Request-Id", "Date"} {
+		header.Del(name)
+	}
+	return fmt.Sprint(a.status, header, anonymousBody(t, a))
+}
+
+// testEveryOperationWithoutSession: whoever has no session in a tenant is told the
+// same by every operation, whether or not there is such a tenant.
+func testEveryOperationWithoutSession(t *testing.T, w *world) {
+	foreign := newWorld(t, w.program)
+	for _, op := range w.program.document.operations {
+		if op.id == "AuthsController_login" || op.id == "AuthsController_logout" {
+			continue
+		}
+		body, token := "", w.invite(t, w.owner, w.user(t, "invited-for-"+op.id, ""))
+		switch op.id {
+		case "AuthsController_acceptInvitation":
+			body = acceptance(token, password)
+		case "AuthsController_changePassword":
+			body = passwords(password, newPassword)
+		}
+		line := op.line(w.owner.id, never)
+		none := foreign.nobody().do(t, line, body).expect(t, 401)
+		for name, c := range map[string]*caller{
+			"a token of nobody": foreign.nobody().with(strings.Repeat("x", 43)), "a session of another tenant": w.owner.in(foreign.name), "an invitation for a session": w.nobody().with(token),
+			"an unknown tenant": w.nobody().in("no-such-tenant"), "an unknown tenant and a live session": w.owner.in("no-such-tenant"), "an unknown tenant and a token of nobody": w.nobody().in("no-such-tenant").with(strings.Repeat("x", 43)),
+		} {
+			if op.id == "AuthsController_acceptInvitation" && c.tenant == w.name {
+				continue
+			}
+			if a := c.do(t, line, body); a.whole(t) != none.whole(t) {
+				t.Errorf("%s with %s answers %s, without a session %s", line, name, a.whole(t), none.whole(t))
+			}
+		}
+	}
+}
+
+func testSuspendedTenant(t *testing.T, w *world) {
+	user, role := w.user(t, "invited", ""), w.role(t, "Suspended")
+	token := w.invite(t, w.owner, user)
+	w.program.run(t, "", "tenant", "suspend", w.name)
+	awaitStatus(t, w.owner, "GET /tenant", 403)
+	for _, op := range w.program.document.operations {
+		if op.path == "/auths/invitations/accept" || op.path == "/auths/login" || op.path == "/auths/logout" {
+			continue
+		}
+		line := op.line(user, role)
+		w.owner.do(t, line, "").refused(t, 403, "tenant-suspended")
+		w.nobody().do(t, line, "").refused(t, 401, "unauthenticated")
+	}
+	accept := func(token string) *answer {
+		return w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password))
+	}
+	accept(token).refused(t, 403, "tenant-suspended")
+	accept(strings.Repeat("A", 43)).refused(t, 401, "invitation-invalid")
+	w.program.run(t, "", "tenant", "resume", w.name)
+	awaitStatus(t, w.owner, "GET /tenant", 200)
+	accept(token).expect(t, 200)
+}
+
+// testSafeMethods crawls everything that is safe, as somebody who may do
+// everything: nothing has changed afterwards.
+func testSafeMethods(t *testing.T, w *world) {
+	user, role := w.user(t, "crawled", ""), w.role(t, "Crawled")
+	w.assign(t, user, role, "")
+	state := func() string {
+		return fmt.Sprint(w.owner.walk(t, "/events?limit=200"), w.owner.walk(t, "/users?limit=200"), w.owner.walk(t, "/roles?limit=200"), w.owner.do(t, "GET /users/"+user, "").header["Etag"], w.owner.do(t, "GET /roles/"+role, "").header["Etag"], w.owner.do(t, "GET /tenant", "").header["Etag"])
+	}
+	before := state()
+	for _, op := range w.program.document.operations {
+		path := strings.TrimPrefix(op.line(user, role), op.method+" ")
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace} {
+			a := w.owner.do(t, method+" "+path, "")
+			if served := op.method == http.MethodGet && method != http.MethodTrace; served != (a.status < 300) && op.method == http.MethodGet {
+				t.Errorf("%s %s answered %d", method, path, a.status)
+			}
+		}
+	}
+	if after := state(); after != before {
+		t.Errorf("a crawl changed something: %s, %s", before, after)
+	}
+}

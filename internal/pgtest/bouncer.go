@@ -1,0 +1,160 @@
+package pgtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// errNoBouncer says that this machine has no PgBouncer, and how to get it.
+var errNoBouncer = errors.New("no PgBouncer is installed (Debian, Ubuntu: apt install pgbouncer; Fedora: dnf install pgbouncer; Alpine: apk add pgbouncer; macOS: brew install pgbouncer)")
+
+// bouncerGuard runs PgBouncer until the end of its input, which is also the end of
+// the process that started it.
+const bouncerGuard = `"$1" "$2" & cat; kill $!; wait`
+
+const bouncerStart = 20 * time.Second
+
+// Bouncer starts a PgBouncer in transaction mode before the server of the test
+// databases, and returns what makes the URL of such a database one through it. The
+// test is skipped if there is none to be had, and fails if CI or
+// ROLECALL_REQUIRE_POSTGRES is set.
+func Bouncer(t testing.TB) (through func(databaseURL string) string) {
+	t.Helper()
+	binary, err := findBouncer()
+	if err != nil {
+		if os.Getenv("CI") == "" && os.Getenv("ROLECALL_REQUIRE_POSTGRES") == "" {
+			t.Skipf("NOT TESTED BEHIND PGBOUNCER: %v", err)
+		}
+		t.Fatalf("pgtest: %v", err)
+	}
+	address := freeAddress(t)
+	var log bytes.Buffer
+	guard := exec.Command("/bin/sh", "-c", bouncerGuard, "guard", binary, configureBouncer(t, address))
+	guard.Stdout, guard.Stderr = &log, &log
+	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if os.Geteuid() == 0 { // as which PgBouncer refuses to run
+		if guard.SysProcAttr.Credential, err = ordinaryUser(); err != nil {
+			t.Fatalf("pgtest: %v", err)
+		}
+	}
+	input, err := guard.StdinPipe()
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	if err := guard.Start(); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(input.Close(), guard.Wait()); err != nil {
+			t.Errorf("pgtest: PgBouncer: %v\n%s", err, log.String())
+		}
+	})
+	awaitListener(t, address)
+	return func(databaseURL string) string {
+		u, err := url.Parse(databaseURL)
+		if err != nil {
+			t.Fatalf("pgtest: %v", err)
+		}
+		u.Host, u.RawQuery = address, ""
+		return u.String()
+	}
+}
+
+func findBouncer() (string, error) {
+	if path, err := exec.LookPath("pgbouncer"); err == nil {
+		return path, nil
+	}
+	for _, path := range []string{"/usr/sbin/pgbouncer", "/usr/local/sbin/pgbouncer", "/opt/homebrew/bin/pgbouncer", "/usr/local/bin/pgbouncer"} {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", errNoBouncer
+}
+
+// configureBouncer writes the configuration and returns the path of it.
+func configureBouncer(t testing.TB, address string) string {
+	t.Helper()
+	config, err := pgconn.ParseConfig(server(t))
+	if err != nil {
+		t.Fatalf("pgtest: %s: %v", Variable, err)
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	folder, err := os.MkdirTemp("", "rolecall-pgbouncer")
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Errorf("pgtest: %v", err)
+		}
+	})
+	users, settings := filepath.Join(folder, "users.txt"), filepath.Join(folder, "pgbouncer.ini")
+	for path, content := range map[string]string{
+		users: fmt.Sprintf("%q %q\n", role, password),
+		settings: fmt.Sprintf(`[databases]
+* = host=%s port=%d
+[pgbouncer]
+listen_addr = %s
+listen_port = %s
+unix_socket_dir =
+auth_type = trust
+auth_file = %s
+pool_mode = transaction
+max_client_conn = 1000
+`, config.Host, config.Port, host, port, users),
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatalf("pgtest: %v", err)
+		}
+	}
+	if err := os.Chmod(folder, 0o755); err != nil { // PgBouncer may run as another user
+		t.Fatalf("pgtest: %v", err)
+	}
+	return settings
+}
+
+// freeAddress returns a loopback address that nobody listens on.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return listener.Addr().String()
+}
+
+func awaitListener(t testing.TB, address string) {
+	t.Helper()
+	retry := time.NewTicker(10 * time.Millisecond)
+	defer retry.Stop()
+	for deadline := time.Now().Add(bouncerStart); ; <-retry.C {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			if err := conn.Close(); err != nil {
+				t.Fatalf("pgtest: %v", err)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("pgtest: PgBouncer does not answer: %v", err)
+		}
+	}
+}

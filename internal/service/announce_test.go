@@ -1,0 +1,180 @@
+package service_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// someone is a user with a role and a session, on whom a verb is tried.
+type someone struct {
+	name  string
+	user  rolecall.User
+	role  rolecall.Role
+	token secret.Token
+}
+
+// verbs are all that change something, each with whether other nodes have to know.
+// What is only added, nobody has cached; and a node that thinks a session unused
+// looks again.
+var verbs = []struct {
+	method    string
+	what      string
+	announced bool
+	prepare   func(*fixture, someone) (act func() error)
+}{
+	{"AssignRole", "", true, func(f *fixture, s someone) func() error {
+		role := f.role("Second of "+s.name, "users:create")
+		return func() error {
+			return errorOf3(f.service.AssignRole(f.Context(), f.owner, s.user.ID, role.ID, rolecall.AssignmentDraft{}))
+		}
+	}},
+	{"UnassignRole", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.service.UnassignRole(f.Context(), f.owner, s.user.ID, s.role.ID) }
+	}},
+	{"CreateRole", "", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.service.CreateRole(f.Context(), f.owner, newKey(), rolecall.RoleDraft{Name: "New of " + s.name}))
+		}
+	}},
+	{"UpdateRole", "", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.service.UpdateRole(f.Context(), f.owner, s.role.ID, rolecall.RolePatch{Permissions: rolecall.Some([]string{})}, nil))
+		}
+	}},
+	{"UpdateRole", "to what it is", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.service.UpdateRole(f.Context(), f.owner, s.role.ID, rolecall.RolePatch{Name: rolecall.Some(s.role.Name)}, nil))
+		}
+	}},
+	{"DeleteRole", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.service.DeleteRole(f.Context(), f.owner, s.role.ID, true, nil) }
+	}},
+	{"CreateUser", "", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.service.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: address("new-" + s.name), Name: "New"}))
+		}
+	}},
+	{"UpdateUser", "", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.service.UpdateUser(f.Context(), f.owner, s.user.ID, rolecall.UserPatch{Name: rolecall.Some("Renamed")}, nil))
+		}
+	}},
+	{"DeleteUser", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.service.DeleteUser(f.Context(), f.owner, s.user.ID, nil) }
+	}},
+	{"SuspendUser", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return errorOf(f.service.SuspendUser(f.Context(), f.owner, s.user.ID, "")) }
+	}},
+	{"ResumeUser", "", true, func(f *fixture, s someone) func() error {
+		f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, s.user.ID, "")))
+		return func() error { return errorOf(f.service.ResumeUser(f.Context(), f.owner, s.user.ID, "")) }
+	}},
+	{"InviteUser", "", false, func(f *fixture, s someone) func() error {
+		return func() error { return errorOf(f.service.InviteUser(f.Context(), f.owner, newKey(), s.user.ID)) }
+	}},
+	{"AcceptInvitation", "", true, func(f *fixture, s someone) func() error {
+		created, err := f.service.InviteUser(f.Context(), f.owner, newKey(), s.user.ID)
+		f.ok(err)
+		return func() error {
+			return errorOf(f.service.AcceptInvitation(f.Context(), f.attempt(), created.Value.Token, "another "+password))
+		}
+	}},
+	{"ChangePassword", "with another session", true, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		return func() error { return f.service.ChangePassword(f.Context(), call, password, "another "+password) }
+	}},
+	{"Login", "", false, func(f *fixture, s someone) func() error {
+		return func() error { return errorOf(f.service.Login(f.Context(), f.attempt(), address(s.name), password)) }
+	}},
+	{"Login", "in place of a session", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.service.Login(f.Context(), f.attempt(s.token), address(s.name), password))
+		}
+	}},
+	{"Logout", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.service.Logout(f.Context(), f.attempt(s.token)) }
+	}},
+	{"Refresh", "", false, func(f *fixture, s someone) func() error {
+		return func() error { return errorOf(f.service.Refresh(f.Context(), f.attempt(s.token))) }
+	}},
+	{"Authenticate", "after a minute", false, func(f *fixture, s someone) func() error {
+		f.clock.advance(2 * rolecall.TouchInterval)
+		return func() error { return errorOf(f.authenticate(f.service, s.token)) }
+	}},
+	{"Authenticate", "with a successor", true, func(f *fixture, s someone) func() error {
+		in, err := f.service.Refresh(f.Context(), f.attempt(s.token))
+		f.ok(err)
+		return func() error { return errorOf(f.authenticate(f.service, in.Token)) }
+	}},
+	{"SetPassword", "with a session", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return f.service.SetPassword(f.Context(), f.tenant.Name, address(s.name), "another "+password)
+		}
+	}},
+	{"SetEmail", "", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return f.service.SetEmail(f.Context(), f.tenant.Name, address(s.name), address("moved-"+s.name))
+		}
+	}},
+	{"AddOwner", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.service.AddOwner(f.Context(), f.tenant.Name, address(s.name)) }
+	}},
+	{"UpdateTenant", "", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.service.UpdateTenant(f.Context(), f.owner, rolecall.TenantPatch{DisplayName: rolecall.Some("Of " + s.name)}, nil))
+		}
+	}},
+	{"SuspendTenant", "", true, func(f *fixture, s someone) func() error {
+		f.newTenant(s.name)
+		return func() error { return f.service.SuspendTenant(f.Context(), s.name) }
+	}},
+	{"ResumeTenant", "", true, func(f *fixture, s someone) func() error {
+		f.newTenant(s.name)
+		f.ok(f.service.SuspendTenant(f.Context(), s.name))
+		return func() error { return f.service.ResumeTenant(f.Context(), s.name) }
+	}},
+	{"DeleteTenant", "", true, func(f *fixture, s someone) func() error {
+		f.newTenant(s.name)
+		return func() error { return f.service.DeleteTenant(f.Context(), s.name) }
+	}},
+	{"Purge", "", false, func(f *fixture, s someone) func() error {
+		return func() error { return f.service.Purge(f.Context()) }
+	}},
+}
+
+// harmless are the methods that change nothing which is cached.
+var harmless = []string{
+	"Check", "CreateTenant", "CurrentTenant", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
+	"Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "Users", "Watching",
+}
+
+func TestEveryVerbAnnouncesWhatOthersHaveCached(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		known := slices.Clone(harmless)
+		for i, verb := range verbs {
+			known = append(known, verb.method)
+			s := someone{name: fmt.Sprintf("someone-%d", i)}
+			s.user, s.role = f.member(s.name), f.role("Role of "+s.name, "users:read")
+			f.assign(s.user.ID, s.role.ID, rolecall.AssignmentDraft{})
+			s.token = f.signIn(s.name).Token
+			f.ok(errorOf(f.authenticate(f.service, s.token)))
+
+			act := verb.prepare(f, s)
+			asked := f.store.during(func() { f.ok(act()) })
+			if announced := slices.Contains(asked, "announce"); announced != verb.announced {
+				t.Errorf("%s %s: announced is %v", verb.method, verb.what, announced)
+			}
+		}
+		for method := range reflect.TypeFor[*service.Service]().Methods() {
+			if !slices.Contains(known, method.Name) {
+				t.Errorf("nothing says whether %s has to be announced", method.Name)
+			}
+		}
+	})
+}

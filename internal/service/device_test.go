@@ -1,0 +1,142 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// guessBy is guess from a browser with a device mark.
+func (f *fixture) guessBy(device, source, name, secret string) (service.SignIn, error) {
+	a := f.attempt()
+	a.Source, a.Device = source, device
+	return f.service.Login(f.Context(), a, address(name), secret)
+}
+
+func TestAnAttackOnAnAccountDoesNotStopItsOwner(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		known := f.signIn("owner").Device
+		var refused atomic.Int64
+		attackers := make(chan int)
+		var attack sync.WaitGroup
+		for range 16 {
+			attack.Go(func() {
+				for i := range attackers {
+					err := f.guess(fmt.Sprintf("198.51.%d.%d", i/250, i%250), "owner", "wrong")
+					if errors.Is(err, rolecall.ErrTooManyAttempts) {
+						refused.Add(1)
+					} else if !errors.Is(err, rolecall.ErrWrongCredentials) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for i := range 1000 {
+			attackers <- i
+		}
+		close(attackers)
+		attack.Wait()
+		if n := refused.Load(); n != 900 {
+			t.Errorf("%d of 1000 guesses were not evaluated", n)
+		}
+		f.is(f.guess("203.0.113.1", "owner", password), rolecall.ErrTooManyAttempts)
+		in, err := f.guessBy(known, "203.0.113.1", "owner", password)
+		f.ok(err)
+		f.ok(errorOf(f.guessBy(in.Device, "198.51.0.1", "OWNER", password)))
+		f.is(f.guess("203.0.113.1", "owner", password), rolecall.ErrTooManyAttempts)
+	})
+}
+
+func TestAKnownDeviceHasALimitOfItsOwn(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		known := f.signIn("owner").Device
+		before := f.hashes.Hashed()
+		var evaluated atomic.Int64
+		var running sync.WaitGroup
+		for i := range 200 {
+			running.Go(func() {
+				switch _, err := f.guessBy(known, fmt.Sprintf("198.51.100.%d", i), "owner", "wrong"); {
+				case errors.Is(err, rolecall.ErrWrongCredentials):
+					evaluated.Add(1)
+				case !errors.Is(err, rolecall.ErrTooManyAttempts):
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		if n, spent := evaluated.Load(), f.hashes.Hashed()-before; n != 10 || spent != 10 {
+			t.Errorf("%d were evaluated with %d hashes", n, spent)
+		}
+		f.is(errorOf(f.guessBy(known, "203.0.113.1", "owner", password)), rolecall.ErrTooManyAttempts)
+		f.ok(f.guess("203.0.113.1", "owner", password))
+		f.clock.advance(15 * time.Minute)
+		f.ok(errorOf(f.guessBy(known, "203.0.113.1", "owner", password)))
+	})
+}
+
+func TestWhichDevicesAreKnown(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.user("ada")
+		accepted, err := f.accept(f.invite(ada.ID), password)
+		f.ok(err)
+		mark := f.signIn("ada").Device
+		of := func(tenant rolecall.Tenant) string {
+			in, err := f.service.Login(f.Context(), service.Attempt{Tenant: tenant, TenantName: tenant.Name, Source: "192.0.2.1"}, address("owner"), password)
+			f.ok(err)
+			return in.Device
+		}
+		other := f.newTenant("other")
+		content, err := f.keys.Open("device", mark, f.tenant.ID[:])
+		f.ok(err)
+		for _, c := range []struct {
+			what   string
+			device string
+			email  string
+			known  bool
+		}{
+			{"its own account", mark, address("ada"), true},
+			{"its own account, spelled otherwise", mark, strings.ToUpper(address("ada")), true},
+			{"the account that was invited", accepted.Device, address("ada"), true},
+			{"another account", mark, address("owner"), false},
+			{"the same account of another tenant", of(other), address("owner"), false},
+			{"none", "", address("ada"), false},
+			{"cut", mark[:len(mark)-1], address("ada"), false},
+			{"longer", mark + "A", address("ada"), false},
+			{"forged", secret.NewKeys(secret.NewKey()).Seal("device", content, f.tenant.ID[:]), address("ada"), false},
+			{"sealed for something else", f.keys.Seal("cursor", content, f.tenant.ID[:]), address("ada"), false},
+			{"no mark inside", f.keys.Seal("device", []byte("ada"), f.tenant.ID[:]), address("ada"), false},
+		} {
+			if f.knows(c.device, c.email) != c.known {
+				t.Errorf("%s: known is %v", c.what, !c.known)
+			}
+		}
+		f.clock.advance(service.DeviceLifetime - time.Microsecond)
+		if !f.knows(mark, address("ada")) {
+			t.Error("it is forgotten too early")
+		}
+		f.clock.advance(time.Microsecond)
+		if f.knows(mark, address("ada")) {
+			t.Error("it is not forgotten")
+		}
+	})
+}
+
+// knows reports whether a sign-in to the account is counted by its device.
+func (f *fixture) knows(device, email string) bool {
+	f.Helper()
+	a := f.attempt()
+	a.Device = device
+	asked := f.store.during(func() {
+		f.is(errorOf(f.service.Login(f.Context(), a, email, "wrong")), rolecall.ErrWrongCredentials)
+	})
+	return slices.Contains(asked, "count in 1 buckets")
+}

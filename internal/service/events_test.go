@@ -1,0 +1,213 @@
+package service_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// shown returns the names of the members that the event shows before and after.
+func (f *fixture) shown(e rolecall.Event) (before, after string) {
+	f.Helper()
+	names := func(object []byte) string {
+		if object == nil {
+			return ""
+		}
+		var members map[string]any
+		f.ok(json.Unmarshal(object, &members))
+		return strings.Join(slices.Sorted(maps.Keys(members)), " ")
+	}
+	if e.Values == nil {
+		return "", ""
+	}
+	return names(e.Values.Before), names(e.Values.After)
+}
+
+// changedInSales is somebody of Sales whose name, department and address have
+// changed, one after the other.
+func (f *fixture) changedInSales() rolecall.User {
+	f.Helper()
+	department := "Sales"
+	created, err := f.service.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: address("ada"), Name: "Ada Byron", Department: &department})
+	f.ok(err)
+	id := created.Value.ID
+	f.ok(errorOf(f.service.UpdateUser(f.Context(), f.owner, id, rolecall.UserPatch{Name: rolecall.Some("Ada Lovelace"), ExternalID: rolecall.Some(new("7"))}, nil)))
+	f.ok(f.service.SetEmail(f.Context(), f.tenant.Name, address("ada"), address("lovelace")))
+	return created.Value
+}
+
+func TestEventsShowTheMembersThatTheCallerMayRead(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.changedInSales()
+		const everything = "createdAt department email externalId id metadata name status updatedAt"
+		for _, c := range []struct {
+			what                      string
+			holds                     []held
+			address, changed, created string // the members that are shown
+		}{
+			{"everything", []held{holding("users:read")}, "email", "externalId name", everything},
+			{"everything in Sales", []held{holding("users:read").within("sales")}, "email", "externalId name", everything},
+			{"names", []held{holding("users.name:read")}, "", "name", "id name"},
+			{"names, and addresses in Sales", []held{holding("users.name:read"), holding("users.email:read").within("Sales")}, "email", "name", "email id name"},
+			{"everything in Research", []held{holding("users:read").within("Research"), holding("users.status:read")}, "", "", "id status"},
+		} {
+			caller := f.caller(append(c.holds, holding("events:read"))...)
+			o, err := f.service.Overview(f.Context(), caller, ada.ID)
+			f.ok(err)
+			page, err := f.service.UserEvents(f.Context(), caller, ada.ID, service.EventListing{Limit: 10})
+			f.ok(err)
+			listed := f.events(caller, service.EventListing{Subject: rolecall.AnyID(ada.ID)})
+			for where, events := range map[string][]rolecall.Event{"overview": o.RecentEvents, "events of the user": page.Items, "events": listed} {
+				if len(events) != 3 {
+					t.Fatalf("%s: there are %d events", where, len(events))
+				}
+				for i, want := range []string{c.address, c.changed, c.created} {
+					before, after := f.shown(events[i])
+					if i == 2 && before != "" || i < 2 && before != after || after != want {
+						t.Errorf("%s, %s of who reads %s: before %q, after %q, not %q", where, events[i].Type, c.what, before, after, want)
+					}
+				}
+				if got := events[0].Members; !slices.Equal(got, []string{"email"}) {
+					t.Errorf("%s: the changed members are %q", where, got)
+				}
+			}
+		}
+	})
+}
+
+func TestEventsFollowWhereTheirSubjectIsNow(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.changedInSales()
+		inSales := f.caller(holding("users:read").within("Sales"), holding("events:read"))
+		anywhere := f.caller(holding("users:read"), holding("events:read"))
+		about := service.EventListing{Subject: rolecall.AnyID(ada.ID), Type: string(rolecall.EventUserUpdated)}
+		shows := func(c service.Call) bool {
+			_, after := f.shown(f.events(c, about)[0])
+			return after != ""
+		}
+		if !shows(inSales) || !shows(anywhere) {
+			t.Error("values are not shown")
+		}
+		f.ok(errorOf(f.service.UpdateUser(f.Context(), f.owner, ada.ID, rolecall.UserPatch{Department: rolecall.Some(new("Research"))}, nil)))
+		f.is(errorOf(f.service.UserEvents(f.Context(), inSales, ada.ID, service.EventListing{Limit: 10})), rolecall.ErrNotFound)
+		if shows(inSales) || !shows(anywhere) {
+			t.Error("values do not follow the subject")
+		}
+
+		f.ok(f.service.DeleteUser(f.Context(), f.owner, ada.ID, nil))
+		f.is(errorOf(f.service.UserEvents(f.Context(), anywhere, ada.ID, service.EventListing{Limit: 10})), rolecall.ErrNotFound)
+		if shows(inSales) || !shows(anywhere) {
+			t.Error("values of somebody who is deleted are for those who read everybody")
+		}
+		f.clock.advance(30 * aDay)
+		f.ok(f.service.Purge(f.Context()))
+		for _, e := range f.events(anywhere, service.EventListing{Subject: rolecall.AnyID(ada.ID)}) {
+			if e.Values != nil {
+				t.Errorf("%s still shows %s, %s", e.Type, e.Values.Before, e.Values.After)
+			}
+		}
+	})
+}
+
+func TestEventsAboutOtherThingsThanUsers(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.changedInSales()
+		role := f.role("Reader", "users:read")
+		f.assign(ada.ID, role.ID, rolecall.AssignmentDraft{Departments: []string{"Sales"}})
+		f.ok(f.service.UnassignRole(f.Context(), f.owner, ada.ID, role.ID))
+		f.ok(errorOf(f.service.UpdateRole(f.Context(), f.owner, role.ID, rolecall.RolePatch{Name: rolecall.Some("Viewer of all")}, nil)))
+		f.ok(errorOf(f.service.UpdateTenant(f.Context(), f.owner, rolecall.TenantPatch{DisplayName: rolecall.Some("ACME")}, nil)))
+
+		const aRole = "createdAt description grants id key name permissions system updatedAt"
+		const assigned = "departments roleId"
+		for _, c := range []struct {
+			permission string
+			within     []string
+			shown      map[rolecall.EventType][2]string // before and after
+		}{
+			{"users.name:read", nil, nil},
+			{"roles:read", nil, map[rolecall.EventType][2]string{
+				rolecall.EventRoleAssigned: {"", assigned}, rolecall.EventRoleUnassigned: {assigned, ""}, rolecall.EventRoleUpdated: {aRole, aRole},
+			}},
+			{"roles:read", []string{"Sales"}, map[rolecall.EventType][2]string{
+				rolecall.EventRoleAssigned: {"", assigned}, rolecall.EventRoleUnassigned: {assigned, ""}, rolecall.EventRoleUpdated: {aRole, aRole},
+			}},
+			{"roles:read", []string{"Research"}, map[rolecall.EventType][2]string{rolecall.EventRoleUpdated: {aRole, aRole}}},
+			{"tenant:read", nil, map[rolecall.EventType][2]string{rolecall.EventTenantUpdated: {"displayName settings", "displayName settings"}}},
+			{"tenant:read", []string{"Sales"}, nil},
+		} {
+			caller := f.caller(holding("events:read"), held{permissions: []string{c.permission}, departments: c.within})
+			for _, kind := range []rolecall.EventType{rolecall.EventRoleAssigned, rolecall.EventRoleUnassigned, rolecall.EventRoleUpdated, rolecall.EventTenantUpdated} {
+				events := f.events(caller, service.EventListing{Type: string(kind)})
+				if len(events) != 1 {
+					t.Fatalf("there are %d events %s", len(events), kind)
+				}
+				if before, after := f.shown(events[0]); before != c.shown[kind][0] || after != c.shown[kind][1] {
+					t.Errorf("%s by %s within %q: before %q, after %q", kind, c.permission, c.within, before, after)
+				}
+			}
+		}
+	})
+}
+
+func TestWhoMayReadEvents(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.changedInSales()
+		self := f.callBy(ada, nil)
+		page, err := f.service.UserEvents(f.Context(), self, ada.ID, service.EventListing{Limit: 10})
+		f.ok(err)
+		if _, after := f.shown(page.Items[0]); len(page.Items) != 3 || after != "email" {
+			t.Errorf("of one's own events there are %d, and the last shows %q", len(page.Items), after)
+		}
+		for _, c := range []struct {
+			what      string
+			caller    service.Call
+			all, hers error
+		}{
+			{"oneself without a role", self, rolecall.ErrPermissionDenied, nil},
+			{"somebody without a role", f.caller(), rolecall.ErrPermissionDenied, rolecall.ErrPermissionDenied},
+			{"who sees users only", f.caller(holding("users:read")), rolecall.ErrPermissionDenied, rolecall.ErrPermissionDenied},
+			{"who holds it within a reach", f.caller(holding("users:read", "events:read").within("Sales")), rolecall.ErrPermissionDenied, rolecall.ErrPermissionDenied},
+			{"who sees no users", f.caller(holding("events:read")), nil, rolecall.ErrNotFound},
+			{"who does not see her", f.caller(holding("events:read"), holding("users:read").within("Research")), nil, rolecall.ErrNotFound},
+			{"who sees her", f.caller(holding("events:read", "users:read")), nil, nil},
+		} {
+			if _, err := f.service.Events(f.Context(), c.caller, service.EventListing{Limit: 10}); !errors.Is(err, c.all) {
+				t.Errorf("all events for %s: %v", c.what, err)
+			}
+			if _, err := f.service.UserEvents(f.Context(), c.caller, ada.ID, service.EventListing{Limit: 10}); !errors.Is(err, c.hers) {
+				t.Errorf("her events for %s: %v", c.what, err)
+			}
+		}
+	})
+}
+
+func TestEventsAreKeptAsLongAsTheTenantSays(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		kept := rolecall.TenantPatch{Settings: map[string]*rolecall.Seconds{"eventsKeptSeconds": new(rolecall.Seconds(86400))}}
+		f.ok(errorOf(f.service.UpdateTenant(f.Context(), f.owner, kept, nil)))
+		subject := rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.NewID[any](start)}
+		old, young := start.Add(-aDay-time.Second), start.Add(-aDay)
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			for _, at := range []rolecall.Time{old, young} {
+				tx.InsertEvent(rolecall.Event{
+					ID: rolecall.FirstID[rolecall.Event](at), Type: rolecall.EventRoleUpdated, OccurredAt: at,
+					Actor: rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"}, Subject: subject,
+				})
+			}
+			return nil
+		}))
+		f.ok(f.service.Purge(f.Context()))
+		left := f.events(f.owner, service.EventListing{Subject: subject.ID})
+		if len(left) != 1 || left[0].OccurredAt != young {
+			t.Errorf("what is left is %v", left)
+		}
+	})
+}

@@ -1,0 +1,215 @@
+package service_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+const anotherPassword = "another " + password
+
+func TestAnInvitationLetsAPendingUserIn(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.user("ada")
+		presented := f.signIn("owner")
+		token := f.invite(ada.ID)
+		f.is(f.guess("192.0.2.7", "ada", password), rolecall.ErrWrongCredentials)
+		f.clock.advance(time.Hour)
+		in, err := f.service.AcceptInvitation(f.Context(), f.attempt(presented.Token), token, password)
+		f.ok(err)
+		if u := in.Principal.User; u.ID != ada.ID || u.Status != rolecall.UserActive || u.UpdatedAt != f.clock.Now() {
+			t.Errorf("who is signed in is %+v", u)
+		}
+		for _, node := range []*service.Service{f.service, f.node()} {
+			f.ok(errorOf(f.authenticate(node, in.Token)))
+			f.is(errorOf(f.authenticate(node, presented.Token)), rolecall.ErrUnauthenticated)
+		}
+		f.ok(f.guess("192.0.2.7", "ada", password))
+		want := []rolecall.EventType{rolecall.EventSignedIn, rolecall.EventSignedIn, rolecall.EventInvitationUsed, rolecall.EventUserInvited, rolecall.EventUserCreated}
+		if got := f.eventTypes(ada.ID); !slices.Equal(got, want) {
+			t.Errorf("the events are %v", got)
+		}
+	})
+}
+
+func TestAnInvitationOfAnActiveUserReplacesThePassword(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.member("ada")
+		old, token := f.signIn("ada").Token, f.invite(ada.ID)
+		f.ok(errorOf(f.authenticate(f.service, old)))
+		in, err := f.accept(token, anotherPassword)
+		f.ok(err)
+		f.is(errorOf(f.authenticate(f.service, old)), rolecall.ErrUnauthenticated)
+		f.ok(errorOf(f.authenticate(f.service, in.Token)))
+		f.is(f.guess("192.0.2.7", "ada", password), rolecall.ErrWrongCredentials)
+		f.ok(f.guess("192.0.2.7", "ada", anotherPassword))
+	})
+}
+
+func TestAnInvitationIsAcceptedOnce(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.user("ada")
+		token := f.invite(ada.ID)
+		nodes := []*service.Service{f.service, f.node()}
+		accepted := make([]error, 20)
+		var running sync.WaitGroup
+		for i := range accepted {
+			running.Go(func() {
+				_, accepted[i] = nodes[i%2].AcceptInvitation(f.Context(), f.attempt(), token, password)
+			})
+		}
+		running.Wait()
+		won := 0
+		for _, err := range accepted {
+			if err == nil {
+				won++
+			} else if !errors.Is(err, rolecall.ErrInvitationInvalid) {
+				t.Error(err)
+			}
+		}
+		o, err := f.service.Overview(f.Context(), f.owner, ada.ID)
+		f.ok(err)
+		if won != 1 || o.Sessions.Count != 1 {
+			t.Errorf("%d were let in, and there are %d sessions", won, o.Sessions.Count)
+		}
+		f.is(errorOf(f.accept(token, password)), rolecall.ErrInvitationInvalid)
+	})
+}
+
+func TestAnInvitationEnds(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada, bob := f.user("ada"), f.user("bob")
+		early, late, invited := f.invite(ada.ID), f.invite(bob.ID), f.clock.Now()
+		f.clock.until(invited.Add(72*time.Hour) - 1)
+		f.ok(errorOf(f.accept(early, password)))
+		f.clock.advance(time.Microsecond)
+		f.is(errorOf(f.accept(late, password)), rolecall.ErrInvitationInvalid)
+
+		older := f.invite(bob.ID)
+		newer := f.invite(bob.ID)
+		f.is(errorOf(f.accept(older, password)), rolecall.ErrInvitationInvalid)
+		f.ok(errorOf(f.accept(newer, password)))
+
+		gone := f.user("gone")
+		token := f.invite(gone.ID)
+		f.ok(f.service.DeleteUser(f.Context(), f.owner, gone.ID, nil))
+		f.is(errorOf(f.accept(token, password)), rolecall.ErrInvitationInvalid)
+		f.is(errorOf(f.accept(secret.NewToken(), password)), rolecall.ErrInvitationInvalid)
+	})
+}
+
+func TestAnInvitationLetsNoSuspendedUserIn(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.user("ada")
+		token := f.invite(ada.ID)
+		f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, ada.ID, "")))
+		f.is(errorOf(f.accept(token, password)), rolecall.ErrUserSuspended)
+		f.is(errorOf(f.service.InviteUser(f.Context(), f.owner, newKey(), ada.ID)), rolecall.ErrUserSuspended)
+		resumed, err := f.service.ResumeUser(f.Context(), f.owner, ada.ID, "")
+		f.ok(err)
+		if resumed.Status != rolecall.UserPending {
+			t.Errorf("without a password the resumed user is %s", resumed.Status)
+		}
+
+		f.tenant.Status = rolecall.TenantSuspended
+		f.is(errorOf(f.accept(token, password)), rolecall.ErrTenantSuspended)
+		f.is(errorOf(f.accept(secret.NewToken(), password)), rolecall.ErrInvitationInvalid)
+		f.tenant.Status = rolecall.TenantActive
+		for _, elsewhere := range []service.Attempt{{TenantName: "nobody"}, {Tenant: f.newTenant("other"), TenantName: "other"}} {
+			f.is(errorOf(f.service.AcceptInvitation(f.Context(), elsewhere, token, password)), rolecall.ErrInvitationInvalid)
+		}
+		f.ok(errorOf(f.accept(token, password)))
+	})
+}
+
+// refusedPasswords are passwords that Augusta Ada Lovelace of ada.lovelace@example.com
+// may not choose, with the code of their fault.
+var refusedPasswords = map[string]string{
+	"14 characters!":                    "length",
+	strings.Repeat("p", 1025):           "length",
+	"ADA.lovelace@example.com":          "personal",
+	"Augusta Ada Lovelace":              "personal",
+	"passwordpassword":                  "common",
+	"\xff a password that is not UTF-8": "encoding",
+}
+
+// faultsOf returns where and what the faults of an error are.
+func faultsOf(err error) (faults []string) {
+	if e, ok := errors.AsType[*rolecall.Error](err); ok {
+		for _, fault := range e.Faults {
+			faults = append(faults, fault.Pointer+" "+fault.Code)
+		}
+	}
+	return faults
+}
+
+func TestAnInvitationAsksForAGoodPassword(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		created, err := f.service.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: "ada.lovelace@example.com", Name: "Augusta Ada Lovelace"})
+		f.ok(err)
+		token := f.invite(created.Value.ID)
+		before := f.hashes.Hashed()
+		for refused, code := range refusedPasswords {
+			_, err := f.accept(token, refused)
+			f.is(err, rolecall.ErrValidation)
+			if got := faultsOf(err); !slices.Equal(got, []string{"/password " + code}) {
+				t.Errorf("%.40q: the faults are %q, not %s", refused, got, code)
+			}
+		}
+		if spent := f.hashes.Hashed() - before; spent != 0 {
+			t.Errorf("%d hashes were spent on refused passwords", spent)
+		}
+		f.ok(errorOf(f.accept(token, password)))
+	})
+}
+
+func TestTheRepeatOfAnInvitationIsWithoutItsToken(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada, key := f.user("ada"), newKey()
+		first, err := f.service.InviteUser(f.Context(), f.owner, key, ada.ID)
+		f.ok(err)
+		f.clock.advance(time.Hour)
+		again, err := f.node().InviteUser(f.Context(), f.owner, key, ada.ID)
+		f.ok(err)
+		if first.Replayed || first.Value.Token == "" || first.Value.ExpiresAt != f.clock.Now().Add(71*time.Hour) {
+			t.Errorf("the first answer is %+v", first)
+		}
+		if !again.Replayed || again.Value.Token != "" || again.Value.UserID != ada.ID || again.Value.ExpiresAt != first.Value.ExpiresAt {
+			t.Errorf("the repeat is %+v", again)
+		}
+		if got := f.eventTypes(ada.ID); len(got) != 2 {
+			t.Errorf("the events are %v", got)
+		}
+		f.ok(errorOf(f.accept(first.Value.Token, password)))
+	})
+}
+
+func TestOnlyWhomOneSeesAndReachesCanBeInvited(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		sales, _ := f.person("Sales")
+		research, _ := f.person("Research")
+		for _, c := range []struct {
+			what   string
+			caller service.Call
+			user   rolecall.UserID
+			want   error
+		}{
+			{"without the permission", f.caller(holding("users:read")), sales.ID, rolecall.ErrPermissionDenied},
+			{"within the reach", f.caller(holding("users:invite").within("sales")), sales.ID, nil},
+			{"outside of it", f.caller(holding("users:invite").within("Sales")), research.ID, rolecall.ErrNotFound},
+			{"outside of it, but seen", f.caller(holding("users:read"), holding("users:invite").within("Sales")), research.ID, rolecall.ErrPermissionDenied},
+			{"somebody who is not there", f.owner, rolecall.NewID[rolecall.User](start), rolecall.ErrNotFound},
+		} {
+			if _, err := f.service.InviteUser(f.Context(), c.caller, newKey(), c.user); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v", c.what, err)
+			}
+		}
+	})
+}

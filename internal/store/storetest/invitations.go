@@ -1,0 +1,97 @@
+package storetest
+
+import (
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var invitationCases = []testCase{
+	{"An invitation reads back by its token", func(f *fixture) {
+		u, author := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		want := anInvitation(u)
+		want.CreatedBy = author.ID
+		same(f, f.invitation(f.invite(want)), want)
+		byOperator := anInvitation(author)
+		same(f, f.invitation(f.invite(byOperator)), byOperator)
+		f.is(f.tryInvitation(aHash()), rolecall.ErrNotFound)
+	}},
+	{"A newer invitation takes the place of the older one", func(f *fixture) {
+		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		old, untouched := f.invite(anInvitation(u)), f.invite(anInvitation(other))
+		newer := anInvitation(u)
+		newer.CreatedAt, newer.ExpiresAt, newer.CreatedBy = start+hour, start+73*hour, other.ID
+		hash := f.invite(newer)
+		f.is(f.tryInvitation(old), rolecall.ErrNotFound)
+		same(f, f.invitation(hash), newer)
+		f.is(f.tryInvitation(untouched), nil)
+	}},
+	{"An invitation of nobody is not found", func(f *fixture) {
+		f.is(f.tryWrite(func(tx service.Tx) { tx.PutInvitation(anInvitation(aUser("Nobody")), aHash()) }), rolecall.ErrNotFound)
+	}},
+	{"Of twenty who take an invitation at the same time one gets it", func(f *fixture) {
+		hash := f.invite(anInvitation(f.newUser("Ada Lovelace")))
+		f.oneWins(parallel(20, func(int) error {
+			return f.tryUpdate(func(tx service.Tx) error {
+				if taken, err := tx.DeleteInvitation(hash); err != nil || taken {
+					return err
+				}
+				return errRefused
+			})
+		}), errRefused)
+		f.is(f.tryInvitation(hash), rolecall.ErrNotFound)
+	}},
+	{"An invitation that is taken in a failed update is still there", func(f *fixture) {
+		hash := f.invite(anInvitation(f.newUser("Ada Lovelace")))
+		f.is(f.tryUpdate(func(tx service.Tx) error {
+			if taken, err := tx.DeleteInvitation(hash); err != nil || !taken {
+				return err
+			}
+			return errRefused
+		}), errRefused)
+		f.is(f.tryInvitation(hash), nil)
+	}},
+	{"A deleted user takes the invitation along", func(f *fixture) {
+		u, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		gone, kept := f.invite(anInvitation(u)), f.invite(anInvitation(stays))
+		same(f, f.deleteUser(u), true)
+		f.is(f.tryInvitation(gone), rolecall.ErrNotFound)
+		f.is(f.tryInvitation(kept), nil)
+	}},
+	{"Purging what expired removes invitations that are over, up to the limit", func(f *fixture) {
+		var live []byte
+		for i := range 5 {
+			i := rolecall.Time(i)
+			invitation := anInvitation(f.newUser("Ada Lovelace"))
+			invitation.ExpiresAt = start + i
+			live = f.invite(invitation)
+		}
+		for _, want := range []int{3, 1, 0} {
+			same(f, f.purge(start+3, 0, 3), want)
+		}
+		f.is(f.tryInvitation(live), nil)
+	}},
+}
+
+// anInvitation returns an invitation of the user by an operator that is not
+// stored yet.
+func anInvitation(u rolecall.User) rolecall.Invitation {
+	return rolecall.Invitation{UserID: u.ID, CreatedAt: start, ExpiresAt: start + 72*hour}
+}
+
+// invite writes the invitation and returns the hash of its token.
+func (f *fixture) invite(i rolecall.Invitation) []byte {
+	f.Helper()
+	hash := aHash()
+	f.write(func(tx service.Tx) { tx.PutInvitation(i, hash) })
+	return hash
+}
+
+func (f *fixture) invitation(hash []byte) rolecall.Invitation {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.Invitation, error) { return tx.InvitationByToken(hash) })
+}
+
+func (f *fixture) tryInvitation(hash []byte) error {
+	_, err := tryRead(f, func(tx service.Tx) (rolecall.Invitation, error) { return tx.InvitationByToken(hash) })
+	return err
+}
