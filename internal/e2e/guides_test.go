@@ -19,7 +19,7 @@ var (
 // script each, against the demo.
 func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 	guides, err := filepath.Glob("../../docs/guides/*.md")
-	if err != nil || len(guides) < 6 {
+	if err != nil || len(guides) < 5 {
 		t.Fatalf("found %d guides: %v", len(guides), err)
 	}
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "demo.db"), "--demo")

@@ -20,6 +20,10 @@ const (
 	startLimit = 30 * time.Second
 	stopLimit  = 20 * time.Second
 	retryEvery = 20 * time.Millisecond
+
+	// answerLimit is longer than the program takes over any request: past it the
+	// program hangs.
+	answerLimit = 20 * time.Second
 )
 
 // canary is part of every password and every address, so that one search tells
@@ -32,6 +36,7 @@ type program struct {
 	database string
 	address  string // host and port
 	document *document
+	process  *os.Process
 	log      lockedBuffer
 	exited   chan error
 	worlds   atomic.Uint32 // numbers tenants and source addresses
@@ -51,8 +56,9 @@ func serve(t *testing.T, binary, database string, flags ...string) *program {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
+	p.process = command.Process
 	go func() { p.exited <- command.Wait() }()
-	t.Cleanup(func() { p.stop(t, command.Process) })
+	t.Cleanup(func() { p.stop(t) })
 	p.awaitReady(t)
 	return p
 }
@@ -97,8 +103,8 @@ func (p *program) awaitReady(t *testing.T) {
 }
 
 // stop asks the program to leave and checks how it left.
-func (p *program) stop(t *testing.T, process *os.Process) {
-	if err := process.Signal(syscall.SIGTERM); err != nil {
+func (p *program) stop(t *testing.T) {
+	if err := p.process.Signal(syscall.SIGTERM); err != nil {
 		t.Errorf("the program was gone before it was asked to stop: %v", err)
 	}
 	select {
@@ -108,7 +114,7 @@ func (p *program) stop(t *testing.T, process *os.Process) {
 		}
 	case <-time.After(stopLimit):
 		t.Errorf("the program did not stop within %v", stopLimit)
-		if err := process.Kill(); err != nil {
+		if err := p.process.Kill(); err != nil {
 			t.Error(err)
 		}
 	}
