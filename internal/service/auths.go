@@ -148,7 +148,7 @@ func (s *Service) Refresh(ctx context.Context, a Attempt) (SignIn, error) {
 	s.touch(ctx, e)
 	var successor secret.Token
 	err = s.store.Update(ctx, a.Tenant.ID, func(tx Tx) error {
-		for {
+		for range attempts {
 			state, err := tx.SessionByToken(token.Hash())
 			if ok, err := found(err); err != nil {
 				return err
@@ -165,6 +165,7 @@ func (s *Service) Refresh(ctx context.Context, a Attempt) (SignIn, error) {
 				return err
 			}
 		}
+		return rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return SignIn{}, err

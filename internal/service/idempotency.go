@@ -72,7 +72,7 @@ func (s *Service) create(ctx context.Context, c Call, key Key, n creation) (*rol
 	if err := s.spendKey(ctx, c); err != nil {
 		return nil, err
 	}
-	for {
+	for range attempts {
 		err := s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
 			tx.InsertKey(claim)
 			n.insert(tx)
@@ -86,6 +86,7 @@ func (s *Service) create(ctx context.Context, c Call, key Key, n creation) (*rol
 			return first, err
 		}
 	}
+	return nil, rolecall.ErrUnavailable
 }
 
 // replay returns what is stored for the key of the claim, or nil if there is

@@ -91,7 +91,7 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 		return role, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			old, err := changeableRole(tx, c, id, match)
 			if err != nil {
 				return nil, err
@@ -109,6 +109,7 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 				return s.roleEvent(c, rolecall.EventRoleUpdated, &old, &changed, members)
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return rolecall.Role{}, err
@@ -124,7 +125,7 @@ func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, fo
 		return err
 	}
 	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			old, err := changeableRole(tx, c, id, match)
 			if err != nil {
 				return nil, err
@@ -142,6 +143,7 @@ func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, fo
 				return s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil)
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err == nil {
 		s.rolesChanged(c.Tenant.ID)

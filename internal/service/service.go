@@ -12,6 +12,10 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
+// attempts bounds how often an act is tried on what a concurrent change left;
+// after that it is ErrUnavailable.
+const attempts = 100
+
 // Options are what a service needs beside its store.
 type Options struct {
 	Clock     func() rolecall.Time // nil: the system's clock

@@ -87,7 +87,7 @@ func (s *Service) lookUp(ctx context.Context, tenant rolecall.Tenant, token secr
 		}
 		c.entries.Invalidate(key)
 	}
-	for {
+	for range attempts {
 		e, err := c.entries.Get(ctx, key, otter.LoaderFunc[principalKey, *principalEntry](load))
 		switch {
 		case errors.Is(err, context.Canceled) && ctx.Err() == nil: // another caller's load, and that caller left
@@ -99,6 +99,7 @@ func (s *Service) lookUp(ctx context.Context, tenant rolecall.Tenant, token secr
 		}
 		c.entries.Invalidate(key) // changed while it was loaded
 	}
+	return load(ctx, key)
 }
 
 func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key principalKey) (*principalEntry, error) {

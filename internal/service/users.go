@@ -170,7 +170,7 @@ func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, pa
 		return user, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			old, err := seenUser(tx, c, id)
 			if err != nil {
 				return nil, err
@@ -198,6 +198,7 @@ func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, pa
 				return s.userEvent(c, rolecall.EventUserUpdated, &old, &changed)
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return rolecall.User{}, err
@@ -258,7 +259,7 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 		return err
 	}
 	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			old, err := s.protect(tx, c, id, rolecall.UsersDelete, match)
 			if err != nil {
 				return nil, err
@@ -274,6 +275,7 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 				return event, err
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err == nil {
 		s.userChanged(id)
@@ -312,7 +314,7 @@ func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, r
 		return user, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			if user, err = s.protect(tx, c, id, rolecall.UsersSuspend, nil); err != nil || user.Status == rolecall.UserSuspended {
 				return nil, err
 			}
@@ -325,6 +327,7 @@ func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, r
 				return event, err
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return rolecall.User{}, err
@@ -340,7 +343,7 @@ func (s *Service) ResumeUser(ctx context.Context, c Call, id rolecall.UserID, re
 		return user, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for {
+		for range attempts {
 			if user, err = seenUser(tx, c, id); err != nil {
 				return nil, err
 			}
@@ -357,6 +360,7 @@ func (s *Service) ResumeUser(ctx context.Context, c Call, id rolecall.UserID, re
 				return event, err
 			}
 		}
+		return nil, rolecall.ErrUnavailable
 	})
 	if err != nil {
 		return rolecall.User{}, err
