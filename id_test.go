@@ -190,3 +190,33 @@ func TestNeverStaysNever(t *testing.T) {
 		t.Errorf("Never plus an hour is %d", got)
 	}
 }
+
+func TestFirstIDCutsAtTheMoment(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := rolecall.Time(rapid.Int64Range(0, 1<<48-1).Draw(t, "milliseconds")) * 1000
+		first := rolecall.FirstID[rolecall.User](at + rolecall.Time(rapid.IntRange(0, 999).Draw(t, "and microseconds")))
+		if first.CreatedAt() != at || first != rolecall.FirstID[rolecall.User](at) {
+			t.Errorf("FirstID(%v) = %v, of %v", at, first, first.CreatedAt())
+		}
+		earlier := rolecall.FirstID[rolecall.User](at - 1000)
+		for i := 6; i < len(earlier); i++ {
+			earlier[i] = 0xff // the last id of the millisecond before
+		}
+		if at > 0 && bytes.Compare(earlier[:], first[:]) >= 0 {
+			t.Errorf("%v is not before %v", earlier, first)
+		}
+	})
+	if id := rolecall.NewID[rolecall.User](aMoment); bytes.Compare(id[:], firstOf(aMoment)) < 0 {
+		t.Errorf("%v is before the first id of its moment", id)
+	}
+	for _, before1970 := range []rolecall.Time{-1, -1 << 62} {
+		if got := rolecall.FirstID[rolecall.User](before1970); !got.IsZero() {
+			t.Errorf("FirstID(%d) = %v", before1970, got)
+		}
+	}
+}
+
+func firstOf(at rolecall.Time) []byte {
+	id := rolecall.FirstID[rolecall.User](at)
+	return id[:]
+}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall"
 )
@@ -97,9 +99,14 @@ func (c *caller) try(t testing.TB, line, body string, header ...string) (*answer
 	return c.world.send(c.request(t, line, body, header...))
 }
 
-// send sends a request as it is.
+// send sends a request as it is. A program that hangs is ended, so that every
+// test after that fails at once.
 func (w *world) send(r *http.Request) (*answer, error) {
+	begun := time.Now()
 	response, err := w.client.Do(r)
+	if err != nil && time.Since(begun) >= answerLimit {
+		return nil, errors.Join(err, w.program.process.Kill())
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,10 @@ const (
 	startLimit = 30 * time.Second
 	stopLimit  = 20 * time.Second
 	retryEvery = 20 * time.Millisecond
+
+	// answerLimit is longer than the program takes over any request: past it the
+	// program hangs.
+	answerLimit = 20 * time.Second
 )
 
 // canary is part of every password and every address, so that one search tells
@@ -33,8 +37,8 @@ type program struct {
 	flags    []string
 	address  string // host and port
 	document *document
-	log      lockedBuffer
 	process  *os.Process
+	log      lockedBuffer
 	exited   chan error
 	worlds   atomic.Uint32 // numbers tenants and source addresses
 	tokensMu sync.Mutex

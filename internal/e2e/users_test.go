@@ -14,6 +14,7 @@ func testUsers(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	t.Run("create", func(t *testing.T) { testCreateUser(t, w) })
 	t.Run("bounds", func(t *testing.T) { testUserBounds(t, w) })
+	t.Run("addresses", func(t *testing.T) { testAddresses(t, w) })
 	t.Run("unicode", func(t *testing.T) { testUnicode(t, w) })
 	t.Run("patch", func(t *testing.T) { testPatchUser(t, w) })
 	t.Run("life", func(t *testing.T) { testLifeOfUser(t, w) })
@@ -124,6 +125,11 @@ func testUserBounds(t *testing.T, w *world) {
 		}
 		scenarios = append(scenarios, s)
 	}
+	play(t, scenarios)
+}
+
+func testAddresses(t *testing.T, w *world) {
+	var scenarios []scenario
 	local, domain := strings.Repeat("l", 64), strings.Repeat("d", 62)
 	for _, m := range []struct {
 		address string

@@ -46,7 +46,7 @@ func (w *world) connectFrom(t *testing.T, source net.IP) {
 		DisableCompression:  true,
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	w.client = &http.Client{Transport: checked{w.program, transport}, Timeout: 30 * time.Second,
+	w.client = &http.Client{Transport: checked{w.program, transport}, Timeout: answerLimit,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 

@@ -77,24 +77,43 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 	case user.Status != rolecall.UserActive:
 		return SignIn{}, rolecall.ErrUserSuspended
 	}
-	rehashed := ""
+	current := hash
 	if outdated {
-		if rehashed, err = s.passwords.Hash(ctx, password); err != nil {
+		if current, err = s.passwords.Hash(ctx, password); err != nil {
 			return SignIn{}, err
 		}
 	}
 	return s.startSession(ctx, &a, user.ID, func(tx Tx) (rolecall.User, error) {
-		tx.ForgiveAttempt(buckets)
-		if rehashed != "" {
-			tx.SetPassword(user.ID, rehashed, s.now())
+		if err := admit(tx, user.ID); err != nil {
+			return user, err
 		}
+		if ok, err := tx.ReplacePassword(user.ID, hash, current, s.now()); err != nil {
+			return user, err
+		} else if !ok { // it was changed while the hash waited for its turn
+			return user, rolecall.ErrWrongCredentials
+		}
+		tx.ForgiveAttempt(buckets)
 		return user, nil
 	})
 }
 
-// startSession writes a new session of the user, in one transaction with the end
-// of those presented and with what prepare does, which returns the user as they
-// are then. The browser is a known one from now on.
+// admit returns nil if the user may sign in now, and holds that until the session
+// is written: what ends a user's sessions comes either before it or finds it.
+func admit(tx Tx, id rolecall.UserID) error {
+	if active, err := tx.LockActiveUser(id); active || err != nil {
+		return err
+	}
+	if _, err := tx.UserByID(id); err == nil {
+		return rolecall.ErrUserSuspended
+	} else if _, err := found(err); err != nil {
+		return err
+	}
+	return rolecall.ErrWrongCredentials // deleted meanwhile
+}
+
+// startSession writes a new session of the user, in one transaction with what
+// prepare does, which admits the user and returns them as they are then, and with
+// the end of the sessions presented. The browser is a known one from now on.
 func (s *Service) startSession(ctx context.Context, a *Attempt, id rolecall.UserID, prepare func(Tx) (rolecall.User, error)) (SignIn, error) {
 	now := s.now()
 	session := rolecall.Session{
@@ -105,16 +124,16 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, id rolecall.User
 	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: rolecall.User{ID: id}, Session: session})
 	var email string
 	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for _, presented := range a.Presented {
-			if err := s.endSession(tx, a, presented, "replaced by a new sign-in"); err != nil {
-				return nil, err
-			}
-		}
 		user, err := prepare(tx)
 		if err != nil {
 			return nil, err
 		}
 		email = user.Email
+		for _, presented := range a.Presented {
+			if err := s.endSession(tx, a, presented, "replaced by a new sign-in"); err != nil {
+				return nil, err
+			}
+		}
 		tx.InsertSession(session, token.Hash())
 		return s.event(c, rolecall.EventSignedIn, aboutUser(id)), nil
 	})

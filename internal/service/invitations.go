@@ -118,6 +118,9 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 				return user, rolecall.ErrUnavailable
 			}
 		}
+		if err := admit(tx, user.ID); err != nil {
+			return user, err
+		}
 		tx.SetPassword(user.ID, hash, now)
 		tx.InsertEvent(*s.event(c, rolecall.EventInvitationUsed, aboutUser(user.ID)))
 		_, err = tx.DeleteSessions(user.ID, rolecall.SessionID{})
@@ -163,18 +166,26 @@ func (s *Service) ChangePassword(ctx context.Context, c Call, current, password 
 		return err
 	} else if !ok {
 		s.tally(c.Tenant.ID, rolecall.EventSignInFailed, c.User.ID, c.User.ID, "wrong current password", c.Source)
-		return rolecall.Faults{{Pointer: "/currentPassword", Code: "wrong", Detail: "is not your current password"}}.Err()
+		return wrongCurrent()
 	}
 	changed, err := s.passwords.Hash(ctx, password)
 	if err != nil {
 		return err
 	}
 	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		if ok, err := tx.ReplacePassword(c.User.ID, hash, changed, s.now()); err != nil {
+			return nil, err
+		} else if !ok { // another change came first
+			return nil, wrongCurrent()
+		}
 		tx.ForgiveAttempt(buckets)
-		tx.SetPassword(c.User.ID, changed, s.now())
 		_, err := tx.DeleteSessions(c.User.ID, c.Session.ID)
 		return s.event(c, rolecall.EventPasswordChanged, aboutUser(c.User.ID)), err
 	})
+}
+
+func wrongCurrent() error {
+	return rolecall.Faults{{Pointer: "/currentPassword", Code: "wrong", Detail: "is not your current password"}}.Err()
 }
 
 // checkNewPassword returns ErrValidation at pointer if the password is too easy

@@ -73,6 +73,13 @@ type UserTx interface {
 	// SetPassword stores the hash of a user's password, whether or not there was
 	// one.
 	SetPassword(id rolecall.UserID, hash string, at rolecall.Time)
+	// ReplacePassword stores a hash in place of old if that is still the stored
+	// one, and reports whether it was. The same hash again keeps it from being
+	// changed before this Update is over.
+	ReplacePassword(id rolecall.UserID, old, hash string, at rolecall.Time) (bool, error)
+	// LockActiveUser keeps the user from being changed before this Update is over,
+	// and reports whether they are active.
+	LockActiveUser(id rolecall.UserID) (bool, error)
 	// PasswordHash returns the hash, empty if the user has none.
 	PasswordHash(id rolecall.UserID) (string, error)
 }

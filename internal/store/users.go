@@ -30,6 +30,11 @@ const (
 	putPassword = `insert into passwords (tenant_id, user_id, hash, changed_at) values ($1, $2, $3, $4)
 		on conflict (tenant_id, user_id) do update set hash = excluded.hash, changed_at = excluded.changed_at`
 
+	replacePassword = `update passwords set hash = $1, changed_at = case when hash = $1 then changed_at else $2 end
+		where tenant_id = $3 and user_id = $4 and hash = $5 returning user_id`
+
+	lockActiveUser = `update users set version = version where tenant_id = $1 and id = $2 and status = $3 returning id`
+
 	selectPassword = `select hash from passwords where tenant_id = $1 and user_id = $2`
 )
 
@@ -114,6 +119,19 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 // Update returns ErrNotFound if the user is gone.
 func (t *Tx) SetPassword(id rolecall.UserID, hash string, at rolecall.Time) {
 	t.q.Exec(putPassword, t.tenant, id, hash, at)
+}
+
+// ReplacePassword stores a hash in place of old if that is still the stored one,
+// and reports whether it was. The same hash again keeps it from being changed
+// before this Update is over.
+func (t *Tx) ReplacePassword(id rolecall.UserID, old, hash string, at rolecall.Time) (bool, error) {
+	return t.changed(replacePassword, hash, at, t.tenant, id, old)
+}
+
+// LockActiveUser keeps the user from being changed before this Update is over, and
+// reports whether they are active.
+func (t *Tx) LockActiveUser(id rolecall.UserID) (bool, error) {
+	return t.changed(lockActiveUser, t.tenant, id, string(rolecall.UserActive))
 }
 
 // PasswordHash returns the hash, empty if the user has none.

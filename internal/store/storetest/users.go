@@ -133,6 +133,34 @@ var userCases = []testCase{
 			same(f, f.password(u), hash)
 		}
 	}},
+	{"A password is replaced only while it is the one that is named", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		replace := func(old, hash string) bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.ReplacePassword(u.ID, old, hash, start) })
+		}
+		same(f, replace("", "first"), false)
+		f.write(func(tx service.Tx) { tx.SetPassword(u.ID, "first", start) })
+		same(f, replace("other", "second"), false)
+		same(f, replace("first", "first"), true)
+		same(f, replace("first", "second"), true)
+		same(f, replace("first", "third"), false)
+		same(f, f.password(u), "second")
+	}},
+	{"Only who is active is locked as active", func(f *fixture) {
+		active := func(u rolecall.User) bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.LockActiveUser(u.ID) })
+		}
+		u := f.newUser("Ada Lovelace")
+		for _, status := range []rolecall.UserStatus{rolecall.UserActive, rolecall.UserSuspended, rolecall.UserPending} {
+			changed := u
+			changed.Status = status
+			changed.Version++
+			same(f, f.changeUser(u, changed), true)
+			u = changed
+			same(f, active(u), status == rolecall.UserActive)
+		}
+		same(f, active(aUser("Nobody")), false)
+	}},
 	{"A password of nobody is not found", func(f *fixture) {
 		f.is(f.tryWrite(func(tx service.Tx) { tx.SetPassword(aUser("Nobody").ID, "hash", start) }), rolecall.ErrNotFound)
 	}},
