@@ -165,8 +165,9 @@ func (p Permission) boundByReach() bool {
 	return p.Resource == "users" || p.Resource == "sessions" || p == RolesAssign || p == RolesRead
 }
 
-// countsWithin reports whether a permission held under a reach means anything.
-func (p Permission) countsWithin() bool {
+// CountsWithin reports whether the permission means anything when it is held under
+// a reach.
+func (p Permission) CountsWithin() bool {
 	return !p.Own() || slices.ContainsFunc(ownPermissions, func(q Permission) bool { return q.boundByReach() && p.Covers(q) })
 }
 

@@ -42,16 +42,18 @@ func NewPrincipal(tenant Tenant, user User, session Session, assignments []Assig
 			p.held = append(p.held, holding{permission, a.Reach})
 		}
 	}
+	var visible []Reach
 	for m := range UserMember(userMembers) {
 		p.reads[m] = p.Reach(m.Read())
 		if m.Updatable() {
 			p.updates[m] = p.Reach(m.Update())
 		}
-		p.visible = p.visible.Union(p.reads[m]).Union(p.updates[m])
+		visible = append(visible, p.reads[m], p.updates[m])
 	}
 	for _, permission := range []Permission{UsersCreate, UsersDelete, UsersSuspend, UsersInvite} {
-		p.visible = p.visible.Union(p.Reach(permission))
+		visible = append(visible, p.Reach(permission))
 	}
+	p.visible = UnionOf(visible)
 	p.grants = sync.OnceValues(func() ([]Permission, []Grant) { return splitGrants(p.Assignments) })
 	return p
 }
@@ -61,17 +63,17 @@ func NewPrincipal(tenant Tenant, user User, session Session, assignments []Assig
 // has the users whose assignments it opens, and with any reach at all it opens
 // the roles themselves.
 func (p *Principal) Reach(permission Permission) Reach {
-	reach := Nowhere()
+	var reaches []Reach
 	for _, h := range p.held {
 		switch {
 		case !h.permission.Covers(permission):
 		case h.reach.IsEverywhere():
 			return Everywhere()
 		case !permission.Own() || permission.boundByReach():
-			reach = reach.Union(h.reach)
+			reaches = append(reaches, h.reach)
 		}
 	}
-	return reach
+	return UnionOf(reaches)
 }
 
 // MissingFor returns the first of the permissions that the principal does not
@@ -79,17 +81,17 @@ func (p *Principal) Reach(permission Permission) Reach {
 // grants, what the principal's roles let it hand on counts as held.
 func (p *Principal) MissingFor(permissions []Permission, within Reach, until Time, grants bool) (Permission, bool) {
 	for _, permission := range permissions {
-		covered := Nowhere()
+		var covered []Reach
 		for _, a := range p.Assignments {
 			if a.ExpiresAt < until {
 				continue
 			}
 			if slices.ContainsFunc(a.Role.Permissions, func(held Permission) bool { return held.Covers(permission) }) ||
 				grants && slices.ContainsFunc(a.Role.Grants, func(held Permission) bool { return held.Covers(permission) }) {
-				covered = covered.Union(a.Reach)
+				covered = append(covered, a.Reach)
 			}
 		}
-		if !covered.Covers(within) {
+		if !UnionOf(covered).Covers(within) {
 			return permission, true
 		}
 	}
@@ -163,21 +165,25 @@ func splitGrants(assignments []Assignment) (everywhere []Permission, scoped []Gr
 // nothing within a reach is left out.
 func GrantsOf(assignments []Assignment) []Grant {
 	var grants []Grant
+	var reaches [][]Reach
 	at := map[Permission]int{}
 	for _, a := range assignments {
 		for _, permission := range a.Role.Permissions {
-			if !a.Reach.IsEverywhere() && !permission.countsWithin() {
+			if !a.Reach.IsEverywhere() && !permission.CountsWithin() {
 				continue
 			}
 			i, seen := at[permission]
 			if !seen {
 				i = len(grants)
 				at[permission] = i
-				grants = append(grants, Grant{Permission: permission})
+				grants, reaches = append(grants, Grant{Permission: permission}), append(reaches, nil)
 			}
-			grants[i].Reach = grants[i].Reach.Union(a.Reach)
+			reaches[i] = append(reaches[i], a.Reach)
 			grants[i].Roles = append(grants[i].Roles, a.Role)
 		}
+	}
+	for i := range grants {
+		grants[i].Reach = UnionOf(reaches[i])
 	}
 	slices.SortFunc(grants, func(a, b Grant) int { return strings.Compare(a.Permission.String(), b.Permission.String()) })
 	return grants

@@ -27,8 +27,7 @@ func Within(departments ...string) Reach {
 	for _, name := range departments {
 		r.departments = append(r.departments, department{Fold(name), name})
 	}
-	slices.SortStableFunc(r.departments, func(a, b department) int { return strings.Compare(a.key, b.key) })
-	r.departments = slices.CompactFunc(r.departments, func(a, b department) bool { return a.key == b.key })
+	r.sort()
 	return r
 }
 
@@ -80,13 +79,31 @@ func (r Reach) Covers(q Reach) bool {
 
 // Union returns the reach of those within either.
 func (r Reach) Union(q Reach) Reach {
-	if r.all || q.IsNowhere() {
+	switch {
+	case r.all || q.IsNowhere():
 		return r
-	}
-	if q.all || r.IsNowhere() {
+	case q.all || r.IsNowhere():
 		return q
 	}
-	return Within(append(r.Departments(), q.Departments()...)...)
+	return UnionOf([]Reach{r, q})
+}
+
+// UnionOf returns the reach of those within any of the reaches.
+func UnionOf(reaches []Reach) Reach {
+	var union Reach
+	for _, r := range reaches {
+		if r.all {
+			return Everywhere()
+		}
+		union.departments = append(union.departments, r.departments...)
+	}
+	union.sort()
+	return union
+}
+
+func (r *Reach) sort() {
+	slices.SortStableFunc(r.departments, func(a, b department) int { return strings.Compare(a.key, b.key) })
+	r.departments = slices.CompactFunc(r.departments, func(a, b department) bool { return a.key == b.key })
 }
 
 // Intersect returns the reach of those within both.

@@ -49,8 +49,11 @@ const (
 	UserSuspended UserStatus = "suspended"
 )
 
-// EmailKey returns the form by which addresses are compared: NFC, lower case.
-func EmailKey(email string) string { return strings.ToLower(norm.NFC.String(email)) }
+// EmailKey returns the form by which addresses are compared: NFC, lower case. What
+// is no text at all, such as a NUL, compares to no address.
+func EmailKey(email string) string {
+	return strings.ToLower(norm.NFC.String(strings.ReplaceAll(strings.ToValidUTF8(email, "\uFFFD"), "\x00", "\uFFFD")))
+}
 
 // EmailKey returns the key of the user's address, unique in the tenant.
 func (u *User) EmailKey() string { return EmailKey(u.Email) }

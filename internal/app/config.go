@@ -73,3 +73,9 @@ func (f *attemptFlags) Validate() error {
 func isPostgres(database string) bool {
 	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
 }
+
+// isKeywords reports whether a database is named by keywords of libpq, which would
+// otherwise be a strange file.
+func isKeywords(database string) bool {
+	return strings.Contains(database, "dbname=") || strings.HasPrefix(database, "host=") || strings.HasPrefix(database, "service=")
+}

@@ -2,9 +2,11 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +32,9 @@ type demoAccess struct {
 // prepareDemo makes the demo's tenant unless the store has it, gives its owner a
 // new password, and returns how to sign in at the address.
 func prepareDemo(ctx context.Context, store service.Store, options service.Options, address net.Addr, publicURL *url.URL) (demoAccess, error) {
+	if err := onlyDemo(ctx, store, options); err != nil {
+		return demoAccess{}, err
+	}
 	if err := seedDemo(ctx, store, options); err != nil {
 		return demoAccess{}, err
 	}
@@ -46,6 +51,19 @@ func prepareDemo(ctx context.Context, store service.Store, options service.Optio
 		Curl: fmt.Sprintf(`curl -i -X POST %s/auths/login -H 'x-tenant-schema: %s' -H 'content-type: application/json' -d '{"email":"%s","password":"%s"}'`,
 			base, demoTenant, demoEmail, password),
 	}, nil
+}
+
+// onlyDemo refuses a database that serves anybody else: made-up people are not to
+// be mixed with real ones.
+func onlyDemo(ctx context.Context, store service.Store, options service.Options) error {
+	tenants, err := service.New(store, options).Tenants(ctx, "", 2)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(tenants, func(t rolecall.Tenant) bool { return t.Name != demoTenant }) {
+		return errors.New("--demo needs a database of its own, and this one holds other tenants: leave out --database and ROLECALL_DATABASE")
+	}
+	return nil
 }
 
 // lines returns the access for a person.

@@ -51,7 +51,7 @@ func (g *globals) openFile(ctx context.Context, migrate bool) (*openStore, error
 	switch {
 	case file == "":
 		file = defaultDatabase
-	case strings.Contains(file, "://"):
+	case strings.Contains(file, "://"), isKeywords(file):
 		return nil, errors.New("--database must be the path of a SQLite file or a postgres:// URL")
 	}
 	s, err := sqlite.Open(ctx, file, sqlite.Options{Migrate: migrate})

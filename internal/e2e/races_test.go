@@ -188,9 +188,9 @@ func testRemovalDuringUse(t *testing.T, w *world) {
 	} {
 		t.Run(removal.name, func(t *testing.T) {
 			c := w.guest(t, fmt.Sprintf("user-%d", i), "")
-			role := w.role(t, fmt.Sprintf("Use %d", i), "roles:read")
+			role := w.role(t, fmt.Sprintf("Use %d", i), "events:read")
 			w.assign(t, c.id, role, "")
-			const line = "GET /roles"
+			const line = "GET /events?limit=1"
 			c.do(t, line, "").expect(t, 200)
 			over := make(chan struct{})
 			var mu sync.Mutex

@@ -75,7 +75,7 @@ func (x *exchange) attempt() (service.Attempt, error) {
 	tenant, err := x.server.service.Tenant(x.ctx, x.named)
 	x.tenant = tenant
 	return service.Attempt{
-		Tenant: tenant, TenantName: x.named, Presented: x.presented, Device: x.device(),
+		Tenant: tenant, TenantName: x.named, Presented: x.presented, Devices: x.devices(),
 		RequestID: x.requestID, Source: x.call.Source,
 	}, err
 }

@@ -49,6 +49,9 @@ func (x *exchange) checkFraming() error {
 		return badTenant(len(names))
 	}
 	x.named = names[0]
+	if len(r.TransferEncoding) > 0 { // net/http does not say whether a length came too, and then the connection must end (RFC 9112, 6.1)
+		x.header["Connection"] = closing
+	}
 	if err := x.server.origins.check(r); err != nil {
 		return errCrossOrigin
 	}

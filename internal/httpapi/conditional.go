@@ -40,7 +40,10 @@ func readTags(into *tags, text string) (code, detail string) {
 		if text, ok = strings.CutPrefix(rest, ","); !ok {
 			return "format", what
 		}
-		text = strings.TrimLeft(text, " \t")
+		if text = strings.TrimLeft(text, ", \t"); text == "" { // empty elements are nothing (RFC 9110, 5.6.1)
+			*into = list
+			return "", ""
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -34,8 +35,24 @@ type docs struct {
 // it may be kept for ever.
 type asset struct {
 	openapi.Asset
-	path string
-	tag  string // entity tag of the content as it is kept
+	path  string
+	tag   string                     // entity tag of the content as it is kept
+	plain func() (plainAsset, error) // the content uncompressed, once somebody asks for it
+}
+
+type plainAsset struct {
+	content []byte
+	tag     string
+}
+
+// inflate returns the content of a compressed file.
+func inflate(compressed []byte) (plainAsset, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return plainAsset{}, err
+	}
+	content, err := io.ReadAll(reader)
+	return plainAsset{content, secret.ETag(content)}, errors.Join(err, reader.Close())
 }
 
 func newDocs(base string) *docs {
@@ -44,7 +61,10 @@ func newDocs(base string) *docs {
 	for _, a := range openapi.Assets {
 		tag := secret.ETag(a.Content)
 		suffix := path.Ext(a.Name)
-		own := asset{a, "/docs/" + strings.TrimSuffix(a.Name, suffix) + "." + strings.Trim(tag, `"`) + suffix, tag}
+		own := asset{
+			Asset: a, path: "/docs/" + strings.TrimSuffix(a.Name, suffix) + "." + strings.Trim(tag, `"`) + suffix, tag: tag,
+			plain: sync.OnceValues(func() (plainAsset, error) { return inflate(a.Content) }),
+		}
 		paths[a.Name] = own.path
 		d.assets = append(d.assets, own)
 	}
@@ -162,16 +182,12 @@ func (a *asset) serve(x *exchange) error {
 		x.out = append(x.out, a.Content...)
 		return x.content(a.Type, forEver, a.tag)
 	}
-	reader, err := gzip.NewReader(bytes.NewReader(a.Content))
+	plain, err := a.plain()
 	if err != nil {
 		return err
 	}
-	plain := bytes.NewBuffer(x.out)
-	if _, err := io.Copy(plain, reader); err != nil {
-		return errors.Join(err, reader.Close())
-	}
-	x.out = plain.Bytes()
-	return x.content(a.Type, forEver, secret.ETag(x.out))
+	x.out = append(x.out, plain.content...)
+	return x.content(a.Type, forEver, plain.tag)
 }
 
 // content answers with what is in out under its entity tag, or with 304 if the

@@ -97,13 +97,12 @@ func (x *exchange) passwords() (current, password string, err error) {
 
 const deviceCookie = "rolecall_device"
 
-// device returns what the request's device cookie says, empty if there is none.
-func (x *exchange) device() string {
-	cookie, err := x.request.Cookie(deviceCookie)
-	if err != nil {
-		return ""
+// devices returns what the request's device cookies say.
+func (x *exchange) devices() (marks []string) {
+	for _, cookie := range x.request.CookiesNamed(deviceCookie) {
+		marks = append(marks, cookie.Value)
 	}
-	return cookie.Value
+	return marks
 }
 
 // setDevice makes the browser a known one for the account.

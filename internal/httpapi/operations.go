@@ -13,7 +13,7 @@ type problems = []*rolecall.Error
 var operations = []*operation{
 	{
 		method: http.MethodGet, path: "/users", id: "UsersController_listUsers", summary: "List users",
-		need: service.NeedListUsers, parameters: userFilters,
+		need: service.NeedListUsers, parameters: append(userFilters[:len(userFilters):len(userFilters)], filterRole),
 		answers:  []answer{{http.StatusOK, "UserPage", "A page of users, each as far as the caller may read it.", []string{"Link", "Withheld-Fields"}}},
 		problems: problems{rolecall.ErrFieldNotReadable},
 		handle:   listUsers,

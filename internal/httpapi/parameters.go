@@ -56,7 +56,7 @@ var (
 	filterStatus = &parameter{in: inQuery, name: "status", schema: anyText(), about: "Only users of this status: pending, active, suspended.",
 		read: func(in *input, text string) (string, string) { return readText(&in.status, text, statusLength) }}
 	filterRole = &parameter{in: inQuery, name: "role", schema: uuid(), about: "Only users who hold this role. Needs roles:read.",
-		read: func(in *input, text string) (string, string) { return readID(&in.holds, text) }}
+		read: func(in *input, text string) (string, string) { return readFilterID(&in.holds, text) }}
 	filterKey = &parameter{in: inQuery, name: "key", schema: text(1, 63), about: "Only the role of this key.",
 		read: func(in *input, text string) (string, string) { return readText(&in.roleKey, text, 63) }}
 	force = &parameter{in: inQuery, name: "force", schema: boolean(false),
@@ -83,9 +83,9 @@ var (
 	filterType = &parameter{in: inQuery, name: "type", schema: text(1, 64), about: "Only events of this type, such as user.updated.",
 		read: func(in *input, text string) (string, string) { return readText(&in.eventType, text, 64) }}
 	filterActor = &parameter{in: inQuery, name: "actor", schema: uuid(), about: "Only what this user did.",
-		read: func(in *input, text string) (string, string) { return readID(&in.actor, text) }}
+		read: func(in *input, text string) (string, string) { return readFilterID(&in.actor, text) }}
 	filterSubject = &parameter{in: inQuery, name: "subject", schema: uuid(), about: "Only what was done to this user, role or tenant.",
-		read: func(in *input, text string) (string, string) { return readID(&in.subject, text) }}
+		read: func(in *input, text string) (string, string) { return readFilterID(&in.subject, text) }}
 	filterFrom = &parameter{in: inQuery, name: "from", schema: moment(), about: "Only what happened at this moment or later.",
 		read: func(in *input, text string) (string, string) { return readMoment(&in.from, text) }}
 	filterTo = &parameter{in: inQuery, name: "to", schema: moment(), about: "Only what happened before this moment.",
@@ -117,7 +117,7 @@ func readPermission(in *input, text string) (code, detail string) {
 }
 
 // userFilters are the parameters of every list of users.
-var userFilters = []*parameter{limit, cursor, sortUsers, search, filterEmail, filterExternalID, filterDepartment, filterStatus, filterRole, count}
+var userFilters = []*parameter{limit, cursor, sortUsers, search, filterEmail, filterExternalID, filterDepartment, filterStatus, count}
 
 const (
 	keyLength    = 255
@@ -133,6 +133,14 @@ func readID[T any](into *rolecall.ID[T], text string) (code, detail string) {
 	}
 	*into = id
 	return "", ""
+}
+
+// readFilterID refuses the nil UUID, which is nobody's and would filter nothing.
+func readFilterID[T any](into *rolecall.ID[T], text string) (code, detail string) {
+	if code, detail := readID(into, text); code != "" || !into.IsZero() {
+		return code, detail
+	}
+	return "format", "must not be the nil UUID"
 }
 
 func readText(into *string, text string, most int) (code, detail string) {

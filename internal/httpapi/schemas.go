@@ -131,7 +131,7 @@ func requestSchemas() properties {
 			"metadata":   metadata(nullable(value())),
 		}),
 		"Reason": request("Why the act is done, for the record.", properties{
-			"reason": nullable(text(1, reasonMax)),
+			"reason": nullable(text(0, reasonMax)),
 		}),
 		"CreateRole": request("A new role.", properties{
 			"key":         roleKey(),

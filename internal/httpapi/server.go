@@ -154,7 +154,7 @@ func (s *Server) HTTPServer() *http.Server {
 		ReadTimeout:                  15 * time.Second,
 		WriteTimeout:                 30 * time.Second,
 		IdleTimeout:                  120 * time.Second,
-		MaxHeaderBytes:               maxHeader,
+		MaxHeaderBytes:               maxHeader - 4<<10, // net/http adds as much
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}

@@ -39,16 +39,26 @@ func updateTenant(x *exchange) error {
 
 func (x *exchange) tenantPatch() (patch rolecall.TenantPatch, err error) {
 	patch.Settings = map[string]*rolecall.Seconds{}
-	var settings []member
-	for _, name := range rolecall.SettingNames() {
-		settings = append(settings, member{name, false, readSeconds(name, patch.Settings)})
-	}
 	err = x.decode(
 		member{"name", false, immutable},
 		member{"displayName", false, optional(&patch.DisplayName, readString)},
-		member{"settings", false, readObject(settings...)},
+		member{"settings", false, readSettings(patch.Settings)},
 	).err(patch.Check)
 	return patch, err
+}
+
+// readSettings reads an object of settings; null is the default of all of them.
+func readSettings(into map[string]*rolecall.Seconds) reader {
+	return func(d *decoder, pointer string, value jsontext.Value) {
+		var settings []member
+		for _, name := range rolecall.SettingNames() {
+			settings = append(settings, member{name, false, readSeconds(name, into)})
+			if isNull(value) {
+				into[name] = nil
+			}
+		}
+		readObject(settings...)(d, pointer, value)
+	}
 }
 
 // readSeconds reads a whole number of seconds, or null for the default.

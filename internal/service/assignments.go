@@ -83,7 +83,10 @@ func (s *Service) AssignRole(ctx context.Context, c Call, userID rolecall.UserID
 			}
 		}
 		tx.PutAssignment(a)
-		return s.assignmentEvent(c, rolecall.EventRoleAssigned, &a)
+		if created {
+			return s.assignmentEvent(c, rolecall.EventRoleAssigned, nil, &a)
+		}
+		return s.assignmentEvent(c, rolecall.EventRoleAssigned, &old, &a)
 	})
 	return a, created, err
 }
@@ -114,7 +117,7 @@ func (s *Service) UnassignRole(ctx context.Context, c Call, userID rolecall.User
 		} else if !ok {
 			return nil, rolecall.ErrNotFound
 		}
-		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, &old)
+		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, &old, nil)
 	})
 }
 
@@ -143,7 +146,28 @@ func mayGive(c Call, a *rolecall.Assignment) error {
 	return c.mayHandOn(&a.Role, a.Reach, a.ExpiresAt)
 }
 
-func (s *Service) assignmentEvent(c Call, kind rolecall.EventType, a *rolecall.Assignment) (*rolecall.Event, error) {
+// assignmentEvent returns the event of a change of who holds a role; before and
+// after are nil where there is none.
+func (s *Service) assignmentEvent(c Call, kind rolecall.EventType, before, after *rolecall.Assignment) (*rolecall.Event, error) {
+	about := after
+	if about == nil {
+		about = before
+	}
+	event := s.event(c, kind, aboutUser(about.UserID))
+	event.Members, event.Values = []string{"roles"}, &rolecall.EventValues{}
+	var err error
+	if before != nil {
+		if event.Values.Before, err = assignmentValue(before); err != nil {
+			return nil, err
+		}
+	}
+	if after != nil {
+		event.Values.After, err = assignmentValue(after)
+	}
+	return event, err
+}
+
+func assignmentValue(a *rolecall.Assignment) ([]byte, error) {
 	value := struct {
 		RoleID      rolecall.RoleID `json:"roleId"`
 		Departments []string        `json:"departments,omitempty"`
@@ -152,12 +176,5 @@ func (s *Service) assignmentEvent(c Call, kind rolecall.EventType, a *rolecall.A
 	if a.ExpiresAt != rolecall.Never {
 		value.ExpiresAt = &a.ExpiresAt
 	}
-	content, err := json.Marshal(value)
-	event := s.event(c, kind, aboutUser(a.UserID))
-	event.Members = []string{"roles"}
-	event.Values = &rolecall.EventValues{After: content}
-	if kind == rolecall.EventRoleUnassigned {
-		event.Values = &rolecall.EventValues{Before: content}
-	}
-	return event, err
+	return json.Marshal(value)
 }

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/maypok86/otter/v2"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 )
@@ -31,7 +33,7 @@ type Attempt struct {
 	Tenant     rolecall.Tenant
 	TenantName string
 	Presented  []secret.Token
-	Device     string // what the device cookie said
+	Devices    []string // what the device cookies said
 	RequestID  string
 	Source     string
 }
@@ -141,8 +143,10 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, id rolecall.User
 		return SignIn{}, err
 	}
 	e, err := s.lookUp(ctx, a.Tenant, token)
-	if err != nil {
+	if ok, err := found(err); err != nil {
 		return SignIn{}, err
+	} else if !ok { // it was ended at once
+		return SignIn{}, rolecall.ErrUnauthenticated
 	}
 	return SignIn{Principal: e.principal, Token: token, Device: s.newDevice(a, email)}, nil
 }
@@ -207,14 +211,35 @@ func (s *Service) Logout(ctx context.Context, a Attempt) error {
 	if len(a.Presented) == 0 {
 		return nil
 	}
+	known, err := s.known(ctx, &a)
+	if err != nil || len(known) == 0 {
+		return err
+	}
 	return s.store.Update(ctx, a.Tenant.ID, func(tx Tx) error {
-		for _, token := range a.Presented {
+		for _, token := range known {
 			if err := s.endSession(tx, &a, token, "signed out"); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// known returns those of the presented tokens that the store knows, so that
+// unknown ones write nothing.
+func (s *Service) known(ctx context.Context, a *Attempt) (known []secret.Token, err error) {
+	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) error {
+		for _, token := range a.Presented {
+			_, err := tx.SessionByToken(token.Hash())
+			if ok, err := found(err); err != nil {
+				return err
+			} else if ok {
+				known = append(known, token)
+			}
+		}
+		return nil
+	})
+	return known, err
 }
 
 // buckets returns the counters of an attempt: of the device, if it is one by which
@@ -246,26 +271,55 @@ func (s *Service) bucket(purpose string, limit int, window time.Duration, parts 
 }
 
 // countAttempt counts before anything is tried, so that attempts in parallel
-// cannot pass the limit together.
+// cannot pass the limit together. One that is refused counts nowhere: else a
+// single source could use up what an account has for all.
 func (s *Service) countAttempt(ctx context.Context, buckets []rolecall.Bucket) error {
-	var counted []rolecall.Attempts
-	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
-		counted, err = tx.CountAttempt(buckets, s.now())
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	var wait time.Duration
-	for i, attempts := range counted {
-		if attempts.Count > buckets[i].Limit {
-			wait = max(wait, attempts.EndsAt.Sub(s.now()), time.Second)
-		}
-	}
-	if wait > 0 {
+	if wait := s.exhaustedFor(buckets); wait > 0 {
 		return rolecall.ErrTooManyAttempts.After(wait)
 	}
-	return nil
+	var wait time.Duration
+	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+		counted, err := tx.CountAttempt(buckets, s.now())
+		if err != nil {
+			return err
+		}
+		wait = 0
+		for i, attempts := range counted {
+			if attempts.Count > buckets[i].Limit {
+				wait = max(wait, attempts.EndsAt.Sub(s.now()), time.Second)
+				s.exhausted.Set(string(buckets[i].Key), attempts.EndsAt)
+			}
+		}
+		if wait > 0 {
+			tx.UncountAttempt(buckets)
+		}
+		return nil
+	})
+	if err == nil && wait > 0 {
+		err = rolecall.ErrTooManyAttempts.After(wait)
+	}
+	return err
+}
+
+// exhausted remembers which buckets are full until when, so that who goes on
+// trying writes nothing more: the table of attempts grows no faster than the
+// limits let it.
+type exhausted = otter.Cache[string, rolecall.Time]
+
+func newExhausted() *exhausted {
+	return otter.Must(&otter.Options[string, rolecall.Time]{MaximumSize: 50_000})
+}
+
+// exhaustedFor returns how long one of the buckets still is full, as far as this
+// process knows.
+func (s *Service) exhaustedFor(buckets []rolecall.Bucket) time.Duration {
+	var wait time.Duration
+	for _, bucket := range buckets {
+		if until, ok := s.exhausted.GetIfPresent(string(bucket.Key)); ok {
+			wait = max(wait, until.Sub(s.now()))
+		}
+	}
+	return wait
 }
 
 // networkOf returns what counts as one source: an IPv4 address, or the /64 of an

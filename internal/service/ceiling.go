@@ -23,21 +23,6 @@ func (c Call) covers(permissions []rolecall.Permission, within rolecall.Reach, u
 	return nil
 }
 
-// mayEdit returns ErrBeyondOwnPermissions if the caller may not hand on what the
-// role is to give, or holds the role and would so get what they do not hold
-// already.
-func (c Call) mayEdit(role *rolecall.Role) error {
-	for _, a := range c.Assignments {
-		if a.Role.ID != role.ID {
-			continue
-		}
-		if err := c.covers(role.Permissions, a.Reach, a.ExpiresAt, false); err != nil {
-			return err
-		}
-	}
-	return c.mayHandOn(role, rolecall.Everywhere(), rolecall.Never)
-}
-
 // notAbove returns ErrBeyondOwnPermissions if somebody with the assignments holds
 // one of Rolecall's own permissions that the caller does not.
 func (s *Service) notAbove(c Call, assignments []rolecall.Assignment) error {
@@ -46,7 +31,9 @@ func (s *Service) notAbove(c Call, assignments []rolecall.Assignment) error {
 		if !a.Live(now) {
 			continue
 		}
-		own := slices.DeleteFunc(slices.Clone(a.Role.Permissions), func(p rolecall.Permission) bool { return !p.Own() })
+		own := slices.DeleteFunc(slices.Clone(a.Role.Permissions), func(p rolecall.Permission) bool {
+			return !p.Own() || !a.Reach.IsEverywhere() && !p.CountsWithin()
+		})
 		if err := c.covers(own, a.Reach, now, false); err != nil {
 			return err
 		}

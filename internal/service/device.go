@@ -29,15 +29,20 @@ func (s *Service) newDevice(a *Attempt, email string) string {
 }
 
 // device returns which browser the attempt comes from, if that is known for the
-// account.
+// account. A sibling host can put other marks beside the right one, not replace it.
 func (s *Service) device(a *Attempt, account string) (id string, known bool) {
-	content, err := s.keys.Open("device", a.Device, a.Tenant.ID[:])
-	if err != nil {
-		return "", false
+	for _, sealed := range a.Devices {
+		content, err := s.keys.Open("device", sealed, a.Tenant.ID[:])
+		if err != nil {
+			continue
+		}
+		var mark deviceMark
+		if err := json.Unmarshal(content, &mark); err != nil {
+			continue
+		}
+		if mark.Account == account && s.now() < mark.IssuedAt.Add(DeviceLifetime) {
+			return mark.ID.String(), true
+		}
 	}
-	var mark deviceMark
-	if err := json.Unmarshal(content, &mark); err != nil {
-		return "", false
-	}
-	return mark.ID.String(), mark.Account == account && s.now() < mark.IssuedAt.Add(DeviceLifetime)
+	return "", false
 }

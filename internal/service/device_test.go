@@ -18,7 +18,7 @@ import (
 // guessBy is guess from a browser with a device mark.
 func (f *fixture) guessBy(device, source, name, secret string) (service.SignIn, error) {
 	a := f.attempt()
-	a.Source, a.Device = source, device
+	a.Source, a.Devices = source, []string{device}
 	return f.service.Login(f.Context(), a, address(name), secret)
 }
 
@@ -134,7 +134,7 @@ func TestWhichDevicesAreKnown(t *testing.T) {
 func (f *fixture) knows(device, email string) bool {
 	f.Helper()
 	a := f.attempt()
-	a.Device = device
+	a.Devices = []string{device}
 	asked := f.store.during(func() {
 		f.is(errorOf(f.service.Login(f.Context(), a, email, "wrong")), rolecall.ErrWrongCredentials)
 	})

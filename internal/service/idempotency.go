@@ -70,6 +70,9 @@ func (s *Service) create(ctx context.Context, c Call, key Key, n creation) (*rol
 		}
 	}
 	if err := s.spendKey(ctx, c); err != nil {
+		if first, replayErr := s.replay(ctx, c, claim); first != nil || replayErr != nil {
+			return first, replayErr
+		}
 		return nil, err
 	}
 	for range attempts {

@@ -122,9 +122,9 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 			return user, err
 		}
 		tx.SetPassword(user.ID, hash, now)
-		tx.InsertEvent(*s.event(c, rolecall.EventInvitationUsed, aboutUser(user.ID)))
-		_, err = tx.DeleteSessions(user.ID, rolecall.SessionID{})
-		return user, err
+		event := s.event(c, rolecall.EventInvitationUsed, aboutUser(user.ID))
+		tx.InsertEvent(*event)
+		return user, endSessions(tx, user.ID, rolecall.SessionID{}, event, "password changed")
 	})
 }
 
@@ -179,8 +179,8 @@ func (s *Service) ChangePassword(ctx context.Context, c Call, current, password 
 			return nil, wrongCurrent()
 		}
 		tx.ForgiveAttempt(buckets)
-		_, err := tx.DeleteSessions(c.User.ID, c.Session.ID)
-		return s.event(c, rolecall.EventPasswordChanged, aboutUser(c.User.ID)), err
+		event := s.event(c, rolecall.EventPasswordChanged, aboutUser(c.User.ID))
+		return event, endSessions(tx, c.User.ID, c.Session.ID, event, "password changed")
 	})
 }
 

@@ -177,6 +177,7 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 		return err
 	}
 	return s.onUser(ctx, tenantName, email, func(tx Tx, user rolecall.User) (*rolecall.Event, error) {
+		var faults rolecall.Faults
 		code, detail := secret.CheckPassword(password, user.Name)
 		faults.Add("/password", code, detail)
 		if err := faults.Err(); err != nil {
@@ -192,10 +193,8 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 			}
 		}
 		tx.SetPassword(user.ID, hash, s.now())
-		if _, err := tx.DeleteSessions(user.ID, rolecall.SessionID{}); err != nil {
-			return nil, err
-		}
-		return s.operatorEvent(rolecall.EventPasswordChanged, aboutUser(user.ID)), nil
+		event := s.operatorEvent(rolecall.EventPasswordChanged, aboutUser(user.ID))
+		return event, endSessions(tx, user.ID, rolecall.SessionID{}, event, "password changed")
 	})
 }
 

@@ -94,7 +94,7 @@ func TestANewPasswordActivatesAndEndsEverySession(t *testing.T) {
 		f.is(errorOf(f.authenticate(f.node(), token)), rolecall.ErrUnauthenticated)
 		f.is(f.guess("192.0.2.7", "ada", password), rolecall.ErrWrongCredentials)
 		f.ok(f.guess("192.0.2.7", "ada", "another "+password))
-		want := []rolecall.EventType{rolecall.EventSignedIn, rolecall.EventPasswordChanged, rolecall.EventSignedIn, rolecall.EventPasswordChanged, rolecall.EventUserCreated}
+		want := []rolecall.EventType{rolecall.EventSignedIn, rolecall.EventSessionEnded, rolecall.EventPasswordChanged, rolecall.EventSignedIn, rolecall.EventPasswordChanged, rolecall.EventUserCreated}
 		if got := f.eventTypes(pending.ID); !slices.Equal(got, want) {
 			t.Errorf("the events are %v", got)
 		}

@@ -27,7 +27,7 @@ func TestANewPasswordOfOnesOwnEndsTheOtherSessions(t *testing.T) {
 		}
 		f.is(f.guess("192.0.2.7", "ada", password), rolecall.ErrWrongCredentials)
 		f.ok(f.guess("192.0.2.7", "ada", anotherPassword))
-		if got := f.eventTypes(ada.ID); got[1] != rolecall.EventPasswordChanged {
+		if got := f.eventTypes(ada.ID); got[1] != rolecall.EventSessionEnded || got[2] != rolecall.EventPasswordChanged {
 			t.Errorf("the events are %v", got)
 		}
 	})

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -39,29 +40,32 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// Purge removes what is over now: expired keys, sessions and counters, old
-// tombstones, and the rows of deleted tenants.
+// settleTime is how long after its deletion a tenant is left alone, so that no
+// node that had it cached writes into what was purged.
+const settleTime = time.Minute
+
+// Purge removes what is over now: expired keys, sessions, invitations and
+// counters, old tombstones and events, and the rows of deleted tenants. What fails
+// for one tenant does not keep the others from being purged.
 func (s *Service) Purge(ctx context.Context) error {
-	if err := s.purgeAll(ctx, rolecall.TenantID{}, func(tx Tx) (int, error) { return tx.PurgeAttempts(s.now(), purgeBatch) }); err != nil {
-		return err
+	failures := []error{
+		s.purgeAll(ctx, rolecall.TenantID{}, func(tx Tx) (int, error) { return tx.PurgeAttempts(s.now(), purgeBatch) }),
+		s.purgeDeletedTenants(ctx),
 	}
-	for after := ""; ; {
+	for after := ""; ctx.Err() == nil; {
 		tenants, err := s.Tenants(ctx, after, purgePage)
-		if err != nil {
-			return err
-		}
-		if len(tenants) == 0 {
-			return s.purgeDeletedTenants(ctx)
+		if err != nil || len(tenants) == 0 {
+			failures = append(failures, err)
+			break
 		}
 		for _, tenant := range tenants {
-			if err := s.purgeAll(ctx, tenant.ID, func(tx Tx) (int, error) {
+			failures = append(failures, s.purgeAll(ctx, tenant.ID, func(tx Tx) (int, error) {
 				return tx.PurgeExpired(s.now(), s.now().Add(-tenant.Settings.EventLifetime()), purgeBatch)
-			}); err != nil {
-				return err
-			}
+			}))
 		}
 		after = tenants[len(tenants)-1].Name
 	}
+	return errors.Join(failures...)
 }
 
 // purgeAll repeats a batch until it removes nothing more.
@@ -81,21 +85,24 @@ func (s *Service) purgeAll(ctx context.Context, tenant rolecall.TenantID, batch 
 func (s *Service) purgeDeletedTenants(ctx context.Context) error {
 	var deleted []rolecall.TenantID
 	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
-		deleted, err = tx.DeletedTenants(purgePage)
+		deleted, err = tx.DeletedTenants(s.now().Add(-settleTime), purgePage)
 		return err
 	})
-	if err != nil {
-		return err
-	}
+	failures := []error{err}
 	for _, tenant := range deleted {
-		for empty := false; !empty; {
-			err := s.store.Update(ctx, tenant, func(tx Tx) (err error) {
-				empty, err = tx.PurgeTenant(purgeBatch)
-				return err
-			})
-			if err != nil {
-				return err
-			}
+		failures = append(failures, s.purgeTenant(ctx, tenant))
+	}
+	return errors.Join(failures...)
+}
+
+func (s *Service) purgeTenant(ctx context.Context, tenant rolecall.TenantID) error {
+	for empty := false; !empty; {
+		err := s.store.Update(ctx, tenant, func(tx Tx) (err error) {
+			empty, err = tx.PurgeTenant(purgeBatch)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

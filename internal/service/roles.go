@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/rolecall/rolecall"
 )
@@ -48,6 +49,9 @@ func (s *Service) RoleUsers(ctx context.Context, c Call, id rolecall.RoleID, l U
 	if err := NeedListRoleUsers(c.Principal, rolecall.UserID{}); err != nil {
 		return UserPage{}, err
 	}
+	if id.IsZero() {
+		return UserPage{}, rolecall.ErrNotFound
+	}
 	l.Role = id
 	page, err := s.Users(ctx, c, l)
 	if err == nil && len(page.Items) == 0 { // only then it may be that there is no such role
@@ -91,6 +95,7 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 		return role, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
 		for range attempts {
 			old, err := changeableRole(tx, c, id, match)
 			if err != nil {
@@ -100,7 +105,10 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 			if role = changed; members == nil {
 				return nil, nil
 			}
-			if err := c.mayEdit(&changed); err != nil {
+			if err := c.mayHandOn(&changed, rolecall.Everywhere(), rolecall.Never); err != nil {
+				return nil, err
+			}
+			if err := giveSelf(tx, c, &old, &changed); err != nil {
 				return nil, err
 			}
 			if ok, err := tx.UpdateRole(old, changed); err != nil {
@@ -124,6 +132,7 @@ func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, fo
 		return err
 	}
 	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
 		for range attempts {
 			old, err := changeableRole(tx, c, id, match)
 			if err != nil {
@@ -162,6 +171,17 @@ func changeableRole(tx Tx, c Call, id rolecall.RoleID, match Match[rolecall.Role
 		return role, rolecall.ErrSystemRole
 	}
 	return role, nil
+}
+
+// giveSelf returns ErrBeyondOwnPermissions if the change adds to a role that the
+// caller has what the caller does not hold already, whatever the grants.
+func giveSelf(tx Tx, c Call, old, changed *rolecall.Role) error {
+	own, err := tx.Assignment(c.User.ID, old.ID)
+	if ok, err := found(err); !ok {
+		return err
+	}
+	added := slices.DeleteFunc(slices.Clone(changed.Permissions), func(p rolecall.Permission) bool { return slices.Contains(old.Permissions, p) })
+	return c.covers(added, own.Reach, own.ExpiresAt, false)
 }
 
 func (s *Service) roleEvent(c Call, kind rolecall.EventType, old, changed *rolecall.Role, members []string) (*rolecall.Event, error) {

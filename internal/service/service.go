@@ -40,6 +40,7 @@ type Service struct {
 	flights    flights
 	budgets    *keyBudgets
 	tallies    tallies
+	exhausted  *exhausted
 }
 
 // New returns a service over the store.
@@ -54,6 +55,7 @@ func New(store Store, o Options) *Service {
 		tenants:    newTenantCache(),
 		principals: newPrincipalCache(),
 		budgets:    newKeyBudgets(),
+		exhausted:  newExhausted(),
 	}
 }
 

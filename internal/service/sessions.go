@@ -134,6 +134,20 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 	return rolecall.ErrNotFound
 }
 
+// endSessions ends all sessions of the user but one, which may be zero, with an
+// event for each: like the given one, but for what it says.
+func endSessions(tx Tx, user rolecall.UserID, except rolecall.SessionID, like *rolecall.Event, reason string) error {
+	ended, err := tx.DeleteSessions(user, except)
+	for _, id := range ended {
+		event := *like
+		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
+		event.Type, event.Subject, event.Members, event.Values = rolecall.EventSessionEnded, aboutUser(user), nil, nil
+		event.SessionID, event.Reason = id, reason
+		tx.InsertEvent(event)
+	}
+	return err
+}
+
 // touch writes the last use of the session, at most once a minute. A failure to
 // write does not fail the request: it only ends the session earlier.
 func (s *Service) touch(ctx context.Context, e *principalEntry) {

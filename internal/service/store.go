@@ -118,7 +118,8 @@ type AssignmentTx interface {
 	// RoleInUse reports whether anybody has a live assignment of the role.
 	RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error)
 	// LockOwners makes this Update wait for every other that locks the owners of
-	// the tenant.
+	// the tenant: what could leave it without one, and what is judged by who holds
+	// which role.
 	LockOwners()
 	// Owners returns how many active users hold the owner role without end and
 	// without reach; it counts no further than two.
@@ -201,8 +202,9 @@ type TenantTx interface {
 	// DeleteTenant makes the tenant unknown at once and keeps its name from
 	// being used for 30 days; it reports whether the tenant was there.
 	DeleteTenant(t rolecall.Tenant, at rolecall.Time) (bool, error)
-	// DeletedTenants returns up to limit deleted tenants that still hold rows.
-	DeletedTenants(limit int) ([]rolecall.TenantID, error)
+	// DeletedTenants returns up to limit tenants that were deleted before the
+	// moment and still hold rows.
+	DeletedTenants(before rolecall.Time, limit int) ([]rolecall.TenantID, error)
 	// PurgeExpired removes up to limit each of the tenant's idempotency keys,
 	// sessions and invitations that have expired, of its tombstones that are older
 	// than 30 days, and of its events that are older than the given moment, and
@@ -222,6 +224,8 @@ type InstanceTx interface {
 	// CountAttempt adds one to each bucket, starting anew where the window is
 	// over, and returns their states in the same order.
 	CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error)
+	// UncountAttempt takes one from each bucket.
+	UncountAttempt(buckets []rolecall.Bucket)
 	// ForgiveAttempt clears the first bucket and takes one from each other.
 	ForgiveAttempt(buckets []rolecall.Bucket)
 	// PurgeAttempts removes up to limit buckets whose window is over.

@@ -131,9 +131,25 @@ func TestTheLimitsAreSettings(t *testing.T) {
 		f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
 		f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
 		f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrTooManyAttempts)
-		f.is(f.guess("192.0.2.8", "ada", "wrong"), rolecall.ErrTooManyAttempts)
+		f.is(f.guess("192.0.2.8", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		f.is(f.guess("192.0.2.9", "ada", "wrong"), rolecall.ErrTooManyAttempts)
 		f.is(f.guess("192.0.2.7", "bob", "wrong"), rolecall.ErrWrongCredentials)
-		f.is(f.guess("192.0.2.7", "eve", "wrong"), rolecall.ErrTooManyAttempts)
+		f.is(f.guess("192.0.2.7", "eve", "wrong"), rolecall.ErrWrongCredentials)
+		f.is(f.guess("192.0.2.7", "joe", "wrong"), rolecall.ErrTooManyAttempts)
+	})
+}
+
+func TestARefusedAttemptCountsNowhere(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for i := range 300 {
+			want := rolecall.ErrWrongCredentials
+			if i >= 10 {
+				want = rolecall.ErrTooManyAttempts
+			}
+			f.is(f.guess("192.0.2.7", "ada", "wrong"), want)
+		}
+		f.is(f.guess("192.0.2.8", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		f.ok(f.guess("192.0.2.7", "owner", password))
 	})
 }
 

@@ -318,8 +318,7 @@ func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, r
 				return nil, err
 			}
 			if event != nil {
-				_, err := tx.DeleteSessions(id, rolecall.SessionID{})
-				return event, err
+				return event, endSessions(tx, id, rolecall.SessionID{}, event, "user suspended")
 			}
 		}
 		return nil, rolecall.ErrUnavailable

@@ -43,9 +43,7 @@ func (t *Tx) InsertInstanceKey(key []byte, at rolecall.Time) {
 // CountAttempt adds one to each bucket, starting anew where the window is over,
 // and returns their states in the same order. The buckets differ.
 func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
-	// Rows are locked in the order of their keys, so that two sign-ins cannot wait
-	// for each other.
-	sorted := slices.SortedFunc(slices.Values(buckets), func(a, b rolecall.Bucket) int { return bytes.Compare(a.Key, b.Key) })
+	sorted := byKey(buckets)
 	var b builder
 	b.write("insert into attempts (bucket, n, ends_at) values ")
 	for i, bucket := range sorted {
@@ -71,10 +69,23 @@ func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolec
 	return states, err
 }
 
+// byKey returns the buckets in the order in which their rows are locked, so that
+// two sign-ins cannot wait for each other.
+func byKey(buckets []rolecall.Bucket) []rolecall.Bucket {
+	return slices.SortedFunc(slices.Values(buckets), func(a, b rolecall.Bucket) int { return bytes.Compare(a.Key, b.Key) })
+}
+
+// UncountAttempt takes one from each bucket.
+func (t *Tx) UncountAttempt(buckets []rolecall.Bucket) {
+	for _, bucket := range byKey(buckets) {
+		t.q.Exec(forgiveAttempt, bucket.Key)
+	}
+}
+
 // ForgiveAttempt clears the first bucket and takes one from each other.
 func (t *Tx) ForgiveAttempt(buckets []rolecall.Bucket) {
-	for i, bucket := range buckets {
-		if i == 0 {
+	for _, bucket := range byKey(buckets) {
+		if bytes.Equal(bucket.Key, buckets[0].Key) {
 			t.q.Exec(deleteAttempts, bucket.Key)
 		} else {
 			t.q.Exec(forgiveAttempt, bucket.Key)

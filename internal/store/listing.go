@@ -165,12 +165,12 @@ func (l *listing[T]) reach() (last *rolecall.Position, ended bool, err error) {
 // total counts the rows of the list among those that the source yields.
 func (l *listing[T]) total(from source) (*rolecall.Total, error) {
 	b := newBuilder(l.tx.tenant)
-	b.write("select count(*), count(case when r.tenant_id = $1")
+	b.write("select coalesce(max(c.looked), 0), count(case when r.tenant_id = $1")
 	b.all(l.conditions)
-	b.write(" then 1 end) from (select distinct " + from.id + " as id")
+	b.write(" then 1 end) from (select distinct s.id, count(*) over () as looked from (select " + from.id + " as id")
 	from.from(b)
 	b.limit(rolecall.MaxCount + 1)
-	b.write(") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
+	b.write(") s) c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
 
 	var looked, matched int
 	err := l.tx.row(b.text.String(), b.args, &looked, &matched)

@@ -136,10 +136,20 @@ func userConditions(q *rolecall.UserQuery) []condition {
 		all = append(all, where("exists (select 1 from assignments a where a.tenant_id = $1"+
 			" and a.user_id = r.id and a.role_id = ? and a.expires_at > ?)", q.Role, q.Now))
 	}
+	names, emails := wordReach(q.NameWords, q.Within), wordReach(q.EmailWords, q.Within)
 	for _, word := range q.Words {
-		all = append(all, wordCondition(word, q.NameWords, q.EmailWords))
+		all = append(all, wordCondition(word, names, emails))
 	}
 	return all
+}
+
+// wordReach returns where words of a member may be used among users within: there
+// is nothing to check where they may be used for all of those.
+func wordReach(reach, within rolecall.Reach) rolecall.Reach {
+	if reach.Covers(within) {
+		return rolecall.Everywhere()
+	}
+	return reach
 }
 
 func inReach(reach rolecall.Reach) condition {

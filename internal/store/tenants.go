@@ -33,7 +33,7 @@ const (
 	deleteTenant = `update tenants set status = 'deleted', updated_at = $1, version = version + 1
 		where id = $2 and status <> 'deleted' and status <> 'purged' returning version`
 
-	selectDeletedTenants = `select id from tenants where status = 'deleted' order by updated_at limit $1`
+	selectDeletedTenants = `select id from tenants where status = 'deleted' and updated_at <= $1 order by updated_at limit $2`
 
 	finishPurge = `update tenants set status = 'purged' where id = $1 and status = 'deleted'`
 )
@@ -153,11 +153,11 @@ func (t *Tx) DeleteTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error
 	return t.changed(deleteTenant, at, tenant.ID)
 }
 
-// DeletedTenants returns up to limit deleted tenants that still hold rows, the
-// first deleted first.
-func (t *Tx) DeletedTenants(limit int) ([]rolecall.TenantID, error) {
+// DeletedTenants returns up to limit tenants that were deleted before the moment
+// and still hold rows, the first deleted first.
+func (t *Tx) DeletedTenants(before rolecall.Time, limit int) ([]rolecall.TenantID, error) {
 	var ids []rolecall.TenantID
-	err := t.q.Query(selectDeletedTenants, []any{limit}, func(scan func(dest ...any) error) error {
+	err := t.q.Query(selectDeletedTenants, []any{before, limit}, func(scan func(dest ...any) error) error {
 		var id rolecall.TenantID
 		err := scan(&id)
 		ids = append(ids, id)

@@ -27,11 +27,12 @@ func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
 		return err
 	}
 	if migrate && v.stored < schemaVersion {
-		if err := applyMigrations(ctx, db); err != nil {
-			return fmt.Errorf("migrate: %w", err)
-		}
+		failed := applyMigrations(ctx, db)
 		if v, err = storedVersions(ctx, db); err != nil {
 			return err
+		}
+		if failed != nil && v.stored < schemaVersion { // else another process was faster
+			return fmt.Errorf("migrate: %w", failed)
 		}
 	}
 	return v.check()

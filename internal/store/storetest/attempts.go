@@ -49,6 +49,15 @@ var attemptCases = []testCase{
 		got := f.attempt(start, own, account, source)
 		same(f, []int{got[0].Count, got[1].Count, got[2].Count}, []int{1, 3, 3})
 	}},
+	{"Uncounting takes one from each bucket", func(f *fixture) {
+		own, account := aBucket(60), aBucket(60)
+		for range 3 {
+			f.attempt(start, own, account)
+		}
+		f.write(func(tx service.Tx) { tx.UncountAttempt([]rolecall.Bucket{own, account}) })
+		got := f.attempt(start, own, account)
+		same(f, []int{got[0].Count, got[1].Count}, []int{3, 3})
+	}},
 	{"Forgiving what was never counted does not go below nothing", func(f *fixture) {
 		own, account := aBucket(60), aBucket(60)
 		f.write(func(tx service.Tx) { tx.ForgiveAttempt([]rolecall.Bucket{own, account}) })

@@ -143,6 +143,8 @@ func changesNothing(f *fixture, c contents) {
 	for name, try := range map[string]func(service.Tx) (bool, error){
 		"UpdateUser":       func(tx service.Tx) (bool, error) { return tx.UpdateUser(u, changed) },
 		"DeleteUser":       func(tx service.Tx) (bool, error) { return tx.DeleteUser(u, start) },
+		"ReplacePassword":  func(tx service.Tx) (bool, error) { return tx.ReplacePassword(u.ID, "hash", "stolen", start) },
+		"LockActiveUser":   func(tx service.Tx) (bool, error) { return tx.LockActiveUser(u.ID) },
 		"UpdateRole":       func(tx service.Tx) (bool, error) { return tx.UpdateRole(role, changedRole) },
 		"DeleteRole":       func(tx service.Tx) (bool, error) { return tx.DeleteRole(role) },
 		"DeleteAssignment": func(tx service.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, role.ID) },

@@ -105,7 +105,7 @@ func (f *fixture) deleteTenant(t rolecall.Tenant) {
 
 func (f *fixture) deletedTenants() []rolecall.TenantID {
 	f.Helper()
-	return read(f, func(tx service.Tx) ([]rolecall.TenantID, error) { return tx.DeletedTenants(10) })
+	return read(f, func(tx service.Tx) ([]rolecall.TenantID, error) { return tx.DeletedTenants(rolecall.Never, 10) })
 }
 
 // fill writes rows of every kind into the tenant and returns what they hold.

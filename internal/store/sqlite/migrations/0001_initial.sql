@@ -56,8 +56,10 @@ create table users (
     version        integer not null,
     primary key (tenant_id, id)
 ) strict, without rowid;
-create unique index users_email on users (tenant_id, email_key);
+-- Of two violated indexes SQLite names the one that was made last, and PostgreSQL
+-- the one that was made first.
 create unique index users_external_id on users (tenant_id, external_id) where external_id is not null;
+create unique index users_email on users (tenant_id, email_key);
 create index users_name on users (tenant_id, name_key, id);
 create index users_department on users (tenant_id, department_key, id) where department_key is not null;
 
@@ -120,8 +122,8 @@ create table roles (
     version     integer not null,
     primary key (tenant_id, id)
 ) strict, without rowid;
-create unique index roles_name on roles (tenant_id, name_key);
 create unique index roles_key on roles (tenant_id, "key") where "key" is not null;
+create unique index roles_name on roles (tenant_id, name_key);
 
 create table assignments (
     tenant_id   blob    not null,

@@ -1,0 +1,195 @@
+package httpapi
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+func TestInvitationFromItsLinkToASession(t *testing.T) {
+	s := newTestServerWith(t, Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}})
+	created := s.as(s.owner, "POST", "/users", `{"email":"eve@example.com","name":"Eve Adams"}`, "Idempotency-Key", "k")
+	path := "/users/" + created.id(t) + "/invitations"
+	invited := s.as(s.owner, "POST", path, "", "Idempotency-Key", "k")
+	d := invited.document(t)
+	token, _ := d["token"].(string)
+	if _, ok := secret.ParseToken(token); invited.StatusCode != 201 || !ok || d["userId"] != created.id(t) || len(d) != 4 ||
+		d["link"] != "https://id.example.com/console/acme/invitation#"+token {
+		t.Fatalf("%d %s", invited.StatusCode, invited.body)
+	}
+	again := s.as(s.owner, "POST", path, "", "Idempotency-Key", "k")
+	if d := again.document(t); again.StatusCode != 201 || again.Header.Get("Idempotent-Replayed") != "true" || len(d) != 3 ||
+		d["secretWithheld"] != true || d["expiresAt"] != invited.document(t)["expiresAt"] {
+		t.Errorf("the repeat: %d %s", again.StatusCode, again.body)
+	}
+	expectProblem(t, s.as(s.owner, "POST", "/users/"+s.ownerID+"/invitations", "", "Idempotency-Key", "k"), 422, "idempotency-key-reused")
+
+	accept := func(token, password string, headers ...string) reply {
+		return s.request("POST", "/auths/invitations/accept", `{"token":"`+token+`","password":"`+password+`"}`, headers...)
+	}
+	short := accept(token, "too short")
+	if short.StatusCode != 422 || short.faults(t) != "/password length" || strings.Contains(short.body, "too short") {
+		t.Errorf("%d %s", short.StatusCode, short.body)
+	}
+	in := accept(token, ownerPassword)
+	cookies := in.Header.Values("Set-Cookie")
+	if in.StatusCode != 200 || !strings.Contains(in.body, `"status":"active"`) || len(cookies) != 2 ||
+		!strings.HasPrefix(cookies[0], "session=") || !strings.HasPrefix(cookies[1], "rolecall_device=") {
+		t.Fatalf("%d %s, cookies %q", in.StatusCode, in.body, cookies)
+	}
+	cookie, _, _ := strings.Cut(cookies[0], ";")
+	if r := s.as(cookie, "GET", "/auths/session", ""); r.document(t)["user"].(map[string]any)["id"] != created.id(t) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+
+	used := accept(token, ownerPassword)
+	expectProblem(t, used, 401, "invitation-invalid")
+	for what, r := range map[string]reply{
+		"an unknown one":    accept(string(secret.NewToken()), ownerPassword),
+		"what is no token":  accept("token", ownerPassword),
+		"an unknown tenant": accept(token, ownerPassword, "X-Tenant-Schema", "nobody"),
+	} {
+		if r.StatusCode != 401 || strip(r) != strip(used) || r.Header.Get("Www-Authenticate") != "Session" || r.Header.Get("Set-Cookie") != "" {
+			t.Errorf("%s is told apart: %d %s", what, r.StatusCode, r.body)
+		}
+	}
+	s.signIn("eve@example.com", ownerPassword)
+}
+
+func TestWhatInvitationsAskFor(t *testing.T) {
+	s := newTestServer(t)
+	clerk, clerkID := s.member("clerk", []string{"users:invite", "users:read"}, "Sales")
+	viewer, _ := s.member("viewer", []string{"users:read"})
+	for _, c := range []struct {
+		cookie, path, key string
+		status            int
+		code              string
+	}{
+		{"", "/users/" + clerkID, "k", 401, "unauthenticated"},
+		{viewer, "/users/" + clerkID, "k", 403, "permission-denied"},
+		{clerk, "/users/" + clerkID, "", 400, "malformed-request"},
+		{clerk, "/users/clerk", "k", 400, "malformed-request"},
+		{clerk, "/users/" + s.ownerID, "k", 404, "not-found"},
+		{clerk, "/users/00000000-0000-7000-8000-000000000000", "k", 404, "not-found"},
+	} {
+		expectProblem(t, s.as(c.cookie, "POST", c.path+"/invitations", "", "Idempotency-Key", c.key), c.status, c.code)
+	}
+	if r := s.as(clerk, "POST", "/users/"+clerkID+"/invitations", "", "Idempotency-Key", "k"); r.StatusCode != 201 || !strings.Contains(r.body, `"link":"/console/acme/invitation#`) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := s.as(s.owner, "POST", "/users/"+clerkID+"/suspend", ""); r.StatusCode != 200 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	expectProblem(t, s.as(s.owner, "POST", "/users/"+clerkID+"/invitations", "", "Idempotency-Key", "k2"), 403, "user-suspended")
+
+	for body, want := range map[string]string{
+		`{}`:                         "/token required; /password required",
+		`{"token":5,"password":[]}`:  "/token type; /password type",
+		`{"Token":"t","password":5}`: "/Token unknown; /password type; /token required",
+	} {
+		r := s.request("POST", "/auths/invitations/accept", body)
+		if got := r.faults(t); r.StatusCode != 422 || got != want {
+			t.Errorf("%s: %d %q, want %q", body, r.StatusCode, got, want)
+		}
+	}
+}
+
+func TestPasswordOfOnesOwn(t *testing.T) {
+	s := newTestServer(t)
+	eve, _ := s.member("eve", []string{"users:read"})
+	other := s.signIn("eve@example.com", ownerPassword)
+	change := func(cookie, body string) reply { return s.as(cookie, "PUT", "/auths/password", body) }
+	const good = `{"currentPassword":"` + ownerPassword + `","newPassword":"another correct horse"}`
+	for body, want := range map[string]string{
+		`{}`: "/currentPassword required; /newPassword required",
+		`{"currentPassword":"wrong","newPassword":"another correct horse"}`:         "/currentPassword wrong",
+		`{"currentPassword":"` + ownerPassword + `","newPassword":"short"}`:         "/newPassword length",
+		`{"currentPassword":"` + ownerPassword + `","newPassword":null}`:            "/newPassword type",
+		`{"currentPassword":"` + ownerPassword + `","newPassword":"x","user":"id"}`: "/user unknown",
+	} {
+		if r := change(eve, body); r.StatusCode != 422 || r.faults(t) != want {
+			t.Errorf("%s: %d %q, want %q", body, r.StatusCode, r.faults(t), want)
+		}
+	}
+	expectProblem(t, change("", good), 401, "unauthenticated")
+	if r := change(eve, good); r.StatusCode != 204 || r.body != "" || r.Header.Get("Set-Cookie") != "" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := s.as(eve, "GET", "/auths/session", ""); r.StatusCode != 200 {
+		t.Errorf("this session: %d %s", r.StatusCode, r.body)
+	}
+	expectProblem(t, s.as(other, "GET", "/auths/session", ""), 401, "unauthenticated")
+	expectProblem(t, s.request("POST", "/auths/login", `{"email":"eve@example.com","password":"`+ownerPassword+`"}`), 401, "wrong-credentials")
+	s.signIn("eve@example.com", "another correct horse")
+}
+
+func TestDeviceCookie(t *testing.T) {
+	s := newTestServer(t)
+	login := func(password string, headers ...string) reply {
+		return s.request("POST", "/auths/login", `{"email":"`+ownerEmail+`","password":"`+password+`"}`, headers...)
+	}
+	in := login(ownerPassword)
+	cookies := in.Header.Values("Set-Cookie")
+	if len(cookies) != 2 || !strings.HasPrefix(cookies[1], "rolecall_device=") || !strings.HasSuffix(cookies[1], "; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax") {
+		t.Fatalf("%q", cookies)
+	}
+	device, _, _ := strings.Cut(cookies[1], ";")
+	session, _, _ := strings.Cut(cookies[0], ";")
+	if r := s.as(session, "POST", "/auths/refresh", ""); len(r.Header.Values("Set-Cookie")) != 1 {
+		t.Errorf("a refresh sets %q", r.Header.Values("Set-Cookie"))
+	}
+	for range 10 {
+		r := login("wrong", "Cookie", "rolecall_device=nonsense")
+		expectProblem(t, r, 401, "wrong-credentials")
+		if r.Header.Get("Set-Cookie") != "" {
+			t.Errorf("a failure sets %q", r.Header.Values("Set-Cookie"))
+		}
+	}
+	throttled := login(ownerPassword)
+	expectProblem(t, throttled, 429, "too-many-attempts")
+	if throttled.Header.Get("Retry-After") == "" {
+		t.Error("nothing says when to try again")
+	}
+	if r := login(ownerPassword, "Cookie", device); r.StatusCode != 200 {
+		t.Errorf("from a known device: %d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	s := newTestServer(t)
+	clerk, id := s.member("clerk", []string{"shop/invoices:approve", "users:read"}, "Sales")
+	for query, want := range map[string]int{
+		"permission=shop/invoices:approve&department=sales":   204,
+		"permission=shop%2Finvoices%3Aapprove&department=Ops": 403,
+		"permission=shop/invoices:approve":                    403,
+		"permission=users.email:read&department=Sales":        204,
+		"permission=users:delete&department=Sales":            403,
+		"":                                  400,
+		"permission=":                       400,
+		"permission=shop/*:approve":         400,
+		"permission=shop/invoices:*":        400,
+		"permission=users.*:read":           400,
+		"permission=invoices":               400,
+		"permission=users:read&department=": 400,
+		"permission=users:read&permission=users:read":          400,
+		"permission=users:read&user=" + id:                     400,
+		"permission=" + strings.Repeat("a", 201) + ":read&x=1": 400,
+	} {
+		r := s.as(clerk, "GET", "/auths/check?"+query, "")
+		if r.StatusCode != want {
+			t.Errorf("%s: %d %s", query, r.StatusCode, r.body)
+		}
+		if user, tenant := r.Header.Get("X-Auth-User"), r.Header.Get("X-Auth-Tenant"); want == 204 && (user != id || tenant != tenantName || r.body != "") || want != 204 && user+tenant != "" {
+			t.Errorf("%s: %s of %s", query, user, tenant)
+		}
+	}
+	expectProblem(t, s.request("GET", "/auths/check?permission=users:read", ""), 401, "unauthenticated")
+	if err := s.service.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.as(s.owner, "GET", "/events?type=request.refused", ""); len(r.document(t)["items"].([]any)) != 0 {
+		t.Errorf("an answer to a question was recorded as a refusal: %s", r.body)
+	}
+}
