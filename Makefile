@@ -7,7 +7,7 @@ WITH_POSTGRES = go run ./internal/pgtest/withpostgres
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
 GOVULNCHECK = go tool -modfile=tools/go.mod govulncheck
 FUZZTIME = 10s
-TEST_TOOLS = nginx
+TEST_TOOLS = nginx pgbouncer
 
 .PHONY: help run test test-tools browser-test check bench timing fuzz openapi vuln
 
