@@ -124,6 +124,7 @@ type answer struct {
 	header  http.Header
 	body    []byte
 	cookies []*http.Cookie
+	decoded any // the body, once it was asked for
 }
 
 // expect fails the test unless the answer has the status.
@@ -146,10 +147,10 @@ func (a *answer) refused(t testing.TB, status int, code string) *answer {
 
 // value returns what stands at a JSON pointer, nil if nothing does.
 func (a *answer) value(pointer string) any {
-	var value any
-	if err := json.Unmarshal(a.body, &value); err != nil {
+	if a.decoded == nil && json.Unmarshal(a.body, &a.decoded) != nil {
 		return nil
 	}
+	value := a.decoded
 	for _, part := range strings.Split(pointer, "/")[1:] {
 		switch inner := value.(type) {
 		case map[string]any:

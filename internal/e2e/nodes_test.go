@@ -80,7 +80,7 @@ var revocations = []revocation{
 // TestARevocationIsSeenByEveryNode takes rights away a hundred times, on one node
 // or by the command line, and asks another, behind PgBouncer, until it refuses. In
 // half of the cases the connections by which nodes listen are cut just before, and
-// in half of these no new one can be made.
+// in some of these none can be made anew.
 func TestARevocationIsSeenByEveryNode(t *testing.T) {
 	t.Parallel()
 	const rounds = 100
@@ -93,14 +93,14 @@ func TestARevocationIsSeenByEveryNode(t *testing.T) {
 	var longest time.Duration
 	for i := range rounds {
 		what := revocations[i%len(revocations)]
-		open := func() {}
+		disturb := func() (end func()) { return func() {} }
 		switch cut := i / len(revocations) % 4; {
-		case cut == 1 || cut == 3 && what.command:
-			shared.cutListeners()
+		case cut == 1 || cut == 3 && what.command: // which makes connections of its own
+			disturb = shared.cutListeners
 		case cut == 3:
-			open = shared.shut()
+			disturb = shared.shut
 		}
-		lag := what.lag(t, r, there, open)
+		lag := what.lag(t, r, there, disturb)
 		longest = max(longest, lag)
 		if lag >= seenWithin {
 			t.Errorf("round %d: %s: still honoured on the other node after %v", i, what.name, lag)
@@ -120,7 +120,7 @@ func TestARevocationByTheCommandLineIsSeenOnSQLite(t *testing.T) {
 			if !what.command {
 				continue
 			}
-			lag := what.lag(t, r, r.world, func() {})
+			lag := what.lag(t, r, r.world, func() func() { return func() {} })
 			longest = max(longest, lag)
 			if lag >= seenWithin {
 				t.Errorf("round %d: %s: still honoured after %v", i, what.name, lag)
@@ -148,16 +148,17 @@ func (r *revoked) on(t *testing.T, far *program) *world {
 }
 
 // lag returns for how long after the revocation a request there was still
-// honoured. Then it is undone, after done.
-func (v *revocation) lag(t *testing.T, r *revoked, there *world, done func()) time.Duration {
+// honoured, while something is disturbed. Then all is undone.
+func (v *revocation) lag(t *testing.T, r *revoked, there *world, disturb func() (end func())) time.Duration {
 	t.Helper()
 	asks := *r.caller
 	asks.world = there
 	asks.until(t, 200) // what was undone before must be seen too
 	asks.until(t, 200) // now from the cache
+	end := disturb()
 	v.revoke(t, r)
 	lag := asks.until(t, v.status)
-	done()
+	end()
 	v.restore(t, r)
 	return lag
 }
@@ -212,10 +213,13 @@ func (d database) run(in string, statements ...string) {
 const cutListeners = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'rolecall listener'"
 
 // cutListeners ends the connections by which nodes listen.
-func (d database) cutListeners() { d.run("", cutListeners) }
+func (d database) cutListeners() (end func()) {
+	d.run("", cutListeners)
+	return func() {}
+}
 
-// shut is cutListeners, and lets no new connection in until open is called.
-func (d database) shut() (open func()) {
+// shut is cutListeners, and lets no new connection in until its end.
+func (d database) shut() (end func()) {
 	u, err := url.Parse(d.url)
 	if err != nil {
 		d.Fatal(err)

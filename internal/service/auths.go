@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -67,7 +68,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 	if _, err := found(err); err != nil {
 		return SignIn{}, err
 	}
-	ok, outdated, err := s.passwords.Verify(ctx, hash, password)
+	ok, outdated, err := s.verify(ctx, buckets, hash, password)
 	switch {
 	case err != nil:
 		return SignIn{}, err
@@ -299,6 +300,20 @@ func (s *Service) countAttempt(ctx context.Context, buckets []rolecall.Bucket) e
 		err = rolecall.ErrTooManyAttempts.After(wait)
 	}
 	return err
+}
+
+// verify is Passwords.Verify for an attempt that was counted. One that was not
+// evaluated, because too many hashes are under way, counts no more.
+func (s *Service) verify(ctx context.Context, buckets []rolecall.Bucket, hash, password string) (ok, outdated bool, err error) {
+	ok, outdated, err = s.passwords.Verify(ctx, hash, password)
+	if errors.Is(err, rolecall.ErrBusy) {
+		failed := s.store.Update(context.WithoutCancel(ctx), rolecall.TenantID{}, func(tx Tx) error {
+			tx.UncountAttempt(buckets)
+			return nil
+		})
+		err = errors.Join(err, failed)
+	}
+	return ok, outdated, err
 }
 
 // exhausted remembers which buckets are full until when, so that who goes on

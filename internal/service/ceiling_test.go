@@ -255,6 +255,7 @@ var ceilingOfUsers = []ceilingCase{
 	{"suspend who held what one lacks", hold(), suspend(auditor.to(start)), false},
 	{"suspend who holds in Sales what one holds there", hold(holding("sessions:revoke").within("Sales")), suspend(holding("sessions:revoke").within("Sales")), false},
 	{"suspend who holds everywhere what one holds in Sales", hold(holding("sessions:revoke").within("Sales")), suspend(holding("sessions:revoke")), true},
+	{"suspend who holds in Sales what counts for nothing there", hold(), suspend(auditor.within("Sales")), false},
 	{"suspend who holds longer what one holds until tomorrow", hold(auditor.to(tomorrow)), suspend(auditor), false},
 	{"suspend who holds everything of Rolecall", hold(auditor), suspend(holding("*:*")), true},
 	{"suspend who holds everything of Rolecall, as such a one", hold(holding("*:*")), suspend(holding("*:*")), false},

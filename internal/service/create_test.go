@@ -114,3 +114,26 @@ func TestADeletedUserIsErasedFromReplays(t *testing.T) {
 		f.ok(errorOf(f.service.CreateUser(f.Context(), f.owner, newKey(), draft)))
 	})
 }
+
+func TestTheLimitOfKeysHoldsForNewOnesOnly(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		node := service.New(f.store, service.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, KeyLimit: 3})
+		create := func(key service.Key) (service.Created[rolecall.Role], error) {
+			return node.CreateRole(f.Context(), f.owner, key, rolecall.RoleDraft{Name: "Of " + key.Text})
+		}
+		key := newKey()
+		first, err := create(key)
+		f.ok(err)
+		for range 2 {
+			f.ok(errorOf(create(newKey())))
+		}
+		f.is(errorOf(create(newKey())), rolecall.ErrTooManyKeys)
+		again, err := create(key)
+		if f.ok(err); !again.Replayed || again.Value.ID != first.Value.ID {
+			t.Errorf("at the limit a repeat answers %v", again)
+		}
+		f.clock.advance(rolecall.DefaultIdempotencyKept)
+		f.ok(f.service.Purge(f.Context()))
+		f.ok(errorOf(create(newKey())))
+	})
+}

@@ -18,8 +18,8 @@ const (
 	// flightWait bounds how long a request waits for another with its key.
 	flightWait = 5 * time.Second
 
-	// maxLiveKeys bounds the keys that a user can have stored at once.
-	maxLiveKeys = 100_000
+	// defaultKeyLimit bounds the keys that a user can have stored at once.
+	defaultKeyLimit = 100_000
 )
 
 // Key is an idempotency key as it was sent and the digest of its request.
@@ -191,17 +191,17 @@ func (s *Service) spendKey(ctx context.Context, c Call) error {
 	}
 	var stored int
 	err := s.view(ctx, c, func(tx Tx) (err error) {
-		stored, err = tx.CountKeys(c.User.ID, maxLiveKeys)
+		stored, err = tx.CountKeys(c.User.ID, s.keyLimit)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if stored >= maxLiveKeys {
+	if stored >= s.keyLimit {
 		return rolecall.ErrTooManyKeys
 	}
 	budget := &atomic.Int64{}
-	budget.Store(int64(maxLiveKeys - stored - 1))
+	budget.Store(int64(s.keyLimit - stored - 1))
 	s.budgets.Set(c.User.ID, budget)
 	return nil
 }

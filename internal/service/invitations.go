@@ -162,7 +162,7 @@ func (s *Service) ChangePassword(ctx context.Context, c Call, current, password 
 	if err != nil {
 		return err
 	}
-	if ok, _, err := s.passwords.Verify(ctx, hash, current); err != nil {
+	if ok, _, err := s.verify(ctx, buckets, hash, current); err != nil {
 		return err
 	} else if !ok {
 		s.tally(c.Tenant.ID, rolecall.EventSignInFailed, c.User.ID, c.User.ID, "wrong current password", c.Source)

@@ -139,3 +139,79 @@ func TestTheBackgroundWorkEndsWithItsContext(t *testing.T) {
 		f.ok(<-done)
 	})
 }
+
+// broken is a store of which the rows of one tenant cannot be written.
+type broken struct {
+	service.Store
+	tenant rolecall.TenantID
+}
+
+var errBroken = errors.New("a page of this tenant cannot be read")
+
+// Update fails for the tenant.
+func (s broken) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	if tenant == s.tenant {
+		return errBroken
+	}
+	return s.Store.Update(ctx, tenant, fn)
+}
+
+func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for _, name := range []string{"first", "second"} {
+			f.newTenant(name)
+			f.ok(f.service.DeleteTenant(f.Context(), name))
+		}
+		living := f.newTenant("zeta") // after acme, which fails
+		expired := rolecall.IdempotencyKey{UserID: f.owner.User.ID, Operation: "old", Hash: secret.NewKey(), Fingerprint: secret.NewKey(), ExpiresAt: start, Status: 201, ResourceID: rolecall.NewID[any](start)}
+		f.ok(f.store.Update(f.Context(), living.ID, func(tx service.Tx) error {
+			tx.InsertKey(expired)
+			return nil
+		}))
+		f.clock.advance(time.Minute)
+		deleted := f.deletedTenants()
+		if len(deleted) != 2 {
+			t.Fatalf("there are %d tenants to purge", len(deleted))
+		}
+		for _, failing := range []rolecall.TenantID{deleted[0], f.tenant.ID} {
+			node := service.New(broken{f.store, failing}, service.Options{Clock: f.clock.Now, Keys: f.keys})
+			f.is(node.Purge(f.Context()), errBroken)
+		}
+		if left := f.deletedTenants(); len(left) != 0 {
+			t.Errorf("deleted tenants were not purged: %v", left)
+		}
+		f.ok(f.store.View(f.Context(), living.ID, func(tx service.Tx) error {
+			if _, err := tx.Key(expired); !errors.Is(err, rolecall.ErrNotFound) {
+				t.Errorf("an expired key of a later tenant is there: %v", err)
+			}
+			return nil
+		}))
+	})
+}
+
+func TestATenantDeletedAMomentAgoIsNotPurgedYet(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.newTenant("other")
+		f.ok(f.service.DeleteTenant(f.Context(), "other"))
+		f.clock.advance(time.Minute - time.Microsecond)
+		f.ok(f.service.Purge(f.Context()))
+		if left := f.deletedTenants(); len(left) != 1 {
+			t.Error("it was purged while a node may have it cached")
+		}
+		f.clock.advance(time.Microsecond)
+		f.ok(f.service.Purge(f.Context()))
+		if left := f.deletedTenants(); len(left) != 0 {
+			t.Error("it was not purged after a minute")
+		}
+	})
+}
+
+// deletedTenants returns the deleted tenants that still have rows.
+func (f *fixture) deletedTenants() (left []rolecall.TenantID) {
+	f.Helper()
+	f.ok(f.store.View(f.Context(), rolecall.TenantID{}, func(tx service.Tx) (err error) {
+		left, err = tx.DeletedTenants(rolecall.Never, 10)
+		return err
+	}))
+	return left
+}

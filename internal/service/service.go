@@ -3,6 +3,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -23,6 +24,7 @@ type Options struct {
 	Keys      *secret.Keys
 	Logger    *slog.Logger
 	Limits    AttemptLimits // zero members: the defaults
+	KeyLimit  int           // idempotency keys that a user can have stored at once; zero: 100,000
 }
 
 // Service serves the verbs. It is safe for concurrent use and keeps nothing that
@@ -34,6 +36,7 @@ type Service struct {
 	keys       *secret.Keys
 	log        *slog.Logger
 	limits     AttemptLimits
+	keyLimit   int
 	changes    *changes
 	tenants    *tenantCache
 	principals *principalCache
@@ -52,6 +55,7 @@ func New(store Store, o Options) *Service {
 	return &Service{
 		store: announcing{store, changes}, changes: changes, now: o.Clock, passwords: o.Passwords, keys: o.Keys, log: o.Logger,
 		limits:     o.Limits.orDefaults(),
+		keyLimit:   cmp.Or(o.KeyLimit, defaultKeyLimit),
 		tenants:    newTenantCache(),
 		principals: newPrincipalCache(),
 		budgets:    newKeyBudgets(),

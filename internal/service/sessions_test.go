@@ -163,3 +163,19 @@ func TestTwoLiveSessionsAreAmbiguous(t *testing.T) {
 		f.ok(err)
 	})
 }
+
+func TestALogoutOfUnknownTokensWritesNothing(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		token := f.signIn("owner").Token
+		f.ok(errorOf(f.authenticate(f.service, token)))
+		asked := f.store.during(func() {
+			f.ok(f.service.Logout(f.Context(), f.attempt(secret.NewToken(), secret.NewToken())))
+		})
+		if slices.Contains(asked, "update") {
+			t.Errorf("the store was asked %q", asked)
+		}
+		if asked := f.store.during(func() { f.ok(errorOf(f.authenticate(f.service, token))) }); len(asked) != 0 {
+			t.Errorf("a stranger's logout ended what is cached: the store was asked %q", asked)
+		}
+	})
+}

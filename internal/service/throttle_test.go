@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -160,5 +161,50 @@ func TestTheCountIsSharedByNodesAndSurvivesARestart(t *testing.T) {
 			f.service = f.node()
 		}
 		f.is(f.guess("192.0.2.7", "owner", password), rolecall.ErrTooManyAttempts)
+	})
+}
+
+func TestWhoIsRefusedWritesNothingMore(t *testing.T) {
+	onEachStoreLimited(t, service.AttemptLimits{Source: 3}, func(f *fixture) {
+		f.signIn("owner") // of another source than the guesses
+		for i := range 3 {
+			f.is(f.guess("192.0.2.7", fmt.Sprintf("user-%d", i), "wrong"), rolecall.ErrWrongCredentials)
+		}
+		f.is(f.guess("192.0.2.7", "first", "wrong"), rolecall.ErrTooManyAttempts)
+		asked := f.store.during(func() {
+			for i := range 50 {
+				f.is(f.guess("192.0.2.7", fmt.Sprintf("more-%d", i), "wrong"), rolecall.ErrTooManyAttempts)
+			}
+		})
+		if len(asked) != 0 {
+			t.Errorf("the store was asked %q", asked)
+		}
+		f.clock.advance(10 * time.Minute)
+		f.ok(f.guess("192.0.2.7", "owner", password))
+	})
+}
+
+func TestAnAttemptThatNobodyHadTimeForCountsNowhere(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		node := f.service
+		busy := service.New(f.store, service.Options{
+			Clock: f.clock.Now, Keys: f.keys, Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 0, 0),
+		})
+		for range 20 {
+			f.service = busy
+			f.is(f.guess("192.0.2.7", "owner", password), rolecall.ErrBusy)
+			f.is(f.service.ChangePassword(f.Context(), f.owner, password, "another "+password), rolecall.ErrBusy)
+		}
+		f.service = node
+		f.ok(f.guess("192.0.2.7", "owner", password))
+		f.ok(f.service.ChangePassword(f.Context(), f.owner, password, "another "+password))
+	})
+}
+
+func TestAnAddressThatNobodyCanHaveIsAWrongOne(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for _, email := range []string{"a\x00b@example.com", "\x00", "a\xffb@example.com"} {
+			f.is(errorOf(f.service.Login(f.Context(), f.attempt(), email, password)), rolecall.ErrWrongCredentials)
+		}
 	})
 }

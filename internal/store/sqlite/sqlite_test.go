@@ -2,11 +2,13 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rolecall/rolecall"
@@ -192,6 +194,27 @@ func TestAClosedStoreIsUnavailable(t *testing.T) {
 		})
 		if rolecall.KindOf(err) != rolecall.Unavailable {
 			t.Errorf("%s says %v, want unavailable", door, err)
+		}
+	}
+}
+
+func TestManyProcessesMigrateOneFileAtOnce(t *testing.T) {
+	for range 5 {
+		path := filepath.Join(t.TempDir(), "rolecall.db")
+		var failures [4]error
+		var opening sync.WaitGroup
+		for i := range failures {
+			opening.Go(func() {
+				s, err := Open(t.Context(), path, Options{Migrate: true})
+				if err == nil {
+					err = s.Close()
+				}
+				failures[i] = err
+			})
+		}
+		opening.Wait()
+		if err := errors.Join(failures[:]...); err != nil {
+			t.Error(err)
 		}
 	}
 }
