@@ -16,7 +16,7 @@ import (
 // thing after another. What is tested last is what a loss leaves.
 func TestUnderSiege(t *testing.T) {
 	t.Parallel()
-	binary := build(t)
+	binary := buildWith(t) // the race detector makes a hash ten times as dear, and the other suites have it
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
