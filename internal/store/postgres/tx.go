@@ -157,13 +157,11 @@ func (u *update) release() {
 }
 
 // settings makes the tenant's rows visible until the transaction ends, and keeps
-// the planner to the indexes. Row security leaves it without statistics for most
-// conditions, so that it takes a table for small and reads all of it; every
-// statement of ours is driven by an index in bounded work.
+// the planner to the indexes: conditions whose selectivity it cannot know make it
+// take few rows for granted and read a table once for each of them.
 const settings = `select set_config('rolecall.tenant', $1, true), set_config('enable_seqscan', 'off', true),
 	set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-	set_config('enable_material', 'off', true), set_config('enable_bitmapscan', 'off', true),
-	set_config('max_parallel_workers_per_gather', '0', true)`
+	set_config('enable_material', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`
 
 // queueTenant queues the settings for the tenant. The zero tenant sees no rows.
 func queueTenant(batch *pgx.Batch, tenant rolecall.TenantID) {
