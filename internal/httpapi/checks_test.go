@@ -197,6 +197,22 @@ func TestTruncatedBody(t *testing.T) {
 	}
 }
 
+func TestABodyInChunksEndsTheConnection(t *testing.T) {
+	s := newTestServer(t)
+	const role = `{"name":"Night shift"}`
+	for name, body := range map[string]io.Reader{"chunks": io.MultiReader(strings.NewReader(role)), "a length": strings.NewReader(role)} {
+		request, err := http.NewRequest("POST", s.url+"/roles", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Content-Type": {"application/json"}, "Idempotency-Key": {"k"}, "Cookie": {s.owner}}
+		r := s.send(request)
+		if r.StatusCode != 201 || r.Close != (name == "chunks") {
+			t.Errorf("%s: %d, close %v: %s", name, r.StatusCode, r.Close, r.body)
+		}
+	}
+}
+
 func TestEveryAnswerCarriesTheSafeHeaders(t *testing.T) {
 	s := newTestServerWith(t, Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}})
 	for _, r := range []reply{s.request("GET", "/x", ""), s.request("GET", "/users", ""), s.as(s.owner, "GET", "/users", ""), s.request("GET", "/livez", "")} {

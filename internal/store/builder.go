@@ -66,6 +66,15 @@ func (b *builder) all(conditions []condition) {
 // time a placeholder of a limit is bound.
 func (b *builder) limit(n int) { b.text.WriteString(" limit " + strconv.Itoa(n)) }
 
+// joined writes the conditions on r so that they are judged only for the rows that
+// c names. Else PostgreSQL, which expects few rows to fulfil them, looks for those
+// in the whole table first, and reads c once for each.
+func (b *builder) joined(conditions []condition) {
+	for _, c := range conditions {
+		b.write(" and case when r.id = c.id then "+c.sql+" end", c.args...)
+	}
+}
+
 func (b *builder) query(q Querier, each func(scan func(dest ...any) error) error) error {
 	return q.Query(b.text.String(), b.args, each)
 }

@@ -102,7 +102,7 @@ func (l *listing[T]) walking(last *rolecall.Position) *builder {
 	b.write("select " + l.columns + ", " + l.keyOf("r.") + " from (")
 	l.window(b, last)
 	b.write(") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
-	b.all(l.conditions)
+	b.joined(l.conditions)
 	l.order(b, "c.", "id")
 	b.limit(l.limit + 1)
 	return b
@@ -116,7 +116,7 @@ func (l *listing[T]) picking(pick source) *builder {
 	pick.from(b)
 	b.write(") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
 	l.beyond(b, "r.", "id")
-	b.all(l.conditions)
+	b.joined(l.conditions)
 	l.order(b, "r.", "id")
 	b.limit(l.limit + 1)
 	return b

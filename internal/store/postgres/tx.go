@@ -161,7 +161,8 @@ func (u *update) release() {
 // take few rows for granted and read a table once for each of them.
 const settings = `select set_config('rolecall.tenant', $1, true), set_config('enable_seqscan', 'off', true),
 	set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-	set_config('enable_material', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`
+	set_config('enable_material', 'off', true), set_config('enable_bitmapscan', 'off', true),
+	set_config('max_parallel_workers_per_gather', '0', true)`
 
 // queueTenant queues the settings for the tenant. The zero tenant sees no rows.
 func queueTenant(batch *pgx.Batch, tenant rolecall.TenantID) {

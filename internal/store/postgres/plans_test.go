@@ -1,0 +1,182 @@
+package postgres_test
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+)
+
+// planner is a store.Querier that notes how PostgreSQL ran each statement.
+type planner struct {
+	*testing.T
+	tx    pgx.Tx
+	plans []string
+}
+
+// Exec refuses: lists only read.
+func (p *planner) Exec(query string, _ ...any) { p.Errorf("a list writes: %s", query) }
+
+// Announce refuses, as Exec does.
+func (p *planner) Announce(rolecall.AnyID) { p.Error("a list announces something") }
+
+// Query notes the plan, and then runs the statement.
+func (p *planner) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+	rows, err := p.tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)
+	if err != nil {
+		return err
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	p.plans = append(p.plans, query+"\n"+strings.Join(lines, "\n"))
+	if rows, err = p.tx.Query(p.Context(), query, args...); err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+var (
+	nodeOfPlan = regexp.MustCompile(`actual rows=([\d.]+) loops=(\d+)`)
+	notTaken   = regexp.MustCompile(`Rows Removed by .*: (\d+)`)
+)
+
+// looked returns the most rows that a node of the plan looked at.
+func looked(t *testing.T, plan string) (most float64) {
+	t.Helper()
+	number := func(text string) float64 {
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	loops := 1.0
+	for line := range strings.Lines(plan) {
+		if node := nodeOfPlan.FindStringSubmatch(line); node != nil {
+			loops = number(node[2])
+			most = max(most, number(node[1])*loops)
+		} else if removed := notTaken.FindStringSubmatch(line); removed != nil {
+			most = max(most, number(removed[1])*loops)
+		}
+	}
+	return most
+}
+
+// crowd makes twice as many users as one page of a list may look at: every tenth
+// in Support, the others in Sales, all holding the role, all called Ada but one.
+func crowd(t *testing.T, s *postgres.Store) (rolecall.TenantID, rolecall.Role) {
+	t.Helper()
+	tenant, role := newTenant(t, s, "crowd"), rolecall.BuiltInRoles(now)[2]
+	write(t, s, tenant, func(tx service.Tx) {
+		tx.InsertRole(role)
+		for i := range 2 * rolecall.MaxScan {
+			draft := rolecall.UserDraft{Email: fmt.Sprintf("ada%d@example.com", i), Name: fmt.Sprintf("Ada %05d", (i*7919)%(2*rolecall.MaxScan))}
+			department := "Sales"
+			if i%10 == 0 {
+				department = "Support"
+			}
+			if i == 4000 {
+				draft.Name = "Grace Hopper"
+			}
+			draft.Department = &department
+			u := draft.User(now)
+			u.Status = rolecall.UserActive
+			tx.InsertUser(u)
+			tx.PutAssignment(rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
+		}
+	})
+	return tenant, role
+}
+
+// plannerOf returns a planner in a transaction as those of the store, with as much
+// known of the tables as after a while.
+func plannerOf(t *testing.T, url string, tenant rolecall.TenantID) *planner {
+	t.Helper()
+	conn := connect(t, url)
+	run(t, conn, "analyze users, user_words, assignments")
+	postgres.RegisterIDs(conn.TypeMap())
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), postgres.Settings, tenant.String()); err != nil {
+		t.Fatal(err)
+	}
+	return &planner{T: t, tx: tx}
+}
+
+func TestListsAreDrivenByAnIndex(t *testing.T) {
+	url := pgtest.Migrated(t)
+	tenant, role := crowd(t, open(t, url, postgres.Options{}))
+	p := plannerOf(t, url, tenant)
+	sales, support, legal := rolecall.Fold("Sales"), rolecall.Fold("Support"), rolecall.Fold("Legal")
+
+	for name, query := range map[string]rolecall.UserQuery{
+		"all":                           {},
+		"a status":                      {Status: rolecall.UserActive},
+		"a big department":              {Department: &sales},
+		"a small department":            {Department: &support},
+		"a department that nobody's is": {Department: &legal},
+		"a reach of one department":     {Within: rolecall.Within("Sales")},
+		"a reach of several":            {Within: rolecall.Within("Support", "Legal")},
+		"a role":                        {Role: role.ID},
+		"a role in a department":        {Role: role.ID, Department: &support},
+		"a common word":                 {Words: []string{"ada"}},
+		"a common word of a role":       {Words: []string{"ada"}, Role: role.ID},
+		"a rare word":                   {Words: []string{"ada", "hopp"}},
+		"a word that nobody has":        {Words: []string{"zz"}},
+		"an address":                    {EmailKey: "ada7@example.com"},
+		"an external id":                {ExternalID: "7"},
+		"common words":                  {Words: []string{"ada", "exam", "com"}},
+		"common words in a reach":       {Words: []string{"ada", "exam"}, Within: rolecall.Within("Sales"), NameWords: rolecall.Within("Sales"), EmailWords: rolecall.Within("Support")},
+		"a status that nobody has":      {Status: rolecall.UserSuspended},
+	} {
+		p.check(name, tenant, query, rolecall.MaxScan+1)
+		query.Count = true
+		p.check(name+", counted", tenant, query, rolecall.MaxCount+1)
+	}
+}
+
+// check fails the test if a statement of the list, in any order, reads a table
+// without an index or a node of its plan looks at more rows than the bound.
+func (p *planner) check(name string, tenant rolecall.TenantID, q rolecall.UserQuery, bound float64) {
+	p.Helper()
+	if q.Within.IsNowhere() {
+		q.Within = rolecall.Everywhere()
+	}
+	if q.NameWords.IsNowhere() {
+		q.NameWords, q.EmailWords = rolecall.Everywhere(), rolecall.Everywhere()
+	}
+	q.Now, q.Limit = now, 50
+	for _, q.Sort = range []rolecall.UserSort{rolecall.SortByID, rolecall.SortByName, rolecall.SortByEmail} {
+		p.plans = nil
+		if _, err := store.New(p, tenant).Users(q); err != nil {
+			p.Fatal(err)
+		}
+		if len(p.plans) == 0 {
+			p.Fatalf("%s: nothing was asked", name)
+		}
+		for _, plan := range p.plans {
+			if strings.Contains(plan, "Seq Scan") || looked(p.T, plan) > bound {
+				p.Errorf("%s, sort %v: %s", name, q.Sort, plan)
+			}
+		}
+	}
+}
