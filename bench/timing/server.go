@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -9,16 +10,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
 
 	"github.com/rolecall/rolecall/client"
+	"github.com/rolecall/rolecall/internal/process"
 )
 
 const (
@@ -29,98 +26,49 @@ const (
 
 // server is the program, serving a store that was filled for the measurement.
 type server struct {
-	folder   string
-	binary   string
-	database string
-	base     string
-	command  *exec.Cmd
-	log      bytes.Buffer
-	foreign  string // a live session of another tenant
+	process.Server
+	folder  string
+	foreign string // a live session of another tenant
 }
 
-// start builds the program, serves the database and makes the accounts.
+// start builds the program, serves the database and makes the accounts. The limits
+// are so high that no attempt is refused for their number.
 func start(ctx context.Context, database string) (_ *server, err error) {
 	folder, err := os.MkdirTemp("", "rolecall-timing")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{folder: folder, binary: filepath.Join(folder, "rolecall"), database: database}
-	if s.database == "" {
-		s.database = filepath.Join(folder, "rolecall.db")
-	}
+	const many = "1000000000"
+	s := &server{folder: folder, Server: process.Server{
+		Binary: filepath.Join(folder, "rolecall"), Database: cmp.Or(database, filepath.Join(folder, "rolecall.db")),
+		Flags: []string{"--attempts-per-account-and-source", many, "--attempts-per-account", many, "--attempts-per-source", many},
+	}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	if output, err := exec.CommandContext(ctx, "go", "build", "-o", s.binary, "./cmd/rolecall").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w: %s", err, output)
+	if err := process.Build(ctx, s.Binary); err != nil {
+		return nil, err
 	}
-	if err := s.serve(ctx); err != nil {
+	if err := s.Start(ctx); err != nil {
 		return nil, err
 	}
 	return s, s.fill(ctx)
 }
 
-// serve starts the program with limits so high that no attempt is refused for
-// their number.
-func (s *server) serve(ctx context.Context) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return err
-	}
-	s.base = "http://" + address
-	const many = "1000000000"
-	s.command = exec.Command(s.binary, "serve", "--database", s.database, "--listen", address,
-		"--attempts-per-account-and-source", many, "--attempts-per-account", many, "--attempts-per-source", many)
-	s.command.Stderr = &s.log
-	if err := s.command.Start(); err != nil {
-		return err
-	}
-	retry := time.NewTicker(20 * time.Millisecond)
-	defer retry.Stop()
-	for range 500 {
-		if answer, err := http.Get(s.base + "/readyz"); err == nil {
-			if err := drain(answer); err != nil {
-				return err
-			}
-			if answer.StatusCode < http.StatusMultipleChoices {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-retry.C:
-		}
-	}
-	return errors.New("the server is not ready after ten seconds")
-}
-
 // stop ends the server and removes what was made.
-func (s *server) stop() error {
-	var err error
-	if s.command != nil && s.command.Process != nil {
-		err = s.command.Process.Signal(syscall.SIGTERM)
-		if waited := s.command.Wait(); waited != nil {
-			err = errors.Join(err, fmt.Errorf("%w\n%s", waited, &s.log))
-		}
+func (s *server) stop() (err error) {
+	if s.PID() != 0 {
+		err = s.Stop()
 	}
 	return errors.Join(err, os.RemoveAll(s.folder))
 }
 
 // run runs a command of the program with the password as its input.
 func (s *server) run(ctx context.Context, arguments ...string) error {
-	command := exec.CommandContext(ctx, s.binary, append(arguments, "--password-stdin", "--database", s.database)...)
-	command.Stdin = strings.NewReader(password)
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(arguments, " "), err, output)
-	}
-	return nil
+	_, err := s.Run(ctx, password, append(arguments, "--password-stdin")...)
+	return err
 }
 
 func (s *server) fill(ctx context.Context) error {
@@ -129,7 +77,7 @@ func (s *server) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	owner := client.New(s.base, tenant, nil)
+	owner := client.New(s.URL(), tenant, nil)
 	if _, err := owner.Login(ctx, address("owner", 0), password); err != nil {
 		return err
 	}
@@ -181,7 +129,7 @@ func (s *server) signIn(tenant, email, password string) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequest(http.MethodPost, s.base+"/auths/login", bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, s.URL()+"/auths/login", bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +161,7 @@ func (s *server) signIns() []*class {
 func (s *server) sessions() []*class {
 	refuse := func(name, tenant string, token func() string) *class {
 		return &class{name: name, status: http.StatusUnauthorized, ask: func(int) (*http.Request, error) {
-			request, err := http.NewRequest(http.MethodGet, s.base+"/auths/session", nil)
+			request, err := http.NewRequest(http.MethodGet, s.URL()+"/auths/session", nil)
 			if err == nil {
 				request.Header = http.Header{"X-Tenant-Schema": {tenant}, "Cookie": {"session=" + token()}}
 			}

@@ -14,7 +14,7 @@ const module = "github.com/rolecall/rolecall"
 // openers of stores to the nouns.
 var mayImport = map[string][]string{
 	".":                            {},
-	"bench/timing":                 {"client"},
+	"bench/timing":                 {"client", "internal/process"},
 	"client":                       {},
 	"cmd/rolecall":                 {"internal/app"},
 	"internal/app":                 {".", "internal/httpapi", "internal/secret", "internal/service", "internal/store/postgres", "internal/store/sqlite"},
@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"internal/httpapi":             {".", "internal/secret", "internal/service", "openapi"},
 	"internal/pgtest":              {".", "internal/store/postgres"},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
+	"internal/process":             {},
 	"internal/secret":              {"."},
 	"internal/service":             {".", "internal/secret"},
 	"internal/store":               {"."},
@@ -39,7 +40,7 @@ var onlyIn = map[string][]string{
 	"crypto/tls":                        {"internal/app"},
 	"crypto/rand":                       {"internal/secret", "."}, // for ids
 	"golang.org/x/crypto/":              {"internal/secret"},
-	"net/http":                          {"internal/httpapi", "internal/app", "client", "bench/timing"},
+	"net/http":                          {"internal/httpapi", "internal/app", "client", "bench/timing", "internal/process"},
 	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite"},

@@ -158,7 +158,7 @@ return mine.status + ' ' + (mine.json.code ?? mine.json.user.name)`, id)
 // attackersToken returns the live session of another user of the tenant.
 func attackersToken(t *testing.T, p *program) string {
 	t.Helper()
-	c := client.New("http://"+p.address, "acme", nil)
+	c := client.New("http://"+p.Address, "acme", nil)
 	if _, err := c.Login(t.Context(), owner, password); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func attackersToken(t *testing.T, p *program) string {
 		t.Fatal(err)
 	}
 	p.run(t, password, "user", "set-password", "--tenant", "acme", "--email", address("eve"), "--password-stdin")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.address+"/auths/login", strings.NewReader(credentials(address("eve"), password)))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.Address+"/auths/login", strings.NewReader(credentials(address("eve"), password)))
 	if err != nil {
 		t.Fatal(err)
 	}

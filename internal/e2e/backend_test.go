@@ -54,7 +54,7 @@ func (b *backEnd) signIn(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	c := client.New("http://"+b.program.address, "acme", &http.Client{Transport: onBehalf{source}})
+	c := client.New("http://"+b.program.Address, "acme", &http.Client{Transport: onBehalf{source}})
 	if _, err := c.Login(r.Context(), credentials.Email, credentials.Password); err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return

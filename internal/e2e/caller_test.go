@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func (c *caller) request(t testing.TB, line, body string, header ...string) *htt
 	if body != "" {
 		content = strings.NewReader(body)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+c.world.program.address+path, content)
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+c.world.program.Address+path, content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func (w *world) send(r *http.Request) (*answer, error) {
 	begun := time.Now()
 	response, err := w.client.Do(r)
 	if err != nil && time.Since(begun) >= answerLimit {
-		return nil, errors.Join(err, w.program.process.Kill())
+		return nil, errors.Join(err, w.program.Signal(os.Kill))
 	}
 	if err != nil {
 		return nil, err

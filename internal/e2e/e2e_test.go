@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -62,21 +61,4 @@ func TestProgram(t *testing.T) {
 			}
 		})
 	}
-}
-
-// build returns the path of the program, built from this tree, that watches for
-// races if the tests do.
-func build(t *testing.T) string {
-	t.Helper()
-	return buildWith(t, buildFlags...)
-}
-
-func buildWith(t *testing.T, flags ...string) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "rolecall")
-	command := exec.Command("go", append([]string{"build", "-o", binary}, append(flags, "../../cmd/rolecall")...)...)
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("the program does not build: %v\n%s", err, output)
-	}
-	return binary
 }

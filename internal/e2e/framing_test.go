@@ -53,7 +53,7 @@ func testTenantHeader(t *testing.T, w *world) {
 
 func testCrossSite(t *testing.T, w *world) {
 	id := w.user(t, "cross", "")
-	host := w.program.address
+	host := w.program.Address
 	var scenarios []scenario
 	for _, request := range []struct{ line, body string }{
 		{"PATCH /users/" + id, `{"name":"Crossed"}`},
@@ -202,7 +202,7 @@ func testSizes(t *testing.T, w *world) {
 // until the server closes it or has answered once.
 func (w *world) exchangeRaw(t *testing.T, raw string) (*http.Response, string) {
 	t.Helper()
-	connection, err := net.Dial("tcp", w.program.address)
+	connection, err := net.Dial("tcp", w.program.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func (w *world) exchangeRaw(t *testing.T, raw string) (*http.Response, string) {
 }
 
 func testRawRequests(t *testing.T, w *world) {
-	head := "Host: " + w.program.address + "\r\nX-Tenant-Schema: " + w.name + "\r\nCookie: session=" + w.owner.token + "\r\n"
+	head := "Host: " + w.program.Address + "\r\nX-Tenant-Schema: " + w.name + "\r\nCookie: session=" + w.owner.token + "\r\n"
 	post := "POST /users HTTP/1.1\r\n" + head + "Content-Type: application/json\r\nIdempotency-Key: raw\r\n"
 	for _, r := range []struct {
 		name, raw string
@@ -250,7 +250,7 @@ func testRawRequests(t *testing.T, w *world) {
 		{"a body that ends early", post + "Content-Length: 50\r\n\r\n{\"email\"<end>", 400},
 		{"a NUL in a header", "GET /users HTTP/1.1\r\n" + head + "X-Nul: a\x00b\r\n\r\n", 400},
 		{"two keys", post + "Idempotency-Key: raw2\r\nContent-Length: 2\r\n\r\n{}", 400},
-		{"an absolute target", "GET http://" + w.program.address + "/auths/session HTTP/1.1\r\n" + head + "\r\n", 200},
+		{"an absolute target", "GET http://" + w.program.Address + "/auths/session HTTP/1.1\r\n" + head + "\r\n", 200},
 		{"a star", "OPTIONS * HTTP/1.1\r\n" + head + "\r\n", 404},
 	} {
 		t.Run(r.name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func (f *front) serve(host string, handler http.Handler) {
 // pass returns a handler that passes requests on to the program, the way that a
 // proxy with TLS does.
 func (f *front) pass(p *program) http.Handler {
-	target := &url.URL{Scheme: "http", Host: p.address}
+	target := &url.URL{Scheme: "http", Host: p.Address}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target) // which puts the program's address into Host

@@ -23,9 +23,9 @@ func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 		t.Fatalf("found %d guides: %v", len(guides), err)
 	}
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "demo.db"), "--demo")
-	password := demoPassword.FindStringSubmatch(p.log.String())
+	password := demoPassword.FindStringSubmatch(p.Log())
 	if password == nil {
-		t.Fatalf("the demo does not tell its password:\n%s", p.log.String())
+		t.Fatalf("the demo does not tell its password:\n%s", p.Log())
 	}
 	for _, guide := range guides {
 		name := strings.TrimSuffix(filepath.Base(guide), ".md")
@@ -33,7 +33,7 @@ func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 			if name == "proxy-hook" {
 				tool(t, "nginx")
 			}
-			runGuide(t, guide, p.address, password[1])
+			runGuide(t, guide, p.Address, password[1])
 		})
 	}
 }

@@ -43,10 +43,10 @@ func testSecretsInStore(t *testing.T, s *siege) {
 // dump returns all that the store holds.
 func (p *program) dump(t *testing.T) []byte {
 	t.Helper()
-	if strings.HasPrefix(p.database, "postgres") {
-		return dumpTables(t, pgtest.Admin(t, p.database))
+	if strings.HasPrefix(p.Database, "postgres") {
+		return dumpTables(t, pgtest.Admin(t, p.Database))
 	}
-	files, err := filepath.Glob(p.database + "*")
+	files, err := filepath.Glob(p.Database + "*")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/process"
 )
 
 // hookGuide is the guide whose configuration is what these tests run.
@@ -37,7 +39,7 @@ func startNginx(t *testing.T, program, tenant string) *nginx {
 		t.Fatal(err)
 	}
 	command := exec.Command(binary, "-p", folder, "-c", "nginx.conf", "-e", "stderr", "-g", "daemon off; master_process off;")
-	var log lockedBuffer
+	var log process.Output
 	command.Stderr = &log
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -115,7 +117,7 @@ func TestNginxAsksBeforeItLetsThrough(t *testing.T) {
 	tool(t, "nginx")
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"), "--trusted-proxies", "127.0.0.1")
 	w := newWorld(t, p)
-	n := startNginx(t, p.address, w.name)
+	n := startNginx(t, p.Address, w.name)
 	const approve = "shop/invoices:approve"
 	clerk := w.holder(t, "clerk", "", "", approve)
 	scoped := w.holder(t, "scoped", "Sales", "Sales", approve)

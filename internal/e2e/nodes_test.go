@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -86,27 +88,31 @@ func TestARevocationIsSeenByEveryNode(t *testing.T) {
 	const rounds = 100
 	binary, shared := build(t), database{t, pgtest.URL(t)}
 	near := serve(t, binary, shared.url)
-	far := serve(t, binary, pgtest.Bouncer(t)(shared.url)+"?default_query_exec_mode=exec", "--direct-database", shared.url)
+	metrics := freeAddress(t)
+	far := serve(t, binary, pgtest.Bouncer(t)(shared.url)+"?default_query_exec_mode=exec", "--direct-database", shared.url, "--metrics-listen", metrics)
 	r := newRevoked(t, near)
 	there := r.on(t, far)
 
-	var longest time.Duration
+	disturbances := []struct {
+		name string
+		make func() (end func())
+	}{
+		{"nothing", undisturbed}, {"a cut", shared.cutListeners}, {"nothing", undisturbed}, {"a cut and no way back", shared.shut},
+	}
+	longest := map[string]time.Duration{}
 	for i := range rounds {
-		what := revocations[i%len(revocations)]
-		disturb := func() (end func()) { return func() {} }
-		switch cut := i / len(revocations) % 4; {
-		case cut == 1 || cut == 3 && what.command: // which makes connections of its own
-			disturb = shared.cutListeners
-		case cut == 3:
-			disturb = shared.shut
+		what, disturbance := revocations[i%len(revocations)], disturbances[i/len(revocations)%len(disturbances)]
+		if disturbance.name == "a cut and no way back" && what.command { // which needs a way itself
+			disturbance = disturbances[1]
 		}
-		lag := what.lag(t, r, there, disturb)
-		longest = max(longest, lag)
+		awaitMetric(t, metrics, "rolecall_watch_up 1")
+		lag := what.lag(t, r, there, disturbance.make)
+		longest[disturbance.name] = max(longest[disturbance.name], lag)
 		if lag >= seenWithin {
-			t.Errorf("round %d: %s: still honoured on the other node after %v", i, what.name, lag)
+			t.Errorf("round %d: %s after %s: still honoured on the other node after %v", i, what.name, disturbance.name, lag)
 		}
 	}
-	t.Logf("%d revocations were seen by the other node; the longest took %v", rounds, longest)
+	t.Logf("%d revocations were seen by the other node; the longest took, disturbed by: %v", rounds, longest)
 }
 
 // A command beside a running server on one file is seen as soon.
@@ -120,7 +126,7 @@ func TestARevocationByTheCommandLineIsSeenOnSQLite(t *testing.T) {
 			if !what.command {
 				continue
 			}
-			lag := what.lag(t, r, r.world, func() func() { return func() {} })
+			lag := what.lag(t, r, r.world, undisturbed)
 			longest = max(longest, lag)
 			if lag >= seenWithin {
 				t.Errorf("round %d: %s: still honoured after %v", i, what.name, lag)
@@ -129,6 +135,8 @@ func TestARevocationByTheCommandLineIsSeenOnSQLite(t *testing.T) {
 	}
 	t.Logf("the longest took %v", longest)
 }
+
+func undisturbed() (end func()) { return func() {} }
 
 func newRevoked(t *testing.T, p *program) *revoked {
 	t.Helper()
@@ -230,6 +238,49 @@ func (d database) shut() (end func()) {
 	return func() { d.run("postgres", allow+"true") }
 }
 
+func TestTheMetricsSayWhetherANodeIsToldOfChanges(t *testing.T) {
+	t.Parallel()
+	shared, metrics := database{t, pgtest.URL(t)}, freeAddress(t)
+	serve(t, build(t), shared.url, "--metrics-listen", metrics)
+	awaitMetric(t, metrics, "rolecall_watch_up 1")
+	awaitMetric(t, metrics, "rolecall_watch_behind_seconds 0.")
+	end := shared.shut()
+	awaitMetric(t, metrics, "rolecall_watch_up 0")
+	awaitMetric(t, metrics, "rolecall_watch_behind_seconds 1.")
+	end()
+	awaitMetric(t, metrics, "rolecall_watch_up 1")
+	awaitMetric(t, metrics, "rolecall_watch_behind_seconds 0.")
+}
+
+// awaitMetric returns when a line of the metrics on the address begins so.
+func awaitMetric(t *testing.T, address, line string) {
+	t.Helper()
+	retry, deadline := time.NewTicker(retryEvery), time.After(startLimit)
+	defer retry.Stop()
+	for text := scrape(t, address); !strings.Contains(text, "\n"+line); text = scrape(t, address) {
+		select {
+		case <-deadline:
+			t.Fatalf("the metrics never said %q:\n%s", line, text)
+		case <-retry.C:
+		}
+	}
+}
+
+// scrape returns the metrics that are served on the address.
+func scrape(t *testing.T, address string) string {
+	t.Helper()
+	response, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // TestARoleThatOwnsNothingServes has the owner migrate, and serves as another role.
 func TestARoleThatOwnsNothingServes(t *testing.T) {
 	t.Parallel()
@@ -238,10 +289,10 @@ func TestARoleThatOwnsNothingServes(t *testing.T) {
 	quotedRole := pgx.Identifier{role}.Sanitize()
 	owners.run("", "create role "+quotedRole+" login password 'node'")
 	t.Cleanup(func() { owners.run("", "drop owned by "+quotedRole, "drop role "+quotedRole) })
-	owner := &program{binary: build(t), database: owners.url}
+	owner := newProgram(t, build(t), owners.url)
 	owner.run(t, "", "migrate", "--grant-to", role)
 
-	p := serve(t, owner.binary, strings.Replace(owners.url, "rolecall_test:rolecall_test@", role+":node@", 1), "--no-migrate")
+	p := serve(t, owner.Binary, strings.Replace(owners.url, "rolecall_test:rolecall_test@", role+":node@", 1), "--no-migrate")
 	w := newWorld(t, p)
 	c := w.holder(t, "reader", "", "", "users:read")
 	c.do(t, "GET /users", "").expect(t, 200)

@@ -41,7 +41,7 @@ func testEveryOperationCrossSite(t *testing.T, w *world) {
 			continue
 		}
 		for _, header := range [][]string{
-			{"sec-fetch-site: cross-site"}, {"sec-fetch-site: same-site"}, {"origin: https://evil.example"}, {"origin: null"}, {"sec-fetch-site: cross-site", "origin: http://" + w.program.address},
+			{"sec-fetch-site: cross-site"}, {"sec-fetch-site: same-site"}, {"origin: https://evil.example"}, {"origin: null"}, {"sec-fetch-site: cross-site", "origin: http://" + w.program.Address},
 		} {
 			a := w.owner.do(t, op.line(user, role), `{"displayName":"Crossed"}`, header...).refused(t, 403, "cross-origin")
 			if a.header["Set-Cookie"] != nil {

@@ -10,7 +10,7 @@ import (
 
 // How soon a store is watched again after it could not be.
 const (
-	watchRetryFirst = 50 * time.Millisecond
+	watchRetryFirst = 100 * time.Millisecond
 	watchRetryLast  = 5 * time.Second
 )
 
@@ -28,13 +28,13 @@ type Watcher interface {
 // lives shortly; so the only harm is more reading.
 func (s *Service) watch(ctx context.Context) {
 	for failures := 0; ; failures++ {
-		began := time.Now()
+		before := s.changes.told.Load()
 		err := s.store.Watch(ctx, s.changes)
 		if ctx.Err() != nil {
 			return
 		}
 		s.log.WarnContext(ctx, "changes by other processes are not told any more; until they are, caches are read anew all the time", "error", err)
-		if time.Since(began) > watchRetryLast {
+		if s.changes.told.Load() != before { // it did work
 			failures = 0
 		}
 		longest := min(watchRetryFirst<<min(failures, 10), watchRetryLast)

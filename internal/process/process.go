@@ -1,0 +1,205 @@
+// Package process runs the program as a process of its own, for all that looks at
+// it from outside: black-box tests, faults and benchmarks.
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	startLimit = 30 * time.Second
+	stopLimit  = 40 * time.Second // more than the program takes over requests under way
+	retryEvery = 20 * time.Millisecond
+)
+
+// Build builds the program of this module into the file, with the flags of go
+// build.
+func Build(ctx context.Context, file string, flags ...string) error {
+	arguments := append([]string{"build", "-o", file}, flags...)
+	command := exec.CommandContext(ctx, "go", append(arguments, "github.com/rolecall/rolecall/cmd/rolecall")...)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("the program does not build: %w\n%s", err, output)
+	}
+	return nil
+}
+
+// Server is the program, serving one database. It can be started again after its
+// end, on the same address. Its methods are not for concurrent use, but for Log.
+type Server struct {
+	Binary   string
+	Database string   // a SQLite file or a postgres:// URL
+	Address  string   // host and port; empty: a free one of the loopback, chosen by Start
+	Flags    []string // of serve
+	Under    []string // a command that runs it, with its arguments: strace, for example
+	Env      []string // beside that of this process
+	Folder   string   // where it runs; empty: where this process does
+
+	process *os.Process
+	exited  chan error
+	output  Output
+}
+
+// Start starts the process and waits until it is ready, half a minute at most.
+func (s *Server) Start(ctx context.Context) (err error) {
+	if s.Address == "" {
+		if s.Address, err = FreeAddress(); err != nil {
+			return err
+		}
+	}
+	if err := s.Launch(); err != nil {
+		return err
+	}
+	return s.AwaitReady(ctx)
+}
+
+// Launch starts the process and does not wait until it is ready. There must be an
+// address.
+func (s *Server) Launch() error {
+	line := append(s.Under[:len(s.Under):len(s.Under)], s.Binary, "serve", "--listen", s.Address, "--database", s.Database)
+	line = append(line, s.Flags...)
+	command := exec.Command(line[0], line[1:]...)
+	command.Env, command.Dir = append(os.Environ(), s.Env...), s.Folder
+	command.Stdout, command.Stderr = &s.output, &s.output
+	if err := command.Start(); err != nil {
+		return err
+	}
+	exited := make(chan error, 1)
+	s.process, s.exited = command.Process, exited
+	go func() { exited <- command.Wait() }()
+	return nil
+}
+
+// AwaitReady waits until the process is ready, half a minute at most. Under a
+// public URL with a base path it is as soon as it answers.
+func (s *Server) AwaitReady(ctx context.Context) error {
+	retry := time.NewTicker(retryEvery)
+	defer retry.Stop()
+	for deadline := time.After(startLimit); ; {
+		if s.answers(ctx) {
+			return nil
+		}
+		select {
+		case err := <-s.exited:
+			s.exited <- err
+			return fmt.Errorf("the program ended at its start: %v\n%s", err, s.Log())
+		case <-deadline:
+			return fmt.Errorf("the program was not ready after %v\n%s", startLimit, s.Log())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-retry.C:
+		}
+	}
+}
+
+func (s *Server) answers(ctx context.Context) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	return response.Body.Close() == nil && response.StatusCode != http.StatusServiceUnavailable
+}
+
+// URL returns where the program serves.
+func (s *Server) URL() string { return "http://" + s.Address }
+
+// PID returns the id of the process that was started last, zero if none was.
+func (s *Server) PID() int {
+	if s.process == nil {
+		return 0
+	}
+	return s.process.Pid
+}
+
+// Signal sends the signal to the process.
+func (s *Server) Signal(signal os.Signal) error { return s.process.Signal(signal) }
+
+// Kill ends the process without a chance to finish anything, and waits for its
+// end.
+func (s *Server) Kill() error {
+	if err := s.process.Kill(); err != nil {
+		return err
+	}
+	<-s.exited
+	return nil
+}
+
+// Stop asks the process to leave, and returns how it left. What has not left after
+// 40 seconds is killed.
+func (s *Server) Stop() error {
+	if err := s.process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("the program was gone before it was asked to stop: %w", err)
+	}
+	return s.Wait()
+}
+
+// Wait returns how the process left, and kills it if it has not after 40 seconds.
+func (s *Server) Wait() error {
+	select {
+	case err := <-s.exited:
+		if err != nil {
+			return fmt.Errorf("the program did not stop cleanly: %w", err)
+		}
+		return nil
+	case <-time.After(stopLimit):
+		return errors.Join(fmt.Errorf("the program did not stop within %v", stopLimit), s.Kill())
+	}
+}
+
+// Run runs a command of the program on its database and returns what it printed.
+func (s *Server) Run(ctx context.Context, input string, arguments ...string) (output string, err error) {
+	command := exec.CommandContext(ctx, s.Binary, append(arguments, "--database", s.Database)...)
+	command.Stdin = strings.NewReader(input)
+	combined, err := command.CombinedOutput()
+	if err != nil {
+		return string(combined), fmt.Errorf("rolecall %s: %w\n%s", strings.Join(arguments, " "), err, combined)
+	}
+	return string(combined), nil
+}
+
+// Log returns all that the processes have printed.
+func (s *Server) Log() string { return s.output.String() }
+
+// FreeAddress returns a loopback address, with its port, that nobody listens on.
+func FreeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// Output collects what a process prints that is still running. It is safe for
+// concurrent use.
+type Output struct {
+	mu      sync.Mutex
+	content bytes.Buffer
+}
+
+// Write appends b.
+func (o *Output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.content.Write(b)
+}
+
+// String returns all that was written.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.content.String()
+}
