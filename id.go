@@ -163,29 +163,48 @@ func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Micro
 // String returns the RFC 3339 form.
 func (t Time) String() string { return string(t.Append(nil)) }
 
-// Append appends the RFC 3339 form to b. The library writes whole seconds three
-// times as fast as any layout with a fraction.
+// Append appends the RFC 3339 form to b: by hand, because a page holds a hundred
+// of them.
 func (t Time) Append(b []byte) []byte {
 	std := t.Std()
-	b = std.AppendFormat(b, time.RFC3339)
-	b[len(b)-1] = '.' // in place of the Z
-	fraction := std.Nanosecond() / 1000
-	for unit := 100_000; unit > 0; unit /= 10 {
-		b = append(b, '0'+byte(fraction/unit%10))
+	year, month, day := std.Date()
+	if year < 0 || year > 9999 {
+		return std.AppendFormat(b, "2006-01-02T15:04:05.000000Z")
 	}
-	return append(b, 'Z')
+	hour, minute, second := std.Clock()
+	micro := std.Nanosecond() / 1000
+	text := [...]byte{4: '-', 7: '-', 10: 'T', 13: ':', 16: ':', 19: '.', 26: 'Z'}
+	putTwo(text[0:2], year/100)
+	putTwo(text[2:4], year%100)
+	putTwo(text[5:7], int(month))
+	putTwo(text[8:10], day)
+	putTwo(text[11:13], hour)
+	putTwo(text[14:16], minute)
+	putTwo(text[17:19], second)
+	putTwo(text[20:22], micro/10_000)
+	putTwo(text[22:24], micro/100%100)
+	putTwo(text[24:26], micro%100)
+	return append(b, text[:]...)
+}
+
+// putTwo writes the two decimal digits of n.
+func putTwo(text []byte, n int) {
+	text[0], text[1] = '0'+byte(n/10), '0'+byte(n%10)
 }
 
 // MarshalText returns the RFC 3339 form (encoding.TextMarshaler).
 func (t Time) MarshalText() ([]byte, error) { return t.Append(nil), nil }
 
-// UnmarshalText reads any RFC 3339 moment, with any offset
-// (encoding.TextUnmarshaler).
+// UnmarshalText reads any RFC 3339 moment, with any offset, whose year in UTC has
+// four digits too (encoding.TextUnmarshaler).
 func (t *Time) UnmarshalText(text []byte) error {
 	// The library alone would also read an hour of one digit and a decimal comma.
 	parsed, err := time.Parse(time.RFC3339Nano, string(text))
 	if err != nil || text[len("2006-01-02T15")] != ':' || bytes.IndexByte(text, ',') >= 0 {
 		return errors.New("not a moment of RFC 3339")
+	}
+	if year := parsed.UTC().Year(); year < 0 || year > 9999 {
+		return errors.New("not a moment of RFC 3339 in UTC")
 	}
 	*t = TimeOf(parsed)
 	return nil

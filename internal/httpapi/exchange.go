@@ -21,8 +21,7 @@ type exchange struct {
 	request *http.Request
 	writer  http.ResponseWriter
 	header  http.Header
-	ctx     context.Context
-	cancel  context.CancelFunc
+	ctx     *deadline
 	started time.Time
 
 	requestID string
@@ -43,7 +42,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	now := time.Now()
 	x.request, x.writer, x.header, x.started = r, w, w.Header(), now
 	x.identify()
-	x.ctx, x.cancel = context.WithTimeout(r.Context(), s.deadline)
+	x.ctx = &deadline{Context: r.Context(), at: now.Add(s.deadline)}
 	s.meters.inFlight.Inc()
 
 	x.header["X-Request-Id"] = []string{x.requestID}
@@ -106,7 +105,7 @@ func (x *exchange) run() {
 
 // end observes the exchange and gives it back.
 func (x *exchange) end() {
-	x.cancel()
+	x.ctx.end()
 	x.server.observe(x)
 	clear(x.body) // it may hold a password
 	*x = exchange{server: x.server, body: keep(x.body), out: keep(x.out), presented: x.presented[:0]}

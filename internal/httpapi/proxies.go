@@ -45,13 +45,12 @@ func (p proxies) source(r *http.Request) (source string, trusted bool) {
 
 // readHop returns the address of a hop, which may have a port.
 func readHop(text string) (netip.Addr, bool) {
-	address, err := netip.ParseAddr(text)
+	withPort, err := netip.ParseAddrPort(text)
+	address := withPort.Addr()
 	if err != nil {
-		withPort, err := netip.ParseAddrPort(text)
-		if err != nil {
+		if address, err = netip.ParseAddr(text); err != nil {
 			return netip.Addr{}, false
 		}
-		address = withPort.Addr()
 	}
 	return address.Unmap().WithZone(""), true
 }

@@ -1,0 +1,58 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestADeadlineEndsWhatWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &deadline{Context: t.Context(), at: time.Now().Add(time.Second)}
+		if at, ok := d.Deadline(); !ok || !at.Equal(d.at) {
+			t.Errorf("the deadline is %v, %v", at, ok)
+		}
+		child, cancel := context.WithTimeout(d, time.Minute)
+		defer cancel()
+		<-child.Done()
+		if took := time.Since(d.at); took != 0 || !errors.Is(child.Err(), context.DeadlineExceeded) || !errors.Is(d.Err(), context.DeadlineExceeded) {
+			t.Errorf("it ended %v after the deadline: %v, %v", took, child.Err(), d.Err())
+		}
+	})
+}
+
+func TestADeadlineEndsWithTheRequest(t *testing.T) {
+	for _, waited := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			request, leave := context.WithCancel(t.Context())
+			d := &deadline{Context: request, at: time.Now().Add(time.Second)}
+			if waited {
+				select {
+				case <-d.Done():
+					t.Error("it has ended before anything")
+				default:
+				}
+			}
+			leave()
+			<-d.Done()
+			if !errors.Is(d.Err(), context.Canceled) {
+				t.Errorf("it ended with %v", d.Err())
+			}
+		})
+	}
+}
+
+// A timer or a goroutine that outlived its exchange would hang the bubble.
+func TestTheEndOfAnExchangeLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &deadline{Context: context.Background(), at: time.Now().Add(time.Hour)}
+		stopped := context.AfterFunc(d, func() {})
+		d.end()
+		<-d.Done()
+		if !errors.Is(d.Err(), context.Canceled) || stopped() {
+			t.Errorf("it ended with %v", d.Err())
+		}
+	})
+}
