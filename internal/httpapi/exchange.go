@@ -54,8 +54,19 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	if s.hsts {
 		x.header["Strict-Transport-Security"] = hsts
 	}
+	if isAmbiguous(r) {
+		x.header["Connection"] = closing
+	}
 	x.share()
 	return x
+}
+
+// isAmbiguous reports whether who stands before this program may have seen the
+// request end elsewhere; its connection must end with it (RFC 9112, 6.1). net/http
+// does not say whether a length came beside chunks, and passes over chunks in
+// HTTP/1.0.
+func isAmbiguous(r *http.Request) bool {
+	return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
 }
 
 // identify notes where the request comes from and what it is called in the log.
@@ -120,13 +131,19 @@ func keep(buffer []byte) []byte {
 	return buffer[:0]
 }
 
+// chunkedFrom is the size from which net/http sends an answer in chunks, unless it
+// is told the length. The length of a smaller one it finds itself, and the header
+// map stays within eight entries, past which it grows expensive.
+const chunkedFrom = 2048
+
 // write sends the answer: the status, and what is in out with its length.
 func (x *exchange) write(status int) {
 	x.status = status
 	if x.server.draining.Load() { // asked last: what was under way ends its connection too
 		x.header["Connection"] = closing
 	}
-	if status != http.StatusNoContent && status != http.StatusNotModified {
+	bare := x.request.Method == http.MethodHead && status != http.StatusNoContent && status != http.StatusNotModified
+	if bare || len(x.out) >= chunkedFrom {
 		x.header["Content-Length"] = []string{strconv.Itoa(len(x.out))}
 	}
 	x.writer.WriteHeader(status)
