@@ -26,16 +26,16 @@ const (
 
 // User is a person of one tenant.
 type User struct {
-	ID         UserID            `json:"id"`
-	Email      string            `json:"email"` // as sent
-	Name       string            `json:"name"`
-	Department *string           `json:"department"`
-	ExternalID *string           `json:"externalId"`
-	Metadata   map[string]string `json:"metadata"`
-	Status     UserStatus        `json:"status"`
-	CreatedAt  Time              `json:"createdAt"`
-	UpdatedAt  Time              `json:"updatedAt"`
-	Version    int64             `json:"-"` // counts changes; the condition of every update
+	ID         UserID     `json:"id"`
+	Email      string     `json:"email"` // as sent
+	Name       string     `json:"name"`
+	Department *string    `json:"department"`
+	ExternalID *string    `json:"externalId"`
+	Metadata   Metadata   `json:"metadata"`
+	Status     UserStatus `json:"status"`
+	CreatedAt  Time       `json:"createdAt"`
+	UpdatedAt  Time       `json:"updatedAt"`
+	Version    int64      `json:"-"` // counts changes; the condition of every update
 }
 
 // UserStatus says whether a user can sign in. The set is open: clients must
@@ -97,13 +97,9 @@ func (d *UserDraft) Check() Faults {
 
 // User returns the pending user that the draft describes.
 func (d *UserDraft) User(now Time) User {
-	metadata := d.Metadata
-	if metadata == nil {
-		metadata = map[string]string{}
-	}
 	return User{
 		ID: NewID[User](now), Email: d.Email, Name: d.Name, Department: d.Department, ExternalID: d.ExternalID,
-		Metadata: metadata, Status: UserPending, CreatedAt: now, UpdatedAt: now, Version: 1,
+		Metadata: NewMetadata(d.Metadata), Status: UserPending, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 }
 
@@ -170,12 +166,16 @@ func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 		u.ExternalID = p.ExternalID.Value
 	}
 	if p.Metadata.Set {
-		u.Metadata = mergeMetadata(u.Metadata, p.Metadata.Value)
-		if len(u.Metadata) > MetadataPairs {
+		pairs, err := mergePairs(u.Metadata, p.Metadata.Value)
+		if err != nil {
+			return before, 0, err
+		}
+		if len(pairs) > MetadataPairs {
 			var faults Faults
 			faults.Add("/metadata", "too-many", fmt.Sprintf("must hold at most %d pairs after the change", MetadataPairs))
 			return before, 0, faults.Err()
 		}
+		u.Metadata = NewMetadata(pairs)
 	}
 	changed := before.Differences(u)
 	if changed != 0 {
@@ -185,20 +185,23 @@ func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 	return u, changed, nil
 }
 
-func mergeMetadata(old map[string]string, patch map[string]*string) map[string]string {
+// mergePairs returns the pairs of old as the patch makes them: none if it is nil.
+func mergePairs(old Metadata, patch map[string]*string) (map[string]string, error) {
 	if patch == nil {
-		return map[string]string{}
+		return nil, nil
 	}
-	merged := make(map[string]string, len(old)+len(patch))
-	maps.Copy(merged, old)
+	pairs, err := old.Pairs()
+	if err != nil {
+		return nil, err
+	}
 	for key, value := range patch {
 		if value == nil {
-			delete(merged, key)
+			delete(pairs, key)
 		} else {
-			merged[key] = *value
+			pairs[key] = *value
 		}
 	}
-	return merged
+	return pairs, nil
 }
 
 // Differences returns the members in which v differs from u, the times aside.
@@ -216,7 +219,7 @@ func (u User) Differences(v User) UserMembers {
 	if !equalText(u.ExternalID, v.ExternalID) {
 		set |= SetOf(MemberExternalID)
 	}
-	if !maps.Equal(u.Metadata, v.Metadata) {
+	if u.Metadata != v.Metadata {
 		set |= SetOf(MemberMetadata)
 	}
 	if u.Status != v.Status {

@@ -3,7 +3,6 @@ package rolecall_test
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -149,8 +148,8 @@ func TestDraftedUser(t *testing.T) {
 	if u.ID.IsZero() || u.Status != rolecall.UserPending || u.Version != 1 || u.CreatedAt != aMoment || u.UpdatedAt != aMoment {
 		t.Errorf("%+v", u)
 	}
-	if u.Metadata == nil {
-		t.Error("metadata is null, want an empty object")
+	if text := u.Metadata.String(); text != "{}" {
+		t.Errorf("metadata is %s, want an empty object", text)
 	}
 }
 
@@ -190,10 +189,10 @@ func TestUserPatchApply(t *testing.T) {
 		"name":        {p{Name: rolecall.Some("Ada King")}, []string{"name"}, func(u rolecall.User) bool { return u.Name == "Ada King" }},
 		"null":        {p{Department: rolecall.Some[*string](nil)}, []string{"department"}, func(u rolecall.User) bool { return u.Department == nil }},
 		"metadata merges": {p{Metadata: rolecall.Some(map[string]*string{"desk": nil, "floor": new("2")})}, []string{"metadata"}, func(u rolecall.User) bool {
-			return maps.Equal(u.Metadata, map[string]string{"floor": "2", "empty": ""})
+			return u.Metadata == rolecall.NewMetadata(map[string]string{"floor": "2", "empty": ""})
 		}},
-		"metadata null":     {p{Metadata: rolecall.Some[map[string]*string](nil)}, []string{"metadata"}, func(u rolecall.User) bool { return u.Metadata != nil && len(u.Metadata) == 0 }},
-		"metadata the same": {p{Metadata: rolecall.Some(map[string]*string{"desk": new("4"), "none": nil})}, []string{}, func(u rolecall.User) bool { return maps.Equal(u.Metadata, before.Metadata) }},
+		"metadata null":     {p{Metadata: rolecall.Some[map[string]*string](nil)}, []string{"metadata"}, func(u rolecall.User) bool { return u.Metadata == rolecall.Metadata{} }},
+		"metadata the same": {p{Metadata: rolecall.Some(map[string]*string{"desk": new("4"), "none": nil})}, []string{}, func(u rolecall.User) bool { return u.Metadata == before.Metadata }},
 		"several":           {p{ExternalID: rolecall.Some(new("e-2")), Name: rolecall.Some("Ada King")}, []string{"name", "externalId"}, func(u rolecall.User) bool { return *u.ExternalID == "e-2" }},
 	} {
 		after, changed, err := test.patch.Apply(before, aMoment+5)
@@ -208,7 +207,7 @@ func TestUserPatchApply(t *testing.T) {
 			t.Errorf("%s: version %d at %d, want %d at %d", name, after.Version, after.UpdatedAt, wantVersion, wantUpdated)
 		}
 	}
-	if !maps.Equal(before.Metadata, map[string]string{"desk": "4", "empty": ""}) {
+	if before.Metadata != rolecall.NewMetadata(map[string]string{"desk": "4", "empty": ""}) {
 		t.Errorf("the user before was changed: %v", before.Metadata)
 	}
 }
@@ -226,12 +225,12 @@ func TestPatchedMetadataStaysBounded(t *testing.T) {
 	before := draft(func(d *rolecall.UserDraft) { d.Metadata = pairs(50) }).User(aMoment)
 	more := rolecall.UserPatch{Metadata: rolecall.Some(map[string]*string{"more": new("1")})}
 	after, changed, err := more.Apply(before, aMoment+1)
-	if !errors.Is(err, rolecall.ErrValidation) || changed != 0 || len(after.Metadata) != 50 {
-		t.Errorf("51 pairs: %d pairs, changed %v, %v", len(after.Metadata), changed.Names(), err)
+	if !errors.Is(err, rolecall.ErrValidation) || changed != 0 || after.Metadata != before.Metadata {
+		t.Errorf("51 pairs: %v, changed %v, %v", after.Metadata, changed.Names(), err)
 	}
 	swap := rolecall.UserPatch{Metadata: rolecall.Some(map[string]*string{"more": new("1"), "key00": nil})}
-	if after, _, err := swap.Apply(before, aMoment+1); err != nil || len(after.Metadata) != 50 {
-		t.Errorf("one in, one out: %d pairs, %v", len(after.Metadata), err)
+	if after, _, err := swap.Apply(before, aMoment+1); err != nil || strings.Count(after.Metadata.String(), ":") != 50 {
+		t.Errorf("one in, one out: %v, %v", after.Metadata, err)
 	}
 }
 
@@ -272,7 +271,7 @@ func TestDifferences(t *testing.T) {
 		"name":       func(v *rolecall.User) { v.Name = "ada lovelace" },
 		"department": func(v *rolecall.User) { v.Department = nil },
 		"externalId": func(v *rolecall.User) { v.ExternalID = new("e-2") },
-		"metadata":   func(v *rolecall.User) { v.Metadata = map[string]string{} },
+		"metadata":   func(v *rolecall.User) { v.Metadata = rolecall.Metadata{} },
 		"status":     func(v *rolecall.User) { v.Status = rolecall.UserSuspended },
 		"":           func(v *rolecall.User) { v.UpdatedAt, v.Department = 7, new("Engineering") },
 	} {

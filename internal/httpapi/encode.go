@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"encoding/hex"
-	"maps"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -135,22 +133,4 @@ func appendPage[T any](x *exchange, b []byte, page *rolecall.Page[T], one func([
 		b = strconv.AppendBool(b, page.Total.Exact)
 	}
 	return b
-}
-
-// appendPairs appends the map as an object, in the order of the keys, so that
-// equal maps have equal tags.
-func appendPairs(b []byte, pairs map[string]string) []byte {
-	if len(pairs) == 0 {
-		return append(b, "{}"...)
-	}
-	b = append(b, '{')
-	for i, key := range slices.Sorted(maps.Keys(pairs)) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendText(b, key)
-		b = append(b, ':')
-		b = appendText(b, pairs[key])
-	}
-	return append(b, '}')
 }

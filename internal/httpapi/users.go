@@ -214,7 +214,7 @@ func appendUser(b []byte, u *rolecall.User, sight rolecall.UserMembers) []byte {
 	}
 	if sight.Has(rolecall.MemberMetadata) {
 		b = append(b, `,"metadata":`...)
-		b = appendPairs(b, u.Metadata)
+		b = append(b, u.Metadata.String()...)
 	}
 	if sight.Has(rolecall.MemberStatus) {
 		b = append(b, `,"status":`...)
