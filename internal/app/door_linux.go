@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -12,16 +13,18 @@ import (
 
 // door is a listener that can be shut without slamming it on anybody. Closing a
 // listener resets the connections that clients have made and nobody has accepted
-// yet, dozens under load; shut takes all of them in first.
+// yet, dozens under load; shut takes all of them in first. Those of an inherited
+// socket wait on, for whoever has it next.
 type door struct {
 	*net.TCPListener
-	shutting atomic.Bool
-	shutDone chan struct{}
-	late     []net.Conn // who was waiting; belongs to Accept once shutDone is closed
+	inherited bool
+	shutting  atomic.Bool
+	shutDone  chan struct{}
+	late      []net.Conn // who was waiting; belongs to Accept once shutDone is closed
 }
 
-func newDoor(listener *net.TCPListener) *door {
-	return &door{TCPListener: listener, shutDone: make(chan struct{})}
+func newDoor(listener *net.TCPListener, inherited bool) *door {
+	return &door{TCPListener: listener, inherited: inherited, shutDone: make(chan struct{})}
 }
 
 // Accept returns the next connection; net.ErrClosed once the door is shut and
@@ -39,9 +42,13 @@ func (d *door) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// shut accepts who is waiting and, with no pause between, refuses all others. It
-// is called once.
+// shut accepts who is waiting and, with no pause between, refuses all others. Of
+// an inherited socket it only lets go: a shutdown would end that for everybody who
+// has it. It is called once.
 func (d *door) shut() error {
+	if d.inherited {
+		return d.Close()
+	}
 	d.shutting.Store(true)
 	defer close(d.shutDone)
 	raw, err := d.SyscallConn()
@@ -70,6 +77,25 @@ func (d *door) shut() error {
 		d.late = append(d.late, conn)
 	}
 	return errors.Join(err, shutErr)
+}
+
+// inherit returns the listener of a descriptor, and takes the descriptor over. One
+// that is no listener stays open: it may be the runtime's.
+func inherit(descriptor string) (net.Listener, error) {
+	number, err := strconv.ParseUint(descriptor, 10, 16)
+	if err != nil || number < 3 {
+		return nil, fmt.Errorf("%s%s is no inherited socket: the first that a process can inherit is %s3", inheritedPrefix, descriptor, inheritedPrefix)
+	}
+	copied, err := unix.FcntlInt(uintptr(number), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s%s was not passed to this process: %w", inheritedPrefix, descriptor, err)
+	}
+	file := os.NewFile(uintptr(copied), inheritedPrefix+descriptor)
+	listener, err := net.FileListener(file) // with a descriptor of its own
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("%s%s is no listening socket: %w", inheritedPrefix, descriptor, err)
+	}
+	return listener, unix.Close(int(number))
 }
 
 // connOf returns the connection of an accepted socket, and takes it over.
