@@ -9,14 +9,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/gate"
 )
 
 // Passwords makes and checks password hashes through a gate: a hash is meant to
 // be expensive, so only a few run at once and only a bounded number waits.
 type Passwords struct {
 	cost   Parameters
-	places chan struct{} // held from entry to exit
-	slots  chan struct{} // held while hashing
+	gate   *gate.Gate
 	hashed atomic.Uint64
 	decoy  passwordHash // what a user without a password is checked against
 }
@@ -25,10 +25,9 @@ type Passwords struct {
 // a time, with at most queue more waiting.
 func NewPasswords(cost Parameters, slots, queue int) *Passwords {
 	return &Passwords{
-		cost:   cost,
-		places: make(chan struct{}, slots+queue),
-		slots:  make(chan struct{}, slots),
-		decoy:  passwordHash{cost, make([]byte, saltBytes), make([]byte, hashBytes)},
+		cost:  cost,
+		gate:  gate.New(slots, queue, 0),
+		decoy: passwordHash{cost, make([]byte, saltBytes), make([]byte, hashBytes)},
 	}
 }
 
@@ -64,18 +63,12 @@ func (p *Passwords) Verify(ctx context.Context, phc, password string) (ok, outda
 func (p *Passwords) Hashed() uint64 { return p.hashed.Load() }
 
 func (p *Passwords) run(ctx context.Context, hash func()) error {
-	select {
-	case p.places <- struct{}{}:
-		defer func() { <-p.places }()
-	default:
+	if !p.gate.Enter(ctx) {
 		return rolecall.ErrBusy
 	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return rolecall.ErrBusy
-	}
+	defer p.gate.Leave()
+	beside.enter()
+	defer beside.leave()
 	hash()
 	p.hashed.Add(1)
 	return nil
