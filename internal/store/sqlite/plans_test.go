@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -192,4 +193,66 @@ func TestEventListsAreDrivenByAnIndex(t *testing.T) {
 			}
 		}
 	}
+}
+
+// few are the tables that have a few rows in all; m are the migrations.
+var few = []string{"instance_keys", "m"}
+
+// noTableIsScanned fails the test if one of all the statements that were run on the
+// store reads a table without an index.
+func noTableIsScanned(t *testing.T, s *Store) {
+	check := func(c *conn) {
+		for query := range c.prepared {
+			for _, scanned := range scans(t, c, query) {
+				if !slices.Contains(few, scanned) {
+					t.Errorf("all of %s is read by: %s", scanned, query)
+				}
+			}
+		}
+	}
+	for range s.count {
+		c := <-s.readers
+		check(c)
+		defer func() { s.readers <- c }()
+	}
+	looked := make(chan struct{})
+	s.writer.looks <- func() {
+		defer close(looked)
+		check(s.writer.conn)
+	}
+	<-looked
+}
+
+// scans returns the tables that a statement reads from one end to the other, but
+// for those that are made by the statement itself.
+func scans(t *testing.T, c *conn, query string) (tables []string) {
+	made := map[string]bool{"CONSTANT": true}
+	arguments := make([]any, 0, 16)
+	for strings.Contains(query, fmt.Sprintf("$%d", len(arguments)+1)) {
+		arguments = append(arguments, nil)
+	}
+	rows, err := c.QueryContext(context.WithoutCancel(t.Context()), "explain query plan "+query, arguments...)
+	if err != nil {
+		t.Errorf("%s: %v", query, err)
+		return nil
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Error(err)
+		}
+		switch step := strings.Fields(detail); {
+		case len(step) < 2:
+		case step[0] == "CO-ROUTINE" || step[0] == "MATERIALIZE":
+			made[step[1]] = true
+		case step[0] == "SCAN" && !made[step[1]] && !strings.HasSuffix(step[1], "-ROW"): // values of an insert
+			tables = append(tables, step[1])
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Error(err)
+	}
+	return tables
 }

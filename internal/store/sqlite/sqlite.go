@@ -68,6 +68,9 @@ func (s *Store) open(ctx context.Context, path string, options Options) (err err
 	if s.writes, err = openPool(path, 1, url.Values{"_pragma": {"cache_size(-16000)"}}); err != nil {
 		return err
 	}
+	if err := checkDurable(ctx, s.writes); err != nil {
+		return err
+	}
 	if err := ensureSchema(ctx, s.writes, options.Migrate); err != nil {
 		return err
 	}
@@ -129,6 +132,19 @@ func openPool(path string, size int, options url.Values) (*sql.DB, error) {
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	return db, nil
+}
+
+// checkDurable returns nil if what is committed is on the disk. No test by killing
+// can tell: what the kernel holds outlives the process, but not a loss of power.
+func checkDurable(ctx context.Context, db *sql.DB) error {
+	const full = 2 // PRAGMA synchronous
+	var journal string
+	var synchronous int
+	err := db.QueryRowContext(ctx, "select journal_mode, synchronous from pragma_journal_mode, pragma_synchronous").Scan(&journal, &synchronous)
+	if err == nil && (journal != "wal" || synchronous < full) {
+		err = fmt.Errorf("commits would not be durable: journal_mode is %s, and synchronous %d", journal, synchronous)
+	}
+	return err
 }
 
 // View runs fn for reading. Each statement is its own transaction on any of the

@@ -19,7 +19,11 @@ import (
 const now rolecall.Time = 1_800_000_000_000_000
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) service.Store { return openNew(t) })
+	storetest.Run(t, func(t *testing.T) service.Store {
+		s := openNew(t)
+		t.Cleanup(func() { noTableIsScanned(t, s) })
+		return s
+	})
 }
 
 // openNew returns a new, empty store that is closed with the test.
@@ -54,7 +58,7 @@ func newTenant(t testing.TB, s *Store) rolecall.TenantID {
 // newUser returns a user of its own address.
 func newUser(name string) rolecall.User {
 	id := rolecall.NewID[rolecall.User](now)
-	return rolecall.User{ID: id, Name: name, Email: id.String() + "@example.com", Metadata: map[string]string{},
+	return rolecall.User{ID: id, Name: name, Email: id.String() + "@example.com",
 		Status: rolecall.UserActive, CreatedAt: now, UpdatedAt: now, Version: 1}
 }
 

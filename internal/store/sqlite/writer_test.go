@@ -118,7 +118,7 @@ func TestAFullDiskStopsOnlyWhatDoesNotFit(t *testing.T) {
 	limit(fmt.Sprint(used + 20))
 
 	first, huge, last := newUser("First"), newUser("Huge"), newUser("Last")
-	huge.Metadata["size"] = strings.Repeat("x", 1<<20)
+	huge.Metadata = rolecall.NewMetadata(map[string]string{"size": strings.Repeat("x", 1<<20)})
 	errs := together(t, s, tenant, insert(first), insert(huge), insert(last))
 	if errs[0] != nil || errs[2] != nil {
 		t.Errorf("members that fit got %v and %v", errs[0], errs[2])

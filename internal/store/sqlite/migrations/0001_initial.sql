@@ -30,6 +30,7 @@ create table tenants (
 -- A deleted tenant keeps its row, and with it its name, until it is purged and
 -- 30 days have passed.
 create unique index tenants_name on tenants (name);
+create index tenants_deleted on tenants (updated_at) where status = 'deleted';
 
 -- One row a tenant: the lock that acts take which could leave it ownerless.
 create table tenant_guards (
@@ -38,7 +39,7 @@ create table tenant_guards (
 ) strict, without rowid;
 
 create table users (
-    tenant_id      blob    not null references tenants (id),
+    tenant_id      blob    not null,
     id             blob    not null,
     email          text    not null,
     email_key      text    not null,
@@ -63,14 +64,13 @@ create unique index users_email on users (tenant_id, email_key);
 create index users_name on users (tenant_id, name_key, id);
 create index users_department on users (tenant_id, department_key, id) where department_key is not null;
 
--- One row for each word of a name (member 'n') or an address ('e'), kept equal
--- to users.words by the statements that write users.
+-- One row for each word of a user, whether of the name, the address or both, kept
+-- equal to users.words by the statements that write users.
 create table user_words (
     tenant_id blob not null,
     word      text not null,
-    member    text not null,
     user_id   blob not null,
-    primary key (tenant_id, word, member, user_id)
+    primary key (tenant_id, word, user_id)
 ) strict, without rowid;
 
 create table passwords (
@@ -98,7 +98,7 @@ create index invitations_expiry on invitations (tenant_id, expires_at);
 
 -- What is left of a deleted user, for a restore.
 create table tombstones (
-    tenant_id  blob    not null references tenants (id),
+    tenant_id  blob    not null,
     user_id    blob    not null,
     deleted_at integer not null,
     content    text    not null, -- the user and the assignments as JSON
@@ -107,7 +107,7 @@ create table tombstones (
 create index tombstones_deleted on tombstones (tenant_id, deleted_at);
 
 create table roles (
-    tenant_id   blob    not null references tenants (id),
+    tenant_id   blob    not null,
     id          blob    not null,
     "key"       text,
     name        text    not null,
@@ -167,7 +167,7 @@ create table session_tokens (
 create unique index session_tokens_generation on session_tokens (tenant_id, session_id, generation);
 
 create table idempotency_keys (
-    tenant_id   blob    not null references tenants (id),
+    tenant_id   blob    not null,
     user_id     blob    not null,
     operation   text    not null,
     hash        blob    not null,
@@ -183,7 +183,7 @@ create index idempotency_keys_resource on idempotency_keys (tenant_id, resource_
 create index idempotency_keys_expiry on idempotency_keys (tenant_id, expires_at);
 
 create table events (
-    tenant_id    blob    not null references tenants (id),
+    tenant_id    blob    not null,
     id           blob    not null,
     type         text    not null,
     occurred_at  integer not null,
@@ -197,21 +197,11 @@ create table events (
     session_id   blob,
     source       text    not null,
     reason       text    not null,
+    before       text,             -- JSON; what it says is erased with the person
+    after        text,
     primary key (tenant_id, id)
 ) strict, without rowid;
 create index events_subject on events (tenant_id, subject_id, id);
-
--- Values before and after, apart so that they can be erased with the person.
-create table event_values (
-    tenant_id  blob not null,
-    event_id   blob not null,
-    subject_id blob not null,
-    before     text,
-    after      text,
-    primary key (tenant_id, event_id),
-    foreign key (tenant_id, event_id) references events (tenant_id, id) on delete cascade
-) strict, without rowid;
-create index event_values_subject on event_values (tenant_id, subject_id);
 
 -- Counters of sign-in attempts. They belong to no tenant, so that an unknown
 -- tenant costs the same writes; a key is a keyed hash that holds the tenant.
