@@ -22,22 +22,30 @@ const (
 		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
 		where a.tenant_id = $1 and a.user_id = $2 and a.role_id = $3`
 
-	putAssignment = `insert into assignments (tenant_id, user_id, role_id, departments, expires_at, granted_by, granted_at)
-		values ($1, $2, $3, $4, $5, $6, $7)
+	insertAssignments = `insert into assignments (tenant_id, user_id, role_id, departments, expires_at, granted_by, granted_at)
+		values `
+
+	putAssignment = insertAssignments + `($1, $2, $3, $4, $5, $6, $7)
 		on conflict (tenant_id, user_id, role_id) do update set departments = excluded.departments,
 			expires_at = excluded.expires_at, granted_by = excluded.granted_by, granted_at = excluded.granted_at`
 
 	deleteAssignment = `delete from assignments where tenant_id = $1 and user_id = $2 and role_id = $3 returning role_id`
 
-	selectRoleInUse = `select 1 from assignments where tenant_id = $1 and role_id = $2 and expires_at > $3 limit 1`
+	selectRoleInUse = `select 1 from (
+			select count(*) as n, max(expires_at) as latest from (
+				select expires_at from assignments where tenant_id = $1 and role_id = $2 order by user_id limit 5001) a) c
+		where c.latest > $3 or c.n > 5000`
 
 	lockOwners = `update tenant_guards set n = n + 1 where tenant_id = $1`
 
 	countOwners = `select count(*) from (
-			select 1 from roles o
-			join assignments a on a.tenant_id = o.tenant_id and a.role_id = o.id
-			join users u on u.tenant_id = a.tenant_id and u.id = a.user_id
-			where o.tenant_id = $1 and o."key" = $2 and a.expires_at = $3 and a.departments is null and u.status = $4
+			select 1 from (
+				select a.user_id from roles o
+				join assignments a on a.tenant_id = o.tenant_id and a.role_id = o.id
+				where o.tenant_id = $1 and o."key" = $2 and a.expires_at = $3 and a.departments is null
+				limit 5000) c
+			cross join users u
+			where u.tenant_id = $1 and u.id = c.user_id and u.status = $4
 			limit 2) owners`
 )
 
@@ -100,7 +108,8 @@ func (t *Tx) DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool,
 	return t.changed(deleteAssignment, t.tenant, user, role)
 }
 
-// RoleInUse reports whether anybody has a live assignment of the role.
+// RoleInUse reports whether anybody has a live assignment of the role. More than
+// MaxScan assignments are taken for that.
 func (t *Tx) RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error) {
 	n, err := t.returned(selectRoleInUse, t.tenant, id, now)
 	return n > 0, err
@@ -111,7 +120,8 @@ func (t *Tx) RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error) {
 func (t *Tx) LockOwners() { t.q.Exec(lockOwners, t.tenant) }
 
 // Owners returns how many active users hold the owner role without end and
-// without reach; it counts no further than two.
+// without reach; it counts no further than two, and looks at no more than MaxScan
+// holders.
 func (t *Tx) Owners() (n int, err error) {
 	err = t.row(countOwners, []any{t.tenant, rolecall.OwnerKey, rolecall.Never, string(rolecall.UserActive)}, &n)
 	return n, err

@@ -8,40 +8,38 @@ import (
 
 const (
 	insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via, subject_type,
-			subject_id, members, request_id, session_id, source, reason)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+			subject_id, members, request_id, session_id, source, reason, before, after)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
-	insertEventValues = `insert into event_values (tenant_id, event_id, subject_id, before, after) values ($1, $2, $3, $4, $5)`
+	eraseValues = `update events set before = null, after = null
+		where tenant_id = $1 and subject_id = $2 and (before is not null or after is not null)`
 )
 
-// InsertEvent writes the event, and its values apart.
+// InsertEvent writes the event with its values.
 func (t *Tx) InsertEvent(e rolecall.Event) {
-	t.q.Exec(insertEvent, t.tenant, e.ID, string(e.Type), e.OccurredAt, string(e.Actor.Type), e.Actor.ID, e.Actor.Via,
-		string(e.Subject.Type), e.Subject.ID, asJSON(&e.Members), e.RequestID, e.SessionID, e.Source, e.Reason)
+	var values rolecall.EventValues
 	if e.Values != nil {
-		t.q.Exec(insertEventValues, t.tenant, e.ID, e.Subject.ID, textOf(e.Values.Before), textOf(e.Values.After))
+		values = *e.Values
 	}
+	t.q.Exec(insertEvent, t.tenant, e.ID, string(e.Type), e.OccurredAt, string(e.Actor.Type), e.Actor.ID, e.Actor.Via,
+		string(e.Subject.Type), e.Subject.ID, asJSON(&e.Members), e.RequestID, e.SessionID, e.Source, e.Reason,
+		textOf(values.Before), textOf(values.After))
 }
 
-// eventColumns reads the values and the subject's department along, for the rows
-// of a page only.
+// eventColumns reads the subject's department along, for the rows of a page only.
 const eventColumns = `r.id, r.type, r.occurred_at, r.actor_type, r.actor_id, r.actor_via, r.subject_type, r.subject_id,
-	r.members, r.request_id, r.session_id, r.source, r.reason,
-	(select v.event_id from event_values v where v.tenant_id = r.tenant_id and v.event_id = r.id),
-	(select v.before from event_values v where v.tenant_id = r.tenant_id and v.event_id = r.id),
-	(select v.after from event_values v where v.tenant_id = r.tenant_id and v.event_id = r.id),
+	r.members, r.request_id, r.session_id, r.source, r.reason, r.before, r.after,
 	(select u.department from users u where u.tenant_id = r.tenant_id and u.id = r.subject_id)`
 
-// eventRow is an event and what tells whether it has values.
+// eventRow is an event whose values may be none.
 type eventRow struct {
 	rolecall.Event
-	valuesOf rolecall.EventID
-	values   rolecall.EventValues
+	values rolecall.EventValues
 }
 
 func eventDest(e *eventRow) []any {
 	return []any{&e.ID, &e.Type, &e.OccurredAt, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Subject.Type, &e.Subject.ID,
-		asJSON(&e.Members), &e.RequestID, &e.SessionID, &e.Source, &e.Reason, &e.valuesOf, &e.values.Before, &e.values.After,
+		asJSON(&e.Members), &e.RequestID, &e.SessionID, &e.Source, &e.Reason, &e.values.Before, &e.values.After,
 		&e.SubjectDepartment}
 }
 
@@ -74,7 +72,7 @@ func (t *Tx) Events(q rolecall.EventQuery) (rolecall.Page[rolecall.Event], error
 	for i := range rows.Items {
 		row := &rows.Items[i]
 		page.Items[i] = row.Event
-		if !row.valuesOf.IsZero() {
+		if row.values.Before != nil || row.values.After != nil {
 			page.Items[i].Values = &row.values
 		}
 	}

@@ -41,8 +41,10 @@ const (
 
 	summarizeSessions = `select count(s.id), coalesce(max(s.authenticated_at), 0), u.last_login_at
 		from users u
-		left join sessions s on s.tenant_id = u.tenant_id and s.user_id = u.id and s.expires_at > $1 and s.last_used_at > $2
-		where u.tenant_id = $3 and u.id = $4 group by u.last_login_at`
+		left join (
+			select id, authenticated_at, expires_at, last_used_at from sessions
+			where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $4
+		where u.tenant_id = $1 and u.id = $2 group by u.last_login_at`
 )
 
 // SessionByToken returns the session of the token with its user and all
@@ -121,9 +123,9 @@ func (t *Tx) DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]
 
 // SessionSummary returns how many sessions of the user are unexpired, when the
 // newest began (zero if there is none), and when the user last signed in (zero
-// if never), or ErrNotFound.
+// if never), or ErrNotFound. It looks at the newest MaxScan sessions.
 func (t *Tx) SessionSummary(user rolecall.UserID, settings rolecall.TenantSettings, now rolecall.Time) (count int, newest, lastLogin rolecall.Time, err error) {
 	usedSince := now.Add(-settings.IdleLifetime())
-	err = t.row(summarizeSessions, []any{now, usedSince, t.tenant, user}, &count, &newest, &lastLogin)
+	err = t.row(summarizeSessions, []any{t.tenant, user, now, usedSince}, &count, &newest, &lastLogin)
 	return count, newest, lastLogin, err
 }

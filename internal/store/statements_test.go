@@ -169,6 +169,8 @@ func builtStatements(t *testing.T) map[string]bool {
 		changed := old
 		changed.Name, changed.Email = "Ada King", "king@example.org"
 		tx.InsertUser(old)
+		tx.InsertUsers([]rolecall.User{old, changed})
+		tx.InsertAssignments([]rolecall.Assignment{{UserID: old.ID}, {UserID: changed.ID}})
 		if _, err := tx.UpdateUser(old, changed); err != nil {
 			t.Fatal(err)
 		}

@@ -61,13 +61,8 @@ const (
 		returning user_id`
 )
 
-const eraseValues = `delete from event_values where tenant_id = $1 and subject_id = $2`
-
 // The statements that empty a deleted tenant, up to $2 rows each.
 const (
-	purgeEventValues = `delete from event_values where tenant_id = $1 and event_id in (
-			select event_id from event_values where tenant_id = $1 limit $2) returning event_id`
-
 	purgeEvents = `delete from events where tenant_id = $1 and id in (
 			select id from events where tenant_id = $1 limit $2) returning id`
 
@@ -89,8 +84,8 @@ const (
 	purgePasswords = `delete from passwords where tenant_id = $1 and user_id in (
 			select user_id from passwords where tenant_id = $1 limit $2) returning user_id`
 
-	purgeWords = `delete from user_words where tenant_id = $1 and (word, member, user_id) in (
-			select word, member, user_id from user_words where tenant_id = $1 limit $2) returning user_id`
+	purgeWords = `delete from user_words where tenant_id = $1 and (word, user_id) in (
+			select word, user_id from user_words where tenant_id = $1 limit $2) returning user_id`
 
 	purgeUsers = `delete from users where tenant_id = $1 and id in (
 			select id from users where tenant_id = $1 limit $2) returning id`
@@ -106,7 +101,7 @@ const (
 )
 
 // purges are in an order that leaves nothing for a cascade.
-var purges = []string{purgeEventValues, purgeEvents, purgeAllKeys, purgeTokens, purgeAllSessions, purgeAssignments,
+var purges = []string{purgeEvents, purgeAllKeys, purgeTokens, purgeAllSessions, purgeAssignments,
 	purgeAllInvitations, purgePasswords, purgeWords, purgeUsers, purgeRoles, purgeAllTombstones, purgeGuard}
 
 func tenantDest(t *rolecall.Tenant) []any {

@@ -15,9 +15,11 @@ const (
 		from users r left join passwords p on p.tenant_id = r.tenant_id and p.user_id = r.id
 		where r.tenant_id = $1 and r.email_key = $2`
 
-	insertUser = `insert into users (tenant_id, id, email, email_key, name, name_key, department, department_key,
+	insertUsers = `insert into users (tenant_id, id, email, email_key, name, name_key, department, department_key,
 			external_id, metadata, status, words, last_login_at, created_at, updated_at, version)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, $13, $14, $15)`
+		values `
+
+	insertUser = insertUsers + `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, $13, $14, $15)`
 
 	updateUser = `update users set email = $1, email_key = $2, name = $3, name_key = $4, department = $5,
 			department_key = $6, external_id = $7, metadata = $8, status = $9, words = $10, updated_at = $11, version = $12
@@ -39,7 +41,7 @@ const (
 )
 
 func userDest(u *rolecall.User) []any {
-	return []any{&u.ID, &u.Email, &u.Name, &u.Department, &u.ExternalID, asJSON(&u.Metadata),
+	return []any{&u.ID, &u.Email, &u.Name, &u.Department, &u.ExternalID, &u.Metadata,
 		&u.Status, &u.CreatedAt, &u.UpdatedAt, &u.Version}
 }
 
@@ -60,8 +62,8 @@ func (t *Tx) UserByEmail(emailKey string) (u rolecall.User, passwordHash string,
 func (t *Tx) InsertUser(u rolecall.User) {
 	words := userWords(&u)
 	t.q.Exec(insertUser, t.tenant, u.ID, u.Email, u.EmailKey(), u.Name, u.NameKey(), u.Department, u.DepartmentKey(),
-		u.ExternalID, asJSON(&u.Metadata), string(u.Status), words.text(), u.CreatedAt, u.UpdatedAt, u.Version)
-	t.insertWords(u.ID, words)
+		u.ExternalID, u.Metadata, string(u.Status), words.text(), u.CreatedAt, u.UpdatedAt, u.Version)
+	t.insertWords(u.ID, words.rows())
 }
 
 // UpdateUser replaces old by changed if old's version is still the stored one,
@@ -69,11 +71,12 @@ func (t *Tx) InsertUser(u rolecall.User) {
 func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 	before, after := userWords(&old), userWords(&changed)
 	ok, err := t.changed(updateUser, changed.Email, changed.EmailKey(), changed.Name, changed.NameKey(), changed.Department,
-		changed.DepartmentKey(), changed.ExternalID, asJSON(&changed.Metadata), string(changed.Status), after.text(),
+		changed.DepartmentKey(), changed.ExternalID, changed.Metadata, string(changed.Status), after.text(),
 		changed.UpdatedAt, changed.Version, t.tenant, old.ID, old.Version)
 	if ok {
-		t.deleteWords(old.ID, before.without(after))
-		t.insertWords(old.ID, after.without(before))
+		gone, come := before.rows(), after.rows()
+		t.deleteWords(old.ID, gone.without(come))
+		t.insertWords(old.ID, come.without(gone))
 	}
 	return ok, err
 }
@@ -110,7 +113,7 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 		})
 	}
 	t.q.Exec(insertTombstone, t.tenant, u.ID, at, asJSON(&content))
-	t.deleteWords(u.ID, userWords(&u))
+	t.deleteWords(u.ID, userWords(&u).rows())
 	t.EraseResource(rolecall.AnyID(u.ID))
 	return true, nil
 }

@@ -13,6 +13,8 @@ const (
 	memberOfEmail = "e"
 )
 
+const insertWords = `insert into user_words (tenant_id, word, user_id) values `
+
 // words are the words by which a user is found: member letter and word, each
 // once.
 type words []string
@@ -37,41 +39,41 @@ func (w words) text() string {
 	return " " + strings.Join(w, " ")
 }
 
+// rows returns what the user has a row for: each word once, whichever member it is
+// of. Whose members a search may use is checked at the user.
+func (w words) rows() words {
+	var rows words
+	for _, word := range w {
+		rows = append(rows, word[1:])
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
 func (w words) without(others words) words {
 	return slices.DeleteFunc(slices.Clone(w), func(word string) bool { return slices.Contains(others, word) })
 }
 
-// insertWords writes one row for each of the words, in one statement.
-func (t *Tx) insertWords(id rolecall.UserID, all words) {
-	if len(all) == 0 {
+// insertWords writes the rows in one statement, which names the user once.
+func (t *Tx) insertWords(id rolecall.UserID, rows words) {
+	if len(rows) == 0 {
 		return
 	}
 	b := newBuilder(t.tenant)
-	b.write("insert into user_words (tenant_id, word, member, user_id) values ")
-	for i, word := range all {
-		if i > 0 {
-			b.write(", ")
-		}
-		b.write("($1, ?, ?, ?)", word[1:], word[:1], id)
+	b.write(insertWords+"($1, ?, ?)", rows[0], id)
+	for _, word := range rows[1:] {
+		b.write(", ($1, ?, $3)", word)
 	}
 	b.exec(t.q)
 }
 
-// deleteWords removes the rows of the words, one statement for each member.
-func (t *Tx) deleteWords(id rolecall.UserID, all words) {
-	for _, member := range []string{memberOfName, memberOfEmail} {
-		var gone []string
-		for _, word := range all {
-			if strings.HasPrefix(word, member) {
-				gone = append(gone, word[1:])
-			}
-		}
-		if gone == nil {
-			continue
-		}
-		b := newBuilder(t.tenant)
-		b.write("delete from user_words where tenant_id = $1")
-		b.all([]condition{oneOf("word", gone), where("member = ?", member), where("user_id = ?", id)})
-		b.exec(t.q)
+// deleteWords removes the rows in one statement.
+func (t *Tx) deleteWords(id rolecall.UserID, rows words) {
+	if len(rows) == 0 {
+		return
 	}
+	b := newBuilder(t.tenant)
+	b.write("delete from user_words where tenant_id = $1")
+	b.all([]condition{oneOf("word", rows), where("user_id = ?", id)})
+	b.exec(t.q)
 }

@@ -39,7 +39,8 @@ func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) e
 	}
 }
 
-// checkRowSecurity refuses a schema in which a table of tenants is open.
+// checkRowSecurity refuses a schema in which a table of tenants is open. A second
+// policy opens it too: what any one lets through is visible.
 func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 	rows, err := pool.Query(ctx, `
 		select c.relname from pg_class c
@@ -47,7 +48,7 @@ func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 		where c.relkind in ('r', 'p')
 			and c.relnamespace = (select relnamespace from pg_class where oid = to_regclass('tenants'))
 			and not (c.relrowsecurity and c.relforcerowsecurity
-				and exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'tenant_isolation'))
+				and (select array_agg(p.polname::text) from pg_policy p where p.polrelid = c.oid) is not distinct from array['tenant_isolation'])
 		order by 1`)
 	if err != nil {
 		return fmt.Errorf("postgres: cannot read the catalogue: %w", err)
@@ -57,7 +58,7 @@ func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("postgres: cannot read the catalogue: %w", err)
 	}
 	if len(open) > 0 {
-		return fmt.Errorf("postgres: row-level security is not enabled and forced on %s: restore it (alter table … enable row level security, force row level security; policy tenant_isolation)", strings.Join(open, ", "))
+		return fmt.Errorf("postgres: row-level security is not enabled and forced on %s: restore it (alter table … enable row level security, force row level security; policy tenant_isolation and no other)", strings.Join(open, ", "))
 	}
 	return nil
 }
@@ -73,11 +74,11 @@ const selectVersions = `select coalesce(max(m.version_id), 0), coalesce(max(coal
 // checkVersion refuses a schema that this program cannot serve. It returns
 // rolecall.ErrUnavailable if the database does not answer.
 func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
-	conn, err := pool.Acquire(ctx)
+	conn, err := acquire(ctx, pool)
 	if err != nil {
-		return translateAcquire(ctx, err)
+		return err
 	}
-	defer conn.Release()
+	defer release(ctx, pool, conn, nil)
 	var v versions
 	err = conn.QueryRow(ctx, selectVersions).Scan(&v.stored, &v.oldest)
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == codeUndefinedTable {

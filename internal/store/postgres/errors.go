@@ -25,11 +25,17 @@ const (
 	codeSerializationFailure = "40001"
 	codeDeadlock             = "40P01"
 	codeUndefinedTable       = "42P01"
+	codeLockNotAvailable     = "55P03"
 	codeAdminShutdown        = "57P01"
 
 	classConnection = "08"
 	classResources  = "53"
 	classOperator   = "57"
+	classSystem     = "58"
+
+	// severityFatal is of an error that ends the connection, and is none of the
+	// statement: a time-out that the server is set to, for example.
+	severityFatal = "FATAL"
 )
 
 // translate returns what err means to the service. PostgreSQL's own word comes
@@ -43,7 +49,7 @@ func translate(ctx context.Context, conn *pgx.Conn, err error) error {
 		return translatePgError(e)
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	if conn.IsClosed() {
 		return unavailable(err)
@@ -54,7 +60,7 @@ func translate(ctx context.Context, conn *pgx.Conn, err error) error {
 // translateAcquire returns what the failure to get a connection means.
 func translateAcquire(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	return unavailable(err)
 }
@@ -64,8 +70,9 @@ func translatePgError(e *pgconn.PgError) error {
 		return violation
 	}
 	switch class := e.Code[:min(2, len(e.Code))]; {
-	case class == classConnection, class == classResources, class == classOperator,
-		e.Code == codeSerializationFailure, e.Code == codeDeadlock, e.Code == codeReadOnlyTransaction:
+	case class == classConnection, class == classResources, class == classOperator, class == classSystem,
+		e.Code == codeSerializationFailure, e.Code == codeDeadlock, e.Code == codeReadOnlyTransaction, e.Code == codeLockNotAvailable,
+		e.SeverityUnlocalized == severityFatal:
 		return unavailable(e)
 	}
 	return e
@@ -92,7 +99,7 @@ func backOff(ctx context.Context, attempt int) error {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-timer.C:
 		return nil
 	}

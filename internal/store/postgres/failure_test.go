@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
@@ -185,6 +188,77 @@ func TestACommitWhoseAnswerIsLostIsNotASuccess(t *testing.T) {
 	}
 }
 
+// A read is repeated on a new connection.
+func TestALostConnectionCostsNoRead(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url, postgres.Options{})
+	tenant := newTenant(t, s, "acme")
+	user := aUser("ada@example.com")
+	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
+	admin := connect(t, pgtest.Admin(t, url))
+	for range 3 {
+		cutAll(t, admin)
+		if !has(t, s, tenant, user.ID) {
+			t.Error("what was there is not found")
+		}
+	}
+}
+
+func cutAll(t *testing.T, admin *pgx.Conn) {
+	t.Helper()
+	run(t, admin, "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and application_name = 'rolecall'")
+}
+
+// Whoever waits for an answer does not wait long for a lock, nor for a connection.
+func TestATransactionThatTakesTooLongIsUnavailable(t *testing.T) {
+	url := pgtest.Migrated(t)
+	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
+	tenant := newTenant(t, s, "acme")
+	lock, err := connect(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.Exec(t.Context(), "lock table users in access exclusive mode"); err != nil {
+		t.Fatal(err)
+	}
+	const deadline = 30 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	results := make(chan error)
+	for range 2 {
+		go func() {
+			results <- s.View(ctx, tenant, func(tx service.Tx) error {
+				_, err := tx.UserByID(aUser("ada@example.com").ID)
+				return err
+			})
+		}()
+	}
+	for range 2 {
+		if err := <-results; !errors.Is(err, rolecall.ErrUnavailable) || ctx.Err() != nil {
+			t.Errorf("got %v, want unavailable long before the deadline", err)
+		}
+	}
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ready(t.Context()); err != nil {
+		t.Errorf("the store did not recover: %v", err)
+	}
+}
+
+// What a server gives up by a setting of its own is no fault of the program.
+func TestWhatTheServerGivesUpIsUnavailable(t *testing.T) {
+	for _, code := range []string{"55P03", "57014", "58030"} {
+		url := pgtest.Migrated(t)
+		s := open(t, url, postgres.Options{})
+		tenant := newTenant(t, s, "acme")
+		failing(t, url, code, 1)
+		if err := tryWrite(t, s, tenant, func(tx service.Tx) { tx.InsertUser(aUser("ada@example.com")) }); !errors.Is(err, rolecall.ErrUnavailable) {
+			t.Errorf("%s: got %v, want unavailable", code, err)
+		}
+	}
+}
+
 // A cancelled wait for a standby makes COMMIT succeed with a warning.
 func TestACommitThatNoStandbyConfirmedIsNotASuccess(t *testing.T) {
 	server, err := pgtest.Start("synchronous_standby_names=absent", "synchronous_commit=local")
@@ -214,6 +288,10 @@ func TestACommitThatNoStandbyConfirmedIsNotASuccess(t *testing.T) {
 			u := aUser("grace@example.com")
 			tx.InsertUser(u)
 			_, err := tx.UserByID(u.ID)
+			return err
+		},
+		"nothing written": func(tx service.Tx) error {
+			_, err := tx.CountKeys(aUser("ada@example.com").ID, 1)
 			return err
 		},
 	} {

@@ -2,8 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,56 +51,35 @@ func (p *planner) Query(query string, args []any, each func(scan func(dest ...an
 	return rows.Err()
 }
 
-var (
-	nodeOfPlan = regexp.MustCompile(`actual rows=([\d.]+) loops=(\d+)`)
-	notTaken   = regexp.MustCompile(`Rows Removed by .*: (\d+)`)
-)
-
-// looked returns the most rows that a node of the plan looked at.
-func looked(t *testing.T, plan string) (most float64) {
-	t.Helper()
-	number := func(text string) float64 {
-		n, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	loops := 1.0
-	for line := range strings.Lines(plan) {
-		if node := nodeOfPlan.FindStringSubmatch(line); node != nil {
-			loops = number(node[2])
-			most = max(most, number(node[1])*loops)
-		} else if removed := notTaken.FindStringSubmatch(line); removed != nil {
-			most = max(most, number(removed[1])*loops)
-		}
-	}
-	return most
-}
-
 // crowd makes twice as many users as one page of a list may look at: every tenth
 // in Support, the others in Sales, all holding the role, all called Ada but one.
 func crowd(t *testing.T, s *postgres.Store) (rolecall.TenantID, rolecall.Role) {
 	t.Helper()
 	tenant, role := newTenant(t, s, "crowd"), rolecall.BuiltInRoles(now)[2]
-	write(t, s, tenant, func(tx service.Tx) {
-		tx.InsertRole(role)
-		for i := range 2 * rolecall.MaxScan {
-			draft := rolecall.UserDraft{Email: fmt.Sprintf("ada%d@example.com", i), Name: fmt.Sprintf("Ada %05d", (i*7919)%(2*rolecall.MaxScan))}
-			department := "Sales"
-			if i%10 == 0 {
-				department = "Support"
-			}
-			if i == 4000 {
-				draft.Name = "Grace Hopper"
-			}
-			draft.Department = &department
-			u := draft.User(now)
-			u.Status = rolecall.UserActive
-			tx.InsertUser(u)
-			tx.PutAssignment(rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
+	write(t, s, tenant, func(tx service.Tx) { tx.InsertRole(role) })
+	var users []rolecall.User
+	var assignments []rolecall.Assignment
+	for i := range 2 * rolecall.MaxScan {
+		draft := rolecall.UserDraft{Email: fmt.Sprintf("ada%d@example.com", i), Name: fmt.Sprintf("Ada %05d", (i*7919)%(2*rolecall.MaxScan))}
+		department := "Sales"
+		if i%10 == 0 {
+			department = "Support"
 		}
-	})
+		if i == 4000 {
+			draft.Name = "Grace Hopper"
+		}
+		draft.Department = &department
+		u := draft.User(now)
+		u.Status = rolecall.UserActive
+		users = append(users, u)
+		assignments = append(assignments, rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
+	}
+	for chunk := range slices.Chunk(users, 1000) {
+		write(t, s, tenant, func(tx service.Tx) { tx.InsertUsers(chunk) })
+	}
+	for chunk := range slices.Chunk(assignments, 1000) {
+		write(t, s, tenant, func(tx service.Tx) { tx.InsertAssignments(chunk) })
+	}
 	return tenant, role
 }
 
@@ -116,7 +94,7 @@ func plannerOf(t *testing.T, url string, tenant rolecall.TenantID) *planner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), postgres.Settings, tenant.String()); err != nil {
+	if _, err := tx.Exec(t.Context(), postgres.Settings, tenant.String(), true); err != nil {
 		t.Fatal(err)
 	}
 	return &planner{T: t, tx: tx}
@@ -174,7 +152,7 @@ func (p *planner) check(name string, tenant rolecall.TenantID, q rolecall.UserQu
 			p.Fatalf("%s: nothing was asked", name)
 		}
 		for _, plan := range p.plans {
-			if strings.Contains(plan, "Seq Scan") || looked(p.T, plan) > bound {
+			if strings.Contains(plan, "Seq Scan") || pgtest.LookedAt(plan) > bound {
 				p.Errorf("%s, sort %v: %s", name, q.Sort, plan)
 			}
 		}

@@ -51,11 +51,12 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = int32(connectionsPerCore * runtime.GOMAXPROCS(0))
 	}
+	config.ShouldPing = noteIdle
 	config.ConnConfig.OnNotice = noteWarning
 	config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // of a LISTEN that a pooler mixed up: pgx would keep them
-	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerIDs(conn.TypeMap())
-		return nil
+		return settle(ctx, conn)
 	}
 	listener, err := parse(cmp.Or(options.Direct, url), "rolecall listener", options)
 	if err != nil {
@@ -84,6 +85,9 @@ func parse(url, name string, options Options) (*pgxpool.Config, error) {
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = name
 	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectLimit
+	}
 	if options.Dial != nil {
 		config.ConnConfig.DialFunc = options.Dial
 	}
@@ -108,8 +112,11 @@ func (s *Store) Close() { s.pool.Close() }
 func (s *Store) Ready(ctx context.Context) error { return checkVersion(ctx, s.pool) }
 
 // View runs fn for reading, each statement in a transaction and one round trip
-// of its own.
+// of its own. If ctx has a deadline it returns rolecall.ErrUnavailable after four
+// seconds, as Update does.
 func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
 	v := &view{ctx: ctx, pool: s.pool, tenant: tenant}
 	if err := fn(store.New(v, tenant)); err != nil {
 		return err
@@ -122,6 +129,8 @@ func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(serv
 // again after a deadlock or a conflict of serialization, a few times. It returns
 // rolecall.ErrUnavailable if the outcome of the commit is not known.
 func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
 	for attempt := 1; ; attempt++ {
 		conflict, err := s.attempt(ctx, tenant, fn)
 		if !conflict || attempt == maxAttempts {

@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,10 +11,6 @@ import (
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
-
-// The tables that belong to no tenant. Every other one must be held by row-level
-// security.
-var sharedTables = []string{"attempts", "compatibility", "instance_keys", "migrations", "tenants"}
 
 func TestWithoutASettingThereAreNoRows(t *testing.T) {
 	url := pgtest.Migrated(t)
@@ -72,76 +67,6 @@ func TestAWrongPredicateStillMeetsThePolicy(t *testing.T) {
 	}
 }
 
-func TestTheTenantDoesNotOutliveItsTransaction(t *testing.T) {
-	url := pgtest.Migrated(t) + "&pool_max_conns=1"
-	s := open(t, url, postgres.Options{})
-	tenant := newTenant(t, s, "acme")
-	user := aUser("ada@example.com")
-	for name, use := range map[string]func() error{
-		"a blind update": func() error { return tryWrite(t, s, tenant, func(tx service.Tx) { tx.SetPassword(user.ID, "", now) }) },
-		"an update": func() error {
-			return s.Update(t.Context(), tenant, func(tx service.Tx) error {
-				_, err := tx.UserByID(user.ID)
-				return err
-			})
-		},
-		"a view": func() error {
-			return s.View(t.Context(), tenant, func(tx service.Tx) error {
-				_, err := tx.UserByID(user.ID)
-				return err
-			})
-		},
-	} {
-		if err := use(); rolecall.KindOf(err) != rolecall.NotFound {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if has(t, s, rolecall.TenantID{}, user.ID) {
-			t.Errorf("after %s the next user of the connection sees the tenant", name)
-		}
-	}
-	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
-	if has(t, s, rolecall.TenantID{}, user.ID) {
-		t.Error("after a commit the next user of the connection sees the tenant")
-	}
-}
-
-func TestEveryTableOfATenantIsHeld(t *testing.T) {
-	conn := connect(t, pgtest.Migrated(t))
-	names := func(query string) []string {
-		t.Helper()
-		rows, err := conn.Query(t.Context(), query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return list
-	}
-	const tables = " from pg_class c where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace "
-	all := names("select relname" + tables + "order by 1")
-	held := names("select relname" + tables + `and relrowsecurity and relforcerowsecurity and exists (
-			select from pg_policy p where polrelid = c.oid and polqual is not null and polwithcheck is not null)
-		order by 1`)
-	shared := slices.DeleteFunc(all, func(table string) bool { return slices.Contains(held, table) })
-	if !slices.Equal(shared, sharedTables) || len(held) == 0 {
-		t.Errorf("tables without row-level security: %q, want %q", shared, sharedTables)
-	}
-	for _, constraint := range names(`select conrelid::regclass || '.' || conname from pg_constraint
-		where connamespace = 'public'::regnamespace and contype in ('p', 'u', 'f')
-			and conrelid::regclass::text not in ('attempts', 'compatibility', 'migrations', 'instance_keys', 'tenants')
-			and (select attname from pg_attribute where attrelid = conrelid and attnum = conkey[1]) <> 'tenant_id'`) {
-		t.Errorf("key %s does not lead with tenant_id", constraint)
-	}
-	for _, index := range names(`select indexrelid::regclass::text from pg_index
-		where indisunique and indrelid::regclass::text not in ('attempts', 'compatibility', 'migrations', 'instance_keys', 'tenants')
-			and indrelid in (select oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r')
-			and (select attname from pg_attribute where attrelid = indrelid and attnum = indkey[0]) <> 'tenant_id'`) {
-		t.Errorf("unique index %s does not lead with tenant_id", index)
-	}
-}
-
 // The order of texts must not depend on the locale of the database.
 func TestIndexedTextsCompareByBytes(t *testing.T) {
 	conn := connect(t, pgtest.Migrated(t))
@@ -186,6 +111,9 @@ func TestOpenRefusesWhatDisablesIsolation(t *testing.T) {
 	refused(url, "not enabled and forced on events")
 	run(t, owner, "alter table events enable row level security", "drop policy tenant_isolation on roles")
 	refused(url, "not enabled and forced on roles")
+	url = pgtest.Migrated(t)
+	run(t, connect(t, url), "create policy convenience on users using (true)")
+	refused(url, "not enabled and forced on users")
 }
 
 func TestOpenRefusesARoleThatCanBecomeASuperuser(t *testing.T) {

@@ -28,17 +28,32 @@ type view struct {
 // Exec refuses: View is for reading.
 func (v *view) Exec(string, ...any) { v.err = errWriteInView }
 
-// Query runs the statement with the tenant set, in one round trip.
+// Query runs the statement with the tenant set, in one round trip. If the connection
+// is lost before the first row it does so again on another, once.
 func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
-	conn, err := v.pool.Acquire(v.ctx)
-	if err != nil {
-		return translateAcquire(v.ctx, err)
+	began := false
+	note := func(scan func(dest ...any) error) error {
+		began = true
+		return each(scan)
 	}
-	defer conn.Release()
+	lost, err := v.try(query, args, note)
+	if lost && !began {
+		_, err = v.try(query, args, note)
+	}
+	return err
+}
+
+func (v *view) try(query string, args []any, each func(scan func(dest ...any) error) error) (lost bool, err error) {
+	conn, err := acquire(v.ctx, v.pool)
+	if err != nil {
+		return false, err
+	}
+	defer release(v.ctx, v.pool, conn, nil)
 	batch := new(pgx.Batch)
-	queueTenant(batch, v.tenant)
+	queueTenant(batch, conn.Conn(), v.tenant)
 	batch.Queue(query, args...)
-	return translate(v.ctx, conn.Conn(), exchange(v.ctx, conn, batch, each))
+	err = exchange(v.ctx, conn, batch, each)
+	return isLost(v.ctx, conn), translate(v.ctx, conn.Conn(), err)
 }
 
 // Announce refuses, as Exec does.
@@ -51,6 +66,7 @@ type update struct {
 	pool   *pgxpool.Pool
 	tenant rolecall.TenantID
 	queued []statement
+	wrote  bool
 	conn   *pgxpool.Conn // in a transaction; nil while nothing was sent
 	err    error         // the first failure, as it came; the transaction is lost
 }
@@ -62,6 +78,7 @@ type statement struct {
 
 // Exec queues a write.
 func (u *update) Exec(query string, args ...any) {
+	u.wrote = true
 	u.queued = append(u.queued, statement{query, args})
 }
 
@@ -79,7 +96,7 @@ func (u *update) Query(query string, args []any, each func(scan func(dest ...any
 			return err
 		}
 		batch.Queue("begin")
-		queueTenant(batch, u.tenant)
+		queueTenant(batch, u.conn.Conn(), u.tenant)
 	}
 	u.moveQueued(batch)
 	batch.Queue(query, args...)
@@ -94,6 +111,9 @@ func (u *update) commit() error {
 	switch {
 	case u.conn != nil || u.err != nil:
 		u.moveQueued(batch)
+		if !u.wrote {
+			batch.Queue(awaitStandby)
+		}
 		batch.Queue("commit")
 	case len(u.queued) == 0:
 		return nil
@@ -101,7 +121,7 @@ func (u *update) commit() error {
 		if err := u.acquire(); err != nil {
 			return err
 		}
-		queueTenant(batch, u.tenant)
+		queueTenant(batch, u.conn.Conn(), u.tenant)
 		u.moveQueued(batch)
 	}
 	if u.err == nil {
@@ -117,11 +137,14 @@ func (u *update) commit() error {
 	return nil
 }
 
+// awaitStandby makes the commit of a transaction without a write wait for a
+// synchronous standby like any other. What it found to be done already may be the
+// work of a transaction whose own wait was cut short, and is acknowledged now.
+const awaitStandby = `select case when current_setting('synchronous_standby_names') <> ''
+	then pg_logical_emit_message(true, 'rolecall', '') end`
+
 func (u *update) acquire() error {
-	u.conn, u.err = u.pool.Acquire(u.ctx)
-	if u.err != nil {
-		u.err = translateAcquire(u.ctx, u.err)
-	}
+	u.conn, u.err = acquire(u.ctx, u.pool)
 	return u.err
 }
 
@@ -148,29 +171,12 @@ func (u *update) release() {
 	if u.conn == nil {
 		return
 	}
-	defer u.conn.Release()
+	defer release(u.ctx, u.pool, u.conn, u.err)
 	if conn := u.conn.Conn(); !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), rollbackTimeout)
 		defer cancel()
 		_, _ = conn.Exec(ctx, "rollback")
 	}
-}
-
-// settings makes the tenant's rows visible until the transaction ends, and keeps
-// the planner to the indexes: conditions whose selectivity it cannot know make it
-// take few rows for granted and read a table once for each of them.
-const settings = `select set_config('rolecall.tenant', $1, true), set_config('enable_seqscan', 'off', true),
-	set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-	set_config('enable_material', 'off', true), set_config('enable_bitmapscan', 'off', true),
-	set_config('max_parallel_workers_per_gather', '0', true)`
-
-// queueTenant queues the settings for the tenant. The zero tenant sees no rows.
-func queueTenant(batch *pgx.Batch, tenant rolecall.TenantID) {
-	name := ""
-	if !tenant.IsZero() {
-		name = tenant.String()
-	}
-	batch.Queue(settings, name)
 }
 
 // exchange sends the batch and reads all results in one round trip. The rows of

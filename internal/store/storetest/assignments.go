@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+
 	"bytes"
 	"slices"
 
@@ -61,6 +63,25 @@ var assignmentCases = []testCase{
 			f.is(err, rolecall.ErrNotFound)
 		}
 	}},
+	{"Assignments written in bulk are like those written one by one", func(f *fixture) {
+		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		var all []rolecall.Assignment
+		for i := range 300 { // more than one statement takes
+			role := f.newRole(fmt.Sprintf("Role %d", i))
+			a := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Within("Sales"), ExpiresAt: start + 1, GrantedBy: u.ID, GrantedAt: start}
+			f.write(func(tx service.Tx) { tx.PutAssignment(a) })
+			a.UserID = other.ID
+			all = append(all, a)
+		}
+		f.write(func(tx service.Tx) { tx.InsertAssignments(all) })
+		same(f, f.assignments(other.ID), all)
+		for i := range all {
+			all[i].UserID = u.ID
+		}
+		same(f, f.assignments(u.ID), all)
+		all[7].UserID = aUser("Nobody").ID
+		f.is(f.tryWrite(func(tx service.Tx) { tx.InsertAssignments(all[7:8]) }), rolecall.ErrNotFound)
+	}},
 	{"Deleting an assignment says whether there was one", func(f *fixture) {
 		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
 		f.assign(u, role)
@@ -80,6 +101,32 @@ var assignmentCases = []testCase{
 		f.write(func(tx service.Tx) { tx.PutAssignment(a) })
 		same(f, inUse(start+hour-1), true)
 		same(f, inUse(start+hour), false)
+	}},
+	{"A role with too many assignments to look at counts as used", func(f *fixture) {
+		role := f.newRole("Support")
+		inUse := func() bool {
+			return read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(role.ID, start) })
+		}
+		hold := func(users []rolecall.User) {
+			var over []rolecall.Assignment
+			for _, u := range users {
+				over = append(over, rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
+			}
+			f.write(func(tx service.Tx) { tx.InsertAssignments(over) })
+		}
+		users := make([]rolecall.User, rolecall.MaxScan+1)
+		for i := range users {
+			users[i] = aUser("Ada Lovelace")
+		}
+		for chunk := range slices.Chunk(users, 500) {
+			f.write(func(tx service.Tx) { tx.InsertUsers(chunk) })
+		}
+		for chunk := range slices.Chunk(users[:rolecall.MaxScan], 500) {
+			hold(chunk)
+		}
+		same(f, inUse(), false)
+		hold(users[rolecall.MaxScan:])
+		same(f, inUse(), true)
 	}},
 	{"Only active users with the whole role for good count as owners", ownersCount},
 	{"Owners are counted no further than two", func(f *fixture) {

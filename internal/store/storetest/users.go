@@ -9,7 +9,7 @@ var userCases = []testCase{
 	{"A user reads back in every member", func(f *fixture) {
 		full := aUser("Ada Lovelace, née Byron 🦉")
 		full.Email, full.Department, full.ExternalID = "Ada+X@Example.COM", ptr("Forschung & Entwicklung"), ptr("HR-0001")
-		full.Metadata = map[string]string{"cost centre": "4711", "quote\"\\": "línea ☃", "empty": ""}
+		full.Metadata = rolecall.NewMetadata(map[string]string{"cost centre": "4711", "quote\"\\": "línea ☃", "empty": ""})
 		full.Status, full.Version = rolecall.UserSuspended, 7
 		full.CreatedAt, full.UpdatedAt = 1, start+1
 		bare := aUser("Bob")
@@ -72,13 +72,13 @@ var userCases = []testCase{
 		old := f.newUser("Ada Lovelace")
 		changed := old
 		changed.Email, changed.Name, changed.Department, changed.ExternalID = "countess@example.org", "Augusta King", ptr("Sales"), ptr("X")
-		changed.Metadata, changed.Status = map[string]string{"a": "b"}, rolecall.UserPending
+		changed.Metadata, changed.Status = rolecall.NewMetadata(map[string]string{"a": "b"}), rolecall.UserPending
 		changed.UpdatedAt, changed.Version = start+1, old.Version+1
 		same(f, f.changeUser(old, changed), true)
 		same(f, f.userByID(old.ID), changed)
 		same(f, f.userByEmail(changed.Email), changed)
 		again := changed
-		again.Department, again.ExternalID, again.Metadata, again.Version = nil, nil, map[string]string{}, changed.Version+1
+		again.Department, again.ExternalID, again.Metadata, again.Version = nil, nil, rolecall.Metadata{}, changed.Version+1
 		same(f, f.changeUser(changed, again), true)
 		same(f, f.userByID(old.ID), again)
 	}},
@@ -124,6 +124,36 @@ var userCases = []testCase{
 		same(f, f.found(withWords("ada")), []string{})
 		same(f, f.found(withWords(rolecall.Words(old.Email)[0])), []string{})
 		same(f, f.found(withWords("king", "analyt")), []string{"Augusta King"})
+	}},
+	{"A word of both the name and the address is found until neither has it", func(f *fixture) {
+		both := aUser("Ada Lovelace")
+		both.Email = "ada@analytical.example"
+		f.write(func(tx service.Tx) { tx.InsertUser(both) })
+		same(f, f.found(withWords("ada")), []string{"Ada Lovelace"})
+		one := both
+		one.Name, one.Version = "Augusta King", both.Version+1
+		same(f, f.changeUser(both, one), true)
+		same(f, f.found(withWords("ada")), []string{"Augusta King"})
+		neither := one
+		neither.Email, neither.Version = "countess@analytical.example", one.Version+1
+		same(f, f.changeUser(one, neither), true)
+		same(f, f.found(withWords("ada")), []string{})
+	}},
+	{"Users written in bulk are like those written one by one", func(f *fixture) {
+		one := f.crowd(700) // more than one statement takes
+		other := f.in(f.newTenant("other"))
+		other.write(func(tx service.Tx) { tx.InsertUsers(one) })
+		for _, q := range []rolecall.UserQuery{everyone(), withWords("ada"), withWords("east", "l"), withWords("nobody")} {
+			same(f, other.walk(q, nil), f.walk(q, nil))
+		}
+		for _, u := range one {
+			same(f, other.deleteUser(u), true)
+		}
+		same(f, other.found(withWords("example")), []string{})
+		taken := aUser("Hypatia of Athens")
+		taken.Email = one[3].Email
+		f.is(f.tryWrite(func(tx service.Tx) { tx.InsertUsers([]rolecall.User{aUser("Hypatia of Alexandria"), taken}) }), rolecall.ErrEmailTaken)
+		same(f, f.found(withWords("hypatia")), []string{})
 	}},
 	{"A password is stored, replaced, and read with the user", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")

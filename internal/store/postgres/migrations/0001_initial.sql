@@ -1,8 +1,10 @@
 -- +goose Up
 -- Times are microseconds since 1970; "never" is 9223372036854775807. Keys ending
 -- in _key are folded in Go. Every table of a tenant leads its keys with
--- tenant_id and sees only the rows of the tenant in rolecall.tenant. Texts that
--- are compared or sorted are collate "C", so that both databases agree.
+-- tenant_id and sees only the rows of the tenant in rolecall.tenant. They do not
+-- refer to tenants: every insert would lock the one row of its tenant, together
+-- with all others under way. Texts that are compared or sorted are collate "C", so
+-- that both databases agree.
 
 -- Which programs each migration leaves able to serve: those that know at least
 -- this one. Every migration adds its row.
@@ -31,6 +33,7 @@ create table tenants (
 -- A deleted tenant keeps its row, and with it its name, until it is purged and
 -- 30 days have passed.
 create unique index tenants_name on tenants (name);
+create index tenants_deleted on tenants (updated_at) where status = 'deleted';
 
 -- One row a tenant: the lock that acts take which could leave it ownerless.
 create table tenant_guards (
@@ -39,7 +42,7 @@ create table tenant_guards (
 );
 
 create table users (
-    tenant_id      uuid             not null references tenants (id),
+    tenant_id      uuid             not null,
     id             uuid             not null,
     email          text             not null,
     email_key      text collate "C" not null,
@@ -62,14 +65,13 @@ create unique index users_external_id on users (tenant_id, external_id) where ex
 create index users_name on users (tenant_id, name_key, id);
 create index users_department on users (tenant_id, department_key, id) where department_key is not null;
 
--- One row for each word of a name (member 'n') or an address ('e'), kept equal
--- to users.words by the statements that write users.
+-- One row for each word of a user, whether of the name, the address or both, kept
+-- equal to users.words by the statements that write users.
 create table user_words (
     tenant_id uuid             not null,
     word      text collate "C" not null,
-    member    text collate "C" not null,
     user_id   uuid             not null,
-    primary key (tenant_id, word, member, user_id)
+    primary key (tenant_id, word, user_id)
 );
 
 create table passwords (
@@ -97,7 +99,7 @@ create index invitations_expiry on invitations (tenant_id, expires_at);
 
 -- What is left of a deleted user, for a restore.
 create table tombstones (
-    tenant_id  uuid   not null references tenants (id),
+    tenant_id  uuid   not null,
     user_id    uuid   not null,
     deleted_at bigint not null,
     content    text   not null, -- the user and the assignments as JSON
@@ -106,7 +108,7 @@ create table tombstones (
 create index tombstones_deleted on tombstones (tenant_id, deleted_at);
 
 create table roles (
-    tenant_id   uuid             not null references tenants (id),
+    tenant_id   uuid             not null,
     id          uuid             not null,
     "key"       text collate "C",
     name        text             not null,
@@ -166,7 +168,7 @@ create table session_tokens (
 create unique index session_tokens_generation on session_tokens (tenant_id, session_id, generation);
 
 create table idempotency_keys (
-    tenant_id   uuid             not null references tenants (id),
+    tenant_id   uuid             not null,
     user_id     uuid             not null,
     operation   text collate "C" not null,
     hash        bytea            not null,
@@ -182,7 +184,7 @@ create index idempotency_keys_resource on idempotency_keys (tenant_id, resource_
 create index idempotency_keys_expiry on idempotency_keys (tenant_id, expires_at);
 
 create table events (
-    tenant_id    uuid             not null references tenants (id),
+    tenant_id    uuid             not null,
     id           uuid             not null,
     type         text collate "C" not null,
     occurred_at  bigint           not null,
@@ -196,21 +198,11 @@ create table events (
     session_id   uuid,
     source       text             not null,
     reason       text             not null,
+    before       text,                      -- JSON; what it says is erased with the person
+    after        text,
     primary key (tenant_id, id)
 );
 create index events_subject on events (tenant_id, subject_id, id);
-
--- Values before and after, apart so that they can be erased with the person.
-create table event_values (
-    tenant_id  uuid not null,
-    event_id   uuid not null,
-    subject_id uuid not null,
-    before     text,
-    after      text,
-    primary key (tenant_id, event_id),
-    foreign key (tenant_id, event_id) references events (tenant_id, id) on delete cascade
-);
-create index event_values_subject on event_values (tenant_id, subject_id);
 
 -- Counters of sign-in attempts. They belong to no tenant, so that an unknown
 -- tenant costs the same writes; a key is a keyed hash that holds the tenant.
@@ -231,7 +223,7 @@ declare
 begin
     foreach tenant_table in array array[
         'tenant_guards', 'users', 'user_words', 'passwords', 'invitations', 'tombstones', 'roles', 'assignments', 'sessions',
-        'session_tokens', 'idempotency_keys', 'events', 'event_values']
+        'session_tokens', 'idempotency_keys', 'events']
     loop
         execute format('alter table %I enable row level security', tenant_table);
         execute format('alter table %I force row level security', tenant_table);
