@@ -29,7 +29,7 @@ func TestCommandLine(t *testing.T) {
 // The scripts of the operator's commands pass on both databases.
 func TestCommandLineOnPostgres(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Files:               []string{"testdata/script/operator.txtar"},
+		Files:               []string{"testdata/script/operator.txtar", "testdata/script/seed.txtar"},
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ROLECALL_DATABASE", pgtest.URL(t))

@@ -23,6 +23,7 @@ type commandLine struct {
 	Migrate migrateCommand `cmd:"" help:"Bring the schema of the database up to date."`
 	Tenant  tenantCommands `cmd:"" help:"Make, list, suspend, resume and delete tenants."`
 	User    userCommands   `cmd:"" help:"Repair a user from outside: password and address."`
+	Seed    seedCommand    `cmd:"" help:"Fill new tenants with made-up people, to test under load."`
 	OpenAPI openAPICommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the HTTP interface."`
 	Version versionCommand `cmd:"" help:"Print the version of this program."`
 }
@@ -37,7 +38,7 @@ type globals struct {
 
 // serveCommand configures the serving process.
 type serveCommand struct {
-	Listen         string        `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to serve HTTP on. Default: ${default}"`
+	Listen         string        `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to serve HTTP on, or fd:3 for a listening socket that is passed as descriptor 3. Default: ${default}"`
 	PublicURL      string        `name:"public-url" placeholder:"URL" help:"URL under which clients reach the service; its path is the base of every route."`
 	TLSCert        string        `name:"tls-cert" placeholder:"FILE" help:"Serve HTTPS with this certificate chain in PEM; read again when it changes."`
 	TLSKey         string        `name:"tls-key" placeholder:"FILE" help:"Private key of --tls-cert in PEM; read again when it changes."`

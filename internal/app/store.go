@@ -145,6 +145,12 @@ func newPasswords() *secret.Passwords {
 
 // operate opens the store, runs fn on the service over it, and closes it.
 func (p *program) operate(ctx context.Context, fn func(*service.Service) error) error {
+	return p.opened(ctx, func(store service.Store, options service.Options) error { return fn(service.New(store, options)) })
+}
+
+// opened opens the store, runs fn on it and what a service over it needs, and
+// closes it.
+func (p *program) opened(ctx context.Context, fn func(service.Store, service.Options) error) error {
 	s, err := p.open(ctx, false)
 	if err != nil {
 		return err
@@ -154,5 +160,5 @@ func (p *program) operate(ctx context.Context, fn func(*service.Service) error) 
 		return errors.Join(err, s.close())
 	}
 	logger := slog.New(slog.NewTextHandler(p.stderr, nil))
-	return errors.Join(fn(service.New(s, service.Options{Passwords: newPasswords(), Keys: keys, Logger: logger})), s.close())
+	return errors.Join(fn(s, service.Options{Passwords: newPasswords(), Keys: keys, Logger: logger}), s.close())
 }
