@@ -1,0 +1,126 @@
+package floor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// variable is set in a process that Start started.
+const variable = "ROLECALL_BENCH_FLOOR"
+
+// Copy makes the floor's own table of the users that Rolecall has in its database.
+// For a SQLite file it is in the new file, for the URL of a PostgreSQL database,
+// of an administrator, it is in that one, and the file is not used. It returns the
+// database for Options.
+func Copy(ctx context.Context, source, file string) (database string, err error) {
+	if isPostgres(source) {
+		return source, copyPostgres(ctx, source)
+	}
+	return file, copySQLite(ctx, source, file)
+}
+
+// Process is a floor in a process of its own.
+type Process struct {
+	Address    string // where it listens
+	command    *exec.Cmd
+	input      io.Closer
+	complaints bytes.Buffer
+}
+
+// Start starts a floor in a process of its own and waits until it answers. It ends
+// with this process at the latest. The program must call Serve first.
+func Start(o Options) (*Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	options, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{command: exec.Command(self)}
+	p.command.Env = append(os.Environ(), variable+"=1")
+	p.command.Stderr = &p.complaints
+	input, err := p.command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.input = input
+	output, err := p.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.command.Start(); err != nil {
+		return nil, err
+	}
+	_, writeErr := input.Write(append(options, '\n'))
+	line, readErr := bufio.NewReader(output).ReadString('\n')
+	if err := errors.Join(writeErr, readErr); err != nil {
+		return nil, errors.Join(errors.New("the floor does not start"), err, p.Stop())
+	}
+	p.Address = strings.TrimSuffix(line, "\n")
+	return p, nil
+}
+
+// PID returns the id of the process.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Stop ends the process.
+func (p *Process) Stop() error {
+	err := p.input.Close()
+	if waitErr := p.command.Wait(); waitErr != nil {
+		return errors.Join(err, fmt.Errorf("floor: %w\n%s", waitErr, p.complaints.Bytes()))
+	}
+	return err
+}
+
+// Serve serves and ends the process, if Start started it; else it does nothing. A
+// program that calls Start calls it first in main.
+func Serve() {
+	if os.Getenv(variable) == "" {
+		return
+	}
+	if err := serveApart(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// serveApart serves as the first line of its input says, until there is no more
+// input.
+func serveApart() error {
+	// An interrupt from the terminal reaches this process too; the one that
+	// started it decides.
+	signal.Ignore(syscall.SIGINT)
+	input := bufio.NewReader(os.Stdin)
+	line, err := input.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	var o Options
+	if err := json.Unmarshal(line, &o); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	inputEnded := make(chan error, 1)
+	go func() {
+		defer cancel()
+		_, err := io.Copy(io.Discard, input)
+		inputEnded <- err
+	}()
+	if err := serve(ctx, o, func(address string) { fmt.Println(address) }); err != nil {
+		return err
+	}
+	return <-inputEnded
+}

@@ -1,0 +1,134 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// maxHeader bounds the header of an answer, in bytes.
+const maxHeader = 64 << 10
+
+// connection is a client's side of HTTP/1.1, as far as a load needs it: one answer
+// to each request, with its length in its header.
+type connection struct {
+	net.Conn
+	buffer []byte
+	close  func() error
+}
+
+// answer is one answer. Its body is valid until the next.
+type answer struct {
+	status int
+	body   []byte
+	closes bool // the connection, after this answer
+}
+
+var (
+	headerEnd     = []byte("\r\n\r\n")
+	lineEnd       = []byte("\r\n")
+	contentLength = []byte("content-length:")
+	connectionIs  = []byte("connection:")
+)
+
+// dial makes a connection. It is closed when ctx ends.
+func dial(ctx context.Context, address string) (*connection, error) {
+	dialed, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	hangUp := sync.OnceValue(dialed.Close)
+	forget := context.AfterFunc(ctx, func() { hangUp() }) // what it returns, the caller of close gets
+	return &connection{Conn: dialed, buffer: make([]byte, 4096), close: func() error {
+		forget()
+		return hangUp()
+	}}, nil
+}
+
+// read reads one answer to its end.
+func (c *connection) read() (answer, error) {
+	have, header := 0, -1
+	for header < 0 {
+		n, err := c.more(have)
+		if err != nil {
+			return answer{}, fmt.Errorf("the connection ended after %d bytes of an answer: %w", have, err)
+		}
+		header = bytes.Index(c.buffer[max(0, have-3):have+n], headerEnd)
+		if header >= 0 {
+			header += max(0, have-3)
+		}
+		have += n
+		if header < 0 && have > maxHeader {
+			return answer{}, fmt.Errorf("an answer with more than %d bytes of header", maxHeader)
+		}
+	}
+	got, length, err := parse(c.buffer[:header])
+	if err != nil {
+		return answer{}, err
+	}
+	start := header + len(headerEnd)
+	for have < start+length {
+		n, err := c.more(have)
+		if err != nil {
+			return answer{}, fmt.Errorf("the connection ended after %d of %d bytes of a body: %w", have-start, length, err)
+		}
+		have += n
+	}
+	if have > start+length {
+		return answer{}, fmt.Errorf("%d bytes more than the answer should have", have-start-length)
+	}
+	got.body = c.buffer[start:have]
+	return got, nil
+}
+
+// more reads what there is behind the bytes that the buffer has.
+func (c *connection) more(have int) (int, error) {
+	if have == len(c.buffer) {
+		c.buffer = append(c.buffer, make([]byte, len(c.buffer))...)
+	}
+	return c.Read(c.buffer[have:])
+}
+
+// parse reads the header of an answer and returns the length of its body.
+func parse(header []byte) (got answer, length int, err error) {
+	const start = len("HTTP/1.1 ")
+	line, rest, _ := bytes.Cut(header, lineEnd)
+	if len(line) < start+3 || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
+		return got, 0, fmt.Errorf("an answer that begins with %.50q", line)
+	}
+	if got.status, err = strconv.Atoi(string(line[start : start+3])); err != nil {
+		return got, 0, err
+	}
+	length = -1
+	if got.status == http.StatusNoContent || got.status == http.StatusNotModified {
+		length = 0
+	}
+	for len(rest) > 0 {
+		line, rest, _ = bytes.Cut(rest, lineEnd)
+		if value, ok := field(line, contentLength); ok {
+			if length, err = strconv.Atoi(string(value)); err != nil || length < 0 {
+				return got, 0, fmt.Errorf("a body of length %q", value)
+			}
+		} else if value, ok := field(line, connectionIs); ok {
+			got.closes = bytes.EqualFold(value, []byte("close"))
+		}
+	}
+	if length < 0 {
+		return got, 0, errors.New("an answer does not say how long it is")
+	}
+	return got, length, nil
+}
+
+// field returns the value of the line if it is of that name, in lower case and
+// with its colon.
+func field(line, name []byte) (value []byte, ok bool) {
+	if len(line) < len(name) || line[0]|0x20 != name[0] || !bytes.EqualFold(line[:len(name)], name) {
+		return nil, false
+	}
+	return bytes.TrimSpace(line[len(name):]), true
+}

@@ -1,0 +1,83 @@
+package load
+
+import (
+	"math/bits"
+	"time"
+)
+
+// A bucket is 1/64 of a power of two wide, so that a quantile is off by less than
+// 1.6 %.
+const (
+	precision = 6
+	buckets   = (40 - precision) << precision // up to 2^39 ns, nine minutes
+)
+
+// Histogram counts times in buckets. Its size does not depend on how many there
+// are.
+type Histogram struct {
+	Buckets []uint32      // by bucket; nil until the first time
+	Max     time.Duration // the longest time
+}
+
+// Record counts one time.
+func (h *Histogram) Record(d time.Duration) {
+	if h.Buckets == nil {
+		h.Buckets = make([]uint32, buckets)
+	}
+	h.Buckets[min(bucket(d), buckets-1)]++
+	h.Max = max(h.Max, d)
+}
+
+// Add counts all that the other one has counted.
+func (h *Histogram) Add(other *Histogram) {
+	if h.Buckets == nil {
+		h.Buckets = make([]uint32, buckets)
+	}
+	for i, n := range other.Buckets {
+		h.Buckets[i] += n
+	}
+	h.Max = max(h.Max, other.Max)
+}
+
+// Count returns how many times were counted.
+func (h *Histogram) Count() (n int) {
+	for _, in := range h.Buckets {
+		n += int(in)
+	}
+	return n
+}
+
+// Quantile returns the time that this share of the times is not above: 0.5 gives
+// the median. It is zero if there are none.
+func (h *Histogram) Quantile(share float64) time.Duration {
+	rank := share * float64(h.Count())
+	seen := 0.0
+	for i, in := range h.Buckets {
+		seen += float64(in)
+		if in > 0 && seen >= rank && i < buckets-1 { // the last one has no ceiling
+			return min(ceiling(i), h.Max)
+		}
+	}
+	return h.Max
+}
+
+// bucket returns the number of the bucket for d: the first ones hold one
+// nanosecond each, later ones a power of two in 64 equal parts.
+func bucket(d time.Duration) int {
+	n := uint64(max(d, 0))
+	if n < 1<<precision {
+		return int(n)
+	}
+	shift := bits.Len64(n) - precision - 1
+	return shift<<precision + int(n>>shift)
+}
+
+// ceiling returns the longest time of the bucket.
+func ceiling(bucket int) time.Duration {
+	if bucket < 1<<precision {
+		return time.Duration(bucket)
+	}
+	shift := bucket>>precision - 1
+	part := bucket - shift<<precision
+	return time.Duration((part+1)<<shift - 1)
+}

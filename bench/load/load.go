@@ -1,0 +1,244 @@
+// Package load asks an HTTP/1.1 server for much, checks every answer, and counts
+// what came back and how long it took. It is cheap, because it shares the cores
+// with what it measures.
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Number stands in the text of a request for a number of 16 digits that no other
+// request has, of this run or of one before it.
+const Number = "{number}"
+
+const (
+	patience = 30 * time.Second      // how long a run waits, past its end, for the last answers
+	breather = 10 * time.Millisecond // before a broken connection is made anew
+)
+
+// Plan is what is to be sent, for how long, and what a right answer is.
+type Plan struct {
+	Address     string        // host and port of the server
+	Connections int           // each carries one request at a time
+	Rate        float64       // requests a second, of all connections together; zero: the next one follows each answer
+	WarmUp      time.Duration // for which answers are checked, but not counted
+	Duration    time.Duration // for which they are counted
+	Limit       int           // requests in all, after which the run is over; zero: no limit
+	Requests    []string      // complete requests, sent in turn; see Number
+	Status      int           // of a right answer
+	AtLeast     int           // bytes that the body of a right answer has
+}
+
+// Result is what came back.
+type Result struct {
+	Sent     int           // all that was sent, warming up included
+	Right    int           // all right answers, warming up included
+	Statuses map[int]int   // all whole answers by status
+	Short    int           // whole answers of the right status with a body that is too short, or no JSON object
+	Broken   int           // connections that were refused or ended before their answer
+	Reason   string        // what was wrong with the first answer that was not right
+	Took     time.Duration // the time for which answers were counted
+	Latency  Histogram     // of the right answers that were counted; at a Rate, from the moment the request was due
+	Spent    time.Duration // CPU time of the generator; known to RunApart alone
+}
+
+// Counted returns how many right answers came in the time for which they count.
+func (r *Result) Counted() int { return r.Latency.Count() }
+
+// PerSecond returns the rate of the right answers that were counted.
+func (r *Result) PerSecond() float64 { return float64(r.Counted()) / r.Took.Seconds() }
+
+// Err returns what was wrong if any answer was not right, or none came.
+func (r *Result) Err() error {
+	if r.Reason != "" {
+		return fmt.Errorf("%d of %d answers were not right: %s", r.Sent-r.Right, r.Sent, r.Reason)
+	}
+	if r.Right == 0 {
+		return errors.New("there was no answer")
+	}
+	return nil
+}
+
+// run is one run of a plan by all connections.
+type run struct {
+	Plan
+	requests  []request
+	first     uint64 // number; later ones count on from it
+	tickets   atomic.Int64
+	begun     time.Time
+	countFrom time.Time
+	end       time.Time
+}
+
+// Run does what the plan says, and returns what came back. Answers that are not
+// right are no error of Run; Result.Err tells of them. RunApart disturbs what is
+// measured less.
+func Run(ctx context.Context, plan Plan) (*Result, error) {
+	if plan.Connections < 1 || len(plan.Requests) == 0 || plan.Duration <= 0 {
+		return nil, errors.New("load: a plan has connections, requests and a duration")
+	}
+	r := &run{Plan: plan, first: uint64(time.Now().UnixMicro())}
+	for _, text := range plan.Requests {
+		r.requests = append(r.requests, split(text))
+	}
+	r.begun = time.Now()
+	r.countFrom = r.begun.Add(plan.WarmUp)
+	r.end = r.countFrom.Add(plan.Duration)
+	patient, cancel := context.WithDeadline(ctx, r.end.Add(patience))
+	defer cancel()
+	tallies := make([]Result, plan.Connections)
+	var working sync.WaitGroup
+	for i := range tallies {
+		working.Go(func() { r.work(patient, &tallies[i]) })
+	}
+	working.Wait()
+	return sum(tallies, min(plan.Duration, max(time.Since(r.countFrom), 1))), ctx.Err()
+}
+
+// sum adds up what the connections counted.
+func sum(tallies []Result, took time.Duration) *Result {
+	total := &Result{Statuses: map[int]int{}, Took: took}
+	for i := range tallies {
+		t := &tallies[i]
+		total.Sent += t.Sent
+		total.Right += t.Right
+		total.Short += t.Short
+		total.Broken += t.Broken
+		for status, n := range t.Statuses {
+			total.Statuses[status] += n
+		}
+		if total.Reason == "" {
+			total.Reason = t.Reason
+		}
+		total.Latency.Add(&t.Latency)
+	}
+	return total
+}
+
+// next waits for the turn of the next request, and returns its ticket and the
+// moment from which its answer is awaited. There is none when the run is over.
+func (r *run) next(ctx context.Context) (ticket int64, due time.Time, ok bool) {
+	ticket = r.tickets.Add(1) - 1
+	now := time.Now()
+	due = now
+	if r.Rate > 0 {
+		due = r.begun.Add(time.Duration(float64(ticket) / r.Rate * float64(time.Second)))
+	}
+	if !now.Before(r.end) || due.After(r.end) || r.Limit > 0 && ticket >= int64(r.Limit) || ctx.Err() != nil {
+		return 0, due, false
+	}
+	if wait := due.Sub(now); wait > 0 {
+		time.Sleep(wait)
+	}
+	return ticket, due, true
+}
+
+// work sends one request after the other on one connection, which is made anew
+// when it has ended.
+func (r *run) work(ctx context.Context, t *Result) {
+	t.Statuses = map[int]int{}
+	var c *connection
+	var out []byte
+	for {
+		ticket, due, ok := r.next(ctx)
+		if !ok {
+			break
+		}
+		out = r.requests[ticket%int64(len(r.requests))].append(out[:0], r.first+uint64(ticket))
+		t.Sent++
+		got, err := r.exchange(ctx, &c, out)
+		if err != nil {
+			t.Broken++
+			t.wrong(err.Error())
+			t.hangUp(&c)
+			time.Sleep(breather)
+			continue
+		}
+		r.count(t, got, due)
+		if got.closes {
+			t.hangUp(&c)
+		}
+	}
+	t.hangUp(&c)
+}
+
+// exchange sends the request on the connection, which it makes if there is none,
+// and returns the answer.
+func (r *run) exchange(ctx context.Context, c **connection, out []byte) (answer, error) {
+	if *c == nil {
+		dialed, err := dial(ctx, r.Address)
+		if err != nil {
+			return answer{}, err
+		}
+		*c = dialed
+	}
+	if _, err := (*c).Write(out); err != nil {
+		return answer{}, err
+	}
+	return (*c).read()
+}
+
+// hangUp closes the connection if there is one.
+func (t *Result) hangUp(c **connection) {
+	if *c == nil {
+		return
+	}
+	if err := (*c).close(); err != nil {
+		t.wrong(err.Error())
+	}
+	*c = nil
+}
+
+// count records an answer.
+func (r *run) count(t *Result, got answer, due time.Time) {
+	t.Statuses[got.status]++
+	switch {
+	case got.status != r.Status:
+		t.wrong(fmt.Sprintf("status %d, not %d: %.300s", got.status, r.Status, got.body))
+		return
+	case len(got.body) < r.AtLeast || got.status != http.StatusNoContent && !isObject(got.body):
+		t.Short++
+		t.wrong(fmt.Sprintf("a body of %d bytes, not an object of at least %d: %.300s", len(got.body), r.AtLeast, got.body))
+		return
+	}
+	t.Right++
+	if now := time.Now(); !now.Before(r.countFrom) && now.Before(r.end) {
+		t.Latency.Record(now.Sub(due))
+	}
+}
+
+func (t *Result) wrong(reason string) {
+	if t.Reason == "" {
+		t.Reason = reason
+	}
+}
+
+// isObject reports whether the body looks like a whole JSON object.
+func isObject(body []byte) bool {
+	body = bytes.TrimSpace(body)
+	return len(body) >= 2 && body[0] == '{' && body[len(body)-1] == '}'
+}
+
+// request is the text between the places for the number.
+type request [][]byte
+
+func split(text string) request { return bytes.Split([]byte(text), []byte(Number)) }
+
+// append appends the request with its number.
+func (q request) append(b []byte, number uint64) []byte {
+	for i, part := range q {
+		if i > 0 {
+			b = strconv.AppendUint(b, number, 10)
+		}
+		b = append(b, part...)
+	}
+	return b
+}

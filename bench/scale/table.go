@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// table is what was measured on one kind of store.
+type table struct {
+	title string
+	rows  []row
+}
+
+// row is one thing that was measured, small and large.
+type row struct {
+	name         string
+	small, large string
+	ratio        float64 // zero: there is none
+	goal         string
+	missed       bool
+}
+
+// times records what an operation takes: the median of the rounds, and that of
+// their ratios, which is not to be above the goal; none if that is zero.
+func (t *table) times(name string, small, large []time.Duration, goal float64) {
+	ratios := make([]float64, len(small))
+	for i := range small {
+		ratios[i] = float64(large[i]) / float64(small[i])
+	}
+	r := row{name: name, small: inMilliseconds(median(small)), large: inMilliseconds(median(large)), ratio: median(ratios)}
+	if goal > 0 {
+		r.goal, r.missed = fmt.Sprintf("<= %.2f", goal), r.ratio > goal
+	}
+	t.rows = append(t.rows, r)
+}
+
+// rates records how much is done in a second: the ratio is not to be below the
+// goal; none if that is zero.
+func (t *table) rates(name string, small, large []float64, goal float64) {
+	ratios := make([]float64, len(small))
+	for i := range small {
+		ratios[i] = large[i] / small[i]
+	}
+	r := row{name: name, small: fmt.Sprintf("%.0f/s", median(small)), large: fmt.Sprintf("%.0f/s", median(large)), ratio: median(ratios)}
+	if goal > 0 {
+		r.goal, r.missed = fmt.Sprintf(">= %.2f", goal), r.ratio < goal
+	}
+	t.rows = append(t.rows, r)
+}
+
+// took records one time by itself, which is not to be above the goal; none if that
+// is zero.
+func (t *table) took(name string, took, goal time.Duration) {
+	r := row{name: name, large: inMilliseconds(took)}
+	if goal > 0 {
+		r.goal, r.missed = "<= "+goal.String(), took > goal
+	}
+	t.rows = append(t.rows, r)
+}
+
+// memory records how much memory is used in MiB, which is not to be above the
+// goal times the small one; a fixed goal is in MiB.
+func (t *table) memory(name string, small, large int, goal float64, fixed int) {
+	r := row{name: name, small: fmt.Sprintf("%d MiB", small), large: fmt.Sprintf("%d MiB", large), ratio: float64(large) / float64(small)}
+	if fixed > 0 {
+		r.goal, r.missed = fmt.Sprintf("<= %d MiB", fixed), large > fixed
+	} else {
+		r.goal, r.missed = fmt.Sprintf("<= %.2f", goal), r.ratio > goal
+	}
+	t.rows = append(t.rows, r)
+}
+
+func (t *table) print(out io.Writer) error {
+	fmt.Fprintf(out, "\n%s\n", t.title)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "what\tsmall\tlarge\tratio\tgoal\t\t")
+	for _, r := range t.rows {
+		ratio, mark := "", ""
+		if r.ratio != 0 {
+			ratio = fmt.Sprintf("%.2f", r.ratio)
+		}
+		if r.missed {
+			mark = "MISSED"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", r.name, r.small, r.large, ratio, r.goal, mark)
+	}
+	return w.Flush()
+}
+
+func inMilliseconds(d time.Duration) string { return fmt.Sprintf("%.3f ms", float64(d)/1e6) }
+
+// median returns the value in the middle, NaN-free since there is always one.
+func median[T cmp.Ordered](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+// mebibytes returns bytes in MiB, rounded up.
+func mebibytes(bytes int) int { return int(math.Ceil(float64(bytes) / (1 << 20))) }

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is what Linux counts CPU time in, whatever its kernel counts in.
+const tick = 10 * time.Millisecond
+
+// cpu is CPU time that was spent. It is zero where the system does not say.
+type cpu struct {
+	processes time.Duration // by the processes asked for
+	machine   time.Duration // by all
+}
+
+// measureCPU returns the CPU time that the processes with these ids and all that
+// come from them have spent so far.
+func measureCPU(roots ...int) (c cpu, err error) {
+	entries, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(entries) == 0 {
+		return c, err
+	}
+	parents, spent := map[int]int{}, map[int]time.Duration{}
+	for _, entry := range entries {
+		content, err := os.ReadFile(entry)
+		if err != nil {
+			continue // it has just ended
+		}
+		id, parent, ticks, err := parseStat(string(content))
+		if err != nil {
+			return c, fmt.Errorf("%s: %w", entry, err)
+		}
+		parents[id], spent[id] = parent, time.Duration(ticks)*tick
+	}
+	for id := range spent {
+		for at := id; at > 1; at = parents[at] {
+			if slices.Contains(roots, at) {
+				c.processes += spent[id]
+				break
+			}
+		}
+	}
+	c.machine, err = machineCPU()
+	return c, err
+}
+
+// parseStat reads a line of /proc/PID/stat: the time of the process, and of its
+// children that have ended.
+func parseStat(line string) (id, parent, ticks int, err error) {
+	name := strings.LastIndexByte(line, ')') // it may hold blanks
+	fields := strings.Fields(line[name+1:])
+	number, _, _ := strings.Cut(line, " ")
+	if name < 0 || len(fields) < 15 {
+		return 0, 0, 0, errors.New("not a line of a process")
+	}
+	var errs []error
+	read := func(text string) int {
+		n, err := strconv.Atoi(text)
+		errs = append(errs, err)
+		return n
+	}
+	id, parent = read(number), read(fields[1])
+	for _, field := range fields[11:15] {
+		ticks += read(field)
+	}
+	return id, parent, ticks, errors.Join(errs...)
+}
+
+// machineCPU returns the CPU time that all have spent since the machine started.
+func machineCPU() (time.Duration, error) {
+	content, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	line, _, _ := strings.Cut(string(content), "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 9 {
+		return 0, errors.New("/proc/stat has no line of all processors")
+	}
+	total := 0
+	for _, i := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq: neither idle nor another machine's
+		n, err := strconv.Atoi(fields[i])
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return time.Duration(total) * tick, nil
+}
+
+func residentMemory(pid int) (int64, error) { return memory(pid, "VmRSS:") }
+
+func peakMemory(pid int) (int64, error) { return memory(pid, "VmHWM:") }
+
+// memory returns a line of /proc/PID/status in bytes, zero where there is no such
+// file.
+func memory(pid int, name string) (int64, error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if errors.Is(err, fs.ErrNotExist) && runtime.GOOS != "linux" {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(content)) {
+		if value, ok := strings.CutPrefix(line, name); ok {
+			kilobytes, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
+			return kilobytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("process %d has no %s", pid, name)
+}
+
+// machine is where it was measured.
+type machine struct {
+	Processor string
+	Cores     int
+	System    string
+	Go        string
+	Sync      float64 // milliseconds for a page to reach the disk
+}
+
+func describeMachine(folder string) (m machine, err error) {
+	m = machine{Processor: "unknown", Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
+	if content, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(content)) {
+			if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
+				m.Processor = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	took, err := syncTime(folder)
+	m.Sync = milliseconds(took)
+	return m, err
+}
+
+// syncTime returns the median time to write a page of 8 KiB through to the disk:
+// what every durable commit waits for.
+func syncTime(folder string) (_ time.Duration, err error) {
+	file, err := os.Create(filepath.Join(folder, "sync"))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
+	var took []time.Duration
+	page := make([]byte, 8<<10)
+	for range 100 {
+		begun := time.Now()
+		if _, err := file.Write(page); err != nil {
+			return 0, err
+		}
+		if err := file.Sync(); err != nil {
+			return 0, err
+		}
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}

@@ -1,0 +1,236 @@
+// Command speed measures how much slower Rolecall is than the least that a service
+// could do. It serves both stores with the program as it is in production, and
+// beside it a floor that does the same work and nothing else; one generator asks
+// them in turn for the same. It prints one table for each store, and fails if any
+// answer was not right.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rolecall/rolecall/bench/floor"
+	"github.com/rolecall/rolecall/bench/load"
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/process"
+	"github.com/rolecall/rolecall/internal/progress"
+)
+
+// options are what the command line says.
+type options struct {
+	stores     string
+	operations string
+	binary     string
+	full       bool
+	json       bool
+	markdown   bool
+}
+
+func main() {
+	load.Serve()
+	floor.Serve()
+	var o options
+	flag.StringVar(&o.stores, "store", "sqlite,postgres", "stores to measure")
+	flag.StringVar(&o.operations, "only", "", "operations to measure, such as read,page; empty: all of session, read, page, create, login")
+	flag.StringVar(&o.binary, "binary", "", "the program to measure; empty: it is built from this tree")
+	flag.BoolVar(&o.full, "full", false, "measure for a quarter of an hour, not two minutes")
+	flag.BoolVar(&o.json, "json", false, "print JSON")
+	flag.BoolVar(&o.markdown, "markdown", false, "print tables for docs/performance.md")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "speed:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	folder, err := os.MkdirTemp("", "rolecall-speed")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	binary, err := build(ctx, o.binary, folder)
+	if err != nil {
+		return err
+	}
+	var r report
+	if r.Machine, err = describeMachine(folder); err != nil {
+		return err
+	}
+	measureErr := r.measure(ctx, o, binary, folder)
+	if len(r.Stores) == 0 {
+		return measureErr
+	}
+	return errors.Join(measureErr, r.write(o))
+}
+
+// measure measures every store that is asked for, and is here.
+func (r *report) measure(ctx context.Context, o options, binary, folder string) error {
+	for store := range strings.SplitSeq(o.stores, ",") {
+		measured, err := measureStore(ctx, o, store, binary, folder)
+		switch {
+		case errors.Is(err, pgtest.ErrNotInstalled) && len(r.Stores) > 0:
+			fmt.Fprintln(os.Stderr, "speed:", err)
+		case err != nil:
+			return fmt.Errorf("%s: %w", store, err)
+		default:
+			r.Stores = append(r.Stores, *measured)
+		}
+	}
+	return nil
+}
+
+func (r *report) write(o options) error {
+	switch {
+	case o.json:
+		return json.NewEncoder(os.Stdout).Encode(r)
+	case o.markdown:
+		return r.writeMarkdown(os.Stdout)
+	default:
+		return r.writeText(os.Stdout)
+	}
+}
+
+// build returns the program to measure, built as for production if none is given.
+func build(ctx context.Context, given, folder string) (string, error) {
+	if given != "" {
+		return filepath.Abs(given)
+	}
+	if err := os.Setenv("CGO_ENABLED", "0"); err != nil {
+		return "", err
+	}
+	binary := filepath.Join(folder, "rolecall")
+	return binary, process.Build(ctx, binary, "-trimpath", "-ldflags=-s -w")
+}
+
+// measureStore fills a store and measures Rolecall and the floor on it.
+func measureStore(ctx context.Context, o options, store, binary, folder string) (_ *storeReport, err error) {
+	s := &subject{folder: filepath.Join(folder, store)}
+	s.Binary = binary
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.open(ctx, store); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(os.Stderr, "speed: filling %s with %d users\n", store, users)
+	if err := s.fill(ctx); err != nil {
+		return nil, err
+	}
+	r := &storeReport{Store: store}
+	if err := s.measureIdle(ctx, o, r); err != nil {
+		return nil, err
+	}
+	if err := s.measureOperations(ctx, o, r); err != nil {
+		return nil, err
+	}
+	peak, err := peakMemory(s.PID())
+	if err != nil {
+		return nil, err
+	}
+	r.Facts = append(r.Facts, fact{"memory at its peak", mebibytes(peak), "MiB", 120})
+	return r, nil
+}
+
+// measureIdle measures Rolecall before anybody asks it for anything, and leaves it
+// running.
+func (s *subject) measureIdle(ctx context.Context, o options, r *storeReport) error {
+	const starts = 5
+	started, err := s.measureStart(ctx, starts)
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, o.idle()); err != nil {
+		return err
+	}
+	idle, err := residentMemory(s.PID())
+	if err != nil {
+		return err
+	}
+	program, err := os.Stat(s.Binary)
+	if err != nil {
+		return err
+	}
+	r.Facts = append(r.Facts,
+		fact{"size of the program", mebibytes(program.Size()), "MiB", 35},
+		fact{"start to first answer", milliseconds(started), "ms", 50},
+		fact{"memory when idle", mebibytes(idle), "MiB", 30},
+	)
+	return nil
+}
+
+// measureOperations measures all that is asked for, and adds it to the report.
+func (s *subject) measureOperations(ctx context.Context, o options, r *storeReport) (err error) {
+	b, err := s.openBench(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.floor.Stop()) }()
+	chosen := b.choose(o.operations)
+	if len(chosen) == 0 {
+		return fmt.Errorf("no operation is named %q", o.operations)
+	}
+	fmt.Fprintf(os.Stderr, "speed: process %d is Rolecall, %d the floor\n", s.PID(), b.floor.PID())
+	windows := 0
+	for _, op := range chosen {
+		for _, schedule := range op.schedules(o.full) {
+			windows += 2 * schedule.pairs
+		}
+	}
+	b.bar = progress.Start(os.Stderr, "measurements", windows)
+	for _, op := range chosen {
+		for _, schedule := range op.schedules(o.full) {
+			measured, err := b.compare(ctx, op, schedule)
+			if err != nil {
+				return fmt.Errorf("%s, %d connections: %w", op.title, schedule.connections, err)
+			}
+			r.Rows = append(r.Rows, *measured)
+			if op.name == "read" && schedule.connections == crowd {
+				r.Facts = append(r.Facts, fact{"p99 of reads", measured.Rolecall.P99, "ms", 10})
+			}
+		}
+	}
+	b.bar.End()
+	if reads, logins := find(chosen, "read"), find(chosen, "login"); reads != nil && logins != nil {
+		p99, err := b.readWhileSigningIn(ctx, reads, logins, o.mixed())
+		if err != nil {
+			return fmt.Errorf("reads while people sign in: %w", err)
+		}
+		r.Facts = append(r.Facts, fact{"p99 of reads while sign-ins wait for a core", milliseconds(p99), "ms", 20})
+	}
+	return nil
+}
+
+// idle is how long nobody asks for anything before memory is looked at.
+func (o *options) idle() time.Duration {
+	if o.full {
+		return 10 * time.Second
+	}
+	return 3 * time.Second
+}
+
+// mixed is how long reads are measured while people sign in.
+func (o *options) mixed() time.Duration {
+	if o.full {
+		return 20 * time.Second
+	}
+	return 4 * time.Second
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

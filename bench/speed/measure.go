@@ -1,0 +1,121 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rolecall/rolecall/bench/load"
+)
+
+// compare measures an operation on the floor and on Rolecall in turn.
+func (b *bench) compare(ctx context.Context, op *operation, s schedule) (*row, error) {
+	var ours, theirs []sample
+	var ratios []float64
+	for range s.pairs {
+		floor, err := b.window(ctx, op, s, b.floor.Address, b.floor.PID())
+		if err != nil {
+			return nil, fmt.Errorf("the floor: %w", err)
+		}
+		rolecall, err := b.window(ctx, op, s, b.Address, b.PID())
+		if err != nil {
+			return nil, fmt.Errorf("Rolecall: %w", err)
+		}
+		theirs, ours, ratios = append(theirs, floor), append(ours, rolecall), append(ratios, rolecall.Rate/floor.Rate)
+	}
+	r := &row{Operation: op.title, Connections: s.connections, Rolecall: middle(ours), Floor: middle(theirs), Ratios: ratios, Ratio: median(ratios)}
+	if r.Rolecall.CPU > 0 {
+		r.RatioByCPU = r.Floor.CPU / r.Rolecall.CPU
+	}
+	for _, one := range slices.Concat(theirs, ours) {
+		r.Others += one.Others / float64(2*s.pairs)
+	}
+	if s.connections == crowd {
+		r.Goal = op.goal
+	}
+	return r, nil
+}
+
+// window measures an operation once on the server at the address.
+func (b *bench) window(ctx context.Context, op *operation, s schedule, address string, pid int) (sample, error) {
+	if err := b.LogFile.Truncate(0); err != nil {
+		return sample{}, err
+	}
+	begun := time.Now()
+	before, err := measureCPU(pid, b.database)
+	if err != nil {
+		return sample{}, err
+	}
+	got, err := load.RunApart(ctx, load.Plan{
+		Address: address, Connections: s.connections, WarmUp: s.warmUp, Duration: s.window,
+		Requests: op.requests, Status: op.status, AtLeast: op.atLeast,
+	})
+	if err != nil {
+		return sample{}, err
+	}
+	if err := got.Err(); err != nil {
+		return sample{}, err
+	}
+	if got.Counted() == 0 { // the machine is busy, or the answer takes long
+		s.window *= 2
+		return b.window(ctx, op, s, address, pid)
+	}
+	after, err := measureCPU(pid, b.database)
+	if err != nil {
+		return sample{}, err
+	}
+	spent := after.processes - before.processes
+	foreign := max(0, after.machine-before.machine-spent-got.Spent)
+	b.bar.Add(1)
+	return sample{
+		Rate: got.PerSecond(), P50: milliseconds(got.Latency.Quantile(0.5)), P99: milliseconds(got.Latency.Quantile(0.99)),
+		CPU: microseconds(spent) / float64(got.Right), Generator: microseconds(got.Spent) / float64(got.Right),
+		Others: foreign.Seconds() / time.Since(begun).Seconds(),
+	}, nil
+}
+
+// readWhileSigningIn returns the p99 of reads at a steady rate, while sign-ins
+// wait for every core.
+func (b *bench) readWhileSigningIn(ctx context.Context, reads, logins *operation, window time.Duration) (time.Duration, error) {
+	const rate, head = 500, time.Second
+	if err := b.LogFile.Truncate(0); err != nil {
+		return 0, err
+	}
+	signedIn := make(chan error, 1)
+	go func() {
+		got, err := load.RunApart(ctx, load.Plan{
+			Address: b.Address, Connections: crowd, Duration: head + window + head, Requests: logins.requests, Status: logins.status, AtLeast: logins.atLeast,
+		})
+		if err == nil {
+			err = got.Err()
+		}
+		signedIn <- err
+	}()
+	got, err := load.RunApart(ctx, load.Plan{
+		Address: b.Address, Connections: crowd, Rate: rate, WarmUp: head, Duration: window,
+		Requests: reads.requests, Status: reads.status, AtLeast: reads.atLeast,
+	})
+	if err := errors.Join(err, <-signedIn); err != nil {
+		return 0, err
+	}
+	return got.Latency.Quantile(0.99), got.Err()
+}
+
+// middle returns the sample with the median rate.
+func middle(samples []sample) sample {
+	sorted := slices.SortedFunc(slices.Values(samples), func(a, b sample) int { return cmp.Compare(a.Rate, b.Rate) })
+	return sorted[len(sorted)/2]
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
+func microseconds(d time.Duration) float64 { return float64(d) / 1e3 }
+func mebibytes(n int64) float64            { return float64(n) / (1 << 20) }

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rolecall/rolecall/bench/floor"
+	"github.com/rolecall/rolecall/bench/load"
+	"github.com/rolecall/rolecall/client"
+	"github.com/rolecall/rolecall/internal/progress"
+)
+
+// operation is what both are asked for.
+type operation struct {
+	name     string
+	title    string
+	requests []string
+	status   int
+	goal     float64 // of Rolecall's rate to the floor's, with many connections
+	atLeast  int     // bytes of an answer
+}
+
+var titles = map[string]string{
+	"session": "who am I", "read": "read a user", "page": "page of 50 of 10,000", "create": "create a user", "login": "sign in",
+}
+
+// schedule is how often and how long one operation is measured.
+type schedule struct {
+	connections    int
+	pairs          int // of a window of the floor and one of Rolecall
+	warmUp, window time.Duration
+}
+
+// schedules returns how the operation is measured: with many connections, then
+// with one. A hash takes so long that few sign-ins fit in a second.
+func (op *operation) schedules(full bool) []schedule {
+	long := time.Duration(1)
+	if op.name == "login" {
+		long = 2
+	}
+	if full {
+		return []schedule{{crowd, 5, time.Second, long * 5 * time.Second}, {1, 3, time.Second / 2, long * 2 * time.Second}}
+	}
+	return []schedule{{crowd, 3, 300 * time.Millisecond, long * 700 * time.Millisecond}, {1, 1, 100 * time.Millisecond, long * 500 * time.Millisecond}}
+}
+
+// bench is Rolecall and the floor, side by side on the same data.
+type bench struct {
+	*subject
+	floor      *floor.Process
+	operations []*operation
+	bar        *progress.Bar
+	database   int // process id of the PostgreSQL server; zero: there is none
+}
+
+// openBench starts the floor on a copy of the users, and checks that both answer
+// alike.
+func (s *subject) openBench(ctx context.Context) (_ *bench, err error) {
+	b := &bench{subject: s}
+	source := s.Database
+	if s.postgres != nil {
+		if b.database, err = s.postgres.PID(); err != nil {
+			return nil, err
+		}
+		source = strings.Replace(s.postgres.URL(), "/postgres?", "/rolecall?", 1)
+	}
+	o := floor.Options{Password: password}
+	if o.Database, err = floor.Copy(ctx, source, filepath.Join(s.folder, "floor.db")); err != nil {
+		return nil, err
+	}
+	var sessions []string
+	for n := range owners {
+		session, answer, err := s.signIn(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		sessions, o.Login = append(sessions, session), answer
+	}
+	if err := b.plan(ctx, sessions); err != nil {
+		return nil, err
+	}
+	if o.Tenant, o.Session, o.Cursor, err = b.sample(ctx, sessions[0]); err != nil {
+		return nil, err
+	}
+	if b.floor, err = floor.Start(o); err != nil {
+		return nil, err
+	}
+	if err := b.checkAlike(ctx); err != nil {
+		return nil, errors.Join(err, b.floor.Stop())
+	}
+	return b, nil
+}
+
+// plan makes the requests of each operation.
+func (b *bench) plan(ctx context.Context, sessions []string) error {
+	goals := map[string]float64{"session": 0.75, "read": 0.65, "page": 0.80, "create": 0.45, "login": 0.95}
+	if b.postgres != nil {
+		goals["read"], goals["create"] = 0.70, 0.50
+	}
+	requests := map[string][]string{"create": creations(sessions)}
+	for n, session := range sessions {
+		requests["session"] = append(requests["session"], get("/auths/session", session))
+		requests["page"] = append(requests["page"], get("/users?limit=50", session))
+		requests["login"] = append(requests["login"], post("/auths/login", fmt.Sprintf(`{"email":%q,"password":%q}`, address(n), password)))
+	}
+	owner := client.New(b.URL(), tenant, nil)
+	if _, err := owner.Login(ctx, address(0), password); err != nil {
+		return err
+	}
+	for user, err := range owner.Users(ctx, client.UserFilter{}) {
+		if err != nil {
+			return err
+		}
+		requests["read"] = append(requests["read"], get("/users/"+user.ID, sessions[len(requests["read"])%owners]))
+	}
+	if n := len(requests["read"]); n != users {
+		return fmt.Errorf("the store has %d users, not %d", n, users)
+	}
+	rand.Shuffle(users, func(i, j int) {
+		requests["read"][i], requests["read"][j] = requests["read"][j], requests["read"][i]
+	})
+	for _, name := range []string{"session", "read", "page", "create", "login"} {
+		op := &operation{name: name, title: titles[name], requests: requests[name], status: http.StatusOK, goal: goals[name]}
+		if name == "create" {
+			op.status = http.StatusCreated
+		}
+		b.operations = append(b.operations, op)
+	}
+	return nil
+}
+
+// sample asks Rolecall for what the floor is to answer: the id of the tenant, who
+// somebody is, and the cursor of a page.
+func (b *bench) sample(ctx context.Context, session string) (tenant, who, cursor string, err error) {
+	var principal struct{ Tenant struct{ ID string } }
+	var page struct{ NextCursor string }
+	who, err = ask(ctx, b.Address, get("/auths/session", session))
+	if err != nil {
+		return "", "", "", err
+	}
+	list, err := ask(ctx, b.Address, get("/users?limit=50", session))
+	if err != nil {
+		return "", "", "", err
+	}
+	err = errors.Join(json.Unmarshal([]byte(who), &principal), json.Unmarshal([]byte(list), &page))
+	return principal.Tenant.ID, who, page.NextCursor, err
+}
+
+// checkAlike asks both for the same and compares the answers, so that neither gets
+// away with less. It records how long they are.
+func (b *bench) checkAlike(ctx context.Context) error {
+	for _, op := range b.operations {
+		ours, err := ask(ctx, b.Address, op.requests[0])
+		if err != nil {
+			return fmt.Errorf("Rolecall: %s: %w", op.title, err)
+		}
+		theirs, err := ask(ctx, b.floor.Address, op.requests[0])
+		if err != nil {
+			return fmt.Errorf("the floor: %s: %w", op.title, err)
+		}
+		// Names differ in length, and whatever else does is no list of 50.
+		op.atLeast = len(ours) * 3 / 4
+		switch op.name {
+		case "read", "page":
+			if !alike(ours, theirs) {
+				return fmt.Errorf("%s: Rolecall answers %.900s, the floor %.900s", op.title, ours, theirs)
+			}
+		default:
+			if len(theirs) < op.atLeast {
+				return fmt.Errorf("%s: the floor answers %s only", op.title, theirs)
+			}
+		}
+	}
+	return nil
+}
+
+// alike reports whether two answers say the same of users.
+func alike(a, b string) bool {
+	var left, right map[string]any
+	if json.Unmarshal([]byte(a), &left) != nil || json.Unmarshal([]byte(b), &right) != nil || len(left) == 0 {
+		return false
+	}
+	delete(left, "nextCursor")
+	delete(right, "nextCursor")
+	return reflect.DeepEqual(left, right)
+}
+
+// ask sends one request to the address, and returns the body of the answer.
+func ask(ctx context.Context, address, text string) (string, error) {
+	text = strings.ReplaceAll(text, load.Number, strconv.FormatInt(time.Now().UnixMicro(), 10))
+	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
+	if err != nil {
+		return "", err
+	}
+	request.URL.Scheme, request.URL.Host, request.RequestURI = "http", address, ""
+	answer, err := http.DefaultClient.Do(request.WithContext(ctx))
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return "", err
+	}
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		return "", fmt.Errorf("%s: %s", answer.Status, body)
+	}
+	return string(bytes.TrimSpace(body)), nil
+}
+
+// choose returns the operations that are named, or all.
+func (b *bench) choose(names string) []*operation {
+	var chosen []*operation
+	for _, op := range b.operations {
+		if names == "" || strings.Contains(","+names+",", ","+op.name+",") {
+			chosen = append(chosen, op)
+		}
+	}
+	return chosen
+}
+
+// find returns the operation of that name, nil if it is not among them.
+func find(among []*operation, name string) *operation {
+	for _, op := range among {
+		if op.name == name {
+			return op
+		}
+	}
+	return nil
+}

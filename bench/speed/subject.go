@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rolecall/rolecall/bench/load"
+	"github.com/rolecall/rolecall/client"
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/process"
+)
+
+const (
+	tenant   = "bench"
+	host     = "id.example.com"
+	password = "correct horse battery"
+	users    = 10_000
+	owners   = 16 // who act, so that nobody has more live idempotency keys than allowed
+	crowd    = 32 // connections
+)
+
+// subject is Rolecall as it is in production behind a proxy, with a store of its
+// own.
+type subject struct {
+	process.Server
+	folder   string
+	postgres *pgtest.Server // nil: the store is a SQLite file
+}
+
+// open makes an empty store.
+func (s *subject) open(ctx context.Context, store string) (err error) {
+	if err := os.Mkdir(s.folder, 0o700); err != nil {
+		return err
+	}
+	if s.LogFile, err = os.OpenFile(filepath.Join(s.folder, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+		return err
+	}
+	metrics, err := process.FreeAddress()
+	if err != nil {
+		return err
+	}
+	s.Flags = []string{"--metrics-listen", metrics, "--public-url", "https://" + host, "--trusted-proxies", "127.0.0.1"}
+	switch store {
+	case "sqlite":
+		s.Database = filepath.Join(s.folder, "rolecall.db")
+		return nil
+	case "postgres":
+		if s.postgres, err = pgtest.Start(pgtest.Production...); err != nil {
+			return err
+		}
+		s.Database, err = s.postgres.NewDatabase(ctx, "rolecall")
+		return err
+	default:
+		return errors.New("there are two stores: sqlite and postgres")
+	}
+}
+
+// close ends what runs.
+func (s *subject) close() (err error) {
+	if s.PID() != 0 {
+		err = s.Stop()
+	}
+	if s.postgres != nil {
+		err = errors.Join(err, s.postgres.Stop())
+	}
+	if s.LogFile != nil {
+		err = errors.Join(err, s.LogFile.Close())
+	}
+	return err
+}
+
+// fill makes a tenant with users, and owners who can sign in.
+func (s *subject) fill(ctx context.Context) error {
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	if _, err := s.Run(ctx, password, "tenant", "create", tenant, "--owner-email", address(0), "--owner-name", "Owner", "--password-stdin"); err != nil {
+		return err
+	}
+	owner := client.New(s.URL(), tenant, nil)
+	if _, err := owner.Login(ctx, address(0), password); err != nil {
+		return err
+	}
+	for n := 1; n < owners; n++ {
+		if _, err := owner.CreateUser(ctx, address(n), client.NewUser{Email: address(n), Name: "Owner"}); err != nil {
+			return err
+		}
+		if _, err := s.Run(ctx, password, "user", "set-password", "--tenant", tenant, "--email", address(n), "--password-stdin"); err != nil {
+			return err
+		}
+		if _, err := s.Run(ctx, "", "tenant", "add-owner", tenant, "--email", address(n)); err != nil {
+			return err
+		}
+	}
+	session, _, err := s.signIn(ctx, 0)
+	if err != nil {
+		return err
+	}
+	filled, err := load.RunApart(ctx, load.Plan{
+		Address: s.Address, Connections: crowd, Duration: 10 * time.Minute, Limit: users - owners,
+		Requests: creations([]string{session}), Status: http.StatusCreated,
+	})
+	return errors.Join(err, filled.Err(), s.Stop())
+}
+
+// start starts Rolecall; what it says if it cannot is in its log.
+func (s *subject) start(ctx context.Context) error {
+	if err := s.Start(ctx); err != nil {
+		said, readErr := os.ReadFile(s.LogFile.Name())
+		return errors.Join(err, errors.New(string(said)), readErr)
+	}
+	return nil
+}
+
+// measureStart starts Rolecall some times, leaves it running after the last one,
+// and returns the median of the time to the first answer.
+func (s *subject) measureStart(ctx context.Context, times int) (time.Duration, error) {
+	asking := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	var took []time.Duration
+	for i := range times {
+		if i > 0 {
+			if err := s.Stop(); err != nil {
+				return 0, err
+			}
+		}
+		begun := time.Now()
+		if err := s.Launch(); err != nil {
+			return 0, err
+		}
+		for !answers(ctx, asking, s.URL()+"/readyz") {
+			if time.Since(begun) > 30*time.Second || ctx.Err() != nil {
+				return 0, errors.Join(errors.New("the program does not answer"), ctx.Err())
+			}
+			time.Sleep(time.Millisecond)
+		}
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
+func answers(ctx context.Context, asking *http.Client, url string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	answer, err := asking.Do(request)
+	return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+}
+
+// signIn signs an owner in, and returns the session token and the answer.
+func (s *subject) signIn(ctx context.Context, owner int) (token, answer string, err error) {
+	body, err := json.Marshal(map[string]string{"email": address(owner), "password": password})
+	if err != nil {
+		return "", "", err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/auths/login", bytes.NewReader(body))
+	if err != nil {
+		return "", "", err
+	}
+	request.Header = http.Header{"X-Tenant-Schema": {tenant}, "Content-Type": {"application/json"}}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", "", err
+	}
+	content, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return "", "", err
+	}
+	for _, cookie := range response.Cookies() {
+		if cookie.Name == "session" {
+			return cookie.Value, string(content), nil
+		}
+	}
+	return "", "", fmt.Errorf("no session was given: %s", content)
+}
+
+func address(owner int) string { return fmt.Sprintf("owner-%02d@example.com", owner) }
+
+// get returns the text of a request with a session.
+func get(target, session string) string {
+	return head("GET", target) + "Cookie: session=" + session + "\r\n\r\n"
+}
+
+// post returns the text of a request with a body.
+func post(target, body string, header ...string) string {
+	length := len(strings.ReplaceAll(body, load.Number, "0123456789012345"))
+	return head("POST", target) + strings.Join(append(header, "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", length)), "\r\n") +
+		"\r\n\r\n" + body
+}
+
+// head returns what each request begins with, as a proxy passes it on.
+func head(method, target string) string {
+	return method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: bench\r\nAccept: application/json\r\n" +
+		"X-Forwarded-For: 203.0.113.7\r\nX-Tenant-Schema: " + tenant + "\r\n"
+}
+
+// creations are requests that each create another user, by the owners in turn.
+func creations(sessions []string) []string {
+	var list []string
+	for _, session := range sessions {
+		for _, name := range []string{"Ada Lovelace", "Grace Hopper", "Hedy Lamarr", "Katherine Johnson"} {
+			list = append(list, post("/users",
+				`{"email":"user-`+load.Number+`@example.com","name":"`+name+`","department":"Engineering","externalId":"hr-`+load.Number+`"}`,
+				"Cookie: session="+session, "Idempotency-Key: "+load.Number))
+		}
+	}
+	return list
+}
