@@ -163,6 +163,7 @@ func TestTimeText(t *testing.T) {
 	for _, text := range []string{
 		"", "2026-09-21", "2026-09-21 14:13:20Z", "2026-09-21T14:13:20", "2026-13-21T14:13:20Z",
 		"2026-09-21T4:13:20Z", "2026-09-21T14:13:20,5Z", "2026-09-21T14:13:20+25:00",
+		"0000-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", // of the years -1 and 10000 in UTC
 	} {
 		got := aMoment
 		if err := got.UnmarshalText([]byte(text)); err == nil || got != aMoment {

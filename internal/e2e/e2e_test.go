@@ -18,6 +18,7 @@ var suites = []struct {
 	{"sessions", testSessions},
 	{"framing", testFraming},
 	{"json", testJSON},
+	{"scripts", testScripts},
 	{"order", testOrder},
 	{"idempotency", testIdempotency},
 	{"conditional", testConditional},

@@ -251,6 +251,15 @@ func testRawRequests(t *testing.T, w *world) {
 		{"a NUL in a header", "GET /users HTTP/1.1\r\n" + head + "X-Nul: a\x00b\r\n\r\n", 400},
 		{"two keys", post + "Idempotency-Key: raw2\r\nContent-Length: 2\r\n\r\n{}", 400},
 		{"an absolute target", "GET http://" + w.program.Address + "/auths/session HTTP/1.1\r\n" + head + "\r\n", 200},
+		{"two tenants", "GET /users HTTP/1.1\r\n" + head + "X-Tenant-Schema: other\r\n\r\n", 400},
+		{"a tenant that goes on in the next line", "GET /users HTTP/1.1\r\n" + strings.Replace(head, w.name, w.name+"\r\n other", 1) + "\r\n", 400},
+		{"a tenant behind the body", strings.Replace(post, "X-Tenant-Schema: "+w.name+"\r\n", "Trailer: X-Tenant-Schema\r\n", 1) + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Tenant-Schema: " + w.name + "\r\n\r\n", 400},
+		{"two preconditions", "DELETE /users/" + never + " HTTP/1.1\r\n" + head + "If-Match: \"a\"\r\nIf-Match: \"b\"\r\n\r\n", 400},
+		{"two content types", post + "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", 400},
+		{"lines that end in a bare LF", strings.ReplaceAll("GET /auths/session HTTP/1.1\r\n"+head+"\r\n", "\r\n", "\n"), 200},
+		{"chunks whose lines end in a bare LF", post + "Transfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n", 400},
+		{"10 GB that never come", post + "Content-Length: 10000000000\r\n\r\n", 413},
+		{"chunks without end", post + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat(" ", 4096)+"\r\n", 17), 413},
 		{"a star", "OPTIONS * HTTP/1.1\r\n" + head + "\r\n", 404},
 	} {
 		t.Run(r.name, func(t *testing.T) {

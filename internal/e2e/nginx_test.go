@@ -3,16 +3,11 @@ package e2e
 import (
 	"bytes"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/rolecall/rolecall/internal/process"
 )
 
 // hookGuide is the guide whose configuration is what these tests run.
@@ -38,35 +33,8 @@ func startNginx(t *testing.T, program, tenant string) *nginx {
 	if err := os.WriteFile(filepath.Join(folder, "nginx.conf"), []byte(written), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(binary, "-p", folder, "-c", "nginx.conf", "-e", "stderr", "-g", "daemon off; master_process off;")
-	var log process.Output
-	command.Stderr = &log
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := command.Process.Signal(os.Interrupt); err != nil {
-			t.Error(err)
-		}
-		if err := command.Wait(); err != nil {
-			t.Errorf("nginx ended: %v\n%s", err, log.String())
-		}
-	})
-	retry := time.NewTicker(retryEvery)
-	defer retry.Stop()
-	for deadline := time.After(startLimit); ; {
-		if conn, err := net.Dial("tcp", n.address); err == nil {
-			if err := conn.Close(); err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("nginx does not listen:\n%s", log.String())
-		case <-retry.C:
-		}
-	}
+	startProxy(t, n.address, binary, "-p", folder, "-c", "nginx.conf", "-e", "stderr", "-g", "daemon off; master_process off;")
+	return n
 }
 
 // guideConfiguration returns the nginx.conf that the guide shows.

@@ -21,11 +21,18 @@ func (x *exchange) serve() error {
 		return err
 	}
 	faults := x.readInput()
+	if err := x.enter(); err != nil {
+		return err
+	}
 	if err := x.admit(); err != nil {
 		return err
 	}
 	if x.route.body != nil {
+		x.leave()
 		if err := x.readBody(&faults); err != nil {
+			return err
+		}
+		if err := x.enter(); err != nil {
 			return err
 		}
 	}
@@ -49,9 +56,6 @@ func (x *exchange) checkFraming() error {
 		return badTenant(len(names))
 	}
 	x.named = names[0]
-	if len(r.TransferEncoding) > 0 { // net/http does not say whether a length came too, and then the connection must end (RFC 9112, 6.1)
-		x.header["Connection"] = closing
-	}
 	if err := x.server.origins.check(r); err != nil {
 		return errCrossOrigin
 	}

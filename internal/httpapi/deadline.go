@@ -24,9 +24,13 @@ func (d *deadline) Deadline() (time.Time, bool) { return d.at, true }
 // Done returns what is closed at the end.
 func (d *deadline) Done() <-chan struct{} { return d.wait().Done() }
 
-// Err returns why the context ended, nil if it has not. Until somebody has waited
-// only the request's end counts.
-func (d *deadline) Err() error { return d.running().Err() }
+// Err returns why the context ended, nil if it has not.
+func (d *deadline) Err() error {
+	if !time.Now().Before(d.at) {
+		return d.wait().Err()
+	}
+	return d.running().Err()
+}
 
 // Value returns the value of the key; the context package finds by it that this is
 // a context of its own kind.

@@ -23,6 +23,20 @@ func TestADeadlineEndsWhatWaitsForIt(t *testing.T) {
 	})
 }
 
+func TestADeadlineIsOverWithoutAnybodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &deadline{Context: t.Context(), at: time.Now().Add(time.Second)}
+		time.Sleep(time.Second - 1)
+		if err := d.Err(); err != nil {
+			t.Errorf("just before it: %v", err)
+		}
+		time.Sleep(1)
+		if err := d.Err(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("at the deadline: %v", err)
+		}
+	})
+}
+
 func TestADeadlineEndsWithTheRequest(t *testing.T) {
 	for _, waited := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

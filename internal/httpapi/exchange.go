@@ -34,6 +34,7 @@ type exchange struct {
 	out       []byte // the body of the answer
 	status    int    // of the answer, once it is written
 	cause     error  // why it failed, if the answer does not say it
+	inLane    bool   // holds a place in the lane of the operation
 }
 
 // begin takes an exchange from the pool and sets what every answer carries.
@@ -116,6 +117,7 @@ func (x *exchange) run() {
 
 // end observes the exchange and gives it back.
 func (x *exchange) end() {
+	x.leave()
 	x.ctx.end()
 	x.server.observe(x)
 	clear(x.body) // it may hold a password
@@ -138,6 +140,7 @@ const chunkedFrom = 2048
 
 // write sends the answer: the status, and what is in out with its length.
 func (x *exchange) write(status int) {
+	x.leave()
 	x.status = status
 	if x.server.draining.Load() { // asked last: what was under way ends its connection too
 		x.header["Connection"] = closing

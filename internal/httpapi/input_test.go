@@ -169,7 +169,7 @@ func FuzzTokens(f *testing.F) {
 func TestAccept(t *testing.T) {
 	for accept, want := range map[string]bool{
 		"*/*": true, "application/json": true, "Application/JSON;q=0.5": true, "application/*": true, "text/html, */*;q=0.1": true,
-		"": true, "text/html": false, "application/json;q=0": false, "application/json;q=0.0, */*": false, "*/*;q=0": false,
+		"": true, " , ,": true, "text/html": false, "application/json;q=0": false, "application/json;q=0.0, */*": false, "*/*;q=0": false,
 		"application/problem+json": false,
 	} {
 		if got := accepts([]string{accept}); got != want {

@@ -7,15 +7,16 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// accepts reports whether the Accept lines allow JSON; no line allows
-// everything. The most specific range decides (RFC 9110, 12.5.1).
+// accepts reports whether the Accept lines allow JSON; no range allows
+// everything. The most specific one decides (RFC 9110, 12.5.1).
 func accepts(lines []string) bool {
-	if len(strings.Join(lines, "")) == 0 {
-		return true
-	}
-	specificity, accepted := 0, false
+	specificity, accepted, ranges := 0, false, 0
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
+			if strings.Trim(element, " \t") == "" { // is nothing (RFC 9110, 5.6.1)
+				continue
+			}
+			ranges++
 			mediaRange, parameters, _ := strings.Cut(element, ";")
 			rank := 0
 			switch strings.ToLower(strings.TrimSpace(mediaRange)) {
@@ -31,7 +32,7 @@ func accepts(lines []string) bool {
 			}
 		}
 	}
-	return accepted
+	return accepted || ranges == 0
 }
 
 // isZeroWeight reports whether the parameters of a range hold a weight of zero.

@@ -14,6 +14,7 @@ type meters struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+	shed     [lanes]prometheus.Counter
 }
 
 // meter holds the metrics of one operation by status class, looked up once.
@@ -34,6 +35,7 @@ func newMeters(registry prometheus.Registerer, passwordHashes func() uint64) *me
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "rolecall_http_requests_in_flight", Help: "Requests being answered now.",
 		}),
+		shed: newShed(registry),
 	}
 	if registry == nil {
 		return m

@@ -20,6 +20,7 @@ type operation struct {
 	body         *body        // nil: none is read
 	answers      []answer     // on success
 	problems     []*rolecall.Error
+	lane         lane
 	page         bool // served without a tenant, and not part of the document
 	handle       func(*exchange) error
 }

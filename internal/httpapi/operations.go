@@ -166,6 +166,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPost, path: "/auths/login", id: "AuthsController_login", summary: "Sign in",
+		lane:     passwordLane,
 		body:     &body{"Login", true},
 		answers:  []answer{{http.StatusOK, "SignIn", "Who is signed in; the session's token is in the cookie.", []string{"Set-Cookie"}}},
 		problems: problems{rolecall.ErrWrongCredentials, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrTooManyAttempts, rolecall.ErrBusy},
@@ -173,29 +174,34 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPost, path: "/auths/refresh", id: "AuthsController_refresh", summary: "Replace the session's token",
+		lane:     sessionLane,
 		answers:  []answer{{http.StatusOK, "SignIn", "The same session under a new token, which is in the cookie.", []string{"Set-Cookie"}}},
 		problems: problems{rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended},
 		handle:   refresh,
 	},
 	{
 		method: http.MethodPost, path: "/auths/logout", id: "AuthsController_logout", summary: "Sign out",
+		lane:    sessionLane,
 		answers: []answer{{http.StatusNoContent, "", "There is no session any more, whether or not there was one.", []string{"Set-Cookie"}}},
 		handle:  logout,
 	},
 	{
 		method: http.MethodGet, path: "/auths/session", id: "AuthsController_getSession", summary: "Read who is signed in, and what they hold",
+		lane: sessionLane,
 		need: service.NeedSession, parameters: []*parameter{touch},
 		answers: []answer{{http.StatusOK, "CurrentSession", "The session, its user, and what the user holds.", nil}},
 		handle:  getSession,
 	},
 	{
 		method: http.MethodGet, path: "/auths/check", id: "AuthsController_check", summary: "Ask whether the caller holds a permission",
+		lane: sessionLane,
 		need: service.NeedSession, parameters: []*parameter{checkedPermission, checkedDepartment},
 		answers: []answer{{http.StatusNoContent, "", "Yes: the headers say who, for a proxy to pass on.", []string{"X-Auth-User", "X-Auth-Tenant"}}},
 		handle:  check,
 	},
 	{
 		method: http.MethodPut, path: "/auths/password", id: "AuthsController_changePassword", summary: "Change one's own password and end all other sessions",
+		lane: passwordLane,
 		need: service.NeedSession, body: &body{"ChangePassword", true},
 		answers:  []answer{{http.StatusNoContent, "", "The password is changed; all other sessions are over.", nil}},
 		problems: problems{rolecall.ErrTooManyAttempts, rolecall.ErrBusy},
@@ -203,6 +209,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPost, path: "/auths/invitations/accept", id: "AuthsController_acceptInvitation", summary: "Accept an invitation: set the password and sign in",
+		lane:     passwordLane,
 		body:     &body{"AcceptInvitation", true},
 		answers:  []answer{{http.StatusOK, "SignIn", "Who is signed in; the session's token is in the cookie.", []string{"Set-Cookie"}}},
 		problems: problems{rolecall.ErrInvitationInvalid, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrBusy},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rolecall/rolecall/internal/gate"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -78,6 +79,7 @@ type Server struct {
 	origins   origins
 	proxies   proxies
 	exchanges sync.Pool
+	lanes     [lanes]*gate.Gate
 	draining  atomic.Bool
 }
 
@@ -91,6 +93,7 @@ func New(s *service.Service, o Options) *Server {
 		mux:      http.NewServeMux(),
 		origins:  newOrigins(&o),
 		proxies:  o.TrustedProxies,
+		lanes:    newLanes(),
 	}
 	if o.PublicURL != nil {
 		server.base = strings.TrimRight(o.PublicURL.EscapedPath(), "/")
@@ -139,9 +142,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Drain tells every client from now on to use a new connection, and whoever asks
-// /readyz that this process is leaving. It is called after the listener was
-// closed and before http.Server.Shutdown, which by itself loses requests that
-// have just arrived.
+// /readyz that this process is leaving. It is called some time before
+// http.Server.Shutdown, which by itself loses requests that have just arrived.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // HTTPServer returns an http.Server of the handler with the bounds and timeouts

@@ -1,0 +1,48 @@
+package e2e
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall/internal/process"
+)
+
+// startProxy runs another project's proxy until the test ends, and waits until it
+// listens on the address.
+func startProxy(t *testing.T, address, binary string, arguments ...string) {
+	t.Helper()
+	command := exec.Command(binary, arguments...)
+	var log process.Output
+	command.Stdout, command.Stderr = &log, &log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := command.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+		err := command.Wait()
+		if code := command.ProcessState.ExitCode(); err != nil && code != -1 && code != 128+int(syscall.SIGINT) { // as some tell that they were interrupted
+			t.Errorf("%s ended: %v\n%s", binary, err, log.String())
+		}
+	})
+	retry := time.NewTicker(retryEvery)
+	defer retry.Stop()
+	for deadline := time.After(startLimit); ; {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			if err := conn.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s does not listen:\n%s", binary, log.String())
+		case <-retry.C:
+		}
+	}
+}

@@ -1,0 +1,370 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// knownBodies are the bodies that are read: how, with which members, and what of a
+// document they keep, for the members whose texts can be compared.
+var knownBodies = []struct {
+	schema string
+	read   func(*exchange) (kept map[string]string, err error)
+}{
+	{"CreateUser", func(x *exchange) (map[string]string, error) {
+		d, err := x.userDraft()
+		return map[string]string{"email": d.Email, "name": d.Name}, err
+	}},
+	{"UpdateUser", func(x *exchange) (map[string]string, error) {
+		p, err := x.userPatch()
+		return map[string]string{"name": p.Name.Value}, err
+	}},
+	{"CreateRole", func(x *exchange) (map[string]string, error) {
+		d, err := x.roleDraft()
+		return map[string]string{"name": d.Name, "description": d.Description}, err
+	}},
+	{"UpdateRole", func(x *exchange) (map[string]string, error) {
+		p, err := x.rolePatch()
+		return map[string]string{"name": p.Name.Value, "description": p.Description.Value}, err
+	}},
+	{"AssignRole", func(x *exchange) (map[string]string, error) {
+		_, err := x.assignmentDraft()
+		return nil, err
+	}},
+	{"UpdateTenant", func(x *exchange) (map[string]string, error) {
+		p, err := x.tenantPatch()
+		return map[string]string{"displayName": p.DisplayName.Value}, err
+	}},
+	{"Reason", func(x *exchange) (map[string]string, error) {
+		reason, err := x.reason()
+		return map[string]string{"reason": reason}, err
+	}},
+	{"Login", func(x *exchange) (map[string]string, error) {
+		email, password, err := x.credentials()
+		return map[string]string{"email": email, "password": password}, err
+	}},
+	{"ChangePassword", func(x *exchange) (map[string]string, error) {
+		current, password, err := x.passwords()
+		return map[string]string{"currentPassword": current, "newPassword": password}, err
+	}},
+	{"AcceptInvitation", func(x *exchange) (map[string]string, error) {
+		_, password, err := x.acceptance()
+		return map[string]string{"password": password}, err
+	}},
+}
+
+// FuzzBodies checks of every body that what is read is what the library reads, that
+// nothing beside the documented members is taken, and that a refusal says where.
+func FuzzBodies(f *testing.F) {
+	for _, seed := range append(fuzzSeeds,
+		`{"name":"Night shift","key":"night","description":null,"permissions":["users:read"],"grants":["shop/*:*"]}`,
+		`{"reach":{"departments":["Sales"]},"expiresAt":"2030-01-31T12:00:00+01:00"}`, `{"reach":{"departments":[]},"expiresAt":"x"}`,
+		`{"displayName":"Acme","settings":{"sessionIdleSeconds":900,"x":1e3}}`, `{"reason":"left"}`, `{"email":"a@b.c","password":"\u0000"}`,
+		`{"currentPassword":"a","newPassword":"b"}`, `{"token":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8","password":"x"}`,
+	) {
+		f.Add(seed)
+	}
+	s := newTestServer(f)
+	schemas := Document().Components.Schemas.Map()
+	f.Fuzz(func(t *testing.T, body string) {
+		if syntaxOf(body) != nil {
+			return
+		}
+		var sent map[string]any
+		if err := json.Unmarshal([]byte(body), &sent); err != nil {
+			t.Fatalf("%q passed as JSON: %v", body, err)
+		}
+		for _, known := range knownBodies {
+			kept, err := known.read(&exchange{body: []byte(body), server: s.edge})
+			if err != nil {
+				if _, told := statusOf(err); told.Kind != rolecall.Invalid && told != rolecall.ErrInvitationInvalid || told.Kind == rolecall.Invalid && len(told.Faults) == 0 {
+					t.Fatalf("%s of %q: %v", known.schema, body, err)
+				}
+				continue
+			}
+			for member, value := range sent {
+				if schemas[known.schema].Properties[member] == nil {
+					t.Errorf("%s of %q took the member %q", known.schema, body, member)
+				}
+				if text, isText := value.(string); isText && kept != nil && kept[member] != text && !slices.Contains([]string{"key", "department", "externalId", "token"}, member) {
+					t.Errorf("%s of %q read %s as %q", known.schema, body, member, kept[member])
+				}
+			}
+		}
+	})
+}
+
+// FuzzQuery checks that a query which is taken leads on to a next page by the same
+// walk, and that a refusal names a parameter.
+func FuzzQuery(f *testing.F) {
+	for _, query := range []string{
+		"", "limit=50&sort=-name&count=true", "q=ada+l&status=active", "email=a%40b.c&department=S%C3%A4les", "externalId=%00", "limit=0&limit=1",
+		"role=01890a5d-ac96-774b-bcce-b302099a8057", "actor=x&from=2030-01-31T12:00:00Z&to=9999-12-31T23:59:59-01:00&type=user.updated", "%zz=1&=&&;", "cursor=abc",
+		"subject=00000000-0000-0000-0000-000000000000", "key=owner", "q=%ff", "sort=name&sort=name", "x=1",
+	} {
+		f.Add(query)
+	}
+	s := newTestServer(f)
+	principal := &rolecall.Principal{}
+	f.Fuzz(func(t *testing.T, query string) {
+		for _, op := range []string{"UsersController_listUsers", "RolesController_listRoles", "EventsController_listEvents"} {
+			read := func(query string) (*exchange, rolecall.Faults) {
+				x := &exchange{server: s.edge, route: s.edge.named(op), request: &http.Request{URL: &url.URL{Path: "/list", RawQuery: query}}}
+				x.call.Principal = principal
+				return x, x.readInput()
+			}
+			x, faults := read(query)
+			for _, fault := range faults {
+				if fault.Code == "" || fault.Detail == "" {
+					t.Fatalf("%s?%s is refused with %+v", op, query, fault)
+				}
+			}
+			if faults != nil {
+				continue
+			}
+			next, ok := strings.CutPrefix(strings.TrimSuffix(x.link("next"), `>; rel="next"`), "</list?")
+			y, faults := read(next)
+			if !ok || faults != nil || y.in.cursor != "next" || !bytes.Equal(x.walk(), y.walk()) || x.in.limit != y.in.limit || x.in.count != y.in.count {
+				t.Fatalf("%s?%s leads to %q: %v", op, query, next, faults)
+			}
+			if strings.ContainsAny(next, "<>\" \r\n\x00") {
+				t.Fatalf("%s?%s leads to %q", op, query, next)
+			}
+		}
+	})
+}
+
+// named returns the route of the operation.
+func (s *Server) named(id string) *route {
+	for _, op := range operations {
+		if op.id == id {
+			return newRoute(op, s.meters)
+		}
+	}
+	return nil
+}
+
+// FuzzKey checks that a key is the same in both of its forms, and nothing but
+// visible ASCII.
+func FuzzKey(f *testing.F) {
+	for _, text := range []string{"abc", `"abc"`, `"a\"b\\c"`, `a"b`, `"`, `""`, `"\`, "a b", "schlüssel", strings.Repeat("k", 255)} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var in, again input
+		if code, _ := readKey(&in, text); code != "" {
+			return
+		}
+		if n := len(in.key); n < 1 || n > keyLength || strings.ContainsFunc(in.key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			t.Fatalf("%q is taken for the key %q", text, in.key)
+		}
+		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(in.key) + `"`
+		if code, _ := readKey(&again, quoted); code != "" || again.key != in.key {
+			t.Fatalf("%q is the key %q, and %s is %q", text, in.key, quoted, again.key)
+		}
+	})
+}
+
+// FuzzAccept checks that the order of ranges does not matter, that of other types
+// neither, and that whoever names JSON gets it.
+func FuzzAccept(f *testing.F) {
+	for _, line := range []string{"", "*/*", "application/json;q=0, */*", "text/html, application/*;q=0.0", "a/b;q=\"", ";;q=0,,", "application/json; q=0 ;q=1", ","} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		accepted := accepts([]string{line})
+		ranges := strings.Split(line, ",")
+		slices.Reverse(ranges)
+		if accepts(ranges) != accepted || accepts([]string{strings.Join(ranges, ",")}) != accepted {
+			t.Errorf("%q and its reverse differ", line)
+		}
+		if strings.Trim(line, ", \t") != "" && accepts([]string{line, "image/png"}) != accepted || !accepts([]string{line, "application/json"}) {
+			t.Errorf("%q with another range is judged otherwise", line)
+		}
+	})
+}
+
+// FuzzSource checks that nothing a client sends moves the source that the nearest
+// proxy has seen.
+func FuzzSource(f *testing.F) {
+	for _, line := range []string{"", "192.0.2.1", "10.0.0.2", "192.0.2.1, 10.0.0.2", "[2001:db8::1]:80,,", "::ffff:10.0.0.1", "fe80::1%eth0", "unknown", "10.0.0.1, x"} {
+		f.Add(line, "198.51.100.7")
+	}
+	trusted := proxies{netip.MustParsePrefix("10.0.0.0/8")}
+	f.Fuzz(func(t *testing.T, made, seen string) {
+		client, err := netip.ParseAddr(seen)
+		if err != nil || client != client.Unmap().WithZone("") || trusted.include(client) {
+			return
+		}
+		for _, lines := range [][]string{{made + "," + seen}, {made, seen}, {made, seen + ", 10.0.0.9"}} {
+			r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{"X-Forwarded-For": lines}}
+			if source, passed := trusted.source(r); source != client.String() || !passed {
+				t.Errorf("%q came from %s", lines, source)
+			}
+			r.RemoteAddr = "192.0.2.9:1"
+			if source, passed := trusted.source(r); source != "192.0.2.9" || passed {
+				t.Errorf("%q past the proxy came from %s", lines, source)
+			}
+		}
+	})
+}
+
+// FuzzRequests sends anything to the whole edge over a real service and store. It
+// never fails by itself, each refusal is a known problem, and each success is one
+// that the document has and that nobody gets without a session or in another
+// tenant.
+func FuzzRequests(f *testing.F) {
+	for _, seed := range [][4]string{
+		{"GET", "/users?limit=2&q=ada&count=true", "", ""}, {"HEAD", "/roles", "", ""}, {"GET", "/auths/session?touch=false", "", ""}, {"GET", "/auths/check?permission=users:read", "", ""},
+		{"POST", "/users", "idempotency-key: k", `{"email":"ada@example.com","name":"Ada Lovelace","metadata":{"a":"b"}}`}, {"OPTIONS", "/users", "origin: http://x", ""},
+		{"POST", "/roles", "idempotency-key: \"k\"", `{"name":"Night shift","permissions":["users:read"]}`}, {"GET", "/events?from=2030-01-31T12:00:00Z", "", ""},
+		{"PATCH", "/users/{id}", "if-match: *\ncontent-type: application/merge-patch+json", `{"name":"Ada King","department":null}`}, {"GET", "/users/{id}", "if-none-match: W/\"a\", *", ""},
+		{"PATCH", "/tenant", "", `{"displayName":"Acme","settings":{}}`}, {"PUT", "/users/{id}/roles/{id}", "", `{"reach":{"departments":["Sales"]}}`}, {"DELETE", "/users/{id}", "", ""},
+		{"POST", "/users/{id}/suspend", "", `{"reason":"x"}`}, {"POST", "/users/{id}/invitations", "idempotency-key: i", ""}, {"GET", "/users/{id}/overview", "accept: text/html", ""},
+		{"POST", "/auths/login", "", `{"email":"owner@example.com","password":"x"}`}, {"POST", "/auths/refresh", "sec-fetch-site: cross-site", ""}, {"POST", "/auths/logout", "", ""},
+		{"PUT", "/auths/password", "", `{"currentPassword":"x","newPassword":"y"}`}, {"POST", "/auths/invitations/accept", "", `{"token":"x","password":"y"}`}, {"BREW", "/../%2e//x", "x-tenant-schema: b", "{"},
+		{"GET", "/problems/validation", "", ""}, {"GET", "/docs", "", ""}, {"GET", "/openapi.json", "", ""}, {"GET", "/readyz", "", ""}, {"GET", "/users?cursor=AAAA", "cookie: session=x; session=y", ""},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	s := newTestServer(f)
+	s.edge.logger = slog.New(slog.DiscardHandler)
+	if _, _, err := s.service.CreateTenant(f.Context(), "other", "Other", rolecall.UserDraft{Email: ownerEmail, Name: "Olga Other"}, ownerPassword); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, method, target, header, body string) {
+		request := s.fuzzed(method, target, header, body)
+		if request == nil {
+			return
+		}
+		s := s.in(t)
+		r := s.answered(request, body)
+		if r.StatusCode >= 500 || r.StatusCode < 200 || r.StatusCode == 304 && request.Header.Get("If-None-Match") == "" || r.StatusCode/100 == 3 && r.StatusCode != 304 {
+			t.Fatalf("%s %s answered %d %s", method, target, r.StatusCode, r.body)
+		}
+		if problem := r.StatusCode >= 400; problem != (r.Header.Get("Content-Type") == "application/problem+json") || problem && method != http.MethodHead && !isKnownProblem(r) {
+			t.Fatalf("%s %s answered %d %v %s", method, target, r.StatusCode, r.Header, r.body)
+		}
+		if r.StatusCode >= 300 {
+			return
+		}
+		if op := s.edge.serves(request); method == http.MethodOptions || op != nil && op.need == nil {
+			return
+		}
+		abroad, anonymous := request.Clone(t.Context()), request.Clone(t.Context())
+		abroad.Header.Set("X-Tenant-Schema", "other")
+		anonymous.Header.Del("Cookie")
+		for _, stranger := range []*http.Request{abroad, anonymous} {
+			if r := s.answered(stranger, body); r.StatusCode < 300 {
+				t.Fatalf("%s %s is answered to a stranger: %d %s", method, target, r.StatusCode, r.body)
+			}
+		}
+	})
+}
+
+// fuzzed returns the request of the owner with the header lines, nil if it is none
+// that net/http would pass on. Acts that would end the owner's session are
+// another's.
+func (s *testServer) fuzzed(method, target, header, body string) *http.Request {
+	target = strings.ReplaceAll(target, "{id}", s.ownerID)
+	u, err := url.ParseRequestURI(target)
+	if err != nil || !isToken(method) || method == http.MethodConnect {
+		return nil
+	}
+	r := &http.Request{Method: method, URL: u, RequestURI: target, Host: "localhost", RemoteAddr: "127.0.0.1:1", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body))}
+	r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}, "Content-Type": {"application/json"}}
+	if method == http.MethodPost && strings.HasPrefix(u.Path, "/auths/") {
+		r.Header.Set("Cookie", sessionCookie+"="+string(secret.NewToken()))
+	}
+	for line := range strings.SplitSeq(header, "\n") {
+		name, value, found := strings.Cut(line, ":")
+		if value = strings.Trim(value, " \t"); !found || !isToken(name) || strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+			return nil
+		}
+		r.Header.Add(name, value)
+		if key := http.CanonicalHeaderKey(name); len(r.Header[key]) == 2 && key != "Idempotency-Key" {
+			r.Header[key] = r.Header[key][1:]
+		}
+	}
+	return r
+}
+
+// isToken reports whether text is a token of HTTP (RFC 9110, 5.6.2).
+func isToken(text string) bool {
+	const marks = "!#$%&'*+-.^_`|~"
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune(marks, c)
+	})
+}
+
+// handled lets the edge answer the request.
+func (s *testServer) handled(request *http.Request, body string) reply {
+	request = request.Clone(s.t.Context())
+	request.Body = io.NopCloser(strings.NewReader(body))
+	recorder := httptest.NewRecorder()
+	s.edge.ServeHTTP(recorder, request)
+	answer := recorder.Result()
+	answer.Request = request
+	return reply{answer, recorder.Body.String()}
+}
+
+// answered is handled with a check of the answer against the document.
+func (s *testServer) answered(request *http.Request, body string) reply {
+	r := s.handled(request, body)
+	if request.Method != http.MethodHead && r.StatusCode != http.StatusNotModified {
+		checkContract(s.t, s.edge.base, r)
+	}
+	return r
+}
+
+// isKnownProblem reports whether the answer is a problem of the catalogue.
+func isKnownProblem(r reply) bool {
+	var problem struct {
+		Type, Code, Title, Detail, RequestID string
+		Status                               int
+	}
+	return json.Unmarshal([]byte(r.body), &problem) == nil && problem.Status == r.StatusCode && problem.RequestID == r.Header.Get("X-Request-Id") &&
+		slices.ContainsFunc(catalogue, func(e *rolecall.Error) bool {
+			status, _ := statusOf(e)
+			return e.Code == problem.Code && status == problem.Status
+		})
+}
+
+// serves returns the operation of the request, nil if there is none.
+func (s *Server) serves(r *http.Request) *route {
+	handler, _ := s.mux.Handler(r)
+	if res, ok := handler.(*resource); ok {
+		return res.operation(r.Method)
+	}
+	return nil
+}
+
+// TestEveryBodyIsFuzzed fails when an operation reads a body that FuzzBodies does
+// not know.
+func TestEveryBodyIsFuzzed(t *testing.T) {
+	read, known := map[string]bool{}, map[string]bool{}
+	for _, op := range operations {
+		if op.body != nil {
+			read[op.body.schema] = true
+		}
+	}
+	for _, b := range knownBodies {
+		known[b.schema] = true
+	}
+	if !reflect.DeepEqual(read, known) {
+		t.Errorf("bodies %v, of which are fuzzed %v", read, known)
+	}
+}
