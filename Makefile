@@ -7,9 +7,9 @@ WITH_POSTGRES = go run ./internal/pgtest/withpostgres
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
 GOVULNCHECK = go tool -modfile=tools/go.mod govulncheck
 FUZZTIME = 10s
-TEST_TOOLS = nginx pgbouncer
+TEST_TOOLS = nginx pgbouncer haproxy
 
-.PHONY: help run test test-tools browser-test check bench timing fuzz openapi vuln
+.PHONY: help run test test-tools browser-test check bench bench-scale benchmarks faults timing fuzz openapi vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,8 +39,18 @@ check: test-tools ## what must hold before a change is merged, the race detector
 	$(STATICCHECK) ./...
 	$(WITH_POSTGRES) go test -race -timeout 40m ./...
 
-bench: ## the Go benchmarks: time and allocations per operation
+bench: ## speed against the least that could be done; BENCH=-full takes longer
+	go run ./bench/speed $(BENCH)
+
+bench-scale: ## whether cost grows with the data: up to 1,000,000 users and 100,000 tenants; BENCH=-small to try it
+	go run ./bench/scale $(BENCH)
+
+benchmarks: ## the Go benchmarks: time and allocations per operation
 	$(WITH_POSTGRES) go test -run '^$$' -bench . -benchmem ./...
+
+faults: TEST_TOOLS = nginx pgbouncer haproxy strace sqlite3
+faults: test-tools ## kills, cuts, full disks, failover, overload, restarts under load: an hour
+	$(WITH_POSTGRES) go test -count=1 -v -timeout 120m ./internal/faults -full
 
 timing: ## whether the time of a refused sign-in tells why it was refused
 	go run ./bench/timing

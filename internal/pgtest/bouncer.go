@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -26,10 +27,10 @@ const bouncerGuard = `"$1" "$2" & cat; kill $!; wait`
 const bouncerStart = 20 * time.Second
 
 // Bouncer starts a PgBouncer in transaction mode before the server of the test
-// databases, and returns what makes the URL of such a database one through it. The
+// databases, with any more settings, each a line, and returns what makes the URL of such a database one through it. The
 // test is skipped if there is none to be had, and fails if CI or
 // ROLECALL_REQUIRE_POSTGRES is set.
-func Bouncer(t testing.TB) (through func(databaseURL string) string) {
+func Bouncer(t testing.TB, settings ...string) (through func(databaseURL string) string) {
 	t.Helper()
 	binary, err := findBouncer()
 	if err != nil {
@@ -40,7 +41,7 @@ func Bouncer(t testing.TB) (through func(databaseURL string) string) {
 	}
 	address := freeAddress(t)
 	var log bytes.Buffer
-	guard := exec.Command("/bin/sh", "-c", bouncerGuard, "guard", binary, configureBouncer(t, address))
+	guard := exec.Command("/bin/sh", "-c", bouncerGuard, "guard", binary, configureBouncer(t, address, settings))
 	guard.Stdout, guard.Stderr = &log, &log
 	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() == 0 { // as which PgBouncer refuses to run
@@ -84,7 +85,7 @@ func findBouncer() (string, error) {
 }
 
 // configureBouncer writes the configuration and returns the path of it.
-func configureBouncer(t testing.TB, address string) string {
+func configureBouncer(t testing.TB, address string, more []string) string {
 	t.Helper()
 	config, err := pgconn.ParseConfig(server(t))
 	if err != nil {
@@ -116,7 +117,8 @@ auth_type = trust
 auth_file = %s
 pool_mode = transaction
 max_client_conn = 1000
-`, config.Host, config.Port, host, port, users),
+%s
+`, config.Host, config.Port, host, port, users, strings.Join(more, "\n")),
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatalf("pgtest: %v", err)

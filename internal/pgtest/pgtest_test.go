@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -39,6 +40,82 @@ func TestMigratedDatabasesAreApart(t *testing.T) {
 	var rows int
 	if err := second.QueryRow(t.Context(), "select count(*) from attempts").Scan(&rows); err != nil || rows != 0 {
 		t.Errorf("the other database has %d rows (error %v), want none", rows, err)
+	}
+}
+
+func TestAProductionServerKeepsItsWord(t *testing.T) {
+	server, err := pgtest.Start(pgtest.Production...)
+	if errors.Is(err, pgtest.ErrNotInstalled) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	database, err := server.NewDatabase(t.Context(), "own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fsync, pages string
+	var ordinary bool
+	err = connect(t, database).QueryRow(t.Context(), `select current_setting('fsync'), current_setting('full_page_writes'),
+		not rolsuper and not rolbypassrls from pg_roles where rolname = current_user`).Scan(&fsync, &pages, &ordinary)
+	if err != nil || fsync != "on" || pages != "on" || !ordinary {
+		t.Errorf("got fsync %s, full_page_writes %s, an ordinary role %t, error %v", fsync, pages, ordinary, err)
+	}
+	pid, err := server.PID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil || process.Signal(syscall.Signal(0)) != nil {
+		t.Errorf("process %d is not there (error %v)", pid, err)
+	}
+}
+
+func TestAKilledServerKeepsWhatItSaid(t *testing.T) {
+	primary, err := pgtest.Start(pgtest.Production...)
+	if errors.Is(err, pgtest.ErrNotInstalled) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	standby, err := primary.Standby()
+	if err != nil {
+		t.Fatal(errors.Join(err, primary.Stop()))
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(primary.Stop(), standby.Stop()); err != nil {
+			t.Error(err)
+		}
+	})
+	admin := connect(t, primary.URL())
+	for _, statement := range []string{"alter system set synchronous_standby_names to '*'", "select pg_reload_conf()", "create table said ()", "insert into said default values"} {
+		if _, err := admin.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := primary.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.Exec(t.Context(), "select 1"); err == nil {
+		t.Error("the server still answers")
+	}
+	if err := errors.Join(standby.Promote(), primary.Restart()); err != nil {
+		t.Fatal(err)
+	}
+	for _, server := range []*pgtest.Server{primary, standby} {
+		var rows int
+		var follows bool
+		err := connect(t, server.URL()).QueryRow(t.Context(), "select count(*), pg_is_in_recovery() from said").Scan(&rows, &follows)
+		if err != nil || rows != 1 || follows {
+			t.Errorf("got %d rows, a standby %t, error %v; want 1 row of a primary", rows, follows, err)
+		}
 	}
 }
 

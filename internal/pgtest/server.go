@@ -3,6 +3,7 @@ package pgtest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -16,30 +17,51 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // ErrNotInstalled says that this machine has no PostgreSQL server; its text says
 // how to get one.
 var ErrNotInstalled = errors.New("no PostgreSQL server is installed (Debian, Ubuntu: apt install postgresql; Fedora: dnf install postgresql-server; Alpine: apk add postgresql; macOS: brew install postgresql), and " + Variable + " names none")
 
-// guard makes a server, says so, waits for the end of its input, and takes the
-// server away again. The end of its input is also the end of this process,
-// however sudden.
+// guard makes a server, does what it is told, and takes the server away at the end
+// of its input. That is also the end of this process, however sudden.
 //
 //go:embed guard.sh
 var guard string
 
 // Server is a throw-away PostgreSQL server. It keeps nothing on disk when it
-// stops, and is careless about a loss of power.
+// stops. Its methods are not for concurrent use, but for URL.
 type Server struct {
-	folder string
-	guard  *exec.Cmd
-	input  io.Closer
+	folder   string
+	settings []string
+	guard    *exec.Cmd
+	orders   io.WriteCloser
+	answers  *bufio.Reader
+	// complaints may be read when the guard has ended.
+	complaints bytes.Buffer
 }
 
-// Start starts a server with the settings, each as in name=value. It returns
-// ErrNotInstalled if this machine has none.
+// Production are the settings that Start needs for a server that writes to the disk
+// as one in production does.
+var Production = []string{"fsync=on", "full_page_writes=on"}
+
+// Start starts a server with the settings, each as in name=value. Without
+// Production it is careless about a loss of power. Start returns ErrNotInstalled if
+// this machine has none.
 func Start(settings ...string) (*Server, error) {
+	return start("", append([]string{"fsync=off", "full_page_writes=off"}, settings...))
+}
+
+// Standby makes a copy of the server, and starts it with the same settings. It
+// follows the server from then on.
+func (s *Server) Standby() (*Server, error) {
+	return start(fmt.Sprintf("host=%s user=admin", s.folder), s.settings)
+}
+
+// start starts a server: a standby, if primary says how to connect to another.
+func start(primary string, settings []string) (*Server, error) {
 	binaries, err := findBinaries()
 	if err != nil {
 		return nil, err
@@ -48,18 +70,21 @@ func Start(settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot start PostgreSQL: %w", err)
 	}
-	options := []string{"-k", folder, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_connections=300"}
+	options := []string{"-k", folder, "-c", "listen_addresses=", "-c", "max_connections=300"}
 	for _, setting := range settings {
 		options = append(options, "-c", setting)
 	}
-	s := &Server{folder: folder, guard: exec.Command("/bin/sh", "-c", guard, "guard", binaries, folder, strings.Join(options, " "))}
-	if err := s.start(); err != nil {
+	s := &Server{folder: folder, settings: settings, guard: exec.Command("/bin/sh", "-c", guard, "guard", binaries, folder, strings.Join(options, " "), primary)}
+	if err := s.startGuard(); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot start PostgreSQL: %w", err), os.RemoveAll(folder))
+	}
+	if err := s.Restart(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) start() error {
+func (s *Server) startGuard() (err error) {
 	s.guard.Dir = s.folder
 	// A session of its own keeps an interrupt from the terminal away from the
 	// guard, which must outlive this process by a moment.
@@ -69,20 +94,37 @@ func (s *Server) start() error {
 			return err
 		}
 	}
-	var complaints bytes.Buffer
-	s.guard.Stderr = &complaints
+	s.guard.Stderr = &s.complaints
 	output, err := s.guard.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if s.input, err = s.guard.StdinPipe(); err != nil {
+	s.answers = bufio.NewReader(output)
+	if s.orders, err = s.guard.StdinPipe(); err != nil {
 		return err
 	}
-	if err := s.guard.Start(); err != nil {
-		return err
+	return s.guard.Start()
+}
+
+// Kill ends the server as a loss of power does, but that the operating system
+// still writes what it was given. What was on the disk stays for Restart.
+func (s *Server) Kill() error { return s.order("kill") }
+
+// Restart starts a server that was killed, and returns when it answers.
+func (s *Server) Restart() error { return s.order("start") }
+
+// Promote makes a standby a primary, and returns when it is one.
+func (s *Server) Promote() error { return s.order("promote") }
+
+// order has the guard do something. A guard that cannot has ended, and so has the
+// server.
+func (s *Server) order(what string) error {
+	_, err := io.WriteString(s.orders, what+"\n")
+	if err == nil {
+		_, err = s.answers.ReadString('\n')
 	}
-	if line, err := bufio.NewReader(output).ReadString('\n'); line != "ready\n" {
-		return errors.Join(err, s.guard.Wait(), errors.New(complaints.String()))
+	if err != nil {
+		return fmt.Errorf("cannot %s PostgreSQL: %w", what, errors.Join(err, s.guard.Wait(), errors.New(s.complaints.String())))
 	}
 	return nil
 }
@@ -131,16 +173,50 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
+// PID returns the id of the process that all others of the server come from.
+func (s *Server) PID() (int, error) {
+	content, err := os.ReadFile(filepath.Join(s.folder, "data", "postmaster.pid"))
+	if err != nil {
+		return 0, err
+	}
+	line, _, _ := strings.Cut(string(content), "\n")
+	return strconv.Atoi(line)
+}
+
+// Log returns all that the server has logged.
+func (s *Server) Log() (string, error) {
+	content, err := os.ReadFile(filepath.Join(s.folder, "server.log"))
+	return string(content), err
+}
+
+// NewDatabase makes an empty database and an ordinary role of the same name that
+// owns it, and returns the URL of the database for that role.
+func (s *Server) NewDatabase(ctx context.Context, name string) (_ string, err error) {
+	admin, err := pgx.Connect(ctx, s.URL())
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, admin.Close(ctx)) }()
+	for _, statement := range []string{"create role %[1]s login", "create database %[1]s owner %[1]s template template0"} {
+		if _, err := admin.Exec(ctx, fmt.Sprintf(statement, quoted(name))); err != nil {
+			return "", err
+		}
+	}
+	u := url.URL{Scheme: "postgres", User: url.User(name), Path: "/" + name, RawQuery: url.Values{"host": {s.folder}}.Encode()}
+	return u.String(), nil
+}
+
 // Stop stops the server at once and removes its data.
 func (s *Server) Stop() error {
-	return errors.Join(s.input.Close(), s.guard.Wait())
+	return errors.Join(s.orders.Close(), s.guard.Wait())
 }
 
 // findBinaries returns the folder of initdb and pg_ctl, of the newest release if
 // there are several.
 func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(path), nil
+		path, err = filepath.EvalSymlinks(path) // beside the link not all of them may be
+		return filepath.Dir(path), err
 	}
 	var found []string
 	for _, pattern := range []string{

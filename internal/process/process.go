@@ -38,12 +38,14 @@ func Build(ctx context.Context, file string, flags ...string) error {
 // end, on the same address. Its methods are not for concurrent use, but for Log.
 type Server struct {
 	Binary   string
-	Database string   // a SQLite file or a postgres:// URL
-	Address  string   // host and port; empty: a free one of the loopback, chosen by Start
-	Flags    []string // of serve
-	Under    []string // a command that runs it, with its arguments: strace, for example
-	Env      []string // beside that of this process
-	Folder   string   // where it runs; empty: where this process does
+	Database string     // a SQLite file or a postgres:// URL
+	Address  string     // host and port; empty: a free one of the loopback, chosen by Start
+	Flags    []string   // of serve
+	Under    []string   // a command that runs it, with its arguments: strace, for example
+	Env      []string   // beside that of this process
+	Folder   string     // where it runs; empty: where this process does
+	Files    []*os.File // that it inherits, from descriptor 3 on
+	LogFile  *os.File   // gets what it prints, instead of Log; nil: Log has it
 
 	process *os.Process
 	exited  chan error
@@ -69,8 +71,11 @@ func (s *Server) Launch() error {
 	line := append(s.Under[:len(s.Under):len(s.Under)], s.Binary, "serve", "--listen", s.Address, "--database", s.Database)
 	line = append(line, s.Flags...)
 	command := exec.Command(line[0], line[1:]...)
-	command.Env, command.Dir = append(os.Environ(), s.Env...), s.Folder
+	command.Env, command.Dir, command.ExtraFiles = append(os.Environ(), s.Env...), s.Folder, s.Files
 	command.Stdout, command.Stderr = &s.output, &s.output
+	if s.LogFile != nil {
+		command.Stdout, command.Stderr = s.LogFile, s.LogFile
+	}
 	if err := command.Start(); err != nil {
 		return err
 	}
@@ -171,7 +176,7 @@ func (s *Server) Run(ctx context.Context, input string, arguments ...string) (ou
 	return string(combined), nil
 }
 
-// Log returns all that the processes have printed.
+// Log returns all that the processes have printed, where there is no LogFile.
 func (s *Server) Log() string { return s.output.String() }
 
 // FreeAddress returns a loopback address, with its port, that nobody listens on.

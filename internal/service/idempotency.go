@@ -97,7 +97,8 @@ func (s *Service) create(ctx context.Context, c Call, key Key, n creation) (*rol
 // request.
 func (s *Service) replay(ctx context.Context, c Call, claim rolecall.IdempotencyKey) (*rolecall.IdempotencyKey, error) {
 	var first rolecall.IdempotencyKey
-	err := s.view(ctx, c, func(tx Tx) (err error) {
+	// Not a view: an update answers with nothing that can still be lost.
+	err := s.store.Update(ctx, c.Tenant.ID, func(tx Tx) (err error) {
 		first, err = tx.Key(claim)
 		return err
 	})

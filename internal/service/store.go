@@ -18,7 +18,8 @@ type Store interface {
 	View(ctx context.Context, tenant rolecall.TenantID, fn func(Tx) error) error
 
 	// Update runs fn and commits what it wrote, all or nothing; an error from fn
-	// is returned as it is and nothing is written. fn may run again after a
+	// is returned as it is and nothing is written. What fn has read then is as
+	// lasting as what it wrote. fn may run again after a
 	// conflict of serialization, so it has no side effects outside of tx. A
 	// write without a result is blind: it may run only after fn has returned,
 	// and its failure comes from Update.
@@ -63,6 +64,9 @@ type UserTx interface {
 	// InsertUser writes a new user. Update returns ErrEmailTaken or
 	// ErrExternalIDTaken.
 	InsertUser(u rolecall.User)
+	// InsertUsers writes many new users in few statements. Conflicts as for
+	// InsertUser.
+	InsertUsers(users []rolecall.User)
 	// UpdateUser replaces old by changed if old's version is still the stored
 	// one, and reports whether it was. Conflicts as for InsertUser.
 	UpdateUser(old, changed rolecall.User) (bool, error)
@@ -113,16 +117,21 @@ type AssignmentTx interface {
 	// PutAssignment writes or replaces an assignment. Update returns ErrNotFound
 	// if the user or the role is gone.
 	PutAssignment(a rolecall.Assignment)
+	// InsertAssignments writes many assignments that are not there yet, in few
+	// statements. Failures as for PutAssignment.
+	InsertAssignments(assignments []rolecall.Assignment)
 	// DeleteAssignment removes an assignment and reports whether there was one.
 	DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool, error)
-	// RoleInUse reports whether anybody has a live assignment of the role.
+	// RoleInUse reports whether anybody has a live assignment of the role. More
+	// than MaxScan assignments are taken for that, to look at no more.
 	RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error)
 	// LockOwners makes this Update wait for every other that locks the owners of
 	// the tenant: what could leave it without one, and what is judged by who holds
 	// which role.
 	LockOwners()
 	// Owners returns how many active users hold the owner role without end and
-	// without reach; it counts no further than two.
+	// without reach; it counts no further than two, and looks at no more than
+	// MaxScan holders.
 	Owners() (int, error)
 }
 
@@ -148,7 +157,8 @@ type SessionTx interface {
 	DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error)
 	// SessionSummary returns how many sessions of the user are unexpired, when
 	// the newest began (zero if there is none), and when the user last signed in
-	// (zero if never); or ErrNotFound if there is no such user.
+	// (zero if never); or ErrNotFound if there is no such user. It looks at the
+	// newest MaxScan sessions.
 	SessionSummary(user rolecall.UserID, settings rolecall.TenantSettings, now rolecall.Time) (count int, newest, lastLogin rolecall.Time, err error)
 }
 

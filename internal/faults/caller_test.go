@@ -1,0 +1,122 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// result is one request and what became of it.
+type result struct {
+	start, end int64 // on one clock
+	status     int   // 0: there was no answer
+	header     http.Header
+	body       []byte
+
+	// known says that the outcome is: there was an answer below 500, or the
+	// request was never sent. Anything else may have had an effect, and may yet
+	// have one.
+	known bool
+}
+
+// begun is the zero of the clock of histories.
+var begun = time.Now()
+
+func clock() int64 { return int64(time.Since(begun)) }
+
+// caller sends requests with one session of a tenant, or with none.
+type caller struct {
+	load   *load
+	tenant string
+	token  string
+}
+
+// send sends "METHOD /path" with a body, if there is one, and header lines "name:
+// value". A request is never repeated by the transport.
+func (c caller) send(line, body string, header ...string) result {
+	method, path, _ := strings.Cut(line, " ")
+	var content io.Reader
+	if body != "" {
+		content = io.MultiReader(strings.NewReader(body)) // which the transport cannot rewind
+	}
+	r, err := http.NewRequestWithContext(context.Background(), method, c.load.url+path, content)
+	if err != nil {
+		panic(err) // the tests write their requests
+	}
+	r.Header.Set("X-Tenant-Schema", c.tenant)
+	if c.token != "" {
+		r.Header.Set("Cookie", "session="+c.token)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+		r.ContentLength = int64(len(body))
+	}
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	return c.load.do(r)
+}
+
+// do sends the request and counts what became of it.
+func (l *load) do(r *http.Request) (of result) {
+	l.tried.Add(1)
+	of.start = clock()
+	defer func() {
+		of.end = clock()
+		switch {
+		case !of.known:
+			l.unknown.Add(1)
+		case of.status == 0 || of.status >= 400:
+			l.refused.Add(1)
+		default:
+			l.acknowledged.Add(1)
+		}
+	}()
+	response, err := l.client.Do(r)
+	if err != nil {
+		dial, ok := errors.AsType[*net.OpError](err)
+		of.known = ok && dial.Op == "dial"
+		return of
+	}
+	defer response.Body.Close()
+	of.body, err = io.ReadAll(response.Body)
+	if err != nil {
+		return of
+	}
+	of.status, of.header, of.known = response.StatusCode, response.Header, response.StatusCode < 500
+	if of.status == http.StatusInternalServerError {
+		l.t.Errorf("%s %s answered 500: %s", r.Method, r.URL.Path, of.body)
+	}
+	return of
+}
+
+// decode reads the body into v.
+func (of result) decode(v any) {
+	if err := json.Unmarshal(of.body, v); err != nil {
+		panic(fmt.Sprintf("%d %s: %v", of.status, of.body, err)) // an answer that is not whole is no answer
+	}
+}
+
+// code returns the code of a problem.
+func (of result) code() string {
+	var problem struct{ Code string }
+	of.decode(&problem)
+	return problem.Code
+}
+
+// session returns the value of the session cookie that was set, "" if none was.
+func (of result) session() string {
+	for _, cookie := range (&http.Response{Header: of.header}).Cookies() {
+		if cookie.Name == "session" {
+			return cookie.Value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,328 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/process"
+)
+
+const (
+	canaryClients = 64
+	markLead      = "cnry" // every mark begins so, and nothing else does
+	markLength    = 12
+)
+
+// marked is a tenant of which every stored value carries its mark.
+type marked struct {
+	mark    string // and the name of the tenant
+	token   string // of the owner's session
+	address string // of the owner
+	owner   string // ids
+	role    string
+	shared  string // the user whose address and idempotency key every tenant has
+}
+
+// isolation is many tenants on the same nodes, and what their clients have seen.
+type isolation struct {
+	t        *testing.T
+	nodes    []string // addresses
+	client   *http.Client
+	tenants  []*marked
+	tenantOf sync.Map // of each id that was seen: *marked
+
+	asked, dropped, unavailable, foreign, bare atomic.Int64
+	answers                                    [600]atomic.Int64 // by status
+}
+
+// canaryTopologies are the ways from many tenants to one store in which one could
+// get what is another's: by few connections that all use in turn.
+var canaryTopologies = []struct {
+	name  string
+	serve func(t *testing.T) (commands *process.Server, nodes []string, database string)
+}{
+	{"sqlite", func(t *testing.T) (*process.Server, []string, string) {
+		s := serve(t, filepath.Join(t.TempDir(), "rolecall.db"))
+		return s, []string{s.Address}, ""
+	}},
+	{"a pool of 4", func(t *testing.T) (*process.Server, []string, string) {
+		database := pgtest.URL(t)
+		s := serve(t, database+"&pool_max_conns=4")
+		return s, []string{s.Address}, database
+	}},
+	{"two nodes behind PgBouncer with 4 connections", func(t *testing.T) (*process.Server, []string, string) {
+		database := pgtest.URL(t)
+		through := pgtest.Bouncer(t, "default_pool_size = 4")(database) + "?default_query_exec_mode=exec&pool_max_conns=8"
+		commands := newServer(t, database)
+		command(t, commands, "", "migrate")
+		near, far := serve(t, through, "--direct-database", database), serve(t, through, "--direct-database", database)
+		return commands, []string{near.Address, far.Address}, database
+	}},
+}
+
+// TestNoTenantSeesAnother lets many clients of many tenants ask for everything at
+// once, leave amid their requests, and lose connections and statements. Whatever is
+// answered carries the mark of who asks, and of nobody else.
+func TestNoTenantSeesAnother(t *testing.T) {
+	for _, topology := range canaryTopologies {
+		t.Run(topology.name, func(t *testing.T) {
+			commands, nodes, database := topology.serve(t)
+			transport := &http.Transport{MaxIdleConnsPerHost: canaryClients, DisableCompression: true}
+			t.Cleanup(transport.CloseIdleConnections)
+			all := &isolation{t: t, nodes: nodes, client: &http.Client{Transport: transport, Timeout: answerLimit}}
+			for i := range times(6, 20) {
+				all.settle(commands, i)
+			}
+			over := make(chan struct{})
+			var disturbing, asking sync.WaitGroup
+			if database != "" {
+				disturbing.Go(func() { all.disturb(pgtest.Admin(t, database), over) })
+			}
+			limit := int64(times(6_000, 1_000_000))
+			for i := range canaryClients {
+				asking.Go(func() { newVisitor(all, uint64(i)).askUntil(limit) })
+			}
+			asking.Wait()
+			close(over)
+			disturbing.Wait()
+			all.report()
+		})
+	}
+}
+
+// settle makes a tenant by the command line and over HTTP, with the same address
+// and key in each.
+func (all *isolation) settle(commands *process.Server, i int) {
+	all.t.Helper()
+	mark := fmt.Sprintf("%s%02d%06x", markLead, i, rand.N(1<<24))
+	c := &marked{mark: mark, address: "owner@" + mark + ".example"}
+	command(all.t, commands, password+"\n", "tenant", "create", mark, "--owner-email", c.address, "--owner-name", "Owner "+mark, "--password-stdin")
+	v := newVisitor(all, uint64(i))
+	v.marked = c
+	v.signIn()
+	id := func(of reply) string {
+		if of.status >= 300 || !all.judge(c, of, true) {
+			all.t.Fatalf("%s: %d %s", of.line, of.status, of.body)
+		}
+		return of.id()
+	}
+	c.owner = id(v.ask("GET /users?email="+c.address, ""))
+	id(v.ask("PATCH /tenant", `{"displayName":`+quoted("Tenant "+mark)+`}`))
+	id(v.ask("PATCH /users/"+c.owner, fmt.Sprintf(`{"department":"Department %s","externalId":"owner-%s","metadata":{%q:%q}}`, mark, mark, mark, mark)))
+	c.role = id(v.ask("POST /roles", fmt.Sprintf(`{"name":"Keeper of %s","description":"Keeps %s.","permissions":["%s/shop:open","users:read"]}`, mark, mark, mark), "idempotency-key: role"))
+	if of := v.ask("PUT /users/"+c.owner+"/roles/"+c.role, ""); of.status != http.StatusCreated {
+		all.t.Fatalf("%s: %d %s", of.line, of.status, of.body)
+	}
+	c.shared = id(v.ask("POST /users", `{"email":"same@everywhere.example","name":"Same `+mark+`"}`, "idempotency-key: same"))
+	all.tenants = append(all.tenants, c)
+}
+
+// judge fails the test if the answer holds the mark or an id of another tenant, or,
+// if it must hold its own, does not.
+func (all *isolation) judge(c *marked, of reply, must bool) bool {
+	own, text := 0, of.text()
+	for rest := text; ; {
+		_, from, found := bytes.Cut(rest, []byte(markLead))
+		if !found {
+			break
+		}
+		if mark := markLead + string(from[:min(len(from), markLength-len(markLead))]); mark != c.mark {
+			all.foreign.Add(1)
+			all.t.Errorf("FOREIGN: %s asked %s and got something of %s: %d %s", c.mark, of.line, mark, of.status, text)
+			return false
+		}
+		own++
+		rest = from
+	}
+	for rest := of.body; ; {
+		_, from, found := bytes.Cut(rest, []byte(`"id":"`))
+		if !found || len(from) < 36 {
+			break
+		}
+		if whose, seen := all.tenantOf.LoadOrStore(string(from[:36]), c); seen && whose != c {
+			all.foreign.Add(1)
+			all.t.Errorf("FOREIGN: %s asked %s and got an id of %s: %d %s", c.mark, of.line, whose.(*marked).mark, of.status, text)
+			return false
+		}
+		rest = from
+	}
+	if must && own == 0 {
+		all.bare.Add(1)
+		all.t.Errorf("%s asked %s and got nothing of its own: %d %s", c.mark, of.line, of.status, text)
+		return false
+	}
+	return true
+}
+
+// disturb cancels statements, ends connections and holds rows back, so that
+// transactions end in every way that they can.
+func (all *isolation) disturb(database string, over <-chan struct{}) {
+	conn, err := pgx.Connect(context.Background(), database)
+	if err != nil {
+		all.t.Error(err)
+		return
+	}
+	defer conn.Close(context.Background())
+	const victim = ` from pg_stat_activity where datname = current_database() and usename = 'rolecall_test' and state <> 'idle' order by random() limit 1`
+	disturbances := []string{
+		"select pg_cancel_backend(pid)" + victim, "select pg_terminate_backend(pid)" + victim,
+		"begin; lock table users in access exclusive mode; select pg_sleep(0.05); rollback", "begin; lock table users in share mode; select pg_sleep(0.05); rollback",
+	}
+	next := time.NewTicker(200 * time.Millisecond)
+	defer next.Stop()
+	for round := 0; ; round++ {
+		select {
+		case <-over:
+			return
+		case <-next.C:
+		}
+		if _, err := conn.Exec(context.Background(), disturbances[round%len(disturbances)]); err != nil {
+			all.t.Errorf("%s: %v", disturbances[round%len(disturbances)], err)
+			return
+		}
+	}
+}
+
+func (all *isolation) report() {
+	statuses := []string{}
+	for status := range all.answers {
+		if n := all.answers[status].Load(); n > 0 {
+			statuses = append(statuses, fmt.Sprintf("%d: %d", status, n))
+		}
+	}
+	all.t.Logf("tried %d, dropped %d, unavailable %d, foreign %d, without an own mark %d; %s",
+		all.asked.Load(), all.dropped.Load(), all.unavailable.Load(), all.foreign.Load(), all.bare.Load(), strings.Join(statuses, ", "))
+	for _, status := range []int{200, 201, 204, 304, 401, 404, 409, 412, 422} {
+		if all.answers[status].Load() == 0 {
+			all.t.Errorf("nothing was answered %d", status)
+		}
+	}
+	if all.dropped.Load() == 0 {
+		all.t.Error("no request was dropped")
+	}
+}
+
+// reply is what came back.
+type reply struct {
+	line   string
+	status int // 0: nothing did
+	header http.Header
+	body   []byte
+}
+
+// text returns all of the answer that could tell something.
+func (of reply) text() []byte {
+	var text bytes.Buffer
+	for _, name := range []string{"Location", "Link", "X-Auth-User", "X-Auth-Tenant", "Withheld-Fields"} {
+		text.WriteString(of.header.Get(name) + "\n")
+	}
+	text.Write(of.body)
+	return text.Bytes()
+}
+
+// id returns the id of the document, or of the first item of a page.
+func (of reply) id() string {
+	var document struct {
+		ID    string
+		Items []struct{ ID string }
+	}
+	if err := json.Unmarshal(of.body, &document); err != nil {
+		return ""
+	}
+	if len(document.Items) > 0 {
+		return document.Items[0].ID
+	}
+	return document.ID
+}
+
+// visitor is a client who speaks for one tenant after another.
+type visitor struct {
+	*isolation
+	*marked
+	random *rand.Rand
+	made   map[*marked][]string // the users whom it made and who are still there
+	serial int
+	name   uint64
+}
+
+func newVisitor(all *isolation, name uint64) *visitor {
+	return &visitor{isolation: all, random: rand.New(rand.NewPCG(name, 7)), made: map[*marked][]string{}, name: name}
+}
+
+// askUntil asks for everything in a random order until all have asked so often.
+func (v *visitor) askUntil(limit int64) {
+	for v.asked.Load() < limit && !v.t.Failed() {
+		v.marked = v.tenants[v.random.IntN(len(v.tenants))]
+		at := v.random.IntN(allWeights)
+		for _, kind := range visits {
+			if at -= kind.weight; at < 0 {
+				kind.ask(v)
+				break
+			}
+		}
+	}
+}
+
+// ask sends "METHOD /path" as the owner of the tenant.
+func (v *visitor) ask(line, body string, header ...string) reply {
+	return v.askWithin(context.Background(), line, body, header...)
+}
+
+func (v *visitor) askWithin(ctx context.Context, line, body string, header ...string) reply {
+	v.asked.Add(1)
+	method, path, _ := strings.Cut(line, " ")
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+v.nodes[v.random.IntN(len(v.nodes))]+path, io.NopCloser(strings.NewReader(body)))
+	if err != nil {
+		panic(err) // the tests write their requests
+	}
+	if r.ContentLength = int64(len(body)); body == "" {
+		r.Body = nil
+	}
+	r.Header = http.Header{"X-Tenant-Schema": {v.mark}, "Cookie": {"session=" + v.token}, "Content-Type": {"application/json"}}
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	response, err := v.client.Do(r)
+	if err != nil {
+		return reply{line: line}
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return reply{line: line}
+	}
+	v.answers[response.StatusCode].Add(1)
+	return reply{line, response.StatusCode, response.Header, content}
+}
+
+// expect asks, and fails the test unless the answer has one of the statuses, and
+// the mark if it is one of success that says something. It reports whether there was
+// an answer: a request may come to nothing.
+func (v *visitor) expect(line, body string, header []string, statuses ...int) (reply, bool) {
+	of := v.ask(line, body, header...)
+	if of.status == 0 || of.status == http.StatusServiceUnavailable {
+		v.unavailable.Add(1)
+		return of, false
+	}
+	if !slices.Contains(statuses, of.status) {
+		v.t.Errorf("%s asked %s and got %d, not %v: %s", v.mark, line, of.status, statuses, of.body)
+	}
+	v.judge(v.marked, of, of.status < 300 && len(of.body) > 0 && !bytes.HasPrefix(of.body, []byte(`{"items":[]`)))
+	return of, true
+}

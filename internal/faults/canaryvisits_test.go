@@ -1,0 +1,218 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// visits are the kinds of requests, and how often each is made beside the
+// others.
+var visits = []struct {
+	weight int
+	ask    func(*visitor)
+}{
+	{20, (*visitor).readOwn}, {10, (*visitor).readUnchanged}, {10, (*visitor).whoAmI}, {10, (*visitor).list}, {6, (*visitor).search}, {3, (*visitor).overview},
+	{6, (*visitor).readForeign}, {4, (*visitor).crossOver}, {5, (*visitor).readRoles}, {4, (*visitor).readEvents}, {8, (*visitor).create}, {2, (*visitor).replayShared},
+	{5, (*visitor).change}, {3, (*visitor).refused}, {3, (*visitor).remove}, {2, (*visitor).assign}, {2, (*visitor).check}, {1, (*visitor).tenant}, {8, (*visitor).leave},
+}
+
+var allWeights = func() (sum int) {
+	for _, kind := range visits {
+		sum += kind.weight
+	}
+	return sum
+}()
+
+// user returns one whom this client made in the tenant, or the owner.
+func (v *visitor) user() string {
+	if made := v.made[v.marked]; len(made) > 0 {
+		return made[v.random.IntN(len(made))]
+	}
+	return v.owner
+}
+
+// other returns another tenant.
+func (v *visitor) other() *marked {
+	for {
+		if c := v.tenants[v.random.IntN(len(v.tenants))]; c != v.marked {
+			return c
+		}
+	}
+}
+
+// signIn begins a session, and keeps it if it is the first of the tenant: the
+// others are only to be made.
+func (v *visitor) signIn() {
+	body := fmt.Sprintf(`{"email":%q,"password":%q}`, v.address, password)
+	of, told := v.expect("POST /auths/login", body, []string{"cookie: a=b"}, 200) // a=b: a session that comes with it would end
+	if told && v.token == "" {
+		v.token = result{header: of.header}.session()
+	}
+}
+
+func (v *visitor) readOwn() { v.expect("GET /users/"+v.user(), "", nil, 200) }
+
+func (v *visitor) readUnchanged() {
+	line := "GET /users/" + v.owner
+	if of, ok := v.expect(line, "", nil, 200); ok {
+		v.expect(line, "", []string{"if-none-match: " + of.header.Get("Etag")}, 304)
+	}
+}
+
+func (v *visitor) whoAmI() {
+	if v.random.IntN(300) == 0 {
+		v.signIn()
+	}
+	v.expect("GET /auths/session", "", nil, 200)
+}
+
+func (v *visitor) list() {
+	line := [...]string{"/users?limit=20&sort=-name", "/users?limit=20&count=true", "/roles?sort=name", "/events?limit=20", "/users?status=pending&limit=5", "/users?role=" + v.role}[v.random.IntN(6)]
+	v.something(line)
+}
+
+// search finds what every tenant has, what only this one has, and nothing of what
+// only another has.
+func (v *visitor) search() {
+	v.something("/users?email=same@everywhere.example")
+	v.something("/users?q=" + v.mark + "+same")
+	v.nothing("/users?q=" + v.other().mark)
+	v.nothing("/users?externalId=owner-" + v.other().mark)
+	v.nothing("/users?department=Department+" + v.other().mark)
+}
+
+// something asks for a list that has items.
+func (v *visitor) something(path string) {
+	if of, told := v.expect("GET "+path, "", nil, 200); told && of.id() == "" {
+		v.t.Errorf("%s asked %s and got %s", v.mark, path, of.body)
+	}
+}
+
+// nothing asks for a list that has none.
+func (v *visitor) nothing(path string) {
+	if of, told := v.expect("GET "+path, "", nil, 200); told && of.id() != "" {
+		v.foreign.Add(1)
+		v.t.Errorf("FOREIGN: %s asked %s and got %s", v.mark, path, of.body)
+	}
+}
+
+func (v *visitor) overview() { v.expect("GET /users/"+v.user()+"/overview", "", nil, 200) }
+
+// readForeign asks for what another tenant has, with its own session.
+func (v *visitor) readForeign() {
+	c := v.other()
+	for _, line := range []string{"GET /users/" + c.shared, "GET /users/" + c.owner + "/overview", "GET /roles/" + c.role, "GET /roles/" + c.role + "/users", "PUT /users/" + v.owner + "/roles/" + c.role} {
+		v.expect(line, "", nil, 404)
+	}
+	v.expect("PATCH /users/"+c.shared, `{"name":"Stolen `+v.mark+`"}`, nil, 404)
+	v.nothing("/events?subject=" + c.shared)
+}
+
+// crossOver names another tenant, where its session is none.
+func (v *visitor) crossOver() {
+	v.expect("GET /users", "", []string{"x-tenant-schema: " + v.other().mark}, 401)
+	v.expect("POST /users", `{"email":"x@`+v.mark+`.example","name":"Cuckoo"}`, []string{"x-tenant-schema: " + v.other().mark, "idempotency-key: x"}, 401)
+}
+
+func (v *visitor) readRoles() {
+	v.expect("GET /roles/"+v.role, "", nil, 200)
+	v.something("/roles?q=" + v.mark)
+	v.expect("GET /users/"+v.owner+"/roles", "", nil, 200)
+}
+
+func (v *visitor) readEvents() {
+	v.expect("GET /events?limit=10", "", nil, 200)
+	v.expect("GET /users/"+v.owner+"/events?limit=10", "", nil, 200)
+}
+
+// create makes a user and sends the same again. A first one that came to nothing
+// may have had its effect, so that only the second is known.
+func (v *visitor) create() {
+	v.serial++
+	name := fmt.Sprintf("%d-%d", v.name, v.serial)
+	body := fmt.Sprintf(`{"email":"%s@%s.example","name":"Visitor %s %s","department":"Department %s","externalId":"%s-%s","metadata":{%q:%q}}`, name, v.mark, name, v.mark, v.mark, name, v.mark, v.mark, v.mark)
+	key := []string{"idempotency-key: " + name}
+	first, told := v.expect("POST /users", body, key, 201)
+	again, toldAgain := v.expect("POST /users", body, key, 201)
+	if told && toldAgain && first.id() != again.id() {
+		v.t.Errorf("%s: one key made %s and %s", v.mark, first.body, again.body)
+	}
+	if toldAgain {
+		v.made[v.marked] = append(v.made[v.marked], again.id())
+	}
+}
+
+// replayShared sends the creation that every tenant sent, under the same key.
+func (v *visitor) replayShared() {
+	of, told := v.expect("POST /users", `{"email":"same@everywhere.example","name":"Same `+v.mark+`"}`, []string{"idempotency-key: same"}, 201)
+	if told && of.id() != v.shared {
+		v.t.Errorf("%s: a replay answered %s", v.mark, of.body)
+	}
+}
+
+func (v *visitor) change() {
+	user := v.user()
+	if user == v.owner {
+		return
+	}
+	v.serial++
+	v.expect("PATCH /users/"+user, fmt.Sprintf(`{"name":"Changed %d %s"}`, v.serial, v.mark), nil, 200)
+	v.expect("PATCH /users/"+user, `{"name":"Stale `+v.mark+`"}`, []string{`if-match: "stale"`}, 412)
+}
+
+func (v *visitor) refused() {
+	v.serial++
+	key := []string{fmt.Sprintf("idempotency-key: refused-%d-%d", v.name, v.serial)}
+	v.expect("POST /users", `{"email":"same@everywhere.example","name":"Twin `+v.mark+`"}`, key, 409)
+	v.expect("POST /users", `{"email":"no address `+v.mark+`","name":"x"}`, key, 422)
+	v.expect("POST /roles", `{"name":"keeper OF `+v.mark+`"}`, key, 409)
+}
+
+func (v *visitor) remove() {
+	made := v.made[v.marked]
+	if len(made) < 5 {
+		return
+	}
+	user := made[0]
+	v.made[v.marked] = slices.Delete(made, 0, 1)
+	if _, told := v.expect("DELETE /users/"+user, "", nil, 204); told {
+		v.expect("GET /users/"+user, "", nil, 404)
+	}
+}
+
+func (v *visitor) assign() {
+	user := v.user()
+	if user == v.owner {
+		return
+	}
+	v.expect("PUT /users/"+user+"/roles/"+v.role, "", nil, 200, 201)
+	v.expect("GET /roles/"+v.role+"/users?limit=10", "", nil, 200)
+}
+
+func (v *visitor) check() {
+	of, told := v.expect("GET /auths/check?permission="+v.mark+"/shop:open", "", nil, 204)
+	if told && of.header.Get("X-Auth-Tenant") != v.mark {
+		v.foreign.Add(1)
+		v.t.Errorf("FOREIGN: %s is told to be %q", v.mark, of.header.Get("X-Auth-Tenant"))
+	}
+}
+
+func (v *visitor) tenant() { v.expect("GET /tenant", "", nil, 200) }
+
+// leave drops a request after a moment in which it may have come anywhere.
+func (v *visitor) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.Int64N(int64(20*time.Millisecond))))
+	defer cancel()
+	line, body := [...]string{"GET /users?limit=50&q=" + v.mark, "GET /events", "PATCH /users/" + v.shared, "GET /users/" + v.owner + "/overview"}[v.random.IntN(4)], ""
+	if line == "PATCH /users/"+v.shared {
+		body = fmt.Sprintf(`{"department":"Department %s","externalId":"left-%d-%s"}`, v.mark, v.random.IntN(1000), v.mark)
+	}
+	of := v.askWithin(ctx, line, body)
+	if of.status == 0 {
+		v.dropped.Add(1)
+	}
+	v.judge(v.marked, of, false)
+}

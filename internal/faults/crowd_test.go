@@ -1,0 +1,288 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall/client"
+	"github.com/rolecall/rolecall/internal/process"
+)
+
+const (
+	crowdSize  = 64
+	crowdPause = 20 * time.Millisecond // at most, between requests of those that pause
+
+	failuresShown = 20
+)
+
+// The tenant of a crowd, and its owner.
+const crowdTenant, crowdOwner, crowdPassword = "crowd", "owner@crowd.example", "correct horse battery staple"
+
+// crowd is clients that create users and ask who they are until they are told to
+// stop. Not one of their requests may fail.
+type crowd struct {
+	t       *testing.T
+	address string
+	session string // the cookie
+	number  int64  // in the addresses of its users
+
+	stopping atomic.Bool
+	running  sync.WaitGroup
+	users    atomic.Int64 // that were asked for
+	answered atomic.Int64
+	failed   atomic.Int64
+	longest  atomic.Int64 // nanoseconds that a request took
+}
+
+// crowds numbers crowds.
+var crowds atomic.Int64
+
+// asker is one client of a crowd.
+type asker interface {
+	// ask sends the request, once, and returns the status of the answer.
+	ask(r *http.Request) (status int, err error)
+	// CloseIdleConnections ends the connection that is kept.
+	CloseIdleConnections()
+}
+
+// makeCrowdTenant makes the tenant on the database of s.
+func makeCrowdTenant(t *testing.T, s *process.Server) {
+	t.Helper()
+	command(t, s, crowdPassword+"\n", "tenant", "create", crowdTenant, "--owner-email", crowdOwner, "--owner-name", "Olga Owner", "--password-stdin")
+}
+
+// gather returns a crowd that asks at the address from now on.
+func gather(t *testing.T, address string) *crowd {
+	t.Helper()
+	c := &crowd{t: t, address: address, number: crowds.Add(1)}
+	c.signIn()
+	for i := range crowdSize {
+		var a asker
+		kept, strictly, pauses := i%2 == 0, i/2%2 == 0, i/4%2 == 0
+		if strictly {
+			a = &strict{address: address, keep: kept}
+		} else {
+			a = ordinary{&http.Transport{DisableKeepAlives: !kept}}
+		}
+		c.running.Go(func() { c.askOn(a, pauses) })
+	}
+	t.Cleanup(c.disperse)
+	return c
+}
+
+func (c *crowd) signIn() {
+	c.t.Helper()
+	answer, err := http.DefaultClient.Do(c.request(http.MethodPost, "/auths/login", fmt.Sprintf(`{"email":%q,"password":%q}`, crowdOwner, crowdPassword)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := readToEnd(answer); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, cookie := range answer.Cookies() {
+		if cookie.Name == "session" {
+			c.session = cookie.Name + "=" + cookie.Value
+			return
+		}
+	}
+	c.t.Fatalf("a sign-in is answered %d and gives no session", answer.StatusCode)
+}
+
+func (c *crowd) request(method, path, body string) *http.Request {
+	r, err := http.NewRequestWithContext(context.Background(), method, "http://"+c.address+path, strings.NewReader(body))
+	if err != nil {
+		panic(err) // the tests write their requests
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Tenant-Schema", crowdTenant)
+	r.Header.Set("Cookie", c.session)
+	return r
+}
+
+// repeats is how many requests go to one user: half of them say who asks, and of
+// the others the first creates the user and the rest are told so once more.
+const repeats = 8
+
+func (c *crowd) askOn(a asker, pauses bool) {
+	defer a.CloseIdleConnections()
+	var user int64
+	for i := 0; !c.stopping.Load(); i++ {
+		if i%repeats == 0 {
+			user = c.users.Add(1)
+		}
+		r, want := c.request(http.MethodGet, "/auths/session", ""), http.StatusOK
+		if i%2 == 0 {
+			r, want = c.request(http.MethodPost, "/users", fmt.Sprintf(`{"email":%q,"name":"One of many"}`, c.email(user))), http.StatusCreated
+			r.Header["idempotency-key"] = []string{c.email(user)} // in a spelling at which net/http does not repeat it
+		}
+		began := time.Now()
+		status, err := a.ask(r)
+		c.note(time.Since(began))
+		failed := err != nil || status != want
+		switch {
+		case !failed:
+			c.answered.Add(1)
+		case c.failed.Add(1) <= failuresShown:
+			c.t.Errorf("%s %s by %T after %v: %d, %v", r.Method, r.URL.Path, a, time.Since(began), status, err)
+		}
+		if pauses || failed { // so that connections are idle at times
+			time.Sleep(rand.N(crowdPause))
+		}
+	}
+}
+
+// email returns the address of a user that the crowd creates.
+func (c *crowd) email(user int64) string {
+	return fmt.Sprintf("user-%d@crowd-%d.example", user, c.number)
+}
+
+// note keeps how long a request took, if none took longer.
+func (c *crowd) note(took time.Duration) {
+	for longest := c.longest.Load(); int64(took) > longest && !c.longest.CompareAndSwap(longest, int64(took)); {
+		longest = c.longest.Load()
+	}
+}
+
+// moreAnswers returns when n more requests have been answered.
+func (c *crowd) moreAnswers(n int64) {
+	c.t.Helper()
+	want := c.answered.Load() + n
+	await(c.t, "requests are not answered", func() bool { return c.answered.Load() >= want })
+}
+
+// disperse ends the asking.
+func (c *crowd) disperse() {
+	c.stopping.Store(true)
+	c.running.Wait()
+}
+
+// leave ends the asking, and checks that each user that was asked for is there
+// once.
+func (c *crowd) leave() {
+	c.t.Helper()
+	c.disperse()
+	found := map[string]int{}
+	as := client.New("http://"+c.address, crowdTenant, &http.Client{Transport: cookie(c.session)})
+	for user, err := range as.Users(c.t.Context(), client.UserFilter{Limit: 200}) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		found[user.Email]++
+	}
+	missing := 0
+	for i := range c.users.Load() {
+		if found[c.email(i+1)] != 1 {
+			missing++
+		}
+	}
+	if missing > 0 {
+		c.t.Errorf("of %d users %d are not there, or not once", c.users.Load(), missing)
+	}
+}
+
+// String says how it went.
+func (c *crowd) String() string {
+	return fmt.Sprintf("%d clients: %d requests answered, %d failed; the longest took %v",
+		crowdSize, c.answered.Load(), c.failed.Load(), time.Duration(c.longest.Load()).Round(time.Millisecond))
+}
+
+// cookie sends the session with each request.
+type cookie string
+
+func (c cookie) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Cookie", string(c))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// ordinary asks as programs in Go do: a GET that fails on a connection which it has
+// kept is sent again, a POST is not.
+type ordinary struct{ *http.Transport }
+
+func (o ordinary) ask(r *http.Request) (int, error) {
+	answer, err := o.RoundTrip(r)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, readToEnd(answer)
+}
+
+// strict asks once. It notices that a connection was closed only by asking.
+type strict struct {
+	address string
+	keep    bool
+	conn    net.Conn
+	answers *bufio.Reader
+}
+
+func (s *strict) ask(r *http.Request) (status int, err error) {
+	if s.conn == nil {
+		if s.conn, err = net.Dial("tcp", s.address); err != nil {
+			return 0, err
+		}
+		s.answers = bufio.NewReader(s.conn)
+	}
+	answer, err := s.exchange(r)
+	if err != nil || answer.Close || !s.keep {
+		s.CloseIdleConnections()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, nil
+}
+
+func (s *strict) CloseIdleConnections() {
+	if s.conn != nil {
+		_ = s.conn.Close() // what matters has been answered, or failed
+		s.conn = nil
+	}
+}
+
+// exchange sends the request and reads the whole answer.
+func (s *strict) exchange(r *http.Request) (*http.Response, error) {
+	if err := s.conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		return nil, err
+	}
+	if err := r.Write(s.conn); err != nil {
+		return nil, err
+	}
+	answer, err := http.ReadResponse(s.answers, r)
+	if err != nil {
+		return nil, err
+	}
+	return answer, readToEnd(answer)
+}
+
+// readToEnd reads the body of an answer to its end.
+func readToEnd(answer *http.Response) error {
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
+
+// await returns when the condition holds, and fails the test if it does not
+// within half a minute.
+func await(t *testing.T, otherwise string, condition func() bool) {
+	t.Helper()
+	tick, deadline := time.NewTicker(10*time.Millisecond), time.After(30*time.Second)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal(otherwise)
+		}
+	}
+}

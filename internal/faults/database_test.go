@@ -1,0 +1,100 @@
+package faults
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "modernc.org/sqlite"             // the driver "sqlite"
+
+	"github.com/rolecall/rolecall/internal/pgtest"
+)
+
+// halves are statements that count what would be half done, or done twice, by what
+// that would be. They are the same for both stores.
+var halves = map[string]string{
+	"versions that are not one more than the changes": `select count(*) from users u where version <> 1 +
+		(select count(*) from events e where e.tenant_id = u.tenant_id and e.subject_id = u.id and e.type in ('user.updated', 'user.suspended', 'user.resumed'))
+		and not exists (select 1 from passwords p where p.tenant_id = u.tenant_id and p.user_id = u.id)`,
+	"users that were made without an event": `select count(*) from users u where not exists
+		(select 1 from events e where e.tenant_id = u.tenant_id and e.subject_id = u.id and e.type in ('user.created', 'tenant.created'))
+		and not exists (select 1 from passwords p where p.tenant_id = u.tenant_id and p.user_id = u.id)`,
+	"creations without a key": `select count(*) from events e where type = 'user.created' and actor_via = 'http' and not exists
+		(select 1 from idempotency_keys k where k.tenant_id = e.tenant_id and k.resource_id = e.subject_id)`,
+	"keys without a creation": `select count(*) from idempotency_keys k where operation = 'createUser' and not exists
+		(select 1 from events e where e.tenant_id = k.tenant_id and e.subject_id = k.resource_id and e.type = 'user.created')`,
+	"keys that made two users": `select count(*) from (select 1 from idempotency_keys where operation = 'createUser'
+		group by tenant_id, resource_id having count(*) > 1) k`,
+	"deletions of users who are there": `select count(*) from events e where type = 'user.deleted' and exists
+		(select 1 from users u where u.tenant_id = e.tenant_id and u.id = e.subject_id)`,
+	"deletions without a tombstone": `select count(*) from events e where type = 'user.deleted' and not exists
+		(select 1 from tombstones d where d.tenant_id = e.tenant_id and d.user_id = e.subject_id)`,
+	"tombstones of users who are there": `select count(*) from tombstones d where exists
+		(select 1 from users u where u.tenant_id = d.tenant_id and u.id = d.user_id)`,
+	"users without words": `select count(*) from users u where not exists
+		(select 1 from user_words w where w.tenant_id = u.tenant_id and w.user_id = u.id)`,
+	"words of users who are not there": `select count(*) from user_words w where not exists
+		(select 1 from users u where u.tenant_id = w.tenant_id and u.id = w.user_id)`,
+	"sessions without a token": `select count(*) from sessions s where not exists
+		(select 1 from session_tokens t where t.tenant_id = s.tenant_id and t.session_id = s.id)`,
+}
+
+// checkDatabase looks into the database for what no request shows.
+func (l *load) checkDatabase() {
+	l.t.Helper()
+	db := l.openDatabase()
+	defer func() {
+		if err := db.Close(); err != nil {
+			l.t.Error(err)
+		}
+	}()
+	for what, count := range halves {
+		var n int
+		if err := db.QueryRowContext(context.WithoutCancel(l.t.Context()), count).Scan(&n); err != nil {
+			l.t.Fatalf("%s: %v", what, err)
+		}
+		if n > 0 {
+			l.t.Errorf("the database holds %d %s", n, what)
+		}
+	}
+	if !strings.HasPrefix(l.server.Database, "postgres") {
+		l.checkFile(db)
+	}
+}
+
+func (l *load) openDatabase() *sql.DB {
+	l.t.Helper()
+	driver, source := "sqlite", "file:"+l.server.Database+"?mode=ro&_pragma=busy_timeout(10000)"
+	if strings.HasPrefix(l.server.Database, "postgres") {
+		if driver, source = "pgx", l.inspect; source == "" {
+			source = pgtest.Admin(l.t, l.server.Database)
+		}
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return db
+}
+
+// checkFile has SQLite check its file.
+func (l *load) checkFile(db *sql.DB) {
+	l.t.Helper()
+	for _, check := range []string{"select * from pragma_integrity_check where integrity_check <> 'ok'", `select "table" from pragma_foreign_key_check`} {
+		rows, err := db.QueryContext(context.WithoutCancel(l.t.Context()), check)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		for rows.Next() {
+			var complaint string
+			if err := rows.Scan(&complaint); err != nil {
+				l.t.Fatal(err)
+			}
+			l.t.Errorf("%s: %s", check, complaint)
+		}
+		if err := rows.Err(); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}

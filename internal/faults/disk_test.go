@@ -1,0 +1,153 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rolecall/rolecall/internal/process"
+)
+
+// TestWritesFail has the disk refuse what SQLite writes, or refuse to say that it
+// is safe, again and again. Then the program is killed, so that nothing but the
+// files can tell what was done.
+func TestWritesFail(t *testing.T) {
+	needTool(t, "strace")
+	for _, fault := range []struct{ name, calls, effect string }{
+		{"a sync fails", "fsync,fdatasync", "error=EIO:when=2+3"},
+		{"each sync fails", "fsync,fdatasync", "error=EIO"},
+		{"a write fails", "pwrite64", "error=EIO:when=5+17"},
+		{"a write finds no space", "pwrite64", "error=ENOSPC:when=3+29"},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			s := serve(t, filepath.Join(t.TempDir(), "rolecall.db"))
+			l := newLoad(t, s)
+			for range times(1, 25) {
+				l.start()
+				l.await(100)
+				failed := l.unknown.Load()
+				heal := tamper(t, s.PID(), fault.calls, fault.effect)
+				await(t, "no request failed", func() bool { return l.unknown.Load() > failed+10 })
+				heal()
+				l.await(100) // without a restart
+				kill(t, s)
+				start(t, s)
+				l.await(50)
+				l.finish()
+			}
+			l.report(fault.name)
+		})
+	}
+}
+
+// TestDiskFull takes all space of the disk that the file of SQLite is on. Writes
+// are refused, signing out among them, and reads go on; when there is space again
+// all is well without a restart.
+func TestDiskFull(t *testing.T) {
+	disk := smallDisk(t, 24<<20)
+	s := serve(t, filepath.Join(disk, "rolecall.db"))
+	l := newLoad(t, s)
+	for range times(2, 30) {
+		l.start()
+		l.await(100)
+		tn := l.tenants[0]
+		free := fill(t, disk)
+		var refused result
+		await(t, "the full disk takes everything", func() bool {
+			c := tn.newCreation("")
+			refused = tn.tryCreate(c)
+			if refused.status == http.StatusCreated {
+				tn.make(c, refused)
+			} else {
+				tn.leave(c)
+			}
+			return refused.status == http.StatusServiceUnavailable
+		})
+		if refused.header.Get("Retry-After") == "" {
+			t.Error("the refusal does not say when to try again")
+		}
+		for _, read := range []string{"GET /users", "GET /auths/session", "GET /events", "GET /readyz"} {
+			if of := tn.ask(read, ""); of.status != http.StatusOK {
+				t.Errorf("%s answered %d on a full disk: %s", read, of.status, of.body)
+			}
+		}
+		free()
+		l.await(200)
+		l.finish()
+	}
+	l.report("disk full")
+}
+
+// smallDisk returns the folder of a disk of its own, in memory.
+func smallDisk(t *testing.T, size int) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+		if *full || os.Getenv("CI") != "" {
+			t.Fatalf("no disk can be made: %v", err)
+		}
+		t.Skipf("NOT TESTED: no disk can be made: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(folder, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
+// fill takes what space there is on the disk, until it is freed.
+func fill(t *testing.T, disk string) (free func()) {
+	t.Helper()
+	path := filepath.Join(disk, "rest")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := make([]byte, 1<<12); err == nil; {
+		_, err = file.Write(block)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestBackup takes back-ups of a file of SQLite that is in use, as the operations
+// guide says. Each holds no half of anything, and can be served.
+func TestBackup(t *testing.T) {
+	needTool(t, "sqlite3")
+	s := serve(t, filepath.Join(t.TempDir(), "rolecall.db"))
+	l := newLoad(t, s)
+	l.start()
+	for range times(2, 20) {
+		l.await(150)
+		copied := filepath.Join(t.TempDir(), "backup.db")
+		command := exec.CommandContext(t.Context(), "sqlite3", s.Database, ".timeout 10000", ".backup "+copied)
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+		restored := newServer(t, copied)
+		start(t, restored)
+		if err := restored.Stop(); err != nil {
+			t.Error(err)
+		}
+		newLoad(t, &process.Server{Database: copied}).checkDatabase()
+		if list, err := restored.Run(context.WithoutCancel(t.Context()), "", "tenant", "list"); err != nil || !strings.Contains(list, l.tenants[0].name) {
+			t.Errorf("the restored tenants are %q: %v", list, err)
+		}
+	}
+	l.finish()
+	l.report("back-ups")
+}

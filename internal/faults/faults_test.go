@@ -1,0 +1,133 @@
+package faults
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/process"
+)
+
+var full = flag.Bool("full", false, "break things as often as a proof needs, which takes an hour, not as often as a check does")
+
+// times returns how often to do something: as a check, or with -full as a proof.
+func times(check, proof int) int {
+	if *full {
+		return proof
+	}
+	return check
+}
+
+// stores are the databases to serve from, by what --database is told.
+var stores = []struct {
+	name     string
+	database func(*testing.T) string
+}{
+	{"sqlite", func(t *testing.T) string { return filepath.Join(t.TempDir(), "rolecall.db") }},
+	{"postgres", func(t *testing.T) string { return pgtest.URL(t) }},
+}
+
+// onStores runs a test on each store, one after the other: each has the machine to
+// itself.
+func onStores(t *testing.T, run func(t *testing.T, database string)) {
+	for _, store := range stores {
+		t.Run(store.name, func(t *testing.T) { run(t, store.database(t)) })
+	}
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(runIn(m))
+}
+
+// binary is where the program is built for all tests.
+var binary string
+
+func runIn(m *testing.M) (code int) {
+	folder, err := os.MkdirTemp("", "rolecall-faults")
+	if err == nil {
+		binary = filepath.Join(folder, "rolecall")
+		code = m.Run()
+		err = os.RemoveAll(folder)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+var build = sync.OnceValue(func() error { return process.Build(context.Background(), binary) })
+
+// unlimited are the flags by which sign-ins that a fault cut short, which count as
+// failed, do not keep anybody out.
+var unlimited = []string{"--attempts-per-account-and-source=1000000", "--attempts-per-account=1000000", "--attempts-per-source=1000000"}
+
+// newServer returns the program on the database, not yet started.
+func newServer(t *testing.T, database string, flags ...string) *process.Server {
+	t.Helper()
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
+	address, err := process.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &process.Server{Binary: binary, Database: database, Address: address, Flags: append(flags, unlimited...), Folder: t.TempDir()}
+}
+
+// serve starts the program on the database. It must run when the test ends; then
+// it is stopped.
+func serve(t *testing.T, database string, flags ...string) *process.Server {
+	t.Helper()
+	s := newServer(t, database, flags...)
+	start(t, s)
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+		checkLog(t, s)
+	})
+	return s
+}
+
+func start(t *testing.T, s *process.Server) {
+	t.Helper()
+	if err := s.Start(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func kill(t *testing.T, s *process.Server) {
+	t.Helper()
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkLog looks for panics, which no fault excuses.
+func checkLog(t *testing.T, s *process.Server) {
+	t.Helper()
+	for line := range strings.Lines(s.Log()) {
+		if strings.Contains(line, "panic") || strings.Contains(line, "goroutine ") {
+			t.Errorf("the log holds %s", line)
+		}
+	}
+}
+
+// command runs the command line on the database of s.
+func command(t *testing.T, s *process.Server, input string, arguments ...string) {
+	t.Helper()
+	if _, err := s.Run(context.WithoutCancel(t.Context()), input, arguments...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// quoted returns text as a JSON string: the tests use none that needs an escape.
+func quoted(text string) string { return fmt.Sprintf("%q", text) }

@@ -1,0 +1,181 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// guest is a user who can sign in.
+type guest struct {
+	*tenant
+	id, email string
+	token     string // "" while signed out
+	session   string // its id
+}
+
+// newGuest makes a guest by an invitation.
+func newGuest(tn *tenant) *guest {
+	tn.load.t.Helper()
+	c := tn.newCreation("")
+	id := readUser(tn.must(201, "POST /users", fmt.Sprintf(`{"email":%s,"name":"New"}`, quoted(c.address)), "idempotency-key: "+c.key)).ID
+	var invitation struct{ Token string }
+	tn.must(201, "POST /users/"+id+"/invitations", "", "idempotency-key: "+c.key).decode(&invitation)
+	accept := fmt.Sprintf(`{"token":%s,"password":%s}`, quoted(invitation.Token), quoted(password))
+	if of := (caller{load: tn.load, tenant: tn.name}).send("POST /auths/invitations/accept", accept); of.status != http.StatusOK {
+		tn.load.t.Fatalf("an invitation answered %d: %s", of.status, of.body)
+	}
+	tn.allow("session.started", id, bounds{1, 1}) // which came with the password, and nobody uses
+	tn.make(c, tn.must(200, "GET /users/"+id, ""))
+	return &guest{tenant: tn, id: id, email: c.address}
+}
+
+// signIn starts a session, and reports whether there is one.
+func (g *guest) signIn() bool {
+	of := (caller{load: g.load, tenant: g.name}).send("POST /auths/login", credentials(g.email))
+	g.expect(of, of.status == http.StatusOK, "session.started", g.id)
+	switch {
+	case of.known && of.status == http.StatusOK:
+		var in struct{ Session struct{ ID string } }
+		of.decode(&in)
+		g.token, g.session = of.session(), in.Session.ID
+		g.sessions.add(g.session, of, sessionStarted(g.token), "sign in as %.6s", g.token)
+		return true
+	case of.known && of.status == http.StatusForbidden:
+		g.resume(g.id, "active")
+	case of.known && of.status != 0:
+		g.load.t.Errorf("the right password was refused with %d: %s", of.status, of.body)
+	default:
+		g.load.pause()
+	}
+	return false
+}
+
+// send sends a request with the token and notes what it says of the session.
+func (g *guest) send(token, line string) result {
+	of := caller{g.load, g.name, token}.send(line, "")
+	g.sessions.add(g.session, of, sessionUsed(of, token), "%s with %.6s", line, token)
+	return of
+}
+
+// refresh exchanges the token. The successor is not presented by that.
+func (g *guest) refresh(token string) (successor string) {
+	of := caller{g.load, g.name, token}.send("POST /auths/refresh", "")
+	if of.known && of.status == http.StatusOK {
+		successor = of.session()
+	}
+	g.sessions.add(g.session, of, sessionRefreshed(of, token), "refresh %.6s to %.6s", token, successor)
+	return successor
+}
+
+// comeAndGo signs a guest in, uses and refreshes the session by several requests
+// at once, and ends it in one of the ways there are.
+func (tn *tenant) comeAndGo(random *rand.Rand) {
+	g := <-tn.guests
+	defer func() { tn.guests <- g }()
+	if !g.signIn() {
+		return
+	}
+	old := ""
+	for range 4 + random.IntN(8) {
+		var users sync.WaitGroup
+		token, successor := g.token, ""
+		users.Go(func() { g.send(token, "GET /auths/session") })
+		if random.IntN(2) == 0 {
+			users.Go(func() { g.refresh(token) })
+			successor = g.refresh(token)
+		}
+		users.Wait()
+		if successor != "" {
+			old, g.token = token, successor
+		}
+		if of := g.send(g.token, "GET /auths/session"); of.status == http.StatusUnauthorized || tn.load.isOver() {
+			return
+		}
+		if old != "" && random.IntN(6) == 0 {
+			g.send(old, "GET /auths/session") // as a thief would
+			g.send(g.token, "GET /auths/session")
+			return
+		}
+	}
+	g.end(random)
+	for range 2 {
+		g.send(g.token, "GET /auths/session")
+	}
+}
+
+// end ends the session, while others still use it.
+func (g *guest) end(random *rand.Rand) {
+	var users sync.WaitGroup
+	token := g.token
+	users.Go(func() { g.send(token, "GET /auths/session") })
+	defer users.Wait()
+	switch random.IntN(3) {
+	case 0:
+		of := g.suspend(g.id)
+		g.sessions.add(g.session, of, sessionEnded(of, http.StatusOK), "suspend")
+		for again := g.resume(g.id, "active"); again.status != http.StatusOK && g.load.pause(); {
+			again = g.resume(g.id, "active")
+		}
+	default:
+		of := caller{g.load, g.name, token}.send("POST /auths/logout", "")
+		g.sessions.add(g.session, of, sessionEnded(of, http.StatusNoContent), "sign out")
+	}
+}
+
+// changeRoles gives a guest a role and takes it away while the guest uses it.
+func (tn *tenant) changeRoles(random *rand.Rand) {
+	g := <-tn.grantees
+	defer func() { tn.grantees <- g }()
+	if g.token == "" && !g.signIn() {
+		return
+	}
+	var users sync.WaitGroup
+	for range 2 {
+		users.Go(g.readEvents)
+	}
+	if random.IntN(2) == 0 {
+		g.assign()
+	} else {
+		g.unassign()
+	}
+	users.Wait()
+	g.readEvents()
+	g.listRoles()
+}
+
+func (g *guest) readEvents() {
+	switch of := g.send(g.token, "GET /events?limit=1"); of.status {
+	case http.StatusOK, http.StatusForbidden:
+		g.rights.add(g.id, of, grantSeen(of.status == http.StatusOK), "read events")
+	}
+}
+
+func (g *guest) assign() {
+	of := g.ask("PUT /users/"+g.id+"/roles/"+g.role, "")
+	g.grants.add(g.id, of, granted(of), "assign")
+	g.rights.add(g.id, of, granted(of), "assign")
+	g.expect(of, of.status == http.StatusOK || of.status == http.StatusCreated, "role.assigned", g.id)
+}
+
+func (g *guest) unassign() {
+	of := g.ask("DELETE /users/"+g.id+"/roles/"+g.role, "")
+	g.grants.add(g.id, of, withdrawn(of), "unassign")
+	g.rights.add(g.id, of, withdrawn(of), "unassign")
+	g.expect(of, of.status == http.StatusNoContent, "role.unassigned", g.id)
+}
+
+func (g *guest) listRoles() {
+	of := g.ask("GET /users/"+g.id+"/roles", "")
+	if of.status != http.StatusOK {
+		return
+	}
+	var list struct {
+		Items []struct{ Role struct{ ID string } }
+	}
+	of.decode(&list)
+	held := slices.ContainsFunc(list.Items, func(a struct{ Role struct{ ID string } }) bool { return a.Role.ID == g.role })
+	g.grants.add(g.id, of, grantSeen(held), "list: %t", held)
+}

@@ -1,0 +1,113 @@
+package faults
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// step is what an operation may do to a state: it returns the states that it may
+// leave, none if it cannot have gone as it did.
+type step[S comparable] func(S) []S
+
+// only is a step that can go only if it may, and leaves one state.
+func only[S comparable](may bool, next S) []S {
+	if !may {
+		return nil
+	}
+	return []S{next}
+}
+
+// either is the step of an operation whose outcome is not known: it was made, if
+// it could be, or it was not.
+func either[S comparable](effect step[S]) step[S] {
+	return func(s S) []S { return append(effect(s), s) }
+}
+
+// register holds what was done to things that each have one state, by their keys.
+type register[S comparable] struct {
+	name string
+	mu   sync.Mutex
+	ops  map[string][]porcupine.Operation
+}
+
+func newRegister[S comparable](name string) *register[S] {
+	return &register[S]{name: name, ops: map[string][]porcupine.Operation{}}
+}
+
+// done is an operation: what it did, and how to tell it.
+type done[S comparable] struct {
+	step step[S]
+	text string
+}
+
+// add records an operation, if it was sent. What is not known to have ended may
+// take effect until the end of the history.
+func (r *register[S]) add(key string, of result, step step[S], format string, args ...any) {
+	end := of.end
+	switch {
+	case !of.known:
+		end = math.MaxInt64
+	case of.status == 0:
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ops[key] = append(r.ops[key], porcupine.Operation{Input: done[S]{step, fmt.Sprintf("%d ", of.status) + fmt.Sprintf(format, args...)}, Call: of.start, Return: end})
+}
+
+// wrong looks for an order of the operations on each thing, each at some moment
+// between its call and its answer, in which all can have gone as they did. It
+// returns the histories that have none, or for which that is not decided in time.
+func (r *register[S]) wrong() (histories []string) {
+	const limit = 20 * time.Second
+	model := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{*new(S)} },
+		Step: func(state, input, _ any) (next []any) {
+			for _, s := range input.(done[S]).step(state.(S)) {
+				next = append(next, s)
+			}
+			return next
+		},
+	}
+	deterministic := model.ToModel()
+	for key, ops := range r.ops {
+		if verdict := porcupine.CheckOperationsTimeout(deterministic, ops, limit); verdict != porcupine.Ok {
+			histories = append(histories, fmt.Sprintf("the history of %s %s is %s:\n%s", r.name, key, strings.ToLower(string(verdict)), told[S](ops)))
+		}
+	}
+	return histories
+}
+
+// check reports the histories that are wrong, and how many there are.
+func (r *register[S]) check(t testing.TB) (checked, refuted int) {
+	t.Helper()
+	histories := r.wrong()
+	for _, history := range histories {
+		t.Error(history)
+	}
+	return len(r.ops), len(histories)
+}
+
+// told writes a history, one line an operation, with its times in microseconds
+// from the first call.
+func told[S comparable](ops []porcupine.Operation) string {
+	var b strings.Builder
+	first := int64(math.MaxInt64)
+	for _, op := range ops {
+		first = min(first, op.Call)
+	}
+	for _, op := range ops {
+		end := "open"
+		if op.Return != math.MaxInt64 {
+			end = fmt.Sprint((op.Return - first) / 1000)
+		}
+		fmt.Fprintf(&b, "%9d %9s  %s\n", (op.Call-first)/1000, end, op.Input.(done[S]).text)
+	}
+	return b.String()
+}

@@ -1,0 +1,34 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestKill kills the program at random moments of its work, again and again, while
+// the clients go on. Whatever was acknowledged is there when it is back.
+func TestKill(t *testing.T) {
+	onStores(t, func(t *testing.T, database string) {
+		const together = 10 // deaths that one history goes over
+		s := serve(t, database)
+		l := newLoad(t, s)
+		var slowest time.Duration
+		cycles := times(3, 300)
+		for done := 0; done < cycles; {
+			l.start()
+			for range min(together, cycles-done) {
+				l.await(100 + rand.Int64N(600))
+				kill(t, s)
+				killed := time.Now()
+				start(t, s)
+				slowest = max(slowest, time.Since(killed))
+				done++
+			}
+			l.await(200)
+			l.finish()
+		}
+		l.report("kill -9")
+		t.Logf("killed %d times; ready again within %v", cycles, slowest.Round(time.Millisecond))
+	})
+}

@@ -1,0 +1,235 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall/internal/process"
+)
+
+const (
+	password = "correct horse battery staple"
+
+	// answerLimit is how long a client waits. What it then gives up may still
+	// have an effect.
+	answerLimit = 20 * time.Second
+
+	// retryPause is how long a client waits after a request that came to nothing.
+	retryPause = 5 * time.Millisecond
+)
+
+// load is many clients that use a server at once, as its users would, while
+// faults happen. Their histories are kept and checked afterwards.
+type load struct {
+	t       *testing.T
+	server  *process.Server
+	url     string // where the clients send: the server, or what stands before it
+	inspect string // the URL of the database for looking into it; empty: as the server's says
+	client  *http.Client
+	tenants []*tenant
+	spread  int // tenants, unless it is zero
+	over    chan struct{}
+	running sync.WaitGroup
+
+	// stop lets the clients end what they are at. Requests that hang keep them as
+	// long as clients wait.
+	stop func()
+
+	tried, acknowledged, refused, unknown atomic.Int64
+	lost, doubled, histories, refuted     int
+}
+
+var loads atomic.Int64 // numbers tenants
+
+// newLoad returns clients of the server, which do nothing yet.
+func newLoad(t *testing.T, s *process.Server) *load {
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+	l := &load{t: t, server: s, url: s.URL(), spread: 2, client: &http.Client{Transport: transport, Timeout: answerLimit}, stop: func() {}}
+	t.Cleanup(func() {
+		l.stop()
+		transport.CloseIdleConnections()
+	})
+	return l
+}
+
+// open makes new tenants, whom only the test uses. The server must be well.
+func (l *load) open() {
+	l.t.Helper()
+	l.tenants, l.over = nil, make(chan struct{})
+	l.stop = sync.OnceFunc(func() {
+		close(l.over)
+		l.running.Wait()
+	})
+	for range l.spread {
+		l.tenants = append(l.tenants, newTenant(l))
+	}
+}
+
+// start makes new tenants and lets the clients begin. The server must be well.
+func (l *load) start() {
+	l.t.Helper()
+	l.open()
+	for _, tn := range l.tenants {
+		for _, act := range tn.acts() {
+			random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+			l.running.Go(func() {
+				for !l.isOver() {
+					act(random)
+				}
+			})
+		}
+	}
+}
+
+func (l *load) isOver() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause lets a client wait before it tries again, and reports whether it still
+// should.
+func (l *load) pause() bool {
+	select {
+	case <-l.over:
+		return false
+	case <-time.After(retryPause):
+		return true
+	}
+}
+
+// await returns when as many more requests have been acknowledged.
+func (l *load) await(more int64) {
+	l.t.Helper()
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	const limit = 2 * time.Minute
+	deadline := time.Now().Add(limit)
+	for wanted := l.acknowledged.Load() + more; l.acknowledged.Load() < wanted; <-poll.C {
+		if time.Now().After(deadline) {
+			l.t.Fatalf("%d requests were not acknowledged within %v", more, limit)
+		}
+	}
+}
+
+// finish stops the clients and checks all they did. The server must be well.
+func (l *load) finish() {
+	l.t.Helper()
+	l.stop()
+	for _, tn := range l.tenants {
+		tn.check()
+	}
+	l.checkDatabase()
+	l.tenants = nil
+}
+
+// report logs what was tried and what came of it.
+func (l *load) report(what string) {
+	l.t.Helper()
+	l.t.Logf("%s: tried %d, acknowledged %d, refused %d, unknown %d; lost %d, doubled %d; histories %d, refuted %d",
+		what, l.tried.Load(), l.acknowledged.Load(), l.refused.Load(), l.unknown.Load(), l.lost, l.doubled, l.histories, l.refuted)
+}
+
+// acts are what the clients of a tenant do, each again and again.
+func (tn *tenant) acts() []func(*rand.Rand) {
+	acts := []func(*rand.Rand){tn.createUsers, tn.createUsers, tn.readEvents, tn.changeRoles, tn.comeAndGo, tn.comeAndGo}
+	for range 4 {
+		acts = append(acts, newEditor(tn).edit)
+	}
+	for range 3 {
+		acts = append(acts, tn.contend)
+	}
+	return acts
+}
+
+// createUsers makes a user, one in three times by parallel duplicates of one
+// request, repeats that now and then, and deletes some.
+func (tn *tenant) createUsers(random *rand.Rand) {
+	c := tn.newCreation("")
+	var users sync.WaitGroup
+	var u user
+	var ok bool
+	for range random.IntN(3) / 2 * 3 {
+		users.Go(func() { tn.create(c) })
+	}
+	u, ok = tn.create(c)
+	users.Wait()
+	if !ok {
+		return
+	}
+	switch random.IntN(10) {
+	case 0, 1:
+		tn.delete(u.ID, c.address)
+		tn.read(u.ID)
+	case 2, 3:
+		tn.create(c)
+	default:
+		tn.read(u.ID)
+	}
+}
+
+func (tn *tenant) readEvents(*rand.Rand) {
+	if of := tn.ask("GET /events?limit=20", ""); !of.known || of.status == 0 {
+		tn.load.pause()
+	}
+}
+
+// contend creates, looks up and deletes users of few addresses. An address is left
+// after a while, so that its history stays short.
+func (tn *tenant) contend(random *rand.Rand) {
+	const places, uses = 2, 25
+	n := tn.contended.Add(1)
+	address := fmt.Sprintf("wanted-%d-%d@faults.example", n/(places*uses), random.IntN(places))
+	switch holder := tn.lookUp(address); {
+	case holder == nil:
+		tn.load.pause()
+	case *holder == "":
+		tn.create(tn.newCreation(address))
+	case random.IntN(2) == 0:
+		tn.delete(*holder, address)
+	}
+}
+
+// editor changes users that others change too, and remembers how it last saw
+// them.
+type editor struct {
+	*tenant
+	seen map[string]userState
+}
+
+func newEditor(tn *tenant) *editor { return &editor{tn, map[string]userState{}} }
+
+func (e *editor) edit(random *rand.Rand) {
+	u, ok := e.shared(random)
+	if !ok {
+		return
+	}
+	mark := fmt.Sprint(e.marks.Add(1))
+	basis, known := e.seen[u.ID]
+	var seen *userState
+	switch n := random.IntN(20); {
+	case n < 6 || !known:
+		seen = e.read(u.ID)
+	case n < 13:
+		seen = e.patch(u.ID, &basis, `{"metadata":{"mark":`+quoted(mark)+`}}`, func(s *userState) { s.mark = mark })
+	case n < 16:
+		seen = e.patch(u.ID, nil, `{"name":`+quoted("Name "+mark)+`}`, func(s *userState) { s.name = "Name " + mark })
+	case n < 18:
+		e.suspend(u.ID)
+	case n < 19:
+		e.resume(u.ID, "pending")
+	default:
+		e.delete(u.ID, u.address)
+	}
+	if delete(e.seen, u.ID); seen != nil {
+		e.seen[u.ID] = *seen
+	}
+}

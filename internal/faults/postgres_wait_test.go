@@ -1,0 +1,155 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rolecall/rolecall/internal/pgtest"
+)
+
+// waitLimit is how long the program waits for its database: four seconds, and time
+// to say so on a busy machine.
+const waitLimit = 8 * time.Second
+
+// lockUsers keeps everybody from the users until unlock.
+func lockUsers(t *testing.T, server *pgtest.Server) (unlock func()) {
+	t.Helper()
+	tx, err := connectTo(t, server).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "lock table users in access exclusive mode"); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestALockedTable has more requests wait for a table than there are connections.
+// Each fails in its time, what needs no database goes on, and all is well at once
+// when the table is free.
+func TestALockedTable(t *testing.T) {
+	server, database := startPostgres(t)
+	l := newLoad(t, serve(t, database))
+	l.tenants = []*tenant{newTenant(l)}
+	unlock := lockUsers(t, server)
+	var waiting sync.WaitGroup
+	for range 20 * runtime.GOMAXPROCS(0) {
+		waiting.Go(func() { l.expectUnavailable(l.probe(), waitLimit) })
+	}
+	owner := l.tenants[0].owner
+	for _, line := range []string{"GET /livez", "GET /auths/session"} {
+		if of := owner.send(line, ""); of.status != http.StatusOK || of.took() > failFast {
+			t.Errorf("%s answered %d after %v while others wait", line, of.status, of.took())
+		}
+	}
+	if of := owner.send("GET /readyz", ""); of.status != http.StatusServiceUnavailable && of.status != http.StatusOK || of.took() > 2*failFast {
+		t.Errorf("GET /readyz answered %d after %v while others wait", of.status, of.took())
+	}
+	waiting.Wait()
+	unlock()
+	const soon = time.Second
+	if took := l.recover(); took > soon {
+		t.Errorf("well again only %v after the table was free, want %v", took, soon)
+	}
+}
+
+// TestClientsWhoLeave has clients leave while their requests wait for the database.
+// None leaves a transaction there.
+func TestClientsWhoLeave(t *testing.T) {
+	server, database := startPostgres(t)
+	l := newLoad(t, serve(t, database))
+	l.tenants = []*tenant{newTenant(l)}
+	owner := l.tenants[0].owner
+	admin := connectTo(t, server)
+	unlock := lockUsers(t, server)
+	leaving, leave := context.WithCancel(t.Context())
+	clients := 4 * runtime.GOMAXPROCS(0)
+	var waiting sync.WaitGroup
+	for i := range clients {
+		waiting.Go(func() {
+			body := fmt.Sprintf(`{"email":"leaver-%d@faults.example","name":"New"}`, i)
+			r, err := http.NewRequestWithContext(leaving, http.MethodPost, l.url+"/users", strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header = http.Header{"X-Tenant-Schema": {owner.tenant}, "Cookie": {"session=" + owner.token}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprintf("leaver-%d", i)}}
+			response, err := l.client.Do(r)
+			if err == nil {
+				t.Errorf("a client was answered %d by a locked table", response.StatusCode)
+				err = response.Body.Close()
+			}
+			if !errors.Is(err, context.Canceled) && err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	awaitTransactions(t, admin, waitLimit, func(n int) bool { return n > 0 })
+	leave()
+	waiting.Wait()
+	awaitTransactions(t, admin, recoveryLimit, func(n int) bool { return n == 0 })
+	unlock()
+	l.expectRecovery()
+	for i := range clients {
+		of := owner.send("POST /users", fmt.Sprintf(`{"email":"leaver-%d@faults.example","name":"New"}`, i), fmt.Sprintf("idempotency-key: leaver-%d", i))
+		if of.status != http.StatusCreated {
+			t.Errorf("the repeat of who left was answered %d: %s", of.status, of.body)
+		}
+	}
+}
+
+// awaitTransactions returns when as many transactions of the program as wanted are
+// under way.
+func awaitTransactions(t *testing.T, admin *pgx.Conn, limit time.Duration, wanted func(n int) bool) {
+	t.Helper()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(limit); ; <-poll.C {
+		var n int
+		if err := admin.QueryRow(t.Context(), "select count(*) from pg_stat_activity where application_name = 'rolecall' and state <> 'idle'").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if wanted(n) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d transactions are still under way after %v", n, limit)
+		}
+	}
+}
+
+// TestAPoolerThatIsGoneForAMoment cuts all connections to PgBouncer under load, as
+// its restart does.
+func TestAPoolerThatIsGoneForAMoment(t *testing.T) {
+	database := pgtest.URL(t)
+	pooled := parse(t, pgtest.Bouncer(t)(database))
+	bouncer := pooled.Host
+	r := newRelay(t, bouncer)
+	pooled.Host, pooled.RawQuery = r.address(), "default_query_exec_mode=exec"
+	l := newLoad(t, serve(t, pooled.String(), "--direct-database", database))
+	l.inspect = pgtest.Admin(t, database)
+	l.start()
+	for range times(5, 50) {
+		l.await(50)
+		r.lead("127.0.0.1:1") // where nobody listens
+		r.cut()
+		l.expectUnavailable(l.probe(), failFast)
+		r.lead(bouncer)
+		l.expectRecovery()
+	}
+	l.finish()
+	l.report("a pooler that is gone")
+}

@@ -1,0 +1,97 @@
+package faults
+
+import (
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall/internal/process"
+)
+
+// between is how many requests are answered between two restarts, at least.
+const between = 300
+
+// TestRestartsFailNoRequest restarts a program alone on its address, a hundred
+// times. Whoever starts it has made the listening socket, as systemd would, and so
+// the kernel keeps those waiting who come while nobody accepts.
+func TestRestartsFailNoRequest(t *testing.T) {
+	for _, way := range []struct {
+		name    string
+		restart func(t *testing.T, leaving, coming *process.Server)
+	}{{"one after the other", stopAndStart}, {"overlapping", startAndStop}} {
+		t.Run(way.name, func(t *testing.T) {
+			onStores(t, func(t *testing.T, database string) {
+				socket, address := listeningSocket(t)
+				next := func() *process.Server {
+					s := newServer(t, database, "--listen", "fd:3")
+					s.Address, s.Files = address, []*os.File{socket}
+					return s
+				}
+				s := next()
+				start(t, s)
+				makeCrowdTenant(t, s)
+				c := gather(t, address)
+				rounds := times(3, 100)
+				for range rounds {
+					c.moreAnswers(between)
+					successor := next()
+					way.restart(t, s, successor)
+					checkLog(t, s)
+					s = successor
+				}
+				c.moreAnswers(between)
+				c.leave()
+				t.Logf("%d restarts, %v", rounds, c)
+				stop(t, s)
+			})
+		})
+	}
+}
+
+// stopAndStart is a restart in which one process starts when the other is gone.
+func stopAndStart(t *testing.T, leaving, coming *process.Server) {
+	stop(t, leaving)
+	start(t, coming)
+}
+
+// startAndStop is a restart in which one process serves already when the other is
+// asked to leave.
+func startAndStop(t *testing.T, leaving, coming *process.Server) {
+	if err := coming.Launch(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the next process does not serve", func() bool { // at the address the other one answers, too
+		return strings.Contains(coming.Log(), `"msg":"serving"`)
+	})
+	stop(t, leaving)
+}
+
+func stop(t *testing.T, s *process.Server) {
+	t.Helper()
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listeningSocket returns a socket to pass on, and its address.
+func listeningSocket(t *testing.T) (socket *os.File, address string) {
+	t.Helper()
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = listener.Addr().String()
+	if socket, err = listener.File(); err != nil { // a second descriptor of the same socket
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := socket.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return socket, address
+}

@@ -1,0 +1,156 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// writing are the system calls by which a creation gets to the log of SQLite, to
+// the disk and to the client, and how many to leave out at a time in a check.
+var writing = map[string]int{"pwrite64": 4, "fsync,fdatasync": 1, "write": 1}
+
+// TestKillAtSystemCalls kills the program at the first system call of a kind that
+// a creation or a change makes, at the second, and so on until one is answered: so
+// before, during and after the commit. Each is made once or not at all, with its
+// event, and what is repeated is made once.
+func TestKillAtSystemCalls(t *testing.T) {
+	needTool(t, "strace")
+	s := serve(t, filepath.Join(t.TempDir(), "rolecall.db"))
+	l := newLoad(t, s)
+	l.spread = 1
+	l.open()
+	l.tenants[0].anybody()
+	for name, act := range map[string]func(*tenant) (answered bool, repeat func() (was bool)){"create": createOnce, "change": changeOnce} {
+		found := map[string]int{} // how often the death came where
+		for calls, step := range writing {
+			for call := 1; ; call += times(step, 1) {
+				detach := killAtCall(t, s.PID(), calls, call)
+				answered, repeat := act(l.tenants[0])
+				detach()
+				if answered {
+					break
+				}
+				if err := s.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+					t.Fatalf("the program was to be killed: %v", err)
+				}
+				l.client.CloseIdleConnections()
+				start(t, s)
+				if repeat() {
+					found[calls+": after the commit"]++
+				} else {
+					found[calls+": before the commit"]++
+				}
+			}
+		}
+		t.Logf("%s: killed %v", name, found)
+		if found["pwrite64: before the commit"] == 0 || found["write: after the commit"] == 0 {
+			t.Errorf("%s: the deaths were all on one side of the commit", name)
+		}
+	}
+	l.finish()
+	l.report("killed at system calls")
+}
+
+// createOnce makes a user.
+func createOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
+	c := tn.newCreation("")
+	if of := tn.tryCreate(c); of.status == http.StatusCreated {
+		tn.make(c, of)
+		return true, nil
+	}
+	return false, func() bool {
+		again := tn.tryCreate(c)
+		if again.status != http.StatusCreated {
+			tn.load.t.Fatalf("the repeat answered %d: %s", again.status, again.body)
+		}
+		tn.make(c, again)
+		return again.header.Get("Idempotent-Replayed") != ""
+	}
+}
+
+// changeOnce changes a user who is there.
+func changeOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
+	id, mark := tn.anybody(), fmt.Sprint(tn.marks.Add(1))
+	change := func(s *userState) { s.mark = mark }
+	if tn.patch(id, nil, `{"metadata":{"mark":`+quoted(mark)+`}}`, change) != nil {
+		return true, nil
+	}
+	return false, func() bool {
+		seen := tn.read(id)
+		return seen != nil && seen.mark == mark
+	}
+}
+
+// anybody returns the id of a user who is no guest.
+func (tn *tenant) anybody() (id string) {
+	for id, address := range tn.known {
+		if address == "anybody@faults.example" {
+			return id
+		}
+	}
+	c := tn.newCreation("anybody@faults.example")
+	of := tn.tryCreate(c)
+	if of.status != http.StatusCreated {
+		tn.load.t.Fatalf("a user could not be made: %d %s", of.status, of.body)
+	}
+	return tn.make(c, of).ID
+}
+
+// needTool skips the test if there is no such tool, but where CI is set.
+func needTool(t *testing.T, tool string) {
+	t.Helper()
+	if _, err := exec.LookPath(tool); err == nil {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("there is no %s", tool)
+	}
+	t.Skipf("NOT TESTED: there is no %s", tool)
+}
+
+// killAtCall has the process die as soon as a thread of it makes its nth of these
+// system calls from now on. That can be called off.
+func killAtCall(t *testing.T, pid int, calls string, nth int) (detach func()) {
+	t.Helper()
+	return tamper(t, pid, calls, fmt.Sprintf("signal=KILL:when=%d", nth))
+}
+
+// tamper has the effect, in the words of strace, on these system calls of the
+// process until it is called off.
+func tamper(t *testing.T, pid int, calls, effect string) (detach func()) {
+	t.Helper()
+	inject := "inject=" + calls + ":" + effect
+	tracer := exec.CommandContext(context.WithoutCancel(t.Context()), "strace", "-f", "-o", os.DevNull, "-p", fmt.Sprint(pid), "-e", "trace="+calls, "-e", inject)
+	messages, err := tracer.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tracer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(messages)
+	for lines.Scan() && !strings.Contains(lines.Text(), "attached") {
+		t.Logf("strace: %s", lines.Text())
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		for lines.Scan() {
+		}
+	}()
+	return func() {
+		if err := tracer.Process.Signal(syscall.SIGTERM); err != nil && err != os.ErrProcessDone {
+			t.Error(err)
+		}
+		<-drained
+		_ = tracer.Wait() // it ends as the traced process did, or by the signal
+	}
+}

@@ -1,0 +1,118 @@
+package faults
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// tap stands between a client and a server and sees all that passes. It closes a
+// connection of which it is not to pass on all.
+type tap struct {
+	network, target string
+	listener        net.Listener
+
+	mu       sync.Mutex
+	forth    hook // of what clients send
+	back     hook // of what the server answers
+	open     map[net.Conn]bool
+	relaying sync.WaitGroup
+}
+
+// hook sees a piece on its way and returns how many bytes of it to pass on. A nil
+// one passes all.
+type hook func(piece []byte) (pass int)
+
+// newTap returns a tap before the server at the target, until the test ends.
+func newTap(t *testing.T, network, target string) *tap {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &tap{network: network, target: target, listener: listener, open: map[net.Conn]bool{}}
+	p.relaying.Go(p.accept)
+	t.Cleanup(func() {
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+		p.closeAll()
+		p.relaying.Wait()
+	})
+	return p
+}
+
+func (p *tap) address() string { return p.listener.Addr().String() }
+
+// watch sets what sees the pieces from now on.
+func (p *tap) watch(forth, back hook) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forth, p.back = forth, back
+}
+
+func (p *tap) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial(p.network, p.target)
+		if err != nil {
+			p.close(client)
+			continue
+		}
+		p.mu.Lock()
+		p.open[client], p.open[server] = true, true
+		p.mu.Unlock()
+		p.relaying.Go(func() { p.relay(server, client, func() hook { return p.forth }) })
+		p.relaying.Go(func() { p.relay(client, server, func() hook { return p.back }) })
+	}
+}
+
+// relay passes on what comes from one end to the other, until either is gone.
+func (p *tap) relay(to, from net.Conn, current func() hook) {
+	defer p.close(to)
+	defer p.close(from)
+	piece := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(piece)
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		see := current()
+		p.mu.Unlock()
+		pass := n
+		if see != nil {
+			pass = see(piece[:n])
+		}
+		if _, err := to.Write(piece[:pass]); err != nil || pass < n {
+			return
+		}
+	}
+}
+
+// close closes a connection that the other direction may have closed already.
+func (p *tap) close(conn net.Conn) {
+	p.mu.Lock()
+	delete(p.open, conn)
+	p.mu.Unlock()
+	if err := conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.EOF) {
+		panic(err)
+	}
+}
+
+func (p *tap) closeAll() {
+	p.mu.Lock()
+	var all []net.Conn
+	for conn := range p.open {
+		all = append(all, conn)
+	}
+	p.mu.Unlock()
+	for _, conn := range all {
+		p.close(conn)
+	}
+}

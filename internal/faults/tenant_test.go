@@ -1,0 +1,365 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+)
+
+// tenant is one that the load uses, and all that was done in it.
+type tenant struct {
+	load    *load
+	name    string
+	owner   caller
+	ownerID string
+	role    string // with which one may read events
+
+	users     *register[userState]
+	addresses *register[addressState]
+	keys      *register[keyState]
+	sessions  *register[sessionState]
+	grants    *register[grantState] // as the list of a user's roles shows them
+	rights    *register[grantState] // as what the user may do shows them
+
+	contended, marks, created atomic.Int64
+
+	mu        sync.Mutex
+	known     map[string]string // the addresses of the users whose creation was acknowledged, by id
+	lost      map[string]result // the first creation of each key whose answer was lost
+	firsthand map[string]bool   // the keys of which an answer says that it was no replay
+	pending   []*creation       // which may have been made
+	hot       []*hotUser        // that the editors share
+	guests    chan *guest       // who come and go, and nobody else uses now
+	grantees  chan *guest       // whose role changes
+	tally     tally
+}
+
+// tally counts the events that there must be and may be, by type and subject.
+type tally map[string]map[string]bounds
+
+type bounds struct{ least, most int }
+
+// expect notes that a request left an event, or may have.
+func (tn *tenant) expect(of result, success bool, kind, subject string) {
+	switch {
+	case !of.known:
+		tn.allow(kind, subject, bounds{0, 1})
+	case success:
+		tn.allow(kind, subject, bounds{1, 1})
+	}
+}
+
+func (tn *tenant) allow(kind, subject string, more bounds) {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	if tn.tally[kind] == nil {
+		tn.tally[kind] = map[string]bounds{}
+	}
+	b := tn.tally[kind][subject]
+	tn.tally[kind][subject] = bounds{b.least + more.least, b.most + more.most}
+}
+
+// user is one as it was answered.
+type user struct {
+	ID       string
+	Email    string
+	Name     string
+	Status   string
+	Metadata struct{ Mark string }
+
+	userState
+}
+
+func (u *user) note(etag string) {
+	u.userState = userState{there: true, mark: u.Metadata.Mark, name: u.Name, status: u.Status, etag: etag}
+}
+
+func readUser(of result) (u user) {
+	of.decode(&u)
+	u.note(of.header.Get("Etag"))
+	return u
+}
+
+// newTenant makes a tenant by the command line, and what is in it before faults
+// happen.
+func newTenant(l *load) *tenant {
+	l.t.Helper()
+	tn := &tenant{
+		load: l, name: fmt.Sprintf("faults-%d", loads.Add(1)),
+		users: newRegister[userState]("user"), addresses: newRegister[addressState]("address"), keys: newRegister[keyState]("key"),
+		sessions: newRegister[sessionState]("session"), grants: newRegister[grantState]("assignment"), rights: newRegister[grantState]("right"),
+		known: map[string]string{}, lost: map[string]result{}, firsthand: map[string]bool{}, tally: tally{}, guests: make(chan *guest, 2), grantees: make(chan *guest, 2),
+	}
+	tn.owner = caller{load: l, tenant: tn.name}
+	const owner = "owner@faults.example"
+	command(l.t, l.server, password+"\n", "tenant", "create", tn.name, "--owner-email", owner, "--owner-name", "Olga Owner", "--password-stdin")
+	in := tn.must(200, "POST /auths/login", credentials(owner))
+	tn.owner.token, tn.ownerID = in.session(), in.userID()
+	tn.must(200, "PATCH /tenant", `{"settings":{"refreshGraceSeconds":0}}`)
+	var role struct{ ID string }
+	tn.must(201, "POST /roles", `{"name":"Reader","permissions":["events:read"]}`, "idempotency-key: role").decode(&role)
+	tn.role = role.ID
+	for range cap(tn.guests) {
+		tn.guests <- newGuest(tn)
+		tn.grantees <- newGuest(tn)
+	}
+	for range 3 {
+		tn.hot = append(tn.hot, nil)
+	}
+	return tn
+}
+
+// must sends a request of the owner before any fault.
+func (tn *tenant) must(status int, line, body string, header ...string) result {
+	tn.load.t.Helper()
+	of := tn.owner.send(line, body, header...)
+	if of.status != status {
+		tn.load.t.Fatalf("%s answered %d, not %d, before any fault: %s", line, of.status, status, of.body)
+	}
+	return of
+}
+
+// ask sends a request of the owner, whom nothing may keep out.
+func (tn *tenant) ask(line, body string, header ...string) result {
+	of := tn.owner.send(line, body, header...)
+	if of.known && (of.status == http.StatusUnauthorized || of.status == http.StatusForbidden) {
+		tn.load.t.Errorf("%s of the owner was refused with %d: %s", line, of.status, of.body)
+	}
+	if !of.known || of.status == 0 {
+		tn.load.pause()
+	}
+	return of
+}
+
+func credentials(email string) string {
+	return fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password))
+}
+
+// userID returns the id of the one who signed in.
+func (of result) userID() string {
+	var in struct{ User struct{ ID string } }
+	of.decode(&in)
+	return in.User.ID
+}
+
+// creation is the creation of one user, however often it is asked for.
+type creation struct {
+	key, address string
+	first        int64 // when it was first asked for
+}
+
+// newCreation returns a creation with the address, or one that nobody else has.
+func (tn *tenant) newCreation(address string) *creation {
+	n := tn.created.Add(1)
+	if address == "" {
+		address = fmt.Sprintf("user-%d@faults.example", n)
+	}
+	return &creation{fmt.Sprintf("key-%d", n), address, clock()}
+}
+
+// create asks for the creation, and again with the same key until the outcome is
+// known. What it cannot learn is left for the end.
+func (tn *tenant) create(c *creation) (u user, ok bool) {
+	doubtful := false
+	for {
+		of := tn.tryCreate(c)
+		switch {
+		case of.known && of.status == http.StatusCreated:
+			return tn.make(c, of), true
+		case !of.known:
+			doubtful = true
+		case of.status == http.StatusConflict && of.code() == "email-taken" && !doubtful:
+			tn.addresses.add(c.address, of, addressHeld, "create with %s", c.key)
+			return u, false
+		case of.status == http.StatusConflict && of.code() == "email-taken":
+			tn.leave(c) // an earlier one may yet be made
+			return u, false
+		}
+		if !tn.load.pause() {
+			if doubtful {
+				tn.leave(c)
+			}
+			return u, false
+		}
+	}
+}
+
+func (tn *tenant) tryCreate(c *creation) result {
+	of := tn.ask("POST /users", fmt.Sprintf(`{"email":%s,"name":"New"}`, quoted(c.address)), "idempotency-key: "+c.key)
+	tn.noteKey(c, of)
+	return of
+}
+
+// noteKey notes an answer to a creation. Of those that were lost, the first one
+// counts, and only if no answer says that it was the one that made the user: the
+// others could have done no more, and orders of a hundred would take forever.
+func (tn *tenant) noteKey(c *creation, of result) {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	switch {
+	case !of.known:
+		if first, ok := tn.lost[c.key]; !ok || of.start < first.start {
+			tn.lost[c.key] = of
+		}
+		return
+	case of.status == http.StatusCreated && of.header.Get("Idempotent-Replayed") == "":
+		tn.firsthand[c.key] = true
+	}
+	tn.keys.add(c.key, of, keyUsed(of), "create %s, replayed: %q", c.address, of.header.Get("Idempotent-Replayed"))
+}
+
+// closeKeys adds the lost answers that count.
+func (tn *tenant) closeKeys() {
+	for key, of := range tn.lost {
+		if !tn.firsthand[key] {
+			tn.keys.add(key, of, keyUsed(of), "create")
+		}
+	}
+}
+
+func (tn *tenant) leave(c *creation) {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	tn.pending = append(tn.pending, c)
+}
+
+// make notes what a creation made, once: its repeats tell nothing new.
+func (tn *tenant) make(c *creation, of result) user {
+	u := readUser(of)
+	tn.mu.Lock()
+	_, known := tn.known[u.ID]
+	tn.known[u.ID] = c.address
+	tn.mu.Unlock()
+	if known {
+		return u
+	}
+	of.start = c.first
+	tn.users.add(u.ID, of, userMade(u.userState), "create")
+	tn.addresses.add(c.address, of, addressTaken(u.ID), "create %s", u.ID)
+	tn.expect(of, true, "user.created", u.ID)
+	return u
+}
+
+// read reads a user. It returns nil if there is none or that could not be learnt.
+func (tn *tenant) read(id string) *userState {
+	of := tn.ask("GET /users/"+id, "")
+	switch {
+	case !of.known || of.status == 0:
+	case of.status == http.StatusNotFound:
+		tn.users.add(id, of, userGone, "read")
+	default:
+		u := readUser(of)
+		tn.users.add(id, of, userRead(u.userState), "read %+v", u.userState)
+		return &u.userState
+	}
+	return nil
+}
+
+// patch changes a user, if basis is given on the condition that the user still is
+// so.
+func (tn *tenant) patch(id string, basis *userState, body string, change func(*userState)) *userState {
+	var header []string
+	text := "patch " + body
+	if basis != nil {
+		header = []string{"if-match: " + basis.etag}
+		text += " if " + basis.etag
+	}
+	of := tn.ask("PATCH /users/"+id, body, header...)
+	tn.expect(of, of.status == http.StatusOK, "user.updated", id)
+	return tn.changed(id, of, basis, change, text)
+}
+
+var statusEvents = map[string]string{"suspend": "user.suspended", "resume": "user.resumed"}
+
+// setStatus suspends or resumes a user, who may be so already.
+func (tn *tenant) setStatus(act, id string, change func(*userState)) result {
+	of := tn.ask("POST /users/"+id+"/"+act, "{}")
+	if !of.known || of.status == http.StatusOK {
+		tn.allow(statusEvents[act], id, bounds{0, 1})
+	}
+	tn.changed(id, of, nil, change, act)
+	return of
+}
+
+func (tn *tenant) suspend(id string) result {
+	return tn.setStatus("suspend", id, func(s *userState) { s.status = "suspended" })
+}
+
+// resume makes a suspended user what they were.
+func (tn *tenant) resume(id, was string) result {
+	return tn.setStatus("resume", id, func(s *userState) {
+		if s.status == "suspended" {
+			s.status = was
+		}
+	})
+}
+
+// changed notes a change that was asked for, and returns what it left.
+func (tn *tenant) changed(id string, of result, basis *userState, change func(*userState), text string) *userState {
+	step := userChanged(of, basis, change)
+	if of.status != http.StatusOK {
+		tn.users.add(id, of, step, "%s", text)
+		return nil
+	}
+	u := readUser(of)
+	tn.users.add(id, of, step, "%s: %+v", text, u.userState)
+	return &u.userState
+}
+
+func (tn *tenant) delete(id, address string) {
+	of := tn.ask("DELETE /users/"+id, "")
+	tn.users.add(id, of, userDeleted(of), "delete")
+	tn.addresses.add(address, of, addressFreed(of, id), "delete %s", id)
+	tn.expect(of, of.status == http.StatusNoContent, "user.deleted", id)
+}
+
+// lookUp returns the id of the user with the address, "" if there is none, nil if
+// that could not be learnt.
+func (tn *tenant) lookUp(address string) *string {
+	of := tn.ask("GET /users?email="+url.QueryEscape(address), "")
+	if of.status != http.StatusOK {
+		return nil
+	}
+	var page struct{ Items []user }
+	of.decode(&page)
+	holder := ""
+	if len(page.Items) > 0 {
+		holder = page.Items[0].ID
+	}
+	tn.addresses.add(address, of, addressFound(holder), "look up %q", holder)
+	return &holder
+}
+
+// hotUser is a user whom many change.
+type hotUser struct {
+	user
+	address string
+	left    int // changes, after which another takes the place, so that histories stay short
+}
+
+// shared returns a user whom other clients change too.
+func (tn *tenant) shared(random *rand.Rand) (hotUser, bool) {
+	const changes = 60
+	place := random.IntN(len(tn.hot))
+	tn.mu.Lock()
+	if u := tn.hot[place]; u != nil && u.left > 0 {
+		u.left--
+		taken := *u
+		tn.mu.Unlock()
+		return taken, true
+	}
+	tn.mu.Unlock()
+	c := tn.newCreation("")
+	u, ok := tn.create(c)
+	if !ok {
+		return hotUser{}, false
+	}
+	next := &hotUser{u, c.address, changes}
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	tn.hot[place] = next
+	return *next, true
+}

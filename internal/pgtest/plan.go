@@ -1,0 +1,33 @@
+package pgtest
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	nodeOfPlan = regexp.MustCompile(`actual rows=([\d.]+) loops=(\d+)`)
+	notTaken   = regexp.MustCompile(`Rows Removed by .*: (\d+)`)
+)
+
+// LookedAt returns the most rows that a node of a plan looked at, all its loops
+// together; the plan is one that EXPLAIN ANALYZE shows as text.
+func LookedAt(plan string) (most float64) {
+	loops := 1.0
+	for line := range strings.Lines(plan) {
+		if node := nodeOfPlan.FindStringSubmatch(line); node != nil {
+			loops = number(node[2])
+			most = max(most, number(node[1])*loops)
+		} else if removed := notTaken.FindStringSubmatch(line); removed != nil {
+			most = max(most, number(removed[1])*loops)
+		}
+	}
+	return most
+}
+
+// number reads what the expressions above take for a number: it is one.
+func number(text string) float64 {
+	n, _ := strconv.ParseFloat(text, 64)
+	return n
+}
