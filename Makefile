@@ -37,7 +37,8 @@ check: test-tools ## what must hold before a change is merged, the race detector
 	go mod tidy -diff
 	go vet ./...
 	$(STATICCHECK) ./...
-	$(WITH_POSTGRES) go test -race -timeout 40m ./...
+	$(WITH_POSTGRES) go test -race -timeout 20m $$(go list ./... | grep -v -x -e '.*/internal/e2e' -e '.*/internal/faults')
+	ROLECALL_TEST_RACE=yes $(WITH_POSTGRES) go test -timeout 20m ./internal/e2e ./internal/faults
 
 bench: ## speed against the least that could be done; BENCH=-full takes longer
 	go run ./bench/speed $(BENCH)

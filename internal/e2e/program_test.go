@@ -36,10 +36,10 @@ type program struct {
 }
 
 // build returns the path of the program, built from this tree, that watches for
-// races if the tests do.
+// races if the environment asks for it.
 func build(t *testing.T) string {
 	t.Helper()
-	return buildWith(t, buildFlags...)
+	return buildWith(t, process.RaceFlags()...)
 }
 
 func buildWith(t *testing.T, flags ...string) string {

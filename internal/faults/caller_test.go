@@ -3,12 +3,12 @@ package faults
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,7 +38,7 @@ type caller struct {
 }
 
 // send sends "METHOD /path" with a body, if there is one, and header lines "name:
-// value". A request is never repeated by the transport.
+// value". The transport never repeats one with a body.
 func (c caller) send(line, body string, header ...string) result {
 	method, path, _ := strings.Cut(line, " ")
 	var content io.Reader
@@ -79,10 +79,11 @@ func (l *load) do(r *http.Request) (of result) {
 			l.acknowledged.Add(1)
 		}
 	}()
-	response, err := l.client.Do(r)
+	var sent atomic.Bool // on any connection: the transport repeats a GET by itself
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
+	response, err := l.client.Do(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	if err != nil {
-		dial, ok := errors.AsType[*net.OpError](err)
-		of.known = ok && dial.Op == "dial"
+		of.known = !sent.Load()
 		return of
 	}
 	defer response.Body.Close()

@@ -24,9 +24,9 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{t: t}
 	c.primary, c.database = startPostgres(t, "wal_keep_size=256MB")
 	c.addresses = [2]*relay{newRelay(t, socket(t, c.primary)), newRelay(t, "")}
-	c.follow()
-	execute(t, c.primary, "alter system set synchronous_standby_names to '*'")
+	execute(t, c.primary, "alter system set synchronous_standby_names to '*'") // which its copies have too
 	execute(t, c.primary, "select pg_reload_conf()")
+	c.follow()
 	c.database = through(c.database, c.addresses[:]...)
 	return c
 }
@@ -45,6 +45,10 @@ func (c *cluster) follow() {
 // failOver kills the primary and promotes the standby. There is no standby then.
 func (c *cluster) failOver() {
 	c.t.Helper()
+	var state string
+	if err := connectTo(c.t, c.primary).QueryRow(c.t.Context(), "select sync_state from pg_stat_replication").Scan(&state); err != nil || state != "sync" {
+		c.t.Fatalf("commits do not wait for the standby: it is %q (error %v)", state, err)
+	}
 	if err := c.primary.Kill(); err != nil {
 		c.t.Fatal(err)
 	}

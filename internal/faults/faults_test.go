@@ -63,7 +63,7 @@ func runIn(m *testing.M) (code int) {
 	return code
 }
 
-var build = sync.OnceValue(func() error { return process.Build(context.Background(), binary) })
+var build = sync.OnceValue(func() error { return process.Build(context.Background(), binary, process.RaceFlags()...) })
 
 // unlimited are the flags by which sign-ins that a fault cut short, which count as
 // failed, do not keep anybody out.

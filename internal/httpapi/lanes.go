@@ -48,7 +48,7 @@ func newLanes() [lanes]*gate.Gate {
 	return [lanes]*gate.Gate{
 		workLane:     gate.New(workSlots*cores, laneQueue*cores, lanePatience),
 		sessionLane:  gate.New(sessionSlots*cores, laneQueue*cores, lanePatience),
-		passwordLane: gate.New(passwordSlots*cores, 0, 0),
+		passwordLane: gate.New(passwordSlots*cores, laneQueue*cores, lanePatience),
 	}
 }
 

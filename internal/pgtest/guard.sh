@@ -24,7 +24,7 @@ make() {
 dies() {
 	postmaster=$(head -n 1 "$data/postmaster.pid")
 	kill -STOP "$postmaster" # that it starts no other
-	all="$postmaster $(ps -A -o pid= -o ppid= | awk -v parent="$postmaster" '$2 == parent { print $1 }')"
+	all="$(ps -A -o pid= -o ppid= | awk -v parent="$postmaster" '$2 == parent { print $1 }') $postmaster"
 	kill -KILL $all 2>/dev/null || true # one of them may have just left
 	for pid in $all; do
 		while ps -o stat= -p "$pid" | grep -qv '^Z'; do sleep 0.01; done

@@ -23,6 +23,19 @@ const (
 	retryEvery = 20 * time.Millisecond
 )
 
+// RaceVariable is the environment variable that has tests build a program that
+// watches for races, if it is not empty. What only asks the program need not watch
+// for its own, and is three times as fast.
+const RaceVariable = "ROLECALL_TEST_RACE"
+
+// RaceFlags returns the flags of go build that RaceVariable asks for.
+func RaceFlags() []string {
+	if os.Getenv(RaceVariable) == "" {
+		return nil
+	}
+	return []string{"-race"}
+}
+
 // Build builds the program of this module into the file, with the flags of go
 // build.
 func Build(ctx context.Context, file string, flags ...string) error {
