@@ -14,6 +14,7 @@ type cluster struct {
 	t         *testing.T
 	primary   *pgtest.Server
 	standby   *pgtest.Server
+	standbys  []*pgtest.Server // that there were
 	addresses [2]*relay
 	first     int // of the addresses: that of the primary
 	database  string
@@ -22,6 +23,13 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t}
+	t.Cleanup(func() {
+		for _, server := range c.standbys {
+			if err := server.Stop(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	c.primary, c.database = startPostgres(t, "wal_keep_size=256MB")
 	c.addresses = [2]*relay{newRelay(t, socket(t, c.primary)), newRelay(t, "")}
 	execute(t, c.primary, "alter system set synchronous_standby_names to '*'") // which its copies have too
@@ -38,7 +46,7 @@ func (c *cluster) follow() {
 	if c.standby, err = c.primary.Standby(); err != nil {
 		c.t.Fatal(err)
 	}
-	stopPostgres(c.t, c.standby)
+	c.standbys = append(c.standbys, c.standby)
 	c.addresses[1-c.first].lead(socket(c.t, c.standby))
 }
 

@@ -33,21 +33,16 @@ func startPostgres(t *testing.T, settings ...string) (server *pgtest.Server, dat
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopPostgres(t, server)
-	database, err = server.NewDatabase(t.Context(), databaseName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server, database
-}
-
-// stopPostgres stops the server when the test ends.
-func stopPostgres(t *testing.T, server *pgtest.Server) {
 	t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
+	database, err = server.NewDatabase(t.Context(), databaseName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, database
 }
 
 // parse returns the URL.

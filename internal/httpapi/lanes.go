@@ -34,7 +34,7 @@ const (
 	sessionSlots  = 64
 	passwordSlots = 51 // one that is hashed, and a second of work: they wait for the hash
 	laneQueue     = 1024
-	lanePatience  = 250 * time.Millisecond
+	lanePatience  = time.Second
 )
 
 // errOverloaded refuses what would have to wait too long.
