@@ -1,5 +1,5 @@
 # The commands of this project. `make run` and `make test` need nothing but Go;
-# PostgreSQL and nginx for the tests are found, or installed where that asks no
+# PostgreSQL and the tools of the tests are found, or installed where that asks no
 # password.
 
 SHELL = /bin/bash -o pipefail
@@ -7,7 +7,7 @@ WITH_POSTGRES = go run ./internal/pgtest/withpostgres
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
 GOVULNCHECK = go tool -modfile=tools/go.mod govulncheck
 FUZZTIME = 10s
-TEST_TOOLS = nginx pgbouncer haproxy
+TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace
 
 .PHONY: help run test test-tools browser-test check bench bench-scale benchmarks faults timing fuzz openapi vuln
 
@@ -49,7 +49,6 @@ bench-scale: ## whether cost grows with the data: up to 1,000,000 users and 100,
 benchmarks: ## the Go benchmarks: time and allocations per operation
 	$(WITH_POSTGRES) go test -run '^$$' -bench . -benchmem ./...
 
-faults: TEST_TOOLS = nginx pgbouncer haproxy strace sqlite3
 faults: test-tools ## kills, cuts, full disks, failover, overload, restarts under load: an hour
 	$(WITH_POSTGRES) go test -count=1 -v -timeout 120m ./internal/faults -full
 

@@ -70,6 +70,9 @@ func (d *door) shut() error {
 	})
 	for _, fd := range waiting {
 		conn, connErr := connOf(fd)
+		if errors.Is(connErr, unix.EMFILE) {
+			continue // no more room here than at the door
+		}
 		if connErr != nil {
 			err = errors.Join(err, connErr)
 			continue
