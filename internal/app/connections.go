@@ -1,6 +1,7 @@
 package app
 
 import (
+	"math"
 	"net"
 	"net/http"
 	"sync"
@@ -58,12 +59,20 @@ func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	}
 }
 
+// admitAll lifts the limit.
+func (c *connections) admitAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = math.MaxInt
+	c.changed.Broadcast()
+}
+
 // makeRoom returns when there is room for one more.
 func (c *connections) makeRoom() {
 	for len(c.open) >= c.limit {
 		if resting := c.anyResting(); resting != nil {
 			delete(c.open, resting)
-			_ = resting.Close() // nobody is there to be told
+			go part(resting)
 			return
 		}
 		look := time.AfterFunc(restTime/10, c.changed.Signal)
@@ -71,6 +80,11 @@ func (c *connections) makeRoom() {
 		look.Stop()
 	}
 }
+
+// part closes a connection whose client may not be there any more. With TLS that
+// sends a message, and who reads nothing keeps it waiting for seconds: nobody else
+// may wait along.
+func part(conn net.Conn) { _ = conn.Close() }
 
 // anyResting returns some connection on which nobody has asked for a while, nil if
 // there is none.

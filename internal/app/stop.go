@@ -46,6 +46,7 @@ func serveHTTP(ctx context.Context, api *httpapi.Server, server *http.Server, li
 	time.Sleep(drain)
 	open.wait(partingTime)
 	server.SetKeepAlivesEnabled(false) // ends the connections on which nobody has asked since
+	open.admitAll()                    // who is let in last is answered, not kept waiting for room
 	err := listener.shut()
 	if serveErr := <-done; !errors.Is(serveErr, net.ErrClosed) { // now every connection is known
 		err = errors.Join(err, serveErr)

@@ -125,7 +125,7 @@ func (v *visitor) readRoles() {
 
 func (v *visitor) readEvents() {
 	v.expect("GET /events?limit=10", "", nil, 200)
-	v.expect("GET /users/"+v.owner+"/events?limit=10", "", nil, 200)
+	v.expect("GET /users/"+v.shared+"/events?limit=10", "", nil, 200)
 }
 
 // create makes a user and sends the same again. A first one that came to nothing

@@ -21,6 +21,10 @@ func (x *exchange) serve() error {
 		return err
 	}
 	faults := x.readInput()
+	x.presented = appendTokens(x.presented, x.request.Header["Cookie"])
+	if x.route.need != nil && len(x.presented) == 0 { // nothing is looked up, so nothing need wait for it
+		return rolecall.ErrUnauthenticated
+	}
 	if err := x.enter(); err != nil {
 		return err
 	}
@@ -97,14 +101,9 @@ func (x *exchange) checkContent(h http.Header) error {
 	return nil
 }
 
-// admit finds out who is asking and whether they may ask this at all. Without
-// any well-formed token nothing is looked up.
+// admit finds out who is asking and whether they may ask this at all.
 func (x *exchange) admit() (err error) {
 	s := x.server
-	x.presented = appendTokens(x.presented, x.request.Header["Cookie"])
-	if x.route.need != nil && len(x.presented) == 0 {
-		return rolecall.ErrUnauthenticated
-	}
 	if x.route.need == nil {
 		return nil
 	}

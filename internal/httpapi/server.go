@@ -27,6 +27,8 @@ const (
 	maxBody   = 64 << 10 // bytes of a body
 	maxDepth  = 32       // of nested JSON
 	maxTokens = 4        // session cookies that are looked up
+
+	maxStreams = 32 // requests at once on one connection of HTTP/2
 )
 
 // DefaultDeadline is how long a request may take if the options say nothing.
@@ -158,6 +160,7 @@ func (s *Server) HTTPServer() *http.Server {
 		IdleTimeout:                  120 * time.Second,
 		MaxHeaderBytes:               maxHeader - 4<<10, // net/http adds as much
 		DisableGeneralOptionsHandler: true,
+		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:                     slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}
 }

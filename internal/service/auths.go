@@ -307,7 +307,9 @@ func (s *Service) countAttempt(ctx context.Context, buckets []rolecall.Bucket) e
 func (s *Service) verify(ctx context.Context, buckets []rolecall.Bucket, hash, password string) (ok, outdated bool, err error) {
 	ok, outdated, err = s.passwords.Verify(ctx, hash, password)
 	if errors.Is(err, rolecall.ErrBusy) {
-		failed := s.store.Update(context.WithoutCancel(ctx), rolecall.TenantID{}, func(tx Tx) error {
+		ctx, cancel := outliving(ctx)
+		defer cancel()
+		failed := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
 			tx.UncountAttempt(buckets)
 			return nil
 		})

@@ -27,7 +27,9 @@ func (s *Service) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return s.Flush(context.WithoutCancel(ctx))
+			ctx, cancel := outliving(ctx)
+			defer cancel()
+			return s.Flush(ctx)
 		case <-flush.C:
 			if err := s.Flush(ctx); err != nil && ctx.Err() == nil {
 				s.log.WarnContext(ctx, "refusals could not be recorded", "error", err)

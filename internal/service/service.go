@@ -90,6 +90,15 @@ func (m Match[T]) check(value *T) error {
 	return nil
 }
 
+// lastLimit is how long what outlives its cause may take: nobody waits for it, so
+// nothing else would end it where the store does not answer.
+const lastLimit = 5 * time.Second
+
+// outliving returns a context for what is to be written although ctx ended.
+func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
+}
+
 // view reads the caller's tenant.
 func (s *Service) view(ctx context.Context, c Call, fn func(Tx) error) error {
 	return s.store.View(ctx, c.Tenant.ID, fn)

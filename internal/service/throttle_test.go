@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -198,6 +199,38 @@ func TestAnAttemptThatNobodyHadTimeForCountsNowhere(t *testing.T) {
 		f.service = node
 		f.ok(f.guess("192.0.2.7", "owner", password))
 		f.ok(f.service.ChangePassword(f.Context(), f.owner, password, "another "+password))
+	})
+}
+
+// unbounded is a store that counts the updates which nothing would end.
+type unbounded struct {
+	service.Store
+	count atomic.Int64
+}
+
+// Update counts those without a deadline.
+func (s *unbounded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		s.count.Add(1)
+	}
+	return s.Store.Update(ctx, tenant, fn)
+}
+
+func TestWhatOutlivesItsCauseIsBounded(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		store := &unbounded{Store: f.store}
+		f.service = service.New(store, service.Options{
+			Clock: f.clock.Now, Keys: f.keys, Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 0, 0),
+		})
+		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
+		defer cancel()
+		f.is(errorOf(f.service.Login(ctx, f.attempt(), address("owner"), password)), rolecall.ErrBusy)
+		f.service.Refused(f.owner, f.owner.User.ID, "test", "forbidden")
+		cancel()
+		f.ok(f.service.Run(ctx))
+		if n := store.count.Load(); n != 0 {
+			t.Errorf("%d updates had no end", n)
+		}
 	})
 }
 

@@ -1,6 +1,14 @@
 package store
 
-import "github.com/rolecall/rolecall"
+import (
+	"strconv"
+
+	"github.com/rolecall/rolecall"
+)
+
+// fewRows is how many rows of a source are so few that no smaller source is looked
+// for.
+const fewRows = 500
 
 // source is an index range that yields the ids of rows that a list may hold.
 type source struct {
@@ -32,40 +40,33 @@ type listing[T any] struct {
 // page returns the next page, driven by the pick if there is one.
 func (l *listing[T]) page(pick *source) (rolecall.Page[T], error) {
 	if pick != nil {
-		return l.read(l.picking(*pick), nil)
+		return l.read(l.picking(*pick), false)
 	}
 	if l.whole() {
-		return l.read(l.plain(), nil)
+		return l.read(l.plain(), false)
 	}
-	page, err := l.read(l.walking(nil), nil)
-	if err != nil || page.Next != nil {
-		return page, err
-	}
-
-	// A short page: find out how far the walk got, and read again exactly that
-	// far, so that no row slips between two snapshots.
-	last, ended, err := l.reach()
-	if err != nil || last == nil {
-		return page, err
-	}
-	if ended {
-		return l.read(l.walking(last), nil)
-	}
-	return l.read(l.walking(last), last)
+	return l.read(l.walking(), true)
 }
 
 // whole reports whether the list holds every row of its table.
-func (l *listing[T]) whole() bool {
-	return len(l.conditions) == 0 && l.walk.table == l.table && len(l.walk.conditions) == 0
+func (l *listing[T]) whole() bool { return len(l.conditions) == 0 && l.throughout() }
+
+// throughout reports whether the walk goes through every row of the list's table.
+func (l *listing[T]) throughout() bool {
+	return l.walk.table == l.table && len(l.walk.conditions) == 0
 }
 
-// read runs the statement of a page; next is where the list goes on after a page
-// that is not full.
-func (l *listing[T]) read(b *builder, next *rolecall.Position) (rolecall.Page[T], error) {
-	page := rolecall.Page[T]{Items: make([]T, 0, l.limit), Next: next}
+// read runs the statement of a page. After the rows of a walk that has not ended
+// comes the last place that it looked at, from which a short page goes on.
+func (l *listing[T]) read(b *builder, walks bool) (rolecall.Page[T], error) {
+	page := rolecall.Page[T]{Items: make([]T, 0, l.limit)}
 	var item T
 	var last rolecall.Position
+	var reached bool
 	dest := append(l.dest(&item), &last.Key)
+	if walks {
+		dest = append(dest, &reached)
+	}
 	err := b.query(l.tx.q, func(scan func(dest ...any) error) error {
 		if len(page.Items) == l.limit {
 			page.Next = &last
@@ -76,6 +77,10 @@ func (l *listing[T]) read(b *builder, next *rolecall.Position) (rolecall.Page[T]
 			return err
 		}
 		last.ID = l.id(&item)
+		if reached {
+			page.Next = &last
+			return nil
+		}
 		page.Items = append(page.Items, item)
 		return nil
 	})
@@ -88,31 +93,69 @@ func (l *listing[T]) read(b *builder, next *rolecall.Position) (rolecall.Page[T]
 // plain writes the statement of a list that holds every row.
 func (l *listing[T]) plain() *builder {
 	b := newBuilder(l.tx.tenant)
-	b.write("select " + l.columns + ", " + l.keyOf("r.") + " from " + l.table + " r where r.tenant_id = $1")
+	b.write("select " + l.selected() + " from " + l.table + " r where r.tenant_id = $1")
 	l.beyond(b, "r.", "id")
 	l.order(b, "r.", "id")
 	b.limit(l.limit + 1)
 	return b
 }
 
-// walking writes the statement of a page that a walk drives: through MaxScan
-// rows, or up to the last place.
-func (l *listing[T]) walking(last *rolecall.Position) *builder {
+// walking writes the statement of a page that a walk drives through MaxScan rows,
+// and, where the page is not full, of the last of them: in one statement, so that
+// no row slips between two snapshots. The parts of a "union all" run in turn, and
+// the second only if the first does not reach the limit.
+func (l *listing[T]) walking() *builder {
 	b := newBuilder(l.tx.tenant)
-	b.write("select " + l.columns + ", " + l.keyOf("r.") + " from (")
-	l.window(b, last)
-	b.write(") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
-	b.joined(l.conditions)
-	l.order(b, "c.", "id")
+	b.write("select * from (")
+	if l.throughout() {
+		l.rows(b)
+	} else {
+		l.named(b, "false", 0, rolecall.MaxScan)
+		b.joined(l.conditions)
+		l.order(b, "c.", "id")
+	}
+	b.limit(l.limit + 1)
+	b.write(") p union all select * from (")
+	l.named(b, "true", rolecall.MaxScan-1, 1)
+	b.write(") e")
 	b.limit(l.limit + 1)
 	return b
+}
+
+// rows writes the rows of the page, read in the order of the list.
+func (l *listing[T]) rows(b *builder) {
+	b.write("select " + l.selected() + ", false from (select *")
+	l.along(b)
+	b.limit(rolecall.MaxScan)
+	b.write(") r where r.tenant_id = $1")
+	b.all(l.conditions)
+	l.order(b, "r.", "id")
+}
+
+// named writes n rows of the walk, with whether they are its last. The walk gives
+// ids and keys only, so that an index alone has them.
+func (l *listing[T]) named(b *builder, last string, offset, n int) {
+	b.write("select " + l.selected() + ", " + last + " from (select " + l.walk.id + " as id")
+	if l.key != "" {
+		b.write(", " + l.key)
+	}
+	l.along(b)
+	b.limit(n)
+	b.write(" offset " + strconv.Itoa(offset) + ") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
+}
+
+// along writes the rows of the walk after the last page, in its order.
+func (l *listing[T]) along(b *builder) {
+	l.walk.from(b)
+	l.beyond(b, "", l.walk.id)
+	l.order(b, "", l.walk.id)
 }
 
 // picking writes the statement of a page that a pick drives. The cross join
 // keeps SQLite from walking the whole table in order instead.
 func (l *listing[T]) picking(pick source) *builder {
 	b := newBuilder(l.tx.tenant)
-	b.write("select " + l.columns + ", " + l.keyOf("r.") + " from (select distinct " + pick.id + " as id")
+	b.write("select " + l.selected() + " from (select distinct " + pick.id + " as id")
 	pick.from(b)
 	b.write(") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
 	l.beyond(b, "r.", "id")
@@ -120,46 +163,6 @@ func (l *listing[T]) picking(pick source) *builder {
 	l.order(b, "r.", "id")
 	b.limit(l.limit + 1)
 	return b
-}
-
-// window writes the rows of the walk that a page looks at: ids and keys only, so
-// that an index alone gives them.
-func (l *listing[T]) window(b *builder, last *rolecall.Position) {
-	b.write("select " + l.walk.id + " as id")
-	if l.key != "" {
-		b.write(", " + l.key)
-	}
-	l.walk.from(b)
-	l.beyond(b, "", l.walk.id)
-	if last != nil {
-		l.compare(b, "", l.walk.id, l.direction("<=", ">="), last)
-	}
-	l.order(b, "", l.walk.id)
-	if last == nil {
-		b.limit(rolecall.MaxScan)
-	}
-}
-
-// reach returns the last place that a page of the walk looks at, nil if there is
-// none, and whether the walk ends there.
-func (l *listing[T]) reach() (last *rolecall.Position, ended bool, err error) {
-	backward := *l
-	backward.desc = !l.desc
-	b := newBuilder(l.tx.tenant)
-	b.write("select count(*) over (), c.id, " + l.keyOf("c.") + " from (")
-	l.window(b, nil)
-	b.write(") c")
-	backward.order(b, "c.", "id")
-	b.limit(1)
-
-	err = b.query(l.tx.q, func(scan func(dest ...any) error) error {
-		var looked int
-		last = new(rolecall.Position)
-		err := scan(&looked, &last.ID, &last.Key)
-		ended = looked < rolecall.MaxScan
-		return err
-	})
-	return last, ended, err
 }
 
 // total counts the rows of the list among those that the source yields.
@@ -178,8 +181,19 @@ func (l *listing[T]) total(from source) (*rolecall.Total, error) {
 }
 
 // smallest returns the source that yields the fewest rows, and how many, counting
-// no further than MaxScan+1.
+// no further than MaxScan+1; no further than fewRows+1 if one of them yields few, as
+// most often one of the words of a search does.
 func (t *Tx) smallest(sources []source) (*source, int, error) {
+	least, n, err := t.fewest(sources, fewRows)
+	if err == nil && n > fewRows {
+		least, n, err = t.fewest(sources, rolecall.MaxScan)
+	}
+	return least, n, err
+}
+
+// fewest returns the source that yields the fewest rows, and how many, counting no
+// further than one more than enough.
+func (t *Tx) fewest(sources []source, enough int) (*source, int, error) {
 	b := newBuilder(t.tenant)
 	counts := make([]int, len(sources))
 	dest := make([]any, len(sources))
@@ -190,7 +204,7 @@ func (t *Tx) smallest(sources []source) (*source, int, error) {
 		}
 		b.write("(select count(*) from (select 1")
 		s.from(b)
-		b.limit(rolecall.MaxScan + 1)
+		b.limit(enough + 1)
 		b.write(") c)")
 		dest[i] = &counts[i]
 	}
@@ -214,16 +228,13 @@ func (s source) from(b *builder) {
 
 // beyond restricts rows to those after the place where the last page ended.
 func (l *listing[T]) beyond(b *builder, row, id string) {
-	if l.after != nil {
-		l.compare(b, row, id, l.direction(">", "<"), l.after)
-	}
-}
-
-func (l *listing[T]) compare(b *builder, row, id, operator string, place *rolecall.Position) {
-	if l.key == "" {
-		b.write(" and "+row+id+" "+operator+" ?", place.ID)
-	} else {
-		b.write(" and ("+row+l.key+", "+row+id+") "+operator+" (?, ?)", place.Key, place.ID)
+	operator := l.direction(">", "<")
+	switch {
+	case l.after == nil:
+	case l.key == "":
+		b.write(" and "+row+id+" "+operator+" ?", l.after.ID)
+	default:
+		b.write(" and ("+row+l.key+", "+row+id+") "+operator+" (?, ?)", l.after.Key, l.after.ID)
 	}
 }
 
@@ -243,10 +254,11 @@ func (l *listing[T]) direction(ascending, descending string) string {
 	return ascending
 }
 
-// keyOf returns the sort key of a row, empty where a list is sorted by id.
-func (l *listing[T]) keyOf(row string) string {
+// selected returns what a page has of each row: its columns and the sort key,
+// empty where a list is sorted by id.
+func (l *listing[T]) selected() string {
 	if l.key == "" {
-		return "''"
+		return l.columns + ", ''"
 	}
-	return row + l.key
+	return l.columns + ", r." + l.key
 }

@@ -162,6 +162,8 @@ func inReach(reach rolecall.Reach) condition {
 func wordCondition(word string, names, emails rolecall.Reach) condition {
 	inName, inEmail := memberWord(memberOfName, word, names), memberWord(memberOfEmail, word, emails)
 	switch {
+	case names.IsEverywhere() && emails.IsEverywhere():
+		return memberWord(memberOfEither, word, names)
 	case names.IsNowhere():
 		return inEmail
 	case emails.IsNowhere():

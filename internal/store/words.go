@@ -9,8 +9,9 @@ import (
 
 // The letters that say which member of a user a word is of.
 const (
-	memberOfName  = "n"
-	memberOfEmail = "e"
+	memberOfName   = "n"
+	memberOfEmail  = "e"
+	memberOfEither = "_" // in a pattern
 )
 
 const insertWords = `insert into user_words (tenant_id, word, user_id) values `

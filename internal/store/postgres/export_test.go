@@ -4,7 +4,7 @@ import "context"
 
 // Settings are what holds in every transaction; the arguments are the tenant, and
 // true.
-const Settings = setTenantAndPlanner
+const Settings = setTenantAndSession
 
 // RegisterIDs makes a plain connection read and write ids as those of the pool do.
 var RegisterIDs = registerIDs
@@ -16,18 +16,18 @@ func (s *Store) TenantLeft(ctx context.Context) (tenant string, err error) {
 	return tenant, err
 }
 
-// SeqScanAtRest returns whether a session of the pool may read whole tables while no
-// transaction is under way: on or off.
-func (s *Store) SeqScanAtRest(ctx context.Context) (setting string, err error) {
-	err = s.pool.QueryRow(ctx, selectSeqScan).Scan(&setting)
+// SettingAtRest returns what a session of the pool is set to while no transaction is
+// under way.
+func (s *Store) SettingAtRest(ctx context.Context, name string) (setting string, err error) {
+	err = s.pool.QueryRow(ctx, selectSetting, name).Scan(&setting)
 	return setting, err
 }
 
-// SeqScanInView is SeqScanAtRest inside of a View.
-func (s *Store) SeqScanInView(ctx context.Context) (setting string, err error) {
+// SettingInView is SettingAtRest inside of a View.
+func (s *Store) SettingInView(ctx context.Context, name string) (setting string, err error) {
 	v := &view{ctx: ctx, pool: s.pool}
-	err = v.Query(selectSeqScan, nil, func(scan func(dest ...any) error) error { return scan(&setting) })
+	err = v.Query(selectSetting, []any{name}, func(scan func(dest ...any) error) error { return scan(&setting) })
 	return setting, err
 }
 
-const selectSeqScan = "select current_setting('enable_seqscan')"
+const selectSetting = "select current_setting($1)"

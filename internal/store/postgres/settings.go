@@ -15,7 +15,7 @@ import (
 const plannerSettings = `set_config('enable_seqscan', 'off', $2), set_config('enable_hashjoin', 'off', $2),
 	set_config('enable_mergejoin', 'off', $2), set_config('enable_material', 'off', $2),
 	set_config('enable_bitmapscan', 'off', $2), set_config('max_parallel_workers_per_gather', '0', $2),
-	set_config('jit', 'off', $2)`
+	set_config('jit', 'off', $2), set_config('plan_cache_mode', 'force_generic_plan', $2)`
 
 // Statements that set what holds for a transaction or a session. The tenant, $1,
 // makes its rows visible until the transaction ends.

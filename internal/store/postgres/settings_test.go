@@ -7,31 +7,35 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// A session of its own keeps the planner's settings; one that a pooler lends to
-// others is given back as it was.
-func TestPlannerIsKeptToIndexes(t *testing.T) {
+// A session of its own keeps the settings; one that a pooler lends to others is
+// given back as it was.
+func TestSessionsAreSet(t *testing.T) {
+	const planner, orphans = "enable_seqscan", "idle_in_transaction_session_timeout"
 	t.Run("direct", func(t *testing.T) {
-		seqScans(t, open(t, pgtest.Migrated(t), postgres.Options{}), "off")
+		s := open(t, pgtest.Migrated(t), postgres.Options{})
+		isSet(t, s, planner, "off", "off")
+		isSet(t, s, orphans, "10s", "10s")
 	})
 	t.Run("behind PgBouncer", func(t *testing.T) {
 		through := pgtest.Bouncer(t)
-		seqScans(t, open(t, through(pgtest.Migrated(t))+"?default_query_exec_mode=exec", postgres.Options{}), "on")
+		s := open(t, through(pgtest.Migrated(t))+"?default_query_exec_mode=exec", postgres.Options{})
+		isSet(t, s, planner, "off", "on")
+		isSet(t, s, orphans, "10s", "0")
 	})
 }
 
-// seqScans fails the test unless a View keeps from reading whole tables, and
-// sessions at rest are set as wanted.
-func seqScans(t *testing.T, s *postgres.Store, wantAtRest string) {
+// isSet fails the test unless sessions are set as wanted, in a View and at rest.
+func isSet(t *testing.T, s *postgres.Store, name, wantInView, wantAtRest string) {
 	t.Helper()
-	inView, err := s.SeqScanInView(t.Context())
+	inView, err := s.SettingInView(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	atRest, err := s.SeqScanAtRest(t.Context())
+	atRest, err := s.SettingAtRest(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if inView != "off" || atRest != wantAtRest {
-		t.Errorf("sequential scans are %s in a View and %s at rest, want off and %s", inView, atRest, wantAtRest)
+	if inView != wantInView || atRest != wantAtRest {
+		t.Errorf("%s is %s in a View and %s at rest, want %s and %s", name, inView, atRest, wantInView, wantAtRest)
 	}
 }

@@ -21,7 +21,8 @@ const (
 	// the order of the commits, its own says that nothing before it is missing.
 	pulseEvery = 250 * time.Millisecond
 
-	// pulseLimit is how long a pulse may take before the connection is given up.
+	// pulseLimit is how long a pulse, or the start, may take before the connection is
+	// given up.
 	pulseLimit = 5 * time.Second
 )
 
@@ -50,7 +51,7 @@ func (s *Store) listen(ctx context.Context, w service.Watcher) (err error) {
 	began := time.Now()
 	l := &listening{conn: conn, own: channel + "_" + rolecall.NewID[any](rolecall.TimeOf(began)).String(), began: began, watcher: w}
 	for _, name := range []string{channel, l.own} {
-		if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{name}.Sanitize()); err != nil {
+		if err := l.exec(ctx, "listen "+pgx.Identifier{name}.Sanitize()); err != nil {
 			return err
 		}
 	}
@@ -87,9 +88,13 @@ func (l *listening) run(ctx context.Context) error {
 
 // pulse notifies itself of the moment.
 func (l *listening) pulse(ctx context.Context, now time.Duration) error {
+	return l.exec(ctx, "select pg_notify($1, $2)", l.own, strconv.FormatInt(int64(now), 10))
+}
+
+func (l *listening) exec(ctx context.Context, statement string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, pulseLimit)
 	defer cancel()
-	_, err := l.conn.Exec(ctx, "select pg_notify($1, $2)", l.own, strconv.FormatInt(int64(now), 10))
+	_, err := l.conn.Exec(ctx, statement, args...)
 	return err
 }
 

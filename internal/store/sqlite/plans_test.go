@@ -92,15 +92,15 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 		{"all by name", rolecall.UserQuery{Sort: rolecall.SortByName}, "SEARCH r USING INDEX users_name", false},
 		{"all by address", rolecall.UserQuery{Sort: rolecall.SortByEmail}, "SEARCH r USING INDEX users_email", false},
 		{"status", rolecall.UserQuery{Status: rolecall.UserActive}, "SEARCH users USING PRIMARY KEY (tenant_id=?", false},
-		{"status by name", rolecall.UserQuery{Status: rolecall.UserActive, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_name", false},
-		{"status by address", rolecall.UserQuery{Status: rolecall.UserActive, Sort: rolecall.SortByEmail}, "SEARCH users USING COVERING INDEX users_email", false},
+		{"status by name", rolecall.UserQuery{Status: rolecall.UserActive, Sort: rolecall.SortByName}, "SEARCH users USING INDEX users_name", false},
+		{"status by address", rolecall.UserQuery{Status: rolecall.UserActive, Sort: rolecall.SortByEmail}, "SEARCH users USING INDEX users_email", false},
 		{"one department", rolecall.UserQuery{Department: &sales}, "SEARCH users USING COVERING INDEX users_department (tenant_id=? AND department_key=?", false},
 		{"a reach of one department", rolecall.UserQuery{Within: rolecall.Within("Sales")}, "SEARCH users USING COVERING INDEX users_department", false},
 		{"a small department by name", rolecall.UserQuery{Department: &support, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_department", true},
 		{"small departments by name", rolecall.UserQuery{Within: rolecall.Within("Support", "Legal"), Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_department", true},
 		{"role", rolecall.UserQuery{Role: role.ID}, "SEARCH assignments USING COVERING INDEX assignments_role", false},
-		{"a big role by name", rolecall.UserQuery{Role: role.ID, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_name", false},
-		{"a common word", rolecall.UserQuery{Words: []string{"ada"}, Sort: rolecall.SortByName}, "SEARCH users USING COVERING INDEX users_name", false},
+		{"a big role by name", rolecall.UserQuery{Role: role.ID, Sort: rolecall.SortByName}, "SEARCH users USING INDEX users_name", false},
+		{"a common word", rolecall.UserQuery{Words: []string{"ada"}, Sort: rolecall.SortByName}, "SEARCH users USING INDEX users_name", false},
 		{"a rare word", rolecall.UserQuery{Words: []string{"ada", "hopp"}}, "SEARCH user_words USING PRIMARY KEY (tenant_id=? AND word>? AND word<?)", true},
 		{"an address", rolecall.UserQuery{EmailKey: "ada@example.com"}, "INDEX users_email (tenant_id=? AND email_key=?)", true},
 		{"an external id", rolecall.UserQuery{ExternalID: "7"}, "INDEX users_external_id (tenant_id=? AND external_id=?)", true},
@@ -121,7 +121,7 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 					driven := false
 					for _, plan := range plans {
 						for _, whole := range []string{"SCAN users", "SCAN r", "SCAN assignments", "SCAN user_words", "SCAN a\n", "AUTOMATIC"} {
-							if strings.Contains(plan, whole) {
+							if strings.Contains(withoutWindow(plan), whole) {
 								t.Errorf("%s in: %s", whole, plan)
 							}
 						}
@@ -140,6 +140,15 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+// withoutWindow returns the plan without the step that reads the rows that a walk
+// looks at: made from an index as they are asked for, they are no table.
+func withoutWindow(plan string) string {
+	if strings.Contains(plan, "\tCO-ROUTINE r\n") {
+		return strings.Replace(plan, "\tSCAN r\n", "", 1)
+	}
+	return plan
+}
+
 func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
@@ -149,7 +158,7 @@ func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
 	}{
 		{rolecall.RoleQuery{}, "SEARCH r USING PRIMARY KEY (tenant_id=?)"},
 		{rolecall.RoleQuery{ByName: true}, "SEARCH r USING INDEX roles_name (tenant_id=?)"},
-		{rolecall.RoleQuery{ByName: true, Words: []string{"view"}}, "SEARCH roles USING COVERING INDEX roles_name (tenant_id=?)"},
+		{rolecall.RoleQuery{ByName: true, Words: []string{"view"}}, "SEARCH roles USING INDEX roles_name (tenant_id=?)"},
 		{rolecall.RoleQuery{Key: "viewer"}, "INDEX roles_key (tenant_id=? AND key=?)"},
 	} {
 		c.query.Limit = 50
@@ -157,7 +166,7 @@ func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
 			_, err := tx.Roles(c.query)
 			return err
 		})
-		if all := strings.Join(plans, "\n"); !strings.Contains(all, c.drives) || strings.Contains(all, "SCAN roles") || strings.Contains(all, "SCAN r\n") {
+		if all := strings.Join(plans, "\n"); !strings.Contains(all, c.drives) || strings.Contains(all, "SCAN roles") || strings.Contains(withoutWindow(all), "SCAN r\n") {
 			t.Errorf("not driven by %q: %s", c.drives, all)
 		}
 	}
@@ -188,7 +197,7 @@ func TestEventListsAreDrivenByAnIndex(t *testing.T) {
 			t.Errorf("not driven by %q: %s", c.drives, page)
 		}
 		for _, bad := range []string{"SCAN events", "SCAN r\n", "SCAN v", "SCAN u", "USE TEMP B-TREE"} {
-			if strings.Contains(page, bad) {
+			if strings.Contains(withoutWindow(page), bad) {
 				t.Errorf("%s in: %s", bad, page)
 			}
 		}
