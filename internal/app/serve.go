@@ -48,11 +48,6 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	return serve(ctx, p, settings, store, listener)
 }
 
-// ballast is memory that is never touched, and so takes no room, but counts as
-// live: the collector then runs when the heap has grown by as much, and not each
-// few milliseconds because what really lives is so little.
-const ballast = 16 << 20
-
 func serve(ctx context.Context, p *program, settings settings, store service.Store, listener *door) error {
 	defer runtime.KeepAlive(make([]byte, ballast))
 	keys, err := loadKeys(ctx, store, settings.SecretKeyFile)
@@ -109,6 +104,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	var background sync.WaitGroup
 	var workErr error
 	background.Go(func() { workErr = rolecall.Run(working) })
+	background.Go(func() { boundMemory(working) })
 	serveErr := serveHTTP(ctx, api, server, listener, settings.Drain, logger)
 	stopWorking()
 	background.Wait()

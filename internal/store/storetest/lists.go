@@ -270,12 +270,14 @@ func walkUnderChange(f *fixture) {
 // manyUsers looks for few among more users than one statement may look at.
 func manyUsers(f *fixture) {
 	const count, batch = rolecall.MaxCount + 50, 2_010
+	// About where the first page ends, in both directions.
+	numbers := []int{20, rolecall.MaxScan - 1, rolecall.MaxScan, count - 1 - rolecall.MaxScan, count - rolecall.MaxScan, count - 1}
 	var rare []rolecall.User
 	for written := 0; written < count; written += batch {
 		f.write(func(tx service.Tx) {
 			for i := range batch {
 				u := aUser("Common Name")
-				if n := written + i; n == 20 || n == count/2 || n == count-1 {
+				if slices.Contains(numbers, written+i) {
 					u.Status = rolecall.UserSuspended
 					rare = append(rare, u)
 				}
