@@ -187,12 +187,12 @@ func (r *run) exchange(ctx context.Context, c **connection, out []byte) (answer,
 }
 
 // hangUp closes the connection if there is one.
-func (t *Result) hangUp(c **connection) {
+func (r *Result) hangUp(c **connection) {
 	if *c == nil {
 		return
 	}
 	if err := (*c).close(); err != nil {
-		t.wrong(err.Error())
+		r.wrong(err.Error())
 	}
 	*c = nil
 }
@@ -215,9 +215,9 @@ func (r *run) count(t *Result, got answer, due time.Time) {
 	}
 }
 
-func (t *Result) wrong(reason string) {
-	if t.Reason == "" {
-		t.Reason = reason
+func (r *Result) wrong(reason string) {
+	if r.Reason == "" {
+		r.Reason = reason
 	}
 }
 

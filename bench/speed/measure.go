@@ -22,7 +22,7 @@ func (b *bench) compare(ctx context.Context, op *operation, s schedule) (*row, e
 		}
 		rolecall, err := b.window(ctx, op, s, b.Address, b.PID())
 		if err != nil {
-			return nil, fmt.Errorf("Rolecall: %w", err)
+			return nil, fmt.Errorf("the program: %w", err)
 		}
 		theirs, ours, ratios = append(theirs, floor), append(ours, rolecall), append(ratios, rolecall.Rate/floor.Rate)
 	}

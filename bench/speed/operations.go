@@ -164,7 +164,7 @@ func (b *bench) checkAlike(ctx context.Context) error {
 	for _, op := range b.operations {
 		ours, err := ask(ctx, b.Address, op.requests[0])
 		if err != nil {
-			return fmt.Errorf("Rolecall: %s: %w", op.title, err)
+			return fmt.Errorf("the program: %s: %w", op.title, err)
 		}
 		theirs, err := ask(ctx, b.floor.Address, op.requests[0])
 		if err != nil {
