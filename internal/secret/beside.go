@@ -8,7 +8,7 @@ import (
 // beside keeps other work going beside the hashes of this process. A hash keeps
 // one of Go's processors for as long as ten milliseconds at a time, and with one
 // on each core everything else waits that long. So while there are hashes Go has
-// twice as many processors as otherwise, and the kernel, which shares the cores
+// one processor more than otherwise, and the kernel, which shares the cores
 // among threads by the millisecond, lets what is short go first.
 var beside room
 
@@ -24,7 +24,7 @@ func (r *room) enter() {
 	defer r.mu.Unlock()
 	if r.hashes++; r.hashes == 1 {
 		r.usual = runtime.GOMAXPROCS(0)
-		runtime.GOMAXPROCS(2 * r.usual)
+		runtime.GOMAXPROCS(r.usual + 1)
 	}
 }
 
