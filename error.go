@@ -95,6 +95,8 @@ var (
 	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The address and the password do not belong together in this tenant."}
 	ErrTenantSuspended      = &Error{Kind: Forbidden, Code: "tenant-suspended", Detail: "This tenant is suspended. Its operator can resume it."}
 	ErrUserSuspended        = &Error{Kind: Forbidden, Code: "user-suspended", Detail: "This user is suspended. An administrator of the tenant can resume it."}
+	ErrSessionRequired      = &Error{Kind: Forbidden, Code: "session-required", Detail: "This needs the session of a person. Tokens and keys cannot do it."}
+	ErrNotRecent            = &Error{Kind: Forbidden, Code: "reauthentication-required", Detail: "Your sign-in is too long ago for this. Confirm who you are with POST /auths/confirm, then repeat the request."}
 	ErrPermissionDenied     = &Error{Kind: Forbidden, Code: "permission-denied", Detail: "Your roles do not allow this."}
 	ErrFieldNotReadable     = &Error{Kind: Forbidden, Code: "field-not-readable", Detail: "You may not read a member that this filter, sort or search uses."}
 	ErrOutsideReach         = &Error{Kind: Forbidden, Code: "outside-reach", Detail: "Your permission does not reach the department that this would move a user to."}

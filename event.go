@@ -61,8 +61,8 @@ const (
 // Actor is who did it.
 type Actor struct {
 	Type ActorType
-	ID   UserID // zero for an operator and for nobody
-	Via  string // the door: http, command
+	ID   UserID // of an operator's key; zero for a command and for nobody
+	Via  string // the door: http, token, command
 }
 
 // ActorType tells kinds of actors apart.
@@ -70,9 +70,10 @@ type ActorType string
 
 // The types of actors.
 const (
-	ActorUser      ActorType = "user"
-	ActorOperator  ActorType = "operator"
-	ActorAnonymous ActorType = "anonymous"
+	ActorUser           ActorType = "user"
+	ActorServiceAccount ActorType = "service_account"
+	ActorOperator       ActorType = "operator"
+	ActorAnonymous      ActorType = "anonymous"
 )
 
 // Subject is what it was done to. The id is that of a user, role, session or
@@ -91,4 +92,6 @@ const (
 	SubjectRole    SubjectType = "role"
 	SubjectSession SubjectType = "session"
 	SubjectTenant  SubjectType = "tenant"
+
+	SubjectServiceAccount SubjectType = "service_account"
 )

@@ -23,6 +23,11 @@ type (
 	RoleID    = ID[Role]
 	SessionID = ID[Session]
 	EventID   = ID[Event]
+	MailID    = ID[Mail]
+
+	APITokenID       = ID[APIToken]
+	ServiceAccountID = ID[ServiceAccount]
+	OperatorKeyID    = ID[OperatorKey]
 
 	AnyID = ID[any] // of whatever noun the context says
 )

@@ -108,6 +108,37 @@ func (p Permission) Covers(q Permission) bool {
 		(p.Field == "" || p.Field == "*" || p.Field == q.Field)
 }
 
+// Meet returns the permission that covers exactly what both cover, and whether
+// there is anything.
+func (p Permission) Meet(q Permission) (Permission, bool) {
+	narrower := func(a, b string) (string, bool) {
+		switch {
+		case a == b || b == "*":
+			return a, true
+		case a == "*":
+			return b, true
+		}
+		return "", false
+	}
+	if p.Own() != q.Own() {
+		return Permission{}, false
+	}
+	application, ok1 := narrower(p.Application, q.Application)
+	resource, ok2 := narrower(p.Resource, q.Resource)
+	action, ok3 := narrower(p.Action, q.Action)
+	field, ok4 := p.Field, true
+	switch {
+	case p.Field == "":
+		field = q.Field
+	case q.Field != "":
+		field, ok4 = narrower(p.Field, q.Field)
+	}
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return Permission{}, false
+	}
+	return Permission{application, resource, field, action}, true
+}
+
 // Known reports whether the permission means something: an application's always
 // does; Rolecall's own must cover one on the closed list.
 func (p Permission) Known() bool {
@@ -123,6 +154,10 @@ var (
 	UsersDelete    = mustPermission("users:delete")
 	UsersSuspend   = mustPermission("users:suspend")
 	UsersInvite    = mustPermission("users:invite")
+	UsersRestore   = mustPermission("users:restore")
+	UsersErase     = mustPermission("users:erase")
+	UsersEmail     = mustPermission("users.email:update") // through a confirmed change, not by PATCH
+	UsersFactors   = mustPermission("users:reset-factors")
 	RolesRead      = mustPermission("roles:read")
 	RolesCreate    = mustPermission("roles:create")
 	RolesUpdate    = mustPermission("roles:update")
@@ -134,6 +169,11 @@ var (
 	TenantRead     = mustPermission("tenant:read")
 	TenantUpdate   = mustPermission("tenant:update")
 
+	ServiceAccountsRead   = mustPermission("service-accounts:read")
+	ServiceAccountsCreate = mustPermission("service-accounts:create")
+	ServiceAccountsUpdate = mustPermission("service-accounts:update")
+	ServiceAccountsDelete = mustPermission("service-accounts:delete")
+
 	// AllOwn and AllApplications are what an Owner holds.
 	AllOwn          = mustPermission("*:*")
 	AllApplications = mustPermission("*/*:*")
@@ -141,9 +181,10 @@ var (
 
 var ownPermissions = func() []Permission {
 	list := []Permission{
-		UsersCreate, UsersRead, UsersUpdate, UsersDelete, UsersSuspend, UsersInvite,
+		UsersCreate, UsersRead, UsersUpdate, UsersDelete, UsersSuspend, UsersInvite, UsersRestore, UsersErase, UsersFactors, UsersEmail,
 		RolesRead, RolesCreate, RolesUpdate, RolesDelete, RolesAssign,
 		SessionsRead, SessionsRevoke, EventsRead, TenantRead, TenantUpdate,
+		ServiceAccountsRead, ServiceAccountsCreate, ServiceAccountsUpdate, ServiceAccountsDelete,
 	}
 	for m := range UserMember(userMembers) {
 		list = append(list, m.Read())

@@ -7,11 +7,14 @@ import (
 )
 
 // Principal is who is asking, resolved once per request: a live session, its
-// user, and what the user's live assignments allow. It is immutable.
+// user, and what the user's live assignments allow; or an API token and its holder,
+// or an operator. It is immutable.
 type Principal struct {
+	Kind        PrincipalKind
 	Tenant      Tenant
-	User        User
-	Session     Session
+	User        User         // who acts; of a service account or an operator only the id and the name
+	Session     Session      // zero unless it is a person's session
+	Token       *APIToken    // by which the request speaks; nil for a session
 	Assignments []Assignment // the live ones, by role id
 	ValidUntil  Time         // the first moment at which an assignment ends
 
@@ -21,6 +24,20 @@ type Principal struct {
 	visible Reach
 	grants  func() ([]Permission, []Grant)
 }
+
+// PrincipalKind tells apart who can ask.
+type PrincipalKind uint8
+
+// The kinds of principals.
+const (
+	PrincipalUser PrincipalKind = iota
+	PrincipalServiceAccount
+	PrincipalOperator
+)
+
+// Interactive reports whether a person is asking through a session, and not a
+// program with a token or key.
+func (p *Principal) Interactive() bool { return p.Kind == PrincipalUser && p.Token == nil }
 
 // holding is a permission and where it holds.
 type holding struct {
@@ -50,7 +67,7 @@ func NewPrincipal(tenant Tenant, user User, session Session, assignments []Assig
 		}
 		visible = append(visible, p.reads[m], p.updates[m])
 	}
-	for _, permission := range []Permission{UsersCreate, UsersDelete, UsersSuspend, UsersInvite} {
+	for _, permission := range []Permission{UsersCreate, UsersDelete, UsersSuspend, UsersInvite, UsersErase, UsersFactors, UsersEmail} {
 		visible = append(visible, p.Reach(permission))
 	}
 	p.visible = UnionOf(visible)

@@ -51,7 +51,7 @@ func TestRoleDraft(t *testing.T) {
 		"key":                   {d{Key: new("Support"), Name: "Support"}, []string{"/key format"}},
 		"empty key":             {d{Key: new(""), Name: "Support"}, []string{"/key format"}},
 		"unknown own":           {d{Name: "Support", Permissions: []string{"users:read", "users:approve"}}, []string{"/permissions/1 unknown-permission"}},
-		"own by a wrong action": {d{Name: "Support", Permissions: []string{"users.email:update"}}, []string{"/permissions/0 unknown-permission"}},
+		"own by a wrong action": {d{Name: "Support", Permissions: []string{"users.status:update"}}, []string{"/permissions/0 unknown-permission"}},
 		"no permission":         {d{Name: "Support", Permissions: []string{"users"}, Grants: []string{"", "users:*", "a b:c"}}, []string{"/permissions/0 format", "/grants/0 format", "/grants/2 format"}},
 	} {
 		role, faults := test.draft.Role(aMoment)

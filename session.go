@@ -13,7 +13,13 @@ type Session struct {
 	LastUsedAt      Time
 	ExpiresAt       Time // absolute end, whatever the use
 	Source          string
+	Client          string // the client in words
+	ConfirmedAt     Time   // the last confirmation after the sign-in; zero: none
+	SecondFactor    bool   // a second factor was given
 }
+
+// ConfirmedSince returns when the person last showed to be the one who signed in.
+func (s *Session) ConfirmedSince() Time { return max(s.AuthenticatedAt, s.ConfirmedAt) }
 
 // IdleExpiresAt returns when the session ends if it is not used.
 func (s *Session) IdleExpiresAt(settings TenantSettings) Time {

@@ -36,6 +36,43 @@ type TenantSettings struct {
 	RefreshGrace    *Seconds `json:"refreshGraceSeconds,omitempty"`
 	IdempotencyKept *Seconds `json:"idempotencyKeptSeconds,omitempty"`
 	EventsKept      *Seconds `json:"eventsKeptSeconds,omitempty"`
+
+	Reauthentication *Seconds         `json:"reauthenticationSeconds,omitempty"`
+	Invitation       *Seconds         `json:"invitationSeconds,omitempty"`
+	PasswordReset    *Seconds         `json:"passwordResetSeconds,omitempty"`
+	PasswordMin      *int             `json:"passwordMinimum,omitempty"`
+	SessionsMax      *int             `json:"sessionsPerUser,omitempty"`
+	SecondFactor     SecondFactorRule `json:"secondFactor,omitzero"`
+	MailSender       *string          `json:"mailSenderName,omitempty"`
+}
+
+// SecondFactorRule says of whom a tenant demands a second factor. The zero rule
+// demands it of nobody.
+type SecondFactorRule struct {
+	Required SecondFactorScope `json:"required,omitempty"`
+	Roles    []RoleID          `json:"roles,omitempty"` // for SecondFactorOfRoles
+}
+
+// SecondFactorScope is of whom a second factor is demanded.
+type SecondFactorScope string
+
+// The scopes of the rule.
+const (
+	SecondFactorOfNobody SecondFactorScope = "none"
+	SecondFactorOfAll    SecondFactorScope = "all"
+	SecondFactorOfRoles  SecondFactorScope = "roles"
+)
+
+// Demands reports whether the rule demands a second factor of somebody with the
+// assignments at the moment.
+func (r SecondFactorRule) Demands(assignments []Assignment, now Time) bool {
+	switch r.Required {
+	case SecondFactorOfAll:
+		return true
+	case SecondFactorOfRoles:
+		return slices.ContainsFunc(assignments, func(a Assignment) bool { return a.Live(now) && slices.Contains(r.Roles, a.Role.ID) })
+	}
+	return false
 }
 
 // Seconds is a length of time in whole seconds.
@@ -48,6 +85,12 @@ const (
 	DefaultRefreshGrace    = 10 * time.Second
 	DefaultIdempotencyKept = 24 * time.Hour
 	DefaultEventsKept      = 400 * 24 * time.Hour
+
+	DefaultReauthentication = 15 * time.Minute
+	DefaultInvitation       = 72 * time.Hour
+	DefaultPasswordReset    = time.Hour
+	DefaultPasswordMin      = 15
+	DefaultSessionsMax      = 100
 )
 
 func orDefault(s *Seconds, standard time.Duration) time.Duration {
@@ -85,6 +128,38 @@ func (s TenantSettings) KeyLifetime() time.Duration {
 // EventLifetime returns how long an event is kept.
 func (s TenantSettings) EventLifetime() time.Duration {
 	return orDefault(s.EventsKept, DefaultEventsKept)
+}
+
+// ReauthenticationAge returns how old a sign-in or confirmation may be for what
+// needs a recent one; zero: any.
+func (s TenantSettings) ReauthenticationAge() time.Duration {
+	return orDefault(s.Reauthentication, DefaultReauthentication)
+}
+
+// InvitationLifetime returns how long an invitation can be accepted.
+func (s TenantSettings) InvitationLifetime() time.Duration {
+	return orDefault(s.Invitation, DefaultInvitation)
+}
+
+// PasswordResetLifetime returns how long the link of a password reset works.
+func (s TenantSettings) PasswordResetLifetime() time.Duration {
+	return orDefault(s.PasswordReset, DefaultPasswordReset)
+}
+
+// PasswordMinimum returns how many code points a new password has at least.
+func (s TenantSettings) PasswordMinimum() int {
+	if s.PasswordMin == nil {
+		return DefaultPasswordMin
+	}
+	return *s.PasswordMin
+}
+
+// SessionsPerUser returns how many sessions a user has at most at once.
+func (s TenantSettings) SessionsPerUser() int {
+	if s.SessionsMax == nil {
+		return DefaultSessionsMax
+	}
+	return *s.SessionsMax
 }
 
 // IsTenantName reports whether name has the form of a tenant's name:

@@ -86,7 +86,8 @@ func testMatrix(t *testing.T, p *program) {
 func newMatrix(t *testing.T, p *program) *matrix {
 	m := &matrix{world: newWorld(t, p), foreign: newWorld(t, p)}
 	everywhere := func(permissions ...string) []holding { return held("", permissions...) }
-	administrates := []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "tenant:read"}
+	administrates := []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "tenant:read",
+		"service-accounts:read", "service-accounts:create", "service-accounts:update", "service-accounts:delete"}
 
 	expired := m.member(t, "expired", "Sales")
 	soon := time.Now().Add(300 * time.Millisecond)

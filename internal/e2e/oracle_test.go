@@ -75,7 +75,7 @@ var changeable = []string{"name", "department", "externalId", "metadata"}
 
 // knowing are the permissions by which a user is known at all.
 func knowing() []string {
-	all := []string{"users:create", "users:delete", "users:suspend", "users:invite"}
+	all := []string{"users:create", "users:delete", "users:suspend", "users:invite", "users:erase", "users:reset-factors", "users.email:update"}
 	for _, m := range readable {
 		all = append(all, "users."+m+":read")
 	}

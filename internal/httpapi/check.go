@@ -22,7 +22,10 @@ func (x *exchange) serve() error {
 	}
 	faults := x.readInput()
 	x.presented = appendTokens(x.presented, x.request.Header["Cookie"])
-	if x.route.need != nil && len(x.presented) == 0 { // nothing is looked up, so nothing need wait for it
+	if err := x.checkBearer(); err != nil {
+		return err
+	}
+	if x.route.need != nil && len(x.presented) == 0 && x.bearer == "" { // nothing is looked up, so nothing need wait for it
 		return rolecall.ErrUnauthenticated
 	}
 	if err := x.enter(); err != nil {
@@ -60,7 +63,7 @@ func (x *exchange) checkFraming() error {
 		return badTenant(len(names))
 	}
 	x.named = names[0]
-	if err := x.server.origins.check(r); err != nil {
+	if err := x.server.origins.check(r); err != nil && !isBearer(r.Header["Authorization"]) {
 		return errCrossOrigin
 	}
 	if x.route.answersJSON() && !accepts(r.Header["Accept"]) {
@@ -110,10 +113,24 @@ func (x *exchange) admit() (err error) {
 	if x.tenant, err = s.service.Tenant(x.ctx, x.named); err != nil {
 		return err
 	}
-	if x.call.Principal, err = s.service.Authenticate(x.ctx, x.tenant, x.presented, !x.in.untouched); err != nil {
+	if x.bearer != "" {
+		x.call.Principal, err = s.service.AuthenticateBearer(x.ctx, x.tenant, x.bearer)
+	} else {
+		x.call.Principal, err = s.service.Authenticate(x.ctx, x.tenant, x.presented, !x.in.untouched)
+	}
+	if err != nil {
 		return err
 	}
-	return x.route.need(x.call.Principal, x.in.user)
+	if err := x.route.need(x.call.Principal, x.in.user); err != nil {
+		return err
+	}
+	if x.route.interactive && !x.call.Interactive() {
+		return rolecall.ErrSessionRequired
+	}
+	if x.route.recent {
+		return s.service.NeedRecent(x.call.Principal)
+	}
+	return nil
 }
 
 // readBody reads the whole body and adds what is wrong with its syntax. The

@@ -108,6 +108,12 @@ func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	if o.need != nil {
 		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied)
 	}
+	if o.interactive {
+		all = append(all, rolecall.ErrSessionRequired)
+	}
+	if o.recent {
+		all = append(all, rolecall.ErrNotRecent)
+	}
 	if o.method != http.MethodGet {
 		all = append(all, errCrossOrigin, errMediaType, errContentTooLarge)
 	}

@@ -28,6 +28,7 @@ type exchange struct {
 	tenant    rolecall.Tenant
 	named     string         // what x-tenant-schema said
 	presented []secret.Token // well-formed session cookies
+	bearer    string         // the token or key of the Authorization header
 	call      service.Call   // the principal, nil without a session
 	in        input
 	body      []byte // what was sent

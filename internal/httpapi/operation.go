@@ -21,6 +21,8 @@ type operation struct {
 	answers      []answer     // on success
 	problems     []*rolecall.Error
 	lane         lane
+	interactive  bool // only by a person's session, not by a token or key
+	recent       bool // only soon after a sign-in or its confirmation
 	page         bool // served without a tenant, and not part of the document
 	handle       func(*exchange) error
 }

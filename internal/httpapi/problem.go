@@ -52,7 +52,7 @@ var framingStatuses = map[string]int{
 var catalogue = []*rolecall.Error{
 	rolecall.ErrMalformed,
 	rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrWrongCredentials, rolecall.ErrInvitationInvalid,
-	rolecall.ErrTenantSuspended, rolecall.ErrUserSuspended, rolecall.ErrPermissionDenied, rolecall.ErrFieldNotReadable,
+	rolecall.ErrTenantSuspended, rolecall.ErrUserSuspended, rolecall.ErrPermissionDenied, rolecall.ErrSessionRequired, rolecall.ErrNotRecent, rolecall.ErrFieldNotReadable,
 	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, errCrossOrigin,
 	rolecall.ErrNotFound, errUnknownPath,
 	errMethodNotAllowed, errNotAcceptable,

@@ -150,6 +150,7 @@ var verbs = []struct {
 
 // harmless are the methods that change nothing which is cached.
 var harmless = []string{
+	"AuthenticateBearer", "NeedRecent",
 	"Check", "CreateTenant", "CurrentTenant", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
 	"Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "Users", "Watching",
 }

@@ -42,6 +42,8 @@ type Tx interface {
 	AssignmentTx
 	SessionTx
 	InvitationTx
+	OneTimeTokenTx
+	OutboxTx
 	IdempotencyTx
 	EventTx
 	TenantTx
@@ -171,6 +173,25 @@ type InvitationTx interface {
 	InvitationByToken(hash []byte) (rolecall.Invitation, error)
 	// DeleteInvitation removes the invitation and reports whether it was there.
 	DeleteInvitation(hash []byte) (bool, error)
+}
+
+// OneTimeTokenTx reads and writes tokens that are good once.
+type OneTimeTokenTx interface {
+	// InsertOneTimeToken writes a token.
+	InsertOneTimeToken(t rolecall.OneTimeToken, hash []byte)
+	// OneTimeToken returns what the token stands for, or ErrNotFound if there is
+	// none of that purpose.
+	OneTimeToken(hash []byte, purpose rolecall.TokenPurpose) (rolecall.OneTimeToken, error)
+	// DeleteOneTimeToken removes the token and reports whether it was there.
+	DeleteOneTimeToken(hash []byte) (bool, error)
+	// DeleteOneTimeTokens removes all tokens of a user for a purpose.
+	DeleteOneTimeTokens(user rolecall.UserID, purpose rolecall.TokenPurpose)
+}
+
+// OutboxTx writes the mail that is to be sent.
+type OutboxTx interface {
+	// InsertMail puts a mail into the outbox.
+	InsertMail(m rolecall.OutboxMail)
 }
 
 // IdempotencyTx reads and writes idempotency keys.

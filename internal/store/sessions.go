@@ -8,7 +8,7 @@ const generationsKept = 100
 
 const (
 	selectSession = `select t.hash, t.generation, t.retired_at, t.sealed,
-			s.id, s.user_id, s.authenticated_at, s.last_used_at, s.expires_at, s.source, s.generation,
+			s.id, s.user_id, s.authenticated_at, s.last_used_at, s.expires_at, s.source, s.client, s.confirmed_at, s.second_factor, s.generation,
 			` + userColumns + `, ` + assignmentColumns + `
 		from session_tokens t
 		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
@@ -17,8 +17,8 @@ const (
 		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
 		where t.tenant_id = $1 and t.hash = $2 order by a.role_id`
 
-	insertSession = `insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source)
-		values ($1, $2, $3, 1, $4, $5, $6, $7)`
+	insertSession = `insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source, client, confirmed_at, second_factor)
+		values ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10)`
 
 	insertToken = `insert into session_tokens (tenant_id, hash, session_id, generation, retired_at) values ($1, $2, $3, $4, $5)`
 
@@ -57,7 +57,7 @@ func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error
 		var a rolecall.Assignment
 		dest := []any{&token.Hash, &token.Generation, &token.RetiredAt, &token.Sealed,
 			&session.ID, &session.UserID, &session.AuthenticatedAt, &session.LastUsedAt, &session.ExpiresAt, &session.Source,
-			&state.Generation}
+			&session.Client, &session.ConfirmedAt, (*flag)(&session.SecondFactor), &state.Generation}
 		dest = append(dest, userDest(&state.User)...)
 		err := scan(append(dest, assignmentDest(&a)...)...)
 		if !a.Role.ID.IsZero() {
@@ -74,7 +74,8 @@ func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error
 // InsertSession writes a new session with its first token, generation 1, and the
 // user's last sign-in. Update returns ErrNotFound if the user is gone.
 func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
-	t.q.Exec(insertSession, t.tenant, s.ID, s.UserID, s.AuthenticatedAt, s.LastUsedAt, s.ExpiresAt, s.Source)
+	t.q.Exec(insertSession, t.tenant, s.ID, s.UserID, s.AuthenticatedAt, s.LastUsedAt, s.ExpiresAt, s.Source,
+		s.Client, s.ConfirmedAt, flag(s.SecondFactor))
 	t.q.Exec(insertToken, t.tenant, hash, s.ID, 1, rolecall.Never)
 	t.q.Exec(updateLastLogin, s.AuthenticatedAt, t.tenant, s.UserID)
 }

@@ -52,6 +52,10 @@ const (
 			select user_id from invitations where tenant_id = $1 and expires_at <= $2 limit $3)
 		returning user_id`
 
+	purgeOneTimeTokens = `delete from one_time_tokens where tenant_id = $1 and hash in (
+			select hash from one_time_tokens where tenant_id = $1 and expires_at <= $2 limit $3)
+		returning hash`
+
 	purgeOldEvents = `delete from events where tenant_id = $1 and id in (
 			select id from events where tenant_id = $1 and id < $2 order by id limit $3)
 		returning id`
@@ -81,6 +85,30 @@ const (
 	purgeAllInvitations = `delete from invitations where tenant_id = $1 and user_id in (
 			select user_id from invitations where tenant_id = $1 limit $2) returning user_id`
 
+	purgeAllOneTimeTokens = `delete from one_time_tokens where tenant_id = $1 and hash in (
+			select hash from one_time_tokens where tenant_id = $1 limit $2) returning hash`
+
+	purgeRecoveryCodes = `delete from recovery_codes where tenant_id = $1 and (user_id, hash) in (
+			select user_id, hash from recovery_codes where tenant_id = $1 limit $2) returning hash`
+
+	purgeTOTP = `delete from totp where tenant_id = $1 and user_id in (
+			select user_id from totp where tenant_id = $1 limit $2) returning user_id`
+
+	purgePasskeys = `delete from passkeys where tenant_id = $1 and id in (
+			select id from passkeys where tenant_id = $1 limit $2) returning id`
+
+	purgeAPITokens = `delete from api_tokens where tenant_id = $1 and id in (
+			select id from api_tokens where tenant_id = $1 limit $2) returning id`
+
+	purgeServiceAccountRoles = `delete from service_account_roles where tenant_id = $1 and (service_account_id, role_id) in (
+			select service_account_id, role_id from service_account_roles where tenant_id = $1 limit $2) returning role_id`
+
+	purgeServiceAccounts = `delete from service_accounts where tenant_id = $1 and id in (
+			select id from service_accounts where tenant_id = $1 limit $2) returning id`
+
+	purgeOutbox = `delete from outbox where id in (
+			select id from outbox where tenant = $1 limit $2) returning id`
+
 	purgePasswords = `delete from passwords where tenant_id = $1 and user_id in (
 			select user_id from passwords where tenant_id = $1 limit $2) returning user_id`
 
@@ -102,7 +130,8 @@ const (
 
 // purges are in an order that leaves nothing for a cascade.
 var purges = []string{purgeEvents, purgeAllKeys, purgeTokens, purgeAllSessions, purgeAssignments,
-	purgeAllInvitations, purgePasswords, purgeWords, purgeUsers, purgeRoles, purgeAllTombstones, purgeGuard}
+	purgeAllInvitations, purgeAllOneTimeTokens, purgeRecoveryCodes, purgeTOTP, purgePasskeys, purgeAPITokens,
+	purgeServiceAccountRoles, purgeServiceAccounts, purgeOutbox, purgePasswords, purgeWords, purgeUsers, purgeRoles, purgeAllTombstones, purgeGuard}
 
 func tenantDest(t *rolecall.Tenant) []any {
 	return []any{&t.ID, &t.Name, &t.DisplayName, &t.Status, asJSON(&t.Settings), &t.CreatedAt, &t.UpdatedAt, &t.Version}
@@ -171,7 +200,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, erro
 		query  string
 		before any
 	}{
-		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now},
+		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now}, {purgeOneTimeTokens, now},
 		{purgeOldEvents, rolecall.FirstID[rolecall.Event](eventsBefore)},
 	} {
 		n, err := t.returned(purge.query, t.tenant, purge.before, limit)

@@ -14,7 +14,7 @@ import (
 
 // sharedTables are the tables that belong to no tenant. Every other one must be
 // held by row-level security.
-var sharedTables = []string{"attempts", "compatibility", "instance_keys", "migrations", "tenants"}
+var sharedTables = []string{"attempts", "compatibility", "instance_keys", "migrations", "operator_keys", "operator_requests", "outbox", "tenants"}
 
 // ofCatalogue begins a query over the tables of the schema; tenant is the number
 // of their column tenant_id, null if they have none.

@@ -11,7 +11,7 @@ import (
 )
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // migrationsTable records which migrations a file has had.
 const migrationsTable = "migrations"

@@ -258,6 +258,7 @@ func (f *fixture) signIn(u rolecall.User, at rolecall.Time) (rolecall.Session, [
 	s := rolecall.Session{
 		ID: rolecall.NewID[rolecall.Session](at), UserID: u.ID,
 		AuthenticatedAt: at, LastUsedAt: at, ExpiresAt: at + 7*day, Source: "192.0.2.1",
+		Client: "Firefox on Linux", ConfirmedAt: at + minute, SecondFactor: true,
 	}
 	hash := aHash()
 	f.write(func(tx service.Tx) { tx.InsertSession(s, hash) })

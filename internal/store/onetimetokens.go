@@ -1,0 +1,40 @@
+package store
+
+import "github.com/rolecall/rolecall"
+
+const (
+	insertOneTimeToken = `insert into one_time_tokens (tenant_id, hash, purpose, user_id, data, created_at, expires_at)
+		values ($1, $2, $3, $4, $5, $6, $7)`
+
+	selectOneTimeToken = `select purpose, user_id, data, created_at, expires_at from one_time_tokens
+		where tenant_id = $1 and hash = $2 and purpose = $3`
+
+	deleteOneTimeToken = `delete from one_time_tokens where tenant_id = $1 and hash = $2 returning hash`
+
+	deleteTokensOfUser = `delete from one_time_tokens where tenant_id = $1 and user_id = $2`
+
+	deleteOneTimeTokens = `delete from one_time_tokens where tenant_id = $1 and user_id = $2 and purpose = $3`
+)
+
+// InsertOneTimeToken writes a token that is good once.
+func (t *Tx) InsertOneTimeToken(token rolecall.OneTimeToken, hash []byte) {
+	t.q.Exec(insertOneTimeToken, t.tenant, hash, string(token.Purpose), token.UserID, token.Data, token.CreatedAt, token.ExpiresAt)
+}
+
+// OneTimeToken returns what the token stands for, or ErrNotFound if there is none
+// of that purpose.
+func (t *Tx) OneTimeToken(hash []byte, purpose rolecall.TokenPurpose) (token rolecall.OneTimeToken, err error) {
+	err = t.row(selectOneTimeToken, []any{t.tenant, hash, string(purpose)},
+		&token.Purpose, &token.UserID, &token.Data, &token.CreatedAt, &token.ExpiresAt)
+	return token, err
+}
+
+// DeleteOneTimeToken removes the token and reports whether it was there.
+func (t *Tx) DeleteOneTimeToken(hash []byte) (bool, error) {
+	return t.changed(deleteOneTimeToken, t.tenant, hash)
+}
+
+// DeleteOneTimeTokens removes all tokens of a user for a purpose.
+func (t *Tx) DeleteOneTimeTokens(user rolecall.UserID, purpose rolecall.TokenPurpose) {
+	t.q.Exec(deleteOneTimeTokens, t.tenant, user, string(purpose))
+}

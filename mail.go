@@ -1,0 +1,37 @@
+package rolecall
+
+// Mail is a message to one person that waits to be sent. It is stored sealed.
+type Mail struct {
+	Kind   MailKind `json:"kind"`
+	To     string   `json:"to"`
+	Name   string   `json:"name"`            // of the person
+	UserID UserID   `json:"userId"`          // whom it is about
+	Token  string   `json:"token,omitempty"` // what its link bears
+	What   string   `json:"what,omitempty"`  // of a notice: what was changed
+
+	ExpiresAt Time `json:"expiresAt"` // when its link ends, or after which it is not worth sending
+}
+
+// MailKind says which text a mail has.
+type MailKind string
+
+// The kinds of mail.
+const (
+	MailInvitation         MailKind = "invitation"
+	MailPasswordReset      MailKind = "password-reset"
+	MailEmailChange        MailKind = "email-change"        // to the new address: confirm it
+	MailEmailChanged       MailKind = "email-changed"       // to the old address: a notice
+	MailCredentialsChanged MailKind = "credentials-changed" // a notice; What says what
+	MailNothing            MailKind = "nothing"             // to an address that nobody has: never sent
+)
+
+// OutboxMail is a mail as it waits in the store.
+type OutboxMail struct {
+	ID        MailID
+	TenantID  TenantID
+	Sealed    []byte // the Mail
+	DueAt     Time   // when it is to be tried next
+	Attempts  int
+	CreatedAt Time
+	ExpiresAt Time
+}
