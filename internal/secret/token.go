@@ -12,8 +12,9 @@ const tokenBytes = 32
 // has exactly one form.
 var text = base64.RawURLEncoding.Strict()
 
-// Token is a bearer token: 256 random bits as 43 base64url characters. Whoever
-// knows it is whom it was given to; only its hash is stored.
+// Token is a bearer token: 256 random bits as 43 base64url characters, for a
+// program between a prefix and a checksum. Whoever knows it is whom it was given
+// to; only its hash is stored.
 type Token string
 
 // NewToken returns a new random token.
