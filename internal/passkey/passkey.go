@@ -1,0 +1,163 @@
+// Package passkey speaks WebAuthn (Level 3) with authenticators, by way of the
+// browsers that they are at: it says what to ask of them, and judges what comes
+// back. It stores nothing and knows no time.
+package passkey
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// ErrRefused says that a response is not one of the authenticator, the challenge,
+// the domain and the origins that it should be of. Its text is for logs.
+var ErrRefused = errors.New("response of an authenticator refused")
+
+// Party is the domain to which passkeys are bound, and the origins whose pages may
+// ask for them: the relying party.
+type Party struct {
+	webauthn *webauthn.WebAuthn
+}
+
+// New returns the relying party of the domain and the origins, or an error if no
+// browser would take the domain for one.
+func New(domain string, origins []string) (*Party, error) {
+	if domain == "" {
+		return nil, errors.New("passkeys need a domain")
+	}
+	w, err := webauthn.New(&webauthn.Config{
+		RPID: domain, RPDisplayName: domain, RPOrigins: origins,
+		AttestationPreference: protocol.PreferNoAttestation,
+		AuthenticatorSelection: protocol.AuthenticatorSelection{
+			ResidentKey:      protocol.ResidentKeyRequirementPreferred,
+			UserVerification: protocol.VerificationPreferred,
+		},
+		// Password managers answer extensions that nobody asked for; none is read.
+		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("passkeys of %s: %w", domain, err)
+	}
+	return &Party{w}, nil
+}
+
+// Owner is whose passkeys are made and asked for.
+type Owner struct {
+	User     *rolecall.User
+	Tenant   string // its name to show
+	Passkeys []rolecall.Passkey
+}
+
+// WebAuthnID returns the user handle: the id, which says nothing of the person.
+func (o *Owner) WebAuthnID() []byte { return o.User.ID[:] }
+
+// WebAuthnName returns what an authenticator lists the passkey under. The tenant is
+// part of it, as the passkeys of all tenants are of one domain.
+func (o *Owner) WebAuthnName() string { return o.User.Email + " (" + o.Tenant + ")" }
+
+// WebAuthnDisplayName returns the name of the person.
+func (o *Owner) WebAuthnDisplayName() string { return o.User.Name }
+
+// WebAuthnCredentials returns the passkeys that can be read.
+func (o *Owner) WebAuthnCredentials() []webauthn.Credential {
+	var credentials []webauthn.Credential
+	for _, key := range o.Passkeys {
+		var credential webauthn.Credential
+		if json.Unmarshal(key.Credential, &credential) == nil {
+			credentials = append(credentials, credential)
+		}
+	}
+	return credentials
+}
+
+// CreationOptions returns what navigator.credentials.create takes as publicKey, in
+// JSON (PublicKeyCredentialCreationOptionsJSON).
+func (p *Party) CreationOptions(challenge secret.Token, o *Owner) ([]byte, error) {
+	creation, _, err := p.webauthn.BeginRegistration(o,
+		webauthn.WithExclusions(webauthn.Credentials(o.WebAuthnCredentials()).CredentialDescriptors()),
+		func(options *protocol.PublicKeyCredentialCreationOptions) (err error) {
+			options.Challenge, err = base64.RawURLEncoding.DecodeString(string(challenge))
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("options for a new passkey: %w", err)
+	}
+	return json.Marshal(creation.Response)
+}
+
+// Create returns the passkey that the response to CreationOptions brings, with id
+// and credential, or ErrRefused.
+func (p *Party) Create(r Response, challenge secret.Token, o *Owner) (rolecall.Passkey, error) {
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(r.raw)
+	if err != nil {
+		return rolecall.Passkey{}, refused(err)
+	}
+	credential, err := p.webauthn.CreateCredential(o, webauthn.SessionData{
+		Challenge: string(challenge), UserID: o.WebAuthnID(), CredParams: webauthn.CredentialParametersDefault(),
+	}, parsed)
+	if err != nil {
+		return rolecall.Passkey{}, refused(err)
+	}
+	credential.Attestation = webauthn.CredentialAttestation{} // nobody attests, so there is nothing to look into again
+	encoded, err := json.Marshal(credential)
+	return rolecall.Passkey{ID: credential.ID, UserID: o.User.ID, Credential: encoded}, err
+}
+
+// RequestOptions returns what navigator.credentials.get takes as publicKey, in JSON
+// (PublicKeyCredentialRequestOptionsJSON): for a passkey of the owner; or, if that
+// is nil, for any that the person chooses and is verified for, by the authenticator.
+func (p *Party) RequestOptions(challenge secret.Token, o *Owner) ([]byte, error) {
+	withChallenge := func(options *protocol.PublicKeyCredentialRequestOptions) (err error) {
+		options.Challenge, err = base64.RawURLEncoding.DecodeString(string(challenge))
+		return err
+	}
+	var assertion *protocol.CredentialAssertion
+	var err error
+	if o == nil {
+		assertion, _, err = p.webauthn.BeginDiscoverableLogin(withChallenge, webauthn.WithUserVerification(protocol.VerificationRequired))
+	} else {
+		assertion, _, err = p.webauthn.BeginLogin(o, withChallenge)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("options for a passkey: %w", err)
+	}
+	return json.Marshal(assertion.Response)
+}
+
+// Verify returns the passkey of the owner that made the response to
+// RequestOptions, with the credential as it is from now on, or ErrRefused. With
+// alone the authenticator must have verified the person, as the passkey stands for
+// the password too.
+func (p *Party) Verify(r Response, challenge secret.Token, o *Owner, alone bool) (rolecall.Passkey, error) {
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(r.raw)
+	if err != nil {
+		return rolecall.Passkey{}, refused(err)
+	}
+	session := webauthn.SessionData{Challenge: string(challenge), UserID: o.WebAuthnID(), UserVerification: protocol.VerificationPreferred}
+	if alone {
+		session.UserVerification = protocol.VerificationRequired
+	}
+	credential, err := p.webauthn.ValidateLogin(o, session, parsed)
+	switch {
+	case err != nil:
+		return rolecall.Passkey{}, refused(err)
+	case credential.Authenticator.CloneWarning:
+		return rolecall.Passkey{}, fmt.Errorf("%w: its counter went back, so there may be a copy of it", ErrRefused)
+	}
+	for _, key := range o.Passkeys {
+		if string(key.ID) == string(credential.ID) {
+			key.Credential, err = json.Marshal(credential)
+			return key, err
+		}
+	}
+	return rolecall.Passkey{}, refused(errors.New("not one of the owner's"))
+}
+
+func refused(err error) error { return fmt.Errorf("%w: %w", ErrRefused, err) }

@@ -1,0 +1,42 @@
+package secret
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"encoding/binary"
+
+	"github.com/rolecall/rolecall"
+)
+
+// challengeHead is how much of a challenge is its end and eight random bytes; the
+// rest is half of their MAC.
+const challengeHead = 16
+
+// Challenge returns a token that Challenged knows again until the moment, for the
+// same purpose and parts: nothing need be stored for whoever asks for one.
+func (k *Keys) Challenge(purpose string, until rolecall.Time, parts ...string) Token {
+	head := binary.BigEndian.AppendUint64(make([]byte, 0, tokenBytes), uint64(until))
+	head = head[:challengeHead]
+	_, _ = rand.Read(head[8:]) // never fails: it ends the process instead
+	return Token(text.EncodeToString(append(head, k.challengeMAC(0, purpose, head, parts)...)))
+}
+
+// Challenged reports whether the token is one that Challenge returned for the
+// purpose and the parts, under the current or a previous key, and not over yet.
+func (k *Keys) Challenged(purpose string, token Token, now rolecall.Time, parts ...string) bool {
+	raw, err := text.DecodeString(string(token))
+	if err != nil || len(raw) != tokenBytes || rolecall.Time(binary.BigEndian.Uint64(raw)) <= now {
+		return false
+	}
+	for i := range k.secrets {
+		if hmac.Equal(raw[challengeHead:], k.challengeMAC(i, purpose, raw[:challengeHead], parts)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *Keys) challengeMAC(key int, purpose string, head []byte, parts []string) []byte {
+	mac := NewKeys(k.secrets[key]).MAC(purpose, append([]string{string(head)}, parts...)...)
+	return mac[:tokenBytes-challengeHead]
+}
