@@ -30,6 +30,8 @@ var mayImport = map[string][]string{
 	"internal/httpapi":             {".", "internal/gate", "internal/secret", "internal/service", "openapi"},
 	"internal/passkey":             {".", "internal/secret"},
 	"internal/passkey/passkeytest": {},
+	"internal/mail":                {},
+	"internal/mail/mailtest":       {},
 	"internal/pgtest":              {".", "internal/store/postgres"},
 	"internal/pgtest/withpostgres": {"internal/pgtest"},
 	"internal/process":             {},
@@ -46,8 +48,8 @@ var mayImport = map[string][]string{
 // onlyIn says which packages alone may import what is outside of this module.
 var onlyIn = map[string][]string{
 	"crypto/":                           {"internal/secret", "internal/passkey/passkeytest"},
-	"crypto/tls":                        {"internal/app"},
 	"crypto/rand":                       {"internal/secret", ".", "internal/passkey/passkeytest"}, // for ids
+	"crypto/tls":                        {"internal/app", "internal/mail", "internal/mail/mailtest"},
 	"golang.org/x/crypto/":              {"internal/secret", "bench/floor"},
 	"net/http":                          {"bench/scale", "internal/httpapi", "internal/app", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/speed"},
 	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres", "bench/floor"},
@@ -58,6 +60,7 @@ var onlyIn = map[string][]string{
 	"github.com/danielgtaylor/huma/":    {"internal/httpapi"},
 	"github.com/alecthomas/kong":        {"internal/app"},
 	"github.com/maypok86/otter/":        {"internal/service"},
+	"github.com/wneessen/":              {"internal/mail"},
 	"github.com/prometheus/":            {"internal/app", "internal/httpapi"},
 	"pgregory.net/rapid":                {"internal/store/storetest"},
 	"github.com/go-webauthn/":           {"internal/passkey"},

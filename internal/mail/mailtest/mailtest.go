@@ -1,0 +1,168 @@
+// Package mailtest is a mail server for tests: it speaks SMTP, keeps what it takes,
+// and fails as it is told.
+package mailtest
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Server is a mail server on the loopback.
+type Server struct {
+	listener net.Listener
+	options  Options
+
+	mu       sync.Mutex
+	sessions sync.WaitGroup
+	open     map[net.Conn]bool
+	faults   map[string]fault // by command
+	messages []*Message       // as they came
+	arrived  chan struct{}    // closed with the next one
+}
+
+// Options are what a server offers.
+type Options struct {
+	Address  string      // to listen on; empty: a free one of 127.0.0.1
+	TLS      *tls.Config // for STARTTLS, or from the start; nil: none
+	Implicit bool        // TLS from the start
+	User     string      // who may send, by AUTH PLAIN; empty: anybody
+	Password string
+}
+
+// fault is what the server does instead of its duty.
+type fault struct {
+	reply string // instead of the right one; empty: none
+	drop  bool   // the connection
+}
+
+// Start starts a server.
+func Start(o Options) (*Server, error) {
+	if o.Address == "" {
+		o.Address = "127.0.0.1:0"
+	}
+	listener, err := net.Listen("tcp", o.Address)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{listener: listener, options: o, open: map[net.Conn]bool{}, faults: map[string]fault{}, arrived: make(chan struct{})}
+	s.sessions.Go(s.accept)
+	return s, nil
+}
+
+// Address returns where the server listens.
+func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// URL returns the server as --smtp takes it.
+func (s *Server) URL() string {
+	u := "smtp://"
+	if s.options.Implicit {
+		u = "smtps://"
+	}
+	if s.options.User != "" {
+		u += s.options.User + ":" + s.options.Password + "@"
+	}
+	return u + s.Address()
+}
+
+// Close ends the server and what it has under way. What it took stays readable.
+func (s *Server) Close() error {
+	err := s.listener.Close()
+	s.mu.Lock()
+	for connection := range s.open {
+		_ = connection.Close()
+	}
+	s.mu.Unlock()
+	s.sessions.Wait()
+	return err
+}
+
+// The moments at which a server can fail, beside the commands EHLO, STARTTLS, AUTH,
+// MAIL, RCPT and DATA.
+const (
+	Connect = "CONNECT" // before the greeting
+	End     = "END"     // after the text of a message, which is not taken then
+	Taken   = "TAKEN"   // a message was taken, and its sender is not told
+)
+
+// Refuse has the server answer with the reply, such as 451 4.3.0 Later, at the
+// moment or command.
+func (s *Server) Refuse(at, reply string) { s.fail(at, fault{reply: reply}) }
+
+// Hang has the server answer nothing more at the moment or command.
+func (s *Server) Hang(at string) { s.fail(at, fault{}) }
+
+// Drop has the server end connections at the moment or command.
+func (s *Server) Drop(at string) { s.fail(at, fault{drop: true}) }
+
+// Heal has the server do its duty.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.faults)
+}
+
+func (s *Server) fail(at string, f fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[at] = f
+}
+
+func (s *Server) fault(at string) (fault, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.faults[at]
+	return f, ok
+}
+
+// Messages returns all that was taken, as it came.
+func (s *Server) Messages() []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]Message, 0, len(s.messages))
+	for _, m := range s.messages {
+		all = append(all, *m)
+	}
+	return all
+}
+
+// Await returns the oldest message to the address for which match holds that no
+// Await has returned yet, and waits for it up to the limit. A nil match holds for
+// all.
+func (s *Server) Await(to string, match func(*Message) bool, limit time.Duration) (Message, error) {
+	timeout := time.After(limit)
+	for {
+		m, arrived := s.take(to, match)
+		if m != nil {
+			return *m, nil
+		}
+		select {
+		case <-arrived:
+		case <-timeout:
+			return Message{}, fmt.Errorf("no such mail came to %s within %v", to, limit)
+		}
+	}
+}
+
+func (s *Server) take(to string, match func(*Message) bool) (*Message, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.messages {
+		if !m.taken && strings.EqualFold(m.To, to) && (match == nil || match(m)) {
+			m.taken = true
+			return m, nil
+		}
+	}
+	return nil, s.arrived
+}
+
+func (s *Server) keep(m *Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages = append(s.messages, m)
+	close(s.arrived)
+	s.arrived = make(chan struct{})
+}

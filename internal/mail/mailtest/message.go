@@ -1,0 +1,81 @@
+package mailtest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Message is what a server took.
+type Message struct {
+	From, To string // of the envelope
+	TLS      bool   // it came encrypted
+	User     string // who sent it; empty: nobody said
+	Raw      []byte // as it came, CR LF and all
+	Header   mail.Header
+	Subject  string // decoded
+	Text     string
+	HTML     string
+	taken    bool
+}
+
+// read returns what the text of a message says.
+func read(raw []byte) (*Message, error) {
+	parsed, err := mail.ReadMessage(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	m := &Message{Raw: raw, Header: parsed.Header}
+	if m.Subject, err = new(mime.WordDecoder).DecodeHeader(parsed.Header.Get("Subject")); err != nil {
+		return nil, err
+	}
+	kind, parameters, err := mime.ParseMediaType(parsed.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/alternative" {
+		return nil, fmt.Errorf("the mail is %q, not text and HTML: %w", kind, err)
+	}
+	parts := multipart.NewReader(parsed.Body, parameters["boundary"])
+	for {
+		part, err := parts.NextPart()
+		if err == io.EOF {
+			return m, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, err := io.ReadAll(part)
+		if err != nil {
+			return nil, err
+		}
+		if text := strings.ReplaceAll(string(content), "\r\n", "\n"); strings.HasPrefix(part.Header.Get("Content-Type"), "text/html") {
+			m.HTML = text
+		} else {
+			m.Text = text
+		}
+	}
+}
+
+var link = regexp.MustCompile(`https?://\S+`)
+
+// Link returns the link in the text, nil if there is none.
+func (m *Message) Link() *url.URL {
+	u, err := url.Parse(link.FindString(m.Text))
+	if err != nil || u.Host == "" {
+		return nil
+	}
+	return u
+}
+
+// Token returns the secret that the link bears, empty if there is none.
+func (m *Message) Token() string {
+	u := m.Link()
+	if u == nil {
+		return ""
+	}
+	return u.Fragment
+}

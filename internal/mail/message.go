@@ -1,0 +1,82 @@
+// Package mail turns what people are to be told into messages, and hands them to a
+// mail server or, where one develops, to a folder.
+package mail
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	netmail "net/mail"
+	"strings"
+	"time"
+	"unicode"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// Message is one mail to one person, ready to be sent.
+type Message struct {
+	ID       string // of the mail; the same when it is sent again
+	Date     time.Time
+	To       string // an address
+	FromName string // the display name of the sender; may be empty
+	Subject  string
+	Text     string
+	HTML     string
+}
+
+// errUnfit says that a message would not be one header line for each header.
+var errUnfit = errors.New("a header of the mail would hold more than its text")
+
+// check returns an error if a header could be more than one line, or the
+// recipient more than one. What is stored was checked when it came in, so this
+// says that something is wrong on our side.
+func (m *Message) check() error {
+	for _, text := range []string{m.ID, m.To, m.FromName, m.Subject} {
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			return errUnfit
+		}
+	}
+	if address, err := netmail.ParseAddress(m.To); err != nil || address.Address != m.To {
+		return errUnfit
+	}
+	return nil
+}
+
+// compose returns the message from the address in the Internet Message Format
+// (RFC 5322): text and HTML as alternatives, marked as made by a program
+// (RFC 3834), so that no other program answers it.
+func (m *Message) compose(from string) (*gomail.Msg, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	_, domain, _ := strings.Cut(from, "@")
+	composed := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	composed.FromMailAddress(&netmail.Address{Name: m.FromName, Address: from})
+	composed.ToMailAddress(&netmail.Address{Address: m.To})
+	composed.Subject(m.Subject)
+	composed.SetDateWithValue(m.Date.UTC())
+	composed.SetMessageIDWithValue(fmt.Sprintf("%s@%s", m.ID, domain))
+	composed.SetGenHeader("Auto-Submitted", "auto-generated")
+	composed.SetBodyString(gomail.TypeTextPlain, m.Text)
+	composed.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	return composed, nil
+}
+
+// writeTo writes the message as a mail server would get it.
+func (m *Message) writeTo(w io.Writer, from string) error {
+	composed, err := m.compose(from)
+	if err == nil {
+		_, err = composed.WriteTo(w)
+	}
+	return err
+}
+
+// CheckFrom returns an error if mail cannot be sent from the address.
+func CheckFrom(from string) error {
+	m := Message{To: from}
+	if err := m.check(); err != nil || strings.Count(from, "@") != 1 {
+		return errors.New("must be an address alone, such as rolecall@example.com")
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// sendLimit bounds the sending of one message: a server may look at it for long
+// before it takes it, and what is given up too early is sent twice.
+const (
+	sendLimit = time.Minute
+	quitLimit = time.Second // for leaving politely
+)
+
+// SMTP hands messages to a mail server (RFC 5321), on a connection for each. It is
+// safe for concurrent use.
+type SMTP struct {
+	host     string
+	port     int
+	implicit bool // TLS from the start
+	local    bool // the server is on this machine
+	user     string
+	password string
+	from     string
+	tls      *tls.Config
+}
+
+// NewSMTP returns a sender through the server that the URL names, from the
+// address. smtps:// speaks TLS from the start; smtp:// as soon as the server
+// offers it (STARTTLS). A user and a password in it never pass in clear, unless
+// the server is on this machine.
+func NewSMTP(server, from string) (*SMTP, error) {
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("must be smtp://user:password@host:port or smtps://…, the user and the port as needed")
+	}
+	s := &SMTP{host: u.Hostname(), implicit: u.Scheme == "smtps", local: isLoopback(u.Hostname()), from: from, user: u.User.Username()}
+	s.password, _ = u.User.Password()
+	if (s.user == "") != (s.password == "") {
+		return nil, errors.New("must name a user and a password, or neither")
+	}
+	switch {
+	case u.Port() != "":
+		if s.port, err = strconv.Atoi(u.Port()); err != nil || s.port < 1 || s.port > 65535 {
+			return nil, errors.New("must name a port from 1 to 65535")
+		}
+	case s.implicit:
+		s.port = gomail.DefaultPortSSL
+	default:
+		s.port = gomail.DefaultPortTLS
+	}
+	// On this machine nobody is in between, and certificates are made for nobody.
+	s.tls = &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.local && !s.implicit}
+	return s, nil
+}
+
+// InClear reports whether mail may pass in clear over a network: the URL asks neither
+// for TLS from the start nor, by a password, for STARTTLS.
+func (s *SMTP) InClear() bool { return !s.implicit && !s.local && s.user == "" }
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// Send returns nil as soon as the server has taken the message. After any error it
+// may be sent again: the server has not said that it took it. The error names no
+// address of a person. The end of ctx breaks off.
+func (s *SMTP) Send(ctx context.Context, m Message) error {
+	composed, err := m.compose(s.from)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendLimit)
+	defer cancel() // closes the connection
+	client, err := gomail.NewClient(s.host, s.options(ctx, m.To)...)
+	if err != nil {
+		return err
+	}
+	connection, err := client.DialToSMTPClientWithContext(ctx)
+	if err == nil {
+		err = client.SendWithSMTPClient(connection, composed)
+	}
+	if err != nil {
+		return describe(ctx, err)
+	}
+	if connection.UpdateDeadline(quitLimit) == nil {
+		_ = connection.Quit() // it has the message already
+	}
+	return nil
+}
+
+func (s *SMTP) options(ctx context.Context, to string) []gomail.Option {
+	options := []gomail.Option{
+		gomail.WithPort(s.port), gomail.WithTimeout(sendLimit), gomail.WithDialContextFunc(s.dialer(ctx)),
+		gomail.WithTLSConfig(s.tls), gomail.WithTLSPolicy(s.policy()), gomail.WithoutNoop(), gomail.WithoutRset(),
+	}
+	if s.implicit {
+		options = append(options, gomail.WithSSL())
+	}
+	if isASCII(to + s.from) {
+		options = append(options, gomail.WithoutSMTPUTF8()) // asking for it in vain makes servers further on refuse
+	}
+	if s.user == "" {
+		return options
+	}
+	mechanisms := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin}
+	if s.local {
+		mechanisms = []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlainNoEnc, gomail.SMTPAuthLoginNoEnc}
+	}
+	return append(options, gomail.WithOpportunisticSMTPAuth(mechanisms...), gomail.WithUsername(s.user), gomail.WithPassword(s.password))
+}
+
+// policy says what to do where the server does not offer STARTTLS.
+func (s *SMTP) policy() gomail.TLSPolicy {
+	if s.user != "" && !s.local {
+		return gomail.TLSMandatory
+	}
+	return gomail.TLSOpportunistic
+}
+
+// dialer returns what opens connections that close when ctx ends.
+func (s *SMTP) dialer(ctx context.Context) gomail.DialContextFunc {
+	dial := new(net.Dialer).DialContext
+	if s.implicit {
+		dial = (&tls.Dialer{Config: s.tls}).DialContext
+	}
+	return func(dialing context.Context, network, address string) (net.Conn, error) {
+		connection, err := dial(dialing, network, address)
+		if err == nil {
+			context.AfterFunc(ctx, func() { _ = connection.Close() })
+		}
+		return connection, err
+	}
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
+// describe returns what went wrong, without the addresses and the words that the
+// server's answer and the library's errors hold.
+func describe(ctx context.Context, err error) error {
+	var answer *textproto.Error
+	var failed *gomail.SendError
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("the mail server did not take it in time: %w", ctx.Err())
+	case errors.As(err, &failed) && failed.ErrorCode() != 0:
+		return fmt.Errorf("the mail server answered %d %s: %s", failed.ErrorCode(), failed.EnhancedStatusCode(), failed.Reason)
+	case errors.As(err, &failed):
+		return fmt.Errorf("the connection to the mail server broke: %s", failed.Reason)
+	case errors.As(err, &answer):
+		return fmt.Errorf("the mail server answered %d at the beginning", answer.Code)
+	}
+	return err
+}

@@ -1,0 +1,252 @@
+package mail
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall/internal/mail/mailtest"
+)
+
+const awaitLimit = 5 * time.Second
+
+// aMessage returns a message of which no two headers or parts are alike.
+func aMessage() Message {
+	return Message{
+		ID: "0193", Date: time.Date(2026, 11, 21, 8, 30, 0, 0, time.UTC), To: "hedy@example.com",
+		FromName: "Acme, Inc.", Subject: "Grüße", Text: "A text: ü\n", HTML: "<p>A page: ü</p>\n",
+	}
+}
+
+// start starts a mail server that ends with the test.
+func start(t *testing.T, o mailtest.Options) *mailtest.Server {
+	t.Helper()
+	server, err := mailtest.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// through returns a sender through the server.
+func through(t *testing.T, server *mailtest.Server) *SMTP {
+	t.Helper()
+	s, err := NewSMTP(server.URL(), "rolecall@example.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// certificate returns what a server at 127.0.0.1 shows, and who trusts it.
+func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	defer server.Close()
+	pool := x509.NewCertPool()
+	pool.AddCert(server.Certificate())
+	return &tls.Config{Certificates: server.TLS.Certificates}, pool
+}
+
+func send(t *testing.T, s *SMTP, m Message) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), awaitLimit)
+	defer cancel()
+	return s.Send(ctx, m)
+}
+
+func await(t *testing.T, server *mailtest.Server, to string) mailtest.Message {
+	t.Helper()
+	m, err := server.Await(to, nil, awaitLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestSendIsWhatArrives(t *testing.T) {
+	server := start(t, mailtest.Options{})
+	if err := send(t, through(t, server), aMessage()); err != nil {
+		t.Fatal(err)
+	}
+	got := await(t, server, "hedy@example.com")
+	if got.From != "rolecall@example.org" || got.To != "hedy@example.com" || got.Subject != "Grüße" || got.Text != "A text: ü\n" || got.HTML != "<p>A page: ü</p>\n" {
+		t.Errorf("arrived: %+v", got)
+	}
+	for header, want := range map[string]string{
+		"From": `"Acme, Inc." <rolecall@example.org>`, "To": "<hedy@example.com>", "Message-Id": "<0193@example.org>",
+		"Date": "Sat, 21 Nov 2026 08:30:00 +0000", "Auto-Submitted": "auto-generated", "Mime-Version": "1.0", "User-Agent": "",
+	} {
+		if got := got.Header.Get(header); got != want {
+			t.Errorf("%s: %q, want %q", header, got, want)
+		}
+	}
+}
+
+func TestLinesOfATextAreNoCommands(t *testing.T) {
+	server := start(t, mailtest.Options{})
+	m := aMessage()
+	m.Text = "one\n.\nQUIT\n..two\n\r.\r\n\r\n.\r\nMAIL FROM:<evil@example.com>\n"
+	if err := send(t, through(t, server), m); err != nil {
+		t.Fatal(err)
+	}
+	got := await(t, server, m.To)
+	if want := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(m.Text); got.Text != want || len(server.Messages()) != 1 {
+		t.Errorf("arrived: %q, want %q, among %d", got.Text, want, len(server.Messages()))
+	}
+	for line := range bytes.SplitSeq(got.Raw, []byte("\r\n")) {
+		if bytes.ContainsAny(line, "\r\n") {
+			t.Errorf("a line holds half of a line end: %q", line)
+		}
+	}
+}
+
+func TestEncryptedWhenOffered(t *testing.T) {
+	shown, pool := certificate(t)
+	cases := []struct {
+		name    string
+		options mailtest.Options
+		change  func(*SMTP) // as if it were elsewhere
+		sent    bool
+		secure  bool
+	}{
+		{"nothing is offered", mailtest.Options{}, nil, true, false},
+		{"this machine offers STARTTLS, for nobody's name", mailtest.Options{TLS: shown}, nil, true, true},
+		{"STARTTLS, trusted", mailtest.Options{TLS: shown}, func(s *SMTP) { s.local, s.tls.InsecureSkipVerify, s.tls.RootCAs = false, false, pool }, true, true},
+		{"STARTTLS, not trusted", mailtest.Options{TLS: shown}, func(s *SMTP) { s.local, s.tls.InsecureSkipVerify = false, false }, false, false},
+		{"from the start, trusted", mailtest.Options{TLS: shown, Implicit: true}, func(s *SMTP) { s.tls.RootCAs = pool }, true, true},
+		{"from the start, not trusted", mailtest.Options{TLS: shown, Implicit: true}, nil, false, false},
+		{"a password, here", mailtest.Options{User: "rolecall", Password: "secret"}, nil, true, false},
+		{"a password, here, encrypted", mailtest.Options{User: "rolecall", Password: "secret", TLS: shown}, nil, true, true},
+		{"a password, elsewhere, nothing offered", mailtest.Options{User: "rolecall", Password: "secret"}, func(s *SMTP) { s.local = false }, false, false},
+		{"a password, elsewhere, encrypted", mailtest.Options{User: "rolecall", Password: "secret", TLS: shown},
+			func(s *SMTP) { s.local, s.tls.InsecureSkipVerify, s.tls.RootCAs = false, false, pool }, true, true},
+		{"a password, from the start", mailtest.Options{User: "rolecall", Password: "secret", TLS: shown, Implicit: true}, func(s *SMTP) { s.tls.RootCAs = pool }, true, true},
+		{"a wrong password", mailtest.Options{User: "rolecall", Password: "secret"}, func(s *SMTP) { s.password = "guess" }, false, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			server := start(t, c.options)
+			s := through(t, server)
+			if c.change != nil {
+				c.change(s)
+			}
+			err := send(t, s, aMessage())
+			if (err == nil) != c.sent || len(server.Messages()) == 1 != c.sent {
+				t.Fatalf("sent: %v, %d arrived, want %t", err, len(server.Messages()), c.sent)
+			}
+			if c.sent {
+				if got := await(t, server, "hedy@example.com"); got.TLS != c.secure || got.User != c.options.User {
+					t.Errorf("arrived encrypted %t from %q", got.TLS, got.User)
+				}
+			} else if strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "guess") {
+				t.Errorf("the error tells a password: %v", err)
+			}
+		})
+	}
+}
+
+func TestFailuresAreTold(t *testing.T) {
+	faults := map[string]func(*mailtest.Server, string){
+		"later":   func(s *mailtest.Server, at string) { s.Refuse(at, "451 4.3.0 hedy@example.com, later") },
+		"never":   func(s *mailtest.Server, at string) { s.Refuse(at, "550 5.1.1 no hedy@example.com") },
+		"nothing": func(s *mailtest.Server, at string) { s.Drop(at) },
+	}
+	for _, at := range []string{mailtest.Connect, "EHLO", "MAIL", "RCPT", "DATA", mailtest.End} {
+		for name, fail := range faults {
+			t.Run(at+" "+name, func(t *testing.T) {
+				server := start(t, mailtest.Options{})
+				s := through(t, server)
+				fail(server, at)
+				if err := send(t, s, aMessage()); err == nil || strings.Contains(err.Error(), "hedy") {
+					t.Errorf("got %v", err)
+				}
+				server.Heal()
+				if err := send(t, s, aMessage()); err != nil || len(server.Messages()) != 1 {
+					t.Errorf("after it was healed: %v, %d arrived", err, len(server.Messages()))
+				}
+			})
+		}
+	}
+}
+
+func TestHangsEnd(t *testing.T) {
+	for _, at := range []string{mailtest.Connect, "EHLO", "MAIL", "RCPT", "DATA", mailtest.End} {
+		t.Run(at, func(t *testing.T) {
+			server := start(t, mailtest.Options{})
+			server.Hang(at)
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if err := through(t, server).Send(ctx, aMessage()); err == nil || !strings.Contains(err.Error(), "in time") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Who is not told that a message was taken sends it again, as the same.
+func TestSentAgainIsTheSame(t *testing.T) {
+	server := start(t, mailtest.Options{})
+	s := through(t, server)
+	server.Drop(mailtest.Taken)
+	if err := send(t, s, aMessage()); err == nil {
+		t.Error("it was sent, though nobody said so")
+	}
+	server.Heal()
+	if err := send(t, s, aMessage()); err != nil {
+		t.Fatal(err)
+	}
+	first, second := await(t, server, "hedy@example.com"), await(t, server, "hedy@example.com")
+	if !reflect.DeepEqual(first.Header["Message-Id"], second.Header["Message-Id"]) || !reflect.DeepEqual(first.Header["Date"], second.Header["Date"]) {
+		t.Errorf("%v is not %v", first.Header, second.Header)
+	}
+}
+
+// A server that says goodbye slowly has taken the message.
+func TestLeavingIsNoFailure(t *testing.T) {
+	server := start(t, mailtest.Options{})
+	server.Hang("QUIT")
+	if err := send(t, through(t, server), aMessage()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnfitURLs(t *testing.T) {
+	for _, server := range []string{
+		"", "localhost:25", "http://localhost", "smtp://", "smtp://host/path", "smtp://host?x=1", "smtp://host#x", "smtp://secret@host", "smtp://:secret@host",
+		"smtp://host:0", "smtp://host:65536", "smtp://host:x", "smtp://us er:secret@host:25 ",
+	} {
+		if _, err := NewSMTP(server, "rolecall@example.org"); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", server, err)
+		}
+	}
+	for server, want := range map[string]struct {
+		port  int
+		clear bool
+	}{
+		"smtp://mail.example.com":                 {587, true},
+		"smtp://mail.example.com:25":              {25, true},
+		"smtp://user:secret@mail.example.com/":    {587, false},
+		"smtp://user:p%40%3A%2F@mail.example.com": {587, false},
+		"smtps://mail.example.com":                {465, false},
+		"smtp://localhost:1025":                   {1025, false},
+		"smtp://[::1]:1025":                       {1025, false},
+	} {
+		s, err := NewSMTP(server, "rolecall@example.org")
+		if err != nil || s.port != want.port || s.InClear() != want.clear {
+			t.Errorf("%s: %+v, %v", server, s, err)
+		}
+	}
+}

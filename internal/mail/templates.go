@@ -1,0 +1,157 @@
+package mail
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"html"
+	htmltemplate "html/template"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	texttemplate "text/template"
+)
+
+// Letter is what the templates know of a mail.
+type Letter struct {
+	Name    string // of the person
+	Tenant  string // how the tenant calls itself
+	Link    string // empty for a notice
+	Expires string // when the link ends
+	At      string // when it happened
+	What    string // of a notice: what was changed
+}
+
+// kinds are the mails there are, and whether they bear a link.
+var kinds = map[string]bool{
+	"invitation":          true,
+	"password-reset":      true,
+	"email-change":        true,
+	"email-changed":       false,
+	"credentials-changed": false,
+}
+
+//go:embed templates
+var embedded embed.FS
+
+// layout is the frame around the HTML of every mail.
+const layout = "layout.html"
+
+// Templates are the words of all mails.
+type Templates struct {
+	texts map[string]*texttemplate.Template // by kind; the first line is the subject
+	pages map[string]*htmltemplate.Template
+}
+
+// LoadTemplates returns the templates of the program; where the folder has a file
+// of the same name it takes the place of the program's. An empty folder is none.
+// What would fail when a mail is sent fails here.
+func LoadTemplates(folder string) (*Templates, error) {
+	read := func(name string) (string, error) {
+		content, err := embedded.ReadFile(path.Join("templates", name))
+		return string(content), err
+	}
+	if folder != "" {
+		own := os.DirFS(folder)
+		if err := onlyKnown(own); err != nil {
+			return nil, err
+		}
+		standard := read
+		read = func(name string) (string, error) {
+			content, err := fs.ReadFile(own, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				return standard(name)
+			}
+			return string(content), err
+		}
+	}
+	t := &Templates{texts: map[string]*texttemplate.Template{}, pages: map[string]*htmltemplate.Template{}}
+	for kind := range kinds {
+		if err := t.load(kind, read); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// onlyKnown returns an error if the folder has a file that would never be used.
+func onlyKnown(folder fs.FS) error {
+	files, err := fs.ReadDir(folder, ".")
+	if err != nil {
+		return err
+	}
+	known := []string{layout}
+	for kind := range kinds {
+		known = append(known, kind+".txt", kind+".html")
+	}
+	slices.Sort(known)
+	for _, file := range files {
+		if name := file.Name(); !strings.HasPrefix(name, ".") && !slices.Contains(known, name) {
+			return fmt.Errorf("%s is no template: they are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func (t *Templates) load(kind string, read func(string) (string, error)) error {
+	text, err := read(kind + ".txt")
+	if err != nil {
+		return err
+	}
+	if t.texts[kind], err = texttemplate.New(kind + ".txt").Parse(text); err != nil {
+		return err
+	}
+	page := htmltemplate.New("")
+	for _, name := range []string{layout, kind + ".html"} {
+		content, err := read(name)
+		if err != nil {
+			return err
+		}
+		if _, err := page.New(name).Parse(content); err != nil {
+			return err
+		}
+	}
+	t.pages[kind] = page
+	return t.try(kind)
+}
+
+// try writes a mail of the kind and looks whether it says what it must.
+func (t *Templates) try(kind string) error {
+	l := Letter{Name: "Ada Lovelace", Tenant: "Acme", Expires: "tomorrow", At: "today", What: "password"}
+	if kinds[kind] {
+		l.Link = "https://id.example.com/console/acme/" + kind + "#token"
+	}
+	_, text, page, err := t.write(kind, l)
+	switch {
+	case err != nil:
+		return err
+	case !strings.Contains(text, l.Link):
+		return fmt.Errorf("%s.txt does not hold {{.Link}}", kind)
+	case !strings.Contains(html.UnescapeString(page), l.Link):
+		return fmt.Errorf("%s.html does not hold {{.Link}}", kind)
+	}
+	return nil
+}
+
+// write returns the letter in the words of its kind.
+func (t *Templates) write(kind string, l Letter) (subject, text, page string, err error) {
+	if t.texts[kind] == nil {
+		return "", "", "", fmt.Errorf("there is no template for %q", kind)
+	}
+	var b strings.Builder
+	if err := t.texts[kind].Execute(&b, l); err != nil {
+		return "", "", "", err
+	}
+	first, text, _ := strings.Cut(b.String(), "\n")
+	subject, ok := strings.CutPrefix(first, "Subject: ")
+	if subject = strings.Join(strings.Fields(subject), " "); !ok || subject == "" {
+		return "", "", "", fmt.Errorf("%s.txt must begin with a line such as Subject: Welcome", kind)
+	}
+	b.Reset()
+	if err := t.pages[kind].ExecuteTemplate(&b, layout, l); err != nil {
+		return "", "", "", err
+	}
+	return subject, strings.TrimSpace(text) + "\n", b.String(), nil
+}
