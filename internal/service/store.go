@@ -173,6 +173,9 @@ type InvitationTx interface {
 	InvitationByToken(hash []byte) (rolecall.Invitation, error)
 	// DeleteInvitation removes the invitation and reports whether it was there.
 	DeleteInvitation(hash []byte) (bool, error)
+	// DeleteInvitationOf removes the invitation of the user and reports whether
+	// there was one.
+	DeleteInvitationOf(user rolecall.UserID) (bool, error)
 }
 
 // OneTimeTokenTx reads and writes tokens that are good once.
@@ -186,6 +189,8 @@ type OneTimeTokenTx interface {
 	DeleteOneTimeToken(hash []byte) (bool, error)
 	// DeleteOneTimeTokens removes all tokens of a user for a purpose.
 	DeleteOneTimeTokens(user rolecall.UserID, purpose rolecall.TokenPurpose)
+	// DeleteAllOneTimeTokens removes all tokens of a user, whatever they are for.
+	DeleteAllOneTimeTokens(user rolecall.UserID)
 }
 
 // OutboxTx writes the mail that is to be sent.
@@ -237,7 +242,7 @@ type TenantTx interface {
 	// moment and still hold rows.
 	DeletedTenants(before rolecall.Time, limit int) ([]rolecall.TenantID, error)
 	// PurgeExpired removes up to limit each of the tenant's idempotency keys,
-	// sessions and invitations that have expired, of its tombstones that are older
+	// sessions, invitations and one-time tokens that have expired, of its tombstones that are older
 	// than 30 days, and of its events that are older than the given moment, and
 	// returns how many rows it removed.
 	PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, error)

@@ -11,6 +11,8 @@ const (
 	selectInvitation = `select user_id, created_by, created_at, expires_at from invitations where tenant_id = $1 and hash = $2`
 
 	deleteInvitation = `delete from invitations where tenant_id = $1 and hash = $2 returning user_id`
+
+	deleteInvitationOf = `delete from invitations where tenant_id = $1 and user_id = $2 returning user_id`
 )
 
 // PutInvitation writes the user's invitation and takes the place of an older one.
@@ -28,4 +30,10 @@ func (t *Tx) InvitationByToken(hash []byte) (i rolecall.Invitation, err error) {
 // DeleteInvitation removes the invitation and reports whether it was there.
 func (t *Tx) DeleteInvitation(hash []byte) (bool, error) {
 	return t.changed(deleteInvitation, t.tenant, hash)
+}
+
+// DeleteInvitationOf removes the invitation of the user and reports whether there
+// was one.
+func (t *Tx) DeleteInvitationOf(user rolecall.UserID) (bool, error) {
+	return t.changed(deleteInvitationOf, t.tenant, user)
 }

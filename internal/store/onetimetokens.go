@@ -38,3 +38,8 @@ func (t *Tx) DeleteOneTimeToken(hash []byte) (bool, error) {
 func (t *Tx) DeleteOneTimeTokens(user rolecall.UserID, purpose rolecall.TokenPurpose) {
 	t.q.Exec(deleteOneTimeTokens, t.tenant, user, string(purpose))
 }
+
+// DeleteAllOneTimeTokens removes all tokens of a user, whatever they are for.
+func (t *Tx) DeleteAllOneTimeTokens(user rolecall.UserID) {
+	t.q.Exec(deleteTokensOfUser, t.tenant, user)
+}

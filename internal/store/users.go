@@ -114,7 +114,7 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	}
 	t.q.Exec(insertTombstone, t.tenant, u.ID, at, asJSON(&content))
 	t.deleteWords(u.ID, userWords(&u).rows())
-	t.q.Exec(deleteTokensOfUser, t.tenant, u.ID)
+	t.DeleteAllOneTimeTokens(u.ID)
 	t.EraseResource(rolecall.AnyID(u.ID))
 	return true, nil
 }

@@ -50,6 +50,17 @@ var invitationCases = []testCase{
 		}), errRefused)
 		f.is(f.tryInvitation(hash), nil)
 	}},
+	{"The invitation of a user is removed without its token", func(f *fixture) {
+		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		gone, kept := f.invite(anInvitation(u)), f.invite(anInvitation(other))
+		remove := func() bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) })
+		}
+		same(f, remove(), true)
+		same(f, remove(), false)
+		f.is(f.tryInvitation(gone), rolecall.ErrNotFound)
+		f.is(f.tryInvitation(kept), nil)
+	}},
 	{"A deleted user takes the invitation along", func(f *fixture) {
 		u, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		gone, kept := f.invite(anInvitation(u)), f.invite(anInvitation(stays))

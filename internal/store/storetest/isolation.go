@@ -33,6 +33,7 @@ var isolationCases = []testCase{
 			"role":  func(tx service.Tx) { tx.InsertRole(aRole("Support")) },
 			"key":   func(tx service.Tx) { tx.InsertKey(f.aKey()) },
 			"event": func(tx service.Tx) { tx.InsertEvent(anEvent(aUser("Ada Lovelace").ID)) },
+			"token": func(tx service.Tx) { tx.InsertOneTimeToken(aReset(aUser("Ada Lovelace")), aHash()) },
 		} {
 			if none.tryWrite(write) == nil {
 				f.Errorf("a %s was written without a tenant", name)
@@ -96,6 +97,10 @@ func readsNothing(f *fixture, c contents) {
 			"session":         func(tx service.Tx) error { _, err := tx.SessionByToken(c.tokens[i]); return err },
 			"key":             func(tx service.Tx) error { _, err := tx.Key(c.keys[i]); return err },
 			"invitation":      func(tx service.Tx) error { _, err := tx.InvitationByToken(c.invitations[i]); return err },
+			"one-time token": func(tx service.Tx) error {
+				_, err := tx.OneTimeToken(c.oneTimeTokens[i], rolecall.TokenPasswordReset)
+				return err
+			},
 			"session summary": func(tx service.Tx) error {
 				_, _, _, err := tx.SessionSummary(u.ID, rolecall.TenantSettings{}, start)
 				return err
@@ -141,15 +146,17 @@ func changesNothing(f *fixture, c contents) {
 	changed.Name, changed.Version = "Somebody Else", u.Version+1
 	changedRole.Name, changedRole.Version = "Something Else", role.Version+1
 	for name, try := range map[string]func(service.Tx) (bool, error){
-		"UpdateUser":       func(tx service.Tx) (bool, error) { return tx.UpdateUser(u, changed) },
-		"DeleteUser":       func(tx service.Tx) (bool, error) { return tx.DeleteUser(u, start) },
-		"ReplacePassword":  func(tx service.Tx) (bool, error) { return tx.ReplacePassword(u.ID, "hash", "stolen", start) },
-		"LockActiveUser":   func(tx service.Tx) (bool, error) { return tx.LockActiveUser(u.ID) },
-		"UpdateRole":       func(tx service.Tx) (bool, error) { return tx.UpdateRole(role, changedRole) },
-		"DeleteRole":       func(tx service.Tx) (bool, error) { return tx.DeleteRole(role) },
-		"DeleteAssignment": func(tx service.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, role.ID) },
-		"DeleteSession":    func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
-		"DeleteInvitation": func(tx service.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
+		"UpdateUser":         func(tx service.Tx) (bool, error) { return tx.UpdateUser(u, changed) },
+		"DeleteUser":         func(tx service.Tx) (bool, error) { return tx.DeleteUser(u, start) },
+		"ReplacePassword":    func(tx service.Tx) (bool, error) { return tx.ReplacePassword(u.ID, "hash", "stolen", start) },
+		"LockActiveUser":     func(tx service.Tx) (bool, error) { return tx.LockActiveUser(u.ID) },
+		"UpdateRole":         func(tx service.Tx) (bool, error) { return tx.UpdateRole(role, changedRole) },
+		"DeleteRole":         func(tx service.Tx) (bool, error) { return tx.DeleteRole(role) },
+		"DeleteAssignment":   func(tx service.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, role.ID) },
+		"DeleteSession":      func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
+		"DeleteInvitation":   func(tx service.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
+		"DeleteInvitationOf": func(tx service.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) },
+		"DeleteOneTimeToken": func(tx service.Tx) (bool, error) { return tx.DeleteOneTimeToken(c.oneTimeTokens[0]) },
 		"DeleteSessions": func(tx service.Tx) (bool, error) {
 			ended, err := tx.DeleteSessions(u.ID, rolecall.SessionID{})
 			return len(ended) > 0, err
@@ -181,6 +188,8 @@ func changesNothing(f *fixture, c contents) {
 	f.write(func(tx service.Tx) { tx.DeleteKey(key, key.ExpiresAt+1) })
 	f.write(func(tx service.Tx) { tx.EraseResource(key.ResourceID) })
 	f.write(func(tx service.Tx) { tx.LockOwners() })
+	f.write(func(tx service.Tx) { tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset) })
+	f.write(func(tx service.Tx) { tx.DeleteAllOneTimeTokens(u.ID) })
 
 	// Whether a seal fails or reports false is open: its successor may not refer
 	// to a session that the tenant does not have.

@@ -28,6 +28,7 @@ var suite = []struct {
 	{"assignments", assignmentCases},
 	{"sessions", sessionCases},
 	{"invitations", invitationCases},
+	{"one-time tokens", oneTimeTokenCases},
 	{"idempotency", idempotencyCases},
 	{"events", eventCases},
 	{"lists of events", eventListCases},

@@ -128,6 +128,7 @@ func (f *fixture) fill() contents {
 		})
 		c.keys = append(c.keys, k)
 		c.invitations = append(c.invitations, f.invite(anInvitation(u)))
+		c.oneTimeTokens = append(c.oneTimeTokens, f.handOut(aReset(u)))
 	}
 	gone := f.newUser("Gone Tomorrow")
 	same(f, f.deleteUser(gone), true)
@@ -142,7 +143,8 @@ type contents struct {
 	tokens   [][]byte
 	keys     []rolecall.IdempotencyKey
 
-	invitations [][]byte // hashes of the tokens
+	invitations   [][]byte // hashes of the tokens
+	oneTimeTokens [][]byte // hashes; for a password
 }
 
 // state is everything that can be read of the contents.
@@ -155,6 +157,7 @@ type state struct {
 	events      [][]rolecall.Event
 	keys        []rolecall.IdempotencyKey
 	invitations []rolecall.Invitation
+	oneTime     []rolecall.OneTimeToken
 }
 
 func (f *fixture) state(c contents) state {
@@ -167,6 +170,7 @@ func (f *fixture) state(c contents) state {
 		s.sessions = append(s.sessions, f.session(c.tokens[i]))
 		s.keys = append(s.keys, f.key(c.keys[i]))
 		s.invitations = append(s.invitations, f.invitation(c.invitations[i]))
+		s.oneTime = append(s.oneTime, f.reset(c.oneTimeTokens[i]))
 	}
 	return s
 }

@@ -1,0 +1,148 @@
+package storetest
+
+import (
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var oneTimeTokenCases = []testCase{
+	{"A one-time token reads back by its hash and purpose", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		for _, want := range []rolecall.OneTimeToken{
+			aReset(u),
+			{Purpose: rolecall.TokenEmailChange, UserID: u.ID, Data: "ädä@example.com", CreatedAt: start, ExpiresAt: start + day},
+			{Purpose: rolecall.TokenPasswordReset, CreatedAt: start, ExpiresAt: start + hour}, // a decoy
+		} {
+			same(f, f.oneTimeToken(f.handOut(want), want.Purpose), want)
+		}
+		f.is(f.tryOneTimeToken(aHash(), rolecall.TokenPasswordReset), rolecall.ErrNotFound)
+	}},
+	{"A one-time token is good for its own purpose alone", func(f *fixture) {
+		hash := f.handOut(aReset(f.newUser("Ada Lovelace")))
+		for _, purpose := range []rolecall.TokenPurpose{rolecall.TokenEmailChange, rolecall.TokenSignIn, rolecall.TokenPasskey, ""} {
+			f.is(f.tryOneTimeToken(hash, purpose), rolecall.ErrNotFound)
+		}
+		f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), nil)
+	}},
+	{"Of twenty who take a one-time token at the same time one gets it", func(f *fixture) {
+		hash := f.handOut(aReset(f.newUser("Ada Lovelace")))
+		f.oneWins(parallel(20, func(int) error { return f.takeOneTimeToken(hash) }), errRefused)
+		f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), rolecall.ErrNotFound)
+	}},
+	{"A one-time token that is taken in a failed update is still there", func(f *fixture) {
+		hash := f.handOut(aReset(f.newUser("Ada Lovelace")))
+		f.is(f.tryUpdate(func(tx service.Tx) error {
+			if taken, err := tx.DeleteOneTimeToken(hash); err != nil || !taken {
+				return err
+			}
+			return errRefused
+		}), errRefused)
+		f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), nil)
+	}},
+	{"The tokens of a user for one purpose are replaced, and no others", func(f *fixture) {
+		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		first, second := f.handOut(aReset(u)), f.handOut(aReset(u))
+		change := aReset(u)
+		change.Purpose = rolecall.TokenEmailChange
+		kept, foreign, decoy := f.handOut(change), f.handOut(aReset(other)), f.handOut(aReset(rolecall.User{}))
+		newer := aHash()
+		f.write(func(tx service.Tx) {
+			tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset)
+			tx.InsertOneTimeToken(aReset(u), newer)
+		})
+		for _, old := range [][]byte{first, second} {
+			f.is(f.tryOneTimeToken(old, rolecall.TokenPasswordReset), rolecall.ErrNotFound)
+		}
+		for _, hash := range [][]byte{newer, foreign, decoy} {
+			f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), nil)
+		}
+		f.is(f.tryOneTimeToken(kept, rolecall.TokenEmailChange), nil)
+	}},
+	{"A decoy is nobody's: what is removed for nobody leaves it", func(f *fixture) {
+		decoy := f.handOut(aReset(rolecall.User{}))
+		f.write(func(tx service.Tx) {
+			tx.DeleteOneTimeTokens(rolecall.UserID{}, rolecall.TokenPasswordReset)
+			tx.DeleteAllOneTimeTokens(rolecall.UserID{})
+		})
+		f.is(f.tryOneTimeToken(decoy, rolecall.TokenPasswordReset), nil)
+	}},
+	{"A deleted user takes all one-time tokens along, as does who asks for that", func(f *fixture) {
+		deleted, asking, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Alan Turing")
+		hashes := map[rolecall.UserID][]byte{}
+		for _, u := range []rolecall.User{deleted, asking, stays} {
+			change := aReset(u)
+			change.Purpose = rolecall.TokenEmailChange
+			f.handOut(aReset(u))
+			hashes[u.ID] = f.handOut(change)
+		}
+		same(f, f.deleteUser(deleted), true)
+		f.write(func(tx service.Tx) { tx.DeleteAllOneTimeTokens(asking.ID) })
+		f.is(f.tryOneTimeToken(hashes[deleted.ID], rolecall.TokenEmailChange), rolecall.ErrNotFound)
+		f.is(f.tryOneTimeToken(hashes[asking.ID], rolecall.TokenEmailChange), rolecall.ErrNotFound)
+		f.is(f.tryOneTimeToken(hashes[stays.ID], rolecall.TokenEmailChange), nil)
+		same(f, f.purge(start+day, 0, 10), 2) // nothing but what the third has is left
+	}},
+	{"Purging what expired removes one-time tokens that are over, decoys too, up to the limit", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		var live []byte
+		for i := range 5 {
+			token := aReset(u)
+			if i%2 == 1 {
+				token.UserID = rolecall.UserID{}
+			}
+			token.ExpiresAt = start + rolecall.Time(i)
+			live = f.handOut(token)
+		}
+		for _, want := range []int{3, 1, 0} {
+			same(f, f.purge(start+3, 0, 3), want)
+		}
+		f.is(f.tryOneTimeToken(live, rolecall.TokenPasswordReset), nil)
+	}},
+	{"A tenant that does not exist can hold one-time tokens, and they are purged", func(f *fixture) {
+		nobodys := f.in(rolecall.NewID[rolecall.Tenant](start))
+		hash := nobodys.handOut(aReset(rolecall.User{}))
+		f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), rolecall.ErrNotFound)
+		f.is(nobodys.tryOneTimeToken(hash, rolecall.TokenPasswordReset), nil)
+		same(f, nobodys.purge(start+hour, 0, 10), 1)
+		f.is(nobodys.tryOneTimeToken(hash, rolecall.TokenPasswordReset), rolecall.ErrNotFound)
+	}},
+}
+
+// aReset returns a token for a new password of the user that is not stored yet; a
+// decoy for the zero user.
+func aReset(u rolecall.User) rolecall.OneTimeToken {
+	return rolecall.OneTimeToken{Purpose: rolecall.TokenPasswordReset, UserID: u.ID, Data: u.Email, CreatedAt: start, ExpiresAt: start + hour}
+}
+
+// handOut writes the token and returns its hash.
+func (f *fixture) handOut(t rolecall.OneTimeToken) []byte {
+	f.Helper()
+	hash := aHash()
+	f.write(func(tx service.Tx) { tx.InsertOneTimeToken(t, hash) })
+	return hash
+}
+
+// takeOneTimeToken removes the token; errRefused if it is not there.
+func (f *fixture) takeOneTimeToken(hash []byte) error {
+	return f.tryUpdate(func(tx service.Tx) error {
+		if taken, err := tx.DeleteOneTimeToken(hash); err != nil || taken {
+			return err
+		}
+		return errRefused
+	})
+}
+
+func (f *fixture) oneTimeToken(hash []byte, purpose rolecall.TokenPurpose) rolecall.OneTimeToken {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.OneTimeToken, error) { return tx.OneTimeToken(hash, purpose) })
+}
+
+func (f *fixture) reset(hash []byte) rolecall.OneTimeToken {
+	f.Helper()
+	return f.oneTimeToken(hash, rolecall.TokenPasswordReset)
+}
+
+func (f *fixture) tryOneTimeToken(hash []byte, purpose rolecall.TokenPurpose) error {
+	_, err := tryRead(f, func(tx service.Tx) (rolecall.OneTimeToken, error) { return tx.OneTimeToken(hash, purpose) })
+	return err
+}
