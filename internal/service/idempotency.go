@@ -42,7 +42,7 @@ type creation struct {
 	id        rolecall.AnyID
 	value     any // marshals to the resource as it is kept for a replay
 	event     *rolecall.Event
-	insert    func(Tx)
+	insert    func(Tx) error
 }
 
 // create writes the key, the resource and the event in one transaction. If the
@@ -78,7 +78,9 @@ func (s *Service) create(ctx context.Context, c Call, key Key, n creation) (*rol
 	for range attempts {
 		err := s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
 			tx.InsertKey(claim)
-			n.insert(tx)
+			if err := n.insert(tx); err != nil {
+				return err
+			}
 			tx.InsertEvent(*n.event)
 			return nil
 		})

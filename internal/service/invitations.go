@@ -46,8 +46,11 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 	invitation := rolecall.Invitation{UserID: id, CreatedBy: c.User.ID, CreatedAt: now, ExpiresAt: now.Add(rolecall.InvitationLifetime)}
 	first, err := s.create(ctx, c, key, creation{
 		operation: "inviteUser", location: "/users/" + id.String() + "/invitations", id: rolecall.AnyID(id), value: invitation,
-		event:  s.event(c, rolecall.EventUserInvited, aboutUser(id)),
-		insert: func(tx Tx) { tx.PutInvitation(invitation, token.Hash()) },
+		event: s.event(c, rolecall.EventUserInvited, aboutUser(id)),
+		insert: func(tx Tx) error {
+			tx.PutInvitation(invitation, token.Hash())
+			return nil
+		},
 	})
 	if err != nil {
 		return created, err

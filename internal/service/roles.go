@@ -76,8 +76,11 @@ func (s *Service) CreateRole(ctx context.Context, c Call, key Key, draft rolecal
 	}
 	first, err := s.create(ctx, c, key, creation{
 		operation: "createRole", location: "/roles/" + role.ID.String(), id: rolecall.AnyID(role.ID), value: role,
-		event:  s.event(c, rolecall.EventRoleCreated, aboutRole(role.ID)),
-		insert: func(tx Tx) { tx.InsertRole(role) },
+		event: s.event(c, rolecall.EventRoleCreated, aboutRole(role.ID)),
+		insert: func(tx Tx) error {
+			tx.InsertRole(role)
+			return nil
+		},
 	})
 	if err != nil {
 		return created, err

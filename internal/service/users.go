@@ -150,8 +150,11 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 	user := draft.User(s.now())
 	first, err := s.create(ctx, c, key, creation{
 		operation: "createUser", location: "/users/" + user.ID.String(), id: rolecall.AnyID(user.ID), value: user,
-		event:  s.event(c, rolecall.EventUserCreated, aboutUser(user.ID)),
-		insert: func(tx Tx) { tx.InsertUser(user) },
+		event: s.event(c, rolecall.EventUserCreated, aboutUser(user.ID)),
+		insert: func(tx Tx) error {
+			tx.InsertUser(user)
+			return nil
+		},
 	})
 	if err != nil {
 		return created, err
