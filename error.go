@@ -93,6 +93,11 @@ var (
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation was used, was replaced or is over. Ask for a new one."}
 	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "Two live sessions came with the request. Sign out, or sign in again, to keep one."}
 	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The address and the password do not belong together in this tenant."}
+	ErrSecondFactorRequired = &Error{Kind: Unauthenticated, Code: "second-factor-required", Detail: "The password is right, and a second factor is needed too. Show one by the challenge with POST /auths/login/second-factor."}
+	ErrEnrolmentRequired    = &Error{Kind: Unauthenticated, Code: "second-factor-enrolment-required", Detail: "The password is right, and this tenant demands a second factor that you do not have yet. Get one by the challenge with POST /auths/login/enrolment."}
+	ErrWrongCode            = &Error{Kind: Unauthenticated, Code: "wrong-code", Detail: "This is not a second factor of yours, or it was used before. Wait for the next code, or take another method."}
+	ErrChallengeInvalid     = &Error{Kind: Unauthenticated, Code: "challenge-invalid", Detail: "This challenge was used, failed too often or is over. Begin again with the password."}
+	ErrPasskeyRefused       = &Error{Kind: Unauthenticated, Code: "passkey-refused", Detail: "This passkey signs nobody in here, or took too long. Try again, or sign in with the password."}
 	ErrTenantSuspended      = &Error{Kind: Forbidden, Code: "tenant-suspended", Detail: "This tenant is suspended. Its operator can resume it."}
 	ErrUserSuspended        = &Error{Kind: Forbidden, Code: "user-suspended", Detail: "This user is suspended. An administrator of the tenant can resume it."}
 	ErrSessionRequired      = &Error{Kind: Forbidden, Code: "session-required", Detail: "This needs the session of a person. Tokens and keys cannot do it."}
@@ -109,6 +114,10 @@ var (
 	ErrRoleInUse            = &Error{Kind: Conflict, Code: "role-in-use", Detail: "Users hold this role. Take it from them first, or repeat with ?force=true to take it from all of them."}
 	ErrSystemRole           = &Error{Kind: Conflict, Code: "system-role", Detail: "This role comes with the tenant and cannot be changed or deleted."}
 	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant keeps at least one active user who is Owner without end and without reach. Make another one first."}
+	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant demands a second factor of you, and this is your last. Add another one first."}
+	ErrPasskeyTaken         = &Error{Kind: Conflict, Code: "passkey-taken", Detail: "This passkey is somebody's already."}
+	ErrTooManyPasskeys      = &Error{Kind: Conflict, Code: "too-many-passkeys", Detail: "You have as many passkeys as one can have. Remove one first."}
+	ErrPasskeysUnavailable  = &Error{Kind: Conflict, Code: "passkeys-unavailable", Detail: "There is no domain here that passkeys could be bound to. The operator can name one with --public-url or --passkey-domain."}
 	ErrTenantExists         = &Error{Kind: Conflict, Code: "tenant-exists", Detail: "A tenant of this name exists, or was deleted less than 30 days ago."}
 	ErrKeyInProgress        = &Error{Kind: Conflict, Code: "idempotency-key-in-progress", Detail: "The first request with this idempotency key is still running. Repeat this one shortly.", RetryAfter: time.Second}
 	ErrKeyReused            = &Error{Kind: Invalid, Code: "idempotency-key-reused", Detail: "This idempotency key came with another request before. Use a new key for a new request."}

@@ -52,11 +52,13 @@ var framingStatuses = map[string]int{
 var catalogue = []*rolecall.Error{
 	rolecall.ErrMalformed,
 	rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrWrongCredentials, rolecall.ErrInvitationInvalid,
+	rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrWrongCode, rolecall.ErrChallengeInvalid, rolecall.ErrPasskeyRefused,
 	rolecall.ErrTenantSuspended, rolecall.ErrUserSuspended, rolecall.ErrPermissionDenied, rolecall.ErrSessionRequired, rolecall.ErrNotRecent, rolecall.ErrFieldNotReadable,
 	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, errCrossOrigin,
 	rolecall.ErrNotFound, errUnknownPath,
 	errMethodNotAllowed, errNotAcceptable,
 	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse,
+	rolecall.ErrFactorDemanded, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
 	rolecall.ErrSystemRole, rolecall.ErrLastOwner, rolecall.ErrTenantExists, rolecall.ErrKeyInProgress,
 	rolecall.ErrPreconditionFailed,
 	errContentTooLarge, errURLTooLong, errMediaType,

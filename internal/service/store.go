@@ -43,6 +43,7 @@ type Tx interface {
 	SessionTx
 	InvitationTx
 	OneTimeTokenTx
+	FactorTx
 	OutboxTx
 	IdempotencyTx
 	EventTx
@@ -182,6 +183,9 @@ type InvitationTx interface {
 type OneTimeTokenTx interface {
 	// InsertOneTimeToken writes a token.
 	InsertOneTimeToken(t rolecall.OneTimeToken, hash []byte)
+	// SpendOneTimeToken writes a token that need not be stored before it is used,
+	// unless it was written before, and reports whether it was not.
+	SpendOneTimeToken(t rolecall.OneTimeToken, hash []byte) (bool, error)
 	// OneTimeToken returns what the token stands for, or ErrNotFound if there is
 	// none of that purpose.
 	OneTimeToken(hash []byte, purpose rolecall.TokenPurpose) (rolecall.OneTimeToken, error)
@@ -191,6 +195,41 @@ type OneTimeTokenTx interface {
 	DeleteOneTimeTokens(user rolecall.UserID, purpose rolecall.TokenPurpose)
 	// DeleteAllOneTimeTokens removes all tokens of a user, whatever they are for.
 	DeleteAllOneTimeTokens(user rolecall.UserID)
+}
+
+// FactorTx reads and writes what users can show beside their passwords.
+type FactorTx interface {
+	// Factors returns all of it; nothing for a user who is not there.
+	Factors(user rolecall.UserID) (rolecall.Factors, error)
+	// PutPendingTOTP writes the secret that a code is to confirm, in place of an
+	// older one. Update returns ErrNotFound if the user is gone.
+	PutPendingTOTP(user rolecall.UserID, sealed []byte)
+	// ConfirmTOTP puts the pending secret in force, with the step of the code that
+	// confirmed it, and reports whether it still was the pending one.
+	ConfirmTOTP(user rolecall.UserID, pending []byte, step int64, at rolecall.Time) (bool, error)
+	// UseTOTP notes that a code of the step was taken, and reports whether the
+	// secret is still in force and no code of that step or a later one was taken
+	// before.
+	UseTOTP(user rolecall.UserID, sealed []byte, step int64) (bool, error)
+	// DeleteTOTP removes the secret, and the one that is pending.
+	DeleteTOTP(user rolecall.UserID)
+	// ReplaceRecoveryCodes writes the codes in place of all that are left. Update
+	// returns ErrNotFound if the user is gone.
+	ReplaceRecoveryCodes(user rolecall.UserID, hashes [][]byte)
+	// UseRecoveryCode removes the code and reports whether it was there.
+	UseRecoveryCode(user rolecall.UserID, hash []byte) (bool, error)
+	// PasskeyByID returns the passkey, or ErrNotFound.
+	PasskeyByID(id []byte) (rolecall.Passkey, error)
+	// InsertPasskey writes a new passkey. Update returns ErrPasskeyTaken if there
+	// is one of that id, and ErrNotFound if the user is gone.
+	InsertPasskey(key rolecall.Passkey)
+	// UsePasskey writes the credential and the last use of a passkey if the old
+	// credential still is the stored one, and reports whether it was.
+	UsePasskey(old, used rolecall.Passkey) (bool, error)
+	// DeletePasskey removes a passkey of the user and reports whether it was there.
+	DeletePasskey(user rolecall.UserID, id []byte) (bool, error)
+	// DeleteFactors removes all that the user can show beside the password.
+	DeleteFactors(user rolecall.UserID)
 }
 
 // OutboxTx writes the mail that is to be sent.

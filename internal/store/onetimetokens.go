@@ -6,6 +6,8 @@ const (
 	insertOneTimeToken = `insert into one_time_tokens (tenant_id, hash, purpose, user_id, data, created_at, expires_at)
 		values ($1, $2, $3, $4, $5, $6, $7)`
 
+	spendOneTimeToken = insertOneTimeToken + ` on conflict (tenant_id, hash) do nothing returning hash`
+
 	selectOneTimeToken = `select purpose, user_id, data, created_at, expires_at from one_time_tokens
 		where tenant_id = $1 and hash = $2 and purpose = $3`
 
@@ -19,6 +21,12 @@ const (
 // InsertOneTimeToken writes a token that is good once.
 func (t *Tx) InsertOneTimeToken(token rolecall.OneTimeToken, hash []byte) {
 	t.q.Exec(insertOneTimeToken, t.tenant, hash, string(token.Purpose), token.UserID, token.Data, token.CreatedAt, token.ExpiresAt)
+}
+
+// SpendOneTimeToken writes a token that need not be stored before it is used, unless
+// it was written before, and reports whether it was not.
+func (t *Tx) SpendOneTimeToken(token rolecall.OneTimeToken, hash []byte) (bool, error) {
+	return t.changed(spendOneTimeToken, t.tenant, hash, string(token.Purpose), token.UserID, token.Data, token.CreatedAt, token.ExpiresAt)
 }
 
 // OneTimeToken returns what the token stands for, or ErrNotFound if there is none

@@ -76,6 +76,10 @@ var violations = map[string]*rolecall.Error{
 	"sessions_user":         rolecall.ErrNotFound,
 	"passwords_user":        rolecall.ErrNotFound,
 	"invitations_user":      rolecall.ErrNotFound,
+	"passkeys_pkey":         rolecall.ErrPasskeyTaken,
+	"passkeys_user":         rolecall.ErrNotFound,
+	"totp_user":             rolecall.ErrNotFound,
+	"recovery_codes_user":   rolecall.ErrNotFound,
 }
 
 // Violation returns the error that the violated constraint means, nil if none of

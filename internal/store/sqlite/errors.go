@@ -20,6 +20,7 @@ var constraints = map[string]string{
 	"roles.tenant_id, roles.name_key":    "roles_name",
 	"roles.tenant_id, roles.key":         "roles_key",
 	"tenants.name":                       "tenants_name",
+	"passkeys.tenant_id, passkeys.id":    "passkeys_pkey",
 	"idempotency_keys.tenant_id, idempotency_keys.user_id, idempotency_keys.operation, idempotency_keys.hash": "idempotency_keys_pkey",
 }
 

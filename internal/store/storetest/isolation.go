@@ -101,6 +101,7 @@ func readsNothing(f *fixture, c contents) {
 				_, err := tx.OneTimeToken(c.oneTimeTokens[i], rolecall.TokenPasswordReset)
 				return err
 			},
+			"passkey": func(tx service.Tx) error { _, err := tx.PasskeyByID(c.factors[i].Passkeys[0].ID); return err },
 			"session summary": func(tx service.Tx) error {
 				_, _, _, err := tx.SessionSummary(u.ID, rolecall.TenantSettings{}, start)
 				return err
@@ -112,6 +113,7 @@ func readsNothing(f *fixture, c contents) {
 			}
 		}
 		same(f, len(f.assignments(u.ID)), 0)
+		same(f, f.factors(u), rolecall.Factors{})
 		same(f, len(f.eventsAbout(u.ID, 10)), 0)
 		hash, err := tryRead(f, func(tx service.Tx) (string, error) { return tx.PasswordHash(u.ID) })
 		if hash != "" {
@@ -141,7 +143,7 @@ func readsNothing(f *fixture, c contents) {
 
 func changesNothing(f *fixture, c contents) {
 	f.Helper()
-	u, role, session, token, key := c.users[0], c.roles[0], c.sessions[0], c.tokens[0], c.keys[0]
+	u, role, session, token, key, factors := c.users[0], c.roles[0], c.sessions[0], c.tokens[0], c.keys[0], c.factors[0]
 	changed, changedRole := u, role
 	changed.Name, changed.Version = "Somebody Else", u.Version+1
 	changedRole.Name, changedRole.Version = "Something Else", role.Version+1
@@ -157,6 +159,10 @@ func changesNothing(f *fixture, c contents) {
 		"DeleteInvitation":   func(tx service.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
 		"DeleteInvitationOf": func(tx service.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) },
 		"DeleteOneTimeToken": func(tx service.Tx) (bool, error) { return tx.DeleteOneTimeToken(c.oneTimeTokens[0]) },
+		"UseTOTP":            func(tx service.Tx) (bool, error) { return tx.UseTOTP(u.ID, factors.TOTP.Sealed, 1000) },
+		"ConfirmTOTP":        func(tx service.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
+		"UsePasskey":         func(tx service.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
+		"DeletePasskey":      func(tx service.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
 		"DeleteSessions": func(tx service.Tx) (bool, error) {
 			ended, err := tx.DeleteSessions(u.ID, rolecall.SessionID{})
 			return len(ended) > 0, err
@@ -174,10 +180,13 @@ func changesNothing(f *fixture, c contents) {
 	late := session
 	late.ID = rolecall.NewID[rolecall.Session](start)
 	for name, write := range map[string]func(service.Tx){
-		"SetPassword":   func(tx service.Tx) { tx.SetPassword(u.ID, "stolen", start) },
-		"PutAssignment": func(tx service.Tx) { tx.PutAssignment(assignment) },
-		"InsertSession": func(tx service.Tx) { tx.InsertSession(late, aHash()) },
-		"PutInvitation": func(tx service.Tx) { tx.PutInvitation(anInvitation(u), aHash()) },
+		"SetPassword":          func(tx service.Tx) { tx.SetPassword(u.ID, "stolen", start) },
+		"PutAssignment":        func(tx service.Tx) { tx.PutAssignment(assignment) },
+		"InsertSession":        func(tx service.Tx) { tx.InsertSession(late, aHash()) },
+		"PutInvitation":        func(tx service.Tx) { tx.PutInvitation(anInvitation(u), aHash()) },
+		"PutPendingTOTP":       func(tx service.Tx) { tx.PutPendingTOTP(u.ID, aHash()) },
+		"InsertPasskey":        func(tx service.Tx) { tx.InsertPasskey(aPasskey(u)) },
+		"ReplaceRecoveryCodes": func(tx service.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) },
 	} {
 		if err := f.tryWrite(write); rolecall.KindOf(err) != rolecall.NotFound {
 			f.Errorf("%s: got %v, want not found", name, err)
@@ -190,6 +199,8 @@ func changesNothing(f *fixture, c contents) {
 	f.write(func(tx service.Tx) { tx.LockOwners() })
 	f.write(func(tx service.Tx) { tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset) })
 	f.write(func(tx service.Tx) { tx.DeleteAllOneTimeTokens(u.ID) })
+	f.write(func(tx service.Tx) { tx.DeleteTOTP(u.ID) })
+	f.write(func(tx service.Tx) { tx.DeleteFactors(u.ID) })
 
 	// Whether a seal fails or reports false is open: its successor may not refer
 	// to a session that the tenant does not have.

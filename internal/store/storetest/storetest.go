@@ -29,6 +29,7 @@ var suite = []struct {
 	{"sessions", sessionCases},
 	{"invitations", invitationCases},
 	{"one-time tokens", oneTimeTokenCases},
+	{"factors", factorCases},
 	{"idempotency", idempotencyCases},
 	{"events", eventCases},
 	{"lists of events", eventListCases},

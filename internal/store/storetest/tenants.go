@@ -129,6 +129,7 @@ func (f *fixture) fill() contents {
 		c.keys = append(c.keys, k)
 		c.invitations = append(c.invitations, f.invite(anInvitation(u)))
 		c.oneTimeTokens = append(c.oneTimeTokens, f.handOut(aReset(u)))
+		c.factors = append(c.factors, f.enrol(u))
 	}
 	gone := f.newUser("Gone Tomorrow")
 	same(f, f.deleteUser(gone), true)
@@ -145,6 +146,7 @@ type contents struct {
 
 	invitations   [][]byte // hashes of the tokens
 	oneTimeTokens [][]byte // hashes; for a password
+	factors       []rolecall.Factors
 }
 
 // state is everything that can be read of the contents.
@@ -158,6 +160,7 @@ type state struct {
 	keys        []rolecall.IdempotencyKey
 	invitations []rolecall.Invitation
 	oneTime     []rolecall.OneTimeToken
+	factors     []rolecall.Factors
 }
 
 func (f *fixture) state(c contents) state {
@@ -171,6 +174,7 @@ func (f *fixture) state(c contents) state {
 		s.keys = append(s.keys, f.key(c.keys[i]))
 		s.invitations = append(s.invitations, f.invitation(c.invitations[i]))
 		s.oneTime = append(s.oneTime, f.reset(c.oneTimeTokens[i]))
+		s.factors = append(s.factors, f.factors(u))
 	}
 	return s
 }

@@ -27,9 +27,9 @@ create index one_time_tokens_expiry on one_time_tokens (tenant_id, expires_at);
 create table totp (
     tenant_id    uuid   not null,
     user_id      uuid   not null,
-    sealed       bytea  not null, -- the shared secret, under the keys of the instance
-    created_at   bigint not null,
-    confirmed_at bigint not null, -- 0: not yet
+    sealed       bytea,           -- the shared secret, under the keys of the instance
+    pending      bytea,           -- one that takes its place once it is confirmed
+    confirmed_at bigint not null,
     last_step    bigint not null, -- the newest that was used
     primary key (tenant_id, user_id),
     constraint totp_user foreign key (tenant_id, user_id) references users (tenant_id, id) on delete cascade

@@ -27,9 +27,9 @@ create index one_time_tokens_expiry on one_time_tokens (tenant_id, expires_at);
 create table totp (
     tenant_id    blob    not null,
     user_id      blob    not null,
-    sealed       blob    not null, -- the shared secret, under the keys of the instance
-    created_at   integer not null,
-    confirmed_at integer not null, -- 0: not yet
+    sealed       blob,             -- the shared secret, under the keys of the instance
+    pending      blob,             -- one that takes its place once it is confirmed
+    confirmed_at integer not null,
     last_step    integer not null, -- the newest that was used
     primary key (tenant_id, user_id),
     constraint totp_user foreign key (tenant_id, user_id) references users (tenant_id, id) on delete cascade

@@ -1,0 +1,59 @@
+package rolecall
+
+// Factors are what a user can show beside the password.
+type Factors struct {
+	TOTP          TOTP
+	Passkeys      []Passkey // in the order in which they were made
+	RecoveryCodes int       // that are left
+}
+
+// TOTP is what makes a user's one-time codes by time (RFC 6238).
+type TOTP struct {
+	Sealed      []byte // the secret under the keys of the instance; nil if there is none
+	Pending     []byte // one that takes its place once a code of it was shown; nil if there is none
+	ConfirmedAt Time
+	LastStep    int64 // the newest of which a code was taken
+}
+
+// Passkey is a key pair that an authenticator keeps for a user, and of which
+// Rolecall has the public half (WebAuthn). It is a second factor, and a way to sign
+// in without a password.
+type Passkey struct {
+	ID         []byte // what the authenticator calls it
+	UserID     UserID
+	Name       string // what the user calls it
+	Credential []byte // the public key, the counter and the flags, as internal/passkey writes them
+	CreatedAt  Time
+	LastUsedAt Time // zero: never
+}
+
+// The bounds of a passkey's name, and of how many passkeys a user has.
+const (
+	PasskeyNameMax = 100
+	PasskeysMax    = 20
+)
+
+// FactorMethod is a way to show a second factor.
+type FactorMethod string
+
+// The methods.
+const (
+	FactorTOTP         FactorMethod = "totp"
+	FactorPasskey      FactorMethod = "passkey"
+	FactorRecoveryCode FactorMethod = "recovery-code"
+)
+
+// Methods returns how the user can show a second factor, nil if there is none:
+// recovery codes stand for a factor and are none themselves.
+func (f *Factors) Methods() (methods []FactorMethod) {
+	if f.TOTP.Sealed != nil {
+		methods = append(methods, FactorTOTP)
+	}
+	if len(f.Passkeys) > 0 {
+		methods = append(methods, FactorPasskey)
+	}
+	if methods != nil && f.RecoveryCodes > 0 {
+		methods = append(methods, FactorRecoveryCode)
+	}
+	return methods
+}

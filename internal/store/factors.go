@@ -1,0 +1,136 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/rolecall/rolecall"
+)
+
+const (
+	selectTOTP = `select sealed, pending, confirmed_at, last_step from totp where tenant_id = $1 and user_id = $2`
+
+	putPendingTOTP = `insert into totp (tenant_id, user_id, pending, confirmed_at, last_step) values ($1, $2, $3, 0, 0)
+		on conflict (tenant_id, user_id) do update set pending = excluded.pending`
+
+	confirmTOTP = `update totp set sealed = pending, pending = null, confirmed_at = $1, last_step = $2
+		where tenant_id = $3 and user_id = $4 and pending = $5 returning user_id`
+
+	useTOTP = `update totp set last_step = $1 where tenant_id = $2 and user_id = $3 and sealed = $4 and last_step < $1 returning user_id`
+
+	deleteTOTP = `delete from totp where tenant_id = $1 and user_id = $2`
+
+	countRecoveryCodes = `select count(*) from recovery_codes where tenant_id = $1 and user_id = $2`
+
+	insertRecoveryCode = `insert into recovery_codes (tenant_id, user_id, hash) values ($1, $2, $3)`
+
+	useRecoveryCode = `delete from recovery_codes where tenant_id = $1 and user_id = $2 and hash = $3 returning hash`
+
+	deleteRecoveryCodes = `delete from recovery_codes where tenant_id = $1 and user_id = $2`
+
+	passkeyColumns = `id, user_id, name, credential, created_at, last_used_at`
+
+	selectPasskeys = `select ` + passkeyColumns + ` from passkeys where tenant_id = $1 and user_id = $2 order by id limit $3`
+
+	selectPasskey = `select ` + passkeyColumns + ` from passkeys where tenant_id = $1 and id = $2`
+
+	insertPasskey = `insert into passkeys (tenant_id, ` + passkeyColumns + `)
+		values ($1, $2, $3, $4, $5, $6, $7)`
+
+	usePasskey = `update passkeys set credential = $1, last_used_at = $2
+		where tenant_id = $3 and id = $4 and user_id = $5 and credential = $6 returning id`
+
+	deletePasskey = `delete from passkeys where tenant_id = $1 and user_id = $2 and id = $3 returning id`
+
+	deletePasskeys = `delete from passkeys where tenant_id = $1 and user_id = $2`
+)
+
+// Factors returns what the user can show beside the password; nothing for a user
+// who is not there.
+func (t *Tx) Factors(user rolecall.UserID) (f rolecall.Factors, err error) {
+	err = t.row(selectTOTP, []any{t.tenant, user}, &f.TOTP.Sealed, &f.TOTP.Pending, &f.TOTP.ConfirmedAt, &f.TOTP.LastStep)
+	if err != nil && !errors.Is(err, rolecall.ErrNotFound) {
+		return f, err
+	}
+	if err := t.row(countRecoveryCodes, []any{t.tenant, user}, &f.RecoveryCodes); err != nil {
+		return f, err
+	}
+	err = t.q.Query(selectPasskeys, []any{t.tenant, user, rolecall.PasskeysMax}, func(scan func(dest ...any) error) error {
+		var key rolecall.Passkey
+		err := scan(passkeyDest(&key)...)
+		f.Passkeys = append(f.Passkeys, key)
+		return err
+	})
+	slices.SortStableFunc(f.Passkeys, func(a, b rolecall.Passkey) int { return cmp.Compare(a.CreatedAt, b.CreatedAt) })
+	return f, err
+}
+
+func passkeyDest(key *rolecall.Passkey) []any {
+	return []any{&key.ID, &key.UserID, &key.Name, &key.Credential, &key.CreatedAt, &key.LastUsedAt}
+}
+
+// PutPendingTOTP writes the secret that a code is to confirm, in place of an older
+// one. Update returns ErrNotFound if the user is gone.
+func (t *Tx) PutPendingTOTP(user rolecall.UserID, sealed []byte) {
+	t.q.Exec(putPendingTOTP, t.tenant, user, sealed)
+}
+
+// ConfirmTOTP puts the pending secret in force, with the step of the code that
+// confirmed it, and reports whether it still was the pending one.
+func (t *Tx) ConfirmTOTP(user rolecall.UserID, pending []byte, step int64, at rolecall.Time) (bool, error) {
+	return t.changed(confirmTOTP, at, step, t.tenant, user, pending)
+}
+
+// UseTOTP notes that a code of the step was taken, and reports whether the secret
+// is still in force and no code of that step or a later one was taken before.
+func (t *Tx) UseTOTP(user rolecall.UserID, sealed []byte, step int64) (bool, error) {
+	return t.changed(useTOTP, step, t.tenant, user, sealed)
+}
+
+// DeleteTOTP removes the secret, and the one that is pending.
+func (t *Tx) DeleteTOTP(user rolecall.UserID) { t.q.Exec(deleteTOTP, t.tenant, user) }
+
+// ReplaceRecoveryCodes writes the codes in place of all that are left. Update
+// returns ErrNotFound if the user is gone.
+func (t *Tx) ReplaceRecoveryCodes(user rolecall.UserID, hashes [][]byte) {
+	t.q.Exec(deleteRecoveryCodes, t.tenant, user)
+	for _, hash := range hashes {
+		t.q.Exec(insertRecoveryCode, t.tenant, user, hash)
+	}
+}
+
+// UseRecoveryCode removes the code and reports whether it was there.
+func (t *Tx) UseRecoveryCode(user rolecall.UserID, hash []byte) (bool, error) {
+	return t.changed(useRecoveryCode, t.tenant, user, hash)
+}
+
+// PasskeyByID returns the passkey, or ErrNotFound.
+func (t *Tx) PasskeyByID(id []byte) (key rolecall.Passkey, err error) {
+	err = t.row(selectPasskey, []any{t.tenant, id}, passkeyDest(&key)...)
+	return key, err
+}
+
+// InsertPasskey writes a new passkey. Update returns ErrPasskeyTaken if there is
+// one of that id, and ErrNotFound if the user is gone.
+func (t *Tx) InsertPasskey(key rolecall.Passkey) {
+	t.q.Exec(insertPasskey, t.tenant, key.ID, key.UserID, key.Name, textOf(key.Credential), key.CreatedAt, key.LastUsedAt)
+}
+
+// UsePasskey writes the credential and the last use of a passkey if the old
+// credential still is the stored one, and reports whether it was.
+func (t *Tx) UsePasskey(old, used rolecall.Passkey) (bool, error) {
+	return t.changed(usePasskey, textOf(used.Credential), used.LastUsedAt, t.tenant, old.ID, old.UserID, textOf(old.Credential))
+}
+
+// DeletePasskey removes a passkey of the user and reports whether it was there.
+func (t *Tx) DeletePasskey(user rolecall.UserID, id []byte) (bool, error) {
+	return t.changed(deletePasskey, t.tenant, user, id)
+}
+
+// DeleteFactors removes all that the user can show beside the password.
+func (t *Tx) DeleteFactors(user rolecall.UserID) {
+	t.q.Exec(deleteTOTP, t.tenant, user)
+	t.q.Exec(deleteRecoveryCodes, t.tenant, user)
+	t.q.Exec(deletePasskeys, t.tenant, user)
+}
