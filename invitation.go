@@ -1,10 +1,5 @@
 package rolecall
 
-import "time"
-
-// InvitationLifetime is how long an invitation can be accepted.
-const InvitationLifetime = 72 * time.Hour
-
 // Invitation lets whoever bears its token set the user's password and sign in,
 // once. A newer one replaces it. The token is a secret and never part of it.
 type Invitation struct {

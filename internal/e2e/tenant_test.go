@@ -22,7 +22,9 @@ func testReadingTenant(t *testing.T, w *world) {
 	scoped := w.holder(t, "scoped", "", "Sales", "tenant:read", "tenant:update")
 	play(t, []scenario{
 		{name: "an owner", as: w.owner, send: "GET /tenant", status: 200, members: everyTenantMember, has: map[string]any{"/name": w.name, "/status": "active", "/settings/sessionIdleSeconds": 43200.0, "/settings/sessionAbsoluteSeconds": 604800.0,
-			"/settings/refreshGraceSeconds": 10.0, "/settings/idempotencyKeptSeconds": 86400.0, "/settings/eventsKeptSeconds": 34560000.0}},
+			"/settings/refreshGraceSeconds": 10.0, "/settings/idempotencyKeptSeconds": 86400.0, "/settings/eventsKeptSeconds": 34560000.0,
+			"/settings/reauthenticationSeconds": 900.0, "/settings/invitationSeconds": 259200.0, "/settings/passwordResetSeconds": 3600.0, "/settings/passwordMinimum": 15.0, "/settings/sessionsPerUser": 100.0,
+			"/settings/secondFactor/required": "none", "/settings/mailSenderName": nil}},
 		{name: "an administrator", as: admin, send: "GET /tenant", status: 200, members: everyTenantMember},
 		{name: "an administrator changes nothing", as: admin, send: "PATCH /tenant", body: `{"displayName":"Mine"}`, status: 403, code: "permission-denied"},
 		{name: "who may only change", as: blind, send: "GET /tenant", status: 403, code: "permission-denied"},
@@ -57,21 +59,55 @@ func testSettings(t *testing.T, w *world) {
 		name     string
 		min, max int
 		standard float64
-	}{{"sessionIdleSeconds", 60, 2592000, 43200}, {"sessionAbsoluteSeconds", 300, 7776000, 604800}, {"refreshGraceSeconds", 0, 300, 10}, {"idempotencyKeptSeconds", 86400, 2592000, 86400}, {"eventsKeptSeconds", 86400, 316224000, 34560000}} {
+	}{{"sessionAbsoluteSeconds", 300, 7776000, 604800}, {"sessionIdleSeconds", 60, 604800, 43200}, {"refreshGraceSeconds", 0, 300, 10}, {"idempotencyKeptSeconds", 86400, 2592000, 86400}, {"eventsKeptSeconds", 86400, 316224000, 34560000},
+		{"reauthenticationSeconds", 0, 86400, 900}, {"invitationSeconds", 300, 2592000, 259200}, {"passwordResetSeconds", 300, 86400, 3600}, {"passwordMinimum", 15, 64, 15}, {"sessionsPerUser", 1, 1000, 100}} {
 		set := func(value string) string { return fmt.Sprintf(`{"settings":{%q:%s}}`, s.name, value) }
 		for _, value := range []int{s.min, s.max} {
 			fine := patch(fmt.Sprintf("%s %d", s.name, value), set(fmt.Sprint(value)))
 			fine.has = map[string]any{"/settings/" + s.name: float64(value)}
 			scenarios = append(scenarios, fine)
 		}
+		tooSmall, tooLarge := "range", "range"
+		if s.name == "passwordMinimum" {
+			tooSmall = "conflict" // without a second factor
+		}
+		if s.name == "sessionIdleSeconds" {
+			tooLarge = "conflict" // with the default of sessionAbsoluteSeconds
+		}
 		back := patch(s.name+" back to the default", set("null"))
 		back.has = map[string]any{"/settings/" + s.name: s.standard}
 		scenarios = append(scenarios, back,
-			patch(s.name+" too small", set(fmt.Sprint(s.min-1)), "/settings/"+s.name+" range"), patch(s.name+" too large", set(fmt.Sprint(s.max+1)), "/settings/"+s.name+" range"))
+			patch(s.name+" too small", set(fmt.Sprint(s.min-1)), "/settings/"+s.name+" "+tooSmall), patch(s.name+" too large", set(fmt.Sprint(s.max+1)), "/settings/"+s.name+" "+tooLarge))
 	}
 	play(t, scenarios)
 	w.owner.do(t, "PATCH /tenant", `{"displayName":"Merged"}`, "content-type: application/merge-patch+json").expect(t, 200)
 	w.owner.do(t, "PATCH /tenant", `{"displayName":"Form"}`, "content-type: text/plain").expect(t, 415)
+	play(t, factorScenarios(t, w, patch))
+}
+
+// factorScenarios try the settings that are no numbers, and those that must fit
+// together. After the last nobody without a second factor has a session.
+func factorScenarios(t *testing.T, w *world, patch func(name, body string, faults ...string) scenario) []scenario {
+	role, foreign := w.builtIn(t, "administrator"), newWorld(t, w.program).builtIn(t, "administrator")
+	set := func(settings string) string { return `{"settings":{` + settings + `}}` }
+	ofRoles := patch("roles", set(`"secondFactor":{"required":"roles","roles":[`+quoted(role)+`,`+quoted(role)+`]}`))
+	ofRoles.has = map[string]any{"/settings/secondFactor/required": "roles", "/settings/secondFactor/roles/0": role, "/settings/secondFactor/roles/1": nil, "/settings/sessionIdleSeconds": 43200.0}
+	ofAll := patch("all", set(`"secondFactor":{"required":"all"},"passwordMinimum":8`))
+	ofAll.has = map[string]any{"/settings/secondFactor/required": "all", "/settings/secondFactor/roles/0": nil, "/settings/passwordMinimum": 8.0, "/settings/sessionIdleSeconds": 3600.0, "/settings/sessionAbsoluteSeconds": 86400.0}
+	back := patch("none again", set(`"secondFactor":null,"passwordMinimum":null`))
+	back.has = map[string]any{"/settings/secondFactor/required": "none", "/settings/passwordMinimum": 15.0, "/settings/sessionIdleSeconds": 43200.0}
+	return []scenario{
+		patch("a short password", set(`"passwordMinimum":8`), "/settings/passwordMinimum conflict"),
+		patch("no scope", set(`"secondFactor":{"required":"everybody"}`), "/settings/secondFactor/required format"),
+		patch("roles without one", set(`"secondFactor":{"required":"roles"}`), "/settings/secondFactor/roles required"),
+		patch("roles that are none of the tenant's", set(`"secondFactor":{"required":"roles","roles":[`+quoted(role)+`,`+quoted(never)+`,`+quoted(foreign)+`,"x"]}`),
+			"/settings/secondFactor/roles/1 unknown-role", "/settings/secondFactor/roles/2 unknown-role", "/settings/secondFactor/roles/3 format"),
+		patch("roles and all", set(`"secondFactor":{"required":"all","roles":[`+quoted(role)+`]}`), "/settings/secondFactor/roles conflict"),
+		ofRoles, back,
+		patch("a sender", set(`"mailSenderName":"The Sesame Company"`)), patch("a sender of two lines", set(`"mailSenderName":"a\r\nBcc: b"`), "/settings/mailSenderName control-character"), patch("no sender", set(`"mailSenderName":null`)),
+		patch("a factor that shortens the life of sessions", set(`"sessionIdleSeconds":86401,"secondFactor":{"required":"all"}`), "/settings/sessionIdleSeconds conflict"),
+		ofAll,
+	}
 }
 
 func testConditionalTenant(t *testing.T, w *world) {

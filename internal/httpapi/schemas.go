@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/rolecall/rolecall"
@@ -99,11 +102,35 @@ func roleKey() *huma.Schema {
 	return &huma.Schema{Type: "string", Nullable: true, Pattern: "^[a-z][a-z0-9-]{0,62}$", Description: "A stable handle for programs; it never changes."}
 }
 
+// newPassword is a password that is to be set. Its least length is a setting.
+func newPassword() *huma.Schema {
+	return described(text(rolecall.PasswordLeast, secret.PasswordMax), "At least as long as the tenant's passwordMinimum, and not easy to guess.")
+}
+
 // settingSchemas are the settings of a tenant; in a patch each may be null.
 func settingSchemas(patch bool) properties {
-	members := properties{}
-	for _, name := range rolecall.SettingNames() {
-		members[name] = &huma.Schema{Type: "integer", Nullable: patch}
+	const sender, required, roles = "The name that mail of the tenant comes from; null: the tenant's displayName.", "Of whom a second factor is required: none, all, or the holders of roles.", "The roles whose holders must have a second factor."
+	if !patch {
+		members := properties{
+			"secondFactor":   object("", properties{"required": described(anyText(), required), "roles": described(list(uuid()), roles)}, "required", "roles"),
+			"mailSenderName": described(nullable(anyText()), sender),
+		}
+		for _, n := range rolecall.NumberSettings {
+			members[n.Name] = &huma.Schema{Type: "integer", Description: n.About}
+		}
+		return members
+	}
+	scope := nullable(enum("none", "all", "roles", nil))
+	scope.Default = "none"
+	members := properties{
+		"secondFactor": nullable(request("", properties{
+			"required": described(scope, required),
+			"roles":    described(nullable(listUpTo(rolecall.SecondFactorRolesMax, uuid())), roles+" They are kept only while roles are required."),
+		})),
+		"mailSenderName": described(nullable(text(1, rolecall.MailSenderMax)), sender),
+	}
+	for _, n := range rolecall.NumberSettings {
+		members[n.Name] = described(nullable(integer(float64(n.Min), float64(n.Max), int(n.Default()))), n.About)
 	}
 	return members
 }
@@ -159,11 +186,11 @@ func requestSchemas() properties {
 		}),
 		"ChangePassword": request("The current password and the new one.", properties{
 			"currentPassword": anyText(),
-			"newPassword":     text(secret.PasswordMin, secret.PasswordMax),
+			"newPassword":     newPassword(),
 		}, "currentPassword", "newPassword"),
 		"AcceptInvitation": request("The token of the invitation and the password to set.", properties{
 			"token":    anyText(),
-			"password": text(secret.PasswordMin, secret.PasswordMax),
+			"password": newPassword(),
 		}, "token", "password"),
 		"Login": request("Address and password.", properties{
 			"email":    anyText(),
@@ -175,6 +202,7 @@ func requestSchemas() properties {
 // answerSchemas are the documents that operations answer with.
 func answerSchemas() properties {
 	reach := func() *huma.Schema { return described(refOrNull("Reach"), "Null is the whole tenant.") }
+	settings := settingSchemas(false)
 	return properties{
 		"User": object("A user. Members that the caller may not read are absent.", properties{
 			"id": uuid(), "email": anyText(), "name": anyText(), "department": nullable(anyText()), "externalId": nullable(anyText()),
@@ -232,7 +260,7 @@ func answerSchemas() properties {
 		}, "userId"),
 		"Tenant": object("The tenant of the request. Who may not read it sees the id alone.", properties{
 			"id": uuid(), "name": anyText(), "displayName": anyText(), "status": anyText(),
-			"settings": object("What is in force, in seconds.", settingSchemas(false), rolecall.SettingNames()...), "createdAt": moment(), "updatedAt": moment(),
+			"settings": object("What is in force.", settings, slices.Sorted(maps.Keys(settings))...), "createdAt": moment(), "updatedAt": moment(),
 		}, "id"),
 		"Problem": object("An error (RFC 9457).", properties{
 			"type": anyText(), "code": described(anyText(), "What programs switch on."), "title": anyText(), "status": {Type: "integer"}, "detail": anyText(),

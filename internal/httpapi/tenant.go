@@ -38,31 +38,52 @@ func updateTenant(x *exchange) error {
 }
 
 func (x *exchange) tenantPatch() (patch rolecall.TenantPatch, err error) {
-	patch.Settings = map[string]*rolecall.Seconds{}
 	err = x.decode(
 		member{"name", false, immutable},
 		member{"displayName", false, optional(&patch.DisplayName, readString)},
-		member{"settings", false, readSettings(patch.Settings)},
+		member{"settings", false, readSettings(&patch.Settings)},
 	).err(patch.Check)
 	return patch, err
 }
 
 // readSettings reads an object of settings; null is the default of all of them.
-func readSettings(into map[string]*rolecall.Seconds) reader {
+func readSettings(into *rolecall.SettingsPatch) reader {
 	return func(d *decoder, pointer string, value jsontext.Value) {
-		var settings []member
-		for _, name := range rolecall.SettingNames() {
-			settings = append(settings, member{name, false, readSeconds(name, into)})
-			if isNull(value) {
-				into[name] = nil
-			}
+		into.Numbers = map[string]*int64{}
+		members := []member{
+			{"secondFactor", false, readSecondFactor(&into.SecondFactor)},
+			{"mailSenderName", false, optional(&into.MailSender, readNullable)},
 		}
-		readObject(settings...)(d, pointer, value)
+		for _, n := range rolecall.NumberSettings {
+			members = append(members, member{n.Name, false, readNumber(n.Name, into.Numbers)})
+		}
+		eachOrNull(d, pointer, value, members)
 	}
 }
 
-// readSeconds reads a whole number of seconds, or null for the default.
-func readSeconds(name string, into map[string]*rolecall.Seconds) reader {
+// readSecondFactor reads of whom a second factor is demanded; null is of nobody.
+func readSecondFactor(into *rolecall.SecondFactorPatch) reader {
+	return func(d *decoder, pointer string, value jsontext.Value) {
+		eachOrNull(d, pointer, value, []member{
+			{"required", false, optional(&into.Required, readNullable)},
+			{"roles", false, optional(&into.Roles, readStrings)},
+		})
+	}
+}
+
+// eachOrNull reads an object of the members; null is null for each of them.
+func eachOrNull(d *decoder, pointer string, value jsontext.Value, members []member) {
+	if !isNull(value) {
+		d.object(pointer, value, members)
+		return
+	}
+	for _, m := range members {
+		m.read(d, pointer+"/"+m.name, value)
+	}
+}
+
+// readNumber reads a whole number, or null for the default.
+func readNumber(name string, into map[string]*int64) reader {
 	return func(d *decoder, pointer string, value jsontext.Value) {
 		if isNull(value) {
 			into[name] = nil
@@ -70,11 +91,10 @@ func readSeconds(name string, into map[string]*rolecall.Seconds) reader {
 		}
 		n, err := strconv.ParseInt(string(value), 10, 64)
 		if err != nil {
-			d.faults.Add(pointer, "type", "must be a whole number of seconds")
+			d.faults.Add(pointer, "type", "must be a whole number")
 			return
 		}
-		seconds := rolecall.Seconds(n)
-		into[name] = &seconds
+		into[name] = &n
 	}
 }
 
@@ -98,13 +118,16 @@ func appendTenant(b []byte, t *rolecall.Tenant) []byte {
 	b = append(b, `,"status":`...)
 	b = appendText(b, t.Status)
 	b = append(b, `,"settings":{`...)
-	for i, name := range rolecall.SettingNames() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendText(b, name), ':')
-		b = strconv.AppendInt(b, int64(t.Settings.Effective(name)), 10)
+	for _, n := range rolecall.NumberSettings {
+		b = append(appendText(b, n.Name), ':')
+		b = append(strconv.AppendInt(b, n.InForce(t.Settings), 10), ',')
 	}
+	b = append(b, `"secondFactor":{"required":`...)
+	b = appendText(b, t.Settings.SecondFactor.Scope())
+	b = append(b, `,"roles":`...)
+	b = appendList(b, t.Settings.SecondFactor.Roles, func(b []byte, id *rolecall.RoleID) []byte { return appendID(b, *id) })
+	b = append(b, `},"mailSenderName":`...)
+	b = appendTextOrNull(b, t.Settings.MailSender)
 	b = append(b, `},"createdAt":`...)
 	b = appendTime(b, t.CreatedAt)
 	b = append(b, `,"updatedAt":`...)

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -9,7 +11,8 @@ func TestTenant(t *testing.T) {
 	s := newTestServer(t)
 	read := s.as(s.owner, "GET", "/tenant", "")
 	d, tag := read.document(t), read.Header.Get("Etag")
-	const standard = "map[eventsKeptSeconds:3.456e+07 idempotencyKeptSeconds:86400 refreshGraceSeconds:10 sessionAbsoluteSeconds:604800 sessionIdleSeconds:43200]"
+	const standard = "map[eventsKeptSeconds:3.456e+07 idempotencyKeptSeconds:86400 invitationSeconds:259200 mailSenderName:<nil> passwordMinimum:15 passwordResetSeconds:3600 " +
+		"reauthenticationSeconds:900 refreshGraceSeconds:10 secondFactor:map[required:none roles:[]] sessionAbsoluteSeconds:604800 sessionIdleSeconds:43200 sessionsPerUser:100]"
 	if read.StatusCode != 200 || len(d) != 7 || d["name"] != tenantName || d["displayName"] != "Acme" || d["status"] != "active" || fmt.Sprint(d["settings"]) != standard {
 		t.Fatalf("%d %s", read.StatusCode, read.body)
 	}
@@ -25,12 +28,25 @@ func TestTenant(t *testing.T) {
 		t.Errorf("%d %s", changed.StatusCode, changed.body)
 	}
 	expectProblem(t, s.as(s.owner, "PATCH", "/tenant", `{"displayName":"Other"}`, "If-Match", tag), 412, "precondition-failed")
+	whole, err := json.Marshal(map[string]any{"settings": settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed = s.as(s.owner, "PATCH", "/tenant", string(whole))
+	if fmt.Sprint(changed.document(t)["settings"]) != fmt.Sprint(settings) {
+		t.Errorf("what was read, written back: %d %s", changed.StatusCode, changed.body)
+	}
 	one := s.as(s.owner, "PATCH", "/tenant", `{"settings":{"refreshGraceSeconds":null}}`, "If-Match", changed.Header.Get("Etag"))
 	if settings, _ := one.document(t)["settings"].(map[string]any); settings["refreshGraceSeconds"] != 10.0 || settings["sessionIdleSeconds"] != 3600.0 {
 		t.Errorf("null for one setting: %d %s", one.StatusCode, one.body)
 	}
 	if all := s.as(s.owner, "PATCH", "/tenant", `{"settings":null}`); fmt.Sprint(all.document(t)["settings"]) != standard || all.document(t)["displayName"] != "ACME" {
 		t.Errorf("null for all settings: %d %s", all.StatusCode, all.body)
+	}
+	last := s.as(s.owner, "PATCH", "/tenant", `{"settings":{"mailSenderName":"ACME & Söhne","secondFactor":{"required":"all"},"passwordMinimum":8,"refreshGraceSeconds":0}}`)
+	const guarded = "mailSenderName:ACME & Söhne passwordMinimum:8 passwordResetSeconds:3600 reauthenticationSeconds:900 refreshGraceSeconds:0 secondFactor:map[required:all roles:[]] sessionAbsoluteSeconds:86400 sessionIdleSeconds:3600"
+	if got := fmt.Sprint(last.document(t)["settings"]); !strings.Contains(got, guarded) {
+		t.Errorf("%d %s", last.StatusCode, got)
 	}
 }
 
@@ -50,6 +66,13 @@ func TestFaultsOfATenantPatch(t *testing.T) {
 		`{"settings":{"sessionIdleSeconds":99999999999999999999}}`:              "/settings/sessionIdleSeconds type",
 		`{"settings":{"sessionIdleSeconds":59,"refreshGraceSeconds":301}}`:      "/settings/sessionIdleSeconds range; /settings/refreshGraceSeconds range",
 		`{"settings":{"sessionIdleSeconds":true,"refreshGraceSeconds":-1}}`:     "/settings/sessionIdleSeconds type; /settings/refreshGraceSeconds range",
+		`{"settings":{"secondFactor":"all"}}`:                                   "/settings/secondFactor type",
+		`{"settings":{"secondFactor":{"required":"","of":[]}}}`:                 "/settings/secondFactor/of unknown; /settings/secondFactor/required format",
+		`{"settings":{"secondFactor":{"required":1,"roles":{}}}}`:               "/settings/secondFactor/required type; /settings/secondFactor/roles type",
+		`{"settings":{"secondFactor":{"required":"roles","roles":["x",null]}}}`: "/settings/secondFactor/roles/1 type; /settings/secondFactor/roles/0 format",
+		`{"settings":{"mailSenderName":"a\r\nBcc: b@example.com"}}`:             "/settings/mailSenderName control-character",
+		`{"settings":{"mailSenderName":""}}`:                                    "/settings/mailSenderName length",
+		`{"settings":{"passwordMinimum":14,"sessionIdleSeconds":604801}}`:       "/settings/sessionIdleSeconds conflict; /settings/passwordMinimum conflict",
 		`{"displayName":"\u0007","settings":{"sessionAbsoluteSeconds":299}}`:    "/displayName control-character; /settings/sessionAbsoluteSeconds range",
 		`{"settings":{"eventsKeptSeconds":1,"idempotencyKeptSeconds":2592001}}`: "/settings/idempotencyKeptSeconds range; /settings/eventsKeptSeconds range",
 	} {

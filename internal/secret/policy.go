@@ -14,21 +14,19 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// The bounds of a password, in code points after NFC.
-const (
-	PasswordMin = 15
-	PasswordMax = 1024
-)
+// PasswordMax is how long a password can be, in code points after NFC.
+const PasswordMax = 1024
 
 // CheckPassword returns a fault's code and sentence if the password is too easy
-// to guess to be taken: too short, common, or equal to one of the forbidden
-// texts, which are what others know of the user. Both are empty if it is good.
-func CheckPassword(password string, forbidden ...string) (code, detail string) {
+// to guess to be taken: shorter than the minimum of code points after NFC, common,
+// or equal to one of the forbidden texts, which are what others know of the user.
+// Both are empty if it is good.
+func CheckPassword(password string, minimum int, forbidden ...string) (code, detail string) {
 	if !utf8.ValidString(password) {
 		return "encoding", "must be valid UTF-8"
 	}
-	if n := utf8.RuneCountInString(norm.NFC.String(password)); n < PasswordMin || n > PasswordMax {
-		return "length", fmt.Sprintf("must have %d to %d characters", PasswordMin, PasswordMax)
+	if n := utf8.RuneCountInString(norm.NFC.String(password)); n < minimum || n > PasswordMax {
+		return "length", fmt.Sprintf("must have %d to %d characters", minimum, PasswordMax)
 	}
 	folded := rolecall.Fold(password)
 	if slices.ContainsFunc(forbidden, func(text string) bool { return rolecall.Fold(text) == folded }) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/rolecall/rolecall"
 )
 
 func TestCheckPassword(t *testing.T) {
@@ -36,7 +38,7 @@ func TestCheckPassword(t *testing.T) {
 		{"ADA@EXAMPLE.COM", "personal"},
 		{"Ada Lovelace, née Byron", "personal"},
 	} {
-		code, detail := CheckPassword(test.password, "ada@example.com", "Ada Lovelace, nee Byron", "acme", "")
+		code, detail := CheckPassword(test.password, rolecall.DefaultPasswordMin, "ada@example.com", "Ada Lovelace, nee Byron", "acme", "")
 		if code != test.code || (code == "") != (detail == "") {
 			t.Errorf("CheckPassword(%q) = %q, %q; want %q", test.password, code, detail, test.code)
 		}
@@ -46,10 +48,10 @@ func TestCheckPassword(t *testing.T) {
 func TestEveryLongCommonPasswordIsRefused(t *testing.T) {
 	refused := 0
 	for password := range commonPasswords() {
-		if utf8.RuneCountInString(password) < PasswordMin {
+		if utf8.RuneCountInString(password) < rolecall.DefaultPasswordMin {
 			continue
 		}
-		if code, _ := CheckPassword(password); code != "common" {
+		if code, _ := CheckPassword(password, rolecall.DefaultPasswordMin); code != "common" {
 			t.Errorf("CheckPassword(%q) = %q", password, code)
 		}
 		refused++
@@ -79,7 +81,7 @@ func TestRandomPasswordIsTaken(t *testing.T) {
 	shape := regexp.MustCompile(`^[A-Z2-7]{7}-[A-Z2-7]{7}-[A-Z2-7]{7}-[A-Z2-7]{5}$`)
 	for range 100 {
 		password := RandomPassword()
-		if code, detail := CheckPassword(password); code != "" || !shape.MatchString(password) {
+		if code, detail := CheckPassword(password, rolecall.DefaultPasswordMin); code != "" || !shape.MatchString(password) {
 			t.Fatalf("RandomPassword() = %q: %s %s", password, code, detail)
 		}
 	}

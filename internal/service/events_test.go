@@ -191,7 +191,7 @@ func TestWhoMayReadEvents(t *testing.T) {
 
 func TestEventsAreKeptAsLongAsTheTenantSays(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		kept := rolecall.TenantPatch{Settings: map[string]*rolecall.Seconds{"eventsKeptSeconds": new(rolecall.Seconds(86400))}}
+		kept := setting("eventsKeptSeconds", new(int64(86400)))
 		f.ok(errorOf(f.service.UpdateTenant(f.Context(), f.owner, kept, nil)))
 		subject := rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.NewID[any](start)}
 		old, young := start.Add(-aDay-time.Second), start.Add(-aDay)

@@ -43,7 +43,7 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 		return created, err
 	}
 	now, token := s.now(), secret.NewToken()
-	invitation := rolecall.Invitation{UserID: id, CreatedBy: c.User.ID, CreatedAt: now, ExpiresAt: now.Add(rolecall.InvitationLifetime)}
+	invitation := rolecall.Invitation{UserID: id, CreatedBy: c.User.ID, CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime())}
 	first, err := s.create(ctx, c, key, creation{
 		operation: "inviteUser", location: "/users/" + id.String() + "/invitations", id: rolecall.AnyID(id), value: invitation,
 		event: s.event(c, rolecall.EventUserInvited, aboutUser(id)),
@@ -195,7 +195,7 @@ func wrongCurrent() error {
 // to guess for the user.
 func checkNewPassword(pointer, password string, u *rolecall.User, t *rolecall.Tenant) error {
 	var faults rolecall.Faults
-	code, detail := secret.CheckPassword(password, u.Email, u.Name, t.Name, t.DisplayName)
+	code, detail := secret.CheckPassword(password, t.Settings.PasswordMinimum(), u.Email, u.Name, t.Name, t.DisplayName)
 	faults.Add(pointer, code, detail)
 	return faults.Err()
 }

@@ -34,7 +34,7 @@ func (s *Service) CreateTenant(ctx context.Context, name, displayName string, ow
 		faults.Add("/name", "format", "of the tenant must be 1 to 63 of a to z, 0 to 9, - and _, and begin with a letter or digit")
 	}
 	faults.Text("/displayName", displayName, 1, rolecall.UserNameMax)
-	code, detail := secret.CheckPassword(password, owner.Email, owner.Name, name)
+	code, detail := secret.CheckPassword(password, rolecall.DefaultPasswordMin, owner.Email, owner.Name, name)
 	faults.Add("/password", code, detail)
 	if err := faults.Err(); err != nil {
 		return rolecall.Tenant{}, rolecall.User{}, err
@@ -166,10 +166,11 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 // SetPassword gives the user of the address a password and ends all their
 // sessions; a pending user becomes active. It returns ErrNotFound, ErrValidation.
 func (s *Service) SetPassword(ctx context.Context, tenantName, email, password string) error {
-	var faults rolecall.Faults
-	code, detail := secret.CheckPassword(password, email, tenantName)
-	faults.Add("/password", code, detail)
-	if err := faults.Err(); err != nil {
+	tenant, err := s.named(ctx, tenantName)
+	if err != nil {
+		return err
+	}
+	if err := checkNewPassword("/password", password, &rolecall.User{Email: email}, &tenant); err != nil {
 		return err
 	}
 	hash, err := s.passwords.Hash(ctx, password)
@@ -177,10 +178,7 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 		return err
 	}
 	return s.onUser(ctx, tenantName, email, func(tx Tx, user rolecall.User) (*rolecall.Event, error) {
-		var faults rolecall.Faults
-		code, detail := secret.CheckPassword(password, user.Name)
-		faults.Add("/password", code, detail)
-		if err := faults.Err(); err != nil {
+		if err := checkNewPassword("/password", password, &user, &tenant); err != nil {
 			return nil, err
 		}
 		if user.Status == rolecall.UserPending {

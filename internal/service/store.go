@@ -97,6 +97,9 @@ type RoleTx interface {
 	RoleByID(id rolecall.RoleID) (rolecall.Role, error)
 	// RoleByKey returns the role of that key, or ErrNotFound.
 	RoleByKey(key string) (rolecall.Role, error)
+	// ExistingRoles returns which of the ids, of which there must be one, are those
+	// of roles.
+	ExistingRoles(ids []rolecall.RoleID) ([]rolecall.RoleID, error)
 	// Roles returns a page, in bounded work.
 	Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error)
 	// InsertRole writes a new role. Update returns ErrRoleNameTaken or

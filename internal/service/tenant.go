@@ -21,34 +21,56 @@ func (s *Service) UpdateTenant(ctx context.Context, c Call, patch rolecall.Tenan
 	if err := NeedUpdateTenant(c.Principal, rolecall.UserID{}); err != nil {
 		return tenant, err
 	}
-	if err := patch.Check().Err(); err != nil {
-		return tenant, err
-	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		for range attempts {
-			old, err := tx.TenantByName(c.Tenant.Name)
-			if err != nil {
-				return nil, err
-			}
-			if err := match.check(&old); err != nil {
-				return nil, err
-			}
-			changed, members := patch.Apply(old, s.now())
-			if tenant = changed; members == nil {
-				return nil, nil
-			}
-			if ok, err := tx.UpdateTenant(old, changed); err != nil {
-				return nil, err
-			} else if ok {
-				return s.tenantEvent(c, &old, &changed, members)
-			}
-		}
-		return nil, rolecall.ErrUnavailable
+	err = s.mutate(ctx, c, func(tx Tx) (event *rolecall.Event, err error) {
+		tenant, event, err = s.patchTenant(tx, c, c.Tenant.Name, patch, match)
+		return event, err
 	})
 	if err != nil {
 		return rolecall.Tenant{}, err
 	}
 	return tenant, nil
+}
+
+// patchTenant applies the patch to the tenant of that name, and returns it as it is
+// now and what happened to it, nil if nothing did.
+func (s *Service) patchTenant(tx Tx, c Call, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, *rolecall.Event, error) {
+	for range attempts {
+		old, err := tx.TenantByName(name)
+		if err != nil {
+			return old, nil, err
+		}
+		if err := checkTenantPatch(tx, &patch, &old); err != nil {
+			return old, nil, err
+		}
+		if err := match.check(&old); err != nil {
+			return old, nil, err
+		}
+		changed, members := patch.Apply(old, s.now())
+		if members == nil {
+			return changed, nil, nil
+		}
+		if ok, err := tx.UpdateTenant(old, changed); err != nil {
+			return old, nil, err
+		} else if ok {
+			event, err := s.tenantEvent(c, &old, &changed, members)
+			return changed, event, err
+		}
+	}
+	return rolecall.Tenant{}, nil, rolecall.ErrUnavailable
+}
+
+// checkTenantPatch returns ErrValidation with everything that is wrong with the
+// patch of the tenant.
+func checkTenantPatch(tx Tx, patch *rolecall.TenantPatch, old *rolecall.Tenant) error {
+	faults := patch.CheckOn(old.Settings)
+	if named := patch.Settings.SecondFactor.RoleIDs(); len(named) > 0 && len(named) <= rolecall.SecondFactorRolesMax {
+		roles, err := tx.ExistingRoles(named)
+		if err != nil {
+			return err
+		}
+		patch.Settings.SecondFactor.CheckRoles(&faults, roles)
+	}
+	return faults.Err()
 }
 
 func (s *Service) tenantEvent(c Call, old, changed *rolecall.Tenant, members []string) (*rolecall.Event, error) {
@@ -61,7 +83,7 @@ func (s *Service) tenantEvent(c Call, old, changed *rolecall.Tenant, members []s
 		return nil, err
 	}
 	after, err := json.Marshal(values{changed.DisplayName, changed.Settings})
-	event := s.event(c, rolecall.EventTenantUpdated, aboutTenant(c.Tenant.ID))
+	event := s.event(c, rolecall.EventTenantUpdated, aboutTenant(old.ID))
 	event.Members, event.Values = members, &rolecall.EventValues{Before: before, After: after}
 	return event, err
 }

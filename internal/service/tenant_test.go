@@ -13,8 +13,8 @@ import (
 )
 
 // setting is a patch of one setting; a nil value is the default again.
-func setting(name string, value *rolecall.Seconds) rolecall.TenantPatch {
-	return rolecall.TenantPatch{Settings: map[string]*rolecall.Seconds{name: value}}
+func setting(name string, value *int64) rolecall.TenantPatch {
+	return rolecall.TenantPatch{Settings: rolecall.SettingsPatch{Numbers: map[string]*int64{name: value}}}
 }
 
 // patchTenant changes the tenant by the owner and has the next request see it.
@@ -32,30 +32,66 @@ func (f *fixture) patchTenant(patch rolecall.TenantPatch) rolecall.Tenant {
 
 func TestTheSettingsOfATenantHaveBounds(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		for name, bounds := range map[string][2]rolecall.Seconds{
-			"sessionIdleSeconds":     {60, 30 * 86400},
-			"sessionAbsoluteSeconds": {300, 90 * 86400},
-			"refreshGraceSeconds":    {0, 300},
-			"idempotencyKeptSeconds": {86400, 30 * 86400},
-			"eventsKeptSeconds":      {86400, 10 * 366 * 86400},
-		} {
-			for _, beyond := range []rolecall.Seconds{bounds[0] - 1, bounds[1] + 1} {
-				_, err := f.service.UpdateTenant(f.Context(), f.owner, setting(name, &beyond), nil)
+		f.patchTenant(setting("sessionAbsoluteSeconds", new(int64(30*86400)))) // else no session is idle for as long as it may be
+		for _, n := range rolecall.NumberSettings {
+			for _, beyond := range []int64{n.Min - 1, n.Max + 1} {
+				_, err := f.service.UpdateTenant(f.Context(), f.owner, setting(n.Name, &beyond), nil)
 				f.is(err, rolecall.ErrValidation)
-				if got := faultsOf(err); !slices.Equal(got, []string{"/settings/" + name + " range"}) {
-					t.Errorf("%s of %d: the faults are %q", name, beyond, got)
+				if got := faultsOf(err); !slices.Equal(got, []string{"/settings/" + n.Name + " range"}) {
+					t.Errorf("%s of %d: the faults are %q", n.Name, beyond, got)
 				}
 			}
-			standard := rolecall.TenantSettings{}.Effective(name)
-			for _, value := range []*rolecall.Seconds{&bounds[0], &bounds[1], nil} {
-				want := standard
+			before := f.tenant.Settings
+			least := n.Min
+			if n.Name == "passwordMinimum" {
+				least = n.Default() // alone; with a factor see below
+			}
+			for _, value := range []*int64{&least, &n.Max, nil} {
+				want := n.Default()
 				if value != nil {
 					want = *value
 				}
-				if got := f.patchTenant(setting(name, value)).Settings.Effective(name); got != want {
-					t.Errorf("%s is %d, not %d", name, got, want)
+				if got := n.InForce(f.patchTenant(setting(n.Name, value)).Settings); got != want {
+					t.Errorf("%s is %d, not %d", n.Name, got, want)
 				}
 			}
+			f.settings(before)
+		}
+	})
+}
+
+func TestSettingsThatMustFitTogether(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		update := func(patch rolecall.TenantPatch) []string {
+			_, err := f.service.UpdateTenant(f.Context(), f.owner, patch, nil)
+			f.is(err, rolecall.ErrValidation)
+			return faultsOf(err)
+		}
+		factor := func(scope string, roles ...rolecall.RoleID) rolecall.TenantPatch {
+			var patch rolecall.TenantPatch
+			patch.Settings.SecondFactor.Required = rolecall.Some(&scope)
+			for _, role := range roles {
+				named := &patch.Settings.SecondFactor.Roles
+				*named = rolecall.Some(append(named.Value, role.String()))
+			}
+			return patch
+		}
+		short := setting("passwordMinimum", new(int64(8)))
+		if got := update(short); !slices.Equal(got, []string{"/settings/passwordMinimum conflict"}) {
+			t.Errorf("a short password alone: %q", got)
+		}
+		f.patchTenant(factor("all"))
+		f.patchTenant(short)
+		if got := update(factor("none")); !slices.Equal(got, []string{"/settings/secondFactor/required conflict"}) {
+			t.Errorf("no factor for short passwords: %q", got)
+		}
+		f.patchTenant(setting("passwordMinimum", nil))
+		role := f.role("Guarded")
+		if got := update(factor("roles", role.ID, rolecall.NewID[rolecall.Role](start))); !slices.Equal(got, []string{"/settings/secondFactor/roles/1 unknown-role"}) {
+			t.Errorf("roles that are none: %q", got)
+		}
+		if got := f.patchTenant(factor("roles", role.ID, role.ID)).Settings.SecondFactor; got.Required != rolecall.SecondFactorOfRoles || !slices.Equal(got.Roles, []rolecall.RoleID{role.ID}) {
+			t.Errorf("the rule is %+v", got)
 		}
 	})
 }
@@ -64,7 +100,8 @@ func TestAChangeOfATenantIsRecordedOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		before, err := f.service.CurrentTenant(f.Context(), f.owner)
 		f.ok(err)
-		same := rolecall.TenantPatch{DisplayName: rolecall.Some(before.DisplayName), Settings: map[string]*rolecall.Seconds{"refreshGraceSeconds": nil}}
+		same := setting("refreshGraceSeconds", nil)
+		same.DisplayName = rolecall.Some(before.DisplayName)
 		f.clock.advance(time.Second)
 		if got := f.patchTenant(same); got.UpdatedAt != before.UpdatedAt || got.Version != before.Version {
 			t.Errorf("a patch to what it is makes it %+v", got)
@@ -88,12 +125,11 @@ func TestAChangeOfATenantIsRecordedOnce(t *testing.T) {
 
 func TestNoChangeOfATenantIsLost(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		names := rolecall.SettingNames()
 		var running sync.WaitGroup
 		for i := range 20 {
 			running.Go(func() {
-				value := rolecall.TenantSettings{}.Effective(names[i%len(names)]) + 1
-				patch := setting(names[i%len(names)], &value)
+				n := rolecall.NumberSettings[i%len(rolecall.NumberSettings)]
+				patch := setting(n.Name, new(n.Default()+1))
 				if i == 0 {
 					patch.DisplayName = rolecall.Some("Renamed")
 				}
@@ -105,9 +141,9 @@ func TestNoChangeOfATenantIsLost(t *testing.T) {
 		running.Wait()
 		tenant, err := f.service.CurrentTenant(f.Context(), f.owner)
 		f.ok(err)
-		for _, name := range names {
-			if got, want := tenant.Settings.Effective(name), (rolecall.TenantSettings{}).Effective(name)+1; got != want {
-				t.Errorf("%s is %d, not %d", name, got, want)
+		for _, n := range rolecall.NumberSettings {
+			if got, want := n.InForce(tenant.Settings), n.Default()+1; got != want {
+				t.Errorf("%s is %d, not %d", n.Name, got, want)
 			}
 		}
 		if tenant.DisplayName != "Renamed" {

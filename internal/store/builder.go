@@ -37,7 +37,7 @@ type condition struct {
 func where(sql string, args ...any) condition { return condition{sql, args} }
 
 // oneOf is the condition that a column has one of the values.
-func oneOf(column string, values []string) condition {
+func oneOf[T any](column string, values []T) condition {
 	c := condition{sql: column + " in (" + strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ") + ")"}
 	for _, value := range values {
 		c.args = append(c.args, value)

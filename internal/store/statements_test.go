@@ -165,6 +165,9 @@ func builtStatements(t *testing.T) map[string]bool {
 				t.Fatal(err)
 			}
 		}
+		if _, err := tx.ExistingRoles(make([]rolecall.RoleID, 2)); err != nil {
+			t.Fatal(err)
+		}
 		old := rolecall.User{ID: rolecall.NewID[rolecall.User](now), Name: "Ada Lovelace", Email: "ada@example.com"}
 		changed := old
 		changed.Name, changed.Email = "Ada King", "king@example.org"

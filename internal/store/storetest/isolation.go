@@ -139,6 +139,9 @@ func readsNothing(f *fixture, c contents) {
 	same(f, f.roleNames(rolecall.RoleQuery{Words: []string{"support"}}), []string{})
 	same(f, read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(c.roles[0].ID, start) }), false)
 	same(f, f.owners(), 0)
+	same(f, len(read(f, func(tx service.Tx) ([]rolecall.RoleID, error) {
+		return tx.ExistingRoles([]rolecall.RoleID{c.roles[0].ID})
+	})), 0)
 }
 
 func changesNothing(f *fixture, c contents) {

@@ -32,6 +32,17 @@ var roleCases = []testCase{
 		_, err = tryRead(f, func(tx service.Tx) (rolecall.Role, error) { return tx.RoleByKey("none") })
 		f.is(err, rolecall.ErrNotFound)
 	}},
+	{"Of ids, those of roles are told", func(f *fixture) {
+		first, second := f.newRole("First"), f.newRole("Second")
+		existing := func(ids ...rolecall.RoleID) []rolecall.RoleID {
+			found := read(f, func(tx service.Tx) ([]rolecall.RoleID, error) { return tx.ExistingRoles(ids) })
+			slices.SortFunc(found, func(a, b rolecall.RoleID) int { return slices.Compare(a[:], b[:]) })
+			return found
+		}
+		none := aRole("None").ID
+		same(f, existing(second.ID, none, first.ID), []rolecall.RoleID{first.ID, second.ID})
+		same(f, len(existing(none)), 0)
+	}},
 	{"A name is unique per tenant by folding", func(f *fixture) {
 		insert := func(f *fixture, name string) error {
 			return f.tryWrite(func(tx service.Tx) { tx.InsertRole(aRole(name)) })

@@ -1,0 +1,235 @@
+package rolecall
+
+import (
+	"slices"
+	"time"
+)
+
+// TenantSettings are what a tenant may differ in. A nil member means the default,
+// so that an empty document is a valid one.
+type TenantSettings struct {
+	SessionIdle     *Seconds `json:"sessionIdleSeconds,omitempty"`
+	SessionAbsolute *Seconds `json:"sessionAbsoluteSeconds,omitempty"`
+	RefreshGrace    *Seconds `json:"refreshGraceSeconds,omitempty"`
+	IdempotencyKept *Seconds `json:"idempotencyKeptSeconds,omitempty"`
+	EventsKept      *Seconds `json:"eventsKeptSeconds,omitempty"`
+
+	Reauthentication *Seconds         `json:"reauthenticationSeconds,omitempty"`
+	Invitation       *Seconds         `json:"invitationSeconds,omitempty"`
+	PasswordReset    *Seconds         `json:"passwordResetSeconds,omitempty"`
+	PasswordMin      *int64           `json:"passwordMinimum,omitempty"`
+	SessionsMax      *int64           `json:"sessionsPerUser,omitempty"`
+	SecondFactor     SecondFactorRule `json:"secondFactor,omitzero"`
+	MailSender       *string          `json:"mailSenderName,omitempty"`
+}
+
+// Seconds is a length of time in whole seconds.
+type Seconds = int64
+
+// SecondFactorRule says of whom a tenant demands a second factor. The zero rule
+// demands it of nobody.
+type SecondFactorRule struct {
+	Required SecondFactorScope `json:"required,omitempty"`
+	Roles    []RoleID          `json:"roles,omitempty"` // for SecondFactorOfRoles; sorted, each once
+}
+
+// SecondFactorScope is of whom a second factor is demanded. An empty one is
+// SecondFactorOfNobody.
+type SecondFactorScope string
+
+// The scopes of the rule.
+const (
+	SecondFactorOfNobody SecondFactorScope = "none"
+	SecondFactorOfAll    SecondFactorScope = "all"
+	SecondFactorOfRoles  SecondFactorScope = "roles"
+)
+
+// Scope returns of whom the rule demands a second factor, never empty.
+func (r SecondFactorRule) Scope() SecondFactorScope {
+	if r.Required == "" {
+		return SecondFactorOfNobody
+	}
+	return r.Required
+}
+
+// Demands reports whether the rule demands a second factor of somebody with the
+// assignments at the moment.
+func (r SecondFactorRule) Demands(assignments []Assignment, now Time) bool {
+	switch r.Required {
+	case SecondFactorOfAll:
+		return true
+	case SecondFactorOfRoles:
+		return slices.ContainsFunc(assignments, func(a Assignment) bool { return a.Live(now) && slices.Contains(r.Roles, a.Role.ID) })
+	}
+	return false
+}
+
+// The defaults of the settings. The guarded ones hold where a second factor is
+// demanded of all (NIST SP 800-63B-4, 2.2.3).
+const (
+	DefaultSessionIdle     = 12 * time.Hour
+	GuardedSessionIdle     = time.Hour
+	DefaultSessionAbsolute = 7 * 24 * time.Hour
+	GuardedSessionAbsolute = 24 * time.Hour
+	DefaultRefreshGrace    = 10 * time.Second
+	DefaultIdempotencyKept = 24 * time.Hour
+	DefaultEventsKept      = 400 * 24 * time.Hour
+
+	DefaultReauthentication = 15 * time.Minute
+	DefaultInvitation       = 72 * time.Hour
+	DefaultPasswordReset    = time.Hour
+	DefaultPasswordMin      = 15
+	DefaultSessionsMax      = 100
+)
+
+// The bounds of settings that are no whole numbers.
+const (
+	SecondFactorRolesMax = 100
+	MailSenderMax        = 100 // code points
+)
+
+// PasswordLeast is the least that a password's minimum can be, in code points.
+const PasswordLeast = 8
+
+func orDefault(s *Seconds, standard time.Duration) time.Duration {
+	if s == nil {
+		return standard
+	}
+	return time.Duration(*s) * time.Second
+}
+
+// guarded returns the second of two defaults where a second factor is demanded of
+// all.
+func (s TenantSettings) guarded(standard, guarded time.Duration) time.Duration {
+	if s.SecondFactor.Required == SecondFactorOfAll {
+		return guarded
+	}
+	return standard
+}
+
+// IdleLifetime returns how long a session lives without a request: by default no
+// longer than it lives at all.
+func (s TenantSettings) IdleLifetime() time.Duration {
+	return orDefault(s.SessionIdle, min(s.guarded(DefaultSessionIdle, GuardedSessionIdle), s.AbsoluteLifetime()))
+}
+
+// AbsoluteLifetime returns how long a session lives at most.
+func (s TenantSettings) AbsoluteLifetime() time.Duration {
+	return orDefault(s.SessionAbsolute, s.guarded(DefaultSessionAbsolute, GuardedSessionAbsolute))
+}
+
+// Grace returns how long the old token works on after its successor was used.
+func (s TenantSettings) Grace() time.Duration { return orDefault(s.RefreshGrace, DefaultRefreshGrace) }
+
+// KeyLifetime returns how long an idempotency key is kept.
+func (s TenantSettings) KeyLifetime() time.Duration {
+	return orDefault(s.IdempotencyKept, DefaultIdempotencyKept)
+}
+
+// EventLifetime returns how long an event is kept.
+func (s TenantSettings) EventLifetime() time.Duration {
+	return orDefault(s.EventsKept, DefaultEventsKept)
+}
+
+// ReauthenticationAge returns how old a sign-in or confirmation may be for what
+// needs a recent one; zero: any.
+func (s TenantSettings) ReauthenticationAge() time.Duration {
+	return orDefault(s.Reauthentication, DefaultReauthentication)
+}
+
+// InvitationLifetime returns how long an invitation can be accepted.
+func (s TenantSettings) InvitationLifetime() time.Duration {
+	return orDefault(s.Invitation, DefaultInvitation)
+}
+
+// PasswordResetLifetime returns how long the link of a password reset works.
+func (s TenantSettings) PasswordResetLifetime() time.Duration {
+	return orDefault(s.PasswordReset, DefaultPasswordReset)
+}
+
+// PasswordMinimum returns how many code points a new password has at least.
+func (s TenantSettings) PasswordMinimum() int {
+	if s.PasswordMin == nil {
+		return DefaultPasswordMin
+	}
+	return int(*s.PasswordMin)
+}
+
+// SessionsPerUser returns how many sessions a user has at most at once.
+func (s TenantSettings) SessionsPerUser() int {
+	if s.SessionsMax == nil {
+		return DefaultSessionsMax
+	}
+	return int(*s.SessionsMax)
+}
+
+// Equal reports whether the settings say the same; a default that is set is not the
+// same as one that is not.
+func (s TenantSettings) Equal(other TenantSettings) bool {
+	for _, n := range NumberSettings {
+		if !equalOptional(*n.stored(&s), *n.stored(&other)) {
+			return false
+		}
+	}
+	return equalOptional(s.MailSender, other.MailSender) && s.SecondFactor.Required == other.SecondFactor.Required &&
+		slices.Equal(s.SecondFactor.Roles, other.SecondFactor.Roles)
+}
+
+func equalOptional[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// NumberSetting is a setting that is a whole number: of seconds if its name says so.
+type NumberSetting struct {
+	Name     string // in JSON
+	About    string // what it is, as a sentence
+	Min, Max int64
+	InForce  func(TenantSettings) int64    // set or by default
+	stored   func(*TenantSettings) **int64 // nil there: the default
+}
+
+// Default returns what holds in a tenant that has set nothing.
+func (n NumberSetting) Default() int64 { return n.InForce(TenantSettings{}) }
+
+func inSeconds(of func(TenantSettings) time.Duration) func(TenantSettings) int64 {
+	return func(s TenantSettings) int64 { return int64(of(s) / time.Second) }
+}
+
+func counted(of func(TenantSettings) int) func(TenantSettings) int64 {
+	return func(s TenantSettings) int64 { return int64(of(s)) }
+}
+
+// The settings that others are judged by.
+const (
+	sessionIdle     = "sessionIdleSeconds"
+	sessionAbsolute = "sessionAbsoluteSeconds"
+	passwordMinimum = "passwordMinimum"
+)
+
+// NumberSettings are all settings that are whole numbers, in the order in which they
+// are shown.
+var NumberSettings = []NumberSetting{
+	{sessionIdle, "How long a session lives without a request; at most sessionAbsoluteSeconds. By default an hour where a second factor is required of all.",
+		60, 30 * 86400, inSeconds(TenantSettings.IdleLifetime), func(s *TenantSettings) **int64 { return &s.SessionIdle }},
+	{sessionAbsolute, "How long a session lives at most. By default a day where a second factor is required of all.",
+		300, 90 * 86400, inSeconds(TenantSettings.AbsoluteLifetime), func(s *TenantSettings) **int64 { return &s.SessionAbsolute }},
+	{"refreshGraceSeconds", "How long a session's old token works on after its successor was used.",
+		0, 300, inSeconds(TenantSettings.Grace), func(s *TenantSettings) **int64 { return &s.RefreshGrace }},
+	{"idempotencyKeptSeconds", "How long an idempotency key is kept.",
+		86400, 30 * 86400, inSeconds(TenantSettings.KeyLifetime), func(s *TenantSettings) **int64 { return &s.IdempotencyKept }},
+	{"eventsKeptSeconds", "How long an event is kept.",
+		86400, 10 * 366 * 86400, inSeconds(TenantSettings.EventLifetime), func(s *TenantSettings) **int64 { return &s.EventsKept }},
+	{"reauthenticationSeconds", "How old a sign-in or its confirmation may be for what needs a recent one; 0: any age.",
+		0, 86400, inSeconds(TenantSettings.ReauthenticationAge), func(s *TenantSettings) **int64 { return &s.Reauthentication }},
+	{"invitationSeconds", "How long an invitation can be accepted.",
+		300, 30 * 86400, inSeconds(TenantSettings.InvitationLifetime), func(s *TenantSettings) **int64 { return &s.Invitation }},
+	{"passwordResetSeconds", "How long the link of a password reset works.",
+		300, 86400, inSeconds(TenantSettings.PasswordResetLifetime), func(s *TenantSettings) **int64 { return &s.PasswordReset }},
+	{passwordMinimum, "How many characters a new password has at least. Less than 15 only where a second factor is required of all (NIST SP 800-63B-4).",
+		PasswordLeast, 64, counted(TenantSettings.PasswordMinimum), func(s *TenantSettings) **int64 { return &s.PasswordMin }},
+	{"sessionsPerUser", "How many sessions a user has at most at once; a further sign-in ends the oldest.",
+		1, 1000, counted(TenantSettings.SessionsPerUser), func(s *TenantSettings) **int64 { return &s.SessionsMax }},
+}

@@ -1,0 +1,186 @@
+package rolecall_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+func patchOf(settings rolecall.SettingsPatch) rolecall.TenantPatch {
+	return rolecall.TenantPatch{Settings: settings}
+}
+
+func numbers(all map[string]*int64) rolecall.SettingsPatch {
+	return rolecall.SettingsPatch{Numbers: all}
+}
+
+func number(name string, value int64) rolecall.SettingsPatch {
+	return numbers(map[string]*int64{name: &value})
+}
+
+// factor is a change of the second factor rule; no scope leaves it as it is.
+func factor(scope string, roles ...string) rolecall.SettingsPatch {
+	var patch rolecall.SettingsPatch
+	if scope != "" {
+		patch.SecondFactor.Required = rolecall.Some(&scope)
+	}
+	if roles != nil {
+		patch.SecondFactor.Roles = rolecall.Some(roles)
+	}
+	return patch
+}
+
+// settingBounds are the least, the default and the most of each setting.
+var settingBounds = map[string][3]int64{
+	"sessionIdleSeconds":      {60, 12 * 3600, 30 * 86400},
+	"sessionAbsoluteSeconds":  {300, 7 * 86400, 90 * 86400},
+	"refreshGraceSeconds":     {0, 10, 300},
+	"idempotencyKeptSeconds":  {86400, 86400, 30 * 86400},
+	"eventsKeptSeconds":       {86400, 400 * 86400, 3660 * 86400},
+	"reauthenticationSeconds": {0, 900, 86400},
+	"invitationSeconds":       {300, 72 * 3600, 30 * 86400},
+	"passwordResetSeconds":    {300, 3600, 86400},
+	"passwordMinimum":         {8, 15, 64},
+	"sessionsPerUser":         {1, 100, 1000},
+}
+
+func TestEverySettingHasADefaultAndBounds(t *testing.T) {
+	if len(rolecall.NumberSettings) != len(settingBounds) {
+		t.Errorf("there are %d settings", len(rolecall.NumberSettings))
+	}
+	for _, n := range rolecall.NumberSettings {
+		bounds := settingBounds[n.Name]
+		if n.Default() != bounds[1] || n.About == "" {
+			t.Errorf("the default of %s is %d, and it is %q", n.Name, n.Default(), n.About)
+		}
+		for value, good := range map[int64]bool{bounds[0]: true, bounds[2]: true, bounds[0] - 1: false, bounds[2] + 1: false} {
+			patch := patchOf(number(n.Name, value))
+			if got := faultsOf(patch.Check()); good && got != "" || !good && got != "/settings/"+n.Name+" range" {
+				t.Errorf("%s of %d: %q", n.Name, value, got)
+			}
+			if changed, _ := patch.Apply(rolecall.Tenant{}, aMoment); n.InForce(changed.Settings) != value {
+				t.Errorf("%s is %d, not %d", n.Name, n.InForce(changed.Settings), value)
+			}
+		}
+	}
+}
+
+func TestLifetimesWhereAFactorIsRequired(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings       rolecall.TenantSettings
+		idle, absolute time.Duration
+	}{
+		"of nobody":       {rolecall.TenantSettings{}, 12 * time.Hour, 7 * 24 * time.Hour},
+		"of some":         {rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfRoles}}, 12 * time.Hour, 7 * 24 * time.Hour},
+		"of all":          {rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}}, time.Hour, 24 * time.Hour},
+		"of all, but set": {rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}, SessionIdle: new(int64(7200)), SessionAbsolute: new(int64(172800))}, 2 * time.Hour, 48 * time.Hour},
+		"a short life":    {rolecall.TenantSettings{SessionAbsolute: new(int64(600))}, 10 * time.Minute, 10 * time.Minute},
+	} {
+		if idle, absolute := c.settings.IdleLifetime(), c.settings.AbsoluteLifetime(); idle != c.idle || absolute != c.absolute {
+			t.Errorf("%s: %v idle, %v at most", name, idle, absolute)
+		}
+	}
+}
+
+func TestSettingsThatMustFitTogether(t *testing.T) {
+	role, other := rolecall.NewID[rolecall.Role](aMoment), rolecall.NewID[rolecall.Role](aMoment+1)
+	ofAll := rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}
+	ofRole := rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfRoles, Roles: []rolecall.RoleID{role}}
+	both := func(a, b rolecall.SettingsPatch) rolecall.SettingsPatch {
+		for name, value := range b.Numbers {
+			a.Numbers = map[string]*int64{name: value}
+		}
+		return a
+	}
+	longName := rolecall.SettingsPatch{MailSender: rolecall.Some(new(strings.Repeat("a", 101)))}
+	for name, c := range map[string]struct {
+		old    rolecall.TenantSettings
+		patch  rolecall.SettingsPatch
+		faults string
+	}{
+		"a short password alone":               {rolecall.TenantSettings{}, number("passwordMinimum", 14), "/settings/passwordMinimum conflict"},
+		"a short password with a factor":       {rolecall.TenantSettings{SecondFactor: ofAll}, number("passwordMinimum", 8), ""},
+		"a short password with some factors":   {rolecall.TenantSettings{SecondFactor: ofRole}, number("passwordMinimum", 14), "/settings/passwordMinimum conflict"},
+		"both at once":                         {rolecall.TenantSettings{}, both(factor("all"), number("passwordMinimum", 8)), ""},
+		"a factor of fewer":                    {rolecall.TenantSettings{SecondFactor: ofAll, PasswordMin: new(int64(8))}, factor("roles", role.String()), "/settings/secondFactor/required conflict"},
+		"no factor":                            {rolecall.TenantSettings{SecondFactor: ofAll, PasswordMin: new(int64(8))}, rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{Required: rolecall.Some[*string](nil)}}, "/settings/secondFactor/required conflict"},
+		"no factor and a long password":        {rolecall.TenantSettings{SecondFactor: ofAll, PasswordMin: new(int64(8))}, both(factor("none"), number("passwordMinimum", 15)), ""},
+		"something else of an odd tenant":      {rolecall.TenantSettings{PasswordMin: new(int64(8)), SessionIdle: new(int64(86400)), SessionAbsolute: new(int64(600))}, number("sessionsPerUser", 5), ""},
+		"idle longer than it lives":            {rolecall.TenantSettings{SessionAbsolute: new(int64(600))}, number("sessionIdleSeconds", 601), "/settings/sessionIdleSeconds conflict"},
+		"idle as long as it lives":             {rolecall.TenantSettings{SessionAbsolute: new(int64(600))}, number("sessionIdleSeconds", 600), ""},
+		"idle longer than the default":         {rolecall.TenantSettings{}, number("sessionIdleSeconds", 7*86400+1), "/settings/sessionIdleSeconds conflict"},
+		"a life shorter than idle":             {rolecall.TenantSettings{SessionIdle: new(int64(600))}, number("sessionAbsoluteSeconds", 300), "/settings/sessionAbsoluteSeconds conflict"},
+		"a life shorter than the default idle": {rolecall.TenantSettings{}, number("sessionAbsoluteSeconds", 300), ""},
+		"a factor that shortens the life":      {rolecall.TenantSettings{SessionIdle: new(int64(86401))}, factor("all"), "/settings/secondFactor/required conflict"},
+		"roles without a role":                 {rolecall.TenantSettings{}, factor("roles"), "/settings/secondFactor/roles required"},
+		"roles that are taken away":            {rolecall.TenantSettings{SecondFactor: ofRole}, rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{Roles: rolecall.Some[[]string](nil)}}, "/settings/secondFactor/roles required"},
+		"other roles":                          {rolecall.TenantSettings{SecondFactor: ofRole}, factor("", other.String()), ""},
+		"roles where all are required":         {rolecall.TenantSettings{SecondFactor: ofAll}, factor("", role.String()), "/settings/secondFactor/roles conflict"},
+		"no scope":                             {rolecall.TenantSettings{}, factor("everybody", "x"), "/settings/secondFactor/required format; /settings/secondFactor/roles/0 format; /settings/secondFactor/roles conflict"},
+		"too many roles":                       {rolecall.TenantSettings{}, factor("roles", slices.Repeat([]string{role.String()}, 101)...), "/settings/secondFactor/roles too-many"},
+		"a long name":                          {rolecall.TenantSettings{}, longName, "/settings/mailSenderName length"},
+		"every fault at once":                  {rolecall.TenantSettings{}, both(longName, number("passwordMinimum", 14)), "/settings/mailSenderName length; /settings/passwordMinimum conflict"},
+		"one fault of a member":                {rolecall.TenantSettings{}, number("passwordMinimum", 7), "/settings/passwordMinimum range"},
+	} {
+		patch := patchOf(c.patch)
+		if got := faultsOf(patch.CheckOn(c.old)); got != c.faults {
+			t.Errorf("%s: %q, not %q", name, got, c.faults)
+		}
+	}
+}
+
+func TestTheRuleOfSecondFactors(t *testing.T) {
+	first, second := rolecall.NewID[rolecall.Role](aMoment), rolecall.NewID[rolecall.Role](aMoment+1)
+	ofRoles := func(roles ...rolecall.RoleID) rolecall.SecondFactorRule {
+		return rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfRoles, Roles: roles}
+	}
+	for name, c := range map[string]struct {
+		old   rolecall.SecondFactorRule
+		patch rolecall.SettingsPatch
+		want  rolecall.SecondFactorRule
+	}{
+		"roles are a set":           {rolecall.SecondFactorRule{}, factor("roles", second.String(), first.String(), second.String()), ofRoles(first, second)},
+		"the roles alone":           {ofRoles(first), factor("", second.String()), ofRoles(second)},
+		"all, and no roles":         {ofRoles(first), factor("all"), rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}},
+		"none is the zero rule":     {ofRoles(first), factor("none"), rolecall.SecondFactorRule{}},
+		"null is the default again": {ofRoles(first), rolecall.SettingsPatch{SecondFactor: rolecall.SecondFactorPatch{Required: rolecall.Some[*string](nil), Roles: rolecall.Some[[]string](nil)}}, rolecall.SecondFactorRule{}},
+		"nothing said":              {ofRoles(first), rolecall.SettingsPatch{}, ofRoles(first)},
+	} {
+		patch := patchOf(c.patch)
+		got, changed := patch.Apply(rolecall.Tenant{Settings: rolecall.TenantSettings{SecondFactor: c.old}}, aMoment)
+		rule := got.Settings.SecondFactor
+		if rule.Required != c.want.Required || !slices.Equal(rule.Roles, c.want.Roles) || (changed == nil) != (name == "nothing said") {
+			t.Errorf("%s: %+v, changed %q", name, rule, changed)
+		}
+	}
+	holds := []rolecall.Assignment{{Role: rolecall.Role{ID: first}, ExpiresAt: aMoment}}
+	for name, c := range map[string]struct {
+		rule rolecall.SecondFactorRule
+		now  rolecall.Time
+		want bool
+	}{
+		"nobody": {rolecall.SecondFactorRule{}, 0, false}, "all": {rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}, 0, true},
+		"holders": {ofRoles(second, first), aMoment - 1, true}, "others": {ofRoles(second), aMoment - 1, false}, "whose role is over": {ofRoles(first), aMoment, false},
+	} {
+		if got := c.rule.Demands(holds, c.now); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestRolesThatAreNone(t *testing.T) {
+	known := rolecall.NewID[rolecall.Role](aMoment)
+	patch := factor("roles", rolecall.NewID[rolecall.Role](aMoment).String(), known.String(), "x").SecondFactor
+	var faults rolecall.Faults
+	if patch.CheckRoles(&faults, []rolecall.RoleID{known}); faultsOf(faults) != "/settings/secondFactor/roles/0 unknown-role" {
+		t.Errorf("%+v", faults)
+	}
+}
+
+// faultsOf returns where each fault is and its code.
+func faultsOf(faults rolecall.Faults) string {
+	return strings.Join(codes(faults), "; ")
+}
