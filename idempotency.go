@@ -3,7 +3,8 @@ package rolecall
 // IdempotencyKey is what a creator sent to make a repeated request safe, and
 // what is kept of it: one key, one effect.
 type IdempotencyKey struct {
-	UserID      UserID // with tenant and operation the scope of the key
+	UserID      UserID        // with tenant and operation the scope of the key
+	Operator    OperatorKeyID // in place of user and tenant, for what an operator does to tenants
 	Operation   string
 	Hash        []byte // SHA-256 of the key
 	Fingerprint []byte // SHA-256 of the request, JSON by value

@@ -15,6 +15,7 @@ type Principal struct {
 	User        User         // who acts; of a service account or an operator only the id and the name
 	Session     Session      // zero unless it is a person's session
 	Token       *APIToken    // by which the request speaks; nil for a session
+	Operator    *OperatorKey // nil unless it is an operator
 	Assignments []Assignment // the live ones, by role id
 	ValidUntil  Time         // the first moment at which an assignment ends
 

@@ -22,6 +22,9 @@ const (
 	TenantSuspended TenantStatus = "suspended"
 )
 
+// tenantNameFormat says what IsTenantName asks for.
+const tenantNameFormat = "must be 1 to 63 of a to z, 0 to 9, - and _, and begin with a letter or digit"
+
 // IsTenantName reports whether name has the form of a tenant's name:
 // ^[a-z0-9][a-z0-9_-]{0,62}$.
 func IsTenantName(name string) bool {

@@ -69,7 +69,7 @@ func (s *Service) create(ctx context.Context, c Call, key Key, n creation) (*rol
 			return first, err
 		}
 	}
-	if err := s.spendKey(ctx, c); err != nil {
+	if err := s.spendKey(ctx, c, claim); err != nil {
 		if first, replayErr := s.replay(ctx, c, claim); first != nil || replayErr != nil {
 			return first, replayErr
 		}
@@ -188,13 +188,13 @@ func newKeyBudgets() *keyBudgets {
 // spendKey returns ErrTooManyKeys if the caller has too many keys stored. The
 // count is exact for one node and may be passed by as many as other nodes write
 // meanwhile.
-func (s *Service) spendKey(ctx context.Context, c Call) error {
+func (s *Service) spendKey(ctx context.Context, c Call, claim rolecall.IdempotencyKey) error {
 	if budget, ok := s.budgets.GetIfPresent(c.User.ID); ok && budget.Add(-1) >= 0 {
 		return nil
 	}
 	var stored int
 	err := s.view(ctx, c, func(tx Tx) (err error) {
-		stored, err = tx.CountKeys(c.User.ID, s.keyLimit)
+		stored, err = tx.CountKeys(claim, s.keyLimit)
 		return err
 	})
 	if err != nil {

@@ -36,7 +36,7 @@ func TestWhatIsOverIsRemovedAndNothingElse(t *testing.T) {
 		f.ok(f.service.Purge(f.Context()))
 
 		f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) error {
-			if n, err := tx.CountKeys(f.owner.User.ID, 1000); err != nil || n != 1 {
+			if n, err := tx.CountKeys(rolecall.IdempotencyKey{UserID: f.owner.User.ID}, 1000); err != nil || n != 1 {
 				t.Errorf("%d keys are left, %v", n, err)
 			}
 			if _, err := tx.SessionByToken(ended.Hash()); !errors.Is(err, rolecall.ErrNotFound) {

@@ -48,6 +48,7 @@ type Tx interface {
 	IdempotencyTx
 	EventTx
 	TenantTx
+	OperatorTx
 	InstanceTx
 
 	// Announce has every Watch of the store say, once this Update is committed,
@@ -241,7 +242,8 @@ type OutboxTx interface {
 	InsertMail(m rolecall.OutboxMail)
 }
 
-// IdempotencyTx reads and writes idempotency keys.
+// IdempotencyTx reads and writes idempotency keys: those of an operator, which
+// belong to no tenant, in every transaction.
 type IdempotencyTx interface {
 	// InsertKey claims the key. It must be the first write of its Update, which
 	// returns rolecall.ErrKeyClaimed if the key is taken.
@@ -250,9 +252,12 @@ type IdempotencyTx interface {
 	Key(k rolecall.IdempotencyKey) (rolecall.IdempotencyKey, error)
 	// DeleteKey removes the key if it expired before the moment.
 	DeleteKey(k rolecall.IdempotencyKey, now rolecall.Time)
-	// CountKeys returns how many keys of the user are stored, counting no
-	// further than the limit.
-	CountKeys(user rolecall.UserID, limit int) (int, error)
+	// CountKeys returns how many keys are stored of the user or operator whose k
+	// is, counting no further than the limit.
+	CountKeys(k rolecall.IdempotencyKey, limit int) (int, error)
+	// PurgeRequests removes up to limit keys of operators that have expired, and
+	// returns how many it did.
+	PurgeRequests(now rolecall.Time, limit int) (int, error)
 	// EraseResource takes the stored resource out of every key that made it.
 	EraseResource(id rolecall.AnyID)
 }
@@ -291,6 +296,21 @@ type TenantTx interface {
 	// PurgeTenant removes up to limit rows of the transaction's tenant, which
 	// was deleted, and reports whether none are left.
 	PurgeTenant(limit int) (bool, error)
+}
+
+// OperatorTx reads and writes the keys of operators, which belong to the instance.
+type OperatorTx interface {
+	// InsertOperatorKey writes a new key.
+	InsertOperatorKey(k rolecall.OperatorKey, hash []byte)
+	// OperatorKeyByToken returns the key of that hash, or ErrNotFound.
+	OperatorKeyByToken(hash []byte) (rolecall.OperatorKey, error)
+	// OperatorKeys returns up to limit keys by id, after the given one, which may
+	// be zero.
+	OperatorKeys(after rolecall.OperatorKeyID, limit int) ([]rolecall.OperatorKey, error)
+	// TouchOperatorKey writes a later last use, at most one in a TouchInterval.
+	TouchOperatorKey(id rolecall.OperatorKeyID, at rolecall.Time)
+	// DeleteOperatorKey removes the key and reports whether there was one.
+	DeleteOperatorKey(id rolecall.OperatorKeyID) (bool, error)
 }
 
 // InstanceTx reads and writes what belongs to the whole instance.

@@ -16,34 +16,72 @@ const (
 	countKeys = `select count(*) from (
 			select 1 from idempotency_keys where tenant_id = $1 and user_id = $2 limit $3) keys`
 
+	insertRequest = `insert into operator_requests (key_id, operation, hash, fingerprint, expires_at, status, location,
+			resource_id, resource)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+
+	selectRequest = `select key_id, operation, hash, fingerprint, expires_at, status, location, resource_id, resource
+		from operator_requests where key_id = $1 and operation = $2 and hash = $3`
+
+	deleteRequest = `delete from operator_requests where key_id = $1 and operation = $2 and hash = $3 and expires_at <= $4`
+
+	countRequests = `select count(*) from (select 1 from operator_requests where key_id = $1 limit $2) requests`
+
+	purgeRequests = `delete from operator_requests where (key_id, operation, hash) in (
+			select key_id, operation, hash from operator_requests where expires_at <= $1 limit $2)
+		returning hash`
+
 	eraseResource = `update idempotency_keys set resource = null where tenant_id = $1 and resource_id = $2`
 )
 
 // InsertKey claims the key. It must be the first write of its Update, which
 // returns rolecall.ErrKeyClaimed if the key is taken.
 func (t *Tx) InsertKey(k rolecall.IdempotencyKey) {
+	if !k.Operator.IsZero() {
+		t.q.Exec(insertRequest, k.Operator, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.Status, k.Location,
+			k.ResourceID, textOf(k.Resource))
+		return
+	}
 	t.q.Exec(insertKey, t.tenant, k.UserID, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.Status, k.Location,
 		k.ResourceID, textOf(k.Resource))
 }
 
 // Key returns what is stored for the scope and hash of k, or ErrNotFound.
 func (t *Tx) Key(k rolecall.IdempotencyKey) (stored rolecall.IdempotencyKey, err error) {
-	err = t.row(selectKey, []any{t.tenant, k.UserID, k.Operation, k.Hash},
-		&stored.UserID, &stored.Operation, &stored.Hash, &stored.Fingerprint, &stored.ExpiresAt, &stored.Status,
-		&stored.Location, &stored.ResourceID, &stored.Resource)
+	rest := []any{&stored.Operation, &stored.Hash, &stored.Fingerprint, &stored.ExpiresAt, &stored.Status,
+		&stored.Location, &stored.ResourceID, &stored.Resource}
+	if !k.Operator.IsZero() {
+		err = t.row(selectRequest, []any{k.Operator, k.Operation, k.Hash}, append([]any{&stored.Operator}, rest...)...)
+		return stored, err
+	}
+	err = t.row(selectKey, []any{t.tenant, k.UserID, k.Operation, k.Hash}, append([]any{&stored.UserID}, rest...)...)
 	return stored, err
 }
 
 // DeleteKey removes the key if it expired before the moment.
 func (t *Tx) DeleteKey(k rolecall.IdempotencyKey, now rolecall.Time) {
+	if !k.Operator.IsZero() {
+		t.q.Exec(deleteRequest, k.Operator, k.Operation, k.Hash, now)
+		return
+	}
 	t.q.Exec(deleteKey, t.tenant, k.UserID, k.Operation, k.Hash, now)
 }
 
-// CountKeys returns how many keys of the user are stored, counting no further
-// than the limit.
-func (t *Tx) CountKeys(user rolecall.UserID, limit int) (n int, err error) {
-	err = t.row(countKeys, []any{t.tenant, user, limit}, &n)
+// CountKeys returns how many keys are stored of the user or operator whose k is,
+// counting no further than the limit.
+func (t *Tx) CountKeys(k rolecall.IdempotencyKey, limit int) (n int, err error) {
+	if !k.Operator.IsZero() {
+		err = t.row(countRequests, []any{k.Operator, limit}, &n)
+		return n, err
+	}
+	err = t.row(countKeys, []any{t.tenant, k.UserID, limit}, &n)
 	return n, err
+}
+
+// PurgeRequests removes up to limit keys of operators that have expired, and
+// returns how many it did.
+func (t *Tx) PurgeRequests(now rolecall.Time, limit int) (int, error) {
+	return t.returned(purgeRequests, now, limit)
 }
 
 // EraseResource takes the stored resource out of every key that made it.

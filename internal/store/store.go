@@ -65,21 +65,22 @@ func (t *Tx) changed(query string, args ...any) (bool, error) {
 // violations names the error that a violated constraint or unique index means.
 // Both databases use these names.
 var violations = map[string]*rolecall.Error{
-	"users_email":           rolecall.ErrEmailTaken,
-	"users_external_id":     rolecall.ErrExternalIDTaken,
-	"roles_name":            rolecall.ErrRoleNameTaken,
-	"roles_key":             rolecall.ErrRoleKeyTaken,
-	"idempotency_keys_pkey": rolecall.ErrKeyClaimed,
-	"tenants_name":          rolecall.ErrTenantExists,
-	"assignments_user":      rolecall.ErrNotFound,
-	"assignments_role":      rolecall.ErrNotFound,
-	"sessions_user":         rolecall.ErrNotFound,
-	"passwords_user":        rolecall.ErrNotFound,
-	"invitations_user":      rolecall.ErrNotFound,
-	"passkeys_pkey":         rolecall.ErrPasskeyTaken,
-	"passkeys_user":         rolecall.ErrNotFound,
-	"totp_user":             rolecall.ErrNotFound,
-	"recovery_codes_user":   rolecall.ErrNotFound,
+	"users_email":            rolecall.ErrEmailTaken,
+	"users_external_id":      rolecall.ErrExternalIDTaken,
+	"roles_name":             rolecall.ErrRoleNameTaken,
+	"roles_key":              rolecall.ErrRoleKeyTaken,
+	"idempotency_keys_pkey":  rolecall.ErrKeyClaimed,
+	"operator_requests_pkey": rolecall.ErrKeyClaimed,
+	"tenants_name":           rolecall.ErrTenantExists,
+	"assignments_user":       rolecall.ErrNotFound,
+	"assignments_role":       rolecall.ErrNotFound,
+	"sessions_user":          rolecall.ErrNotFound,
+	"passwords_user":         rolecall.ErrNotFound,
+	"invitations_user":       rolecall.ErrNotFound,
+	"passkeys_pkey":          rolecall.ErrPasskeyTaken,
+	"passkeys_user":          rolecall.ErrNotFound,
+	"totp_user":              rolecall.ErrNotFound,
+	"recovery_codes_user":    rolecall.ErrNotFound,
 }
 
 // Violation returns the error that the violated constraint means, nil if none of

@@ -291,7 +291,7 @@ func TestACommitThatNoStandbyConfirmedIsNotASuccess(t *testing.T) {
 			return err
 		},
 		"nothing written": func(tx service.Tx) error {
-			_, err := tx.CountKeys(aUser("ada@example.com").ID, 1)
+			_, err := tx.CountKeys(rolecall.IdempotencyKey{UserID: aUser("ada@example.com").ID}, 1)
 			return err
 		},
 	} {

@@ -14,6 +14,7 @@ func registerIDs(types *pgtype.Map) {
 	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}})
 	for _, id := range []any{
 		rolecall.TenantID{}, rolecall.UserID{}, rolecall.RoleID{}, rolecall.SessionID{}, rolecall.EventID{}, rolecall.AnyID{},
+		rolecall.MailID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{},
 	} {
 		types.RegisterDefaultPgType(id, "uuid")
 	}
@@ -85,6 +86,14 @@ func bytesOf(value any) (id rolecall.AnyID, ok bool) {
 		return rolecall.AnyID(id), true
 	case rolecall.EventID:
 		return rolecall.AnyID(id), true
+	case rolecall.MailID:
+		return rolecall.AnyID(id), true
+	case rolecall.APITokenID:
+		return rolecall.AnyID(id), true
+	case rolecall.ServiceAccountID:
+		return rolecall.AnyID(id), true
+	case rolecall.OperatorKeyID:
+		return rolecall.AnyID(id), true
 	case rolecall.AnyID:
 		return id, true
 	}
@@ -103,6 +112,14 @@ func targetOf(target any) *rolecall.AnyID {
 	case *rolecall.SessionID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.EventID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.MailID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.APITokenID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.ServiceAccountID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.OperatorKeyID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.AnyID:
 		return id

@@ -33,7 +33,7 @@ func conforms(t *testing.T, through func(url string) string) {
 		url := <-free
 		owner := connect(t, url)
 		t.Cleanup(func() {
-			if _, err := owner.Exec(context.WithoutCancel(t.Context()), "truncate tenants, users, user_words, roles, tombstones, idempotency_keys, events, attempts, instance_keys cascade"); err != nil {
+			if _, err := owner.Exec(context.WithoutCancel(t.Context()), "truncate tenants, users, user_words, roles, tombstones, idempotency_keys, events, attempts, instance_keys, one_time_tokens, service_accounts, outbox, operator_keys, operator_requests cascade"); err != nil {
 				t.Error(err)
 			}
 			free <- url

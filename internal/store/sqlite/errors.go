@@ -22,6 +22,7 @@ var constraints = map[string]string{
 	"tenants.name":                       "tenants_name",
 	"passkeys.tenant_id, passkeys.id":    "passkeys_pkey",
 	"idempotency_keys.tenant_id, idempotency_keys.user_id, idempotency_keys.operation, idempotency_keys.hash": "idempotency_keys_pkey",
+	"operator_requests.key_id, operator_requests.operation, operator_requests.hash":                           "operator_requests_pkey",
 }
 
 // translate returns the error of Rolecall that the driver's error means:

@@ -88,9 +88,9 @@ var idempotencyCases = []testCase{
 		}
 		f.write(func(tx service.Tx) { tx.InsertKey(f.aKey()) })
 		for limit, want := range map[int]int{3: 3, 5: 5, 100: 5} {
-			same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(k.UserID, limit) }), want)
+			same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(k, limit) }), want)
 		}
-		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(aUser("Nobody").ID, 10) }), 0)
+		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(f.aKey(), 10) }), 0)
 	}},
 	{"Erasing a resource leaves the keys that made it", func(f *fixture) {
 		k, other := f.aKey(), f.aKey()

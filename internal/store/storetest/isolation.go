@@ -119,7 +119,7 @@ func readsNothing(f *fixture, c contents) {
 		if hash != "" {
 			f.Errorf("read a password (error %v)", err)
 		}
-		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(u.ID, 10) }), 0)
+		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(rolecall.IdempotencyKey{UserID: u.ID}, 10) }), 0)
 	}
 	for name, q := range map[string]func(*rolecall.UserQuery){
 		"all":         func(*rolecall.UserQuery) {},

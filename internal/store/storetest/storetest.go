@@ -34,6 +34,7 @@ var suite = []struct {
 	{"events", eventCases},
 	{"lists of events", eventListCases},
 	{"tenants", tenantCases},
+	{"operators", operatorCases},
 	{"attempts", attemptCases},
 	{"isolation", isolationCases},
 }

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"database/sql/driver"
+
+	"github.com/rolecall/rolecall"
+)
+
+const (
+	operatorKeyColumns = `id, name, tenants, created_at, expires_at, last_used_at`
+
+	insertOperatorKey = `insert into operator_keys (id, hash, name, tenants, created_at, expires_at, last_used_at)
+		values ($1, $2, $3, $4, $5, $6, $7)`
+
+	selectOperatorKey = `select ` + operatorKeyColumns + ` from operator_keys where hash = $1`
+
+	selectOperatorKeys = `select ` + operatorKeyColumns + ` from operator_keys where id > $1 order by id limit $2`
+
+	touchOperatorKey = `update operator_keys set last_used_at = $1 where id = $2 and last_used_at <= $3`
+
+	deleteOperatorKey = `delete from operator_keys where id = $1 returning id`
+)
+
+// InsertOperatorKey writes a new key.
+func (t *Tx) InsertOperatorKey(k rolecall.OperatorKey, hash []byte) {
+	t.q.Exec(insertOperatorKey, k.ID, hash, k.Name, namesOrNull{&k.Tenants}, k.CreatedAt, k.ExpiresAt, k.LastUsedAt)
+}
+
+// OperatorKeyByToken returns the key of that hash, or ErrNotFound.
+func (t *Tx) OperatorKeyByToken(hash []byte) (k rolecall.OperatorKey, err error) {
+	err = t.row(selectOperatorKey, []any{hash}, operatorKeyDest(&k)...)
+	return k, err
+}
+
+// OperatorKeys returns up to limit keys by id, after the given one, which may be
+// zero.
+func (t *Tx) OperatorKeys(after rolecall.OperatorKeyID, limit int) ([]rolecall.OperatorKey, error) {
+	if after.IsZero() { // which is NULL, and nothing comes after that
+		after = rolecall.OperatorKeyID{15: 1}
+	}
+	var keys []rolecall.OperatorKey
+	err := t.q.Query(selectOperatorKeys, []any{after, limit}, func(scan func(dest ...any) error) error {
+		var k rolecall.OperatorKey
+		err := scan(operatorKeyDest(&k)...)
+		keys = append(keys, k)
+		return err
+	})
+	return keys, err
+}
+
+// TouchOperatorKey writes a later last use, at most one in a TouchInterval.
+func (t *Tx) TouchOperatorKey(id rolecall.OperatorKeyID, at rolecall.Time) {
+	t.q.Exec(touchOperatorKey, at, id, at.Add(-rolecall.TouchInterval))
+}
+
+// DeleteOperatorKey removes the key and reports whether there was one.
+func (t *Tx) DeleteOperatorKey(id rolecall.OperatorKeyID) (bool, error) {
+	return t.changed(deleteOperatorKey, id)
+}
+
+func operatorKeyDest(k *rolecall.OperatorKey) []any {
+	return []any{&k.ID, &k.Name, namesOrNull{&k.Tenants}, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt}
+}
+
+// namesOrNull keeps a list of names as a JSON array, and none at all as NULL.
+type namesOrNull struct{ names *[]string }
+
+// Value returns the JSON text or nil (driver.Valuer).
+func (n namesOrNull) Value() (driver.Value, error) {
+	if *n.names == nil {
+		return nil, nil
+	}
+	return asJSON(n.names).Value()
+}
+
+// Scan reads the JSON text or NULL (sql.Scanner).
+func (n namesOrNull) Scan(src any) error {
+	if src == nil {
+		*n.names = nil
+		return nil
+	}
+	return asJSON(n.names).Scan(src)
+}
