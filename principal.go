@@ -15,7 +15,7 @@ type Principal struct {
 	User        User         // who acts; of a service account or an operator only the id and the name
 	Session     Session      // zero unless it is a person's session
 	Token       *APIToken    // by which the request speaks; nil for a session
-	Operator    *OperatorKey // nil unless it is an operator
+	Operator    *OperatorKey // by which an operator speaks; nil on the command line
 	Assignments []Assignment // the live ones, by role id
 	ValidUntil  Time         // the first moment at which an assignment ends
 
@@ -39,6 +39,24 @@ const (
 // Interactive reports whether a person is asking through a session, and not a
 // program with a token or key.
 func (p *Principal) Interactive() bool { return p.Kind == PrincipalUser && p.Token == nil }
+
+// Actor returns who acts, for events.
+func (p *Principal) Actor() Actor {
+	actor := Actor{Type: ActorUser, ID: p.User.ID, Via: "http"}
+	switch p.Kind {
+	case PrincipalServiceAccount:
+		actor.Type = ActorServiceAccount
+	case PrincipalOperator:
+		actor.Type = ActorOperator
+		if p.Operator == nil {
+			actor.Via = "command"
+		}
+	}
+	if p.Token != nil {
+		actor.Via = "token"
+	}
+	return actor
+}
 
 // holding is a permission and where it holds.
 type holding struct {

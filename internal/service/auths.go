@@ -73,7 +73,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 	case err != nil:
 		return SignIn{}, err
 	case !ok:
-		s.tally(a.Tenant.ID, rolecall.EventSignInFailed, rolecall.UserID{}, user.ID, rolecall.ErrWrongCredentials.Code, a.Source)
+		s.tally(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, user.ID, rolecall.ErrWrongCredentials.Code, a.Source)
 		return SignIn{}, rolecall.ErrWrongCredentials
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return SignIn{}, rolecall.ErrTenantSuspended

@@ -168,7 +168,7 @@ func (s *Service) ChangePassword(ctx context.Context, c Call, current, password 
 	if ok, _, err := s.verify(ctx, buckets, hash, current); err != nil {
 		return err
 	} else if !ok {
-		s.tally(c.Tenant.ID, rolecall.EventSignInFailed, c.User.ID, c.User.ID, "wrong current password", c.Source)
+		s.tally(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, "wrong current password", c.Source)
 		return wrongCurrent()
 	}
 	changed, err := s.passwords.Hash(ctx, password)

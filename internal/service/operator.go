@@ -7,13 +7,12 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
+// command is what an operator does on the command line.
+var command = Call{Principal: &rolecall.Principal{Kind: rolecall.PrincipalOperator}}
+
 // operatorEvent returns what an operator did to the subject.
 func (s *Service) operatorEvent(kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
-	now := s.now()
-	return &rolecall.Event{
-		ID: rolecall.NewID[rolecall.Event](now), Type: kind, OccurredAt: now,
-		Actor: rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"}, Subject: subject,
-	}
+	return s.event(command, kind, subject)
 }
 
 // operate is mutate for an operator.
@@ -217,10 +216,6 @@ func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail stri
 		} else if !ok {
 			return nil, rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
 		}
-		event, err := s.userEvent(Call{Principal: &rolecall.Principal{}}, rolecall.EventUserUpdated, &user, &changed)
-		if err == nil {
-			event.Actor = rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"}
-		}
-		return event, err
+		return s.userEvent(command, rolecall.EventUserUpdated, &user, &changed)
 	})
 }

@@ -121,8 +121,7 @@ func (s *Service) event(c Call, kind rolecall.EventType, subject rolecall.Subjec
 	now := s.now()
 	return &rolecall.Event{
 		ID: rolecall.NewID[rolecall.Event](now), Type: kind, OccurredAt: now,
-		Actor:   rolecall.Actor{Type: rolecall.ActorUser, ID: c.User.ID, Via: "http"},
-		Subject: subject, RequestID: c.RequestID, SessionID: c.Session.ID, Source: c.Source,
+		Actor: c.Actor(), Subject: subject, RequestID: c.RequestID, SessionID: c.Session.ID, Source: c.Source,
 	}
 }
 

@@ -125,7 +125,7 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 			return nil, err
 		}
 		event := s.event(c, rolecall.EventTokenReused, aboutUser(e.principal.User.ID))
-		event.Actor = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}
+		event.Actor = anonymous
 		return event, nil
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ type tallies struct {
 type tallyKey struct {
 	tenant  rolecall.TenantID
 	kind    rolecall.EventType
-	actor   rolecall.UserID // zero: nobody signed in
+	actor   rolecall.Actor
 	subject rolecall.UserID // zero: the tenant
 	reason  string
 }
@@ -41,8 +41,11 @@ type tally struct {
 	source string // of the first
 }
 
+// anonymous is the actor where nobody signed in.
+var anonymous = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}
+
 // tally counts a refusal. Those of unknown tenants are nobody's.
-func (s *Service) tally(tenant rolecall.TenantID, kind rolecall.EventType, actor, subject rolecall.UserID, reason, source string) {
+func (s *Service) tally(tenant rolecall.TenantID, kind rolecall.EventType, actor rolecall.Actor, subject rolecall.UserID, reason, source string) {
 	if tenant.IsZero() {
 		return
 	}
@@ -59,7 +62,7 @@ func (t *tallies) add(counted map[tallyKey]tally) {
 	for key, more := range counted {
 		pending, ok := t.pending[key]
 		if !ok && len(t.pending) >= tallyMost {
-			key.actor, key.subject, more.source = rolecall.UserID{}, rolecall.UserID{}, ""
+			key.actor, key.subject, more.source = anonymous, rolecall.UserID{}, ""
 			pending, ok = t.pending[key]
 		}
 		if !ok {
@@ -73,7 +76,7 @@ func (t *tallies) add(counted map[tallyKey]tally) {
 // Refused records that the caller was refused an operation for the reason, a
 // problem code.
 func (s *Service) Refused(c Call, subject rolecall.UserID, operation, code string) {
-	s.tally(c.Tenant.ID, rolecall.EventRefused, c.User.ID, subject, operation+": "+code, c.Source)
+	s.tally(c.Tenant.ID, rolecall.EventRefused, c.Actor(), subject, operation+": "+code, c.Source)
 }
 
 // Flush records what was refused since the last time. What cannot be recorded is
@@ -113,11 +116,7 @@ func (s *Service) tallied(key tallyKey, t tally) rolecall.Event {
 	now := s.now()
 	event := rolecall.Event{
 		ID: rolecall.NewID[rolecall.Event](now), Type: key.kind, OccurredAt: now,
-		Actor:   rolecall.Actor{Type: rolecall.ActorUser, ID: key.actor, Via: "http"},
-		Subject: aboutUser(key.subject), Source: t.source, Reason: key.reason,
-	}
-	if key.actor.IsZero() {
-		event.Actor.Type = rolecall.ActorAnonymous
+		Actor: key.actor, Subject: aboutUser(key.subject), Source: t.source, Reason: key.reason,
 	}
 	if key.subject.IsZero() {
 		event.Subject = aboutTenant(key.tenant)
