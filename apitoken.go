@@ -1,41 +1,124 @@
 package rolecall
 
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The bounds of an API token. It always ends: one that nobody renews is one that
+// nobody misses.
+const (
+	APITokenNameMin        = 3
+	APITokenNameMax        = 100
+	APITokenPermissionsMax = RolePermissionsMax
+	APITokenLifetimeMax    = 366 * 24 * time.Hour
+)
+
 // APIToken lets a program speak for a user or for a service account: with no more
 // than its own permissions, and no more than the holder has at that moment. The
 // token itself is a secret and never part of it.
 type APIToken struct {
-	ID               APITokenID
-	UserID           UserID           // whose it is; zero if it is a service account's
-	ServiceAccountID ServiceAccountID // whose it is; zero if it is a user's
-	Name             string
-	Permissions      []Permission // sorted by text, each once
-	CreatedBy        UserID       // zero: an operator
-	CreatedAt        Time
-	ExpiresAt        Time
-	LastUsedAt       Time // zero: never
+	ID               APITokenID       `json:"id"`
+	UserID           UserID           `json:"userId,omitzero"`           // whose it is; zero if it is a service account's
+	ServiceAccountID ServiceAccountID `json:"serviceAccountId,omitzero"` // whose it is; zero if it is a user's
+	Name             string           `json:"name"`
+	Permissions      []Permission     `json:"permissions"`        // sorted by text, each once
+	CreatedBy        UserID           `json:"createdBy,omitzero"` // zero: an operator
+	CreatedAt        Time             `json:"createdAt"`
+	ExpiresAt        Time             `json:"expiresAt"`
+	LastUsedAt       Time             `json:"-"` // zero: never
 }
 
-// Restrict returns the assignments with no more than the token's permissions in
-// each role, and in what it lets its holders hand on.
-func (t *APIToken) Restrict(assignments []Assignment) []Assignment {
-	restricted := make([]Assignment, 0, len(assignments))
-	for _, a := range assignments {
-		a.Role.Permissions = meet(a.Role.Permissions, t.Permissions)
-		a.Role.Grants = meet(a.Role.Grants, t.Permissions)
-		restricted = append(restricted, a)
+// Live reports whether the token counts at the moment.
+func (t *APIToken) Live(now Time) bool { return now < t.ExpiresAt }
+
+// Covers reports whether the token lets its bearer use the permission, as far as
+// the holder has it.
+func (t *APIToken) Covers(asked Permission) bool {
+	return slices.ContainsFunc(t.Permissions, func(p Permission) bool { return p.Covers(asked) })
+}
+
+// restrict returns the assignments with what their roles and the token both cover.
+// Of one role that is cut at 1,024 permissions, which no sensible pair of sets has
+// in common: it is for showing, and to show less fails closed.
+func (t *APIToken) restrict(assignments []Assignment) []Assignment {
+	restricted := slices.Clone(assignments)
+	for i := range restricted {
+		role := &restricted[i].Role
+		role.Permissions = meet(role.Permissions, t.Permissions, 4*RolePermissionsMax)
 	}
 	return restricted
 }
 
-// meet returns what both sets cover.
-func meet(a, b []Permission) []Permission {
+// meet returns what both sets cover, at most so many.
+func meet(a, b []Permission, most int) []Permission {
 	var both []Permission
 	for _, p := range a {
 		for _, q := range b {
-			if r, ok := p.Meet(q); ok {
+			if r, ok := p.Meet(q); ok && len(both) < most {
 				both = append(both, r)
 			}
 		}
 	}
 	return NormalPermissions(both)
+}
+
+// APITokenState is what a presented API token resolves to. A service account is
+// shown as a user of its id, name and status.
+type APITokenState struct {
+	Token       APIToken
+	Holder      User
+	Assignments []Assignment
+}
+
+// APITokenDraft is what a creator says of a new API token.
+type APITokenDraft struct {
+	Name        string
+	Permissions []string
+	ExpiresAt   Time
+}
+
+// Check returns what is wrong with the draft, nil if nothing is.
+func (d *APITokenDraft) Check(now Time) Faults {
+	var faults Faults
+	faults.Text("/name", d.Name, APITokenNameMin, APITokenNameMax)
+	if len(d.Permissions) == 0 {
+		faults.Add("/permissions", "too-few", "must hold a permission")
+	}
+	parsePermissions(&faults, "/permissions", d.Permissions)
+	switch {
+	case d.ExpiresAt <= now:
+		faults.Add("/expiresAt", "past", "must be in the future")
+	case d.ExpiresAt > now.Add(APITokenLifetimeMax):
+		faults.Add("/expiresAt", "range", "must be at most 366 days from now")
+	}
+	return faults
+}
+
+// CheckHolder returns what is wrong with the draft for somebody with the
+// assignments: each permission must be one that they hold or may hand on. The
+// draft must have passed Check.
+func (d *APITokenDraft) CheckHolder(assignments []Assignment, now Time) Faults {
+	var faults Faults
+	for i, text := range d.Permissions {
+		asked, err := ParsePermission(text)
+		covers := func(p Permission) bool { return p.Covers(asked) }
+		if err != nil || !slices.ContainsFunc(assignments, func(a Assignment) bool {
+			return a.Live(now) && (slices.ContainsFunc(a.Role.Permissions, covers) || slices.ContainsFunc(a.Role.Grants, covers))
+		}) {
+			faults.Add(fmt.Sprintf("/permissions/%d", i), "not-held", "is not held by whom the token would speak for")
+		}
+	}
+	return faults
+}
+
+// APIToken returns the token that the draft describes, which must have passed
+// Check, without its holder.
+func (d *APITokenDraft) APIToken(now Time) APIToken {
+	var none Faults
+	return APIToken{
+		ID: NewID[APIToken](now), Name: d.Name, Permissions: parsePermissions(&none, "", d.Permissions),
+		CreatedAt: now, ExpiresAt: d.ExpiresAt,
+	}
 }

@@ -5,10 +5,10 @@ import "fmt"
 // ReachDepartmentsMax bounds how many departments one reach names.
 const ReachDepartmentsMax = 100
 
-// Assignment says that a user holds a role: where, until when, and who granted
-// it.
+// Assignment says that a user or a service account holds a role: where, until when,
+// and who granted it.
 type Assignment struct {
-	UserID    UserID
+	UserID    UserID // whose it is; of a service account its id
 	Role      Role
 	Reach     Reach  // everywhere, or some departments
 	ExpiresAt Time   // Never if it does not

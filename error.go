@@ -89,7 +89,7 @@ var (
 	ErrInternal             = &Error{Kind: Internal, Code: "internal", Detail: "Something went wrong on our side. Repeat the request; if it fails again, tell the operator the request id."}
 	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a path or query value, or the JSON syntax is wrong; the errors say which."}
 	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "A member of the body breaks a rule; the errors say which."}
-	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "No live session of this tenant came with the request. Sign in and repeat it."}
+	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "No live session or token of this tenant came with the request. Sign in and repeat it."}
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation was used, was replaced or is over. Ask for a new one."}
 	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "Two live sessions came with the request. Sign out, or sign in again, to keep one."}
 	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The address and the password do not belong together in this tenant."}
@@ -111,7 +111,8 @@ var (
 	ErrExternalIDTaken      = &Error{Kind: Conflict, Code: "external-id-taken", Detail: "Another user of this tenant has this external id."}
 	ErrRoleNameTaken        = &Error{Kind: Conflict, Code: "role-name-taken", Detail: "Another role of this tenant has this name."}
 	ErrRoleKeyTaken         = &Error{Kind: Conflict, Code: "role-key-taken", Detail: "Another role of this tenant has this key."}
-	ErrRoleInUse            = &Error{Kind: Conflict, Code: "role-in-use", Detail: "Users hold this role. Take it from them first, or repeat with ?force=true to take it from all of them."}
+	ErrAccountNameTaken     = &Error{Kind: Conflict, Code: "service-account-name-taken", Detail: "Another service account of this tenant has this name."}
+	ErrRoleInUse            = &Error{Kind: Conflict, Code: "role-in-use", Detail: "Users or service accounts hold this role. Take it from them first, or repeat with ?force=true to take it from all of them."}
 	ErrSystemRole           = &Error{Kind: Conflict, Code: "system-role", Detail: "This role comes with the tenant and cannot be changed or deleted."}
 	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant keeps at least one active user who is Owner without end and without reach. Make another one first."}
 	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant demands a second factor of you, and this is your last. Add another one first."}

@@ -56,6 +56,14 @@ const (
 	EventTenantSuspended EventType = "tenant.suspended"
 	EventTenantResumed   EventType = "tenant.resumed"
 	EventTenantDeleted   EventType = "tenant.deleted"
+	EventTokenCreated    EventType = "token.created"
+	EventTokenRevoked    EventType = "token.revoked"
+
+	EventServiceAccountCreated   EventType = "service_account.created"
+	EventServiceAccountUpdated   EventType = "service_account.updated"
+	EventServiceAccountDeleted   EventType = "service_account.deleted"
+	EventServiceAccountSuspended EventType = "service_account.suspended"
+	EventServiceAccountResumed   EventType = "service_account.resumed"
 )
 
 // Actor is who did it.

@@ -72,6 +72,24 @@ type EventQuery struct {
 	Limit   int
 }
 
+// ServiceAccountQuery selects and orders service accounts.
+type ServiceAccountQuery struct {
+	Words  []string // each must begin a word of the name
+	ByName bool     // else by id, the order of creation
+	Desc   bool
+	After  *Position
+	Limit  int
+	Count  bool
+}
+
+// APITokenQuery selects the API tokens of one holder, by id, the order of creation.
+type APITokenQuery struct {
+	UserID           UserID
+	ServiceAccountID ServiceAccountID // if UserID is zero
+	After            *Position
+	Limit            int
+}
+
 // RoleQuery selects and orders roles.
 type RoleQuery struct {
 	Key    string

@@ -16,8 +16,8 @@ type Principal struct {
 	Session     Session      // zero unless it is a person's session
 	Token       *APIToken    // by which the request speaks; nil for a session
 	Operator    *OperatorKey // by which an operator speaks; nil on the command line
-	Assignments []Assignment // the live ones, by role id
-	ValidUntil  Time         // the first moment at which an assignment ends
+	Assignments []Assignment // the live ones of who acts, by role id, whatever the token says
+	ValidUntil  Time         // the first moment at which an assignment or the token ends
 
 	held    []holding
 	reads   [userMembers]Reach
@@ -39,6 +39,10 @@ const (
 // Interactive reports whether a person is asking through a session, and not a
 // program with a token or key.
 func (p *Principal) Interactive() bool { return p.Kind == PrincipalUser && p.Token == nil }
+
+// IsSelf reports whether the user is the person who asks. Programs that speak for
+// the user are not: what everybody may do to themselves is not theirs.
+func (p *Principal) IsSelf(id UserID) bool { return p.Interactive() && id == p.User.ID }
 
 // Actor returns who acts, for events.
 func (p *Principal) Actor() Actor {
@@ -68,6 +72,22 @@ type holding struct {
 // that are over are left out.
 func NewPrincipal(tenant Tenant, user User, session Session, assignments []Assignment, now Time) *Principal {
 	p := &Principal{Tenant: tenant, User: user, Session: session, ValidUntil: Never}
+	return p.hold(assignments, now)
+}
+
+// NewTokenPrincipal returns the principal for whom an API token speaks at the
+// moment: its holder, as far as the token goes.
+func NewTokenPrincipal(tenant Tenant, state APITokenState, now Time) *Principal {
+	token := state.Token
+	p := &Principal{Tenant: tenant, User: state.Holder, Token: &token, ValidUntil: token.ExpiresAt}
+	if !token.ServiceAccountID.IsZero() {
+		p.Kind = PrincipalServiceAccount
+	}
+	return p.hold(state.Assignments, now)
+}
+
+// hold gives a new principal what the assignments give at the moment.
+func (p *Principal) hold(assignments []Assignment, now Time) *Principal {
 	for _, a := range assignments {
 		if !a.Live(now) {
 			continue
@@ -90,8 +110,19 @@ func NewPrincipal(tenant Tenant, user User, session Session, assignments []Assig
 		visible = append(visible, p.Reach(permission))
 	}
 	p.visible = UnionOf(visible)
-	p.grants = sync.OnceValues(func() ([]Permission, []Grant) { return splitGrants(p.Assignments) })
+	p.grants = sync.OnceValues(func() ([]Permission, []Grant) {
+		if p.Token != nil {
+			return splitGrants(p.Token.restrict(p.Assignments))
+		}
+		return splitGrants(p.Assignments)
+	})
 	return p
+}
+
+// allows reports whether what the principal came with lets it use the permission at
+// all, if it holds it.
+func (p *Principal) allows(permission Permission) bool {
+	return p.Token == nil || p.Token.Covers(permission)
 }
 
 // Reach returns for which users the principal holds the permission. An own
@@ -99,6 +130,9 @@ func NewPrincipal(tenant Tenant, user User, session Session, assignments []Assig
 // has the users whose assignments it opens, and with any reach at all it opens
 // the roles themselves.
 func (p *Principal) Reach(permission Permission) Reach {
+	if !p.allows(permission) {
+		return Nowhere()
+	}
 	var reaches []Reach
 	for _, h := range p.held {
 		switch {
@@ -117,6 +151,9 @@ func (p *Principal) Reach(permission Permission) Reach {
 // grants, what the principal's roles let it hand on counts as held.
 func (p *Principal) MissingFor(permissions []Permission, within Reach, until Time, grants bool) (Permission, bool) {
 	for _, permission := range permissions {
+		if !p.allows(permission) {
+			return permission, true
+		}
 		var covered []Reach
 		for _, a := range p.Assignments {
 			if a.ExpiresAt < until {
@@ -148,7 +185,7 @@ func (p *Principal) Visible() Reach { return p.visible }
 func (p *Principal) Sees(u *User) bool { return u.ID == p.User.ID || p.visible.Includes(u.Department) }
 
 // Sight returns the members of the user that the principal may read; all of
-// oneself.
+// oneself, and of whom a token speaks for.
 func (p *Principal) Sight(u *User) UserMembers {
 	if u.ID == p.User.ID {
 		return AllUserMembers

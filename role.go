@@ -50,7 +50,7 @@ func (d *RoleDraft) Role(now Time) (Role, Faults) {
 	if d.Key != nil && !isRoleKey(*d.Key) {
 		faults.Add("/key", "format", "must be a letter a to z followed by at most 62 of a to z, 0 to 9 and -")
 	}
-	checkRoleTexts(&faults, Some(d.Name), Some(d.Description))
+	checkNaming(&faults, Some(d.Name), Some(d.Description))
 	role := Role{
 		Key: d.Key, Name: d.Name, Description: d.Description,
 		Permissions: parsePermissions(&faults, "/permissions", d.Permissions),
@@ -76,7 +76,7 @@ type RolePatch struct {
 // Check returns what is wrong with the patch, nil if nothing is.
 func (p *RolePatch) Check() Faults {
 	var faults Faults
-	checkRoleTexts(&faults, p.Name, p.Description)
+	checkNaming(&faults, p.Name, p.Description)
 	parsePermissions(&faults, "/permissions", p.Permissions.Value)
 	parsePermissions(&faults, "/grants", p.Grants.Value)
 	return faults
@@ -106,7 +106,9 @@ func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
 	return r, changed
 }
 
-func checkRoleTexts(faults *Faults, name, description Optional[string]) {
+// checkNaming adds what is wrong with the name and the description of a role or a
+// service account.
+func checkNaming(faults *Faults, name, description Optional[string]) {
 	if name.Set {
 		faults.Text("/name", name.Value, RoleNameMin, RoleNameMax)
 	}

@@ -1,7 +1,7 @@
 package rolecall
 
 // ServiceAccount is a program of one tenant. It holds roles as a user does and
-// counts for no owner.
+// counts for no owner. Its name and description have the bounds of a role's.
 type ServiceAccount struct {
 	ID          ServiceAccountID     `json:"id"`
 	Name        string               `json:"name"`
@@ -21,3 +21,71 @@ const (
 	ServiceAccountActive    ServiceAccountStatus = "active"
 	ServiceAccountSuspended ServiceAccountStatus = "suspended"
 )
+
+// NameKey returns the key by which the names of service accounts are sorted and
+// unique.
+func (a *ServiceAccount) NameKey() string { return Fold(a.Name) }
+
+// ServiceAccountDraft is what a creator says of a new service account.
+type ServiceAccountDraft struct {
+	Name        string
+	Description string
+}
+
+// Check returns what is wrong with the draft, nil if nothing is.
+func (d *ServiceAccountDraft) Check() Faults {
+	var faults Faults
+	checkNaming(&faults, Some(d.Name), Some(d.Description))
+	return faults
+}
+
+// ServiceAccount returns the account that the draft describes, which must have
+// passed Check.
+func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
+	return ServiceAccount{
+		ID: NewID[ServiceAccount](now), Name: d.Name, Description: d.Description, Status: ServiceAccountActive,
+		CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+}
+
+// ServiceAccountPatch is a change of a service account: absent members stay
+// (RFC 7396).
+type ServiceAccountPatch struct {
+	Name        Optional[string]
+	Description Optional[string]
+}
+
+// Check returns what is wrong with the patch, nil if nothing is.
+func (p *ServiceAccountPatch) Check() Faults {
+	var faults Faults
+	checkNaming(&faults, p.Name, p.Description)
+	return faults
+}
+
+// Apply returns the account as the patch makes it and the names of the members
+// whose values changed. The patch must have passed Check.
+func (p *ServiceAccountPatch) Apply(a ServiceAccount, now Time) (ServiceAccount, []string) {
+	var changed []string
+	if p.Name.Set && p.Name.Value != a.Name {
+		a.Name, changed = p.Name.Value, append(changed, "name")
+	}
+	if p.Description.Set && p.Description.Value != a.Description {
+		a.Description, changed = p.Description.Value, append(changed, "description")
+	}
+	if changed != nil {
+		a = a.touched(now)
+	}
+	return a, changed
+}
+
+// WithStatus returns the account in the status.
+func (a ServiceAccount) WithStatus(status ServiceAccountStatus, now Time) ServiceAccount {
+	a.Status = status
+	return a.touched(now)
+}
+
+func (a ServiceAccount) touched(now Time) ServiceAccount {
+	a.UpdatedAt = max(now, a.UpdatedAt+1)
+	a.Version++
+	return a
+}

@@ -2,7 +2,8 @@ package rolecall
 
 import "time"
 
-// TouchInterval is how often at most a session's last use is written.
+// TouchInterval is how often at most the last use of a session or a token is
+// written.
 const TouchInterval = time.Minute
 
 // Session is one sign-in. Its bearer token is a secret and never part of it.

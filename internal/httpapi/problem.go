@@ -57,7 +57,7 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, errCrossOrigin,
 	rolecall.ErrNotFound, errUnknownPath,
 	errMethodNotAllowed, errNotAcceptable,
-	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse,
+	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
 	rolecall.ErrFactorDemanded, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
 	rolecall.ErrSystemRole, rolecall.ErrLastOwner, rolecall.ErrTenantExists, rolecall.ErrKeyInProgress,
 	rolecall.ErrPreconditionFailed,

@@ -102,8 +102,8 @@ func (a announcing) Update(ctx context.Context, tenant rolecall.TenantID, fn fun
 }
 
 // announcingTx announces each write of what is cached: tenants, and who a session
-// is and may do. A session's last use is only marked, because a node that thinks
-// it unused looks again; what is created, nobody has cached.
+// or a token is and may do. The last use of these is only marked, because a node
+// that thinks them unused looks again; what is created, nobody has cached.
 type announcingTx struct {
 	Tx
 	tenant  rolecall.TenantID
@@ -184,6 +184,42 @@ func (t *announcingTx) DeleteSessions(user rolecall.UserID, except rolecall.Sess
 		t.changes(user)
 	}
 	return ended, err
+}
+
+// UpdateServiceAccount announces the service account.
+func (t *announcingTx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, error) {
+	ok, err := t.Tx.UpdateServiceAccount(old, changed)
+	return t.changesIf(ok, err, old.ID)
+}
+
+// DeleteServiceAccount announces the service account.
+func (t *announcingTx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
+	ok, err := t.Tx.DeleteServiceAccount(a)
+	return t.changesIf(ok, err, a.ID)
+}
+
+// PutServiceAccountRole announces the service account.
+func (t *announcingTx) PutServiceAccountRole(a rolecall.Assignment) {
+	t.Tx.PutServiceAccountRole(a)
+	t.changes(a.UserID)
+}
+
+// DeleteServiceAccountRole announces the service account.
+func (t *announcingTx) DeleteServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (bool, error) {
+	ok, err := t.Tx.DeleteServiceAccountRole(id, role)
+	return t.changesIf(ok, err, id)
+}
+
+// TouchAPIToken marks the token.
+func (t *announcingTx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
+	t.Tx.TouchAPIToken(id, at)
+	t.changed = append(t.changed, id)
+}
+
+// DeleteAPIToken announces the token.
+func (t *announcingTx) DeleteAPIToken(id rolecall.APITokenID) (bool, error) {
+	ok, err := t.Tx.DeleteAPIToken(id)
+	return t.changesIf(ok, err, id)
 }
 
 // UpdateTenant announces the tenant.

@@ -41,6 +41,8 @@ type Tx interface {
 	RoleTx
 	AssignmentTx
 	SessionTx
+	ServiceAccountTx
+	APITokenTx
 	InvitationTx
 	OneTimeTokenTx
 	FactorTx
@@ -52,7 +54,7 @@ type Tx interface {
 	InstanceTx
 
 	// Announce has every Watch of the store say, once this Update is committed,
-	// that the tenant, user or session has changed.
+	// that the tenant, user, service account, session or token has changed.
 	Announce(id rolecall.AnyID)
 }
 
@@ -129,7 +131,8 @@ type AssignmentTx interface {
 	InsertAssignments(assignments []rolecall.Assignment)
 	// DeleteAssignment removes an assignment and reports whether there was one.
 	DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool, error)
-	// RoleInUse reports whether anybody has a live assignment of the role. More
+	// RoleInUse reports whether any user or service account has a live assignment of
+	// the role. More
 	// than MaxScan assignments are taken for that, to look at no more.
 	RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error)
 	// LockOwners makes this Update wait for every other that locks the owners of
@@ -167,6 +170,55 @@ type SessionTx interface {
 	// (zero if never); or ErrNotFound if there is no such user. It looks at the
 	// newest MaxScan sessions.
 	SessionSummary(user rolecall.UserID, settings rolecall.TenantSettings, now rolecall.Time) (count int, newest, lastLogin rolecall.Time, err error)
+}
+
+// ServiceAccountTx reads and writes service accounts and who of them holds which
+// role.
+type ServiceAccountTx interface {
+	// ServiceAccountByID returns the service account, or ErrNotFound.
+	ServiceAccountByID(id rolecall.ServiceAccountID) (rolecall.ServiceAccount, error)
+	// ServiceAccounts returns a page, in bounded work.
+	ServiceAccounts(q rolecall.ServiceAccountQuery) (rolecall.Page[rolecall.ServiceAccount], error)
+	// InsertServiceAccount writes a new service account. Update returns
+	// ErrAccountNameTaken.
+	InsertServiceAccount(a rolecall.ServiceAccount)
+	// UpdateServiceAccount replaces old by changed if old's version is still the
+	// stored one, and reports whether it was. Conflicts as for
+	// InsertServiceAccount.
+	UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, error)
+	// DeleteServiceAccount removes the service account with its tokens and its
+	// roles if the version is still the stored one, and reports whether it was.
+	DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error)
+	// ServiceAccountRoles returns the assignments of the service account with
+	// their roles, by role id, those that are over included.
+	ServiceAccountRoles(id rolecall.ServiceAccountID) ([]rolecall.Assignment, error)
+	// ServiceAccountRole returns one assignment with its role, or ErrNotFound.
+	ServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (rolecall.Assignment, error)
+	// PutServiceAccountRole writes or replaces an assignment of a service account.
+	// Update returns ErrNotFound if the account or the role is gone.
+	PutServiceAccountRole(a rolecall.Assignment)
+	// DeleteServiceAccountRole removes an assignment and reports whether there was
+	// one.
+	DeleteServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (bool, error)
+}
+
+// APITokenTx reads and writes API tokens.
+type APITokenTx interface {
+	// APITokenByHash returns the token with its holder and all assignments of that,
+	// by role id, in one statement; or ErrNotFound. It does not judge lifetimes.
+	APITokenByHash(hash []byte) (rolecall.APITokenState, error)
+	// APIToken returns the token, or ErrNotFound.
+	APIToken(id rolecall.APITokenID) (rolecall.APIToken, error)
+	// APITokens returns a page of a holder's tokens, by id, those that ended less
+	// than 30 days ago included.
+	APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToken], error)
+	// InsertAPIToken writes a new token. Update returns ErrNotFound if the holder
+	// is gone.
+	InsertAPIToken(t rolecall.APIToken, hash []byte)
+	// TouchAPIToken writes a later last use, at most one in a TouchInterval.
+	TouchAPIToken(id rolecall.APITokenID, at rolecall.Time)
+	// DeleteAPIToken removes the token and reports whether there was one.
+	DeleteAPIToken(id rolecall.APITokenID) (bool, error)
 }
 
 // InvitationTx reads and writes invitations.
@@ -289,9 +341,10 @@ type TenantTx interface {
 	// moment and still hold rows.
 	DeletedTenants(before rolecall.Time, limit int) ([]rolecall.TenantID, error)
 	// PurgeExpired removes up to limit each of the tenant's idempotency keys,
-	// sessions, invitations and one-time tokens that have expired, of its tombstones that are older
-	// than 30 days, and of its events that are older than the given moment, and
-	// returns how many rows it removed.
+	// sessions, invitations and one-time tokens that have expired, of its API tokens
+	// that ended and its tombstones that were made more than 30 days ago, and of its
+	// events that are older than the given moment, and returns how many rows it
+	// removed.
 	PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, error)
 	// PurgeTenant removes up to limit rows of the transaction's tenant, which
 	// was deleted, and reports whether none are left.

@@ -16,8 +16,8 @@ const (
 
 // Watcher is told what other processes change in a store.
 type Watcher interface {
-	// Changed says that what is cached of the tenant, user or session counts no
-	// more; of everything, if id is zero.
+	// Changed says that what is cached of the tenant, user, service account, session
+	// or token counts no more; of everything, if id is zero.
 	Changed(id rolecall.AnyID)
 	// Current says that Changed has been called for all that was committed until
 	// lag ago.

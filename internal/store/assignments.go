@@ -7,9 +7,11 @@ import (
 )
 
 const (
-	// A user without assignments has one row of nulls in the left join of
+	assignmentColumns = `a.user_id, ` + heldColumns
+
+	// Who holds no role has one row of nulls in a left join, such as that of
 	// selectSession; the coalesce makes them readable, and its role id is zero.
-	assignmentColumns = `a.user_id, a.departments, coalesce(a.expires_at, 0), a.granted_by, coalesce(a.granted_at, 0),
+	heldColumns = `a.departments, coalesce(a.expires_at, 0), a.granted_by, coalesce(a.granted_at, 0),
 		o.id, o."key", coalesce(o.name, ''), coalesce(o.description, ''), coalesce(o.permissions, '[]'),
 		coalesce(o.grants, '[]'), coalesce(o.system, 0), coalesce(o.created_at, 0), coalesce(o.updated_at, 0),
 		coalesce(o.version, 0)`
@@ -33,7 +35,12 @@ const (
 
 	selectRoleInUse = `select 1 from (
 			select count(*) as n, max(expires_at) as latest from (
-				select expires_at from assignments where tenant_id = $1 and role_id = $2 order by user_id limit 5001) a) c
+				select * from (
+					select expires_at from assignments where tenant_id = $1 and role_id = $2 order by user_id limit 5001) u
+				union all
+				select * from (
+					select expires_at from service_account_roles
+					where tenant_id = $1 and role_id = $2 order by service_account_id limit 5001) s) a) c
 		where c.latest > $3 or c.n > 5000`
 
 	lockOwners = `update tenant_guards set n = n + 1 where tenant_id = $1`
@@ -81,8 +88,13 @@ func assignmentDest(a *rolecall.Assignment) []any {
 // Assignments returns the user's assignments with their roles, by role id, those
 // that are over included.
 func (t *Tx) Assignments(id rolecall.UserID) ([]rolecall.Assignment, error) {
+	return t.assignments(selectAssignments, id)
+}
+
+// assignments returns what a statement selects for a holder.
+func (t *Tx) assignments(query string, holder any) ([]rolecall.Assignment, error) {
 	var all []rolecall.Assignment
-	err := t.q.Query(selectAssignments, []any{t.tenant, id}, func(scan func(dest ...any) error) error {
+	err := t.q.Query(query, []any{t.tenant, holder}, func(scan func(dest ...any) error) error {
 		var a rolecall.Assignment
 		err := scan(assignmentDest(&a)...)
 		all = append(all, a)
@@ -108,8 +120,8 @@ func (t *Tx) DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool,
 	return t.changed(deleteAssignment, t.tenant, user, role)
 }
 
-// RoleInUse reports whether anybody has a live assignment of the role. More than
-// MaxScan assignments are taken for that.
+// RoleInUse reports whether any user or service account has a live assignment of the
+// role. More than MaxScan assignments are taken for that.
 func (t *Tx) RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error) {
 	n, err := t.returned(selectRoleInUse, t.tenant, id, now)
 	return n > 0, err

@@ -65,7 +65,7 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 		l.key = "name_key"
 	}
 	for _, word := range q.Words {
-		l.conditions = append(l.conditions, where("r.words like ?", "% "+word+"%"))
+		l.conditions = append(l.conditions, nameWord(word))
 	}
 	var candidates []source
 	if q.Key != "" {
@@ -75,19 +75,23 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 	return l.serve(candidates, q.Count)
 }
 
-// roleWords returns the words of a role's name as its row keeps them.
-func roleWords(r *rolecall.Role) string { return words(rolecall.Words(r.Name)).text() }
+// nameWords returns the words of a name as the row of a role or a service account
+// keeps them.
+func nameWords(name string) string { return words(rolecall.Words(name)).text() }
+
+// nameWord is the condition that the name has a word that begins with word.
+func nameWord(word string) condition { return where("r.words like ?", "% "+word+"%") }
 
 // InsertRole writes a new role.
 func (t *Tx) InsertRole(r rolecall.Role) {
-	t.q.Exec(insertRole, t.tenant, r.ID, r.Key, r.Name, r.NameKey(), roleWords(&r), r.Description,
+	t.q.Exec(insertRole, t.tenant, r.ID, r.Key, r.Name, r.NameKey(), nameWords(r.Name), r.Description,
 		asJSON(&r.Permissions), asJSON(&r.Grants), flag(r.System), r.CreatedAt, r.UpdatedAt, r.Version)
 }
 
 // UpdateRole replaces old by changed if old's version is still the stored one,
 // and reports whether it was.
 func (t *Tx) UpdateRole(old, changed rolecall.Role) (bool, error) {
-	return t.changed(updateRole, changed.Name, changed.NameKey(), roleWords(&changed), changed.Description,
+	return t.changed(updateRole, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
 		asJSON(&changed.Permissions), asJSON(&changed.Grants), changed.UpdatedAt, changed.Version,
 		t.tenant, old.ID, old.Version)
 }

@@ -160,6 +160,16 @@ func builtStatements(t *testing.T) map[string]bool {
 				t.Fatal(err)
 			}
 		}
+		for _, q := range roleQueries(now) {
+			if _, err := tx.ServiceAccounts(rolecall.ServiceAccountQuery{Words: q.Words, ByName: q.ByName, Desc: q.Desc, After: q.After, Limit: q.Limit, Count: q.Count}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, q := range []rolecall.APITokenQuery{{UserID: rolecall.NewID[rolecall.User](now)}, {After: &rolecall.Position{ID: rolecall.NewID[any](now)}}} {
+			if _, err := tx.APITokens(q); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for _, q := range eventQueries(now) {
 			if _, err := tx.Events(q); err != nil {
 				t.Fatal(err)

@@ -28,7 +28,7 @@ type Tx struct {
 func New(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant} }
 
 // Announce has every Watch of the store say, once the transaction is committed,
-// that the tenant, user or session has changed.
+// that the tenant, user, service account, session or token has changed.
 func (t *Tx) Announce(id rolecall.AnyID) { t.q.Announce(id) }
 
 // row runs a statement that returns at most one row and scans it into dest. It
@@ -81,6 +81,12 @@ var violations = map[string]*rolecall.Error{
 	"passkeys_user":          rolecall.ErrNotFound,
 	"totp_user":              rolecall.ErrNotFound,
 	"recovery_codes_user":    rolecall.ErrNotFound,
+
+	"service_accounts_name":         rolecall.ErrAccountNameTaken,
+	"service_account_roles_account": rolecall.ErrNotFound,
+	"service_account_roles_role":    rolecall.ErrNotFound,
+	"api_tokens_user":               rolecall.ErrNotFound,
+	"api_tokens_service_account":    rolecall.ErrNotFound,
 }
 
 // Violation returns the error that the violated constraint means, nil if none of

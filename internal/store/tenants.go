@@ -10,6 +10,10 @@ import (
 // tombstone of a deleted user is kept.
 const keptDeleted = 30 * 24 * time.Hour
 
+// keptExpired is how long an API token that is over is still listed: whoever wonders
+// why a program has stopped finds it there.
+const keptExpired = 30 * 24 * time.Hour
+
 const (
 	tenantColumns = `id, name, display_name, status, settings, created_at, updated_at, version`
 
@@ -55,6 +59,10 @@ const (
 	purgeOneTimeTokens = `delete from one_time_tokens where tenant_id = $1 and hash in (
 			select hash from one_time_tokens where tenant_id = $1 and expires_at <= $2 limit $3)
 		returning hash`
+
+	purgeOldAPITokens = `delete from api_tokens where tenant_id = $1 and id in (
+			select id from api_tokens where tenant_id = $1 and expires_at <= $2 limit $3)
+		returning id`
 
 	purgeOldEvents = `delete from events where tenant_id = $1 and id in (
 			select id from events where tenant_id = $1 and id < $2 order by id limit $3)
@@ -191,9 +199,9 @@ func (t *Tx) DeletedTenants(before rolecall.Time, limit int) ([]rolecall.TenantI
 }
 
 // PurgeExpired removes up to limit each of the tenant's idempotency keys, sessions
-// and invitations that have expired, of its tombstones that are older than 30
-// days, and of its events that are older than the given moment, and returns how
-// many rows it removed.
+// and invitations that have expired, of its API tokens that ended and its tombstones
+// that were made more than 30 days ago, and of its events that are older than the
+// given moment, and returns how many rows it removed.
 func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, error) {
 	total := 0
 	for _, purge := range []struct {
@@ -201,6 +209,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, erro
 		before any
 	}{
 		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now}, {purgeOneTimeTokens, now},
+		{purgeOldAPITokens, now.Add(-keptExpired)},
 		{purgeOldEvents, rolecall.FirstID[rolecall.Event](eventsBefore)},
 	} {
 		n, err := t.returned(purge.query, t.tenant, purge.before, limit)

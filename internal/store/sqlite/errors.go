@@ -15,12 +15,13 @@ import (
 // constraints names the unique indexes by their columns, which is all that an
 // error of SQLite tells.
 var constraints = map[string]string{
-	"users.tenant_id, users.email_key":   "users_email",
-	"users.tenant_id, users.external_id": "users_external_id",
-	"roles.tenant_id, roles.name_key":    "roles_name",
-	"roles.tenant_id, roles.key":         "roles_key",
-	"tenants.name":                       "tenants_name",
-	"passkeys.tenant_id, passkeys.id":    "passkeys_pkey",
+	"users.tenant_id, users.email_key":                      "users_email",
+	"users.tenant_id, users.external_id":                    "users_external_id",
+	"roles.tenant_id, roles.name_key":                       "roles_name",
+	"roles.tenant_id, roles.key":                            "roles_key",
+	"tenants.name":                                          "tenants_name",
+	"passkeys.tenant_id, passkeys.id":                       "passkeys_pkey",
+	"service_accounts.tenant_id, service_accounts.name_key": "service_accounts_name",
 	"idempotency_keys.tenant_id, idempotency_keys.user_id, idempotency_keys.operation, idempotency_keys.hash": "idempotency_keys_pkey",
 	"operator_requests.key_id, operator_requests.operation, operator_requests.hash":                           "operator_requests_pkey",
 }

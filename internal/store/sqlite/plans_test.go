@@ -172,6 +172,44 @@ func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+func TestListsOfMachinesAreDrivenByAnIndex(t *testing.T) {
+	s := openNew(t)
+	tenant := newTenant(t, s)
+	for _, c := range []struct {
+		list   func(*store.Tx) error
+		drives string
+	}{
+		{serviceAccounts(rolecall.ServiceAccountQuery{}), "SEARCH r USING PRIMARY KEY (tenant_id=?)"},
+		{serviceAccounts(rolecall.ServiceAccountQuery{ByName: true}), "SEARCH r USING INDEX service_accounts_name (tenant_id=?)"},
+		{serviceAccounts(rolecall.ServiceAccountQuery{ByName: true, Words: []string{"import"}}), "SEARCH service_accounts USING INDEX service_accounts_name (tenant_id=?)"},
+		{apiTokens(rolecall.APITokenQuery{UserID: rolecall.NewID[rolecall.User](now)}), "SEARCH api_tokens USING COVERING INDEX api_tokens_user (tenant_id=? AND user_id=?)"},
+		{apiTokens(rolecall.APITokenQuery{ServiceAccountID: rolecall.NewID[rolecall.ServiceAccount](now)}), "SEARCH api_tokens USING COVERING INDEX api_tokens_service_account (tenant_id=? AND service_account_id=?)"},
+	} {
+		all := strings.Join(plansOf(t, s, tenant, c.list), "\n")
+		for _, bad := range []string{"SCAN service_accounts", "SCAN api_tokens", "SCAN r\n", "USE TEMP B-TREE"} {
+			if !strings.Contains(all, c.drives) || strings.Contains(withoutWindow(all), bad) {
+				t.Errorf("not driven by %q, or %s: %s", c.drives, bad, all)
+			}
+		}
+	}
+}
+
+func serviceAccounts(q rolecall.ServiceAccountQuery) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
+		q.Limit = 50
+		_, err := tx.ServiceAccounts(q)
+		return err
+	}
+}
+
+func apiTokens(q rolecall.APITokenQuery) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
+		q.Limit = 50
+		_, err := tx.APITokens(q)
+		return err
+	}
+}
+
 func TestEventListsAreDrivenByAnIndex(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)

@@ -23,17 +23,20 @@ var isolationCases = []testCase{
 	{"Another tenant changes nothing by any id", func(f *fixture) {
 		c := f.fill()
 		before := f.state(c)
-		changesNothing(f.in(f.newTenant("other")), c)
+		other := f.in(f.newTenant("other"))
+		changesNothing(other, c)
+		changesNoMachine(other, c)
 		same(f, f.state(c), before)
 	}},
 	{"Without a tenant nothing can be written", func(f *fixture) {
 		none := f.in(rolecall.TenantID{})
 		for name, write := range map[string]func(service.Tx){
-			"user":  func(tx service.Tx) { tx.InsertUser(aUser("Ada Lovelace")) },
-			"role":  func(tx service.Tx) { tx.InsertRole(aRole("Support")) },
-			"key":   func(tx service.Tx) { tx.InsertKey(f.aKey()) },
-			"event": func(tx service.Tx) { tx.InsertEvent(anEvent(aUser("Ada Lovelace").ID)) },
-			"token": func(tx service.Tx) { tx.InsertOneTimeToken(aReset(aUser("Ada Lovelace")), aHash()) },
+			"user":            func(tx service.Tx) { tx.InsertUser(aUser("Ada Lovelace")) },
+			"role":            func(tx service.Tx) { tx.InsertRole(aRole("Support")) },
+			"key":             func(tx service.Tx) { tx.InsertKey(f.aKey()) },
+			"event":           func(tx service.Tx) { tx.InsertEvent(anEvent(aUser("Ada Lovelace").ID)) },
+			"token":           func(tx service.Tx) { tx.InsertOneTimeToken(aReset(aUser("Ada Lovelace")), aHash()) },
+			"service account": func(tx service.Tx) { tx.InsertServiceAccount(aServiceAccount("Import")) },
 		} {
 			if none.tryWrite(write) == nil {
 				f.Errorf("a %s was written without a tenant", name)
@@ -121,6 +124,23 @@ func readsNothing(f *fixture, c contents) {
 		}
 		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(rolecall.IdempotencyKey{UserID: u.ID}, 10) }), 0)
 	}
+	for i, hash := range c.apiTokens {
+		f.is(f.tryAPIToken(hash), rolecall.ErrNotFound)
+		account := c.accounts[i%len(c.accounts)]
+		for name, look := range map[string]func(service.Tx) error{
+			"service account":           func(tx service.Tx) error { _, err := tx.ServiceAccountByID(account.ID); return err },
+			"role of a service account": func(tx service.Tx) error { _, err := tx.ServiceAccountRole(account.ID, c.roles[0].ID); return err },
+			"API token":                 func(tx service.Tx) error { _, err := tx.APIToken(c.tokenIDs[i]); return err },
+		} {
+			if err := f.store.View(f.Context(), f.tenant, look); rolecall.KindOf(err) != rolecall.NotFound {
+				f.Errorf("%s: got %v, want not found", name, err)
+			}
+		}
+		same(f, len(f.serviceAccountRoles(account.ID)), 0)
+		same(f, len(f.apiTokens(rolecall.APITokenQuery{ServiceAccountID: account.ID, Limit: 10})), 0)
+	}
+	same(f, len(f.apiTokens(rolecall.APITokenQuery{UserID: c.users[0].ID, Limit: 10})), 0)
+	same(f, len(f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: 10})), 0)
 	for name, q := range map[string]func(*rolecall.UserQuery){
 		"all":         func(*rolecall.UserQuery) {},
 		"address":     func(q *rolecall.UserQuery) { q.EmailKey = c.users[0].EmailKey() },
@@ -217,4 +237,33 @@ func changesNothing(f *fixture, c contents) {
 	if err == nil {
 		f.Error("SealSuccessor reached another tenant")
 	}
+}
+
+// changesNoMachine is changesNothing for service accounts and API tokens.
+func changesNoMachine(f *fixture, c contents) {
+	f.Helper()
+	account, token, role := c.accounts[0], c.tokenIDs[0], c.roles[0]
+	for name, try := range map[string]func(service.Tx) (bool, error){
+		"UpdateServiceAccount": func(tx service.Tx) (bool, error) {
+			return tx.UpdateServiceAccount(account, account.WithStatus(rolecall.ServiceAccountSuspended, start))
+		},
+		"DeleteServiceAccount":     func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
+		"DeleteServiceAccountRole": func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccountRole(account.ID, role.ID) },
+		"DeleteAPIToken":           func(tx service.Tx) (bool, error) { return tx.DeleteAPIToken(token) },
+	} {
+		if change(f, try) {
+			f.Errorf("%s reached another tenant", name)
+		}
+	}
+	held := rolecall.Assignment{UserID: rolecall.UserID(account.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+	for name, write := range map[string]func(service.Tx){
+		"PutServiceAccountRole":               func(tx service.Tx) { tx.PutServiceAccountRole(held) },
+		"InsertAPIToken of a user":            func(tx service.Tx) { tx.InsertAPIToken(tokenOfUser(c.users[0]), aHash()) },
+		"InsertAPIToken of a service account": func(tx service.Tx) { tx.InsertAPIToken(tokenOfAccount(account), aHash()) },
+	} {
+		if err := f.tryWrite(write); rolecall.KindOf(err) != rolecall.NotFound {
+			f.Errorf("%s: got %v, want not found", name, err)
+		}
+	}
+	f.write(func(tx service.Tx) { tx.TouchAPIToken(token, start+day) })
 }

@@ -27,6 +27,8 @@ var suite = []struct {
 	{"roles", roleCases},
 	{"assignments", assignmentCases},
 	{"sessions", sessionCases},
+	{"service accounts", serviceAccountCases},
+	{"API tokens", apiTokenCases},
 	{"invitations", invitationCases},
 	{"one-time tokens", oneTimeTokenCases},
 	{"factors", factorCases},

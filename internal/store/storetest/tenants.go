@@ -130,6 +130,13 @@ func (f *fixture) fill() contents {
 		c.invitations = append(c.invitations, f.invite(anInvitation(u)))
 		c.oneTimeTokens = append(c.oneTimeTokens, f.handOut(aReset(u)))
 		c.factors = append(c.factors, f.enrol(u))
+		c.addToken(f, tokenOfUser(u))
+	}
+	for _, name := range []string{"Import", "Export"} {
+		account := f.newServiceAccount(name)
+		f.assignToAccount(account, role)
+		c.accounts = append(c.accounts, account)
+		c.addToken(f, tokenOfAccount(account))
 	}
 	gone := f.newUser("Gone Tomorrow")
 	same(f, f.deleteUser(gone), true)
@@ -147,6 +154,14 @@ type contents struct {
 	invitations   [][]byte // hashes of the tokens
 	oneTimeTokens [][]byte // hashes; for a password
 	factors       []rolecall.Factors
+	accounts      []rolecall.ServiceAccount
+	apiTokens     [][]byte // hashes
+	tokenIDs      []rolecall.APITokenID
+}
+
+func (c *contents) addToken(f *fixture, token rolecall.APIToken) {
+	f.Helper()
+	c.apiTokens, c.tokenIDs = append(c.apiTokens, f.newAPIToken(token)), append(c.tokenIDs, token.ID)
 }
 
 // state is everything that can be read of the contents.
@@ -161,11 +176,19 @@ type state struct {
 	invitations []rolecall.Invitation
 	oneTime     []rolecall.OneTimeToken
 	factors     []rolecall.Factors
+	accounts    []rolecall.ServiceAccount
+	apiTokens   []rolecall.APITokenState
 }
 
 func (f *fixture) state(c contents) state {
 	f.Helper()
-	s := state{users: f.walk(everyone(), nil), roles: f.roles(rolecall.RoleQuery{Limit: rolecall.MaxLimit})}
+	s := state{
+		users: f.walk(everyone(), nil), roles: f.roles(rolecall.RoleQuery{Limit: rolecall.MaxLimit}),
+		accounts: f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: rolecall.MaxLimit}),
+	}
+	for _, hash := range c.apiTokens {
+		s.apiTokens = append(s.apiTokens, f.apiToken(hash))
+	}
 	for i, u := range c.users {
 		s.passwords = append(s.passwords, f.password(u))
 		s.assignments = append(s.assignments, f.assignments(u.ID))
@@ -200,6 +223,7 @@ func purgeRemovesAll(f *fixture) {
 	}
 	same(f, len(f.walk(everyone(), nil)), 0)
 	same(f, len(f.roles(rolecall.RoleQuery{Limit: 10})), 0)
+	same(f, len(f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: 10})), 0)
 	same(f, len(f.deletedTenants()), 0)
 	same(f, other.state(kept), before)
 }

@@ -61,6 +61,7 @@ create table service_accounts (
     id          uuid             not null,
     name        text             not null,
     name_key    text collate "C" not null,
+    words       text collate "C" not null, -- " nightly import"
     description text             not null,
     status      text collate "C" not null,
     created_at  bigint           not null,

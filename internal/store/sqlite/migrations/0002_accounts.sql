@@ -61,6 +61,7 @@ create table service_accounts (
     id          blob    not null,
     name        text    not null,
     name_key    text    not null,
+    words       text    not null, -- " nightly import"
     description text    not null,
     status      text    not null,
     created_at  integer not null,

@@ -1,0 +1,156 @@
+package rolecall_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rolecall/rolecall"
+)
+
+func TestAPITokenDraft(t *testing.T) {
+	latest := aMoment.Add(rolecall.APITokenLifetimeMax)
+	one := []string{"users:read"}
+	type d = rolecall.APITokenDraft
+	for name, test := range map[string]struct {
+		draft d
+		want  []string
+	}{
+		"shortest":            {d{"CI1", one, aMoment + 1}, nil},
+		"longest":             {d{strings.Repeat("名", 100), manyPermissions(256), latest}, nil},
+		"too short":           {d{"CI", nil, aMoment}, []string{"/name length", "/permissions too-few", "/expiresAt past"}},
+		"too long":            {d{strings.Repeat("n", 101), manyPermissions(257), latest + 1}, []string{"/name length", "/permissions too-many", "/expiresAt range"}},
+		"no permissions":      {d{"Nightly", []string{"users", "users:fly", "users:read"}, latest}, []string{"/permissions/0 format", "/permissions/1 unknown-permission"}},
+		"no end, and control": {d{Name: "Night\nly", Permissions: one}, []string{"/name control-character", "/expiresAt past"}},
+	} {
+		if got := codes(test.draft.Check(aMoment)); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+	draft := d{"Nightly", []string{"users:read", "shop/a:b", "users:read"}, latest}
+	token := draft.APIToken(aMoment)
+	if got, want := texts(token.Permissions), []string{"shop/a:b", "users:read"}; !slices.Equal(got, want) || token.ID.IsZero() {
+		t.Errorf("%s with %q, want %q", token.ID, got, want)
+	}
+	if !token.Live(latest-1) || token.Live(latest) {
+		t.Error("the token does not end with its last moment")
+	}
+}
+
+func TestAPITokenDraftHoldsNoMoreThanTheHolder(t *testing.T) {
+	held := []rolecall.Assignment{
+		holds{permissions: "users:read roles:*", within: []string{"Sales"}}.assignment(),
+		holds{permissions: "users.email:update", grants: "shop/*:*"}.assignment(),
+		holds{permissions: "tenant:read", until: aMoment}.assignment(),
+	}
+	draft := rolecall.APITokenDraft{Permissions: []string{"users.name:read", "shop/a:b", "users:update", "roles:assign", "*:*", "tenant:read", "*/*:*", "users:*"}}
+	want := []string{"/permissions/2 not-held", "/permissions/4 not-held", "/permissions/5 not-held", "/permissions/6 not-held", "/permissions/7 not-held"}
+	if got := codes(draft.CheckHolder(held, aMoment)); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// ofToken returns the principal for whom a token of the permissions speaks, and the
+// one of a session of its holder.
+func ofToken(permissions []rolecall.Permission, assignments []rolecall.Assignment) (token, session *rolecall.Principal) {
+	state := rolecall.APITokenState{
+		Token:  rolecall.APIToken{ID: rolecall.NewID[rolecall.APIToken](aMoment), UserID: myself.ID, Permissions: permissions, ExpiresAt: aMoment + 7},
+		Holder: myself, Assignments: assignments,
+	}
+	return rolecall.NewTokenPrincipal(rolecall.Tenant{}, state, aMoment), rolecall.NewPrincipal(rolecall.Tenant{}, myself, rolecall.Session{}, assignments, aMoment)
+}
+
+// TestATokenIsItsHolderAsFarAsItGoes checks that a token allows what its own
+// permissions and its holder allow, and that what is shown of it is nothing else.
+func TestATokenIsItsHolderAsFarAsItGoes(t *testing.T) {
+	somePermissions := rapid.SliceOfN(anyPermission, 1, 4)
+	rapid.Check(t, func(t *rapid.T) {
+		var assignments []rolecall.Assignment
+		for range rapid.IntRange(0, 3).Draw(t, "assignments") {
+			assignments = append(assignments, rolecall.Assignment{
+				Role:  rolecall.Role{Permissions: somePermissions.Draw(t, "held"), Grants: somePermissions.Draw(t, "granted")},
+				Reach: reaches.Draw(t, "where"), ExpiresAt: rolecall.Never,
+			})
+		}
+		limits := somePermissions.Draw(t, "token")
+		token, session := ofToken(limits, assignments)
+		asked := anyPermission.Draw(t, "asked")
+
+		reach := rolecall.Nowhere()
+		if covered(limits, asked) {
+			reach = session.Reach(asked)
+		}
+		if got := token.Reach(asked); !got.Covers(reach) || !reach.Covers(got) {
+			t.Errorf("%s holds %s, want %s", asked, reachText(got), reachText(reach))
+		}
+		for _, grants := range []bool{false, true} {
+			_, lacks := session.MissingFor([]rolecall.Permission{asked}, rolecall.Within("Sales"), aMoment, grants)
+			if _, got := token.MissingFor([]rolecall.Permission{asked}, rolecall.Within("Sales"), aMoment, grants); got != (lacks || !covered(limits, asked)) {
+				t.Errorf("%s is missing: %v, of the holder %v", asked, got, lacks)
+			}
+		}
+		everywhere, _ := token.Grants()
+		holds := slices.ContainsFunc(assignments, func(a rolecall.Assignment) bool {
+			return a.Reach.IsEverywhere() && covered(a.Role.Permissions, asked)
+		})
+		if got, want := covered(everywhere, asked), holds && covered(limits, asked); got != want {
+			t.Errorf("%s is shown to be held: %v, want %v", asked, got, want)
+		}
+	})
+}
+
+func TestATokenHasLittleRightToItsUser(t *testing.T) {
+	token, session := ofToken(permissions("shop/a:b"), []rolecall.Assignment{holds{permissions: "*:* */*:*"}.assignment()})
+	if !session.IsSelf(myself.ID) || token.IsSelf(myself.ID) || !session.Interactive() || token.Interactive() {
+		t.Error("a token passes for the person")
+	}
+	if !token.Sees(&myself) || token.Sight(&myself) != rolecall.AllUserMembers {
+		t.Error("a token does not read the record of its user")
+	}
+	if token.ListSight(&myself) != 0 || !token.Visible().IsNowhere() || token.Sees(somebody("Legal")) {
+		t.Error("a token sees others, or its user in a list")
+	}
+	if token.ValidUntil != aMoment+7 || session.ValidUntil != rolecall.Never {
+		t.Errorf("valid until %v and %v", token.ValidUntil, session.ValidUntil)
+	}
+}
+
+func TestActors(t *testing.T) {
+	token, session := ofToken(permissions("shop/a:b"), nil)
+	account := rolecall.NewTokenPrincipal(rolecall.Tenant{}, rolecall.APITokenState{
+		Token: rolecall.APIToken{ServiceAccountID: rolecall.NewID[rolecall.ServiceAccount](aMoment)}, Holder: myself,
+	}, aMoment)
+	for _, test := range []struct {
+		p    *rolecall.Principal
+		want rolecall.Actor
+	}{
+		{session, rolecall.Actor{Type: rolecall.ActorUser, ID: myself.ID, Via: "http"}},
+		{token, rolecall.Actor{Type: rolecall.ActorUser, ID: myself.ID, Via: "token"}},
+		{account, rolecall.Actor{Type: rolecall.ActorServiceAccount, ID: myself.ID, Via: "token"}},
+		{&rolecall.Principal{Kind: rolecall.PrincipalOperator, User: myself, Operator: &rolecall.OperatorKey{}}, rolecall.Actor{Type: rolecall.ActorOperator, ID: myself.ID, Via: "http"}},
+		{&rolecall.Principal{Kind: rolecall.PrincipalOperator}, rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"}},
+	} {
+		if got := test.p.Actor(); got != test.want {
+			t.Errorf("%+v, want %+v", got, test.want)
+		}
+	}
+}
+
+// A token and a role of as many permissions as can be have at most so much in
+// common as can be shown.
+func TestWhatIsShownOfATokenIsBounded(t *testing.T) {
+	var held, limits []string
+	for i := range rolecall.RolePermissionsMax {
+		held = append(held, "shop/*.f"+strings.Repeat("x", i%60)+string(rune('a'+i/60))+":*")
+		limits = append(limits, "*/r"+strings.Repeat("x", i%60)+string(rune('a'+i/60))+":*")
+	}
+	token, _ := ofToken(permissions(limits...), []rolecall.Assignment{{Role: rolecall.Role{Permissions: permissions(held...)}, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never}})
+	if everywhere, _ := token.Grants(); len(everywhere) != 1024 {
+		t.Errorf("%d permissions are shown", len(everywhere))
+	}
+	if !token.Reach(permissions("shop/rxa.fxxa:read")[0]).IsEverywhere() {
+		t.Error("what is not shown is not held")
+	}
+}

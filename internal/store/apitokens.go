@@ -1,0 +1,106 @@
+package store
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/rolecall/rolecall"
+)
+
+const (
+	apiTokenColumns = `r.id, r.user_id, r.service_account_id, r.name, r.permissions, r.created_by, r.created_at, r.expires_at, r.last_used_at`
+
+	// stateColumns are those of a token beside a holder, which is called r.
+	stateColumns = `t.id, t.user_id, t.service_account_id, t.name, t.permissions, t.created_by, t.created_at, t.expires_at, t.last_used_at`
+
+	// The holder is a user or a service account, which is shown as one: one of the
+	// two parts finds it by its key, the other finds nothing.
+	selectAPITokenState = `select ` + stateColumns + `, ` + userColumns + `, ` + assignmentColumns + `
+		from api_tokens t
+		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
+		left join assignments a on a.tenant_id = t.tenant_id and a.user_id = t.user_id
+		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		where t.tenant_id = $1 and t.hash = $2
+		union all
+		select ` + stateColumns + `, r.id, '', r.name, null, null, '{}', r.status, r.created_at, r.updated_at, r.version,
+			a.service_account_id, ` + heldColumns + `
+		from api_tokens t
+		join service_accounts r on r.tenant_id = t.tenant_id and r.id = t.service_account_id
+		left join service_account_roles a on a.tenant_id = t.tenant_id and a.service_account_id = t.service_account_id
+		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		where t.tenant_id = $1 and t.hash = $2`
+
+	selectAPIToken = `select ` + apiTokenColumns + ` from api_tokens r where r.tenant_id = $1 and r.id = $2`
+
+	insertAPIToken = `insert into api_tokens (tenant_id, id, user_id, service_account_id, hash, name, permissions, created_by,
+			created_at, expires_at, last_used_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+
+	touchAPIToken = `update api_tokens set last_used_at = $1 where tenant_id = $2 and id = $3 and last_used_at <= $4`
+
+	deleteAPIToken = `delete from api_tokens where tenant_id = $1 and id = $2 returning id`
+)
+
+func apiTokenDest(token *rolecall.APIToken) []any {
+	return []any{&token.ID, &token.UserID, &token.ServiceAccountID, &token.Name, asJSON(&token.Permissions),
+		&token.CreatedBy, &token.CreatedAt, &token.ExpiresAt, &token.LastUsedAt}
+}
+
+// APITokenByHash returns the token with its holder and all assignments of that, by
+// role id, in one statement; or ErrNotFound. It does not judge lifetimes.
+func (t *Tx) APITokenByHash(hash []byte) (state rolecall.APITokenState, err error) {
+	found := false
+	err = t.q.Query(selectAPITokenState, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
+		found = true
+		var a rolecall.Assignment
+		err := scan(slices.Concat(apiTokenDest(&state.Token), userDest(&state.Holder), assignmentDest(&a))...)
+		if !a.Role.ID.IsZero() {
+			state.Assignments = append(state.Assignments, a)
+		}
+		return err
+	})
+	if err == nil && !found {
+		err = rolecall.ErrNotFound
+	}
+	slices.SortFunc(state.Assignments, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
+	return state, err
+}
+
+// APIToken returns the token, or ErrNotFound.
+func (t *Tx) APIToken(id rolecall.APITokenID) (token rolecall.APIToken, err error) {
+	err = t.row(selectAPIToken, []any{t.tenant, id}, apiTokenDest(&token)...)
+	return token, err
+}
+
+// APITokens returns a page of the tokens that q selects.
+func (t *Tx) APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToken], error) {
+	holder := where("service_account_id = ?", q.ServiceAccountID)
+	if !q.UserID.IsZero() {
+		holder = where("user_id = ?", q.UserID)
+	}
+	l := &listing[rolecall.APIToken]{
+		tx: t, table: "api_tokens", columns: apiTokenColumns, dest: apiTokenDest,
+		id:    func(token *rolecall.APIToken) rolecall.AnyID { return rolecall.AnyID(token.ID) },
+		after: q.After, limit: q.Limit,
+		walk: source{table: "api_tokens", id: "id", conditions: []condition{holder}},
+	}
+	return l.page(nil)
+}
+
+// InsertAPIToken writes a new token. Update returns ErrNotFound if the holder is
+// gone.
+func (t *Tx) InsertAPIToken(token rolecall.APIToken, hash []byte) {
+	t.q.Exec(insertAPIToken, t.tenant, token.ID, token.UserID, token.ServiceAccountID, hash, token.Name, asJSON(&token.Permissions),
+		token.CreatedBy, token.CreatedAt, token.ExpiresAt, token.LastUsedAt)
+}
+
+// TouchAPIToken writes a later last use, unless there is one in the TouchInterval
+// before: another process may have written it.
+func (t *Tx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
+	t.q.Exec(touchAPIToken, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
+}
+
+// DeleteAPIToken removes the token and reports whether there was one.
+func (t *Tx) DeleteAPIToken(id rolecall.APITokenID) (bool, error) {
+	return t.changed(deleteAPIToken, t.tenant, id)
+}

@@ -1,0 +1,107 @@
+package store
+
+import "github.com/rolecall/rolecall"
+
+const (
+	serviceAccountColumns = `r.id, r.name, r.description, r.status, r.created_at, r.updated_at, r.version`
+
+	selectServiceAccount = `select ` + serviceAccountColumns + ` from service_accounts r where r.tenant_id = $1 and r.id = $2`
+
+	insertServiceAccount = `insert into service_accounts (tenant_id, id, name, name_key, words, description, status, created_at, updated_at, version)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+
+	updateServiceAccount = `update service_accounts set name = $1, name_key = $2, words = $3, description = $4, status = $5,
+			updated_at = $6, version = $7
+		where tenant_id = $8 and id = $9 and version = $10 returning version`
+
+	deleteServiceAccount = `delete from service_accounts where tenant_id = $1 and id = $2 and version = $3 returning version`
+
+	selectServiceAccountRoles = `select a.service_account_id, ` + heldColumns + `
+		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		where a.tenant_id = $1 and a.service_account_id = $2 order by a.role_id`
+
+	selectServiceAccountRole = `select a.service_account_id, ` + heldColumns + `
+		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		where a.tenant_id = $1 and a.service_account_id = $2 and a.role_id = $3`
+
+	putServiceAccountRole = `insert into service_account_roles
+			(tenant_id, service_account_id, role_id, departments, expires_at, granted_by, granted_at)
+		values ($1, $2, $3, $4, $5, $6, $7)
+		on conflict (tenant_id, service_account_id, role_id) do update set departments = excluded.departments,
+			expires_at = excluded.expires_at, granted_by = excluded.granted_by, granted_at = excluded.granted_at`
+
+	deleteServiceAccountRole = `delete from service_account_roles
+		where tenant_id = $1 and service_account_id = $2 and role_id = $3 returning role_id`
+)
+
+func serviceAccountDest(a *rolecall.ServiceAccount) []any {
+	return []any{&a.ID, &a.Name, &a.Description, &a.Status, &a.CreatedAt, &a.UpdatedAt, &a.Version}
+}
+
+// ServiceAccountByID returns the service account, or ErrNotFound.
+func (t *Tx) ServiceAccountByID(id rolecall.ServiceAccountID) (a rolecall.ServiceAccount, err error) {
+	err = t.row(selectServiceAccount, []any{t.tenant, id}, serviceAccountDest(&a)...)
+	return a, err
+}
+
+// ServiceAccounts returns a page of the service accounts that q selects, in bounded
+// work.
+func (t *Tx) ServiceAccounts(q rolecall.ServiceAccountQuery) (rolecall.Page[rolecall.ServiceAccount], error) {
+	l := &listing[rolecall.ServiceAccount]{
+		tx: t, table: "service_accounts", columns: serviceAccountColumns, dest: serviceAccountDest,
+		id:   func(a *rolecall.ServiceAccount) rolecall.AnyID { return rolecall.AnyID(a.ID) },
+		desc: q.Desc, after: q.After, limit: q.Limit,
+		walk: source{table: "service_accounts", id: "id"},
+	}
+	if q.ByName {
+		l.key = "name_key"
+	}
+	for _, word := range q.Words {
+		l.conditions = append(l.conditions, nameWord(word))
+	}
+	return l.serve(nil, q.Count)
+}
+
+// InsertServiceAccount writes a new service account.
+func (t *Tx) InsertServiceAccount(a rolecall.ServiceAccount) {
+	t.q.Exec(insertServiceAccount, t.tenant, a.ID, a.Name, a.NameKey(), nameWords(a.Name), a.Description, string(a.Status),
+		a.CreatedAt, a.UpdatedAt, a.Version)
+}
+
+// UpdateServiceAccount replaces old by changed if old's version is still the stored
+// one, and reports whether it was.
+func (t *Tx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, error) {
+	return t.changed(updateServiceAccount, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
+		string(changed.Status), changed.UpdatedAt, changed.Version, t.tenant, old.ID, old.Version)
+}
+
+// DeleteServiceAccount removes the service account with its tokens and its roles if
+// the version is still the stored one, and reports whether it was.
+func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
+	return t.changed(deleteServiceAccount, t.tenant, a.ID, a.Version)
+}
+
+// ServiceAccountRoles returns the service account's assignments with their roles, by
+// role id, those that are over included.
+func (t *Tx) ServiceAccountRoles(id rolecall.ServiceAccountID) ([]rolecall.Assignment, error) {
+	return t.assignments(selectServiceAccountRoles, id)
+}
+
+// ServiceAccountRole returns one assignment of the service account with its role, or
+// ErrNotFound.
+func (t *Tx) ServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (a rolecall.Assignment, err error) {
+	err = t.row(selectServiceAccountRole, []any{t.tenant, id, role}, assignmentDest(&a)...)
+	return a, err
+}
+
+// PutServiceAccountRole writes or replaces an assignment of a service account.
+// Update returns ErrNotFound if the account or the role is gone.
+func (t *Tx) PutServiceAccountRole(a rolecall.Assignment) {
+	t.q.Exec(putServiceAccountRole, t.tenant, a.UserID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
+}
+
+// DeleteServiceAccountRole removes an assignment of a service account and reports
+// whether there was one.
+func (t *Tx) DeleteServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (bool, error) {
+	return t.changed(deleteServiceAccountRole, t.tenant, id, role)
+}

@@ -1,0 +1,182 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var apiTokenCases = []testCase{
+	{"An API token resolves to its user and all assignments", func(f *fixture) {
+		u := aUser("Ada Lovelace")
+		u.Department, u.ExternalID, u.Metadata = ptr("Sales"), ptr("7"), rolecall.NewMetadata(map[string]string{"k": "v"})
+		f.write(func(tx service.Tx) { tx.InsertUser(u) })
+		live := f.assign(u, f.newRole("Support"))
+		over := rolecall.Assignment{UserID: u.ID, Role: f.newRole("Over"), Reach: rolecall.Within("Sales"), ExpiresAt: 1, GrantedBy: u.ID, GrantedAt: start}
+		f.write(func(tx service.Tx) { tx.PutAssignment(over) })
+		token := tokenOfUser(u)
+		token.CreatedBy, token.LastUsedAt = u.ID, start+1
+		state := f.apiToken(f.newAPIToken(token))
+		same(f, state, rolecall.APITokenState{Token: token, Holder: u, Assignments: byRole(live, over)})
+		same(f, read(f, func(tx service.Tx) (rolecall.APIToken, error) { return tx.APIToken(token.ID) }), token)
+	}},
+	{"An API token resolves to its service account and all assignments", func(f *fixture) {
+		account := f.newServiceAccount("Import")
+		token := tokenOfAccount(account)
+		hash := f.newAPIToken(token)
+		holder := rolecall.User{
+			ID: rolecall.UserID(account.ID), Name: "Import", Status: rolecall.UserActive, Metadata: rolecall.NewMetadata(nil),
+			CreatedAt: start, UpdatedAt: start, Version: 1,
+		}
+		same(f, f.apiToken(hash), rolecall.APITokenState{Token: token, Holder: holder})
+		var held []rolecall.Assignment
+		for _, name := range []string{"One", "Two", "Three"} {
+			held = append(held, f.assignToAccount(account, f.newRole(name)))
+		}
+		same(f, f.apiToken(hash), rolecall.APITokenState{Token: token, Holder: holder, Assignments: byRole(held...)})
+	}},
+	{"An unknown API token is not found", func(f *fixture) {
+		_, session := f.signIn(f.newUser("Ada Lovelace"), start)
+		for _, hash := range [][]byte{aHash(), {}, nil, session} {
+			f.is(f.tryAPIToken(hash), rolecall.ErrNotFound)
+		}
+		_, err := tryRead(f, func(tx service.Tx) (rolecall.APIToken, error) { return tx.APIToken(tokenOfUser(aUser("None")).ID) })
+		f.is(err, rolecall.ErrNotFound)
+	}},
+	{"The end of an API token is not judged by the store", func(f *fixture) {
+		token := tokenOfUser(f.newUser("Ada Lovelace"))
+		token.ExpiresAt = 1
+		same(f, f.apiToken(f.newAPIToken(token)).Token, token)
+	}},
+	{"An API token of nobody is not found", func(f *fixture) {
+		for _, token := range []rolecall.APIToken{tokenOfUser(aUser("Nobody")), tokenOfAccount(aServiceAccount("None"))} {
+			f.is(f.tryWrite(func(tx service.Tx) { tx.InsertAPIToken(token, aHash()) }), rolecall.ErrNotFound)
+		}
+	}},
+	{"A deleted user takes the API tokens along", func(f *fixture) {
+		u, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		gone, kept := f.newAPIToken(tokenOfUser(u)), f.newAPIToken(tokenOfUser(stays))
+		same(f, f.deleteUser(u), true)
+		f.is(f.tryAPIToken(gone), rolecall.ErrNotFound)
+		f.is(f.tryAPIToken(kept), nil)
+	}},
+	{"A touch only moves the last use of an API token forward, by a minute at least", func(f *fixture) {
+		token := tokenOfUser(f.newUser("Ada Lovelace"))
+		hash := f.newAPIToken(token)
+		for _, touch := range []struct{ at, want rolecall.Time }{
+			{start, start}, {start + hour, start + hour}, {start + hour + minute - 1, start + hour}, {start + minute, start + hour}, {start + 2*hour, start + 2*hour},
+		} {
+			f.write(func(tx service.Tx) { tx.TouchAPIToken(token.ID, touch.at) })
+			same(f, f.apiToken(hash).Token.LastUsedAt, touch.want)
+		}
+	}},
+	{"Of twenty who revoke an API token at the same time one does", func(f *fixture) {
+		token := tokenOfUser(f.newUser("Ada Lovelace"))
+		hash := f.newAPIToken(token)
+		f.oneWins(parallel(20, func(int) error {
+			return f.tryUpdate(func(tx service.Tx) error {
+				if revoked, err := tx.DeleteAPIToken(token.ID); err != nil || revoked {
+					return err
+				}
+				return errRefused
+			})
+		}), errRefused)
+		f.is(f.tryAPIToken(hash), rolecall.ErrNotFound)
+	}},
+	{"Pages of API tokens are complete, in order, and those of one holder", func(f *fixture) {
+		u, other, account := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newServiceAccount("Import")
+		var ofUser, ofAccount []rolecall.APIToken
+		for i := range 7 {
+			ofUser, ofAccount = append(ofUser, tokenOfUser(u)), append(ofAccount, tokenOfAccount(account))
+			ofUser[i].Name, ofAccount[i].LastUsedAt = fmt.Sprintf("Token %d", i), start+rolecall.Time(i)
+			f.newAPIToken(ofUser[i])
+			f.newAPIToken(ofAccount[i])
+			f.newAPIToken(tokenOfUser(other))
+		}
+		for _, limit := range []int{3, rolecall.MaxLimit} {
+			same(f, f.apiTokens(rolecall.APITokenQuery{UserID: u.ID, Limit: limit}), byID(ofUser))
+			same(f, f.apiTokens(rolecall.APITokenQuery{ServiceAccountID: account.ID, Limit: limit}), byID(ofAccount))
+		}
+		same(f, len(f.apiTokens(rolecall.APITokenQuery{UserID: aUser("Nobody").ID, Limit: 3})), 0)
+		same(f, len(f.apiTokens(rolecall.APITokenQuery{Limit: 3})), 0)
+	}},
+	{"Purging what expired removes API tokens a month after their end, up to the limit", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		var live []byte
+		for i := range 5 {
+			token := tokenOfUser(u)
+			token.ExpiresAt = start + rolecall.Time(i)
+			live = f.newAPIToken(token)
+		}
+		same(f, f.purge(start+29*day, 0, 3), 0)
+		for _, want := range []int{3, 1, 0} {
+			same(f, f.purge(start+30*day+3, 0, 3), want)
+		}
+		f.is(f.tryAPIToken(live), nil)
+	}},
+}
+
+// anAPIToken returns a token by an operator that has no holder yet.
+func anAPIToken() rolecall.APIToken {
+	return rolecall.APIToken{
+		ID: rolecall.NewID[rolecall.APIToken](start), Name: "Nightly \"run\"", Permissions: []rolecall.Permission{rolecall.RolesRead, rolecall.UsersRead},
+		CreatedAt: start, ExpiresAt: start + 90*day,
+	}
+}
+
+func tokenOfUser(u rolecall.User) rolecall.APIToken {
+	token := anAPIToken()
+	token.UserID = u.ID
+	return token
+}
+
+func tokenOfAccount(a rolecall.ServiceAccount) rolecall.APIToken {
+	token := anAPIToken()
+	token.ServiceAccountID = a.ID
+	return token
+}
+
+// newAPIToken writes the token and returns its hash.
+func (f *fixture) newAPIToken(token rolecall.APIToken) []byte {
+	f.Helper()
+	hash := aHash()
+	f.write(func(tx service.Tx) { tx.InsertAPIToken(token, hash) })
+	return hash
+}
+
+func (f *fixture) apiToken(hash []byte) rolecall.APITokenState {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(hash) })
+}
+
+func (f *fixture) tryAPIToken(hash []byte) error {
+	_, err := tryRead(f, func(tx service.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(hash) })
+	return err
+}
+
+// apiTokens returns all tokens of the query, page by page.
+func (f *fixture) apiTokens(q rolecall.APITokenQuery) []rolecall.APIToken {
+	f.Helper()
+	var all []rolecall.APIToken
+	for {
+		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.APIToken], error) { return tx.APITokens(q) })
+		all = append(all, page.Items...)
+		if page.Next == nil {
+			return all
+		}
+		q.After = page.Next
+	}
+}
+
+func byRole(assignments ...rolecall.Assignment) []rolecall.Assignment {
+	slices.SortFunc(assignments, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
+	return assignments
+}
+
+func byID(tokens []rolecall.APIToken) []rolecall.APIToken {
+	slices.SortFunc(tokens, func(a, b rolecall.APIToken) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return tokens
+}

@@ -1,0 +1,208 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var serviceAccountCases = []testCase{
+	{"A service account reads back in every member", func(f *fixture) {
+		want := aServiceAccount("Nächtlicher Import")
+		want.Description, want.Status, want.UpdatedAt, want.Version = "Brings \"people\", 100 %", rolecall.ServiceAccountSuspended, start+1, 3
+		f.write(func(tx service.Tx) { tx.InsertServiceAccount(want) })
+		same(f, f.serviceAccount(want.ID), want)
+		_, err := tryRead(f, func(tx service.Tx) (rolecall.ServiceAccount, error) {
+			return tx.ServiceAccountByID(aServiceAccount("None").ID)
+		})
+		f.is(err, rolecall.ErrNotFound)
+	}},
+	{"The name of a service account is unique per tenant by folding", func(f *fixture) {
+		insert := func(f *fixture, name string) error {
+			return f.tryWrite(func(tx service.Tx) { tx.InsertServiceAccount(aServiceAccount(name)) })
+		}
+		f.is(insert(f, "Käufer"), nil)
+		f.is(insert(f, "KAUFER"), rolecall.ErrAccountNameTaken)
+		f.is(insert(f, "Kauferin"), nil)
+		f.is(insert(f.in(f.newTenant("other")), "Käufer"), nil)
+	}},
+	{"A change replaces name, description and status, unless it is stale", func(f *fixture) {
+		old, taken := f.newServiceAccount("Import"), f.newServiceAccount("Export")
+		changed := old
+		changed.Name, changed.Description, changed.Status = "Nightly import", "", rolecall.ServiceAccountSuspended
+		changed.UpdatedAt, changed.Version = start+1, old.Version+1
+		alter := func(old, changed rolecall.ServiceAccount) bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.UpdateServiceAccount(old, changed) })
+		}
+		same(f, alter(old, changed), true)
+		same(f, f.serviceAccount(old.ID), changed)
+		same(f, alter(old, old), false)
+		same(f, f.serviceAccount(old.ID), changed)
+		same(f, f.serviceAccountNames(rolecall.ServiceAccountQuery{Words: []string{"night", "imp"}}), []string{"Nightly import"})
+		late := changed
+		late.Name, late.Version = taken.Name, changed.Version+1
+		f.is(f.tryUpdate(func(tx service.Tx) error {
+			_, err := tx.UpdateServiceAccount(changed, late)
+			return err
+		}), rolecall.ErrAccountNameTaken)
+	}},
+	{"A deleted service account takes its roles and tokens along", func(f *fixture) {
+		a, stays, role := f.newServiceAccount("Import"), f.newServiceAccount("Export"), f.newRole("Support")
+		kept := f.assignToAccount(stays, role)
+		f.assignToAccount(a, role)
+		gone, live := f.newAPIToken(tokenOfAccount(a)), f.newAPIToken(tokenOfAccount(stays))
+		remove := func(a rolecall.ServiceAccount) bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccount(a) })
+		}
+		stale := a
+		stale.Version++
+		same(f, remove(stale), false)
+		same(f, remove(a), true)
+		same(f, remove(a), false)
+		f.is(f.tryAPIToken(gone), rolecall.ErrNotFound)
+		same(f, len(f.serviceAccountRoles(a.ID)), 0)
+		f.is(f.tryAPIToken(live), nil)
+		same(f, f.serviceAccountRoles(stays.ID), []rolecall.Assignment{kept})
+	}},
+	{"Pages of service accounts are complete and in order", func(f *fixture) {
+		for i := range 12 {
+			f.newServiceAccount(fmt.Sprintf("Tâche %c", 'A'+(i*7)%12))
+		}
+		for _, byName := range []bool{false, true} {
+			for _, desc := range []bool{false, true} {
+				all := f.serviceAccounts(rolecall.ServiceAccountQuery{ByName: byName, Desc: desc, Limit: rolecall.MaxLimit})
+				same(f, len(all), 12)
+				order := func(a, b rolecall.ServiceAccount) int {
+					c := slices.Compare(a.ID[:], b.ID[:])
+					if byName {
+						c = slices.Compare([]byte(a.NameKey()), []byte(b.NameKey()))
+					}
+					if desc {
+						return -c
+					}
+					return c
+				}
+				if !slices.IsSortedFunc(all, order) {
+					f.Errorf("by name %t, descending %t: out of order", byName, desc)
+				}
+				same(f, f.serviceAccounts(rolecall.ServiceAccountQuery{ByName: byName, Desc: desc, Limit: 5}), all)
+			}
+		}
+		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.ServiceAccount], error) {
+			return tx.ServiceAccounts(rolecall.ServiceAccountQuery{Words: []string{"tache"}, Limit: 1, Count: true})
+		})
+		same(f, page.Total, &rolecall.Total{Count: 12, Exact: true})
+	}},
+	{"A role of a service account reads back in every member, and is replaced", func(f *fixture) {
+		account, role, granter := f.newServiceAccount("Import"), f.newRole("Support"), f.newUser("Grace Hopper")
+		a := f.assignToAccount(account, role)
+		same(f, f.serviceAccountRoles(account.ID), []rolecall.Assignment{a})
+		a.Reach, a.ExpiresAt, a.GrantedBy, a.GrantedAt = rolecall.Within("Sales"), start+1, granter.ID, start+2
+		f.write(func(tx service.Tx) { tx.PutServiceAccountRole(a) })
+		same(f, f.serviceAccountRoles(account.ID), []rolecall.Assignment{a})
+		same(f, read(f, func(tx service.Tx) (rolecall.Assignment, error) { return tx.ServiceAccountRole(account.ID, role.ID) }), a)
+		same(f, len(f.assignments(a.UserID)), 0)
+	}},
+	{"A role of a service account that is gone, or a role that is, is not found", func(f *fixture) {
+		account, role := f.newServiceAccount("Import"), f.newRole("Support")
+		for _, a := range []rolecall.Assignment{
+			{UserID: rolecall.UserID(aServiceAccount("None").ID), Role: role}, {UserID: rolecall.UserID(account.ID), Role: aRole("None")},
+			{UserID: f.newUser("Ada Lovelace").ID, Role: role},
+		} {
+			a.Reach, a.ExpiresAt, a.GrantedAt = rolecall.Everywhere(), rolecall.Never, start
+			f.is(f.tryWrite(func(tx service.Tx) { tx.PutServiceAccountRole(a) }), rolecall.ErrNotFound)
+			_, err := tryRead(f, func(tx service.Tx) (rolecall.Assignment, error) {
+				return tx.ServiceAccountRole(rolecall.ServiceAccountID(a.UserID), a.Role.ID)
+			})
+			f.is(err, rolecall.ErrNotFound)
+		}
+	}},
+	{"A role that a service account holds is in use, and takes itself from it", func(f *fixture) {
+		account, role := f.newServiceAccount("Import"), f.newRole("Support")
+		inUse := func(now rolecall.Time) bool {
+			return read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(role.ID, now) })
+		}
+		same(f, inUse(start), false)
+		a := f.assignToAccount(account, role)
+		same(f, inUse(start), true)
+		a.ExpiresAt = start + hour
+		f.write(func(tx service.Tx) { tx.PutServiceAccountRole(a) })
+		same(f, inUse(start+hour-1), true)
+		same(f, inUse(start+hour), false)
+		same(f, f.deleteRole(role), true)
+		same(f, len(f.serviceAccountRoles(account.ID)), 0)
+	}},
+	{"Taking a role from a service account says whether it had it", func(f *fixture) {
+		account, role := f.newServiceAccount("Import"), f.newRole("Support")
+		f.assignToAccount(account, role)
+		take := func() bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccountRole(account.ID, role.ID) })
+		}
+		same(f, take(), true)
+		same(f, take(), false)
+	}},
+	{"A service account is no owner, whatever it holds", func(f *fixture) {
+		f.assignToAccount(f.newServiceAccount("Import"), f.owner())
+		same(f, f.owners(), 0)
+	}},
+}
+
+// aServiceAccount returns a service account that is not stored yet.
+func aServiceAccount(name string) rolecall.ServiceAccount {
+	draft := rolecall.ServiceAccountDraft{Name: name, Description: "A program."}
+	return draft.ServiceAccount(start)
+}
+
+// newServiceAccount writes a service account.
+func (f *fixture) newServiceAccount(name string) rolecall.ServiceAccount {
+	f.Helper()
+	a := aServiceAccount(name)
+	f.write(func(tx service.Tx) { tx.InsertServiceAccount(a) })
+	return a
+}
+
+// assignToAccount gives the service account the role everywhere and without end.
+func (f *fixture) assignToAccount(account rolecall.ServiceAccount, r rolecall.Role) rolecall.Assignment {
+	f.Helper()
+	a := rolecall.Assignment{UserID: rolecall.UserID(account.ID), Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+	f.write(func(tx service.Tx) { tx.PutServiceAccountRole(a) })
+	return a
+}
+
+func (f *fixture) serviceAccount(id rolecall.ServiceAccountID) rolecall.ServiceAccount {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.ServiceAccount, error) { return tx.ServiceAccountByID(id) })
+}
+
+func (f *fixture) serviceAccountRoles(id rolecall.ServiceAccountID) []rolecall.Assignment {
+	f.Helper()
+	return read(f, func(tx service.Tx) ([]rolecall.Assignment, error) { return tx.ServiceAccountRoles(id) })
+}
+
+// serviceAccounts returns all service accounts of the query, page by page.
+func (f *fixture) serviceAccounts(q rolecall.ServiceAccountQuery) []rolecall.ServiceAccount {
+	f.Helper()
+	var all []rolecall.ServiceAccount
+	for {
+		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.ServiceAccount], error) { return tx.ServiceAccounts(q) })
+		all = append(all, page.Items...)
+		if page.Next == nil {
+			return all
+		}
+		q.After = page.Next
+	}
+}
+
+// serviceAccountNames returns the names of the service accounts of the query.
+func (f *fixture) serviceAccountNames(q rolecall.ServiceAccountQuery) []string {
+	f.Helper()
+	q.Limit = 2
+	names := []string{}
+	for _, a := range f.serviceAccounts(q) {
+		names = append(names, a.Name)
+	}
+	slices.Sort(names)
+	return names
+}
