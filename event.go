@@ -16,9 +16,10 @@ type Event struct {
 	Values     *EventValues // stored apart, so that they can be erased with the person
 
 	// SubjectDepartment is the department of the user that the event is about, as
-	// it is now; nil if it is about something else or the user is gone. It is read
-	// along, to judge what of the values may be shown.
+	// it is now or was when they were deleted; nil if it is about something else. It
+	// is read along, to judge what of the values may be shown.
 	SubjectDepartment *string
+	SubjectDeleted    bool // the user was deleted, and can be restored
 }
 
 // EventValues are the changed members before and after, as JSON objects; nil
@@ -38,6 +39,7 @@ const (
 	EventUserDeleted     EventType = "user.deleted"
 	EventUserSuspended   EventType = "user.suspended"
 	EventUserResumed     EventType = "user.resumed"
+	EventUserRestored    EventType = "user.restored"
 	EventPasswordChanged EventType = "user.password_changed"
 	EventUserInvited     EventType = "user.invited"
 	EventInvitationUsed  EventType = "user.invitation_accepted"

@@ -25,6 +25,7 @@ type (
 	EventID   = ID[Event]
 	MailID    = ID[Mail]
 
+	TombstoneID      = ID[Tombstone]
 	APITokenID       = ID[APIToken]
 	ServiceAccountID = ID[ServiceAccount]
 	OperatorKeyID    = ID[OperatorKey]

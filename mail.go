@@ -29,6 +29,7 @@ const (
 type OutboxMail struct {
 	ID        MailID
 	TenantID  TenantID
+	UserID    UserID // whom it is about; zero: nobody
 	Sealed    []byte // the Mail
 	DueAt     Time   // when it is to be tried next
 	Attempts  int

@@ -47,6 +47,9 @@ const (
 	UserPending   UserStatus = "pending" // no way to sign in yet
 	UserActive    UserStatus = "active"
 	UserSuspended UserStatus = "suspended"
+
+	// UserDeleted is never stored: it is the status of those who can be restored.
+	UserDeleted UserStatus = "deleted"
 )
 
 // EmailKey returns the form by which addresses are compared: NFC, lower case. What

@@ -16,7 +16,7 @@ func (s *Service) mail(tx Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
 	now := s.now()
 	id := rolecall.NewID[rolecall.Mail](now)
 	tx.InsertMail(rolecall.OutboxMail{
-		ID: id, TenantID: tenant, Sealed: []byte(s.keys.Seal("mail", plain, mailBelongs(tenant, id))),
+		ID: id, TenantID: tenant, UserID: m.UserID, Sealed: []byte(s.keys.Seal("mail", plain, mailBelongs(tenant, id))),
 		DueAt: now, CreatedAt: now, ExpiresAt: m.ExpiresAt,
 	})
 	return nil

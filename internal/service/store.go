@@ -38,6 +38,7 @@ type Store interface {
 // blind writes.
 type Tx interface {
 	UserTx
+	TombstoneTx
 	RoleTx
 	AssignmentTx
 	SessionTx
@@ -94,6 +95,15 @@ type UserTx interface {
 	PasswordHash(id rolecall.UserID) (string, error)
 }
 
+// TombstoneTx reads what is kept of deleted users.
+type TombstoneTx interface {
+	// TakeTombstone removes the tombstone of the user, deleted after the moment, and
+	// returns it, or ErrNotFound.
+	TakeTombstone(id rolecall.UserID, since rolecall.Time) (rolecall.Tombstone, error)
+	// Tombstones returns a page, the last deleted first, in bounded work.
+	Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombstone], error)
+}
+
 // RoleTx reads and writes roles.
 type RoleTx interface {
 	// RoleByID returns the role, or ErrNotFound.
@@ -103,6 +113,8 @@ type RoleTx interface {
 	// ExistingRoles returns which of the ids, of which there must be one, are those
 	// of roles.
 	ExistingRoles(ids []rolecall.RoleID) ([]rolecall.RoleID, error)
+	// RolesByID returns those of the roles that are there, in no order.
+	RolesByID(ids []rolecall.RoleID) ([]rolecall.Role, error)
 	// Roles returns a page, in bounded work.
 	Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error)
 	// InsertRole writes a new role. Update returns ErrRoleNameTaken or

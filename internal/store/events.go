@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strings"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -26,21 +27,42 @@ func (t *Tx) InsertEvent(e rolecall.Event) {
 		textOf(values.Before), textOf(values.After))
 }
 
-// eventColumns reads the subject's department along, for the rows of a page only.
+// eventColumns reads along, for the rows of a page only, where the subject is if it
+// is a user.
 const eventColumns = `r.id, r.type, r.occurred_at, r.actor_type, r.actor_id, r.actor_via, r.subject_type, r.subject_id,
-	r.members, r.request_id, r.session_id, r.source, r.reason, r.before, r.after,
-	(select u.department from users u where u.tenant_id = r.tenant_id and u.id = r.subject_id)`
+	r.members, r.request_id, r.session_id, r.source, r.reason, r.before, r.after, coalesce(
+		(select 'user' || coalesce(':' || u.department, '') from users u where u.tenant_id = r.tenant_id and u.id = r.subject_id),
+		(select 'tombstone' || coalesce(':' || t.department, '') from tombstones t where t.tenant_id = r.tenant_id and t.user_id = r.subject_id))`
 
 // eventRow is an event whose values may be none.
 type eventRow struct {
 	rolecall.Event
 	values rolecall.EventValues
+	place  *string // the table that has the user, and the department; nil: none has
+}
+
+// event returns the event with what of its values may be known: nothing that is
+// left of somebody who is gone for good.
+func (r *eventRow) event() rolecall.Event {
+	e := r.Event
+	if r.place != nil {
+		table, department, has := strings.Cut(*r.place, ":")
+		e.SubjectDeleted = table == "tombstone"
+		if has {
+			e.SubjectDepartment = &department
+		}
+	}
+	gone := e.Subject.Type == rolecall.SubjectUser && r.place == nil
+	if !gone && (r.values.Before != nil || r.values.After != nil) {
+		e.Values = &r.values
+	}
+	return e
 }
 
 func eventDest(e *eventRow) []any {
 	return []any{&e.ID, &e.Type, &e.OccurredAt, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Subject.Type, &e.Subject.ID,
 		asJSON(&e.Members), &e.RequestID, &e.SessionID, &e.Source, &e.Reason, &e.values.Before, &e.values.After,
-		&e.SubjectDepartment}
+		&e.place}
 }
 
 // Events returns a page of the events that q selects, newest first.
@@ -70,11 +92,7 @@ func (t *Tx) Events(q rolecall.EventQuery) (rolecall.Page[rolecall.Event], error
 	rows, err := l.page(nil)
 	page := rolecall.Page[rolecall.Event]{Items: make([]rolecall.Event, len(rows.Items)), Next: rows.Next}
 	for i := range rows.Items {
-		row := &rows.Items[i]
-		page.Items[i] = row.Event
-		if row.values.Before != nil || row.values.After != nil {
-			page.Items[i].Values = &row.values
-		}
+		page.Items[i] = rows.Items[i].event()
 	}
 	return page, err
 }

@@ -1,13 +1,19 @@
 package store
 
-import "github.com/rolecall/rolecall"
+import (
+	"slices"
+
+	"github.com/rolecall/rolecall"
+)
 
 const (
 	roleColumns = `r.id, r."key", r.name, r.description, r.permissions, r.grants, r.system, r.created_at, r.updated_at, r.version`
 
-	selectRole = `select ` + roleColumns + ` from roles r where r.tenant_id = $1 and r.id = $2`
+	selectRoles = `select ` + roleColumns + ` from roles r where r.tenant_id = $1`
 
-	selectRoleByKey = `select ` + roleColumns + ` from roles r where r.tenant_id = $1 and r."key" = $2`
+	selectRole = selectRoles + ` and r.id = $2`
+
+	selectRoleByKey = selectRoles + ` and r."key" = $2`
 
 	insertRole = `insert into roles (tenant_id, id, "key", name, name_key, words, description, permissions, grants,
 			system, created_at, updated_at, version)
@@ -51,6 +57,26 @@ func (t *Tx) ExistingRoles(ids []rolecall.RoleID) ([]rolecall.RoleID, error) {
 		return err
 	})
 	return existing, err
+}
+
+// RolesByID returns those of the roles that are there, in no order.
+func (t *Tx) RolesByID(ids []rolecall.RoleID) ([]rolecall.Role, error) {
+	var roles []rolecall.Role
+	for chunk := range slices.Chunk(ids, rowsAtOnce) {
+		b := newBuilder(t.tenant)
+		b.write(selectRoles)
+		b.all([]condition{oneOf("r.id", chunk)})
+		err := b.query(t.q, func(scan func(dest ...any) error) error {
+			var r rolecall.Role
+			err := scan(roleDest(&r)...)
+			roles = append(roles, r)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return roles, nil
 }
 
 // Roles returns a page of the roles that q selects, in bounded work.

@@ -178,6 +178,14 @@ func builtStatements(t *testing.T) map[string]bool {
 		if _, err := tx.ExistingRoles(make([]rolecall.RoleID, 2)); err != nil {
 			t.Fatal(err)
 		}
+		for _, q := range tombstoneQueries(now) {
+			if _, err := tx.Tombstones(q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := tx.RolesByID([]rolecall.RoleID{rolecall.NewID[rolecall.Role](now), rolecall.NewID[rolecall.Role](now)}); err != nil {
+			t.Fatal(err)
+		}
 		old := rolecall.User{ID: rolecall.NewID[rolecall.User](now), Name: "Ada Lovelace", Email: "ada@example.com"}
 		changed := old
 		changed.Name, changed.Email = "Ada King", "king@example.org"
@@ -265,5 +273,13 @@ func roleQueries(now rolecall.Time) []rolecall.RoleQuery {
 		{Limit: 50, ByName: true, Desc: true, After: place},
 		{Limit: 50, Words: []string{"agent"}, After: place},
 		{Limit: 50, Key: "owner", Count: true},
+	}
+}
+
+func tombstoneQueries(now rolecall.Time) []rolecall.TombstoneQuery {
+	place := &rolecall.Position{ID: rolecall.NewID[any](now)}
+	return []rolecall.TombstoneQuery{
+		{Limit: 50, Within: rolecall.Everywhere(), Since: now},
+		{Limit: 50, Within: rolecall.Within("Sales", "Support"), Since: now, After: place},
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// keptDeleted is how long the name of a deleted tenant stays taken, and the
-// tombstone of a deleted user is kept.
+// keptDeleted is how long the name of a deleted tenant stays taken.
 const keptDeleted = 30 * 24 * time.Hour
 
 // keptExpired is how long an API token that is over is still listed: whoever wonders
@@ -218,7 +217,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, erro
 		}
 		total += n
 	}
-	n, err := t.purgeTombstones(now.Add(-keptDeleted), limit)
+	n, err := t.purgeTombstones(now.Add(-rolecall.TombstoneLifetime), limit)
 	return total + n, err
 }
 

@@ -27,8 +27,6 @@ const (
 
 	deleteUser = `delete from users where tenant_id = $1 and id = $2 and version = $3 returning version`
 
-	insertTombstone = `insert into tombstones (tenant_id, user_id, deleted_at, content) values ($1, $2, $3, $4)`
-
 	putPassword = `insert into passwords (tenant_id, user_id, hash, changed_at) values ($1, $2, $3, $4)
 		on conflict (tenant_id, user_id) do update set hash = excluded.hash, changed_at = excluded.changed_at`
 
@@ -81,20 +79,6 @@ func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 	return ok, err
 }
 
-// tombstone is what is kept of a deleted user.
-type tombstone struct {
-	User        rolecall.User     `json:"user"`
-	Assignments []tombstoneHolder `json:"assignments"`
-}
-
-type tombstoneHolder struct {
-	RoleID      rolecall.RoleID `json:"roleId"`
-	Departments []string        `json:"departments,omitempty"` // none: everywhere
-	ExpiresAt   int64           `json:"expiresAt"`             // microseconds, as in the table
-	GrantedBy   rolecall.UserID `json:"grantedBy,omitzero"`
-	GrantedAt   int64           `json:"grantedAt"`
-}
-
 // DeleteUser removes the user with everything that hangs on it, if the version is
 // still the stored one, and reports whether it was. A tombstone stays.
 func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
@@ -106,15 +90,10 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
-	content := tombstone{User: u}
-	for _, a := range assignments {
-		content.Assignments = append(content.Assignments, tombstoneHolder{
-			a.Role.ID, a.Reach.Departments(), int64(a.ExpiresAt), a.GrantedBy, int64(a.GrantedAt),
-		})
-	}
-	t.q.Exec(insertTombstone, t.tenant, u.ID, at, asJSON(&content))
+	t.insertTombstone(u, assignments, at)
 	t.deleteWords(u.ID, userWords(&u).rows())
 	t.DeleteAllOneTimeTokens(u.ID)
+	t.q.Exec(deleteMailsOfUser, t.tenant, u.ID)
 	t.EraseResource(rolecall.AnyID(u.ID))
 	return true, nil
 }

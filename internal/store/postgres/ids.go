@@ -13,8 +13,8 @@ import (
 func registerIDs(types *pgtype.Map) {
 	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}})
 	for _, id := range []any{
-		rolecall.TenantID{}, rolecall.UserID{}, rolecall.RoleID{}, rolecall.SessionID{}, rolecall.EventID{}, rolecall.AnyID{},
-		rolecall.MailID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{},
+		rolecall.TenantID{}, rolecall.UserID{}, rolecall.RoleID{}, rolecall.SessionID{}, rolecall.EventID{},
+		rolecall.MailID{}, rolecall.TombstoneID{}, rolecall.APITokenID{}, rolecall.ServiceAccountID{}, rolecall.OperatorKeyID{}, rolecall.AnyID{},
 	} {
 		types.RegisterDefaultPgType(id, "uuid")
 	}
@@ -88,6 +88,8 @@ func bytesOf(value any) (id rolecall.AnyID, ok bool) {
 		return rolecall.AnyID(id), true
 	case rolecall.MailID:
 		return rolecall.AnyID(id), true
+	case rolecall.TombstoneID:
+		return rolecall.AnyID(id), true
 	case rolecall.APITokenID:
 		return rolecall.AnyID(id), true
 	case rolecall.ServiceAccountID:
@@ -114,6 +116,8 @@ func targetOf(target any) *rolecall.AnyID {
 	case *rolecall.EventID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.MailID:
+		return (*rolecall.AnyID)(id)
+	case *rolecall.TombstoneID:
 		return (*rolecall.AnyID)(id)
 	case *rolecall.APITokenID:
 		return (*rolecall.AnyID)(id)

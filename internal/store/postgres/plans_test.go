@@ -132,6 +132,27 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
+	url := pgtest.Migrated(t)
+	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
+	admin := connect(t, pgtest.Admin(t, url))
+	run(t, admin, `insert into tombstones (tenant_id, user_id, id, deleted_at, department, department_key, content)
+		select tenant_id, id, id, created_at, department, department_key, '{}' from users`, "analyze tombstones")
+	p := plannerOf(t, url, tenant)
+	for _, within := range []rolecall.Reach{rolecall.Everywhere(), rolecall.Within("Support"), rolecall.Within("Legal", "Support"), rolecall.Within("Legal")} {
+		for _, after := range []*rolecall.Position{nil, {ID: rolecall.NewID[any](now)}} {
+			if _, err := store.New(p, tenant).Tombstones(rolecall.TombstoneQuery{Within: within, After: after, Limit: 50}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, plan := range p.plans {
+		if strings.Contains(plan, "Seq Scan") || pgtest.LookedAt(plan) > rolecall.MaxScan+1 {
+			t.Error(plan)
+		}
+	}
+}
+
 // check fails the test if a statement of the list, in any order, reads a table
 // without an index or a node of its plan looks at more rows than the bound.
 func (p *planner) check(name string, tenant rolecall.TenantID, q rolecall.UserQuery, bound float64) {

@@ -242,6 +242,30 @@ func TestEventListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
+	s := openNew(t)
+	tenant := newTenant(t, s)
+	for _, c := range []struct {
+		query  rolecall.TombstoneQuery
+		drives string
+	}{
+		{rolecall.TombstoneQuery{Within: rolecall.Everywhere()}, "INDEX tombstones_id (tenant_id=?)"},
+		{rolecall.TombstoneQuery{Within: rolecall.Within("Sales", "Ops"), After: &rolecall.Position{ID: rolecall.NewID[any](now)}}, "INDEX tombstones_id (tenant_id=? AND id<?)"},
+	} {
+		c.query.Limit, c.query.Since = 50, now
+		plans := plansOf(t, s, tenant, func(tx *store.Tx) error {
+			_, err := tx.Tombstones(c.query)
+			return err
+		})
+		all := strings.Join(plans, "\n")
+		for _, bad := range []string{"SCAN tombstones", "SCAN r\n", "USE TEMP B-TREE"} {
+			if !strings.Contains(all, c.drives) || strings.Contains(withoutWindow(all), bad) {
+				t.Errorf("not driven by %q, or with %q: %s", c.drives, bad, all)
+			}
+		}
+	}
+}
+
 // few are the tables that have a few rows in all; m are the migrations.
 var few = []string{"instance_keys", "m"}
 

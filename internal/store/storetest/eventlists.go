@@ -55,7 +55,7 @@ var eventListCases = []testCase{
 		q.To = start + 2 // within a moment there is nothing to look through
 		same(f, eventIDs(f.eventPage(q).Items), eventIDs([]rolecall.Event{rare}))
 	}},
-	{"An event shows the department that its subject has now", func(f *fixture) {
+	{"An event shows the department that its subject has now, or had when they were deleted", func(f *fixture) {
 		u := aUser("Ada Lovelace")
 		u.Department = ptr("Sales")
 		role := f.newRole("Support")
@@ -73,7 +73,11 @@ var eventListCases = []testCase{
 		moved.Department, moved.Version = ptr("Research"), u.Version+1
 		same(f, f.changeUser(u, moved), true)
 		same(f, f.eventsAbout(u.ID, 1)[0].SubjectDepartment, ptr("Research"))
+		same(f, f.eventsAbout(u.ID, 1)[0].SubjectDeleted, false)
 		same(f, f.deleteUser(moved), true)
+		same(f, f.eventsAbout(u.ID, 1)[0].SubjectDepartment, ptr("Research"))
+		same(f, f.eventsAbout(u.ID, 1)[0].SubjectDeleted, true)
+		f.takeTombstone(u.ID, 0)
 		same(f, f.eventsAbout(u.ID, 1)[0].SubjectDepartment, nil)
 	}},
 	{"Purging removes events that are older, with their values, up to the limit", func(f *fixture) {

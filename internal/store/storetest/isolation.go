@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rolecall/rolecall"
@@ -155,6 +156,8 @@ func readsNothing(f *fixture, c contents) {
 			f.Errorf("listed %d users by %s", len(got), name)
 		}
 	}
+	same(f, len(f.tombstones(rolecall.TombstoneQuery{Within: rolecall.Everywhere(), Limit: 10})), 0)
+	same(f, len(read(f, func(tx service.Tx) ([]rolecall.Role, error) { return tx.RolesByID([]rolecall.RoleID{c.roles[0].ID}) })), 0)
 	same(f, len(f.events(rolecall.EventQuery{Limit: 10})), 0)
 	same(f, f.roleNames(rolecall.RoleQuery{Words: []string{"support"}}), []string{})
 	same(f, read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(c.roles[0].ID, start) }), false)
@@ -189,6 +192,13 @@ func changesNothing(f *fixture, c contents) {
 		"DeleteSessions": func(tx service.Tx) (bool, error) {
 			ended, err := tx.DeleteSessions(u.ID, rolecall.SessionID{})
 			return len(ended) > 0, err
+		},
+		"TakeTombstone": func(tx service.Tx) (bool, error) {
+			_, err := tx.TakeTombstone(c.deleted.ID, 0)
+			if errors.Is(err, rolecall.ErrNotFound) {
+				return false, nil
+			}
+			return true, err
 		},
 		"PurgeExpired": func(tx service.Tx) (bool, error) {
 			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -42,6 +43,25 @@ var roleCases = []testCase{
 		none := aRole("None").ID
 		same(f, existing(second.ID, none, first.ID), []rolecall.RoleID{first.ID, second.ID})
 		same(f, len(existing(none)), 0)
+	}},
+	{"Of many roles those that are there are read at once", func(f *fixture) {
+		var ids, there []rolecall.RoleID
+		for i := range 600 {
+			r := aRole(fmt.Sprintf("Role %d", i))
+			ids = append(ids, r.ID)
+			if i%3 == 0 {
+				f.write(func(tx service.Tx) { tx.InsertRole(r) })
+				there = append(there, r.ID)
+			}
+		}
+		var found []rolecall.RoleID
+		for _, r := range read(f, func(tx service.Tx) ([]rolecall.Role, error) { return tx.RolesByID(ids) }) {
+			same(f, r, f.roleByID(r.ID))
+			found = append(found, r.ID)
+		}
+		slices.SortFunc(found, func(a, b rolecall.RoleID) int { return bytes.Compare(a[:], b[:]) })
+		same(f, found, there)
+		same(f, len(read(f, func(tx service.Tx) ([]rolecall.Role, error) { return tx.RolesByID(nil) })), 0)
 	}},
 	{"A name is unique per tenant by folding", func(f *fixture) {
 		insert := func(f *fixture, name string) error {

@@ -23,6 +23,7 @@ var suite = []struct {
 }{
 	{"transactions", transactionCases},
 	{"users", userCases},
+	{"tombstones", tombstoneCases},
 	{"lists", listCases},
 	{"roles", roleCases},
 	{"assignments", assignmentCases},

@@ -140,12 +140,14 @@ func (f *fixture) fill() contents {
 	}
 	gone := f.newUser("Gone Tomorrow")
 	same(f, f.deleteUser(gone), true)
+	c.deleted = gone
 	return c
 }
 
 // contents is what a filled tenant holds.
 type contents struct {
 	users    []rolecall.User
+	deleted  rolecall.User
 	roles    []rolecall.Role
 	sessions []rolecall.Session
 	tokens   [][]byte

@@ -112,6 +112,7 @@ create index api_tokens_expiry on api_tokens (tenant_id, expires_at);
 create table outbox (
     id         uuid   not null primary key,
     tenant     uuid   not null,
+    user_id    uuid,            -- whom it is about; null: nobody
     sealed     bytea  not null,
     due_at     bigint not null,
     attempts   bigint not null,
@@ -119,7 +120,20 @@ create table outbox (
     expires_at bigint not null
 );
 create index outbox_due on outbox (due_at);
-create index outbox_tenant on outbox (tenant);
+create index outbox_tenant on outbox (tenant, user_id);
+
+-- Deleted users are listed by the ids of their tombstones, which are in order of
+-- deletion, and shown by the department that they had: of those who were deleted
+-- before this, only where everybody is. The policy holds the owner too, who sees no
+-- rows here.
+alter table tombstones add column id uuid;
+alter table tombstones add column department text;
+alter table tombstones add column department_key text collate "C";
+alter table tombstones no force row level security;
+update tombstones set id = user_id;
+alter table tombstones force row level security;
+alter table tombstones alter column id set not null;
+create unique index tombstones_id on tombstones (tenant_id, id);
 
 -- Keys of operators, and the idempotency keys of what they made.
 create table operator_keys (

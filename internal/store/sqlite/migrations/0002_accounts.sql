@@ -112,6 +112,7 @@ create index api_tokens_expiry on api_tokens (tenant_id, expires_at);
 create table outbox (
     id         blob    not null primary key,
     tenant     blob    not null,
+    user_id    blob,             -- whom it is about; null: nobody
     sealed     blob    not null,
     due_at     integer not null,
     attempts   integer not null,
@@ -119,7 +120,27 @@ create table outbox (
     expires_at integer not null
 ) strict, without rowid;
 create index outbox_due on outbox (due_at);
-create index outbox_tenant on outbox (tenant);
+create index outbox_tenant on outbox (tenant, user_id);
+
+-- Deleted users are listed by the ids of their tombstones, which are in order of
+-- deletion, and shown by the department that they had: of those who were deleted
+-- before this, only where everybody is.
+create table tombstones_with_ids (
+    tenant_id      blob    not null,
+    user_id        blob    not null,
+    id             blob    not null,
+    deleted_at     integer not null,
+    department     text,
+    department_key text,
+    content        text    not null, -- the user and the assignments as JSON
+    primary key (tenant_id, user_id)
+) strict, without rowid;
+insert into tombstones_with_ids (tenant_id, user_id, id, deleted_at, content)
+    select tenant_id, user_id, user_id, deleted_at, content from tombstones;
+drop table tombstones;
+alter table tombstones_with_ids rename to tombstones;
+create index tombstones_deleted on tombstones (tenant_id, deleted_at);
+create unique index tombstones_id on tombstones (tenant_id, id);
 
 -- Keys of operators, and the idempotency keys of what they made.
 create table operator_keys (

@@ -1,0 +1,171 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+var tombstoneCases = []testCase{
+	{"A deleted user is kept in every member, with who gave them which role", func(f *fixture) {
+		full := aUser("Ada Lovelace, née Byron 🦉")
+		full.Department, full.ExternalID = ptr("Forschung & Entwicklung"), ptr("HR-0001")
+		full.Metadata = rolecall.NewMetadata(map[string]string{"quote\"\\": "línea ☃"})
+		full.Status, full.Version, full.UpdatedAt = rolecall.UserSuspended, 7, start+1
+		f.write(func(tx service.Tx) { tx.InsertUser(full) })
+		everywhere := f.assign(full, f.newRole("Support"))
+		within := rolecall.Assignment{UserID: full.ID, Role: f.newRole("Sales"), Reach: rolecall.Within("Sales", "Ops"),
+			ExpiresAt: start + day, GrantedBy: f.newUser("Grace Hopper").ID, GrantedAt: start + 2}
+		f.write(func(tx service.Tx) { tx.PutAssignment(within) })
+		f.deleteAt(full, start+hour)
+
+		taken := f.takeTombstone(full.ID, start)
+		same(f, taken.User, full)
+		same(f, taken.DeletedAt, start+hour)
+		everywhere.Role, within.Role = rolecall.Role{ID: everywhere.Role.ID}, rolecall.Role{ID: within.Role.ID}
+		same(f, taken.Assignments, []rolecall.Assignment{everywhere, within})
+	}},
+	{"A tombstone is taken once, and only if the deletion was later", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		f.is(f.tryTakeTombstone(u.ID, 0), rolecall.ErrNotFound)
+		f.deleteAt(u, start+hour)
+		f.is(f.tryTakeTombstone(u.ID, start+hour), rolecall.ErrNotFound)
+		f.oneWins(parallel(20, func(int) error { return f.tryTakeTombstone(u.ID, start+hour-1) }), rolecall.ErrNotFound)
+		f.is(f.tryTakeTombstone(u.ID, 0), rolecall.ErrNotFound)
+	}},
+	{"A tombstone that is taken in a failed update is still there", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		f.deleteAt(u, start)
+		f.is(f.tryUpdate(func(tx service.Tx) error {
+			if _, err := tx.TakeTombstone(u.ID, 0); err != nil {
+				return err
+			}
+			return errRefused
+		}), errRefused)
+		f.is(f.tryTakeTombstone(u.ID, 0), nil)
+	}},
+	{"Who comes back is found by their words, and can be deleted again", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		for range 3 {
+			f.deleteAt(u, start)
+			same(f, f.found(withWords("lovelace")), []string{})
+			taken := f.takeTombstone(u.ID, 0)
+			u = taken.Restored(start + minute)
+			f.write(func(tx service.Tx) { tx.InsertUser(u) })
+			same(f, f.userByID(u.ID), u)
+			same(f, f.found(withWords("lovelace")), []string{"Ada Lovelace"})
+		}
+		same(f, u.Version, 4)
+	}},
+	{"Nobody comes back to an address or an external id that is taken", func(f *fixture) {
+		for _, change := range []struct {
+			take func(*rolecall.User, rolecall.User)
+			want error
+		}{
+			{func(u *rolecall.User, of rolecall.User) { u.Email = of.Email }, rolecall.ErrEmailTaken},
+			{func(u *rolecall.User, of rolecall.User) { u.ExternalID = of.ExternalID }, rolecall.ErrExternalIDTaken},
+		} {
+			u := aUser("Ada Lovelace")
+			u.ExternalID = ptr(u.Email)
+			f.write(func(tx service.Tx) { tx.InsertUser(u) })
+			f.deleteAt(u, start)
+			next := aUser("Grace Hopper")
+			change.take(&next, u)
+			f.write(func(tx service.Tx) { tx.InsertUser(next) })
+			f.is(f.tryUpdate(func(tx service.Tx) error {
+				taken, err := tx.TakeTombstone(u.ID, 0)
+				tx.InsertUser(taken.Restored(start))
+				return err
+			}), change.want)
+			f.is(f.tryTakeTombstone(u.ID, 0), nil)
+		}
+	}},
+	{"Deleted users are listed, the last deleted first, page by page", func(f *fixture) {
+		users := f.crowd(12)
+		var deleted []rolecall.UserID
+		for i, n := range []int{3, 0, 11, 5, 7, 1} {
+			f.deleteAt(users[n], start+rolecall.Time(i)*second)
+			deleted = append(deleted, users[n].ID)
+		}
+		slices.Reverse(deleted)
+		for _, limit := range []int{1, 2, 5, 6, 200} {
+			same(f, f.tombstones(rolecall.TombstoneQuery{Within: rolecall.Everywhere(), Limit: limit}), deleted)
+		}
+		same(f, f.tombstones(rolecall.TombstoneQuery{Within: rolecall.Everywhere(), Since: start + 3*second, Limit: 10}), deleted[:2])
+		same(f, len(f.tombstones(rolecall.TombstoneQuery{Within: rolecall.Nowhere(), Limit: 10})), 0)
+		same(f, len(f.in(f.newTenant("other")).tombstones(rolecall.TombstoneQuery{Within: rolecall.Everywhere(), Limit: 10})), 0)
+	}},
+	{"Deleted users are listed by the department that they had", func(f *fixture) {
+		deleted := map[string]rolecall.UserID{}
+		for _, department := range []string{"Sales", "SALES", "Ops", ""} {
+			u := aUser("Ada Lovelace")
+			if department != "" {
+				u.Department = &department
+			}
+			f.write(func(tx service.Tx) { tx.InsertUser(u) })
+			f.deleteAt(u, start)
+			deleted[department] = u.ID
+		}
+		within := func(departments ...string) []rolecall.UserID {
+			return f.tombstones(rolecall.TombstoneQuery{Within: rolecall.Within(departments...), Limit: 1})
+		}
+		same(f, within("sales"), []rolecall.UserID{deleted["SALES"], deleted["Sales"]})
+		same(f, within("Ops", "Legal"), []rolecall.UserID{deleted["Ops"]})
+		same(f, len(within("Legal")), 0)
+	}},
+	{"A walk looks at a bounded number of deleted users and only its end ends it", func(f *fixture) {
+		rare := aUser("Ada Lovelace")
+		rare.Department = ptr("Legal")
+		users := []rolecall.User{rare}
+		for range rolecall.MaxScan + 10 {
+			users = append(users, aUser("Grace Hopper"))
+		}
+		f.write(func(tx service.Tx) { tx.InsertUsers(users) })
+		f.update(func(tx service.Tx) error {
+			for _, u := range users {
+				if ok, err := tx.DeleteUser(u, start); !ok {
+					return err
+				}
+			}
+			return nil
+		})
+		q := rolecall.TombstoneQuery{Within: rolecall.Within("Legal"), Limit: 10}
+		first := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Tombstone], error) { return tx.Tombstones(q) })
+		if len(first.Items) != 0 || first.Next == nil {
+			f.Fatalf("the first page has %d items and goes on at %v", len(first.Items), first.Next)
+		}
+		same(f, f.tombstones(q), []rolecall.UserID{rare.ID})
+	}},
+}
+
+func (f *fixture) deleteAt(u rolecall.User, at rolecall.Time) {
+	f.Helper()
+	same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteUser(u, at) }), true)
+}
+
+func (f *fixture) takeTombstone(id rolecall.UserID, since rolecall.Time) rolecall.Tombstone {
+	f.Helper()
+	return change(f, func(tx service.Tx) (rolecall.Tombstone, error) { return tx.TakeTombstone(id, since) })
+}
+
+func (f *fixture) tryTakeTombstone(id rolecall.UserID, since rolecall.Time) error {
+	return f.tryUpdate(func(tx service.Tx) error {
+		_, err := tx.TakeTombstone(id, since)
+		return err
+	})
+}
+
+// tombstones returns whom a walk of the query finds, in its order.
+func (f *fixture) tombstones(q rolecall.TombstoneQuery) (found []rolecall.UserID) {
+	f.Helper()
+	for {
+		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Tombstone], error) { return tx.Tombstones(q) })
+		for _, t := range page.Items {
+			found = append(found, t.User.ID)
+		}
+		if q.After = page.Next; page.Next == nil {
+			return found
+		}
+	}
+}
