@@ -37,6 +37,7 @@ var suites = []struct {
 	{"tokens", testTokens},
 	{"races", testRaces},
 	{"trespass", testTrespass},
+	{"restore", testRestore},
 }
 
 // stores are the databases to serve from, by what --database is told.

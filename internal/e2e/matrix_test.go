@@ -40,6 +40,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"UsersController_deleteUser":      deleteUserCells,
 	"UsersController_suspendUser":     suspendUserCells,
 	"UsersController_resumeUser":      resumeUserCells,
+	"UsersController_restoreUser":     restoreUserCells,
 	"UsersController_getUserOverview": overviewCells,
 	"UsersController_listUserRoles":   userRolesCells,
 	"UsersController_inviteUser":      inviteCells,
@@ -151,7 +152,7 @@ func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
 		{name: "a user of no department", id: m.user(t, name("none"), ""), exists: true},
 		{name: "an owner", id: owner, department: "Sales", exists: true, holds: held("", "*:*", "*/*:*")},
 		{name: "another tenant's user", id: m.foreign.owner.id},
-		{name: "a deleted user", id: deleted},
+		{name: "a deleted user", id: deleted, department: "Sales", deleted: true},
 		{name: "a user who never was", id: never},
 	}
 	if p.live {
@@ -194,7 +195,11 @@ func listUsersCells(t *testing.T, m *matrix, p *principal) {
 			next = "&cursor=" + url.QueryEscape(next)
 		}
 	}
+	gone := p.compare(t, "deleted users", "GET /users?status=deleted&limit=200", "", first(done(200, "items nextCursor"), check{p.readsAnything(), mayNot}, check{p.mayAnywhere("users:restore"), mayNot})).texts("id")
 	for _, s := range subjects {
+		if listed := slices.Contains(gone, s.id); listed != (p.live && p.readsAnything() && s.deleted && p.may("users:restore", s.department)) {
+			t.Errorf("%s: among the deleted is %v", s.name, listed)
+		}
 		var wanted []string
 		if p.live && p.readsAnything() && s.exists && p.knowsDepartment(s.department) {
 			wanted = sorted(strings.Fields(p.membersOf(s.department)))
@@ -273,6 +278,20 @@ func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 		}
 		p.compare(t, s.name, "POST /users/"+s.id+"/resume", "", first(done(200, p.sight(s)),
 			check{p.mayAnywhere("users:suspend"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:suspend", s.department), mayNot}))
+	}
+}
+
+func restoreUserCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		members := "user"
+		if p.may("roles:read", s.department) {
+			members += " rolesNotRestored"
+		}
+		a := p.compare(t, s.name, "POST /users/"+s.id+"/restore", "", first(done(200, members),
+			check{p.mayAnywhere("users:restore"), mayNot}, check{s.deleted && p.may("users:restore", s.department), notThere}))
+		if a.status == http.StatusOK && !slices.Equal(a.members("/user"), sorted(strings.Fields(p.membersOf(s.department)))) {
+			t.Errorf("%s: came back with %q", s.name, a.members("/user"))
+		}
 	}
 }
 

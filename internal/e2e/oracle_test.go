@@ -27,6 +27,7 @@ type subject struct {
 	id         string
 	department string
 	exists     bool // in the tenant
+	deleted    bool // and can be restored
 	holds      []holding
 }
 

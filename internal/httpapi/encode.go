@@ -101,6 +101,8 @@ func appendList[T any](b []byte, items []T, one func([]byte, *T) []byte) []byte 
 
 func appendTextItem[T ~string](b []byte, text *T) []byte { return appendText(b, *text) }
 
+func appendIDItem[T any](b []byte, id *rolecall.ID[T]) []byte { return appendID(b, *id) }
+
 func appendPermission(b []byte, p *rolecall.Permission) []byte { return appendText(b, p.String()) }
 
 // appendReach appends the reach, null for the whole tenant.

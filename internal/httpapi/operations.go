@@ -68,6 +68,13 @@ var operations = []*operation{
 		handle:   inviteUser,
 	},
 	{
+		method: http.MethodPost, path: "/users/{id}/restore", id: "UsersController_restoreUser", summary: "Bring a deleted user back, within 30 days",
+		need: service.NeedRestoreUsers, parameters: []*parameter{userID},
+		answers:  []answer{{http.StatusOK, "RestoredUser", "The user as far as the caller may read it: pending, unless suspended.", []string{"Withheld-Fields"}}},
+		problems: problems{rolecall.ErrNotFound, rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken},
+		handle:   restoreUser,
+	},
+	{
 		method: http.MethodGet, path: "/users/{id}/events", id: "UsersController_listUserEvents", summary: "List what was done to a user, newest first",
 		need: service.NeedReadUserEvents, parameters: append([]*parameter{userID}, eventFilters...),
 		answers:  []answer{{http.StatusOK, "EventPage", "A page of events.", []string{"Link"}}},

@@ -53,7 +53,7 @@ var (
 		read: func(in *input, text string) (string, string) {
 			return readText(&in.department, text, rolecall.DepartmentMax)
 		}}
-	filterStatus = &parameter{in: inQuery, name: "status", schema: anyText(), about: "Only users of this status: pending, active, suspended.",
+	filterStatus = &parameter{in: inQuery, name: "status", schema: anyText(), about: "Only users of this status: pending, active, suspended. deleted lists who can still be restored, the last deleted first; it needs users:restore and goes with limit and cursor only.",
 		read: func(in *input, text string) (string, string) { return readText(&in.status, text, statusLength) }}
 	filterRole = &parameter{in: inQuery, name: "role", schema: uuid(), about: "Only users who hold this role. Needs roles:read.",
 		read: func(in *input, text string) (string, string) { return readFilterID(&in.holds, text) }}

@@ -207,8 +207,13 @@ func answerSchemas() properties {
 		"User": object("A user. Members that the caller may not read are absent.", properties{
 			"id": uuid(), "email": anyText(), "name": anyText(), "department": nullable(anyText()), "externalId": nullable(anyText()),
 			"metadata": {Type: "object", AdditionalProperties: anyText()},
-			"status":   described(anyText(), "pending, active or suspended; more may come."), "createdAt": moment(), "updatedAt": moment(),
+			"status":   described(anyText(), "pending, active or suspended; deleted in a list of those who can be restored; more may come."), "createdAt": moment(), "updatedAt": moment(),
+			"deletedAt": described(moment(), "Only in a list of those who can be restored."),
 		}, "id"),
+		"RestoredUser": object("A user who was deleted and is back. They need an invitation to sign in.", properties{
+			"user":             ref("User"),
+			"rolesNotRestored": described(list(uuid()), "The roles that they held and do not hold again: the caller could not give them, or they are gone. Absent if the caller may not read the user's roles."),
+		}, "user"),
 		"UserPage": pageOf("A page of users.", "User", properties{
 			"total": number(), "totalIsExact": truth(),
 			"restrictedBy": described(list(anyText()), "The members whose rules made the list narrower than what the caller may know of."),

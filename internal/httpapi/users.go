@@ -10,6 +10,9 @@ import (
 )
 
 func listUsers(x *exchange) error {
+	if x.in.status == string(rolecall.UserDeleted) {
+		return listDeletedUsers(x)
+	}
 	page, err := x.server.service.Users(x.ctx, x.call, x.userListing())
 	if err != nil {
 		return err

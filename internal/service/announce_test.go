@@ -68,6 +68,10 @@ var verbs = []struct {
 	{"DeleteUser", "", true, func(f *fixture, s someone) func() error {
 		return func() error { return f.service.DeleteUser(f.Context(), f.owner, s.user.ID, nil) }
 	}},
+	{"RestoreUser", "", false, func(f *fixture, s someone) func() error {
+		f.remove(s.user.ID)
+		return func() error { return errorOf(f.service.RestoreUser(f.Context(), f.owner, s.user.ID)) }
+	}},
 	{"SuspendUser", "", true, func(f *fixture, s someone) func() error {
 		return func() error { return errorOf(f.service.SuspendUser(f.Context(), f.owner, s.user.ID, "")) }
 	}},
@@ -151,7 +155,7 @@ var verbs = []struct {
 // harmless are the methods that change nothing which is cached.
 var harmless = []string{
 	"AuthenticateBearer", "NeedRecent",
-	"Check", "CreateTenant", "CurrentTenant", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
+	"Check", "CreateTenant", "CurrentTenant", "DeletedUsers", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
 	"Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "Users", "Watching",
 }
 

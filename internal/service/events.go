@@ -79,9 +79,10 @@ func showValues(c Call, e *rolecall.Event) (err error) {
 		subject := rolecall.User{ID: rolecall.UserID(e.Subject.ID), Department: e.SubjectDepartment}
 		sight := c.Sight(&subject)
 		roles := subject.ID == c.User.ID || c.Reach(rolecall.RolesRead).Includes(subject.Department)
+		known := !e.SubjectDeleted || c.Reach(rolecall.UsersRestore).Includes(subject.Department)
 		readable = func(member string) bool {
 			m, ok := rolecall.UserMemberNamed(member)
-			return ok && sight.Has(m) || member == "id" || roles && assignmentMembers[member]
+			return known && (ok && sight.Has(m) || member == "id" || roles && assignmentMembers[member])
 		}
 	case rolecall.SubjectRole:
 		all := !c.Reach(rolecall.RolesRead).IsNowhere()
@@ -97,8 +98,8 @@ func showValues(c Call, e *rolecall.Event) (err error) {
 	return err
 }
 
-// assignmentMembers are the members of the values of an assignment.
-var assignmentMembers = map[string]bool{"roleId": true, "departments": true, "expiresAt": true}
+// assignmentMembers are the members of values that say who holds which role.
+var assignmentMembers = map[string]bool{"roleId": true, "departments": true, "expiresAt": true, "roles": true, "rolesNotRestored": true}
 
 // keepMembers returns the JSON object with the readable members only, nil for
 // none.

@@ -59,6 +59,7 @@ var (
 	NeedDeleteUsers         = holds(rolecall.UsersDelete)
 	NeedSuspendUsers        = holds(rolecall.UsersSuspend)
 	NeedInviteUsers         = holds(rolecall.UsersInvite)
+	NeedRestoreUsers        = holds(rolecall.UsersRestore)
 	NeedReadUserRoles       = orOneself(holds(rolecall.RolesRead))
 	NeedAssignRoles         = holds(rolecall.RolesAssign)
 	NeedReadUserEvents      = orOneself(holdsEverywhere(rolecall.EventsRead))
