@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/rolecall/rolecall"
@@ -154,6 +155,15 @@ func (f *fixture) tryTakeTombstone(id rolecall.UserID, since rolecall.Time) erro
 		_, err := tx.TakeTombstone(id, since)
 		return err
 	})
+}
+
+// takesTombstone reports whether there was a tombstone to take.
+func takesTombstone(tx service.Tx, id rolecall.UserID) (bool, error) {
+	_, err := tx.TakeTombstone(id, 0)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		return false, nil
+	}
+	return true, err
 }
 
 // tombstones returns whom a walk of the query finds, in its order.
