@@ -62,6 +62,15 @@ func (p *Principal) Actor() Actor {
 	return actor
 }
 
+// Giver returns by whose hand others hold what the principal gives them; zero for
+// an operator.
+func (p *Principal) Giver() UserID {
+	if p.Kind == PrincipalOperator {
+		return UserID{}
+	}
+	return p.User.ID
+}
+
 // holding is a permission and where it holds.
 type holding struct {
 	permission Permission

@@ -19,13 +19,14 @@ var (
 type commandLine struct {
 	globals
 
-	Serve   serveCommand   `cmd:"" help:"Serve the HTTP interface."`
-	Migrate migrateCommand `cmd:"" help:"Bring the schema of the database up to date."`
-	Tenant  tenantCommands `cmd:"" help:"Make, list, suspend, resume and delete tenants."`
-	User    userCommands   `cmd:"" help:"Repair a user from outside: password and address."`
-	Seed    seedCommand    `cmd:"" help:"Fill new tenants with made-up people, to test under load."`
-	OpenAPI openAPICommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the HTTP interface."`
-	Version versionCommand `cmd:"" help:"Print the version of this program."`
+	Serve       serveCommand        `cmd:"" help:"Serve the HTTP interface."`
+	Migrate     migrateCommand      `cmd:"" help:"Bring the schema of the database up to date."`
+	Tenant      tenantCommands      `cmd:"" help:"Make, list, suspend, resume and delete tenants."`
+	User        userCommands        `cmd:"" help:"Repair a user from outside: password and address."`
+	OperatorKey operatorKeyCommands `cmd:"" help:"Make, list and revoke keys for programs that act as operators."`
+	Seed        seedCommand         `cmd:"" help:"Fill new tenants with made-up people, to test under load."`
+	OpenAPI     openAPICommand      `cmd:"" name:"openapi" help:"Print the OpenAPI document of the HTTP interface."`
+	Version     versionCommand      `cmd:"" help:"Print the version of this program."`
 }
 
 // globals are the flags of every command.

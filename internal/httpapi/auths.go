@@ -127,23 +127,32 @@ func (x *exchange) addCookie(name, value string, lifetime time.Duration) {
 }
 
 // appendCurrent appends who is asking, and what they hold: what holds only in
-// some departments stands apart, so that a test that ignores reach fails closed.
+// some departments stands apart, so that a test that ignores reach fails closed. An
+// operator has a name, no roles and no session.
 func appendCurrent(b []byte, p *rolecall.Principal) []byte {
 	everywhere, scoped := p.Grants()
+	sight, assignments := rolecall.AllUserMembers, p.Assignments
+	if p.Kind == rolecall.PrincipalOperator {
+		sight, assignments = rolecall.SetOf(rolecall.MemberName), nil
+	}
 	b = append(b, `{"tenant":{"id":`...)
 	b = appendID(b, p.Tenant.ID)
 	b = append(b, `,"name":`...)
 	b = appendText(b, p.Tenant.Name)
 	b = append(b, `},"user":`...)
-	b = appendUser(b, &p.User, rolecall.AllUserMembers)
+	b = appendUser(b, &p.User, sight)
 	b = append(b, `,"roles":`...)
-	b = appendList(b, p.Assignments, func(b []byte, a *rolecall.Assignment) []byte { return appendRoleName(b, &a.Role) })
+	b = appendList(b, assignments, func(b []byte, a *rolecall.Assignment) []byte { return appendRoleName(b, &a.Role) })
 	b = append(b, `,"permissions":`...)
 	b = appendList(b, everywhere, appendPermission)
 	b = append(b, `,"scopedPermissions":`...)
 	b = appendList(b, scoped, appendScoped)
 	b = append(b, `,"session":`...)
-	b = appendSession(b, p)
+	if p.Interactive() {
+		b = appendSession(b, p)
+	} else {
+		b = append(b, "null"...)
+	}
 	return append(b, '}')
 }
 

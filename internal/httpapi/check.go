@@ -114,7 +114,7 @@ func (x *exchange) admit() (err error) {
 		return err
 	}
 	if x.bearer != "" {
-		x.call.Principal, err = s.service.AuthenticateBearer(x.ctx, x.tenant, x.bearer)
+		x.call.Principal, err = s.service.AuthenticateBearer(x.ctx, x.tenant, x.bearer, x.call.Source)
 	} else {
 		x.call.Principal, err = s.service.Authenticate(x.ctx, x.tenant, x.presented, !x.in.untouched)
 	}

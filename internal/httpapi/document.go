@@ -15,6 +15,9 @@ import (
 // version is that of the contract: within a major version it only grows.
 const version = "1.0.0"
 
+// operatorKey is the name of the security scheme of operators.
+const operatorKey = "operatorKey"
+
 // Document returns the contract as an OpenAPI 3.1 document, made from the same
 // table that requests are served by.
 func Document() *huma.OpenAPI {
@@ -32,6 +35,7 @@ func Document() *huma.OpenAPI {
 			Schemas: schemas,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				sessionCookie: {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "Set by POST /auths/login."},
+				operatorKey:   {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "Of a program that acts as an operator; `rolecall operator-key create` makes one."},
 			},
 		},
 		Tags: []*huma.Tag{
@@ -60,6 +64,9 @@ func (o *operation) describe() *huma.Operation {
 	}
 	if o.need != nil {
 		described.Security = []map[string][]string{{sessionCookie: {}}}
+		if !o.interactive {
+			described.Security = append(described.Security, map[string][]string{operatorKey: {}})
+		}
 	}
 	for _, p := range o.parameters {
 		described.Parameters = append(described.Parameters, &huma.Param{
@@ -106,7 +113,7 @@ func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	all := slices.Clone(o.problems)
 	all = append(all, rolecall.ErrMalformed, errURLTooLong, errTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
 	if o.need != nil {
-		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied)
+		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied, rolecall.ErrTooManyAttempts)
 	}
 	if o.interactive {
 		all = append(all, rolecall.ErrSessionRequired)

@@ -209,7 +209,7 @@ var operations = []*operation{
 	{
 		method: http.MethodPut, path: "/auths/password", id: "AuthsController_changePassword", summary: "Change one's own password and end all other sessions",
 		lane: passwordLane,
-		need: service.NeedSession, body: &body{"ChangePassword", true},
+		need: service.NeedSession, interactive: true, body: &body{"ChangePassword", true},
 		answers:  []answer{{http.StatusNoContent, "", "The password is changed; all other sessions are over.", nil}},
 		problems: problems{rolecall.ErrTooManyAttempts, rolecall.ErrBusy},
 		handle:   changePassword,

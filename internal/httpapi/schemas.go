@@ -236,7 +236,7 @@ func answerSchemas() properties {
 			"tenant": object("", properties{"id": uuid(), "name": anyText()}, "id", "name"), "user": ref("User"), "roles": list(ref("RoleName")),
 			"permissions":       described(list(anyText()), "What holds in the whole tenant."),
 			"scopedPermissions": list(object("What holds in some departments only.", properties{"permission": anyText(), "reach": ref("Reach")}, "permission", "reach")),
-			"session":           ref("Session"),
+			"session":           described(refOrNull("Session"), "Null for a program."),
 		}, "tenant", "user", "roles", "permissions", "scopedPermissions", "session"),
 		"Overview": object("A user at one glance. Parts that the caller may not read are absent.", properties{
 			"user": ref("User"), "assignments": described(list(ref("Assignment")), "At most 100."), "assignmentCount": number(),

@@ -147,6 +147,10 @@ var verbs = []struct {
 		f.newTenant(s.name)
 		return func() error { return f.service.DeleteTenant(f.Context(), s.name) }
 	}},
+	{"RevokeOperatorKey", "", true, func(f *fixture, s someone) func() error {
+		key, _ := f.operatorKey(s.name)
+		return func() error { return f.service.RevokeOperatorKey(f.Context(), key.ID) }
+	}},
 	{"Purge", "", false, func(f *fixture, s someone) func() error {
 		return func() error { return f.service.Purge(f.Context()) }
 	}},
@@ -154,7 +158,7 @@ var verbs = []struct {
 
 // harmless are the methods that change nothing which is cached.
 var harmless = []string{
-	"AuthenticateBearer", "NeedRecent",
+	"AuthenticateBearer", "AuthenticateOperator", "CreateOperatorKey", "NeedRecent", "Operated", "OperatorKeys",
 	"Check", "CreateTenant", "CurrentTenant", "DeletedUsers", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
 	"Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "Users", "Watching",
 }

@@ -61,7 +61,7 @@ func (s *Service) AssignRole(ctx context.Context, c Call, userID rolecall.UserID
 		now := s.now()
 		a = rolecall.Assignment{
 			UserID: userID, Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
-			GrantedBy: c.User.ID, GrantedAt: now,
+			GrantedBy: c.Giver(), GrantedAt: now,
 		}
 		if err := mayGive(c, &a); err != nil {
 			return nil, err

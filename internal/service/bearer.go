@@ -4,12 +4,17 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // AuthenticateBearer returns the principal for whom the token or key of an
-// Authorization header speaks in the tenant. It returns ErrUnauthenticated if it is
-// none, and ErrTenantSuspended for one of a suspended tenant.
-func (s *Service) AuthenticateBearer(_ context.Context, _ rolecall.Tenant, _ string) (*rolecall.Principal, error) {
+// Authorization header speaks in the tenant; source is where it comes from. It
+// returns ErrUnauthenticated if it is none, ErrTenantSuspended for a token of a
+// suspended tenant, and what AuthenticateOperator does.
+func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant, bearer, source string) (*rolecall.Principal, error) {
+	if key, ok := secret.ParseOperatorKey(bearer); ok {
+		return s.operatorIn(ctx, tenant, key, source)
+	}
 	return nil, rolecall.ErrUnauthenticated
 }
 

@@ -101,9 +101,10 @@ func (a announcing) Update(ctx context.Context, tenant rolecall.TenantID, fn fun
 	return err
 }
 
-// announcingTx announces each write of what is cached: tenants, and who a session
-// or a token is and may do. The last use of these is only marked, because a node
-// that thinks them unused looks again; what is created, nobody has cached.
+// announcingTx announces each write of what is cached: tenants, who a session, a
+// token or an operator's key is and may do. The last use of these is only marked,
+// because a node that thinks them unused looks again; what is created, nobody has
+// cached.
 type announcingTx struct {
 	Tx
 	tenant  rolecall.TenantID
@@ -232,4 +233,16 @@ func (t *announcingTx) UpdateTenant(old, changed rolecall.Tenant) (bool, error) 
 func (t *announcingTx) DeleteTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
 	ok, err := t.Tx.DeleteTenant(tenant, at)
 	return t.changesIf(ok, err, tenant.ID)
+}
+
+// TouchOperatorKey marks the key.
+func (t *announcingTx) TouchOperatorKey(id rolecall.OperatorKeyID, at rolecall.Time) {
+	t.Tx.TouchOperatorKey(id, at)
+	t.changed = append(t.changed, id)
+}
+
+// DeleteOperatorKey announces the key.
+func (t *announcingTx) DeleteOperatorKey(id rolecall.OperatorKeyID) (bool, error) {
+	ok, err := t.Tx.DeleteOperatorKey(id)
+	return t.changesIf(ok, err, id)
 }

@@ -352,6 +352,12 @@ func (x recordedTx) UserByEmail(key string) (rolecall.User, string, error) {
 	return x.Tx.UserByEmail(key)
 }
 
+// OperatorKeyByToken is noted.
+func (x recordedTx) OperatorKeyByToken(hash []byte) (rolecall.OperatorKey, error) {
+	x.note("operator key by token")
+	return x.Tx.OperatorKeyByToken(hash)
+}
+
 // SessionByToken is noted.
 func (x recordedTx) SessionByToken(hash []byte) (rolecall.SessionState, error) {
 	x.note("session by token")

@@ -43,7 +43,7 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 		return created, err
 	}
 	now, token := s.now(), secret.NewToken()
-	invitation := rolecall.Invitation{UserID: id, CreatedBy: c.User.ID, CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime())}
+	invitation := rolecall.Invitation{UserID: id, CreatedBy: c.Giver(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime())}
 	first, err := s.create(ctx, c, key, creation{
 		operation: "inviteUser", location: "/users/" + id.String() + "/invitations", id: rolecall.AnyID(id), value: invitation,
 		event: s.event(c, rolecall.EventUserInvited, aboutUser(id)),

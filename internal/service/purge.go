@@ -52,6 +52,7 @@ const settleTime = time.Minute
 func (s *Service) Purge(ctx context.Context) error {
 	failures := []error{
 		s.purgeAll(ctx, rolecall.TenantID{}, func(tx Tx) (int, error) { return tx.PurgeAttempts(s.now(), purgeBatch) }),
+		s.purgeAll(ctx, rolecall.TenantID{}, func(tx Tx) (int, error) { return tx.PurgeRequests(s.now(), purgeBatch) }),
 		s.purgeDeletedTenants(ctx),
 	}
 	for after := ""; ctx.Err() == nil; {

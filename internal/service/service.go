@@ -40,6 +40,7 @@ type Service struct {
 	changes    *changes
 	tenants    *tenantCache
 	principals *principalCache
+	operators  *operatorCache
 	flights    flights
 	budgets    *keyBudgets
 	tallies    tallies
@@ -58,6 +59,7 @@ func New(store Store, o Options) *Service {
 		keyLimit:   cmp.Or(o.KeyLimit, defaultKeyLimit),
 		tenants:    newTenantCache(),
 		principals: newPrincipalCache(),
+		operators:  newOperatorCache(),
 		budgets:    newKeyBudgets(),
 		exhausted:  newExhausted(),
 	}

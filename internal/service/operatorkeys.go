@@ -1,0 +1,178 @@
+package service
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// cachedOperators is how many keys of operators a process remembers.
+const cachedOperators = 1000
+
+// operatorCache keeps the keys of operators by hash, and under the zero hash any
+// one of them, which is zero if there is none.
+type operatorCache = otter.Cache[[32]byte, *operatorEntry]
+
+// operatorEntry is immutable but for touching.
+type operatorEntry struct {
+	key      rolecall.OperatorKey
+	loaded   loaded
+	touching atomic.Bool
+}
+
+func newOperatorCache() *operatorCache {
+	return otter.Must(&otter.Options[[32]byte, *operatorEntry]{MaximumSize: cachedOperators})
+}
+
+// CreateOperatorKey makes a key for a program that acts as an operator, and returns
+// it with the secret that bears it, which is shown once. It returns ErrValidation,
+// and ErrNotFound for a tenant that is not there.
+func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.OperatorKeyDraft) (key rolecall.OperatorKey, token secret.Token, err error) {
+	if err := draft.Check().Err(); err != nil {
+		return key, "", err
+	}
+	for _, name := range draft.Tenants {
+		if _, err := s.named(ctx, name); err != nil {
+			return key, "", err
+		}
+	}
+	key, token = draft.OperatorKey(s.now()), secret.NewOperatorKey()
+	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+		tx.InsertOperatorKey(key, token.Hash())
+		return nil
+	})
+	return key, token, err
+}
+
+// OperatorKeys returns up to limit keys of operators, the oldest first, after the
+// given one, which may be zero.
+func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID, limit int) (keys []rolecall.OperatorKey, err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		keys, err = tx.OperatorKeys(after, limit)
+		return err
+	})
+	return keys, err
+}
+
+// RevokeOperatorKey ends a key at once. It returns ErrNotFound.
+func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKeyID) error {
+	return s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+		ok, err := tx.DeleteOperatorKey(id)
+		if err == nil && !ok {
+			err = rolecall.ErrNotFound.With("There is no operator key of this id.")
+		}
+		return err
+	})
+}
+
+// Operated reports whether there is any key of an operator. The answer may be a
+// second old.
+func (s *Service) Operated(ctx context.Context) (bool, error) {
+	e, err := load(ctx, s.operators, [32]byte{}, s.isCurrentOperator, func(ctx context.Context, _ [32]byte) (*operatorEntry, error) {
+		e := &operatorEntry{loaded: s.loading()}
+		keys, err := s.OperatorKeys(ctx, rolecall.OperatorKeyID{}, 1)
+		if len(keys) > 0 {
+			e.key = keys[0]
+		}
+		return e, err
+	})
+	return err == nil && !e.key.ID.IsZero(), err
+}
+
+// isCurrentOperator reports whether the entry counts. Nobody announces a new key, so
+// that there is none for less than a second only.
+func (s *Service) isCurrentOperator(e *operatorEntry) bool {
+	now := s.now()
+	if e.key.ID.IsZero() {
+		return now.Sub(e.loaded.at).Abs() < unwatchedLifetime
+	}
+	return s.counts(e.loaded, now, e.key.ID)
+}
+
+// AuthenticateOperator returns the operator for whom the key speaks, in no tenant;
+// source is where it comes from. It returns ErrUnauthenticated, ErrTooManyAttempts
+// if many keys that nobody has came from there, and ErrUnavailable if the store
+// cannot tell.
+func (s *Service) AuthenticateOperator(ctx context.Context, bearer, source string) (*rolecall.Principal, error) {
+	token, ok := secret.ParseOperatorKey(bearer)
+	if !ok {
+		return nil, rolecall.ErrUnauthenticated
+	}
+	key, err := s.operatorKey(ctx, token, source)
+	if err != nil {
+		return nil, err
+	}
+	return rolecall.NewOperator(rolecall.Tenant{}, key, s.now()), nil
+}
+
+// operatorIn returns the operator for whom the key speaks in the tenant. Whether the
+// tenant is served makes no difference to an operator, who suspends and resumes it;
+// one that the key is not for does not exist for it.
+func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token secret.Token, source string) (*rolecall.Principal, error) {
+	key, err := s.operatorKey(ctx, token, source)
+	if err != nil {
+		return nil, err
+	}
+	if tenant.ID.IsZero() || !key.IsFor(tenant.Name) {
+		return nil, rolecall.ErrUnauthenticated
+	}
+	return rolecall.NewOperator(tenant, key, s.now()), nil
+}
+
+// operatorKey returns the live key of the token, and writes its last use. What one
+// source presents that is no key costs it a read and a count, until there are too
+// many; then nothing is looked up for it that this process has not seen before.
+func (s *Service) operatorKey(ctx context.Context, token secret.Token, source string) (*rolecall.OperatorKey, error) {
+	hash := [32]byte(token.Hash())
+	buckets := []rolecall.Bucket{s.bucket("operator keys", s.limits.Source, 10*time.Minute, networkOf(source))}
+	if _, seen := s.operators.GetIfPresent(hash); !seen {
+		if wait := s.exhaustedFor(buckets); wait > 0 {
+			return nil, rolecall.ErrTooManyAttempts.After(wait)
+		}
+	}
+	e, err := load(ctx, s.operators, hash, s.isCurrentOperator, s.loadOperator)
+	switch known, err := found(err); {
+	case err != nil:
+		return nil, err
+	case !known:
+		if err := s.countAttempt(ctx, buckets); err != nil {
+			return nil, err
+		}
+		return nil, rolecall.ErrUnauthenticated
+	case !e.key.Live(s.now()):
+		return nil, rolecall.ErrUnauthenticated
+	}
+	s.touchOperator(ctx, e)
+	return &e.key, nil
+}
+
+func (s *Service) loadOperator(ctx context.Context, hash [32]byte) (*operatorEntry, error) {
+	e := &operatorEntry{loaded: s.loading()}
+	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		e.key, err = tx.OperatorKeyByToken(hash[:])
+		return err
+	})
+	return e, err
+}
+
+// touchOperator writes the last use of the key, at most once a minute. A failure to
+// write fails nothing: it is only for people to see.
+func (s *Service) touchOperator(ctx context.Context, e *operatorEntry) {
+	now := s.now()
+	if now.Sub(e.key.LastUsedAt) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {
+		return
+	}
+	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+		tx.TouchOperatorKey(e.key.ID, now)
+		return nil
+	})
+	if err != nil {
+		e.touching.Store(false)
+		s.log.WarnContext(ctx, "the last use of an operator's key could not be written", "key", e.key.ID, "error", err)
+	}
+}
