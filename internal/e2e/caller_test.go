@@ -22,7 +22,8 @@ import (
 type caller struct {
 	world  *world
 	tenant string
-	token  string // "" for none
+	token  string // of a session, "" for none
+	bearer string // the token or key of a program, "" for none
 	id     string // of the user, "" if there is no session
 	email  string
 }
@@ -37,7 +38,7 @@ func (c *caller) with(token string) *caller {
 
 // in returns the caller with the header of another tenant.
 func (c *caller) in(tenant string) *caller {
-	return &caller{world: c.world, tenant: tenant, token: c.token, id: c.id, email: c.email}
+	return &caller{world: c.world, tenant: tenant, token: c.token, bearer: c.bearer, id: c.id, email: c.email}
 }
 
 var keys atomic.Uint64
@@ -63,6 +64,9 @@ func (c *caller) request(t testing.TB, line, body string, header ...string) *htt
 	r.Header.Set("X-Tenant-Schema", c.tenant)
 	if c.token != "" {
 		r.Header.Set("Cookie", "session="+c.token)
+	}
+	if c.bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+c.bearer)
 	}
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

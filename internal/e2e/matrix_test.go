@@ -109,6 +109,8 @@ func newMatrix(t *testing.T, p *program) *matrix {
 		{caller: m.holder(t, "auditor", "", "", "events:read", "users.name:read", "tenant:read"), name: "an auditor", holds: everywhere("events:read", "users.name:read", "tenant:read"), live: true},
 		{caller: m.member(t, "nobody", "Sales"), name: "somebody without a role", department: "Sales", live: true},
 		{caller: expired, name: "somebody whose role has ended", department: "Sales", live: true},
+		{caller: m.operator(t), name: "an operator", holds: everywhere("*:*", "*/*:*"), live: true, program: true},
+		{caller: m.foreign.operator(t).in(m.name), name: "an operator of another tenant", program: true},
 		{caller: m.foreign.owner.in(m.name), name: "another tenant's owner"},
 		{caller: m.nobody(), name: "no session"},
 	}
@@ -155,7 +157,7 @@ func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
 		{name: "a deleted user", id: deleted, department: "Sales", deleted: true},
 		{name: "a user who never was", id: never},
 	}
-	if p.live {
+	if p.live && !p.program {
 		all = append(all, p.self())
 	}
 	return all

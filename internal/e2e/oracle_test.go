@@ -18,7 +18,8 @@ type principal struct {
 	department string
 	holds      []holding
 	grants     []holding // what may be handed on beyond that
-	live       bool      // has a session of the tenant
+	live       bool      // has a session of the tenant, or a key that is for it
+	program    bool      // is no person with a session
 }
 
 // subject is a user who is asked about.
@@ -163,6 +164,7 @@ func done(status int, members string) expectation {
 
 var (
 	mustSignIn   = expectation{status: 401, code: "unauthenticated"}
+	needsSession = expectation{status: 403, code: "session-required"}
 	mayNot       = expectation{status: 403, code: "permission-denied"}
 	beyondOwn    = expectation{status: 403, code: "beyond-own-permissions"}
 	outsideReach = expectation{status: 403, code: "outside-reach"}

@@ -32,7 +32,8 @@ type program struct {
 	document *document
 	worlds   atomic.Uint32 // numbers tenants and source addresses
 	tokensMu sync.Mutex
-	tokens   []string // every session token it gave out
+	tokens   []string // every secret it gave out
+	operator *caller  // with a key for all tenants, nil if there is none
 }
 
 // build returns the path of the program, built from this tree, that watches for
@@ -116,7 +117,7 @@ func (p *program) checkLog(t *testing.T) {
 	defer p.tokensMu.Unlock()
 	for _, token := range p.tokens {
 		if strings.Contains(log, token) {
-			t.Error("the log holds a session token")
+			t.Error("the log holds a token")
 		}
 	}
 }
