@@ -32,6 +32,14 @@ type Error struct {
 	Detail     string        // a sentence a person can act on
 	Faults     []Fault       // every fault at once, for Malformed and Invalid
 	RetryAfter time.Duration // for TooMany, Unavailable and some Conflicts
+	Challenge  *Challenge    // what is asked for beside the password; nil if nothing is
+}
+
+// Challenge is what a sign-in waits for after the right password.
+type Challenge struct {
+	Token     string         // comes with the answer; a secret of who gave the password
+	Methods   []FactorMethod // by which it can be answered
+	PublicKey []byte         // what asks for a passkey: PublicKeyCredentialRequestOptionsJSON; nil for no passkey
 }
 
 // Fault is one thing wrong with a request. Exactly one of Pointer (a JSON
@@ -75,6 +83,13 @@ func (e *Error) After(d time.Duration) *Error {
 	return &c
 }
 
+// Asking returns a copy of the error that asks for something.
+func (e *Error) Asking(c Challenge) *Error {
+	copied := *e
+	copied.Challenge = &c
+	return &copied
+}
+
 // KindOf returns the kind of err, Internal if nobody classified it.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -116,6 +131,7 @@ var (
 	ErrSystemRole           = &Error{Kind: Conflict, Code: "system-role", Detail: "This role comes with the tenant and cannot be changed or deleted."}
 	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant keeps at least one active user who is Owner without end and without reach. Make another one first."}
 	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant demands a second factor of you, and this is your last. Add another one first."}
+	ErrNoSecondFactor       = &Error{Kind: Conflict, Code: "no-second-factor", Detail: "You have no second factor for which recovery codes could stand. Add one first."}
 	ErrPasskeyTaken         = &Error{Kind: Conflict, Code: "passkey-taken", Detail: "This passkey is somebody's already."}
 	ErrTooManyPasskeys      = &Error{Kind: Conflict, Code: "too-many-passkeys", Detail: "You have as many passkeys as one can have. Remove one first."}
 	ErrPasskeysUnavailable  = &Error{Kind: Conflict, Code: "passkeys-unavailable", Detail: "There is no domain here that passkeys could be bound to. The operator can name one with --public-url or --passkey-domain."}

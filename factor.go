@@ -19,12 +19,12 @@ type TOTP struct {
 // Rolecall has the public half (WebAuthn). It is a second factor, and a way to sign
 // in without a password.
 type Passkey struct {
-	ID         []byte // what the authenticator calls it
-	UserID     UserID
-	Name       string // what the user calls it
-	Credential []byte // the public key, the counter and the flags, as internal/passkey writes them
-	CreatedAt  Time
-	LastUsedAt Time // zero: never
+	ID         []byte `json:"id"` // what the authenticator calls it
+	UserID     UserID `json:"-"`
+	Name       string `json:"name"` // what the user calls it
+	Credential []byte `json:"-"`    // the public key, the counter and the flags, as internal/passkey writes them
+	CreatedAt  Time   `json:"createdAt"`
+	LastUsedAt Time   `json:"-"` // zero: never
 }
 
 // The bounds of a passkey's name, and of how many passkeys a user has.

@@ -58,7 +58,7 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrNotFound, errUnknownPath,
 	errMethodNotAllowed, errNotAcceptable,
 	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
-	rolecall.ErrFactorDemanded, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
+	rolecall.ErrFactorDemanded, rolecall.ErrNoSecondFactor, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
 	rolecall.ErrSystemRole, rolecall.ErrLastOwner, rolecall.ErrTenantExists, rolecall.ErrKeyInProgress,
 	rolecall.ErrPreconditionFailed,
 	errContentTooLarge, errURLTooLong, errMediaType,
@@ -138,7 +138,23 @@ func appendProblem(b []byte, base string, status int, err *rolecall.Error, insta
 		b = append(b, `,"errors":`...)
 		b = appendList(b, err.Faults[:min(len(err.Faults), maxFaults)], appendFault)
 	}
+	if err.Challenge != nil {
+		b = appendChallenge(b, err.Challenge)
+	}
 	return append(b, '}')
+}
+
+// appendChallenge appends what the client is to answer.
+func appendChallenge(b []byte, c *rolecall.Challenge) []byte {
+	b = append(b, `,"challenge":`...)
+	b = appendText(b, c.Token)
+	b = append(b, `,"methods":`...)
+	b = appendList(b, c.Methods, func(b []byte, m *rolecall.FactorMethod) []byte { return appendText(b, *m) })
+	if c.PublicKey != nil {
+		b = append(b, `,"publicKey":`...)
+		b = append(b, c.PublicKey...)
+	}
+	return b
 }
 
 func appendFault(b []byte, f *rolecall.Fault) []byte {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -151,6 +152,55 @@ var verbs = []struct {
 		key, _ := f.operatorKey(s.name)
 		return func() error { return f.service.RevokeOperatorKey(f.Context(), key.ID) }
 	}},
+	{"BeginTOTP", "", false, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		return func() error { return errorOf(f.service.BeginTOTP(f.Context(), call)) }
+	}},
+	{"ConfirmTOTP", "with another session", true, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		begun, err := f.service.BeginTOTP(f.Context(), call)
+		f.ok(err)
+		return func() error { return errorOf(f.service.ConfirmTOTP(f.Context(), call, f.appOf(begun).code())) }
+	}},
+	{"MakeRecoveryCodes", "", false, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		f.enrol(call)
+		return func() error { return errorOf(f.service.MakeRecoveryCodes(f.Context(), call)) }
+	}},
+	{"RemoveTOTP", "with another session", true, func(f *fixture, s someone) func() error {
+		call, phone := f.call(f.signIn(s.name)), passkeytest.New(origin)
+		f.passkey(call, phone)
+		f.enrol(call)
+		f.ok(errorOf(f.byPasskey(phone.Get(f, f.signInOptions()))))
+		return func() error { return f.service.RemoveTOTP(f.Context(), call) }
+	}},
+	{"AddPasskey", "with another session", true, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		options, err := f.service.PasskeyCreationOptions(f.Context(), call)
+		f.ok(err)
+		document := passkeytest.New(origin).Create(f, options)
+		return func() error { return errorOf(f.service.AddPasskey(f.Context(), call, newKey(), "Telefon", document)) }
+	}},
+	{"RemovePasskey", "with another session", true, func(f *fixture, s someone) func() error {
+		call, phone := f.call(f.signIn(s.name)), passkeytest.New(origin)
+		key := f.passkey(call, phone)
+		f.ok(errorOf(f.byPasskey(phone.Get(f, f.signInOptions()))))
+		return func() error { return f.service.RemovePasskey(f.Context(), call, key.ID) }
+	}},
+	{"PasskeySignIn", "", false, func(f *fixture, s someone) func() error {
+		phone := passkeytest.New(origin)
+		f.passkey(f.call(f.signIn(s.name)), phone)
+		return func() error { return errorOf(f.byPasskey(phone.Get(f, f.signInOptions()))) }
+	}},
+	{"CompleteSignIn", "", false, func(f *fixture, s someone) func() error {
+		_, codes := f.enrol(f.call(f.signIn(s.name)))
+		challenge := f.asked(s.name)
+		return func() error { return errorOf(f.answer(challenge, service.Proof{RecoveryCode: string(codes[0])})) }
+	}},
+	{"ResetFactors", "", true, func(f *fixture, s someone) func() error {
+		f.enrol(f.call(f.signIn(s.name)))
+		return func() error { return f.service.ResetFactors(f.Context(), f.owner, s.user.ID) }
+	}},
 	{"Purge", "", false, func(f *fixture, s someone) func() error {
 		return func() error { return f.service.Purge(f.Context()) }
 	}},
@@ -160,6 +210,7 @@ var verbs = []struct {
 var harmless = []string{
 	"AuthenticateBearer", "AuthenticateOperator", "CreateOperatorKey", "NeedRecent", "Operated", "OperatorKeys",
 	"Check", "CreateTenant", "CurrentTenant", "DeletedUsers", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
+	"BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",
 	"Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "Users", "Watching",
 }
 

@@ -46,14 +46,17 @@ type SignIn struct {
 	Principal *rolecall.Principal
 	Token     secret.Token
 	Device    string // for the device cookie; empty where there is none to set
+
+	RecoveryCodes []secret.RecoveryCode // of somebody who has got a second factor by it; nil: none
 }
 
 // Login makes a session for the user with that address and password, and ends
 // those that came with the request. An unknown tenant, an unknown address, a user
 // without a password and a wrong password are the same ErrWrongCredentials after
 // the same work. It returns ErrTooManyAttempts before any hash is spent, ErrBusy
-// if too many hashes are under way, and ErrUserSuspended or ErrTenantSuspended
-// for right credentials only.
+// if too many hashes are under way, and for right credentials only ErrUserSuspended,
+// ErrTenantSuspended, ErrSecondFactorRequired and ErrEnrolmentRequired, the last two
+// with a challenge for CompleteSignIn.
 func (s *Service) Login(ctx context.Context, a Attempt, email, password string) (SignIn, error) {
 	buckets := s.buckets(&a, email)
 	if err := s.countAttempt(ctx, buckets); err != nil {
@@ -86,7 +89,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 			return SignIn{}, err
 		}
 	}
-	return s.startSession(ctx, &a, user.ID, func(tx Tx) (rolecall.User, error) {
+	return s.startSession(ctx, &a, entry{user: user.ID, counted: buckets, prepare: func(tx Tx) (rolecall.User, error) {
 		if err := admit(tx, user.ID); err != nil {
 			return user, err
 		}
@@ -95,9 +98,8 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 		} else if !ok { // it was changed while the hash waited for its turn
 			return user, rolecall.ErrWrongCredentials
 		}
-		tx.ForgiveAttempt(buckets)
 		return user, nil
-	})
+	}})
 }
 
 // admit returns nil if the user may sign in now, and holds that until the session
@@ -114,42 +116,63 @@ func admit(tx Tx, id rolecall.UserID) error {
 	return rolecall.ErrWrongCredentials // deleted meanwhile
 }
 
-// startSession writes a new session of the user, in one transaction with what
-// prepare does, which admits the user and returns them as they are then, and with
-// the end of the sessions presented. The browser is a known one from now on.
-func (s *Service) startSession(ctx context.Context, a *Attempt, id rolecall.UserID, prepare func(Tx) (rolecall.User, error)) (SignIn, error) {
+// entry is somebody about to be let in.
+type entry struct {
+	user         rolecall.UserID
+	counted      []rolecall.Bucket // the attempt, which a session has forgiven
+	secondFactor bool              // was shown
+	// prepare runs in the transaction of the session, admits the user and returns
+	// them as they are then.
+	prepare func(Tx) (rolecall.User, error)
+}
+
+// startSession writes a new session of the user, in one transaction with what the
+// entry prepares and with the end of the sessions presented. The browser is a known
+// one from now on. Where a second factor is needed and was not shown, it commits
+// what was prepared and returns ErrSecondFactorRequired or ErrEnrolmentRequired.
+func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn, error) {
 	now := s.now()
 	session := rolecall.Session{
-		ID: rolecall.NewID[rolecall.Session](now), UserID: id,
+		ID: rolecall.NewID[rolecall.Session](now), UserID: e.user, SecondFactor: e.secondFactor,
 		AuthenticatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(a.Tenant.Settings.AbsoluteLifetime()), Source: a.Source,
 	}
 	token := secret.NewToken()
-	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: rolecall.User{ID: id}, Session: session})
+	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: rolecall.User{ID: e.user}, Session: session})
 	var email string
+	var question *question
 	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		user, err := prepare(tx)
+		user, err := e.prepare(tx)
 		if err != nil {
 			return nil, err
 		}
 		email = user.Email
+		if !e.secondFactor {
+			if question, err = s.ask(tx, &a.Tenant, &user, token); question != nil || err != nil {
+				return nil, err
+			}
+		}
 		for _, presented := range a.Presented {
 			if err := s.endSession(tx, a, presented, "replaced by a new sign-in"); err != nil {
 				return nil, err
 			}
 		}
+		tx.ForgiveAttempt(e.counted)
 		tx.InsertSession(session, token.Hash())
-		return s.event(c, rolecall.EventSignedIn, aboutUser(id)), nil
+		return s.event(c, rolecall.EventSignedIn, aboutUser(e.user)), nil
 	})
 	if err != nil {
 		return SignIn{}, err
 	}
-	e, err := s.lookUp(ctx, a.Tenant, token)
+	if question != nil {
+		return SignIn{}, s.put(question, &a.Tenant, token)
+	}
+	live, err := s.lookUp(ctx, a.Tenant, token)
 	if ok, err := found(err); err != nil {
 		return SignIn{}, err
 	} else if !ok { // it was ended at once
 		return SignIn{}, rolecall.ErrUnauthenticated
 	}
-	return SignIn{Principal: e.principal, Token: token, Device: s.newDevice(a, email)}, nil
+	return SignIn{Principal: live.principal, Token: token, Device: s.newDevice(a, email)}, nil
 }
 
 // endSession ends the session of the token, if there is one in the tenant.

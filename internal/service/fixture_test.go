@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
@@ -24,6 +25,9 @@ import (
 const start rolecall.Time = 1_800_000_000_000_000
 
 const password = "correct horse battery"
+
+// origin is where the pages of the tests are.
+const origin = "https://id.example.com"
 
 // clock is a clock that only the test moves.
 type clock struct{ now atomic.Int64 }
@@ -39,15 +43,16 @@ func (c *clock) until(t rolecall.Time) { c.now.Store(int64(t)) }
 // fixture is one store with a node that serves it, and a tenant with its owner.
 type fixture struct {
 	*testing.T
-	clock   *clock
-	open    func() service.Store // another process's store in the same database
-	store   *recorded
-	keys    *secret.Keys
-	limits  service.AttemptLimits
-	hashes  *secret.Passwords
-	service *service.Service
-	tenant  rolecall.Tenant
-	owner   service.Call
+	clock    *clock
+	open     func() service.Store // another process's store in the same database
+	store    *recorded
+	keys     *secret.Keys
+	limits   service.AttemptLimits
+	hashes   *secret.Passwords
+	passkeys *passkey.Party
+	service  *service.Service
+	tenant   rolecall.Tenant
+	owner    service.Call
 }
 
 // onEachStore runs the test on both stores, each new.
@@ -64,6 +69,9 @@ func onEachStoreLimited(t *testing.T, limits service.AttemptLimits, run func(*fi
 			open := database(t)
 			f := &fixture{T: t, clock: &clock{}, open: open, store: &recorded{Store: open()}, keys: secret.NewKeys(secret.NewKey()), limits: limits}
 			f.clock.until(start)
+			var err error
+			f.passkeys, err = passkey.New("example.com", []string{origin})
+			f.ok(err)
 			f.service = f.node()
 			f.tenant = f.newTenant("acme")
 			f.owner = f.call(f.signIn("owner"))
@@ -112,7 +120,7 @@ func (f *fixture) watchingNode() *service.Service {
 	f.Helper()
 	store := &watchedStore{Store: f.open(), told: make(chan struct{})}
 	node := service.New(store, service.Options{
-		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
+		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Passkeys: f.passkeys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
 	})
 	ctx, stop := context.WithCancel(f.Context())
 	ended := make(chan error, 1)
@@ -152,7 +160,7 @@ func (w notedWatcher) Current(lag time.Duration) {
 func (f *fixture) nodeWith(cost secret.Parameters) *service.Service {
 	f.hashes = secret.NewPasswords(cost, 4, 1000)
 	return service.New(f.store, service.Options{
-		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
+		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Passkeys: f.passkeys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
 	})
 }
 

@@ -82,7 +82,8 @@ func mayTakeOver(c Call, assignments []rolecall.Assignment, now rolecall.Time) e
 // AcceptInvitation sets the user's password, ends their other sessions and signs
 // them in, once for each token; a pending user becomes active. It returns
 // ErrInvitationInvalid, ErrValidation for the password, ErrUserSuspended,
-// ErrTenantSuspended and ErrBusy.
+// ErrTenantSuspended and ErrBusy; and, with the password set, what Login does where
+// a second factor is needed.
 func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.Token, password string) (SignIn, error) {
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
@@ -102,7 +103,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 	if err != nil {
 		return SignIn{}, err
 	}
-	return s.startSession(ctx, &a, user.ID, func(tx Tx) (rolecall.User, error) {
+	return s.startSession(ctx, &a, entry{user: user.ID, prepare: func(tx Tx) (rolecall.User, error) {
 		user, err := s.invited(tx, token)
 		if err != nil {
 			return user, err
@@ -128,7 +129,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 		event := s.event(c, rolecall.EventInvitationUsed, aboutUser(user.ID))
 		tx.InsertEvent(*event)
 		return user, endSessions(tx, user.ID, rolecall.SessionID{}, event, "password changed")
-	})
+	}})
 }
 
 // invited returns the user whose unexpired invitation the token is.

@@ -26,3 +26,9 @@ func (s *Service) mail(tx Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
 func mailBelongs(tenant rolecall.TenantID, id rolecall.MailID) []byte {
 	return append(tenant[:], id[:]...)
 }
+
+// notify tells the user that something by which they sign in was changed: what is
+// its name in a sentence, such as "password".
+func (s *Service) notify(tx Tx, tenant rolecall.TenantID, user *rolecall.User, what string) error {
+	return s.mail(tx, tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what})
+}

@@ -60,6 +60,7 @@ var (
 	NeedSuspendUsers        = holds(rolecall.UsersSuspend)
 	NeedInviteUsers         = holds(rolecall.UsersInvite)
 	NeedRestoreUsers        = holds(rolecall.UsersRestore)
+	NeedResetFactors        = holds(rolecall.UsersFactors)
 	NeedReadUserRoles       = orOneself(holds(rolecall.RolesRead))
 	NeedAssignRoles         = holds(rolecall.RolesAssign)
 	NeedReadUserEvents      = orOneself(holdsEverywhere(rolecall.EventsRead))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
@@ -22,6 +23,7 @@ type Options struct {
 	Clock     func() rolecall.Time // nil: the system's clock
 	Passwords *secret.Passwords
 	Keys      *secret.Keys
+	Passkeys  *passkey.Party // nil: there is no domain for them
 	Logger    *slog.Logger
 	Limits    AttemptLimits // zero members: the defaults
 	KeyLimit  int           // idempotency keys that a user can have stored at once; zero: 100,000
@@ -34,6 +36,7 @@ type Service struct {
 	now        func() rolecall.Time
 	passwords  *secret.Passwords
 	keys       *secret.Keys
+	passkeys   *passkey.Party
 	log        *slog.Logger
 	limits     AttemptLimits
 	keyLimit   int
@@ -54,7 +57,7 @@ func New(store Store, o Options) *Service {
 	}
 	changes := newChanges(o.Clock)
 	return &Service{
-		store: announcing{store, changes}, changes: changes, now: o.Clock, passwords: o.Passwords, keys: o.Keys, log: o.Logger,
+		store: announcing{store, changes}, changes: changes, now: o.Clock, passwords: o.Passwords, keys: o.Keys, passkeys: o.Passkeys, log: o.Logger,
 		limits:     o.Limits.orDefaults(),
 		keyLimit:   cmp.Or(o.KeyLimit, defaultKeyLimit),
 		tenants:    newTenantCache(),

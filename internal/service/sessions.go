@@ -61,6 +61,8 @@ func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token sec
 	switch session := &e.principal.Session; {
 	case e.principal.User.Status != rolecall.UserActive || !session.Live(now, tenant.Settings):
 		return nil, rolecall.ErrNotFound
+	case !session.SecondFactor && tenant.Settings.SecondFactor.Demands(e.principal.Assignments, now):
+		return nil, rolecall.ErrNotFound
 	case e.token.RetiredAt != rolecall.Never && now >= e.token.RetiredAt.Add(tenant.Settings.Grace()):
 		return nil, s.endReused(ctx, e)
 	case e.token.Generation > e.generation:

@@ -2,14 +2,19 @@ package store
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 
 	"github.com/rolecall/rolecall"
 )
 
 const (
-	selectTOTP = `select sealed, pending, confirmed_at, last_step from totp where tenant_id = $1 and user_id = $2`
+	selectFactors = `select t.sealed, t.pending, coalesce(t.confirmed_at, 0), coalesce(t.last_step, 0),
+			(select count(*) from recovery_codes where tenant_id = $1 and user_id = $2),
+			p.id, coalesce(p.name, ''), coalesce(p.credential, ''), coalesce(p.created_at, 0), coalesce(p.last_used_at, 0)
+		from users u
+		left join totp t on t.tenant_id = u.tenant_id and t.user_id = u.id
+		left join passkeys p on p.tenant_id = u.tenant_id and p.user_id = u.id
+		where u.tenant_id = $1 and u.id = $2 order by p.id limit $3`
 
 	putPendingTOTP = `insert into totp (tenant_id, user_id, pending, confirmed_at, last_step) values ($1, $2, $3, 0, 0)
 		on conflict (tenant_id, user_id) do update set pending = excluded.pending`
@@ -21,21 +26,15 @@ const (
 
 	deleteTOTP = `delete from totp where tenant_id = $1 and user_id = $2`
 
-	countRecoveryCodes = `select count(*) from recovery_codes where tenant_id = $1 and user_id = $2`
-
 	insertRecoveryCode = `insert into recovery_codes (tenant_id, user_id, hash) values ($1, $2, $3)`
 
 	useRecoveryCode = `delete from recovery_codes where tenant_id = $1 and user_id = $2 and hash = $3 returning hash`
 
 	deleteRecoveryCodes = `delete from recovery_codes where tenant_id = $1 and user_id = $2`
 
-	passkeyColumns = `id, user_id, name, credential, created_at, last_used_at`
+	selectPasskey = `select id, user_id, name, credential, created_at, last_used_at from passkeys where tenant_id = $1 and id = $2`
 
-	selectPasskeys = `select ` + passkeyColumns + ` from passkeys where tenant_id = $1 and user_id = $2 order by id limit $3`
-
-	selectPasskey = `select ` + passkeyColumns + ` from passkeys where tenant_id = $1 and id = $2`
-
-	insertPasskey = `insert into passkeys (tenant_id, ` + passkeyColumns + `)
+	insertPasskey = `insert into passkeys (tenant_id, id, user_id, name, credential, created_at, last_used_at)
 		values ($1, $2, $3, $4, $5, $6, $7)`
 
 	usePasskey = `update passkeys set credential = $1, last_used_at = $2
@@ -49,25 +48,17 @@ const (
 // Factors returns what the user can show beside the password; nothing for a user
 // who is not there.
 func (t *Tx) Factors(user rolecall.UserID) (f rolecall.Factors, err error) {
-	err = t.row(selectTOTP, []any{t.tenant, user}, &f.TOTP.Sealed, &f.TOTP.Pending, &f.TOTP.ConfirmedAt, &f.TOTP.LastStep)
-	if err != nil && !errors.Is(err, rolecall.ErrNotFound) {
-		return f, err
-	}
-	if err := t.row(countRecoveryCodes, []any{t.tenant, user}, &f.RecoveryCodes); err != nil {
-		return f, err
-	}
-	err = t.q.Query(selectPasskeys, []any{t.tenant, user, rolecall.PasskeysMax}, func(scan func(dest ...any) error) error {
-		var key rolecall.Passkey
-		err := scan(passkeyDest(&key)...)
-		f.Passkeys = append(f.Passkeys, key)
+	err = t.q.Query(selectFactors, []any{t.tenant, user, rolecall.PasskeysMax}, func(scan func(dest ...any) error) error {
+		key := rolecall.Passkey{UserID: user}
+		err := scan(&f.TOTP.Sealed, &f.TOTP.Pending, &f.TOTP.ConfirmedAt, &f.TOTP.LastStep, &f.RecoveryCodes,
+			&key.ID, &key.Name, &key.Credential, &key.CreatedAt, &key.LastUsedAt)
+		if key.ID != nil {
+			f.Passkeys = append(f.Passkeys, key)
+		}
 		return err
 	})
 	slices.SortStableFunc(f.Passkeys, func(a, b rolecall.Passkey) int { return cmp.Compare(a.CreatedAt, b.CreatedAt) })
 	return f, err
-}
-
-func passkeyDest(key *rolecall.Passkey) []any {
-	return []any{&key.ID, &key.UserID, &key.Name, &key.Credential, &key.CreatedAt, &key.LastUsedAt}
 }
 
 // PutPendingTOTP writes the secret that a code is to confirm, in place of an older
@@ -107,7 +98,7 @@ func (t *Tx) UseRecoveryCode(user rolecall.UserID, hash []byte) (bool, error) {
 
 // PasskeyByID returns the passkey, or ErrNotFound.
 func (t *Tx) PasskeyByID(id []byte) (key rolecall.Passkey, err error) {
-	err = t.row(selectPasskey, []any{t.tenant, id}, passkeyDest(&key)...)
+	err = t.row(selectPasskey, []any{t.tenant, id}, &key.ID, &key.UserID, &key.Name, &key.Credential, &key.CreatedAt, &key.LastUsedAt)
 	return key, err
 }
 

@@ -1,0 +1,192 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/passkey"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// The purposes of challenges that nothing is stored for.
+const (
+	passkeyCreation = "passkey creation"
+	passkeySignIn   = "passkey sign-in"
+	passkeyProof    = "passkey proof"
+)
+
+// defaultPasskeyName is the name of a passkey that was made while signing in.
+const defaultPasskeyName = "Passkey"
+
+// PasskeyCreationOptions returns what navigator.credentials.create takes as
+// publicKey, in JSON, for a new passkey of the caller. It returns
+// ErrPasskeysUnavailable and ErrTooManyPasskeys.
+func (s *Service) PasskeyCreationOptions(ctx context.Context, c Call) ([]byte, error) {
+	if s.passkeys == nil {
+		return nil, rolecall.ErrPasskeysUnavailable
+	}
+	own, err := s.Factors(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if len(own.Passkeys) >= rolecall.PasskeysMax {
+		return nil, rolecall.ErrTooManyPasskeys
+	}
+	return s.passkeys.CreationOptions(s.challenge(passkeyCreation, c), ownerOf(c, &own.Factors))
+}
+
+func ownerOf(c Call, f *rolecall.Factors) *passkey.Owner {
+	return &passkey.Owner{User: &c.User, Tenant: c.Tenant.DisplayName, Passkeys: f.Passkeys}
+}
+
+// challenge returns a challenge for the caller.
+func (s *Service) challenge(purpose string, c Call) secret.Token {
+	return s.keys.Challenge(purpose, s.now().Add(challengeLifetime), c.Tenant.ID.String(), c.User.ID.String())
+}
+
+// NewPasskey is a passkey that was made, and the recovery codes that come with a
+// first factor, which are shown once.
+type NewPasskey struct {
+	rolecall.Passkey
+	RecoveryCodes []secret.RecoveryCode
+}
+
+// AddPasskey keeps the passkey that the response to PasskeyCreationOptions brings,
+// once for each idempotency key; a replay is without recovery codes. It returns
+// ErrValidation, ErrTooManyPasskeys, ErrPasskeyTaken, and the errors of keys.
+func (s *Service) AddPasskey(ctx context.Context, c Call, key Key, name string, document []byte) (created Created[NewPasskey], err error) {
+	var faults rolecall.Faults
+	faults.Text("/name", name, 1, rolecall.PasskeyNameMax)
+	response, ok := passkey.ReadResponse(document)
+	if !ok {
+		faults = append(faults, refusedPasskey)
+	}
+	if err := faults.Err(); err != nil {
+		return created, err
+	}
+	if s.passkeys == nil {
+		return created, rolecall.ErrPasskeysUnavailable
+	}
+	made := NewPasskey{Passkey: rolecall.Passkey{ID: response.ID, UserID: c.User.ID, Name: name, CreatedAt: s.now()}}
+	event := s.factorEvent(c, rolecall.EventFactorAdded, rolecall.FactorPasskey)
+	first, err := s.create(ctx, c, key, creation{
+		operation: "addPasskey", location: "/auths/factors", id: rolecall.AnyID(c.User.ID), value: made.Passkey, event: event,
+		insert: func(tx Tx) error {
+			own, err := s.ownFactors(tx, c) // first: it is told of a key that is claimed
+			if err != nil {
+				return err
+			}
+			if err := s.insertPasskey(tx, c, &own, name, response); err != nil {
+				return err
+			}
+			made.RecoveryCodes, err = s.factorAdded(tx, c, event, own.RecoveryCodes)
+			return err
+		},
+	})
+	if err != nil {
+		return created, err
+	}
+	replay, err := recreated(first, made.Passkey, func(rolecall.AnyID) rolecall.Passkey { return rolecall.Passkey{} })
+	created = Created[NewPasskey]{Value: NewPasskey{Passkey: replay.Value}, Replayed: replay.Replayed, Erased: replay.Erased}
+	if !created.Replayed {
+		created.Value = made
+	}
+	return created, err
+}
+
+var refusedPasskey = rolecall.Fault{Pointer: "/passkey", Code: "refused", Detail: "must be what an authenticator made of options that were asked for less than five minutes ago"}
+
+// insertPasskey writes the passkey that the response brings.
+func (s *Service) insertPasskey(tx Tx, c Call, own *rolecall.Factors, name string, response passkey.Response) error {
+	if len(own.Passkeys) >= rolecall.PasskeysMax {
+		return rolecall.ErrTooManyPasskeys
+	}
+	if !s.isChallenge(passkeyCreation, c, response.Challenge) {
+		return rolecall.Faults{refusedPasskey}.Err()
+	}
+	key, err := s.created(ownerOf(c, own), response, response.Challenge)
+	if errors.Is(err, rolecall.ErrWrongCode) {
+		err = rolecall.Faults{refusedPasskey}.Err()
+	}
+	if err == nil {
+		key.Name = name
+		tx.InsertPasskey(key)
+	}
+	return err
+}
+
+// isChallenge reports whether the token is one that challenge returned.
+func (s *Service) isChallenge(purpose string, c Call, token secret.Token) bool {
+	return s.keys.Challenged(purpose, token, s.now(), c.Tenant.ID.String(), c.User.ID.String())
+}
+
+// PasskeySignInOptions returns what navigator.credentials.get takes as publicKey, in
+// JSON, to sign in with a passkey alone. Nothing is stored for it, and it is the
+// same for a tenant that does not exist. It returns ErrPasskeysUnavailable.
+func (s *Service) PasskeySignInOptions(a Attempt) ([]byte, error) {
+	if s.passkeys == nil {
+		return nil, rolecall.ErrPasskeysUnavailable
+	}
+	return s.passkeys.RequestOptions(s.keys.Challenge(passkeySignIn, s.now().Add(challengeLifetime), a.TenantName), nil)
+}
+
+// PasskeySignIn signs in by a passkey alone: it stands for the password and for the
+// second factor, since the authenticator has verified the person. It returns
+// ErrPasskeyRefused, and for a right one ErrUserSuspended and ErrTenantSuspended.
+func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte) (SignIn, error) {
+	response, ok := passkey.ReadResponse(document)
+	if !ok || !s.keys.Challenged(passkeySignIn, response.Challenge, s.now(), a.TenantName) {
+		return SignIn{}, rolecall.ErrPasskeyRefused
+	}
+	var key rolecall.Passkey
+	var user rolecall.User
+	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+		if key, err = tx.PasskeyByID(response.ID); err == nil {
+			user, err = tx.UserByID(key.UserID)
+		}
+		return err
+	})
+	if ok, err := found(err); err != nil {
+		return SignIn{}, err
+	} else if !ok || response.User != user.ID {
+		return SignIn{}, rolecall.ErrPasskeyRefused
+	}
+	owner := &passkey.Owner{User: &user, Passkeys: []rolecall.Passkey{key}}
+	old, used, err := s.signed(owner, response, response.Challenge, true)
+	switch {
+	case errors.Is(err, rolecall.ErrWrongCode):
+		s.tally(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, user.ID, rolecall.ErrPasskeyRefused.Code, a.Source)
+		return SignIn{}, rolecall.ErrPasskeyRefused
+	case err != nil:
+		return SignIn{}, err
+	case a.Tenant.Status == rolecall.TenantSuspended:
+		return SignIn{}, rolecall.ErrTenantSuspended
+	case user.Status != rolecall.UserActive:
+		return SignIn{}, rolecall.ErrUserSuspended
+	}
+	return s.startSession(ctx, &a, entry{user: user.ID, secondFactor: true, prepare: func(tx Tx) (rolecall.User, error) {
+		if err := admit(tx, user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
+			return user, rolecall.ErrPasskeyRefused
+		} else if err != nil {
+			return user, err
+		}
+		fresh, err := s.spend(tx, user.ID, response.Challenge)
+		if fresh && err == nil {
+			fresh, err = tx.UsePasskey(old, used)
+		}
+		if err == nil && !fresh {
+			err = rolecall.ErrPasskeyRefused
+		}
+		return user, err
+	}})
+}
+
+// spend notes that a challenge for which nothing was stored is answered, and reports
+// whether it was not before.
+func (s *Service) spend(tx Tx, user rolecall.UserID, challenge secret.Token) (bool, error) {
+	now := s.now()
+	return tx.SpendOneTimeToken(rolecall.OneTimeToken{
+		Purpose: rolecall.TokenPasskey, UserID: user, CreatedAt: now, ExpiresAt: now.Add(challengeLifetime),
+	}, challenge.Hash())
+}

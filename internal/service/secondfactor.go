@@ -1,0 +1,269 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/passkey"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+const (
+	// challengeLifetime is how long a second factor may take.
+	challengeLifetime = 5 * time.Minute
+
+	// challengeTries is how often one challenge is answered at most.
+	challengeTries = 5
+)
+
+// question is what somebody who gave the right password still has to answer.
+type question struct {
+	user    rolecall.User
+	factors rolecall.Factors
+	enrol   bool // there is nothing to show yet, and the tenant demands it
+}
+
+// asked is what the token of a question stands for, beside the user.
+type asked struct {
+	Enrol    bool   `json:"enrol"`
+	Password []byte `json:"password"` // digest of the stored hash: with another password the question is void
+}
+
+// ask writes the question that the user has to answer, under the token; nil if there
+// is none.
+func (s *Service) ask(tx Tx, tenant *rolecall.Tenant, user *rolecall.User, token secret.Token) (*question, error) {
+	factors, err := tx.Factors(user.ID)
+	if err != nil {
+		return nil, err
+	}
+	q := question{*user, factors, factors.Methods() == nil}
+	if q.enrol {
+		if demanded, err := s.demandsFactor(tx, tenant, user.ID); !demanded {
+			return nil, err
+		}
+	}
+	hash, err := tx.PasswordHash(user.ID)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(asked{q.enrol, secret.Digest([]byte(hash))})
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	tx.InsertOneTimeToken(rolecall.OneTimeToken{
+		Purpose: rolecall.TokenSignIn, UserID: user.ID, Data: string(data), CreatedAt: now, ExpiresAt: now.Add(challengeLifetime),
+	}, token.Hash())
+	return &q, nil
+}
+
+// demandsFactor reports whether the tenant demands a second factor of the user.
+func (s *Service) demandsFactor(tx Tx, tenant *rolecall.Tenant, user rolecall.UserID) (bool, error) {
+	rule := tenant.Settings.SecondFactor
+	if rule.Required != rolecall.SecondFactorOfRoles {
+		return rule.Demands(nil, s.now()), nil
+	}
+	assignments, err := tx.Assignments(user)
+	return rule.Demands(assignments, s.now()), err
+}
+
+// put returns the question as the error that asks it.
+func (s *Service) put(q *question, tenant *rolecall.Tenant, token secret.Token) error {
+	if q.enrol {
+		methods := []rolecall.FactorMethod{rolecall.FactorTOTP}
+		if s.passkeys != nil {
+			methods = append(methods, rolecall.FactorPasskey)
+		}
+		return rolecall.ErrEnrolmentRequired.Asking(rolecall.Challenge{Token: string(token), Methods: methods})
+	}
+	challenge, err := s.challengeOf(q, tenant, token)
+	if err != nil {
+		return err
+	}
+	return rolecall.ErrSecondFactorRequired.Asking(*challenge)
+}
+
+// challengeOf returns how the question can be answered.
+func (s *Service) challengeOf(q *question, tenant *rolecall.Tenant, token secret.Token) (*rolecall.Challenge, error) {
+	challenge := &rolecall.Challenge{Token: string(token), Methods: q.factors.Methods()}
+	if len(q.factors.Passkeys) == 0 {
+		return challenge, nil
+	}
+	if s.passkeys == nil { // the operator has taken the domain away
+		challenge.Methods = slices.DeleteFunc(challenge.Methods, func(m rolecall.FactorMethod) bool { return m == rolecall.FactorPasskey })
+		return challenge, nil
+	}
+	var err error
+	challenge.PublicKey, err = s.passkeys.RequestOptions(token, q.owner(tenant))
+	return challenge, err
+}
+
+func (q *question) owner(tenant *rolecall.Tenant) *passkey.Owner {
+	return &passkey.Owner{User: &q.user, Tenant: tenant.DisplayName, Passkeys: q.factors.Passkeys}
+}
+
+// open returns the question that the token stands for, or ErrChallengeInvalid if it
+// is over, answered, or void because of what has happened to the user meanwhile. It
+// returns ErrTenantSuspended and ErrUserSuspended too.
+func (s *Service) open(ctx context.Context, a *Attempt, token secret.Token) (q question, err error) {
+	var user rolecall.UserID
+	var enrol bool
+	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) error {
+		if user, enrol, err = s.questioned(tx, token); err != nil {
+			return err
+		}
+		if q.user, err = tx.UserByID(user); err != nil {
+			return err
+		}
+		q.factors, err = tx.Factors(user)
+		return err
+	})
+	q.enrol = enrol
+	switch ok, err := found(err); {
+	case err != nil:
+		return q, err
+	case !ok, enrol != (q.factors.Methods() == nil):
+		return q, rolecall.ErrChallengeInvalid
+	case a.Tenant.Status == rolecall.TenantSuspended:
+		return q, rolecall.ErrTenantSuspended
+	case q.user.Status != rolecall.UserActive:
+		return q, rolecall.ErrUserSuspended
+	}
+	return q, nil
+}
+
+// questioned returns whom the token asks and whether it is for a factor that they
+// do not have yet, or ErrNotFound if it asks nobody any more.
+func (s *Service) questioned(tx Tx, token secret.Token) (user rolecall.UserID, enrol bool, err error) {
+	stored, err := tx.OneTimeToken(token.Hash(), rolecall.TokenSignIn)
+	if err != nil {
+		return user, false, err
+	}
+	var about asked
+	if err := json.Unmarshal([]byte(stored.Data), &about); err != nil {
+		return user, false, err
+	}
+	hash, err := tx.PasswordHash(stored.UserID)
+	if err != nil {
+		return user, false, err
+	}
+	if stored.ExpiresAt <= s.now() || !bytes.Equal(about.Password, secret.Digest([]byte(hash))) {
+		return user, false, rolecall.ErrNotFound
+	}
+	return stored.UserID, about.Enrol, nil
+}
+
+// CompleteSignIn signs in who has given the right password before, and now answers
+// the challenge of that: by a second factor, or by the first code or passkey of one
+// that they enrol. It returns ErrChallengeInvalid, ErrWrongCode, ErrTooManyAttempts,
+// ErrUserSuspended and ErrTenantSuspended.
+func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secret.Token, p Proof) (SignIn, error) {
+	q, err := s.open(ctx, &a, challenge)
+	if err != nil {
+		return SignIn{}, err
+	}
+	buckets := s.challengeBuckets(&a, &q.user, challenge)
+	if err := s.countAttempt(ctx, buckets); err != nil {
+		if s.exhaustedFor(buckets[:1]) > 0 {
+			err = rolecall.ErrChallengeInvalid
+		}
+		return SignIn{}, err
+	}
+	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: q.user})
+	judge := s.judge
+	if q.enrol {
+		judge = s.judgeNew
+	}
+	take, err := judge(c, &q, p, challenge)
+	var codes []secret.RecoveryCode
+	var in SignIn
+	if err == nil {
+		counted := slices.Concat(s.buckets(&a, q.user.Email), buckets)
+		in, err = s.startSession(ctx, &a, entry{user: q.user.ID, counted: counted, secondFactor: true, prepare: func(tx Tx) (_ rolecall.User, err error) {
+			if err := s.answered(tx, &q, challenge); err != nil {
+				return q.user, err
+			}
+			codes, err = take(tx)
+			return q.user, err
+		}})
+	}
+	if errors.Is(err, rolecall.ErrWrongCode) {
+		s.tally(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, q.user.ID, rolecall.ErrWrongCode.Code, a.Source)
+	}
+	in.RecoveryCodes = codes
+	return in, err
+}
+
+// answered uses the token of the question up, and holds the password and the state
+// of the user as they are until the session is written.
+func (s *Service) answered(tx Tx, q *question, token secret.Token) error {
+	if err := admit(tx, q.user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
+		return rolecall.ErrChallengeInvalid
+	} else if err != nil {
+		return err
+	}
+	hash, err := tx.PasswordHash(q.user.ID)
+	if err != nil {
+		return err
+	}
+	if same, err := tx.ReplacePassword(q.user.ID, hash, hash, s.now()); err != nil {
+		return err
+	} else if !same {
+		return rolecall.ErrChallengeInvalid
+	}
+	_, _, err = s.questioned(tx, token)
+	ok, err := found(err)
+	if ok {
+		ok, err = tx.DeleteOneTimeToken(token.Hash())
+	}
+	if err == nil && !ok {
+		err = rolecall.ErrChallengeInvalid
+	}
+	return err
+}
+
+// challengeBuckets returns the counters of answers: of the challenge, and of the
+// account wherever they come from, so that nobody who knows the password guesses
+// codes in peace. A browser that the account is known by has a counter of its own.
+func (s *Service) challengeBuckets(a *Attempt, user *rolecall.User, challenge secret.Token) []rolecall.Bucket {
+	own := s.bucket("challenge", challengeTries, challengeLifetime, string(challenge))
+	if device, known := s.device(a, rolecall.EmailKey(user.Email)); known {
+		return []rolecall.Bucket{own, s.bucket("second factor of a device", s.limits.AccountAndSource, 15*time.Minute, device)}
+	}
+	return []rolecall.Bucket{own, s.bucket("second factor", s.limits.AccountAndSource, time.Hour, user.ID.String())}
+}
+
+// Enrolment is what somebody who has no second factor yet can make one of.
+type Enrolment struct {
+	TOTPSecret
+	PublicKey []byte // what navigator.credentials.create takes, in JSON; nil if there are no passkeys here
+}
+
+// BeginEnrolment gives who has given the right password, and is asked for a second
+// factor that they do not have, what to make one of; CompleteSignIn ends it. It
+// returns ErrChallengeInvalid, ErrUserSuspended and ErrTenantSuspended.
+func (s *Service) BeginEnrolment(ctx context.Context, a Attempt, challenge secret.Token) (e Enrolment, err error) {
+	q, err := s.open(ctx, &a, challenge)
+	if err == nil && !q.enrol {
+		err = rolecall.ErrChallengeInvalid
+	}
+	if err != nil {
+		return e, err
+	}
+	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: q.user})
+	if e.TOTPSecret, err = s.BeginTOTP(ctx, c); err != nil {
+		if _, err := found(err); err == nil { // deleted meanwhile
+			return e, rolecall.ErrChallengeInvalid
+		}
+		return e, err
+	}
+	if s.passkeys != nil {
+		e.PublicKey, err = s.passkeys.CreationOptions(challenge, q.owner(&a.Tenant))
+	}
+	return e, err
+}

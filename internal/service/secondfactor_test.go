@@ -1,0 +1,397 @@
+package service_test
+
+import (
+	"encoding/base32"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// app is somebody's authenticator app.
+type app struct {
+	f      *fixture
+	secret secret.TOTP
+}
+
+// code returns the code of this moment.
+func (a *app) code() string { return a.secret.Code(a.f.clock.Now().Std().Unix() / 30) }
+
+// next waits for a code that was not used, and returns it.
+func (a *app) next() string {
+	a.f.clock.advance(30 * time.Second)
+	return a.code()
+}
+
+// appOf returns an app with the secret.
+func (f *fixture) appOf(s service.TOTPSecret) *app {
+	f.Helper()
+	raw, err := base32.StdEncoding.DecodeString(s.Secret)
+	f.ok(err)
+	return &app{f, raw}
+}
+
+// enrol gives whoever calls an authenticator app, and returns the recovery codes
+// that come with it.
+func (f *fixture) enrol(c service.Call) (*app, []secret.RecoveryCode) {
+	f.Helper()
+	begun, err := f.service.BeginTOTP(f.Context(), c)
+	f.ok(err)
+	a := f.appOf(begun)
+	codes, err := f.service.ConfirmTOTP(f.Context(), c, a.code())
+	f.ok(err)
+	return a, codes
+}
+
+// protected makes a user with an authenticator app.
+func (f *fixture) protected(name string) (rolecall.User, *app, []secret.RecoveryCode) {
+	f.Helper()
+	user := f.member(name)
+	a, codes := f.enrol(f.call(f.signIn(name)))
+	return user, a, codes
+}
+
+// challenge gives the right password and returns what is asked for then.
+func (f *fixture) challenge(a service.Attempt, name string, wanted error) rolecall.Challenge {
+	f.Helper()
+	_, err := f.service.Login(f.Context(), a, address(name), password)
+	f.is(err, wanted)
+	e, ok := errors.AsType[*rolecall.Error](err)
+	if !ok || e.Challenge == nil {
+		f.Fatalf("%v asks for nothing", err)
+	}
+	return *e.Challenge
+}
+
+// asked is challenge for somebody who has a second factor.
+func (f *fixture) asked(name string) secret.Token {
+	f.Helper()
+	return secret.Token(f.challenge(f.attempt(), name, rolecall.ErrSecondFactorRequired).Token)
+}
+
+func (f *fixture) answer(challenge secret.Token, p service.Proof) (service.SignIn, error) {
+	return f.service.CompleteSignIn(f.Context(), f.attempt(), challenge, p)
+}
+
+func TestASecondFactorIsAskedForAfterTheRightPassword(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		user, app, _ := f.protected("ada")
+		f.is(errorOf(f.service.Login(f.Context(), f.attempt(), address("ada"), "wrong "+password)), rolecall.ErrWrongCredentials)
+		asked := f.challenge(f.attempt(), "ada", rolecall.ErrSecondFactorRequired)
+		if want := []rolecall.FactorMethod{rolecall.FactorTOTP, rolecall.FactorRecoveryCode}; !slices.Equal(asked.Methods, want) || asked.PublicKey != nil {
+			t.Errorf("asked for %q, %s", asked.Methods, asked.PublicKey)
+		}
+		challenge := secret.Token(asked.Token)
+		f.is(errorOf(f.answer(challenge, service.Proof{Code: "000000"})), rolecall.ErrWrongCode)
+		f.is(errorOf(f.answer(challenge, service.Proof{Code: app.code()})), rolecall.ErrWrongCode) // the one that confirmed the secret
+		code := app.next()
+		in, err := f.answer(challenge, service.Proof{Code: code})
+		f.ok(err)
+		if p := in.Principal; p.User.ID != user.ID || !p.Session.SecondFactor || in.Device == "" || in.RecoveryCodes != nil {
+			t.Errorf("signed in as %+v", in)
+		}
+		f.ok(errorOf(f.authenticate(f.service, in.Token)))
+		f.is(errorOf(f.answer(challenge, service.Proof{Code: app.next()})), rolecall.ErrChallengeInvalid)
+		f.is(errorOf(f.answer(f.asked("ada"), service.Proof{Code: code})), rolecall.ErrWrongCode)
+	})
+}
+
+func TestFiftyAnswersToOneChallenge(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, app, _ := f.protected("ada")
+		code, challenge := app.next(), f.asked("ada")
+		results := f.inParallel(50, func(int) error { return errorOf(f.answer(challenge, service.Proof{Code: code})) })
+		if n := results[nil]; n != 1 || results[rolecall.ErrTooManyAttempts] != 0 {
+			t.Errorf("one right code signed in %d times: %v", n, results)
+		}
+		challenge = f.asked("ada")
+		results = f.inParallel(50, func(int) error { return errorOf(f.answer(challenge, service.Proof{Code: "000000"})) })
+		if results[rolecall.ErrWrongCode] != 5 || results[rolecall.ErrChallengeInvalid] != 45 {
+			t.Errorf("fifty wrong codes: %v", results)
+		}
+		f.is(errorOf(f.answer(challenge, service.Proof{Code: app.next()})), rolecall.ErrChallengeInvalid)
+	})
+}
+
+// inParallel runs fn so often at once and counts what it returns, each error of
+// rolecall as that.
+func (f *fixture) inParallel(n int, fn func(i int) error) map[error]int {
+	f.Helper()
+	var mu sync.Mutex
+	results := map[error]int{}
+	var running sync.WaitGroup
+	for i := range n {
+		running.Go(func() {
+			err := fn(i)
+			for _, known := range []error{rolecall.ErrWrongCode, rolecall.ErrChallengeInvalid, rolecall.ErrTooManyAttempts, rolecall.ErrPasskeyRefused, rolecall.ErrFactorDemanded, rolecall.ErrPasskeyTaken} {
+				if errors.Is(err, known) {
+					err = known
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			results[err]++
+		})
+	}
+	running.Wait()
+	return results
+}
+
+func TestACodeIsTakenOnceHoweverManyChallengesThereAre(t *testing.T) {
+	onEachStoreLimited(t, service.AttemptLimits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
+		user, app, codes := f.protected("ada")
+		for name, proof := range map[string]service.Proof{"a code": {Code: app.next()}, "a recovery code": {RecoveryCode: string(codes[3])}} {
+			challenges := make([]secret.Token, 50)
+			for i := range challenges {
+				challenges[i] = f.asked("ada")
+			}
+			results := f.inParallel(len(challenges), func(i int) error { return errorOf(f.answer(challenges[i], proof)) })
+			if results[nil] != 1 || results[rolecall.ErrWrongCode] != 49 {
+				t.Errorf("%s for fifty challenges: %v", name, results)
+			}
+		}
+		if types := f.eventTypes(user.ID); !slices.Contains(types, rolecall.EventRecoveryUsed) {
+			t.Errorf("the events are %q", types)
+		}
+	})
+}
+
+func TestRecoveryCodes(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, _, codes := f.protected("ada")
+		if len(codes) != secret.RecoveryCodes {
+			t.Fatalf("%d recovery codes", len(codes))
+		}
+		in, err := f.answer(f.asked("ada"), service.Proof{RecoveryCode: string(codes[0])})
+		f.ok(err)
+		challenge := f.asked("ada")
+		f.is(errorOf(f.answer(challenge, service.Proof{RecoveryCode: string(codes[0])})), rolecall.ErrWrongCode)
+		f.is(errorOf(f.answer(challenge, service.Proof{RecoveryCode: "0000-0000-0000-0000"})), rolecall.ErrWrongCode)
+		c := f.call(in)
+		made, err := f.service.MakeRecoveryCodes(f.Context(), c)
+		f.ok(err)
+		f.is(errorOf(f.answer(challenge, service.Proof{RecoveryCode: string(codes[1])})), rolecall.ErrWrongCode)
+		f.ok(errorOf(f.answer(challenge, service.Proof{RecoveryCode: string(made[1])})))
+		own, err := f.service.Factors(f.Context(), c)
+		f.ok(err)
+		if own.RecoveryCodes != 9 || own.Demanded {
+			t.Errorf("%+v", own)
+		}
+		f.member("grace")
+		f.is(errorOf(f.service.MakeRecoveryCodes(f.Context(), f.call(f.signIn("grace")))), rolecall.ErrNoSecondFactor)
+	})
+}
+
+func TestWhatMakesAChallengeVoid(t *testing.T) {
+	for name, test := range map[string]struct {
+		happens func(*fixture, rolecall.User, secret.RecoveryCode)
+		want    error
+	}{
+		"nothing": {func(*fixture, rolecall.User, secret.RecoveryCode) {}, nil},
+		"nearly five minutes": {func(f *fixture, _ rolecall.User, _ secret.RecoveryCode) {
+			f.clock.advance(5*time.Minute - time.Microsecond)
+		}, nil},
+		"five minutes": {func(f *fixture, _ rolecall.User, _ secret.RecoveryCode) { f.clock.advance(5 * time.Minute) }, rolecall.ErrChallengeInvalid},
+		"a password set by operators": {func(f *fixture, _ rolecall.User, _ secret.RecoveryCode) {
+			f.ok(f.service.SetPassword(f.Context(), f.tenant.Name, address("ada"), "another "+password))
+		}, rolecall.ErrChallengeInvalid},
+		"a password that was changed": {func(f *fixture, _ rolecall.User, code secret.RecoveryCode) {
+			in, err := f.answer(f.asked("ada"), service.Proof{RecoveryCode: string(code)})
+			f.ok(err)
+			f.ok(f.service.ChangePassword(f.Context(), f.call(in), password, "another "+password))
+		}, rolecall.ErrChallengeInvalid},
+		"a suspension": {func(f *fixture, u rolecall.User, _ secret.RecoveryCode) {
+			f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, u.ID, "")))
+		}, rolecall.ErrUserSuspended},
+		"a deletion": {func(f *fixture, u rolecall.User, _ secret.RecoveryCode) {
+			f.ok(f.service.DeleteUser(f.Context(), f.owner, u.ID, nil))
+		}, rolecall.ErrChallengeInvalid},
+		"a reset": {func(f *fixture, u rolecall.User, _ secret.RecoveryCode) {
+			f.ok(f.service.ResetFactors(f.Context(), f.owner, u.ID))
+		}, rolecall.ErrChallengeInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachStore(t, func(f *fixture) {
+				user, _, codes := f.protected("ada")
+				challenge := f.asked("ada")
+				test.happens(f, user, codes[0])
+				f.is(errorOf(f.answer(challenge, service.Proof{RecoveryCode: string(codes[1])})), test.want)
+			})
+		})
+	}
+}
+
+func TestNothingOfAnotherTenantAnswers(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, _, codes := f.protected("ada")
+		challenge, home := f.asked("ada"), f.tenant
+		f.tenant = f.newTenant("other")
+		f.owner = f.call(f.signIn("owner"))
+		_, app, _ := f.protected("ada")
+		f.is(errorOf(f.answer(challenge, service.Proof{RecoveryCode: string(codes[0])})), rolecall.ErrChallengeInvalid)
+		f.is(errorOf(f.answer(f.asked("ada"), service.Proof{RecoveryCode: string(codes[0])})), rolecall.ErrWrongCode)
+		f.tenant = home
+		f.is(errorOf(f.answer(challenge, service.Proof{Code: app.next()})), rolecall.ErrWrongCode)
+		nobody := service.Attempt{TenantName: "nobody", Source: "192.0.2.1"}
+		f.is(errorOf(f.service.CompleteSignIn(f.Context(), nobody, challenge, service.Proof{Code: app.code()})), rolecall.ErrChallengeInvalid)
+		f.ok(errorOf(f.answer(challenge, service.Proof{RecoveryCode: string(codes[0])})))
+	})
+}
+
+func TestCodesOfAnAccountAreGuessedTenTimesAnHour(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, app, codes := f.protected("ada")
+		in, err := f.answer(f.asked("ada"), service.Proof{RecoveryCode: string(codes[0])})
+		f.ok(err)
+		known := f.attempt()
+		known.Devices = []string{in.Device}
+		var challenge secret.Token
+		for i := range 10 {
+			if i%5 == 0 {
+				challenge = f.asked("ada")
+			}
+			elsewhere := f.attempt()
+			elsewhere.Source = "198.51.100." + string(rune('0'+i))
+			f.is(errorOf(f.service.CompleteSignIn(f.Context(), elsewhere, challenge, service.Proof{Code: "000000"})), rolecall.ErrWrongCode)
+		}
+		challenge = f.asked("ada")
+		f.is(errorOf(f.answer(challenge, service.Proof{Code: app.next()})), rolecall.ErrTooManyAttempts)
+		f.ok(errorOf(f.service.CompleteSignIn(f.Context(), known, challenge, service.Proof{Code: app.code()})))
+		f.clock.advance(time.Hour)
+		f.ok(errorOf(f.answer(f.asked("ada"), service.Proof{Code: app.next()})))
+	})
+}
+
+func TestARightPasswordAloneForgivesNothing(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, app, _ := f.protected("ada")
+		for range 9 {
+			f.asked("ada")
+		}
+		f.ok(errorOf(f.answer(f.asked("ada"), service.Proof{Code: app.next()})))
+		for range 10 {
+			f.asked("ada")
+		}
+		f.is(errorOf(f.service.Login(f.Context(), f.attempt(), address("ada"), password)), rolecall.ErrTooManyAttempts)
+	})
+}
+
+func TestAnInvitationIsNoWayAroundASecondFactor(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		user, app, _ := f.protected("ada")
+		created, err := f.service.InviteUser(f.Context(), f.owner, newKey(), user.ID)
+		f.ok(err)
+		_, err = f.service.AcceptInvitation(f.Context(), f.attempt(), created.Value.Token, "another "+password)
+		f.is(err, rolecall.ErrSecondFactorRequired)
+		e, _ := errors.AsType[*rolecall.Error](err)
+		f.ok(errorOf(f.answer(secret.Token(e.Challenge.Token), service.Proof{Code: app.next()})))
+		f.is(errorOf(f.service.Login(f.Context(), f.attempt(), address("ada"), password)), rolecall.ErrWrongCredentials)
+		f.is(errorOf(f.service.Login(f.Context(), f.attempt(), address("ada"), "another "+password)), rolecall.ErrSecondFactorRequired)
+	})
+}
+
+func TestAFactorThatIsDemandedIsEnrolledAtSignIn(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.member("ada")
+		before := f.signIn("ada")
+		f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}})
+		f.is(errorOf(f.authenticate(f.service, before.Token)), rolecall.ErrUnauthenticated)
+		f.is(errorOf(f.service.Refresh(f.Context(), f.attempt(before.Token))), rolecall.ErrUnauthenticated)
+
+		asked := f.challenge(f.attempt(), "ada", rolecall.ErrEnrolmentRequired)
+		challenge := secret.Token(asked.Token)
+		f.is(errorOf(f.answer(challenge, service.Proof{Code: "000000"})), rolecall.ErrWrongCode)
+		e, err := f.service.BeginEnrolment(f.Context(), f.attempt(), challenge)
+		f.ok(err)
+		app := f.appOf(e.TOTPSecret)
+		f.is(errorOf(f.answer(challenge, service.Proof{RecoveryCode: "0000-0000-0000-0000"})), rolecall.ErrWrongCode)
+		in, err := f.answer(challenge, service.Proof{Code: app.code()})
+		f.ok(err)
+		if len(in.RecoveryCodes) != secret.RecoveryCodes || !in.Principal.Session.SecondFactor {
+			t.Errorf("enrolled with %+v", in)
+		}
+		f.ok(errorOf(f.authenticate(f.service, in.Token)))
+		f.is(errorOf(f.service.BeginEnrolment(f.Context(), f.attempt(), challenge)), rolecall.ErrChallengeInvalid)
+
+		other := f.asked("ada")
+		f.is(errorOf(f.service.BeginEnrolment(f.Context(), f.attempt(), other)), rolecall.ErrChallengeInvalid)
+		f.is(f.service.RemoveTOTP(f.Context(), f.call(in)), rolecall.ErrFactorDemanded)
+		f.is(f.service.ResetFactors(f.Context(), f.call(in), in.Principal.User.ID), rolecall.ErrPermissionDenied)
+
+		passkeys := f.challenge(f.attempt(), "owner", rolecall.ErrEnrolmentRequired)
+		e, err = f.service.BeginEnrolment(f.Context(), f.attempt(), secret.Token(passkeys.Token))
+		f.ok(err)
+		phone := passkeytest.New(origin)
+		in, err = f.answer(secret.Token(passkeys.Token), service.Proof{Passkey: phone.Create(t, e.PublicKey)})
+		f.ok(err)
+		if len(in.RecoveryCodes) != secret.RecoveryCodes {
+			t.Errorf("enrolled with %+v", in)
+		}
+		f.is(f.service.ResetFactors(f.Context(), f.call(in), in.Principal.User.ID), rolecall.ErrFactorDemanded)
+	})
+}
+
+func TestOfTwoEnrolmentsOneCounts(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.member("ada")
+		f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}})
+		answers := make([]func() error, 5)
+		for i := range answers {
+			challenge := secret.Token(f.challenge(f.attempt(), "ada", rolecall.ErrEnrolmentRequired).Token)
+			e, err := f.service.BeginEnrolment(f.Context(), f.attempt(), challenge)
+			f.ok(err)
+			key := passkeytest.New(origin).Create(t, e.PublicKey)
+			answers[i] = func() error { return errorOf(f.answer(challenge, service.Proof{Passkey: key})) }
+		}
+		results := f.inParallel(len(answers), func(i int) error { return answers[i]() })
+		if results[nil] != 1 || results[rolecall.ErrChallengeInvalid] != len(answers)-1 {
+			t.Errorf("%v", results)
+		}
+	})
+}
+
+func TestAFactorIsDemandedOfTheHoldersOfARole(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.member("ada")
+		f.member("grace")
+		role := f.role("Support", "users:read")
+		f.assign(ada.ID, role.ID, rolecall.AssignmentDraft{ExpiresAt: new(start.Add(24 * time.Hour))})
+		in, other := f.signIn("ada"), f.signIn("grace")
+		f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfRoles, Roles: []rolecall.RoleID{role.ID}}})
+		f.is(errorOf(f.authenticate(f.service, in.Token)), rolecall.ErrUnauthenticated)
+		f.ok(errorOf(f.authenticate(f.service, other.Token)))
+		f.challenge(f.attempt(), "ada", rolecall.ErrEnrolmentRequired)
+		f.assign(f.signIn("grace").Principal.User.ID, role.ID, rolecall.AssignmentDraft{})
+		f.is(errorOf(f.authenticate(f.service, other.Token)), rolecall.ErrUnauthenticated)
+		f.clock.advance(24 * time.Hour)
+		f.signIn("ada")
+	})
+}
+
+func TestTheLastFactorStaysWhereOneIsDemanded(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, app, _ := f.protected("ada")
+		in, err := f.answer(f.asked("ada"), service.Proof{Code: app.next()})
+		f.ok(err)
+		c := f.call(in)
+		key := f.passkey(c, passkeytest.New(origin))
+		f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}})
+		demanded := *c.Principal
+		demanded.Tenant = f.tenant
+		c.Principal = &demanded
+		removals := []func() error{
+			func() error { return f.service.RemoveTOTP(f.Context(), c) },
+			func() error { return f.service.RemovePasskey(f.Context(), c, key.ID) },
+		}
+		results := f.inParallel(2, func(i int) error { return removals[i]() })
+		if results[nil] != 1 || results[rolecall.ErrFactorDemanded] != 1 {
+			t.Errorf("two removals in parallel: %v", results)
+		}
+	})
+}
