@@ -40,6 +40,7 @@ const (
 	EventUserSuspended   EventType = "user.suspended"
 	EventUserResumed     EventType = "user.resumed"
 	EventUserRestored    EventType = "user.restored"
+	EventUserErased      EventType = "user.erased"
 	EventPasswordChanged EventType = "user.password_changed"
 	EventUserInvited     EventType = "user.invited"
 	EventInvitationUsed  EventType = "user.invitation_accepted"

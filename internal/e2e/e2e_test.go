@@ -38,6 +38,7 @@ var suites = []struct {
 	{"races", testRaces},
 	{"trespass", testTrespass},
 	{"restore", testRestore},
+	{"erase", testErase},
 }
 
 // stores are the databases to serve from, by what --database is told.

@@ -41,6 +41,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"UsersController_suspendUser":     suspendUserCells,
 	"UsersController_resumeUser":      resumeUserCells,
 	"UsersController_restoreUser":     restoreUserCells,
+	"UsersController_eraseUser":       eraseUserCells,
 	"UsersController_getUserOverview": overviewCells,
 	"UsersController_listUserRoles":   userRolesCells,
 	"UsersController_inviteUser":      inviteCells,
@@ -280,6 +281,19 @@ func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 		}
 		p.compare(t, s.name, "POST /users/"+s.id+"/resume", "", first(done(200, p.sight(s)),
 			check{p.mayAnywhere("users:suspend"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:suspend", s.department), mayNot}))
+	}
+}
+
+func eraseUserCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		wanted := p.protective(s, "users:erase", done(204, ""))
+		if s.deleted {
+			wanted = first(done(204, ""), check{p.mayAnywhere("users:erase"), mayNot}, check{p.may("users:erase", s.department), notThere})
+		}
+		if p.is(s) && wanted.status == http.StatusNoContent {
+			continue // as one may delete oneself
+		}
+		p.compare(t, s.name, "POST /users/"+s.id+"/erase", "", wanted)
 	}
 }
 

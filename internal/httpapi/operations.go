@@ -75,6 +75,13 @@ var operations = []*operation{
 		handle:   restoreUser,
 	},
 	{
+		method: http.MethodPost, path: "/users/{id}/erase", id: "UsersController_eraseUser", summary: "Erase a user, living or deleted, for good",
+		need: service.NeedEraseUsers, recent: true, parameters: []*parameter{userID},
+		answers:  []answer{{http.StatusNoContent, "", "Nothing is known of the user any more; events say only that something happened, and when.", nil}},
+		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
+		handle:   eraseUser,
+	},
+	{
 		method: http.MethodGet, path: "/users/{id}/events", id: "UsersController_listUserEvents", summary: "List what was done to a user, newest first",
 		need: service.NeedReadUserEvents, parameters: append([]*parameter{userID}, eventFilters...),
 		answers:  []answer{{http.StatusOK, "EventPage", "A page of events.", []string{"Link"}}},

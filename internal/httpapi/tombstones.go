@@ -65,3 +65,10 @@ func restoreUser(x *exchange) error {
 	x.withhold(rolecall.AllUserMembers &^ sight)
 	return x.json(http.StatusOK)
 }
+
+func eraseUser(x *exchange) error {
+	if err := x.server.service.EraseUser(x.ctx, x.call, x.in.user); err != nil {
+		return err
+	}
+	return x.nothing()
+}

@@ -76,6 +76,9 @@ var triedActions = []struct {
 	{"delete", rolecall.UsersDelete, always, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return s.DeleteUser(ctx, c, u.ID, nil)
 	}},
+	{"erase", rolecall.UsersErase, always, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+		return s.EraseUser(ctx, c, u.ID)
+	}},
 	{"suspend", rolecall.UsersSuspend, isNotSuspended, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return errorOf(s.SuspendUser(ctx, c, u.ID, ""))
 	}},

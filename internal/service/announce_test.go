@@ -73,6 +73,9 @@ var verbs = []struct {
 		f.remove(s.user.ID)
 		return func() error { return errorOf(f.service.RestoreUser(f.Context(), f.owner, s.user.ID)) }
 	}},
+	{"EraseUser", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.service.EraseUser(f.Context(), f.owner, s.user.ID) }
+	}},
 	{"SuspendUser", "", true, func(f *fixture, s someone) func() error {
 		return func() error { return errorOf(f.service.SuspendUser(f.Context(), f.owner, s.user.ID, "")) }
 	}},

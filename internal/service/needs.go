@@ -61,6 +61,7 @@ var (
 	NeedInviteUsers         = holds(rolecall.UsersInvite)
 	NeedRestoreUsers        = holds(rolecall.UsersRestore)
 	NeedResetFactors        = holds(rolecall.UsersFactors)
+	NeedEraseUsers          = holds(rolecall.UsersErase)
 	NeedReadUserRoles       = orOneself(holds(rolecall.RolesRead))
 	NeedAssignRoles         = holds(rolecall.RolesAssign)
 	NeedReadUserEvents      = orOneself(holdsEverywhere(rolecall.EventsRead))

@@ -145,5 +145,8 @@ func (s *Service) allowedActions(c Call, u *rolecall.User, assignments []rolecal
 	if c.reaches(rolecall.RolesAssign, u) == nil {
 		actions = append(actions, "assignRole")
 	}
+	if c.reaches(rolecall.UsersErase, u) == nil && !above {
+		actions = append(actions, "erase")
+	}
 	return actions
 }

@@ -42,8 +42,9 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// settleTime is how long after its deletion a tenant is left alone, so that no
-// node that had it cached writes into what was purged.
+// settleTime is how long after its deletion a tenant is left alone, and a person who
+// was erased looked for again, so that no node that had them cached writes into what
+// was purged.
 const settleTime = time.Minute
 
 // Purge removes what is over now: expired keys, sessions, invitations and

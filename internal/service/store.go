@@ -102,6 +102,15 @@ type TombstoneTx interface {
 	TakeTombstone(id rolecall.UserID, since rolecall.Time) (rolecall.Tombstone, error)
 	// Tombstones returns a page, the last deleted first, in bounded work.
 	Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombstone], error)
+	// InsertErasure notes that nothing may be left of a user who is gone: from the
+	// moment on PurgeExpired erases what is.
+	InsertErasure(id rolecall.UserID, due rolecall.Time)
+	// EraseTraces takes out of up to limit events about a user who is gone, those
+	// after the given one, what they say, and removes up to limit of the idempotency
+	// keys that the user sent, and all else that is left. It returns the last event
+	// that it went through and how many rows it took: at least limit if there may be
+	// more.
+	EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) (last rolecall.EventID, taken int, err error)
 }
 
 // RoleTx reads and writes roles.
@@ -355,8 +364,8 @@ type TenantTx interface {
 	// PurgeExpired removes up to limit each of the tenant's idempotency keys,
 	// sessions, invitations and one-time tokens that have expired, of its API tokens
 	// that ended and its tombstones that were made more than 30 days ago, and of its
-	// events that are older than the given moment, and returns how many rows it
-	// removed.
+	// events that are older than the given moment, and goes on with erasures that
+	// are due. It returns how many rows it took: at least limit if there may be more.
 	PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, error)
 	// PurgeTenant removes up to limit rows of the transaction's tenant, which
 	// was deleted, and reports whether none are left.

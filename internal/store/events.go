@@ -7,14 +7,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-const (
-	insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via, subject_type,
-			subject_id, members, request_id, session_id, source, reason, before, after)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
-
-	eraseValues = `update events set before = null, after = null
-		where tenant_id = $1 and subject_id = $2 and (before is not null or after is not null)`
-)
+const insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via, subject_type,
+		subject_id, members, request_id, session_id, source, reason, before, after)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
 // InsertEvent writes the event with its values.
 func (t *Tx) InsertEvent(e rolecall.Event) {

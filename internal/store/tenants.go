@@ -131,6 +131,9 @@ const (
 	purgeAllTombstones = `delete from tombstones where tenant_id = $1 and user_id in (
 			select user_id from tombstones where tenant_id = $1 limit $2) returning user_id`
 
+	purgeAllErasures = `delete from erasures where tenant_id = $1 and user_id in (
+			select user_id from erasures where tenant_id = $1 limit $2) returning user_id`
+
 	purgeGuard = `delete from tenant_guards where tenant_id = $1 and tenant_id in (
 			select tenant_id from tenant_guards where tenant_id = $1 limit $2) returning n`
 )
@@ -138,7 +141,7 @@ const (
 // purges are in an order that leaves nothing for a cascade.
 var purges = []string{purgeEvents, purgeAllKeys, purgeTokens, purgeAllSessions, purgeAssignments,
 	purgeAllInvitations, purgeAllOneTimeTokens, purgeRecoveryCodes, purgeTOTP, purgePasskeys, purgeAPITokens,
-	purgeServiceAccountRoles, purgeServiceAccounts, purgeOutbox, purgePasswords, purgeWords, purgeUsers, purgeRoles, purgeAllTombstones, purgeGuard}
+	purgeServiceAccountRoles, purgeServiceAccounts, purgeOutbox, purgePasswords, purgeWords, purgeUsers, purgeRoles, purgeAllTombstones, purgeAllErasures, purgeGuard}
 
 func tenantDest(t *rolecall.Tenant) []any {
 	return []any{&t.ID, &t.Name, &t.DisplayName, &t.Status, asJSON(&t.Settings), &t.CreatedAt, &t.UpdatedAt, &t.Version}
@@ -200,7 +203,8 @@ func (t *Tx) DeletedTenants(before rolecall.Time, limit int) ([]rolecall.TenantI
 // PurgeExpired removes up to limit each of the tenant's idempotency keys, sessions
 // and invitations that have expired, of its API tokens that ended and its tombstones
 // that were made more than 30 days ago, and of its events that are older than the
-// given moment, and returns how many rows it removed.
+// given moment, and goes on with erasures that are due. It returns how many rows it
+// took: at least limit if there may be more.
 func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, error) {
 	total := 0
 	for _, purge := range []struct {
@@ -217,23 +221,26 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, erro
 		}
 		total += n
 	}
-	n, err := t.purgeTombstones(now.Add(-rolecall.TombstoneLifetime), limit)
-	return total + n, err
+	for _, purge := range []func(rolecall.Time, int) (int, error){t.purgeTombstones, t.purgeErasures} {
+		n, err := purge(now, limit)
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	return total, nil
 }
 
-// purgeTombstones removes old tombstones, and with each what is left of the
-// person in the values of events.
-func (t *Tx) purgeTombstones(before rolecall.Time, limit int) (int, error) {
+// purgeTombstones removes old tombstones. Of each person nothing is left in a while.
+func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
 	var gone []rolecall.UserID
-	err := t.q.Query(purgeTombstones, []any{t.tenant, before, limit}, func(scan func(dest ...any) error) error {
+	err := t.q.Query(purgeTombstones, []any{t.tenant, now.Add(-rolecall.TombstoneLifetime), limit}, func(scan func(dest ...any) error) error {
 		var id rolecall.UserID
 		err := scan(&id)
 		gone = append(gone, id)
 		return err
 	})
-	for _, id := range gone {
-		t.q.Exec(eraseValues, t.tenant, id)
-	}
+	insertRows(t, insertErasures, gone, func(b *builder, id rolecall.UserID) { b.write("($1, ?, ?)", id, now) })
 	return len(gone), err
 }
 

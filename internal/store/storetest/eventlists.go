@@ -103,7 +103,7 @@ var eventListCases = []testCase{
 		same(f, f.deleteUser(gone), true)
 		same(f, f.purge(start+30*day-1, 0, 10), 0)
 		same(f, f.eventsAbout(gone.ID, 1)[0].Values.Before, []byte(`{"name":"A"}`))
-		same(f, f.purge(start+30*day, 0, 10), 1)
+		same(f, f.purge(start+30*day, 0, 10), 3) // the tombstone, the event and the erasure
 		same(f, f.eventsAbout(gone.ID, 1)[0].Values, nil)
 		same(f, f.eventsAbout(stays.ID, 1)[0].Values.Before, []byte(`{"name":"A"}`))
 	}},

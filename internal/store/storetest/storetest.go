@@ -24,6 +24,7 @@ var suite = []struct {
 	{"transactions", transactionCases},
 	{"users", userCases},
 	{"tombstones", tombstoneCases},
+	{"erasures", erasureCases},
 	{"lists", listCases},
 	{"roles", roleCases},
 	{"assignments", assignmentCases},

@@ -261,7 +261,7 @@ func purgeExpired(f *fixture) {
 
 	same(f, f.deleteUser(f.newUser("Gone Tomorrow")), true)
 	same(f, purge(start+29*day, 10), 1) // the second session
-	same(f, purge(start+31*day, 10), 2) // the valid key and the tombstone
+	same(f, purge(start+31*day, 10), 3) // the valid key, the tombstone and the erasure
 
 	for range 5 {
 		k := f.aKey()

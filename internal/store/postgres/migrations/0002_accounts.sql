@@ -135,6 +135,17 @@ alter table tombstones force row level security;
 alter table tombstones alter column id set not null;
 create unique index tombstones_id on tombstones (tenant_id, id);
 
+-- Of whom nothing may be left. What events say of them goes in steps, and once more
+-- from due_at on, when nothing that was under way can write about them any more.
+create table erasures (
+    tenant_id uuid   not null,
+    user_id   uuid   not null,
+    due_at    bigint not null,
+    seen      uuid,            -- the last event that was gone through; null: none
+    primary key (tenant_id, user_id)
+);
+create index erasures_due on erasures (tenant_id, due_at);
+
 -- Keys of operators, and the idempotency keys of what they made.
 create table operator_keys (
     id           uuid             not null primary key,
@@ -167,7 +178,7 @@ declare
     tenant_table text;
 begin
     foreach tenant_table in array array[
-        'one_time_tokens', 'totp', 'recovery_codes', 'passkeys', 'service_accounts', 'service_account_roles', 'api_tokens']
+        'one_time_tokens', 'erasures', 'totp', 'recovery_codes', 'passkeys', 'service_accounts', 'service_account_roles', 'api_tokens']
     loop
         execute format('alter table %I enable row level security', tenant_table);
         execute format('alter table %I force row level security', tenant_table);

@@ -142,6 +142,17 @@ alter table tombstones_with_ids rename to tombstones;
 create index tombstones_deleted on tombstones (tenant_id, deleted_at);
 create unique index tombstones_id on tombstones (tenant_id, id);
 
+-- Of whom nothing may be left. What events say of them goes in steps, and once more
+-- from due_at on, when nothing that was under way can write about them any more.
+create table erasures (
+    tenant_id blob    not null,
+    user_id   blob    not null,
+    due_at    integer not null,
+    seen      blob,            -- the last event that was gone through; null: none
+    primary key (tenant_id, user_id)
+) strict, without rowid;
+create index erasures_due on erasures (tenant_id, due_at);
+
 -- Keys of operators, and the idempotency keys of what they made.
 create table operator_keys (
     id           blob    not null primary key,

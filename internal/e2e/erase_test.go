@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func testErase(t *testing.T, p *program) {
+	t.Run("nothing is left", func(t *testing.T) { testNothingIsLeft(t, newWorld(t, p)) })
+	t.Run("refused", func(t *testing.T) { testErasuresRefused(t, newWorld(t, p)) })
+	t.Run("parallel", func(t *testing.T) { testErasuresInParallel(t, newWorld(t, p)) })
+}
+
+// rows returns what all tables hold: of SQLite not what is left in free space.
+func (p *program) rows(t *testing.T) []byte {
+	t.Helper()
+	if strings.HasPrefix(p.Database, "postgres") {
+		return p.dump(t)
+	}
+	if _, err := exec.LookPath("sqlite3"); err != nil {
+		t.Skip("sqlite3 is not installed")
+	}
+	rows, err := exec.CommandContext(t.Context(), "sqlite3", p.Database, ".timeout 10000", ".dump").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// erasable makes somebody whose name is in all that can be said of them, and who has
+// done what leaves traces.
+func (w *world) erasable(t *testing.T, name string) *caller {
+	t.Helper()
+	body := fmt.Sprintf(`{"email":"%[1]s@canary.example","name":"%[1]s of Rotterdam","department":"%[1]s Ltd","externalId":"%[1]s-1","metadata":{"k":"%[1]s"}}`, name)
+	id := w.owner.do(t, "POST /users", body).expect(t, 201).text("/id")
+	w.owner.do(t, "PATCH /users/"+id, fmt.Sprintf(`{"name":"%s Gerritszoon","externalId":"%s-2"}`, name, name)).expect(t, 200)
+	w.invite(t, w.owner, id)
+	a := w.nobody().do(t, "POST /auths/invitations/accept", acceptance(w.invite(t, w.owner, id), password)).expect(t, 200)
+	w.assign(t, id, w.builtIn(t, "administrator"), "")
+	c := &caller{world: w, tenant: w.name, token: a.session(t), id: id, email: name + "@canary.example"}
+	c.do(t, "PATCH /users/"+id, fmt.Sprintf(`{"name":"Desiderius %s"}`, name)).expect(t, 200)
+	c.do(t, "POST /roles", roleBody("Role made by "+id, nil, nil)).expect(t, 201)
+	w.nobody().do(t, "POST /auths/login", credentials(c.email, "wrong")).expect(t, 401)
+	w.owner.do(t, "POST /users/"+id+"/suspend", fmt.Sprintf(`{"reason":"%s is on leave"}`, name)).expect(t, 200)
+	w.owner.do(t, "POST /users/"+id+"/resume", fmt.Sprintf(`{"reason":"%s is back"}`, name)).expect(t, 200)
+	w.owner.do(t, "POST /users/"+id+"/invitations", "").expect(t, 201)
+	return c
+}
+
+func testNothingIsLeft(t *testing.T, w *world) {
+	living, deleted, stays := w.erasable(t, "Erasmus"), w.erasable(t, "Erasma"), w.erasable(t, "Petrarch")
+	w.owner.do(t, "DELETE /users/"+deleted.id, "").expect(t, 204)
+	again := w.signIn(t, living.email)
+	if before := w.program.rows(t); !bytes.Contains(before, []byte("Erasmus")) || !bytes.Contains(before, []byte("Erasma")) {
+		t.Fatal("the store does not hold what it should, so nothing can be said")
+	}
+	events := map[string][]string{}
+	for _, c := range []*caller{living, deleted} {
+		events[c.id] = w.owner.do(t, "GET /events?limit=200&subject="+c.id, "").expect(t, 200).texts("type")
+		w.owner.do(t, "POST /users/"+c.id+"/erase", "").expect(t, 204)
+	}
+	again.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
+	for limit := time.Now().Add(answerLimit); ; { // what was refused is written within a second
+		rows := bytes.ToLower(w.program.rows(t))
+		if !bytes.Contains(rows, []byte("erasm")) {
+			if !bytes.Contains(rows, []byte("petrarch is on leave")) {
+				t.Error("what is known of others is gone too")
+			}
+			break
+		}
+		if time.Now().After(limit) {
+			at := bytes.Index(rows, []byte("erasm"))
+			t.Fatalf("left is %q", rows[max(0, at-300):min(len(rows), at+100)])
+		}
+	}
+	for id, before := range events {
+		a := w.owner.do(t, "GET /events?limit=200&subject="+id, "").expect(t, 200)
+		for _, left := range []string{"Erasm", `"before"`, `"after"`, "on leave"} {
+			if bytes.Contains(a.body, []byte(left)) {
+				t.Errorf("events still hold %q: %s", left, a.body)
+			}
+		}
+		var after []string
+		for _, kind := range a.texts("type") {
+			if kind != "session.sign_in_failed" { // written late
+				after = append(after, kind)
+			}
+		}
+		kept := []string{"user.erased"}
+		for _, kind := range before {
+			if kind != "session.sign_in_failed" {
+				kept = append(kept, kind)
+			}
+		}
+		if fmt.Sprint(after) != fmt.Sprint(kept) {
+			t.Errorf("the events are %v, not %v", after, kept)
+		}
+		play(t, []scenario{
+			{name: "not there", as: w.owner, send: "GET /users/" + id, status: 404, code: "not-found"},
+			{name: "not restored", as: w.owner, send: "POST /users/" + id + "/restore", status: 404, code: "not-found"},
+			{name: "not erased twice", as: w.owner, send: "POST /users/" + id + "/erase", status: 404, code: "not-found"},
+			{name: "not among the deleted", as: w.owner, send: "GET /users?status=deleted", status: 200, lacks: []string{id}},
+		})
+	}
+	w.owner.do(t, "GET /users/"+stays.id, "").expect(t, 200)
+	w.owner.do(t, "POST /users", `{"email":"Erasmus@canary.example","name":"Another one"}`).expect(t, 201)
+}
+
+func testErasuresRefused(t *testing.T, w *world) {
+	admin := w.member(t, "erasing-admin", "")
+	w.assign(t, admin.id, w.builtIn(t, "administrator"), "")
+	sales := w.holder(t, "erases-sales", "", "Sales", "users:erase")
+	owner := w.user(t, "erased-owner", "Sales")
+	w.assign(t, owner, w.builtIn(t, "owner"), "")
+	gone := w.user(t, "erased-gone", "Sales")
+	w.assign(t, gone, w.builtIn(t, "owner"), "")
+	w.owner.do(t, "DELETE /users/"+gone, "").expect(t, 204)
+	ops, opsGone, inSales := w.user(t, "erased-ops", "Ops"), w.user(t, "erased-ops-gone", "Ops"), w.user(t, "erased-sales", "Sales")
+	w.owner.do(t, "DELETE /users/"+opsGone, "").expect(t, 204)
+	deletes := w.holder(t, "erases-nobody", "", "", "users:read", "users:delete", "users:restore")
+	play(t, []scenario{
+		{name: "it takes a session", as: w.nobody(), send: "POST /users/" + inSales + "/erase", status: 401, code: "unauthenticated"},
+		{name: "it takes the permission", as: deletes, send: "POST /users/" + inSales + "/erase", status: 403, code: "permission-denied"},
+		{name: "it takes an id", as: w.owner, send: "POST /users/none/erase", status: 400, faults: []string{"parameter:id format"}},
+		{name: "it takes a user", as: w.owner, send: "POST /users/" + never + "/erase", status: 404, code: "not-found"},
+		{name: "nobody above oneself", as: admin, send: "POST /users/" + owner + "/erase", status: 403, code: "beyond-own-permissions"},
+		{name: "nobody who was above oneself", as: admin, send: "POST /users/" + gone + "/erase", status: 403, code: "beyond-own-permissions"},
+		{name: "nobody of another department", as: sales, send: "POST /users/" + ops + "/erase", status: 404, code: "not-found"},
+		{name: "nor who was deleted there", as: sales, send: "POST /users/" + opsGone + "/erase", status: 404, code: "not-found"},
+		{name: "not the last owner", as: w.owner, send: "POST /users/" + w.owner.id + "/erase", status: 409, code: "last-owner"},
+		{name: "who is refused stays", as: w.owner, send: "GET /users?status=deleted", status: 200, contains: []string{gone, opsGone}},
+		{name: "somebody of one's department", as: sales, send: "POST /users/" + inSales + "/erase", status: 204},
+		{name: "an owner of an owner", as: w.owner, send: "POST /users/" + owner + "/erase", status: 204},
+		{name: "an owner of who was one", as: w.owner, send: "POST /users/" + gone + "/erase", status: 204},
+	})
+}
+
+// testErasuresInParallel has one user erased, deleted and restored by many at once:
+// once they are erased nothing brings them back.
+func testErasuresInParallel(t *testing.T, w *world) {
+	for round := range 5 {
+		id := w.user(t, fmt.Sprintf("torn-%d", round), "")
+		var mu sync.Mutex
+		erased := 0
+		var running sync.WaitGroup
+		for i := range 30 {
+			running.Go(func() {
+				line := [...]string{"POST /users/" + id + "/erase", "DELETE /users/" + id, "POST /users/" + id + "/restore"}[i%3]
+				a, err := w.owner.try(t, line, "")
+				if err != nil || a.status >= http.StatusInternalServerError {
+					t.Errorf("%v, %+v", err, a)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if i%3 == 0 && a.status == http.StatusNoContent {
+					erased++
+				}
+			})
+		}
+		running.Wait()
+		if erased != 1 {
+			t.Errorf("they were erased %d times", erased)
+		}
+		w.owner.do(t, "GET /users/"+id, "").refused(t, 404, "not-found")
+		w.owner.do(t, "POST /users/"+id+"/restore", "").refused(t, 404, "not-found")
+	}
+}

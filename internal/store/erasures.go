@@ -1,0 +1,93 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/rolecall/rolecall"
+)
+
+const (
+	insertErasures = `insert into erasures (tenant_id, user_id, due_at) values `
+
+	insertErasure = insertErasures + `($1, $2, $3)`
+
+	selectErasure = `select user_id, seen from erasures where tenant_id = $1 and due_at <= $2 order by due_at limit 1`
+
+	updateErasure = `update erasures set seen = $1 where tenant_id = $2 and user_id = $3`
+
+	deleteErasure = `delete from erasures where tenant_id = $1 and user_id = $2`
+
+	selectEventsAfter = `select id from events where tenant_id = $1 and subject_id = $2 and id > $3 order by id limit $4`
+
+	// The address is the person's own where they acted, or where nobody knows who did.
+	eraseValues = `update events set before = null, after = null, reason = '',
+			source = case when actor_id is null or actor_id = subject_id then '' else source end
+		where tenant_id = $1 and subject_id = $2 and id > $3 and id <= $4
+			and (before is not null or after is not null or reason <> '' or source <> '')`
+
+	eraseKeys = `delete from idempotency_keys where tenant_id = $1 and user_id = $2 and (operation, hash) in (
+			select operation, hash from idempotency_keys where tenant_id = $1 and user_id = $2 limit $3)
+		returning hash`
+)
+
+// beforeAll is smaller than the id of every event.
+var beforeAll = rolecall.EventID{15: 1}
+
+// InsertErasure notes that nothing may be left of a user who is gone: from the moment
+// on PurgeExpired erases what is.
+func (t *Tx) InsertErasure(id rolecall.UserID, due rolecall.Time) {
+	t.q.Exec(insertErasure, t.tenant, id, due)
+}
+
+// EraseTraces takes out of up to limit events about a user who is gone, those after
+// the given one, what they say, and removes up to limit of the idempotency keys that
+// the user sent, and all else that is left. It returns the last event that it went
+// through and how many rows it took: at least limit if there may be more.
+func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) (last rolecall.EventID, taken int, err error) {
+	if after.IsZero() {
+		after = beforeAll
+	}
+	last = after
+	err = t.q.Query(selectEventsAfter, []any{t.tenant, id, after, limit}, func(scan func(dest ...any) error) error {
+		taken++
+		return scan(&last)
+	})
+	if err != nil {
+		return after, 0, err
+	}
+	if taken > 0 {
+		t.q.Exec(eraseValues, t.tenant, id, after, last)
+	}
+	t.DeleteAllOneTimeTokens(id)
+	t.q.Exec(deleteMailsOfUser, t.tenant, id)
+	t.EraseResource(rolecall.AnyID(id))
+	keys, err := t.returned(eraseKeys, t.tenant, id, limit)
+	return last, taken + keys, err
+}
+
+// purgeErasures goes on with the erasures that are due, and returns how many rows it
+// took: at least limit if there may be more.
+func (t *Tx) purgeErasures(now rolecall.Time, limit int) (taken int, err error) {
+	for taken < limit {
+		var id rolecall.UserID
+		var seen rolecall.EventID
+		err := t.row(selectErasure, []any{t.tenant, now}, &id, &seen)
+		if errors.Is(err, rolecall.ErrNotFound) {
+			return taken, nil
+		}
+		if err != nil {
+			return taken, err
+		}
+		last, n, err := t.EraseTraces(id, seen, limit)
+		if err != nil {
+			return taken, err
+		}
+		if n < limit {
+			t.q.Exec(deleteErasure, t.tenant, id)
+		} else {
+			t.q.Exec(updateErasure, last, t.tenant, id)
+		}
+		taken += n + 1
+	}
+	return taken, nil
+}
