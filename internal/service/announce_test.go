@@ -204,14 +204,69 @@ var verbs = []struct {
 		f.enrol(f.call(f.signIn(s.name)))
 		return func() error { return f.service.ResetFactors(f.Context(), f.owner, s.user.ID) }
 	}},
+	{"CreateServiceAccount", "", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.service.CreateServiceAccount(f.Context(), f.owner, newKey(), rolecall.ServiceAccountDraft{Name: "Of " + s.name}))
+		}
+	}},
+	{"UpdateServiceAccount", "", true, onAccount(func(f *fixture, s someone, id rolecall.ServiceAccountID) error {
+		return errorOf(f.service.UpdateServiceAccount(f.Context(), f.owner, id, rolecall.ServiceAccountPatch{Name: rolecall.Some("Renamed of " + s.name)}, nil))
+	})},
+	{"DeleteServiceAccount", "", true, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
+		return f.service.DeleteServiceAccount(f.Context(), f.owner, id, nil)
+	})},
+	{"SuspendServiceAccount", "", true, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
+		return errorOf(f.service.SuspendServiceAccount(f.Context(), f.owner, id, ""))
+	})},
+	{"ResumeServiceAccount", "that is not suspended", false, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
+		return errorOf(f.service.ResumeServiceAccount(f.Context(), f.owner, id, ""))
+	})},
+	{"AssignServiceAccountRole", "", true, onAccount(func(f *fixture, s someone, id rolecall.ServiceAccountID) error {
+		return errorOf3(f.service.AssignServiceAccountRole(f.Context(), f.owner, id, s.role.ID, rolecall.AssignmentDraft{}))
+	})},
+	{"UnassignServiceAccountRole", "", true, onAccount(func(f *fixture, s someone, id rolecall.ServiceAccountID) error {
+		return f.service.UnassignServiceAccountRole(f.Context(), f.owner, id, s.role.ID)
+	})},
+	{"CreateServiceAccountToken", "", false, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
+		return errorOf(f.service.CreateServiceAccountToken(f.Context(), f.owner, newKey(), id, f.tokenDraft("users:read")))
+	})},
+	{"RevokeServiceAccountToken", "", true, func(f *fixture, s someone) func() error {
+		account := f.account("Account of "+s.name, s.role.ID)
+		token := f.accountToken(account.ID, "users:read")
+		return func() error { return f.service.RevokeServiceAccountToken(f.Context(), f.owner, account.ID, token.ID) }
+	}},
+	{"CreateUserToken", "", false, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		return func() error {
+			return errorOf(f.service.CreateUserToken(f.Context(), call, newKey(), s.user.ID, f.tokenDraft("users:read")))
+		}
+	}},
+	{"RevokeUserToken", "", true, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		token := f.userToken(call, "users:read")
+		return func() error { return f.service.RevokeUserToken(f.Context(), call, s.user.ID, token.ID) }
+	}},
+	{"AuthenticateBearer", "for the first time", false, func(f *fixture, s someone) func() error {
+		token := f.userToken(f.call(f.signIn(s.name)), "users:read")
+		return func() error { return errorOf(f.bears(f.service, token)) }
+	}},
 	{"Purge", "", false, func(f *fixture, s someone) func() error {
 		return func() error { return f.service.Purge(f.Context()) }
 	}},
 }
 
+// onAccount is a verb that acts on a service account that holds somebody's role.
+func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) func(*fixture, someone) func() error {
+	return func(f *fixture, s someone) func() error {
+		account := f.account("Account of "+s.name, s.role.ID)
+		return func() error { return act(f, s, account.ID) }
+	}
+}
+
 // harmless are the methods that change nothing which is cached.
 var harmless = []string{
-	"AuthenticateBearer", "AuthenticateOperator", "CreateOperatorKey", "NeedRecent", "Operated", "OperatorKeys",
+	"AuthenticateOperator", "CreateOperatorKey", "NeedRecent", "Operated", "OperatorKeys",
+	"ServiceAccount", "ServiceAccountRoles", "ServiceAccountTokens", "ServiceAccounts", "UserTokens",
 	"Check", "CreateTenant", "CurrentTenant", "DeletedUsers", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
 	"BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",
 	"Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "Users", "Watching",

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/rolecall/rolecall"
 )
@@ -18,7 +19,7 @@ func (s *Service) UserRoles(ctx context.Context, c Call, id rolecall.UserID) (li
 		if err != nil {
 			return err
 		}
-		if id != c.User.ID {
+		if !c.IsSelf(id) {
 			if err := c.reaches(rolecall.RolesRead, &user); err != nil {
 				return err
 			}
@@ -31,14 +32,13 @@ func (s *Service) UserRoles(ctx context.Context, c Call, id rolecall.UserID) (li
 
 func (s *Service) liveAssignments(tx Tx, id rolecall.UserID) ([]rolecall.Assignment, error) {
 	assignments, err := tx.Assignments(id)
+	return s.live(assignments), err
+}
+
+// live returns those of the assignments that count now, in their place.
+func (s *Service) live(assignments []rolecall.Assignment) []rolecall.Assignment {
 	now := s.now()
-	live := assignments[:0]
-	for _, a := range assignments {
-		if a.Live(now) {
-			live = append(live, a)
-		}
-	}
-	return live, err
+	return slices.DeleteFunc(assignments, func(a rolecall.Assignment) bool { return !a.Live(now) })
 }
 
 // AssignRole gives the user the role, or replaces the assignment; created says
@@ -84,9 +84,9 @@ func (s *Service) AssignRole(ctx context.Context, c Call, userID rolecall.UserID
 		}
 		tx.PutAssignment(a)
 		if created {
-			return s.assignmentEvent(c, rolecall.EventRoleAssigned, nil, &a)
+			return s.assignmentEvent(c, rolecall.EventRoleAssigned, aboutUser(userID), nil, &a)
 		}
-		return s.assignmentEvent(c, rolecall.EventRoleAssigned, &old, &a)
+		return s.assignmentEvent(c, rolecall.EventRoleAssigned, aboutUser(userID), &old, &a)
 	})
 	return a, created, err
 }
@@ -117,7 +117,7 @@ func (s *Service) UnassignRole(ctx context.Context, c Call, userID rolecall.User
 		} else if !ok {
 			return nil, rolecall.ErrNotFound
 		}
-		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, &old, nil)
+		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, aboutUser(userID), &old, nil)
 	})
 }
 
@@ -146,14 +146,10 @@ func mayGive(c Call, a *rolecall.Assignment) error {
 	return c.mayHandOn(&a.Role, a.Reach, a.ExpiresAt)
 }
 
-// assignmentEvent returns the event of a change of who holds a role; before and
-// after are nil where there is none.
-func (s *Service) assignmentEvent(c Call, kind rolecall.EventType, before, after *rolecall.Assignment) (*rolecall.Event, error) {
-	about := after
-	if about == nil {
-		about = before
-	}
-	event := s.event(c, kind, aboutUser(about.UserID))
+// assignmentEvent returns the event of a change of what roles the subject holds;
+// before and after are nil where there is none.
+func (s *Service) assignmentEvent(c Call, kind rolecall.EventType, about rolecall.Subject, before, after *rolecall.Assignment) (*rolecall.Event, error) {
+	event := s.event(c, kind, about)
 	event.Members, event.Values = []string{"roles"}, &rolecall.EventValues{}
 	var err error
 	if before != nil {

@@ -35,8 +35,8 @@ func newTenantCache() *tenantCache {
 	return otter.Must(&otter.Options[string, tenantEntry]{MaximumSize: cachedTenants})
 }
 
-// principalCache keeps who a token is, as long as nothing that it depends on has
-// changed.
+// principalCache keeps who a token is, of a session or of an API, as long as nothing
+// that it depends on has changed.
 type principalCache = otter.Cache[principalKey, *principalEntry]
 
 type principalKey struct {

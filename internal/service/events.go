@@ -33,7 +33,7 @@ func (s *Service) UserEvents(ctx context.Context, c Call, id rolecall.UserID, l 
 	if err := NeedReadUserEvents(c.Principal, id); err != nil {
 		return page, err
 	}
-	if id != c.User.ID {
+	if !c.IsSelf(id) {
 		err := s.view(ctx, c, func(tx Tx) error {
 			_, err := seenUser(tx, c, id)
 			return err
@@ -78,14 +78,18 @@ func showValues(c Call, e *rolecall.Event) (err error) {
 	case rolecall.SubjectUser:
 		subject := rolecall.User{ID: rolecall.UserID(e.Subject.ID), Department: e.SubjectDepartment}
 		sight := c.Sight(&subject)
-		roles := subject.ID == c.User.ID || c.Reach(rolecall.RolesRead).Includes(subject.Department)
+		roles := c.IsSelf(subject.ID) || c.Reach(rolecall.RolesRead).Includes(subject.Department)
+		tokens := c.IsSelf(subject.ID) || c.Reach(rolecall.SessionsRead).Includes(subject.Department)
 		known := !e.SubjectDeleted || c.Reach(rolecall.UsersRestore).Includes(subject.Department)
 		readable = func(member string) bool {
 			m, ok := rolecall.UserMemberNamed(member)
-			return known && (ok && sight.Has(m) || member == "id" || roles && assignmentMembers[member])
+			return known && (ok && sight.Has(m) || member == "id" || roles && assignmentMembers[member] || tokens && member == "token")
 		}
 	case rolecall.SubjectRole:
 		all := !c.Reach(rolecall.RolesRead).IsNowhere()
+		readable = func(string) bool { return all }
+	case rolecall.SubjectServiceAccount:
+		all := c.Reach(rolecall.ServiceAccountsRead).IsEverywhere()
 		readable = func(string) bool { return all }
 	default:
 		all := c.Reach(rolecall.TenantRead).IsEverywhere()

@@ -378,6 +378,12 @@ func (x recordedTx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
 	x.Tx.TouchSession(id, at)
 }
 
+// TouchAPIToken is noted.
+func (x recordedTx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
+	x.note("touch of a token")
+	x.Tx.TouchAPIToken(id, at)
+}
+
 // eventually fails the test unless the condition holds soon by the real clock.
 func (f *fixture) eventually(holds func() bool) {
 	f.Helper()

@@ -8,7 +8,7 @@ import (
 
 // Need is what an operation asks of the principal before the rest of the request
 // is looked at. Subject is the user of the path, zero if there is none. It
-// returns nil or ErrPermissionDenied; whether the act is allowed on the object
+// returns nil, ErrPermissionDenied or ErrSessionRequired; whether the act is allowed on the object
 // itself is asked again when the object is known.
 type Need func(p *rolecall.Principal, subject rolecall.UserID) error
 
@@ -34,8 +34,19 @@ func holdsEverywhere(permission rolecall.Permission) Need {
 	}
 }
 
-// orOneself lifts a need for what everybody may do to themselves.
+// orOneself lifts a need for what everybody may do to themselves, in person.
 func orOneself(need Need) Need {
+	return func(p *rolecall.Principal, subject rolecall.UserID) error {
+		if p.IsSelf(subject) {
+			return nil
+		}
+		return need(p, subject)
+	}
+}
+
+// orOwnRecord lifts a need for reading the record of whom the principal speaks for,
+// which is all that a token has of the right to oneself.
+func orOwnRecord(need Need) Need {
 	return func(p *rolecall.Principal, subject rolecall.UserID) error {
 		if subject == p.User.ID {
 			return nil
@@ -53,7 +64,7 @@ var (
 	NeedSession Need = func(*rolecall.Principal, rolecall.UserID) error { return nil }
 
 	NeedListUsers      Need = readsSomeMember
-	NeedReadUser       Need = orOneself(seesSomebody)
+	NeedReadUser       Need = orOwnRecord(seesSomebody)
 	NeedCreateUsers         = holds(rolecall.UsersCreate)
 	NeedUpdateUser          = orOneself(updatesSomeMember)
 	NeedDeleteUsers         = holds(rolecall.UsersDelete)
@@ -72,6 +83,34 @@ var (
 	NeedCreateRoles         = holds(rolecall.RolesCreate)
 	NeedUpdateRoles         = holds(rolecall.RolesUpdate)
 	NeedDeleteRoles         = holds(rolecall.RolesDelete)
+
+	NeedReadUserTokens        = orOneself(holds(rolecall.SessionsRead))
+	NeedRevokeUserTokens      = orOneself(holds(rolecall.SessionsRevoke))
+	NeedReadServiceAccounts   = holdsEverywhere(rolecall.ServiceAccountsRead)
+	NeedCreateServiceAccounts = holdsEverywhere(rolecall.ServiceAccountsCreate)
+	NeedUpdateServiceAccounts = holdsEverywhere(rolecall.ServiceAccountsUpdate)
+	NeedDeleteServiceAccounts = holdsEverywhere(rolecall.ServiceAccountsDelete)
+
+	// NeedCreateUserToken is for oneself alone: nobody gets a token that speaks for
+	// somebody else.
+	NeedCreateUserToken Need = func(p *rolecall.Principal, subject rolecall.UserID) error {
+		if subject != p.User.ID {
+			return rolecall.ErrPermissionDenied.With("Users make their tokens themselves: nobody else gets one that speaks for them.")
+		}
+		return nil
+	}
+
+	// NeedCreateServiceAccountToken is for people and operators: a token makes no
+	// tokens.
+	NeedCreateServiceAccountToken Need = func(p *rolecall.Principal, subject rolecall.UserID) error {
+		if err := NeedUpdateServiceAccounts(p, subject); err != nil {
+			return err
+		}
+		if p.Token != nil {
+			return rolecall.ErrSessionRequired.With("A token makes no tokens. This needs the session of a person, or the key of an operator.")
+		}
+		return nil
+	}
 
 	NeedListRoleUsers Need = func(p *rolecall.Principal, subject rolecall.UserID) error {
 		if err := NeedReadRoles(p, subject); err != nil {

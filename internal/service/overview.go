@@ -58,7 +58,7 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 		if o.User, err = seenUser(tx, c, id); err != nil {
 			return err
 		}
-		self := id == c.User.ID
+		self := c.IsSelf(id)
 		o.AssignmentsReadable = self || c.Reach(rolecall.RolesRead).Includes(o.User.Department)
 		o.SignInReadable = c.Sight(&o.User).Has(rolecall.MemberStatus)
 		o.SessionsReadable = self || c.Reach(rolecall.SessionsRead).Includes(o.User.Department)

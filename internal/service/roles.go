@@ -179,12 +179,21 @@ func changeableRole(tx Tx, c Call, id rolecall.RoleID, match Match[rolecall.Role
 // giveSelf returns ErrBeyondOwnPermissions if the change adds to a role that the
 // caller has what the caller does not hold already, whatever the grants.
 func giveSelf(tx Tx, c Call, old, changed *rolecall.Role) error {
-	own, err := tx.Assignment(c.User.ID, old.ID)
+	own, err := ownAssignment(tx, c, old.ID)
 	if ok, err := found(err); !ok {
 		return err
 	}
 	added := slices.DeleteFunc(slices.Clone(changed.Permissions), func(p rolecall.Permission) bool { return slices.Contains(old.Permissions, p) })
 	return c.covers(added, own.Reach, own.ExpiresAt, false)
+}
+
+// ownAssignment returns how the caller, or the account of its token, holds the role,
+// or ErrNotFound.
+func ownAssignment(tx Tx, c Call, role rolecall.RoleID) (rolecall.Assignment, error) {
+	if c.Kind == rolecall.PrincipalServiceAccount {
+		return tx.ServiceAccountRole(rolecall.ServiceAccountID(c.User.ID), role)
+	}
+	return tx.Assignment(c.User.ID, role)
 }
 
 func (s *Service) roleEvent(c Call, kind rolecall.EventType, old, changed *rolecall.Role, members []string) (*rolecall.Event, error) {

@@ -138,6 +138,10 @@ func aboutRole(id rolecall.RoleID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(id)}
 }
 
+func aboutServiceAccount(id rolecall.ServiceAccountID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectServiceAccount, ID: rolecall.AnyID(id)}
+}
+
 func aboutTenant(id rolecall.TenantID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}
 }

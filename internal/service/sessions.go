@@ -150,19 +150,27 @@ func endSessions(tx Tx, user rolecall.UserID, except rolecall.SessionID, like *r
 	return err
 }
 
-// touch writes the last use of the session, at most once a minute. A failure to
-// write does not fail the request: it only ends the session earlier.
+// touch writes the last use of the session or the API token, at most once a minute.
+// A failure to write does not fail the request: it only ends a session earlier.
 func (s *Service) touch(ctx context.Context, e *principalEntry) {
-	now := s.now()
-	if now.Sub(e.principal.Session.LastUsedAt) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {
+	now, p := s.now(), e.principal
+	lastUsed := p.Session.LastUsedAt
+	if p.Token != nil {
+		lastUsed = p.Token.LastUsedAt
+	}
+	if now.Sub(lastUsed) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {
 		return
 	}
-	err := s.store.Update(ctx, e.principal.Tenant.ID, func(tx Tx) error {
-		tx.TouchSession(e.principal.Session.ID, now)
+	err := s.store.Update(ctx, p.Tenant.ID, func(tx Tx) error {
+		if p.Token != nil {
+			tx.TouchAPIToken(p.Token.ID, now)
+		} else {
+			tx.TouchSession(p.Session.ID, now)
+		}
 		return nil
 	})
 	if err != nil {
 		e.touching.Store(false)
-		s.log.WarnContext(ctx, "the last use of a session could not be written", "session", e.principal.Session.ID, "error", err)
+		s.log.WarnContext(ctx, "the last use of a session or a token could not be written", "principal", p.User.ID, "error", err)
 	}
 }

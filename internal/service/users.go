@@ -213,7 +213,7 @@ func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, pa
 // members of the user. Everybody may change their own name.
 func mayPatch(c Call, u *rolecall.User, members rolecall.UserMembers) error {
 	for m := range members.All() {
-		if m == rolecall.MemberName && u.ID == c.User.ID {
+		if m == rolecall.MemberName && c.IsSelf(u.ID) {
 			continue
 		}
 		if !c.Updates(m).Includes(u.Department) {

@@ -1,0 +1,212 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// APIToken is an API token with its secret, which is shown once.
+type APIToken struct {
+	rolecall.APIToken
+	Secret secret.Token
+}
+
+// tokenValue is an API token as it is kept for a replay, and in events.
+type tokenValue struct {
+	Token rolecall.APIToken `json:"token"`
+}
+
+// UserTokens returns a page of the user's API tokens, by id, or ErrNotFound,
+// ErrPermissionDenied.
+func (s *Service) UserTokens(ctx context.Context, c Call, id rolecall.UserID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
+	if err := NeedReadUserTokens(c.Principal, id); err != nil {
+		return page, err
+	}
+	err = s.view(ctx, c, func(tx Tx) error {
+		if err := s.tokensOf(tx, c, id, rolecall.SessionsRead); err != nil {
+			return err
+		}
+		page, err = tx.APITokens(rolecall.APITokenQuery{UserID: id, After: after, Limit: limit})
+		return err
+	})
+	return page, err
+}
+
+// tokensOf returns nil if the caller may do to the user's tokens what the
+// permission is for.
+func (s *Service) tokensOf(tx Tx, c Call, id rolecall.UserID, permission rolecall.Permission) error {
+	if c.IsSelf(id) {
+		return nil
+	}
+	user, err := seenUser(tx, c, id)
+	if err != nil {
+		return err
+	}
+	return c.reaches(permission, &user)
+}
+
+// CreateUserToken makes an API token that speaks for the caller, once for each
+// idempotency key; a replay is without the secret. It returns ErrPermissionDenied
+// for somebody else's, ErrValidation, also for a permission that the caller does not
+// have, and the errors of keys.
+func (s *Service) CreateUserToken(ctx context.Context, c Call, key Key, id rolecall.UserID, draft rolecall.APITokenDraft) (created Created[APIToken], err error) {
+	if err := NeedCreateUserToken(c.Principal, id); err != nil {
+		return created, err
+	}
+	now := s.now()
+	if err := draft.Check(now).Err(); err != nil {
+		return created, err
+	}
+	if err := draft.CheckHolder(c.Assignments, now).Err(); err != nil {
+		return created, err
+	}
+	token := draft.APIToken(now)
+	token.UserID = id
+	return s.createToken(ctx, c, key, "createUserToken", token, aboutUser(id))
+}
+
+// createToken writes a new token of the subject.
+func (s *Service) createToken(ctx context.Context, c Call, key Key, operation string, token rolecall.APIToken, about rolecall.Subject) (created Created[APIToken], err error) {
+	token.CreatedBy = c.User.ID
+	bearer := secret.NewAPIToken()
+	event := s.event(c, rolecall.EventTokenCreated, about)
+	event.Members = []string{"tokens"}
+	first, err := s.create(ctx, c, key, creation{
+		operation: operation, id: about.ID, value: tokenValue{token}, event: event,
+		insert: func(tx Tx) error {
+			tx.InsertAPIToken(token, bearer.Hash())
+			if token.UserID.IsZero() {
+				return nil
+			}
+			return s.notify(tx, c.Tenant.ID, &c.User, "an API token was made")
+		},
+	})
+	switch {
+	case err != nil:
+		return created, err
+	case first == nil:
+		return Created[APIToken]{Value: APIToken{token, bearer}}, nil
+	case first.Resource == nil: // erased with its holder, who has come back without it
+		return created, rolecall.ErrNotFound
+	}
+	var stored tokenValue
+	err = json.Unmarshal(first.Resource, &stored)
+	return Created[APIToken]{Value: APIToken{APIToken: stored.Token}, Replayed: true}, err
+}
+
+// RevokeUserToken ends a token of the user at once. It returns ErrNotFound,
+// ErrPermissionDenied and ErrBeyondOwnPermissions.
+func (s *Service) RevokeUserToken(ctx context.Context, c Call, id rolecall.UserID, tokenID rolecall.APITokenID) error {
+	if err := NeedRevokeUserTokens(c.Principal, id); err != nil {
+		return err
+	}
+	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		if err := s.tokensOf(tx, c, id, rolecall.SessionsRevoke); err != nil {
+			return nil, err
+		}
+		if !c.IsSelf(id) {
+			assignments, err := tx.Assignments(id)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.notAbove(c, assignments); err != nil {
+				return nil, err
+			}
+		}
+		token, err := tx.APIToken(tokenID)
+		if err == nil && token.UserID != id {
+			err = rolecall.ErrNotFound
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s.revokeToken(tx, c, token, aboutUser(id))
+	})
+}
+
+// revokeToken removes a token of the subject.
+func (s *Service) revokeToken(tx Tx, c Call, token rolecall.APIToken, about rolecall.Subject) (*rolecall.Event, error) {
+	if ok, err := tx.DeleteAPIToken(token.ID); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, rolecall.ErrNotFound
+	}
+	before, err := json.Marshal(tokenValue{token})
+	event := s.event(c, rolecall.EventTokenRevoked, about)
+	event.Members, event.Values = []string{"tokens"}, &rolecall.EventValues{Before: before}
+	return event, err
+}
+
+// ServiceAccountTokens returns a page of the service account's API tokens, by id, or
+// ErrNotFound.
+func (s *Service) ServiceAccountTokens(ctx context.Context, c Call, id rolecall.ServiceAccountID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
+	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return page, err
+	}
+	err = s.view(ctx, c, func(tx Tx) error {
+		if _, err := tx.ServiceAccountByID(id); err != nil {
+			return err
+		}
+		page, err = tx.APITokens(rolecall.APITokenQuery{ServiceAccountID: id, After: after, Limit: limit})
+		return err
+	})
+	return page, err
+}
+
+// CreateServiceAccountToken makes an API token that speaks for the service account,
+// once for each idempotency key; a replay is without the secret. As whoever bears it
+// acts as the account, the caller must cover all that it holds. It returns
+// ErrNotFound, ErrBeyondOwnPermissions, ErrValidation, also for a permission that the
+// account does not have, and the errors of keys.
+func (s *Service) CreateServiceAccountToken(ctx context.Context, c Call, key Key, id rolecall.ServiceAccountID, draft rolecall.APITokenDraft) (created Created[APIToken], err error) {
+	if err := NeedCreateServiceAccountToken(c.Principal, rolecall.UserID{}); err != nil {
+		return created, err
+	}
+	now := s.now()
+	if err := draft.Check(now).Err(); err != nil {
+		return created, err
+	}
+	err = s.view(ctx, c, func(tx Tx) error {
+		if _, err := tx.ServiceAccountByID(id); err != nil {
+			return err
+		}
+		assignments, err := tx.ServiceAccountRoles(id)
+		if err != nil {
+			return err
+		}
+		if err := mayTakeOver(c, assignments, now); err != nil {
+			return err
+		}
+		return draft.CheckHolder(assignments, now).Err()
+	})
+	if err != nil {
+		return created, err
+	}
+	token := draft.APIToken(now)
+	token.ServiceAccountID = id
+	return s.createToken(ctx, c, key, "createServiceAccountToken", token, aboutServiceAccount(id))
+}
+
+// RevokeServiceAccountToken ends a token of the service account at once. It returns
+// ErrNotFound and ErrBeyondOwnPermissions.
+func (s *Service) RevokeServiceAccountToken(ctx context.Context, c Call, id rolecall.ServiceAccountID, tokenID rolecall.APITokenID) error {
+	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return err
+	}
+	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		if _, err := s.protectAccount(tx, c, id, nil); err != nil {
+			return nil, err
+		}
+		token, err := tx.APIToken(tokenID)
+		if err == nil && token.ServiceAccountID != id {
+			err = rolecall.ErrNotFound
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s.revokeToken(tx, c, token, aboutServiceAccount(id))
+	})
+}

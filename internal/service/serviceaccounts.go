@@ -1,0 +1,292 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+)
+
+// ServiceAccounts returns a page of service accounts.
+func (s *Service) ServiceAccounts(ctx context.Context, c Call, q rolecall.ServiceAccountQuery) (page rolecall.Page[rolecall.ServiceAccount], err error) {
+	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return page, err
+	}
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		page, err = tx.ServiceAccounts(q)
+		return err
+	})
+	return page, err
+}
+
+// ServiceAccount returns the service account, or ErrNotFound.
+func (s *Service) ServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID) (account rolecall.ServiceAccount, err error) {
+	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return account, err
+	}
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		account, err = tx.ServiceAccountByID(id)
+		return err
+	})
+	return account, err
+}
+
+// CreateServiceAccount makes a service account without roles and tokens, once for
+// each idempotency key. It returns ErrAccountNameTaken and the errors of keys.
+func (s *Service) CreateServiceAccount(ctx context.Context, c Call, key Key, draft rolecall.ServiceAccountDraft) (created Created[rolecall.ServiceAccount], err error) {
+	if err := NeedCreateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return created, err
+	}
+	if err := draft.Check().Err(); err != nil {
+		return created, err
+	}
+	account := draft.ServiceAccount(s.now())
+	first, err := s.create(ctx, c, key, creation{
+		operation: "createServiceAccount", location: "/service-accounts/" + account.ID.String(), id: rolecall.AnyID(account.ID), value: account,
+		event: s.event(c, rolecall.EventServiceAccountCreated, aboutServiceAccount(account.ID)),
+		insert: func(tx Tx) error {
+			tx.InsertServiceAccount(account)
+			return nil
+		},
+	})
+	if err != nil {
+		return created, err
+	}
+	return recreated(first, account, func(id rolecall.AnyID) rolecall.ServiceAccount {
+		return rolecall.ServiceAccount{ID: rolecall.ServiceAccountID(id)}
+	})
+}
+
+// UpdateServiceAccount applies the patch to what is stored, like UpdateUser. It
+// returns ErrNotFound, ErrPreconditionFailed and ErrAccountNameTaken.
+func (s *Service) UpdateServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, patch rolecall.ServiceAccountPatch, match Match[rolecall.ServiceAccount]) (account rolecall.ServiceAccount, err error) {
+	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return account, err
+	}
+	if err := patch.Check().Err(); err != nil {
+		return account, err
+	}
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for range attempts {
+			old, err := tx.ServiceAccountByID(id)
+			if err != nil {
+				return nil, err
+			}
+			if err := match.check(&old); err != nil {
+				return nil, err
+			}
+			changed, members := patch.Apply(old, s.now())
+			if account = changed; members == nil {
+				return nil, nil
+			}
+			if ok, err := tx.UpdateServiceAccount(old, changed); err != nil {
+				return nil, err
+			} else if ok {
+				return s.accountEvent(c, rolecall.EventServiceAccountUpdated, &old, &changed, members)
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	if err != nil {
+		return rolecall.ServiceAccount{}, err
+	}
+	return account, nil
+}
+
+// DeleteServiceAccount removes the service account with its tokens and its roles. It
+// returns ErrNotFound, ErrBeyondOwnPermissions and ErrPreconditionFailed.
+func (s *Service) DeleteServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) error {
+	if err := NeedDeleteServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return err
+	}
+	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for range attempts {
+			old, err := s.protectAccount(tx, c, id, match)
+			if err != nil {
+				return nil, err
+			}
+			if ok, err := tx.DeleteServiceAccount(old); err != nil {
+				return nil, err
+			} else if ok {
+				return s.accountEvent(c, rolecall.EventServiceAccountDeleted, &old, nil, nil)
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+}
+
+// protectAccount returns the service account to which the caller may do a protective
+// act: one that takes its access away.
+func (s *Service) protectAccount(tx Tx, c Call, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) (rolecall.ServiceAccount, error) {
+	tx.LockOwners()
+	account, err := tx.ServiceAccountByID(id)
+	if err != nil {
+		return account, err
+	}
+	assignments, err := tx.ServiceAccountRoles(id)
+	if err != nil {
+		return account, err
+	}
+	if err := s.notAbove(c, assignments); err != nil {
+		return account, err
+	}
+	return account, match.check(&account)
+}
+
+// SuspendServiceAccount makes the account's tokens count for nothing until it is
+// resumed. It returns what DeleteServiceAccount does.
+func (s *Service) SuspendServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
+	return s.changeAccountStatus(ctx, c, rolecall.ServiceAccountSuspended, rolecall.EventServiceAccountSuspended, reason, func(tx Tx) (rolecall.ServiceAccount, error) {
+		return s.protectAccount(tx, c, id, nil)
+	})
+}
+
+// ResumeServiceAccount makes the account's tokens count again. It returns
+// ErrNotFound.
+func (s *Service) ResumeServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
+	return s.changeAccountStatus(ctx, c, rolecall.ServiceAccountActive, rolecall.EventServiceAccountResumed, reason, func(tx Tx) (rolecall.ServiceAccount, error) {
+		return tx.ServiceAccountByID(id)
+	})
+}
+
+// changeAccountStatus writes the status of the account that get returns.
+func (s *Service) changeAccountStatus(ctx context.Context, c Call, status rolecall.ServiceAccountStatus, kind rolecall.EventType, reason string,
+	get func(Tx) (rolecall.ServiceAccount, error)) (account rolecall.ServiceAccount, err error) {
+	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return account, err
+	}
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for range attempts {
+			old, err := get(tx)
+			if account = old; err != nil || old.Status == status {
+				return nil, err
+			}
+			account = old.WithStatus(status, s.now())
+			if ok, err := tx.UpdateServiceAccount(old, account); err != nil {
+				return nil, err
+			} else if ok {
+				event, err := s.accountEvent(c, kind, &old, &account, []string{"status"})
+				if err == nil {
+					event.Reason = reason
+				}
+				return event, err
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	if err != nil {
+		return rolecall.ServiceAccount{}, err
+	}
+	return account, nil
+}
+
+func (s *Service) accountEvent(c Call, kind rolecall.EventType, old, changed *rolecall.ServiceAccount, members []string) (*rolecall.Event, error) {
+	before, err := json.Marshal(old)
+	if err != nil {
+		return nil, err
+	}
+	event := s.event(c, kind, aboutServiceAccount(old.ID))
+	event.Members, event.Values = members, &rolecall.EventValues{Before: before}
+	if changed != nil {
+		event.Values.After, err = json.Marshal(changed)
+	}
+	return event, err
+}
+
+// ServiceAccountRoles returns the live assignments of the service account by role
+// id, or ErrNotFound.
+func (s *Service) ServiceAccountRoles(ctx context.Context, c Call, id rolecall.ServiceAccountID) (live []rolecall.Assignment, err error) {
+	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return nil, err
+	}
+	err = s.view(ctx, c, func(tx Tx) error {
+		if _, err := tx.ServiceAccountByID(id); err != nil {
+			return err
+		}
+		assignments, err := tx.ServiceAccountRoles(id)
+		live = s.live(assignments)
+		return err
+	})
+	return live, err
+}
+
+// AssignServiceAccountRole gives the service account the role, or replaces the
+// assignment; created says which. It returns ErrNotFound for an account or role that
+// is not there, and ErrBeyondOwnPermissions.
+func (s *Service) AssignServiceAccountRole(ctx context.Context, c Call, id rolecall.ServiceAccountID, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
+	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return a, false, err
+	}
+	if err := draft.Check(s.now()).Err(); err != nil {
+		return a, false, err
+	}
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
+		role, err := accountRole(tx, id, roleID)
+		if err != nil {
+			return nil, err
+		}
+		now := s.now()
+		a = rolecall.Assignment{
+			UserID: rolecall.UserID(id), Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
+			GrantedBy: c.User.ID, GrantedAt: now,
+		}
+		if err := mayGive(c, &a); err != nil {
+			return nil, err
+		}
+		old, err := tx.ServiceAccountRole(id, roleID)
+		was, err := found(err)
+		if err != nil {
+			return nil, err
+		}
+		created = !was || !old.Live(now)
+		if !created {
+			if err := c.mayHandOn(&role, old.Reach, now); err != nil {
+				return nil, err
+			}
+		}
+		tx.PutServiceAccountRole(a)
+		if created {
+			return s.assignmentEvent(c, rolecall.EventRoleAssigned, aboutServiceAccount(id), nil, &a)
+		}
+		return s.assignmentEvent(c, rolecall.EventRoleAssigned, aboutServiceAccount(id), &old, &a)
+	})
+	return a, created, err
+}
+
+// UnassignServiceAccountRole takes the role from the service account. It returns
+// what AssignServiceAccountRole does.
+func (s *Service) UnassignServiceAccountRole(ctx context.Context, c Call, id rolecall.ServiceAccountID, roleID rolecall.RoleID) error {
+	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+		return err
+	}
+	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
+		role, err := accountRole(tx, id, roleID)
+		if err != nil {
+			return nil, err
+		}
+		old, err := tx.ServiceAccountRole(id, roleID)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.mayHandOn(&role, old.Reach, s.now()); err != nil {
+			return nil, err
+		}
+		if ok, err := tx.DeleteServiceAccountRole(id, roleID); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, rolecall.ErrNotFound
+		}
+		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, aboutServiceAccount(id), &old, nil)
+	})
+}
+
+// accountRole returns the role, or ErrNotFound if that or the service account is not
+// there.
+func accountRole(tx Tx, id rolecall.ServiceAccountID, roleID rolecall.RoleID) (rolecall.Role, error) {
+	if _, err := tx.ServiceAccountByID(id); err != nil {
+		return rolecall.Role{}, err
+	}
+	return tx.RoleByID(roleID)
+}
