@@ -106,6 +106,8 @@ var (
 	ErrValidation           = &Error{Kind: Invalid, Code: "validation", Detail: "A member of the body breaks a rule; the errors say which."}
 	ErrUnauthenticated      = &Error{Kind: Unauthenticated, Code: "unauthenticated", Detail: "No live session or token of this tenant came with the request. Sign in and repeat it."}
 	ErrInvitationInvalid    = &Error{Kind: Unauthenticated, Code: "invitation-invalid", Detail: "This invitation was used, was replaced or is over. Ask for a new one."}
+	ErrPasswordResetInvalid = &Error{Kind: Unauthenticated, Code: "password-reset-invalid", Detail: "This link for a new password was used, was replaced or is over. Ask for a new one."}
+	ErrEmailChangeInvalid   = &Error{Kind: Unauthenticated, Code: "email-change-invalid", Detail: "This link to confirm an address was used, was replaced or is over. Ask for the change again."}
 	ErrAmbiguousSession     = &Error{Kind: Unauthenticated, Code: "ambiguous-session", Detail: "Two live sessions came with the request. Sign out, or sign in again, to keep one."}
 	ErrWrongCredentials     = &Error{Kind: Unauthenticated, Code: "wrong-credentials", Detail: "The address and the password do not belong together in this tenant."}
 	ErrSecondFactorRequired = &Error{Kind: Unauthenticated, Code: "second-factor-required", Detail: "The password is right, and a second factor is needed too. Show one by the challenge with POST /auths/login/second-factor."}
@@ -123,6 +125,7 @@ var (
 	ErrBeyondOwnPermissions = &Error{Kind: Forbidden, Code: "beyond-own-permissions", Detail: "This would give, take or take over more than you hold yourself."}
 	ErrNotFound             = &Error{Kind: NotFound, Code: "not-found", Detail: "There is nothing here that you may see."}
 	ErrEmailTaken           = &Error{Kind: Conflict, Code: "email-taken", Detail: "Another user of this tenant has this address."}
+	ErrUserPending          = &Error{Kind: Conflict, Code: "user-pending", Detail: "This user has set no password yet. Send them an invitation instead."}
 	ErrExternalIDTaken      = &Error{Kind: Conflict, Code: "external-id-taken", Detail: "Another user of this tenant has this external id."}
 	ErrRoleNameTaken        = &Error{Kind: Conflict, Code: "role-name-taken", Detail: "Another role of this tenant has this name."}
 	ErrRoleKeyTaken         = &Error{Kind: Conflict, Code: "role-key-taken", Detail: "Another role of this tenant has this key."}
@@ -139,7 +142,7 @@ var (
 	ErrKeyInProgress        = &Error{Kind: Conflict, Code: "idempotency-key-in-progress", Detail: "The first request with this idempotency key is still running. Repeat this one shortly.", RetryAfter: time.Second}
 	ErrKeyReused            = &Error{Kind: Invalid, Code: "idempotency-key-reused", Detail: "This idempotency key came with another request before. Use a new key for a new request."}
 	ErrTooManyKeys          = &Error{Kind: TooMany, Code: "too-many-idempotency-keys", Detail: "You have used very many idempotency keys in the last day. Wait for some to expire.", RetryAfter: 10 * time.Minute}
-	ErrTooManyAttempts      = &Error{Kind: TooMany, Code: "too-many-attempts", Detail: "Too many sign-ins failed. Wait before the next one."}
+	ErrTooManyAttempts      = &Error{Kind: TooMany, Code: "too-many-attempts", Detail: "This was tried or asked for too often. Wait before the next time."}
 	ErrPreconditionFailed   = &Error{Kind: PreconditionFailed, Code: "precondition-failed", Detail: "What If-Match names is not the current version. Read it again and repeat the change on that."}
 	ErrUnavailable          = &Error{Kind: Unavailable, Code: "unavailable", Detail: "The service cannot answer this now. Nothing was lost; repeat the request shortly.", RetryAfter: time.Second}
 	ErrBusy                 = &Error{Kind: Unavailable, Code: "busy", Detail: "Too many sign-ins are under way. Repeat the request shortly.", RetryAfter: time.Second}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/service"
 )
 
 // Where everything lives if nothing else is said. The demo's data never mix with
@@ -52,6 +54,7 @@ type serveCommand struct {
 	Demo           bool          `help:"Serve a made-up tenant to try things with, on a loopback address only."`
 	Drain          time.Duration `default:"0s" placeholder:"DURATION" help:"How long to serve on after a signal, while /readyz answers 503. Default: ${default}"`
 	Attempts       attemptFlags  `embed:"" prefix:"attempts-per-"`
+	Resets         resetFlags    `embed:"" prefix:"resets-per-"`
 	LogFormat      string        `default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`
 }
 
@@ -68,6 +71,28 @@ func (f *attemptFlags) Validate() error {
 		return fmt.Errorf("--attempts-per-…: each limit is at least 1")
 	}
 	return nil
+}
+
+// resetFlags bound how often a new password is asked for.
+type resetFlags struct {
+	Account int `default:"3" placeholder:"N" help:"New passwords that are mailed to one account in an hour. Default: ${default}"`
+	Source  int `default:"30" placeholder:"N" help:"Requests for new passwords from one address in 10 minutes. Default: ${default}"`
+}
+
+// Validate refuses a limit that would let nobody have a new password.
+func (f *resetFlags) Validate() error {
+	if f.Account < 1 || f.Source < 1 {
+		return fmt.Errorf("--resets-per-…: each limit is at least 1")
+	}
+	return nil
+}
+
+// limits returns the flags as the service takes them.
+func (c *serveCommand) limits() service.AttemptLimits {
+	return service.AttemptLimits{
+		AccountAndSource: c.Attempts.AccountAndSource, Account: c.Attempts.Account, Source: c.Attempts.Source,
+		AccountResets: c.Resets.Account, SourceResets: c.Resets.Source,
+	}
 }
 
 // isPostgres reports whether a database is a URL of PostgreSQL; everything else

@@ -57,7 +57,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	logger := newLogger(p.stderr, settings.LogFormat)
 	options := service.Options{
 		Passwords: newPasswords(), Keys: keys, Logger: logger,
-		Limits: service.AttemptLimits(settings.Attempts),
+		Limits: settings.limits(),
 	}
 	if settings.Demo {
 		access, err := prepareDemo(ctx, store, options, listener.Addr(), settings.publicURL)

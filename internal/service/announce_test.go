@@ -97,6 +97,25 @@ var verbs = []struct {
 		call := f.call(f.signIn(s.name))
 		return func() error { return f.service.ChangePassword(f.Context(), call, password, "another "+password) }
 	}},
+	{"RequestPasswordReset", "", false, func(f *fixture, s someone) func() error {
+		return func() error { return f.askReset("192.0.2.7", address(s.name)) }
+	}},
+	{"SendPasswordReset", "", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.service.SendPasswordReset(f.Context(), f.owner, newKey(), s.user.ID))
+		}
+	}},
+	{"ResetPassword", "", true, func(f *fixture, s someone) func() error {
+		token := f.resetLink(s.name)
+		return func() error { return f.reset(token, anotherPassword) }
+	}},
+	{"RequestEmailChange", "", false, func(f *fixture, s someone) func() error {
+		return func() error { return f.askEmail(f.owner, s.user.ID, "new-"+s.name) }
+	}},
+	{"ChangeEmail", "", true, func(f *fixture, s someone) func() error {
+		token := f.emailLink(f.owner, s.user.ID, "new-"+s.name)
+		return func() error { return f.confirm(token) }
+	}},
 	{"Login", "", false, func(f *fixture, s someone) func() error {
 		return func() error { return errorOf(f.service.Login(f.Context(), f.attempt(), address(s.name), password)) }
 	}},

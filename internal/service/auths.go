@@ -12,11 +12,14 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// AttemptLimits bound failed sign-ins. A zero member means the default.
+// AttemptLimits bound failed sign-ins, and how often a new password is asked for. A
+// zero member means the default.
 type AttemptLimits struct {
 	AccountAndSource int // of one account from one source in 15 minutes: 10
 	Account          int // of one account from unknown devices in an hour: 100
 	Source           int // of one source over all accounts in 10 minutes: 100
+	AccountResets    int // requests for a new password for one account in an hour: 3
+	SourceResets     int // requests for a new password from one source in 10 minutes: 30
 }
 
 func (l AttemptLimits) orDefaults() AttemptLimits {
@@ -26,7 +29,10 @@ func (l AttemptLimits) orDefaults() AttemptLimits {
 		}
 		return limit
 	}
-	return AttemptLimits{or(l.AccountAndSource, 10), or(l.Account, 100), or(l.Source, 100)}
+	return AttemptLimits{
+		or(l.AccountAndSource, 10), or(l.Account, 100), or(l.Source, 100),
+		or(l.AccountResets, 3), or(l.SourceResets, 30),
+	}
 }
 
 // Attempt is a request to the session operations, which need no session.

@@ -286,6 +286,7 @@ type recorded struct {
 	service.Store
 	mu      sync.Mutex
 	asked   []string
+	mails   []rolecall.OutboxMail // that were committed
 	failure error
 }
 
@@ -294,7 +295,7 @@ func (w *recorded) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	if err := w.note("view"); err != nil {
 		return err
 	}
-	return w.Store.View(ctx, tenant, func(tx service.Tx) error { return fn(recordedTx{tx, w}) })
+	return w.Store.View(ctx, tenant, func(tx service.Tx) error { return fn(recordedTx{tx, w, nil}) })
 }
 
 // Update notes the door and then what is asked behind it.
@@ -302,7 +303,17 @@ func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 	if err := w.note("update"); err != nil {
 		return err
 	}
-	return w.Store.Update(ctx, tenant, func(tx service.Tx) error { return fn(recordedTx{tx, w}) })
+	var mails []rolecall.OutboxMail
+	err := w.Store.Update(ctx, tenant, func(tx service.Tx) error {
+		mails = nil
+		return fn(recordedTx{tx, w, &mails})
+	})
+	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.mails = append(w.mails, mails...)
+	}
+	return err
 }
 
 func (w *recorded) note(what string) error {
@@ -330,10 +341,12 @@ func (w *recorded) during(fn func()) []string {
 	return slices.Clone(w.asked[before:])
 }
 
-// recordedTx notes the statements that a sign-in can use, and what is announced.
+// recordedTx notes the statements that a request without a session can use, and what
+// is announced.
 type recordedTx struct {
 	service.Tx
 	store *recorded
+	mails *[]rolecall.OutboxMail // of this transaction
 }
 
 func (x recordedTx) note(what string) {

@@ -23,21 +23,8 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 		return created, err
 	}
 	err = s.view(ctx, c, func(tx Tx) error {
-		user, err := seenUser(tx, c, id)
-		if err != nil {
-			return err
-		}
-		if err := c.reaches(rolecall.UsersInvite, &user); err != nil {
-			return err
-		}
-		if user.Status == rolecall.UserSuspended {
-			return rolecall.ErrUserSuspended
-		}
-		assignments, err := tx.Assignments(id)
-		if err != nil {
-			return err
-		}
-		return mayTakeOver(c, assignments, s.now())
+		_, err := s.seizable(tx, c, id, rolecall.UsersInvite)
+		return err
 	})
 	if err != nil {
 		return created, err
@@ -128,7 +115,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 		tx.SetPassword(user.ID, hash, now)
 		event := s.event(c, rolecall.EventInvitationUsed, aboutUser(user.ID))
 		tx.InsertEvent(*event)
-		return user, endSessions(tx, user.ID, rolecall.SessionID{}, event, "password changed")
+		return user, s.passwordChanged(tx, a.Tenant.ID, &user, rolecall.SessionID{}, event)
 	}})
 }
 
@@ -184,7 +171,7 @@ func (s *Service) ChangePassword(ctx context.Context, c Call, current, password 
 		}
 		tx.ForgiveAttempt(buckets)
 		event := s.event(c, rolecall.EventPasswordChanged, aboutUser(c.User.ID))
-		return event, endSessions(tx, c.User.ID, c.Session.ID, event, "password changed")
+		return event, s.passwordChanged(tx, c.Tenant.ID, &c.User, c.Session.ID, event)
 	})
 }
 

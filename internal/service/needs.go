@@ -73,6 +73,7 @@ var (
 	NeedRestoreUsers        = holds(rolecall.UsersRestore)
 	NeedResetFactors        = holds(rolecall.UsersFactors)
 	NeedEraseUsers          = holds(rolecall.UsersErase)
+	NeedChangeEmail         = orOneself(holds(rolecall.UsersEmail))
 	NeedReadUserRoles       = orOneself(holds(rolecall.RolesRead))
 	NeedAssignRoles         = holds(rolecall.RolesAssign)
 	NeedReadUserEvents      = orOneself(holdsEverywhere(rolecall.EventsRead))

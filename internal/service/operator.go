@@ -130,7 +130,7 @@ func (s *Service) DeleteTenant(ctx context.Context, name string) error {
 }
 
 // onUser runs fn on the user of the address in the named tenant.
-func (s *Service) onUser(ctx context.Context, tenantName, email string, fn func(Tx, rolecall.User) (*rolecall.Event, error)) error {
+func (s *Service) onUser(ctx context.Context, tenantName, email string, fn func(Tx, *rolecall.Tenant, rolecall.User) (*rolecall.Event, error)) error {
 	tenant, err := s.named(ctx, tenantName)
 	if err != nil {
 		return err
@@ -142,14 +142,14 @@ func (s *Service) onUser(ctx context.Context, tenantName, email string, fn func(
 		} else if !ok {
 			return nil, rolecall.ErrNotFound.With("The tenant has no user of this address.")
 		}
-		return fn(tx, user)
+		return fn(tx, &tenant, user)
 	})
 }
 
 // AddOwner makes the user of the address an owner, without end and without reach:
 // the way back in. It returns ErrNotFound.
 func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error {
-	return s.onUser(ctx, tenantName, email, func(tx Tx, user rolecall.User) (*rolecall.Event, error) {
+	return s.onUser(ctx, tenantName, email, func(tx Tx, _ *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
 		role, err := tx.RoleByKey(rolecall.OwnerKey)
 		if err != nil {
 			return nil, err
@@ -176,8 +176,8 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 	if err != nil {
 		return err
 	}
-	return s.onUser(ctx, tenantName, email, func(tx Tx, user rolecall.User) (*rolecall.Event, error) {
-		if err := checkNewPassword("/password", password, &user, &tenant); err != nil {
+	return s.onUser(ctx, tenantName, email, func(tx Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
+		if err := checkNewPassword("/password", password, &user, tenant); err != nil {
 			return nil, err
 		}
 		if user.Status == rolecall.UserPending {
@@ -191,20 +191,17 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 		}
 		tx.SetPassword(user.ID, hash, s.now())
 		event := s.operatorEvent(rolecall.EventPasswordChanged, aboutUser(user.ID))
-		return event, endSessions(tx, user.ID, rolecall.SessionID{}, event, "password changed")
+		return event, s.passwordChanged(tx, tenant.ID, &user, rolecall.SessionID{}, event)
 	})
 }
 
-// SetEmail changes the user's address. It returns ErrNotFound, ErrValidation,
-// ErrEmailTaken.
+// SetEmail changes the user's address, ends all their sessions and tells the old
+// address. It returns ErrNotFound, ErrValidation, ErrEmailTaken.
 func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail string) error {
-	var faults rolecall.Faults
-	code, detail := rolecall.CheckEmail(newEmail)
-	faults.Add("/email", code, detail)
-	if err := faults.Err(); err != nil {
+	if err := checkEmail(newEmail); err != nil {
 		return err
 	}
-	return s.onUser(ctx, tenantName, email, func(tx Tx, user rolecall.User) (*rolecall.Event, error) {
+	return s.onUser(ctx, tenantName, email, func(tx Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
 		changed := user
 		changed.Email = newEmail
 		if user.Differences(changed) == 0 {
@@ -216,6 +213,10 @@ func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail stri
 		} else if !ok {
 			return nil, rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
 		}
-		return s.userEvent(command, rolecall.EventUserUpdated, &user, &changed)
+		event, err := s.userEvent(command, rolecall.EventUserUpdated, &user, &changed)
+		if err != nil {
+			return nil, err
+		}
+		return event, s.emailChanged(tx, tenant.ID, &user, rolecall.SessionID{}, event)
 	})
 }

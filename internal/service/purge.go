@@ -54,6 +54,7 @@ func (s *Service) Purge(ctx context.Context) error {
 	failures := []error{
 		s.purgeAll(ctx, rolecall.TenantID{}, func(tx Tx) (int, error) { return tx.PurgeAttempts(s.now(), purgeBatch) }),
 		s.purgeAll(ctx, rolecall.TenantID{}, func(tx Tx) (int, error) { return tx.PurgeRequests(s.now(), purgeBatch) }),
+		s.purgeAll(ctx, nowhere, func(tx Tx) (int, error) { return tx.PurgeExpired(s.now(), s.now(), purgeBatch) }),
 		s.purgeDeletedTenants(ctx),
 	}
 	for after := ""; ctx.Err() == nil; {

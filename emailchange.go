@@ -1,0 +1,14 @@
+package rolecall
+
+import "time"
+
+// EmailChangeLifetime is how long a new address can be confirmed.
+const EmailChangeLifetime = 24 * time.Hour
+
+// EmailChange says that a user is to have another address, once somebody who reads
+// the mail there confirms it. A newer one replaces it. It does not say which
+// address, nor whether that is another user's, for then nobody is asked.
+type EmailChange struct {
+	UserID    UserID `json:"userId"`
+	ExpiresAt Time   `json:"expiresAt"`
+}

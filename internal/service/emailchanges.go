@@ -1,0 +1,231 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// ownChangesLimit bounds how often one can ask for another address of one's own in
+// an hour: each time somebody is mailed who may never have heard of us.
+const ownChangesLimit = 10
+
+// addressChange is what the token of a change of address stands for.
+type addressChange struct {
+	Email string `json:"email"`
+	Held  []byte `json:"held,omitempty"` // what the user held when somebody else asked
+}
+
+// RequestEmailChange has whoever reads the mail of the address asked whether it is
+// to be the user's, once for each idempotency key. If it is another user's, nobody
+// is asked; the answer and the work are the same. For others than oneself the caller
+// must cover all that the user holds: a password is reset by mail. It returns
+// ErrValidation, ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions,
+// ErrUserSuspended, ErrSessionRequired and ErrTooManyAttempts for oneself, and the
+// errors of keys.
+func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id rolecall.UserID, email string) (created Created[rolecall.EmailChange], err error) {
+	if err := NeedChangeEmail(c.Principal, id); err != nil {
+		return created, err
+	}
+	own := id == c.User.ID
+	if own && !c.Interactive() {
+		return created, rolecall.ErrSessionRequired
+	}
+	if err := checkEmail(email); err != nil {
+		return created, err
+	}
+	user, change := c.User, addressChange{Email: email}
+	if !own {
+		err = s.view(ctx, c, func(tx Tx) (err error) {
+			if user, err = s.seizable(tx, c, id, rolecall.UsersEmail); err != nil {
+				return err
+			}
+			change.Held, err = s.heldBy(tx, id)
+			return err
+		})
+	}
+	if err != nil {
+		return created, err
+	}
+	data, err := json.Marshal(change)
+	if err != nil {
+		return created, err
+	}
+	answer := rolecall.EmailChange{UserID: id, ExpiresAt: s.now().Add(rolecall.EmailChangeLifetime)}
+	token := secret.NewToken()
+	first, err := s.create(ctx, c, key, creation{
+		operation: "changeEmail", location: "/users/" + id.String() + "/email-changes", id: rolecall.AnyID(id), value: answer,
+		event: s.event(c, rolecall.EventEmailRequested, aboutUser(id)),
+		insert: func(tx Tx) error {
+			if own {
+				if err := s.countOwnChange(tx, id); err != nil {
+					return err
+				}
+			}
+			return s.mailEmailChange(tx, c.Tenant.ID, &user, email, string(data), token, answer.ExpiresAt)
+		},
+	})
+	if err != nil {
+		return created, err
+	}
+	return recreated(first, answer, func(id rolecall.AnyID) rolecall.EmailChange {
+		return rolecall.EmailChange{UserID: rolecall.UserID(id)}
+	})
+}
+
+// countOwnChange returns ErrTooManyAttempts past the limit. As the transaction
+// fails then, what is refused counts nowhere.
+func (s *Service) countOwnChange(tx Tx, id rolecall.UserID) error {
+	bucket := s.bucket("email changes", ownChangesLimit, time.Hour, id.String())
+	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())
+	if err == nil && counted[0].Count > bucket.Limit {
+		err = rolecall.ErrTooManyAttempts.After(max(counted[0].EndsAt.Sub(s.now()), time.Second))
+	}
+	return err
+}
+
+// mailEmailChange asks at the new address, in place of what was asked before. If
+// another user has it, it writes as much and nothing is mailed.
+func (s *Service) mailEmailChange(tx Tx, tenant rolecall.TenantID, u *rolecall.User, email, data string, token secret.Token, until rolecall.Time) error {
+	holder, _, err := tx.UserByEmail(rolecall.EmailKey(email))
+	taken, err := found(err)
+	if err != nil {
+		return err
+	}
+	change := rolecall.OneTimeToken{Purpose: rolecall.TokenEmailChange, UserID: u.ID, Data: data, CreatedAt: s.now(), ExpiresAt: until}
+	m := rolecall.Mail{Kind: rolecall.MailEmailChange, To: email, Name: u.Name, UserID: u.ID, Token: string(token), ExpiresAt: until}
+	if taken && holder.ID != u.ID {
+		change.UserID, change.Data = rolecall.UserID{}, ""
+		m = rolecall.Mail{Kind: rolecall.MailNothing, ExpiresAt: until}
+	}
+	tx.DeleteOneTimeTokens(u.ID, rolecall.TokenEmailChange)
+	tx.InsertOneTimeToken(change, token.Hash())
+	return s.mail(tx, tenant, m)
+}
+
+// heldBy returns the digest of what the user holds now. A change of address that
+// somebody else asked for counts only as long as that is the same: whoever asked was
+// judged by it.
+func (s *Service) heldBy(tx Tx, id rolecall.UserID) ([]byte, error) {
+	assignments, err := tx.Assignments(id)
+	if err != nil {
+		return nil, err
+	}
+	var parts [][]byte
+	for _, a := range assignments {
+		if !a.Live(s.now()) {
+			continue
+		}
+		part, err := json.Marshal([]any{a.Role.ID, a.Role.Version, a.Reach.Departments(), int64(a.ExpiresAt)})
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return secret.Digest(parts...), nil
+}
+
+// ChangeEmail gives the user the address at which the token was read, once, ends
+// their other sessions, and tells the old address. It signs nobody in. It returns
+// ErrEmailChangeInvalid, ErrEmailTaken, ErrUserSuspended and ErrTenantSuspended.
+func (s *Service) ChangeEmail(ctx context.Context, a Attempt, token secret.Token) error {
+	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) error {
+		_, _, err := s.changing(tx, token)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case a.Tenant.Status == rolecall.TenantSuspended:
+		return rolecall.ErrTenantSuspended
+	}
+	return s.mutate(ctx, a.call(&rolecall.Principal{Tenant: a.Tenant}), func(tx Tx) (*rolecall.Event, error) {
+		for range attempts {
+			old, email, err := s.changing(tx, token)
+			if err != nil {
+				return nil, err
+			}
+			changed := old
+			changed.Email, changed.UpdatedAt, changed.Version = email, max(s.now(), old.UpdatedAt+1), old.Version+1
+			if ok, err := tx.UpdateUser(old, changed); err != nil {
+				return nil, err
+			} else if !ok {
+				continue
+			}
+			if taken, err := tx.DeleteOneTimeToken(token.Hash()); err != nil {
+				return nil, err
+			} else if !taken {
+				return nil, rolecall.ErrEmailChangeInvalid
+			}
+			kept, err := ownSession(tx, a.Presented, old.ID)
+			if err != nil {
+				return nil, err
+			}
+			event, err := s.userEvent(a.call(&rolecall.Principal{Tenant: a.Tenant, User: old}), rolecall.EventUserUpdated, &old, &changed)
+			if err != nil {
+				return nil, err
+			}
+			return event, s.emailChanged(tx, a.Tenant.ID, &old, kept, event)
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+}
+
+// ownSession returns the session of the user among those of the tokens, zero if
+// there is none.
+func ownSession(tx Tx, presented []secret.Token, user rolecall.UserID) (rolecall.SessionID, error) {
+	for _, token := range presented {
+		state, err := tx.SessionByToken(token.Hash())
+		if ok, err := found(err); err != nil {
+			return rolecall.SessionID{}, err
+		} else if ok && state.User.ID == user {
+			return state.Session.ID, nil
+		}
+	}
+	return rolecall.SessionID{}, nil
+}
+
+// changing returns the user whose unexpired change of address the token is, and the
+// address.
+func (s *Service) changing(tx Tx, token secret.Token) (user rolecall.User, email string, err error) {
+	pending, err := tx.OneTimeToken(token.Hash(), rolecall.TokenEmailChange)
+	if ok, err := found(err); err != nil {
+		return user, "", err
+	} else if !ok || pending.ExpiresAt <= s.now() {
+		return user, "", rolecall.ErrEmailChangeInvalid
+	}
+	user, err = tx.UserByID(pending.UserID)
+	switch ok, err := found(err); {
+	case err != nil:
+		return user, "", err
+	case !ok:
+		return user, "", rolecall.ErrEmailChangeInvalid
+	case user.Status == rolecall.UserSuspended:
+		return user, "", rolecall.ErrUserSuspended
+	}
+	var change addressChange
+	if err := json.Unmarshal([]byte(pending.Data), &change); err != nil {
+		return user, "", err
+	}
+	if change.Held != nil {
+		held, err := s.heldBy(tx, user.ID)
+		if err != nil {
+			return user, "", err
+		}
+		if string(held) != string(change.Held) {
+			return user, "", rolecall.ErrEmailChangeInvalid
+		}
+	}
+	return user, change.Email, nil
+}
+
+// checkEmail returns ErrValidation at /email for what is no address.
+func checkEmail(email string) error {
+	var faults rolecall.Faults
+	code, detail := rolecall.CheckEmail(email)
+	faults.Add("/email", code, detail)
+	return faults.Err()
+}
