@@ -90,6 +90,15 @@ type APITokenQuery struct {
 	Limit            int
 }
 
+// SessionQuery selects the sessions of a user that live, newest first.
+type SessionQuery struct {
+	User     UserID
+	Settings TenantSettings // of the tenant: how long sessions live
+	Now      Time
+	After    *Position
+	Limit    int
+}
+
 // RoleQuery selects and orders roles.
 type RoleQuery struct {
 	Key    string

@@ -35,6 +35,7 @@ var suites = []struct {
 	{"events", testEvents},
 	{"tenant", testTenant},
 	{"tokens", testTokens},
+	{"user sessions", testUserSessions},
 	{"races", testRaces},
 	{"trespass", testTrespass},
 	{"restore", testRestore},

@@ -69,6 +69,12 @@ var revocations = []revocation{
 	{"the session is ended", false, 401, func(t *testing.T, r *revoked) {
 		r.caller.do(t, "POST /auths/logout", "").expect(t, 204)
 	}, func(t *testing.T, r *revoked) { r.signInAgain(t) }},
+	{"an administrator ends the session", false, 401, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "DELETE /users/"+r.caller.id+"/sessions/"+r.caller.sessionID(t), "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) { r.signInAgain(t) }},
+	{"an administrator ends all sessions", false, 401, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "DELETE /users/"+r.caller.id+"/sessions", "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) { r.signInAgain(t) }},
 	{"the password is set by the command line", true, 401, func(t *testing.T, r *revoked) {
 		r.world.program.run(t, password, "user", "set-password", "--tenant", r.world.name, "--email", r.caller.email, "--password-stdin")
 	}, func(t *testing.T, r *revoked) { r.signInAgain(t) }},

@@ -24,7 +24,7 @@ func (op *operation) line(user, role string) string {
 	if strings.HasPrefix(op.path, "/roles/") {
 		id = role
 	}
-	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role).Replace(op.path)
+	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role, "{sessionId}", never).Replace(op.path)
 	if op.path == "/auths/check" {
 		line += "?permission=users:read"
 	}

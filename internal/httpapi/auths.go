@@ -76,7 +76,7 @@ func (x *exchange) attempt() (service.Attempt, error) {
 	x.tenant = tenant
 	return service.Attempt{
 		Tenant: tenant, TenantName: x.named, Presented: x.presented, Devices: x.devices(),
-		RequestID: x.requestID, Source: x.call.Source,
+		RequestID: x.requestID, Source: x.call.Source, Client: clientOf(x.request.UserAgent()),
 	}, err
 }
 

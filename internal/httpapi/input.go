@@ -12,8 +12,9 @@ import (
 
 // input is what a request says outside of its body.
 type input struct {
-	user rolecall.UserID // of the path
-	role rolecall.RoleID
+	user    rolecall.UserID // of the path
+	role    rolecall.RoleID
+	session rolecall.SessionID
 
 	key         string // idempotency key
 	ifMatch     tags

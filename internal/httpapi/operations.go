@@ -120,6 +120,27 @@ var operations = []*operation{
 		handle:   unassignRole,
 	},
 	{
+		method: http.MethodGet, path: "/users/{id}/sessions", id: "UsersController_listUserSessions", summary: "List the live sessions of a user, newest first",
+		need: service.NeedReadSessions, parameters: []*parameter{userID, limit, cursor},
+		answers:  []answer{{http.StatusOK, "UserSessionPage", "A page of sessions.", []string{"Link"}}},
+		problems: problems{rolecall.ErrNotFound},
+		handle:   listUserSessions,
+	},
+	{
+		method: http.MethodDelete, path: "/users/{id}/sessions", id: "UsersController_endUserSessions", summary: "Sign a user out everywhere",
+		need: service.NeedEndSessions, parameters: []*parameter{userID},
+		answers:  []answer{{http.StatusNoContent, "", "All sessions of the user are over; of oneself the current one too, and its cookie is cleared.", []string{"Set-Cookie"}}},
+		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+		handle:   endUserSessions,
+	},
+	{
+		method: http.MethodDelete, path: "/users/{id}/sessions/{sessionId}", id: "UsersController_endUserSession", summary: "End one session of a user",
+		need: service.NeedEndSessions, parameters: []*parameter{userID, sessionID},
+		answers:  []answer{{http.StatusNoContent, "", "The session is over; if it was the current one, its cookie is cleared.", []string{"Set-Cookie"}}},
+		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+		handle:   endUserSession,
+	},
+	{
 		method: http.MethodGet, path: "/roles", id: "RolesController_listRoles", summary: "List roles",
 		need: service.NeedReadRoles, parameters: []*parameter{limit, cursor, sortRoles, search, filterKey, count},
 		answers: []answer{{http.StatusOK, "RolePage", "A page of roles.", []string{"Link"}}},

@@ -14,6 +14,8 @@ var (
 	roleID = &parameter{in: inPath, name: "id", about: "The role.", required: true, schema: uuid(),
 		read: func(in *input, text string) (string, string) { return readID(&in.role, text) }}
 	assignedRoleID = &parameter{in: inPath, name: "roleId", about: "The role that the user holds.", required: true, schema: uuid(), read: roleID.read}
+	sessionID      = &parameter{in: inPath, name: "sessionId", about: "The session.", required: true, schema: uuid(),
+		read: func(in *input, text string) (string, string) { return readID(&in.session, text) }}
 
 	idempotencyKey = &parameter{in: inHeader, name: "idempotency-key", key: "Idempotency-Key", required: true, schema: text(1, keyLength),
 		about: "Makes the request safe to repeat: with the same key it has one effect and one answer, for a day. Visible ASCII; the quoted structured-field form is the same key.",

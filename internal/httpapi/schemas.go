@@ -231,7 +231,14 @@ func answerSchemas() properties {
 		}, "role", "reach", "expiresAt", "grantedBy", "grantedAt"),
 		"AssignmentPage": pageOf("The assignments of a user.", "Assignment", nil),
 		"Session":        object("A session.", properties{"id": uuid(), "authenticatedAt": moment(), "idleExpiresAt": moment(), "expiresAt": moment()}, "id", "authenticatedAt", "idleExpiresAt", "expiresAt"),
-		"SignIn":         object("Who is signed in.", properties{"user": ref("User"), "session": ref("Session")}, "user", "session"),
+		"UserSession": object("A live session of a user.", properties{
+			"id": uuid(), "createdAt": described(moment(), "When the user signed in."), "lastUsedAt": described(moment(), "Of the last use, to about a minute."),
+			"expiresAt": described(moment(), "When it ends, however it is used."), "address": described(nullable(anyText()), "Where the user signed in from."),
+			"client":  described(nullable(anyText()), "What the user signed in with, such as Firefox on Linux, as that calls itself."),
+			"current": described(truth(), "It is the one of this request."),
+		}, "id", "createdAt", "lastUsedAt", "expiresAt", "address", "client", "current"),
+		"UserSessionPage": pageOf("A page of sessions.", "UserSession", nil),
+		"SignIn":          object("Who is signed in.", properties{"user": ref("User"), "session": ref("Session")}, "user", "session"),
 		"CurrentSession": object("Who is signed in, and what they hold.", properties{
 			"tenant": object("", properties{"id": uuid(), "name": anyText()}, "id", "name"), "user": ref("User"), "roles": list(ref("RoleName")),
 			"permissions":       described(list(anyText()), "What holds in the whole tenant."),

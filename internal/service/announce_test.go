@@ -127,6 +127,18 @@ var verbs = []struct {
 	{"Logout", "", true, func(f *fixture, s someone) func() error {
 		return func() error { return f.service.Logout(f.Context(), f.attempt(s.token)) }
 	}},
+	{"Login", "beyond the limit of sessions", true, func(f *fixture, s someone) func() error {
+		a := f.attempt()
+		a.Tenant.Settings.SessionsMax = new(int64(1))
+		return func() error { return errorOf(f.service.Login(f.Context(), a, address(s.name), password)) }
+	}},
+	{"EndUserSession", "", true, func(f *fixture, s someone) func() error {
+		session := f.signIn(s.name).Principal.Session.ID
+		return func() error { return f.service.EndUserSession(f.Context(), f.owner, s.user.ID, session) }
+	}},
+	{"EndUserSessions", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.service.EndUserSessions(f.Context(), f.owner, s.user.ID) }
+	}},
 	{"Refresh", "", false, func(f *fixture, s someone) func() error {
 		return func() error { return errorOf(f.service.Refresh(f.Context(), f.attempt(s.token))) }
 	}},
@@ -288,7 +300,7 @@ var harmless = []string{
 	"ServiceAccount", "ServiceAccountRoles", "ServiceAccountTokens", "ServiceAccounts", "UserTokens",
 	"Check", "CreateTenant", "CurrentTenant", "DeletedUsers", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
 	"BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",
-	"Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "Users", "Watching",
+	"Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "UserSessions", "Users", "Watching",
 }
 
 func TestEveryVerbAnnouncesWhatOthersHaveCached(t *testing.T) {

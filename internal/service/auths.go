@@ -43,6 +43,7 @@ type Attempt struct {
 	Devices    []string // what the device cookies said
 	RequestID  string
 	Source     string
+	Client     string // in words
 }
 
 func (a *Attempt) call(p *rolecall.Principal) Call { return Call{p, a.RequestID, a.Source} }
@@ -133,14 +134,15 @@ type entry struct {
 }
 
 // startSession writes a new session of the user, in one transaction with what the
-// entry prepares and with the end of the sessions presented. The browser is a known
-// one from now on. Where a second factor is needed and was not shown, it commits
+// entry prepares, with the end of the sessions presented and with that of the oldest
+// of too many: nobody else signs the user in before that is over. The browser is a
+// known one from now on. Where a second factor is needed and was not shown, it commits
 // what was prepared and returns ErrSecondFactorRequired or ErrEnrolmentRequired.
 func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn, error) {
 	now := s.now()
 	session := rolecall.Session{
 		ID: rolecall.NewID[rolecall.Session](now), UserID: e.user, SecondFactor: e.secondFactor,
-		AuthenticatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(a.Tenant.Settings.AbsoluteLifetime()), Source: a.Source,
+		AuthenticatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(a.Tenant.Settings.AbsoluteLifetime()), Source: a.Source, Client: a.Client,
 	}
 	token := secret.NewToken()
 	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: rolecall.User{ID: e.user}, Session: session})
@@ -163,8 +165,14 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 			}
 		}
 		tx.ForgiveAttempt(e.counted)
+		event := s.event(c, rolecall.EventSignedIn, aboutUser(e.user))
+		ended, err := tx.DeleteOldestSessions(e.user, a.Tenant.Settings.SessionsPerUser()-1, a.Tenant.Settings, now)
+		if err != nil {
+			return nil, err
+		}
+		recordEnded(tx, e.user, ended, event, "too many sessions")
 		tx.InsertSession(session, token.Hash())
-		return s.event(c, rolecall.EventSignedIn, aboutUser(e.user)), nil
+		return event, nil
 	})
 	if err != nil {
 		return SignIn{}, err

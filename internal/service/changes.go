@@ -178,6 +178,21 @@ func (t *announcingTx) DeleteSession(id rolecall.SessionID) (bool, error) {
 	return t.changesIf(ok, err, id)
 }
 
+// DeleteUserSession announces the session.
+func (t *announcingTx) DeleteUserSession(user rolecall.UserID, id rolecall.SessionID, settings rolecall.TenantSettings, now rolecall.Time) (bool, error) {
+	ok, err := t.Tx.DeleteUserSession(user, id, settings, now)
+	return t.changesIf(ok, err, id)
+}
+
+// DeleteOldestSessions announces the user.
+func (t *announcingTx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolecall.TenantSettings, now rolecall.Time) ([]rolecall.SessionID, error) {
+	ended, err := t.Tx.DeleteOldestSessions(user, keep, settings, now)
+	if len(ended) > 0 {
+		t.changes(user)
+	}
+	return ended, err
+}
+
 // DeleteSessions announces the user.
 func (t *announcingTx) DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error) {
 	ended, err := t.Tx.DeleteSessions(user, except)

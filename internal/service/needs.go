@@ -76,6 +76,8 @@ var (
 	NeedChangeEmail         = orOneself(holds(rolecall.UsersEmail))
 	NeedReadUserRoles       = orOneself(holds(rolecall.RolesRead))
 	NeedAssignRoles         = holds(rolecall.RolesAssign)
+	NeedReadSessions        = orOneself(holds(rolecall.SessionsRead))
+	NeedEndSessions         = orOneself(holds(rolecall.SessionsRevoke))
 	NeedReadUserEvents      = orOneself(holdsEverywhere(rolecall.EventsRead))
 	NeedReadEvents          = holdsEverywhere(rolecall.EventsRead)
 	NeedReadTenant          = holdsEverywhere(rolecall.TenantRead)

@@ -140,6 +140,12 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 // event for each: like the given one, but for what it says.
 func endSessions(tx Tx, user rolecall.UserID, except rolecall.SessionID, like *rolecall.Event, reason string) error {
 	ended, err := tx.DeleteSessions(user, except)
+	recordEnded(tx, user, ended, like, reason)
+	return err
+}
+
+// recordEnded writes an event for each session of the user that was ended.
+func recordEnded(tx Tx, user rolecall.UserID, ended []rolecall.SessionID, like *rolecall.Event, reason string) {
 	for _, id := range ended {
 		event := *like
 		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
@@ -147,7 +153,6 @@ func endSessions(tx Tx, user rolecall.UserID, except rolecall.SessionID, like *r
 		event.SessionID, event.Reason = id, reason
 		tx.InsertEvent(event)
 	}
-	return err
 }
 
 // touch writes the last use of the session or the API token, at most once a minute.

@@ -183,6 +183,15 @@ type SessionTx interface {
 	ConfirmGeneration(id rolecall.SessionID, generation int64, at rolecall.Time)
 	// DeleteSession ends a session and reports whether there was one.
 	DeleteSession(id rolecall.SessionID) (bool, error)
+	// DeleteUserSession ends one session of a user if it lives, and reports whether
+	// there was one.
+	DeleteUserSession(user rolecall.UserID, id rolecall.SessionID, settings rolecall.TenantSettings, now rolecall.Time) (bool, error)
+	// DeleteOldestSessions ends all sessions of a user but the newest so many that
+	// live, and returns the ids of those that lived. It looks at the newest MaxScan
+	// sessions.
+	DeleteOldestSessions(user rolecall.UserID, keep int, settings rolecall.TenantSettings, now rolecall.Time) ([]rolecall.SessionID, error)
+	// Sessions returns a page, in bounded work.
+	Sessions(q rolecall.SessionQuery) (rolecall.Page[rolecall.Session], error)
 	// DeleteSessions ends all sessions of a user but one, which may be zero, and
 	// returns their ids.
 	DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error)

@@ -285,24 +285,31 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 // takes somebody's access away.
 func (s *Service) protect(tx Tx, c Call, id rolecall.UserID, permission rolecall.Permission, match Match[rolecall.User]) (rolecall.User, error) {
 	tx.LockOwners()
-	user, err := seenUser(tx, c, id)
+	user, assignments, err := s.below(tx, c, id, permission)
 	if err != nil {
-		return user, err
-	}
-	if err := c.reaches(permission, &user); err != nil {
-		return user, err
-	}
-	assignments, err := tx.Assignments(id)
-	if err != nil {
-		return user, err
-	}
-	if err := s.notAbove(c, assignments); err != nil {
 		return user, err
 	}
 	if err := match.check(&user); err != nil {
 		return user, err
 	}
 	return user, keepsOwner(tx, &user, assignments)
+}
+
+// below returns the user with what they hold if the caller has the permission for
+// them and lacks none of Rolecall's own permissions that they have.
+func (s *Service) below(tx Tx, c Call, id rolecall.UserID, permission rolecall.Permission) (rolecall.User, []rolecall.Assignment, error) {
+	user, err := seenUser(tx, c, id)
+	if err != nil {
+		return user, nil, err
+	}
+	if err := c.reaches(permission, &user); err != nil {
+		return user, nil, err
+	}
+	assignments, err := tx.Assignments(id)
+	if err != nil {
+		return user, nil, err
+	}
+	return user, assignments, s.notAbove(c, assignments)
 }
 
 // SuspendUser keeps the user from signing in and ends their sessions. It returns

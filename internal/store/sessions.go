@@ -7,8 +7,11 @@ import "github.com/rolecall/rolecall"
 const generationsKept = 100
 
 const (
-	selectSession = `select t.hash, t.generation, t.retired_at, t.sealed,
-			s.id, s.user_id, s.authenticated_at, s.last_used_at, s.expires_at, s.source, s.client, s.confirmed_at, s.second_factor, s.generation,
+	sessionColumns = `s.id, s.user_id, s.authenticated_at, s.last_used_at, s.expires_at, s.source, s.client, s.confirmed_at, s.second_factor`
+
+	listedSessionColumns = `r.id, r.user_id, r.authenticated_at, r.last_used_at, r.expires_at, r.source, r.client, r.confirmed_at, r.second_factor`
+
+	selectSession = `select t.hash, t.generation, t.retired_at, t.sealed, ` + sessionColumns + `, s.generation,
 			` + userColumns + `, ` + assignmentColumns + `
 		from session_tokens t
 		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
@@ -39,6 +42,19 @@ const (
 
 	deleteSessions = `delete from sessions where tenant_id = $1 and user_id = $2 and id is distinct from $3 returning id`
 
+	deleteUserSession = `delete from sessions
+		where tenant_id = $1 and user_id = $2 and id = $3 and expires_at > $4 and last_used_at > $5 returning id`
+
+	// deleteOldestSessions places what is over behind what lives.
+	deleteOldestSessions = `delete from sessions where tenant_id = $1 and id in (
+			select id from (
+				select id, row_number() over (order by case when expires_at > $2 and last_used_at > $3 then 0 else 1 end, id desc) as place
+				from (
+					select id, expires_at, last_used_at from sessions
+					where tenant_id = $1 and user_id = $4 order by id desc limit 5000) newest) placed
+			where place > $5)
+		returning id, expires_at, last_used_at`
+
 	summarizeSessions = `select count(s.id), coalesce(max(s.authenticated_at), 0), u.last_login_at
 		from users u
 		left join (
@@ -46,6 +62,11 @@ const (
 			where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $4
 		where u.tenant_id = $1 and u.id = $2 group by u.last_login_at`
 )
+
+func sessionDest(s *rolecall.Session) []any {
+	return []any{&s.ID, &s.UserID, &s.AuthenticatedAt, &s.LastUsedAt, &s.ExpiresAt, &s.Source,
+		&s.Client, &s.ConfirmedAt, (*flag)(&s.SecondFactor)}
+}
 
 // SessionByToken returns the session of the token with its user and all
 // assignments in one statement, or ErrNotFound. It does not judge lifetimes.
@@ -55,10 +76,8 @@ func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error
 	err = t.q.Query(selectSession, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
 		found = true
 		var a rolecall.Assignment
-		dest := []any{&token.Hash, &token.Generation, &token.RetiredAt, &token.Sealed,
-			&session.ID, &session.UserID, &session.AuthenticatedAt, &session.LastUsedAt, &session.ExpiresAt, &session.Source,
-			&session.Client, &session.ConfirmedAt, (*flag)(&session.SecondFactor), &state.Generation}
-		dest = append(dest, userDest(&state.User)...)
+		dest := append([]any{&token.Hash, &token.Generation, &token.RetiredAt, &token.Sealed}, sessionDest(session)...)
+		dest = append(append(dest, &state.Generation), userDest(&state.User)...)
 		err := scan(append(dest, assignmentDest(&a)...)...)
 		if !a.Role.ID.IsZero() {
 			state.Assignments = append(state.Assignments, a)
@@ -107,6 +126,40 @@ func (t *Tx) ConfirmGeneration(id rolecall.SessionID, generation int64, at rolec
 // DeleteSession ends a session and reports whether there was one.
 func (t *Tx) DeleteSession(id rolecall.SessionID) (bool, error) {
 	return t.changed(deleteSession, t.tenant, id)
+}
+
+// DeleteUserSession ends one session of a user if it lives, and reports whether
+// there was one.
+func (t *Tx) DeleteUserSession(user rolecall.UserID, id rolecall.SessionID, settings rolecall.TenantSettings, now rolecall.Time) (bool, error) {
+	return t.changed(deleteUserSession, t.tenant, user, id, now, now.Add(-settings.IdleLifetime()))
+}
+
+// DeleteOldestSessions ends all sessions of a user but the newest so many that live,
+// and returns the ids of those that lived. It looks at the newest MaxScan sessions.
+func (t *Tx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolecall.TenantSettings, now rolecall.Time) ([]rolecall.SessionID, error) {
+	var ended []rolecall.SessionID
+	args := []any{t.tenant, now, now.Add(-settings.IdleLifetime()), user, keep}
+	err := t.q.Query(deleteOldestSessions, args, func(scan func(dest ...any) error) error {
+		var s rolecall.Session
+		err := scan(&s.ID, &s.ExpiresAt, &s.LastUsedAt)
+		if s.Live(now, settings) {
+			ended = append(ended, s.ID)
+		}
+		return err
+	})
+	return ended, err
+}
+
+// Sessions returns a page of the sessions that q selects, in bounded work.
+func (t *Tx) Sessions(q rolecall.SessionQuery) (rolecall.Page[rolecall.Session], error) {
+	l := &listing[rolecall.Session]{
+		tx: t, table: "sessions", columns: listedSessionColumns, dest: sessionDest,
+		id:   func(s *rolecall.Session) rolecall.AnyID { return rolecall.AnyID(s.ID) },
+		desc: true, after: q.After, limit: q.Limit,
+		walk:       source{"sessions", "id", []condition{where("user_id = ?", q.User)}},
+		conditions: []condition{where("r.expires_at > ?", q.Now), where("r.last_used_at > ?", q.Now.Add(-q.Settings.IdleLifetime()))},
+	}
+	return l.serve(nil, false)
 }
 
 // DeleteSessions ends all sessions of a user but one, which may be zero, and

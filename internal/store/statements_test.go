@@ -175,6 +175,11 @@ func builtStatements(t *testing.T) map[string]bool {
 				t.Fatal(err)
 			}
 		}
+		for _, after := range []*rolecall.Position{nil, {ID: rolecall.NewID[any](now)}} {
+			if _, err := tx.Sessions(rolecall.SessionQuery{User: rolecall.NewID[rolecall.User](now), Now: now, After: after, Limit: 50}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if _, err := tx.ExistingRoles(make([]rolecall.RoleID, 2)); err != nil {
 			t.Fatal(err)
 		}

@@ -266,6 +266,26 @@ func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+func TestSessionListsAreDrivenByAnIndex(t *testing.T) {
+	s := openNew(t)
+	tenant := newTenant(t, s)
+	q := rolecall.SessionQuery{User: rolecall.NewID[rolecall.User](now), Now: now, Limit: 50}
+	for _, q.After = range []*rolecall.Position{nil, {ID: rolecall.NewID[any](now)}} {
+		plans := plansOf(t, s, tenant, func(tx *store.Tx) error {
+			if _, err := tx.Sessions(q); err != nil {
+				return err
+			}
+			_, err := tx.DeleteOldestSessions(q.User, 100, q.Settings, now)
+			return err
+		})
+		for i, plan := range plans {
+			if !strings.Contains(plan, "INDEX sessions_user (tenant_id=? AND user_id=?") || strings.Contains(plan, "SCAN sessions") || i == 0 && strings.Contains(plan, "USE TEMP B-TREE") {
+				t.Errorf("not driven by the user: %s", plan)
+			}
+		}
+	}
+}
+
 // few are the tables that have a few rows in all, or for each tenant; m are the
 // migrations.
 var few = []string{"instance_keys", "m", "tenant_guards"}

@@ -118,6 +118,7 @@ func readsNothing(f *fixture, c contents) {
 		same(f, len(f.assignments(u.ID)), 0)
 		same(f, f.factors(u), rolecall.Factors{})
 		same(f, len(f.eventsAbout(u.ID, 10)), 0)
+		same(f, len(f.sessionsOf(u, start, 10)), 0)
 		hash, err := tryRead(f, func(tx service.Tx) (string, error) { return tx.PasswordHash(u.ID) })
 		if hash != "" {
 			f.Errorf("read a password (error %v)", err)
@@ -193,6 +194,13 @@ func changesNothing(f *fixture, c contents) {
 			return len(ended) > 0, err
 		},
 		"TakeTombstone": func(tx service.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
+		"DeleteUserSession": func(tx service.Tx) (bool, error) {
+			return tx.DeleteUserSession(u.ID, session.ID, rolecall.TenantSettings{}, start)
+		},
+		"DeleteOldestSessions": func(tx service.Tx) (bool, error) {
+			ended, err := tx.DeleteOldestSessions(u.ID, 0, rolecall.TenantSettings{}, start)
+			return len(ended) > 0, err
+		},
 		"PurgeExpired": func(tx service.Tx) (bool, error) {
 			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)
 			return n > 0, err

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
@@ -145,7 +146,110 @@ var sessionCases = []testCase{
 		same(f, end(rolecall.SessionID{}), []rolecall.SessionID{spared.ID})
 		f.is(f.trySession(otherHash), nil)
 	}},
+	{"A user's session is ended by its id while it lives", func(f *fixture) {
+		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		s, hash := f.signIn(u, start)
+		kept, keptHash := f.signIn(u, start)
+		end := func(user rolecall.User, id rolecall.SessionID, now rolecall.Time) bool {
+			return change(f, func(tx service.Tx) (bool, error) {
+				return tx.DeleteUserSession(user.ID, id, rolecall.TenantSettings{}, now)
+			})
+		}
+		same(f, end(other, s.ID, start), false)
+		same(f, end(u, s.ID, start+idle), false)
+		same(f, end(u, s.ID, start+7*day), false)
+		f.is(f.trySession(hash), nil)
+		same(f, end(u, s.ID, start+idle-1), true)
+		same(f, end(u, s.ID, start), false)
+		f.is(f.trySession(hash), rolecall.ErrNotFound)
+		f.is(f.trySession(keptHash), nil)
+		same(f, f.sessionsOf(u, start, 10), []rolecall.SessionID{kept.ID})
+	}},
+	{"The oldest sessions of a user end, and what is over goes with them", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		f.signIn(f.newUser("Grace Hopper"), start)
+		var all []rolecall.SessionID
+		for i := range rolecall.Time(5) {
+			s, _ := f.signIn(u, start+i*hour)
+			all = append(all, s.ID)
+		}
+		f.write(func(tx service.Tx) { tx.TouchSession(all[0], start+idle) })
+		now := start + idle + hour // the second is over; the first was used
+		end := func(keep int) []rolecall.SessionID {
+			ended := change(f, func(tx service.Tx) ([]rolecall.SessionID, error) {
+				return tx.DeleteOldestSessions(u.ID, keep, rolecall.TenantSettings{}, now)
+			})
+			slices.SortFunc(ended, func(a, b rolecall.SessionID) int { return slices.Compare(a[:], b[:]) })
+			return ended
+		}
+		same(f, len(end(5)), 0)
+		same(f, f.sessionsOf(u, start, 10), []rolecall.SessionID{all[4], all[3], all[2], all[1], all[0]})
+		same(f, len(end(4)), 0) // but the second is gone
+		same(f, f.sessionsOf(u, start, 10), []rolecall.SessionID{all[4], all[3], all[2], all[0]})
+		same(f, end(2), []rolecall.SessionID{all[0], all[2]})
+		same(f, end(0), []rolecall.SessionID{all[3], all[4]})
+		same(f, len(end(0)), 0)
+	}},
+	{"Of sign-ins at once none sees too few sessions, if each locks the user", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		for _, err := range parallel(50, func(int) error {
+			s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: u.ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: start + day}
+			return f.tryUpdate(func(tx service.Tx) error {
+				if _, err := tx.LockActiveUser(u.ID); err != nil {
+					return err
+				}
+				if _, err := tx.DeleteOldestSessions(u.ID, 2, rolecall.TenantSettings{}, start); err != nil {
+					return err
+				}
+				tx.InsertSession(s, aHash())
+				return nil
+			})
+		}) {
+			f.is(err, nil)
+		}
+		same(f, len(f.sessionsOf(u, start, 100)), 3)
+	}},
+	{"The live sessions of a user are listed, newest first, in pages", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		_, hash := f.signIn(f.newUser("Grace Hopper"), start)
+		var all []rolecall.SessionID
+		for i := range rolecall.Time(10) {
+			s, _ := f.signIn(u, start+i*hour)
+			all = append([]rolecall.SessionID{s.ID}, all...)
+		}
+		for _, limit := range []int{1, 3, 10, 11} {
+			same(f, f.sessionsOf(u, start, limit), all)
+		}
+		same(f, f.sessionsOf(u, start+idle+4*hour, 2), all[:5])
+		same(f, len(f.sessionsOf(u, start+7*day+9*hour, 2)), 0)
+		whole := f.session(hash).Session
+		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Session], error) {
+			return tx.Sessions(rolecall.SessionQuery{User: whole.UserID, Now: start, Limit: 1})
+		})
+		same(f, page, rolecall.Page[rolecall.Session]{Items: []rolecall.Session{whole}})
+	}},
 	{"A summary counts unexpired sessions and knows the last sign-in", summaryCounts},
+}
+
+// idle is how long a session lives without a request.
+const idle = rolecall.Time(rolecall.DefaultSessionIdle / time.Microsecond)
+
+// sessionsOf walks through the live sessions of the user.
+func (f *fixture) sessionsOf(u rolecall.User, now rolecall.Time, limit int) (ids []rolecall.SessionID) {
+	f.Helper()
+	q := rolecall.SessionQuery{User: u.ID, Now: now, Limit: limit}
+	for {
+		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Session], error) { return tx.Sessions(q) })
+		if len(page.Items) > limit {
+			f.Fatalf("a page of %d items, want at most %d", len(page.Items), limit)
+		}
+		for _, s := range page.Items {
+			ids = append(ids, s.ID)
+		}
+		if q.After = page.Next; q.After == nil {
+			return ids
+		}
+	}
 }
 
 func summaryCounts(f *fixture) {
@@ -165,7 +269,6 @@ func summaryCounts(f *fixture) {
 	second, _ := f.signIn(u, start+hour)
 	same(f, at(start+2*hour), summary{2, start + hour, start + hour})
 
-	idle := rolecall.Time(rolecall.DefaultSessionIdle.Microseconds())
 	same(f, at(start+idle-1).count, 2)
 	same(f, at(start+idle).count, 1)
 	f.write(func(tx service.Tx) { tx.TouchSession(first.ID, start+3*hour) })

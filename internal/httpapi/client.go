@@ -1,0 +1,70 @@
+package httpapi
+
+import "strings"
+
+// clientLength bounds the words for a client.
+const clientLength = 100
+
+// naming is a part of a User-Agent header and what it says in words.
+type naming struct{ part, words string }
+
+// browsers are in an order in which one that calls itself like another too comes
+// before that. The name is what follows.
+var browsers = []naming{
+	{"Edg/", "Edge"}, {"EdgA/", "Edge"}, {"EdgiOS/", "Edge"}, {"Edge/", "Edge"},
+	{"OPR/", "Opera"}, {"OPiOS/", "Opera"}, {"OPT/", "Opera"}, {"Opera/", "Opera"},
+	{"SamsungBrowser/", "Samsung Internet"}, {"YaBrowser/", "Yandex Browser"}, {"Vivaldi/", "Vivaldi"}, {"DuckDuckGo/", "DuckDuckGo"},
+	{"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"}, {"Focus/", "Firefox"},
+	{"CriOS/", "Chrome"}, {"HeadlessChrome/", "Chrome"}, {"Chromium/", "Chromium"}, {"Chrome/", "Chrome"},
+	{"MSIE ", "Internet Explorer"}, {"Trident/", "Internet Explorer"}, {"Safari/", "Safari"},
+}
+
+// systems are in such an order too: Android calls itself Linux, and a telephone
+// like a Mac.
+var systems = []naming{
+	{"Windows", "Windows"}, {"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"iPod", "iPod"},
+	{"CrOS", "ChromeOS"}, {"Macintosh", "macOS"}, {"Mac OS X", "macOS"}, {"FreeBSD", "FreeBSD"}, {"OpenBSD", "OpenBSD"}, {"Linux", "Linux"},
+}
+
+// programs are clients that people know under another name.
+var programs = map[string]string{
+	"Go-http-client": "Go client", "python-requests": "Python client", "python-httpx": "Python client", "Python-urllib": "Python client",
+	"node": "Node.js client", "undici": "Node.js client", "axios": "JavaScript client", "okhttp": "Java client", "Java": "Java client",
+	"Apache-HttpClient": "Java client", "Java-http-client": "Java client", "Ruby": "Ruby client", "PostmanRuntime": "Postman", "insomnia": "Insomnia",
+}
+
+// clientOf returns in words which client a User-Agent header (RFC 9110, 10.1.5)
+// names, such as "Firefox on Linux", at most 100 characters; empty if none. It is
+// what the client says of itself: to be shown, and never to be judged by.
+func clientOf(userAgent string) string {
+	if strings.HasPrefix(userAgent, "Mozilla/") || strings.HasPrefix(userAgent, "Opera/") {
+		browser, system := firstOf(browsers, userAgent), firstOf(systems, userAgent)
+		if browser == "" {
+			browser = "Browser"
+		}
+		if system != "" {
+			browser += " on " + system
+		}
+		return browser
+	}
+	product := userAgent[:len(userAgent)-len(strings.TrimLeftFunc(userAgent, isProduct))]
+	if program, known := programs[product]; known {
+		product = program
+	}
+	return product[:min(len(product), clientLength)]
+}
+
+// firstOf returns the words for the first part that the text holds.
+func firstOf(all []naming, text string) string {
+	for _, n := range all {
+		if strings.Contains(text, n.part) {
+			return n.words
+		}
+	}
+	return ""
+}
+
+// isProduct reports whether r can be part of a product's name (RFC 9110, 5.6.2).
+func isProduct(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.+", r)
+}

@@ -1,0 +1,74 @@
+package service
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+)
+
+// revoked is why a session ended that somebody ended by its id or with all others.
+const revoked = "revoked"
+
+// UserSessions returns a page of the user's live sessions, newest first, or
+// ErrNotFound or ErrPermissionDenied. Everybody may read their own.
+func (s *Service) UserSessions(ctx context.Context, c Call, id rolecall.UserID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.Session], err error) {
+	if err := NeedReadSessions(c.Principal, id); err != nil {
+		return page, err
+	}
+	err = s.view(ctx, c, func(tx Tx) error {
+		user, err := seenUser(tx, c, id)
+		if err != nil {
+			return err
+		}
+		if !c.isSelf(id) {
+			if err := c.reaches(rolecall.SessionsRead, &user); err != nil {
+				return err
+			}
+		}
+		page, err = tx.Sessions(rolecall.SessionQuery{User: id, Settings: c.Tenant.Settings, Now: s.now(), After: after, Limit: limit})
+		return err
+	})
+	return page, err
+}
+
+// EndUserSession ends one live session of the user. It returns ErrNotFound,
+// ErrPermissionDenied and ErrBeyondOwnPermissions. Everybody may end their own.
+func (s *Service) EndUserSession(ctx context.Context, c Call, id rolecall.UserID, session rolecall.SessionID) error {
+	return s.revoke(ctx, c, id, func(tx Tx) (ended []rolecall.SessionID, err error) {
+		if ok, err := tx.DeleteUserSession(id, session, c.Tenant.Settings, s.now()); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, rolecall.ErrNotFound
+		}
+		return []rolecall.SessionID{session}, nil
+	})
+}
+
+// EndUserSessions ends all sessions of the user, one's own current one too. It
+// returns what EndUserSession does.
+func (s *Service) EndUserSessions(ctx context.Context, c Call, id rolecall.UserID) error {
+	return s.revoke(ctx, c, id, func(tx Tx) ([]rolecall.SessionID, error) {
+		return tx.DeleteSessions(id, rolecall.SessionID{})
+	})
+}
+
+// revoke ends sessions of the user if the caller may, with an event for each.
+func (s *Service) revoke(ctx context.Context, c Call, id rolecall.UserID, end func(Tx) ([]rolecall.SessionID, error)) error {
+	if err := NeedEndSessions(c.Principal, id); err != nil {
+		return err
+	}
+	return s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
+		if !c.isSelf(id) {
+			tx.LockOwners() // what the user holds stays so meanwhile
+			if _, _, err := s.below(tx, c, id, rolecall.SessionsRevoke); err != nil {
+				return err
+			}
+		}
+		ended, err := end(tx)
+		recordEnded(tx, id, ended, s.event(c, rolecall.EventSessionEnded, aboutUser(id)), revoked)
+		return err
+	})
+}
+
+// isSelf reports whether the user is the person who asks.
+func (c Call) isSelf(id rolecall.UserID) bool { return c.Interactive() && id == c.User.ID }
