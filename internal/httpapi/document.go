@@ -24,6 +24,7 @@ func Document() *huma.OpenAPI {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	maps.Copy(schemas.Map(), requestSchemas())
 	maps.Copy(schemas.Map(), answerSchemas())
+	maps.Copy(schemas.Map(), sessionSchemas())
 	document := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{

@@ -230,21 +230,6 @@ func answerSchemas() properties {
 			"grantedBy": described(nullable(uuid()), "Null is an operator."), "grantedAt": moment(),
 		}, "role", "reach", "expiresAt", "grantedBy", "grantedAt"),
 		"AssignmentPage": pageOf("The assignments of a user.", "Assignment", nil),
-		"Session":        object("A session.", properties{"id": uuid(), "authenticatedAt": moment(), "idleExpiresAt": moment(), "expiresAt": moment()}, "id", "authenticatedAt", "idleExpiresAt", "expiresAt"),
-		"UserSession": object("A live session of a user.", properties{
-			"id": uuid(), "createdAt": described(moment(), "When the user signed in."), "lastUsedAt": described(moment(), "Of the last use, to about a minute."),
-			"expiresAt": described(moment(), "When it ends, however it is used."), "address": described(nullable(anyText()), "Where the user signed in from."),
-			"client":  described(nullable(anyText()), "What the user signed in with, such as Firefox on Linux, as that calls itself."),
-			"current": described(truth(), "It is the one of this request."),
-		}, "id", "createdAt", "lastUsedAt", "expiresAt", "address", "client", "current"),
-		"UserSessionPage": pageOf("A page of sessions.", "UserSession", nil),
-		"SignIn":          object("Who is signed in.", properties{"user": ref("User"), "session": ref("Session")}, "user", "session"),
-		"CurrentSession": object("Who is signed in, and what they hold.", properties{
-			"tenant": object("", properties{"id": uuid(), "name": anyText()}, "id", "name"), "user": ref("User"), "roles": list(ref("RoleName")),
-			"permissions":       described(list(anyText()), "What holds in the whole tenant."),
-			"scopedPermissions": list(object("What holds in some departments only.", properties{"permission": anyText(), "reach": ref("Reach")}, "permission", "reach")),
-			"session":           described(refOrNull("Session"), "Null for a program."),
-		}, "tenant", "user", "roles", "permissions", "scopedPermissions", "session"),
 		"Overview": object("A user at one glance. Parts that the caller may not read are absent.", properties{
 			"user": ref("User"), "assignments": described(list(ref("Assignment")), "At most 100."), "assignmentCount": number(),
 			"permissions":    list(object("", properties{"permission": anyText(), "reach": reach(), "roles": list(ref("RoleName"))}, "permission", "reach", "roles")),
@@ -281,5 +266,26 @@ func answerSchemas() properties {
 		"Fault": object("One thing wrong with a request; exactly one of pointer, header and parameter says where.", properties{
 			"pointer": described(anyText(), "JSON Pointer (RFC 6901) into the body."), "header": anyText(), "parameter": anyText(), "code": anyText(), "detail": anyText(),
 		}, "code", "detail"),
+	}
+}
+
+// sessionSchemas are those of sessions.
+func sessionSchemas() properties {
+	return properties{
+		"Session": object("A session.", properties{"id": uuid(), "authenticatedAt": moment(), "idleExpiresAt": moment(), "expiresAt": moment()}, "id", "authenticatedAt", "idleExpiresAt", "expiresAt"),
+		"UserSession": object("A live session of a user.", properties{
+			"id": uuid(), "createdAt": described(moment(), "When the user signed in."), "lastUsedAt": described(moment(), "Of the last use, to about a minute."),
+			"expiresAt": described(moment(), "When it ends, however it is used."), "address": described(nullable(anyText()), "Where the user signed in from."),
+			"client":  described(nullable(anyText()), "What the user signed in with, such as Firefox on Linux, as that calls itself."),
+			"current": described(truth(), "It is the one of this request."),
+		}, "id", "createdAt", "lastUsedAt", "expiresAt", "address", "client", "current"),
+		"UserSessionPage": pageOf("A page of sessions.", "UserSession", nil),
+		"SignIn":          object("Who is signed in.", properties{"user": ref("User"), "session": ref("Session")}, "user", "session"),
+		"CurrentSession": object("Who is signed in, and what they hold.", properties{
+			"tenant": object("", properties{"id": uuid(), "name": anyText()}, "id", "name"), "user": ref("User"), "roles": list(ref("RoleName")),
+			"permissions":       described(list(anyText()), "What holds in the whole tenant."),
+			"scopedPermissions": list(object("What holds in some departments only.", properties{"permission": anyText(), "reach": ref("Reach")}, "permission", "reach")),
+			"session":           described(refOrNull("Session"), "Null for a program."),
+		}, "tenant", "user", "roles", "permissions", "scopedPermissions", "session"),
 	}
 }

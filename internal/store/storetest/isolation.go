@@ -26,6 +26,7 @@ var isolationCases = []testCase{
 		other := f.in(f.newTenant("other"))
 		changesNothing(other, c)
 		changesNoMachine(other, c)
+		changesNoSession(other, c)
 		same(f, f.state(c), before)
 	}},
 	{"Without a tenant nothing can be written", func(f *fixture) {
@@ -169,7 +170,7 @@ func readsNothing(f *fixture, c contents) {
 
 func changesNothing(f *fixture, c contents) {
 	f.Helper()
-	u, role, session, token, key, factors := c.users[0], c.roles[0], c.sessions[0], c.tokens[0], c.keys[0], c.factors[0]
+	u, role, key, factors := c.users[0], c.roles[0], c.keys[0], c.factors[0]
 	changed, changedRole := u, role
 	changed.Name, changed.Version = "Somebody Else", u.Version+1
 	changedRole.Name, changedRole.Version = "Something Else", role.Version+1
@@ -181,7 +182,6 @@ func changesNothing(f *fixture, c contents) {
 		"UpdateRole":         func(tx service.Tx) (bool, error) { return tx.UpdateRole(role, changedRole) },
 		"DeleteRole":         func(tx service.Tx) (bool, error) { return tx.DeleteRole(role) },
 		"DeleteAssignment":   func(tx service.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, role.ID) },
-		"DeleteSession":      func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
 		"DeleteInvitation":   func(tx service.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
 		"DeleteInvitationOf": func(tx service.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) },
 		"DeleteOneTimeToken": func(tx service.Tx) (bool, error) { return tx.DeleteOneTimeToken(c.oneTimeTokens[0]) },
@@ -189,18 +189,7 @@ func changesNothing(f *fixture, c contents) {
 		"ConfirmTOTP":        func(tx service.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
 		"UsePasskey":         func(tx service.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
 		"DeletePasskey":      func(tx service.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
-		"DeleteSessions": func(tx service.Tx) (bool, error) {
-			ended, err := tx.DeleteSessions(u.ID, rolecall.SessionID{})
-			return len(ended) > 0, err
-		},
-		"TakeTombstone": func(tx service.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
-		"DeleteUserSession": func(tx service.Tx) (bool, error) {
-			return tx.DeleteUserSession(u.ID, session.ID, rolecall.TenantSettings{}, start)
-		},
-		"DeleteOldestSessions": func(tx service.Tx) (bool, error) {
-			ended, err := tx.DeleteOldestSessions(u.ID, 0, rolecall.TenantSettings{}, start)
-			return len(ended) > 0, err
-		},
+		"TakeTombstone":      func(tx service.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
 		"PurgeExpired": func(tx service.Tx) (bool, error) {
 			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)
 			return n > 0, err
@@ -211,12 +200,9 @@ func changesNothing(f *fixture, c contents) {
 		}
 	}
 	assignment := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
-	late := session
-	late.ID = rolecall.NewID[rolecall.Session](start)
 	for name, write := range map[string]func(service.Tx){
 		"SetPassword":          func(tx service.Tx) { tx.SetPassword(u.ID, "stolen", start) },
 		"PutAssignment":        func(tx service.Tx) { tx.PutAssignment(assignment) },
-		"InsertSession":        func(tx service.Tx) { tx.InsertSession(late, aHash()) },
 		"PutInvitation":        func(tx service.Tx) { tx.PutInvitation(anInvitation(u), aHash()) },
 		"PutPendingTOTP":       func(tx service.Tx) { tx.PutPendingTOTP(u.ID, aHash()) },
 		"InsertPasskey":        func(tx service.Tx) { tx.InsertPasskey(aPasskey(u)) },
@@ -226,8 +212,6 @@ func changesNothing(f *fixture, c contents) {
 			f.Errorf("%s: got %v, want not found", name, err)
 		}
 	}
-	f.write(func(tx service.Tx) { tx.TouchSession(session.ID, start+day) })
-	f.write(func(tx service.Tx) { tx.ConfirmGeneration(session.ID, 2, start+day) })
 	f.write(func(tx service.Tx) { tx.DeleteKey(key, key.ExpiresAt+1) })
 	f.write(func(tx service.Tx) { tx.EraseResource(key.ResourceID) })
 	f.write(func(tx service.Tx) { tx.LockOwners() })
@@ -235,6 +219,37 @@ func changesNothing(f *fixture, c contents) {
 	f.write(func(tx service.Tx) { tx.DeleteAllOneTimeTokens(u.ID) })
 	f.write(func(tx service.Tx) { tx.DeleteTOTP(u.ID) })
 	f.write(func(tx service.Tx) { tx.DeleteFactors(u.ID) })
+}
+
+// changesNoSession is changesNothing for sessions.
+func changesNoSession(f *fixture, c contents) {
+	f.Helper()
+	u, session, token := c.users[0], c.sessions[0], c.tokens[0]
+	for name, try := range map[string]func(service.Tx) (bool, error){
+		"DeleteSession": func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
+		"DeleteSessions": func(tx service.Tx) (bool, error) {
+			ended, err := tx.DeleteSessions(u.ID, rolecall.SessionID{})
+			return len(ended) > 0, err
+		},
+		"DeleteUserSession": func(tx service.Tx) (bool, error) {
+			return tx.DeleteUserSession(u.ID, session.ID, rolecall.TenantSettings{}, start)
+		},
+		"DeleteOldestSessions": func(tx service.Tx) (bool, error) {
+			ended, err := tx.DeleteOldestSessions(u.ID, 0, rolecall.TenantSettings{}, start)
+			return len(ended) > 0, err
+		},
+	} {
+		if change(f, try) {
+			f.Errorf("%s reached another tenant", name)
+		}
+	}
+	late := session
+	late.ID = rolecall.NewID[rolecall.Session](start)
+	if err := f.tryWrite(func(tx service.Tx) { tx.InsertSession(late, aHash()) }); rolecall.KindOf(err) != rolecall.NotFound {
+		f.Errorf("InsertSession: got %v, want not found", err)
+	}
+	f.write(func(tx service.Tx) { tx.TouchSession(session.ID, start+day) })
+	f.write(func(tx service.Tx) { tx.ConfirmGeneration(session.ID, 2, start+day) })
 
 	// Whether a seal fails or reports false is open: its successor may not refer
 	// to a session that the tenant does not have.
