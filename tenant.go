@@ -22,6 +22,38 @@ const (
 	TenantSuspended TenantStatus = "suspended"
 )
 
+// TenantDraft is what an operator says of a new tenant and its first owner.
+type TenantDraft struct {
+	Name        string
+	DisplayName *string // nil: the name
+	Owner       UserDraft
+}
+
+// Check returns what is wrong with the draft, nil if nothing is.
+func (d *TenantDraft) Check() Faults {
+	var faults Faults
+	if !IsTenantName(d.Name) {
+		faults.Add("/name", "format", tenantNameFormat)
+	}
+	if d.DisplayName != nil {
+		faults.Text("/displayName", *d.DisplayName, 1, UserNameMax)
+	}
+	for _, fault := range d.Owner.Check() {
+		fault.Pointer = "/owner" + fault.Pointer
+		faults = append(faults, fault)
+	}
+	return faults
+}
+
+// Tenant returns the tenant that the draft describes.
+func (d *TenantDraft) Tenant(now Time) Tenant {
+	t := Tenant{ID: NewID[Tenant](now), Name: d.Name, DisplayName: d.Name, Status: TenantActive, CreatedAt: now, UpdatedAt: now, Version: 1}
+	if d.DisplayName != nil {
+		t.DisplayName = *d.DisplayName
+	}
+	return t
+}
+
 // tenantNameFormat says what IsTenantName asks for.
 const tenantNameFormat = "must be 1 to 63 of a to z, 0 to 9, - and _, and begin with a letter or digit"
 

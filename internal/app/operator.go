@@ -123,9 +123,9 @@ type tenantName struct {
 	Name string `arg:"" help:"Name of the tenant."`
 }
 
-func (c tenantName) change(ctx context.Context, p *program, verb string, change func(*service.Service, context.Context, string) error) error {
+func (c tenantName) change(ctx context.Context, p *program, verb string, change func(*service.Service) error) error {
 	return p.operate(ctx, func(s *service.Service) error {
-		if err := change(s, ctx, c.Name); err != nil {
+		if err := change(s); err != nil {
 			return err
 		}
 		return p.print(done{verb}, fmt.Sprintf("Tenant %s is %s.", c.Name, verb))
@@ -136,21 +136,27 @@ type tenantSuspend struct{ tenantName }
 
 // Run suspends the tenant.
 func (c *tenantSuspend) Run(ctx context.Context, p *program) error {
-	return c.change(ctx, p, "suspended", (*service.Service).SuspendTenant)
+	return c.change(ctx, p, "suspended", func(s *service.Service) error {
+		_, err := s.SuspendTenant(ctx, service.Command, c.Name, "")
+		return err
+	})
 }
 
 type tenantResume struct{ tenantName }
 
 // Run resumes the tenant.
 func (c *tenantResume) Run(ctx context.Context, p *program) error {
-	return c.change(ctx, p, "resumed", (*service.Service).ResumeTenant)
+	return c.change(ctx, p, "resumed", func(s *service.Service) error {
+		_, err := s.ResumeTenant(ctx, service.Command, c.Name, "")
+		return err
+	})
 }
 
 type tenantDelete struct{ tenantName }
 
 // Run deletes the tenant.
 func (c *tenantDelete) Run(ctx context.Context, p *program) error {
-	return c.change(ctx, p, "deleted", (*service.Service).DeleteTenant)
+	return c.change(ctx, p, "deleted", func(s *service.Service) error { return s.DeleteTenant(ctx, service.Command, c.Name, nil) })
 }
 
 type tenantAddOwner struct {

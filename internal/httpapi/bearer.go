@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // isBearer reports whether the Authorization header is one that only a program
@@ -31,6 +32,9 @@ func (x *exchange) checkBearer() error {
 		return badAuthorization("ambiguous", "must not come together with a session cookie")
 	}
 	x.bearer = strings.TrimPrefix(lines[0], "Bearer ")
+	if _, ok := secret.ParseOperatorKey(x.bearer); ok && !x.atOperatorDoor() {
+		return rolecall.ErrUnauthenticated
+	}
 	return nil
 }
 

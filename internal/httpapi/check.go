@@ -26,7 +26,7 @@ func (x *exchange) serve() error {
 		return err
 	}
 	if x.route.need != nil && len(x.presented) == 0 && x.bearer == "" { // nothing is looked up, so nothing need wait for it
-		return rolecall.ErrUnauthenticated
+		return x.stranger()
 	}
 	if err := x.enter(); err != nil {
 		return err
@@ -58,11 +58,13 @@ func (x *exchange) checkFraming() error {
 	if r.ContentLength > maxBody {
 		return errContentTooLarge
 	}
-	names := r.Header["X-Tenant-Schema"]
-	if len(names) != 1 || !rolecall.IsTenantName(names[0]) {
-		return badTenant(len(names))
+	if !x.route.operator {
+		names := r.Header["X-Tenant-Schema"]
+		if len(names) != 1 || !rolecall.IsTenantName(names[0]) {
+			return badTenant(len(names))
+		}
+		x.named = names[0]
 	}
-	x.named = names[0]
 	if err := x.server.origins.check(r); err != nil && !isBearer(r.Header["Authorization"]) {
 		return errCrossOrigin
 	}
@@ -75,8 +77,10 @@ func (x *exchange) checkFraming() error {
 	return x.checkContent(r.Header)
 }
 
+const tenantNameDetail = "must be a tenant's name: a to z, 0 to 9, _ and -, at most 63"
+
 func badTenant(lines int) error {
-	code, detail := "format", "must be a tenant's name: a to z, 0 to 9, _ and -, at most 63"
+	code, detail := "format", tenantNameDetail
 	switch lines {
 	case 0:
 		code, detail = "required", "must name the tenant of the request"
@@ -110,15 +114,7 @@ func (x *exchange) admit() (err error) {
 	if x.route.need == nil {
 		return nil
 	}
-	if x.tenant, err = s.service.Tenant(x.ctx, x.named); err != nil {
-		return err
-	}
-	if x.bearer != "" {
-		x.call.Principal, err = s.service.AuthenticateBearer(x.ctx, x.tenant, x.bearer, x.call.Source)
-	} else {
-		x.call.Principal, err = s.service.Authenticate(x.ctx, x.tenant, x.presented, !x.in.untouched)
-	}
-	if err != nil {
+	if x.call.Principal, err = x.principal(); err != nil {
 		return err
 	}
 	if err := x.route.need(x.call.Principal, x.in.user); err != nil {
@@ -131,6 +127,24 @@ func (x *exchange) admit() (err error) {
 		return s.service.NeedRecent(x.call.Principal)
 	}
 	return nil
+}
+
+// principal returns who is asking.
+func (x *exchange) principal() (p *rolecall.Principal, err error) {
+	s := x.server.service
+	if x.route.operator {
+		if p, err = s.AuthenticateOperator(x.ctx, x.bearer, x.call.Source); errors.Is(err, rolecall.ErrUnauthenticated) {
+			err = x.stranger()
+		}
+		return p, err
+	}
+	if x.tenant, err = s.Tenant(x.ctx, x.named); err != nil {
+		return nil, err
+	}
+	if x.bearer != "" {
+		return s.AuthenticateBearer(x.ctx, x.tenant, x.bearer, x.call.Source)
+	}
+	return s.Authenticate(x.ctx, x.tenant, x.presented, !x.in.untouched)
 }
 
 // readBody reads the whole body and adds what is wrong with its syntax. The

@@ -25,6 +25,7 @@ func Document() *huma.OpenAPI {
 	maps.Copy(schemas.Map(), requestSchemas())
 	maps.Copy(schemas.Map(), answerSchemas())
 	maps.Copy(schemas.Map(), sessionSchemas())
+	maps.Copy(schemas.Map(), operatorSchemas())
 	document := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
@@ -45,9 +46,10 @@ func Document() *huma.OpenAPI {
 			{Name: "Events", Description: "What happened."},
 			{Name: "Tenant", Description: "The tenant itself."},
 			{Name: "Auths", Description: "Signing in and out."},
+			{Name: "Operator", Description: "Tenants, for programs that act as an operator. Not served until there is a key."},
 		},
 	}
-	for _, op := range operations {
+	for _, op := range slices.Concat(operations, operatorOperations) {
 		document.AddOperation(op.describe())
 	}
 	return document
@@ -60,14 +62,13 @@ func YAML() ([]byte, error) { return Document().YAML() }
 func (o *operation) describe() *huma.Operation {
 	described := &huma.Operation{
 		Method: o.method, Path: o.path, OperationID: o.id, Summary: o.summary, Tags: []string{o.tag()},
-		Parameters: []*huma.Param{tenantParameter()},
-		Responses:  map[string]*huma.Response{},
+		Responses: map[string]*huma.Response{},
 	}
-	if o.need != nil {
-		described.Security = []map[string][]string{{sessionCookie: {}}}
-		if !o.interactive {
-			described.Security = append(described.Security, map[string][]string{operatorKey: {}})
-		}
+	if !o.operator {
+		described.Parameters = append(described.Parameters, tenantParameter())
+	}
+	for _, scheme := range o.security() {
+		described.Security = append(described.Security, map[string][]string{scheme: {}})
 	}
 	for _, p := range o.parameters {
 		described.Parameters = append(described.Parameters, &huma.Param{
@@ -93,10 +94,23 @@ func (o *operation) describe() *huma.Operation {
 	return described
 }
 
+// security returns the names of the schemes, any of which lets a caller in.
+func (o *operation) security() []string {
+	switch {
+	case o.need == nil:
+		return nil
+	case o.operator:
+		return []string{operatorKey}
+	case o.interactive:
+		return []string{sessionCookie}
+	}
+	return []string{sessionCookie, operatorKey}
+}
+
 func tenantParameter() *huma.Param {
 	return &huma.Param{
 		Name: "x-tenant-schema", In: string(inHeader), Required: true, Description: "The tenant of the request.",
-		Schema: &huma.Schema{Type: "string", Pattern: "^[a-z0-9][a-z0-9_-]{0,62}$"},
+		Schema: tenantNameSchema(),
 	}
 }
 
@@ -113,7 +127,10 @@ func (a *answer) describe() *huma.Response {
 func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	all := slices.Clone(o.problems)
 	all = append(all, rolecall.ErrMalformed, errURLTooLong, errTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
-	if o.need != nil {
+	switch {
+	case o.operator:
+		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrTooManyAttempts, errUnknownPath)
+	case o.need != nil:
 		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied, rolecall.ErrTooManyAttempts)
 	}
 	if o.interactive {

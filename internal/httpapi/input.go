@@ -16,6 +16,8 @@ type input struct {
 	role    rolecall.RoleID
 	session rolecall.SessionID
 
+	tenant string // name, for an operator
+
 	key         string // idempotency key
 	ifMatch     tags
 	ifNoneMatch tags

@@ -21,6 +21,7 @@ type operation struct {
 	answers      []answer     // on success
 	problems     []*rolecall.Error
 	lane         lane
+	operator     bool // about tenants, by the key of an operator, and in no tenant
 	interactive  bool // only by a person's session, not by a token or key
 	recent       bool // only soon after a sign-in or its confirmation
 	page         bool // served without a tenant, and not part of the document
@@ -83,6 +84,7 @@ type resource struct {
 	allow      []string // the Allow header
 	unserved   *route   // stands for the operation of a method that is not served
 	unknown    bool     // the path is not served at all
+	operator   bool     // the path is for operators alone
 }
 
 // ServeHTTP answers one request on the path.
@@ -97,7 +99,7 @@ func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.fail(errURLTooLong)
 	case linesOf(r.Header) > maxLines:
 		x.fail(errTooManyLines)
-	case res.unknown:
+	case res.unknown || res.operator && !x.isOperated():
 		x.fail(errUnknownPath)
 	case r.Method == http.MethodOptions:
 		x.header["Allow"] = res.allow

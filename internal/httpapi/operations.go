@@ -9,7 +9,7 @@ import (
 
 type problems = []*rolecall.Error
 
-// operations is everything that is served to tenants.
+// operations is everything that is served to tenants; operatorOperations is the rest.
 var operations = []*operation{
 	{
 		method: http.MethodGet, path: "/users", id: "UsersController_listUsers", summary: "List users",

@@ -17,6 +17,15 @@ var (
 	sessionID      = &parameter{in: inPath, name: "sessionId", about: "The session.", required: true, schema: uuid(),
 		read: func(in *input, text string) (string, string) { return readID(&in.session, text) }}
 
+	namedTenant = &parameter{in: inPath, name: "name", about: "The tenant.", required: true, schema: tenantNameSchema(),
+		read: func(in *input, text string) (string, string) {
+			if !rolecall.IsTenantName(text) {
+				return "format", tenantNameDetail
+			}
+			in.tenant = text
+			return "", ""
+		}}
+
 	idempotencyKey = &parameter{in: inHeader, name: "idempotency-key", key: "Idempotency-Key", required: true, schema: text(1, keyLength),
 		about: "Makes the request safe to repeat: with the same key it has one effect and one answer, for a day. Visible ASCII; the quoted structured-field form is the same key.",
 		read:  readKey}

@@ -21,6 +21,10 @@ func text(minimum, maximum int) *huma.Schema {
 
 func uuid() *huma.Schema { return &huma.Schema{Type: "string", Format: "uuid"} }
 
+func tenantNameSchema() *huma.Schema {
+	return &huma.Schema{Type: "string", Pattern: "^[a-z0-9][a-z0-9_-]{0,62}$"}
+}
+
 func moment() *huma.Schema { return &huma.Schema{Type: "string", Format: "date-time"} }
 
 func boolean(standard bool) *huma.Schema { return &huma.Schema{Type: "boolean", Default: standard} }

@@ -4,7 +4,9 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -56,6 +58,9 @@ type Options struct {
 	// Deadline bounds the work on one request, down to the store; zero means
 	// DefaultDeadline.
 	Deadline time.Duration
+	// OperatorsApart keeps operators out of HTTPServer: they are served by
+	// OperatorServer alone.
+	OperatorsApart bool
 	// Logger gets one line for each request, and the cause of each internal
 	// error; nil means slog.Default.
 	Logger *slog.Logger
@@ -73,6 +78,7 @@ type Server struct {
 	public    string // address of the root, without a trailing slash; empty if it is not known
 	cookie    string // attributes of the session cookie
 	hsts      bool
+	apart     bool // operators are served by OperatorServer alone
 	deadline  time.Duration
 	logger    *slog.Logger
 	meters    *meters
@@ -90,6 +96,7 @@ func New(s *service.Service, o Options) *Server {
 	server := &Server{
 		service:  s,
 		cookie:   cookieAttributes(&o),
+		apart:    o.OperatorsApart,
 		deadline: o.Deadline,
 		logger:   o.Logger,
 		mux:      http.NewServeMux(),
@@ -111,6 +118,7 @@ func New(s *service.Service, o Options) *Server {
 	server.meters = newMeters(o.Metrics, o.PasswordHashes)
 	server.exchanges.New = func() any { return &exchange{server: server} }
 	server.route(operations)
+	server.route(operatorOperations)
 	server.route(server.pages())
 	server.unknown = &resource{server: server, unserved: newRoute(&operation{id: "none"}, server.meters), unknown: true}
 	server.mux.Handle("/", server.unknown)
@@ -128,6 +136,7 @@ func (s *Server) route(operations []*operation) {
 			s.mux.Handle(s.base+op.path, r)
 		}
 		r.operations = append(r.operations, newRoute(op, s.meters))
+		r.operator = op.operator
 	}
 	for _, r := range resources {
 		r.allow = r.methods()
@@ -163,6 +172,16 @@ func (s *Server) HTTPServer() *http.Server {
 		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:                     slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}
+}
+
+// OperatorServer is HTTPServer for the listener of operators: it serves them too
+// where they are kept apart.
+func (s *Server) OperatorServer() *http.Server {
+	server := s.HTTPServer()
+	server.BaseContext = func(net.Listener) context.Context {
+		return context.WithValue(context.Background(), operatorDoor{}, true)
+	}
+	return server
 }
 
 // onePath reports whether the path has its one spelling: no empty, dotted or

@@ -169,18 +169,24 @@ var verbs = []struct {
 			return errorOf(f.service.UpdateTenant(f.Context(), f.owner, rolecall.TenantPatch{DisplayName: rolecall.Some("Of " + s.name)}, nil))
 		}
 	}},
+	{"UpdateOperatedTenant", "", true, func(f *fixture, s someone) func() error {
+		c := f.operates(s.name)
+		return func() error {
+			return errorOf(f.service.UpdateOperatedTenant(f.Context(), c, f.tenant.Name, rolecall.TenantPatch{DisplayName: rolecall.Some("Operated by " + s.name)}, nil))
+		}
+	}},
 	{"SuspendTenant", "", true, func(f *fixture, s someone) func() error {
 		f.newTenant(s.name)
-		return func() error { return f.service.SuspendTenant(f.Context(), s.name) }
+		return func() error { return errorOf(f.service.SuspendTenant(f.Context(), service.Command, s.name, "")) }
 	}},
 	{"ResumeTenant", "", true, func(f *fixture, s someone) func() error {
 		f.newTenant(s.name)
-		f.ok(f.service.SuspendTenant(f.Context(), s.name))
-		return func() error { return f.service.ResumeTenant(f.Context(), s.name) }
+		f.ok(errorOf(f.service.SuspendTenant(f.Context(), service.Command, s.name, "")))
+		return func() error { return errorOf(f.service.ResumeTenant(f.Context(), service.Command, s.name, "")) }
 	}},
 	{"DeleteTenant", "", true, func(f *fixture, s someone) func() error {
 		f.newTenant(s.name)
-		return func() error { return f.service.DeleteTenant(f.Context(), s.name) }
+		return func() error { return f.service.DeleteTenant(f.Context(), service.Command, s.name, nil) }
 	}},
 	{"RevokeOperatorKey", "", true, func(f *fixture, s someone) func() error {
 		key, _ := f.operatorKey(s.name)
@@ -296,7 +302,7 @@ func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) fun
 
 // harmless are the methods that change nothing which is cached.
 var harmless = []string{
-	"AuthenticateOperator", "CreateOperatorKey", "NeedRecent", "Operated", "OperatorKeys",
+	"AuthenticateOperator", "CreateOperatorKey", "FoundTenant", "NeedRecent", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys",
 	"ServiceAccount", "ServiceAccountRoles", "ServiceAccountTokens", "ServiceAccounts", "UserTokens",
 	"Check", "CreateTenant", "CurrentTenant", "DeletedUsers", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
 	"BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",

@@ -101,7 +101,7 @@ func TestACommandBesideARunningNodeIsSeenWithinASecond(t *testing.T) {
 		f.ok(errorOf(f.service.Tenant(f.Context(), f.tenant.Name)))
 		watching := f.watchingNode()
 		f.ok(errorOf(watching.Tenant(f.Context(), f.tenant.Name)))
-		f.ok(command.SuspendTenant(f.Context(), f.tenant.Name))
+		f.ok(errorOf(command.SuspendTenant(f.Context(), service.Command, f.tenant.Name, "")))
 		f.eventually(func() bool {
 			tenant, err := watching.Tenant(f.Context(), f.tenant.Name)
 			return err == nil && tenant.Status == rolecall.TenantSuspended
@@ -112,7 +112,7 @@ func TestACommandBesideARunningNodeIsSeenWithinASecond(t *testing.T) {
 		if tenant.Status != rolecall.TenantSuspended {
 			t.Errorf("the tenant is %s", tenant.Status)
 		}
-		f.ok(command.DeleteTenant(f.Context(), f.tenant.Name))
+		f.ok(command.DeleteTenant(f.Context(), service.Command, f.tenant.Name, nil))
 		f.clock.advance(aSecond)
 		if tenant, err = f.service.Tenant(f.Context(), f.tenant.Name); err != nil || !tenant.ID.IsZero() {
 			t.Errorf("the tenant is %v, %v", tenant, err)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,7 @@ type creation struct {
 	value     any // marshals to the resource as it is kept for a replay
 	event     *rolecall.Event
 	insert    func(Tx) error
+	tenant    rolecall.TenantID // where it is written; zero: the caller's
 }
 
 // create writes the key, the resource and the event in one transaction. If the
@@ -58,6 +60,9 @@ func (s *Service) create(ctx context.Context, c Call, key Key, n creation) (*rol
 		Hash: secret.Digest([]byte(key.Text)), Fingerprint: key.Fingerprint,
 		ExpiresAt: s.now().Add(c.Tenant.Settings.KeyLifetime()),
 		Status:    201, Location: n.location, ResourceID: n.id, Resource: resource,
+	}
+	if c.Tenant.ID.IsZero() { // about tenants, and in none
+		claim.UserID, claim.Operator = rolecall.UserID{}, c.Operator.ID
 	}
 	waited, leave, err := s.flights.enter(ctx, c.Tenant.ID.String()+c.User.ID.String()+n.operation+string(claim.Hash))
 	if err != nil {
@@ -76,7 +81,7 @@ func (s *Service) create(ctx context.Context, c Call, key Key, n creation) (*rol
 		return nil, err
 	}
 	for range attempts {
-		err := s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
+		err := s.store.Update(ctx, cmp.Or(n.tenant, c.Tenant.ID), func(tx Tx) error {
 			tx.InsertKey(claim)
 			if err := n.insert(tx); err != nil {
 				return err

@@ -182,7 +182,7 @@ func TestATokenIsOfItsTenantOnly(t *testing.T) {
 			_, err := f.service.AuthenticateBearer(f.Context(), tenant, string(tokens[0].Secret), "192.0.2.1")
 			f.is(err, rolecall.ErrUnauthenticated)
 		}
-		f.ok(f.service.SuspendTenant(f.Context(), f.tenant.Name))
+		f.ok(errorOf(f.service.SuspendTenant(f.Context(), service.Command, f.tenant.Name, "")))
 		suspended, err := f.service.Tenant(f.Context(), f.tenant.Name)
 		f.ok(err)
 		_, err = f.service.AuthenticateBearer(f.Context(), suspended, string(tokens[0].Secret), "192.0.2.1")

@@ -63,6 +63,16 @@ func denied(permission rolecall.Permission) error {
 var (
 	NeedSession Need = func(*rolecall.Principal, rolecall.UserID) error { return nil }
 
+	// NeedOperator is of what AuthenticateOperator has let in.
+	NeedOperator Need = func(*rolecall.Principal, rolecall.UserID) error { return nil }
+	// NeedEveryTenant is of an operator whose key is for all tenants.
+	NeedEveryTenant Need = func(p *rolecall.Principal, _ rolecall.UserID) error {
+		if p.Operator.Tenants != nil {
+			return rolecall.ErrPermissionDenied.With("This key is for certain tenants and makes no others.")
+		}
+		return nil
+	}
+
 	NeedListUsers      Need = readsSomeMember
 	NeedReadUser       Need = orOwnRecord(seesSomebody)
 	NeedCreateUsers         = holds(rolecall.UsersCreate)

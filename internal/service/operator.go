@@ -7,12 +7,12 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// command is what an operator does on the command line.
-var command = Call{Principal: &rolecall.Principal{Kind: rolecall.PrincipalOperator}}
+// Command is who acts on the command line: an operator without a key.
+var Command = Call{Principal: &rolecall.Principal{Kind: rolecall.PrincipalOperator}}
 
 // operatorEvent returns what an operator did to the subject.
 func (s *Service) operatorEvent(kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
-	return s.event(command, kind, subject)
+	return s.event(Command, kind, subject)
 }
 
 // operate is mutate for an operator.
@@ -42,22 +42,12 @@ func (s *Service) CreateTenant(ctx context.Context, name, displayName string, ow
 	if err != nil {
 		return rolecall.Tenant{}, rolecall.User{}, err
 	}
-	tenant := rolecall.Tenant{
-		ID: rolecall.NewID[rolecall.Tenant](now), Name: name, DisplayName: displayName, Status: rolecall.TenantActive,
-		CreatedAt: now, UpdatedAt: now, Version: 1,
-	}
+	tenant := (&rolecall.TenantDraft{Name: name, DisplayName: &displayName}).Tenant(now)
 	user := owner.User(now)
 	user.Status = rolecall.UserActive
 	err = s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
-		tx.InsertTenant(tenant)
-		tx.InsertUser(user)
+		s.insertTenant(tx, tenant, user)
 		tx.SetPassword(user.ID, hash, now)
-		for i, role := range rolecall.BuiltInRoles(now) {
-			tx.InsertRole(role)
-			if i == 0 {
-				tx.PutAssignment(rolecall.Assignment{UserID: user.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
-			}
-		}
 		return s.operatorEvent(rolecall.EventTenantCreated, aboutTenant(tenant.ID)), nil
 	})
 	return tenant, user, err
@@ -79,54 +69,9 @@ func (s *Service) named(ctx context.Context, name string) (tenant rolecall.Tenan
 		return err
 	})
 	if ok, err := found(err); !ok && err == nil {
-		return tenant, rolecall.ErrNotFound.With("There is no tenant of this name.")
+		return tenant, noSuchTenant
 	}
 	return tenant, err
-}
-
-// SuspendTenant refuses the tenant's sessions and sign-ins until it is resumed;
-// nothing is lost. It returns ErrNotFound.
-func (s *Service) SuspendTenant(ctx context.Context, name string) error {
-	return s.setTenantStatus(ctx, name, rolecall.TenantSuspended, rolecall.EventTenantSuspended)
-}
-
-// ResumeTenant serves a suspended tenant again. It returns ErrNotFound.
-func (s *Service) ResumeTenant(ctx context.Context, name string) error {
-	return s.setTenantStatus(ctx, name, rolecall.TenantActive, rolecall.EventTenantResumed)
-}
-
-func (s *Service) setTenantStatus(ctx context.Context, name string, status rolecall.TenantStatus, kind rolecall.EventType) error {
-	tenant, err := s.named(ctx, name)
-	if err != nil || tenant.Status == status {
-		return err
-	}
-	changed := tenant
-	changed.Status, changed.UpdatedAt, changed.Version = status, s.now(), tenant.Version+1
-	return s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
-		if ok, err := tx.UpdateTenant(tenant, changed); err != nil {
-			return nil, err
-		} else if !ok {
-			return nil, rolecall.ErrPreconditionFailed.With("Somebody else changed the tenant at this moment. Run the command again.")
-		}
-		return s.operatorEvent(kind, aboutTenant(tenant.ID)), nil
-	})
-}
-
-// DeleteTenant makes the tenant unknown at once; its rows are purged in the
-// background and its name stays unusable for 30 days. It returns ErrNotFound.
-func (s *Service) DeleteTenant(ctx context.Context, name string) error {
-	tenant, err := s.named(ctx, name)
-	if err != nil {
-		return err
-	}
-	return s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
-		if ok, err := tx.DeleteTenant(tenant, s.now()); err != nil {
-			return nil, err
-		} else if !ok {
-			return nil, rolecall.ErrNotFound
-		}
-		return s.operatorEvent(rolecall.EventTenantDeleted, aboutTenant(tenant.ID)), nil
-	})
 }
 
 // onUser runs fn on the user of the address in the named tenant.
@@ -213,7 +158,7 @@ func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail stri
 		} else if !ok {
 			return nil, rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
 		}
-		event, err := s.userEvent(command, rolecall.EventUserUpdated, &user, &changed)
+		event, err := s.userEvent(Command, rolecall.EventUserUpdated, &user, &changed)
 		if err != nil {
 			return nil, err
 		}

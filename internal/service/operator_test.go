@@ -137,7 +137,7 @@ func TestCommandsSayWhatIsNotThere(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ctx := f.Context()
 		for name, err := range map[string]error{
-			"suspend": f.service.SuspendTenant(ctx, "none"), "resume": f.service.ResumeTenant(ctx, "none"), "delete": f.service.DeleteTenant(ctx, "none"),
+			"suspend": errorOf(f.service.SuspendTenant(ctx, service.Command, "none", "")), "resume": errorOf(f.service.ResumeTenant(ctx, service.Command, "none", "")), "delete": f.service.DeleteTenant(ctx, service.Command, "none", nil),
 			"add owner": f.service.AddOwner(ctx, "none", address("owner")), "add nobody": f.service.AddOwner(ctx, "acme", address("none")),
 			"password": f.service.SetPassword(ctx, "none", address("owner"), password), "password of nobody": f.service.SetPassword(ctx, "acme", address("none"), password),
 			"address": f.service.SetEmail(ctx, "none", address("owner"), address("new")), "address of nobody": f.service.SetEmail(ctx, "acme", address("none"), address("new")),
@@ -152,8 +152,8 @@ func TestCommandsSayWhatIsNotThere(t *testing.T) {
 func TestASuspendedTenantRefusesOnlyWhoCouldComeIn(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		token := f.signIn("owner").Token
-		f.ok(f.service.SuspendTenant(f.Context(), "acme"))
-		f.ok(f.service.SuspendTenant(f.Context(), "acme"))
+		f.ok(errorOf(f.service.SuspendTenant(f.Context(), service.Command, "acme", "")))
+		f.ok(errorOf(f.service.SuspendTenant(f.Context(), service.Command, "acme", "")))
 		f.clock.advance(aSecond)
 		var err error
 		f.tenant, err = f.service.Tenant(f.Context(), "acme")
@@ -164,7 +164,7 @@ func TestASuspendedTenantRefusesOnlyWhoCouldComeIn(t *testing.T) {
 		f.is(f.guess("192.0.2.7", "owner", password), rolecall.ErrTenantSuspended)
 		f.is(f.guess("192.0.2.7", "owner", "wrong"), rolecall.ErrWrongCredentials)
 		f.ok(f.service.Logout(f.Context(), f.attempt(token)))
-		f.ok(f.service.ResumeTenant(f.Context(), "acme"))
+		f.ok(errorOf(f.service.ResumeTenant(f.Context(), service.Command, "acme", "")))
 		f.tenant.Status = rolecall.TenantActive
 		f.ok(f.guess("192.0.2.7", "owner", password))
 	})

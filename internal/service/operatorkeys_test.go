@@ -25,6 +25,15 @@ func (f *fixture) operator(node *service.Service, token secret.Token) (service.C
 	return service.Call{Principal: p, RequestID: "request", Source: "192.0.2.1"}, err
 }
 
+// operates returns a request about tenants with a new key.
+func (f *fixture) operates(name string, tenants ...string) service.Call {
+	f.Helper()
+	_, token := f.operatorKey(name, tenants...)
+	p, err := f.service.AuthenticateOperator(f.Context(), string(token), "192.0.2.1")
+	f.ok(err)
+	return service.Call{Principal: p, RequestID: "request", Source: "192.0.2.1"}
+}
+
 func TestAnOperatorActsInATenantAndIsNobodyThere(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		key, token := f.operatorKey("Sign-ups")

@@ -58,7 +58,7 @@ func TestWhatIsOverIsRemovedAndNothingElse(t *testing.T) {
 func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		other := f.newTenant("other")
-		f.ok(f.service.DeleteTenant(f.Context(), "other"))
+		f.ok(f.service.DeleteTenant(f.Context(), service.Command, "other", nil))
 		create := func() error {
 			return errorOf3(f.service.CreateTenant(f.Context(), "other", "", rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}, password))
 		}
@@ -160,7 +160,7 @@ func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, name := range []string{"first", "second"} {
 			f.newTenant(name)
-			f.ok(f.service.DeleteTenant(f.Context(), name))
+			f.ok(f.service.DeleteTenant(f.Context(), service.Command, name, nil))
 		}
 		living := f.newTenant("zeta") // after acme, which fails
 		expired := rolecall.IdempotencyKey{UserID: f.owner.User.ID, Operation: "old", Hash: secret.NewKey(), Fingerprint: secret.NewKey(), ExpiresAt: start, Status: 201, ResourceID: rolecall.NewID[any](start)}
@@ -192,7 +192,7 @@ func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
 func TestATenantDeletedAMomentAgoIsNotPurgedYet(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.newTenant("other")
-		f.ok(f.service.DeleteTenant(f.Context(), "other"))
+		f.ok(f.service.DeleteTenant(f.Context(), service.Command, "other", nil))
 		f.clock.advance(time.Minute - time.Microsecond)
 		f.ok(f.service.Purge(f.Context()))
 		if left := f.deletedTenants(); len(left) != 1 {

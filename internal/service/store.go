@@ -359,13 +359,16 @@ type TenantTx interface {
 	TenantByName(name string) (rolecall.Tenant, error)
 	// Tenants returns up to limit tenants by name, after the given one.
 	Tenants(after string, limit int) ([]rolecall.Tenant, error)
+	// TenantsAmong is Tenants for those of the names alone, of which there are few.
+	TenantsAmong(names []string, after string, limit int) ([]rolecall.Tenant, error)
 	// InsertTenant writes a new tenant. Update returns ErrTenantExists.
 	InsertTenant(t rolecall.Tenant)
 	// UpdateTenant replaces old by changed if old's version is still the stored
 	// one, and reports whether it was.
 	UpdateTenant(old, changed rolecall.Tenant) (bool, error)
-	// DeleteTenant makes the tenant unknown at once and keeps its name from
-	// being used for 30 days; it reports whether the tenant was there.
+	// DeleteTenant makes the tenant unknown at once and keeps its name from being
+	// used for 30 days, if the version is still the stored one; it reports whether
+	// it was.
 	DeleteTenant(t rolecall.Tenant, at rolecall.Time) (bool, error)
 	// DeletedTenants returns up to limit tenants that were deleted before the
 	// moment and still hold rows.

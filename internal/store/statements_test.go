@@ -203,6 +203,9 @@ func builtStatements(t *testing.T) map[string]bool {
 		if _, err := tx.DeleteUser(old, now); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := tx.TenantsAmong([]string{"a", "b"}, "", 10); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := tx.CountAttempt([]rolecall.Bucket{{Key: []byte{2}}, {Key: []byte{1}}}, now); err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ const (
 		where id = $6 and version = $7 returning version`
 
 	deleteTenant = `update tenants set status = 'deleted', updated_at = $1, version = version + 1
-		where id = $2 and status <> 'deleted' and status <> 'purged' returning version`
+		where id = $2 and version = $3 and status <> 'deleted' and status <> 'purged' returning version`
 
 	selectDeletedTenants = `select id from tenants where status = 'deleted' and updated_at <= $1 order by updated_at limit $2`
 
@@ -165,6 +165,23 @@ func (t *Tx) Tenants(after string, limit int) ([]rolecall.Tenant, error) {
 	return tenants, err
 }
 
+// TenantsAmong is Tenants for those of the names alone, of which there are few.
+func (t *Tx) TenantsAmong(names []string, after string, limit int) ([]rolecall.Tenant, error) {
+	var b builder
+	b.write("select "+tenantColumns+" from tenants where name > ? and status <> 'deleted' and status <> 'purged'", after)
+	b.all([]condition{oneOf("name", names)})
+	b.write(" order by name")
+	b.limit(limit)
+	var tenants []rolecall.Tenant
+	err := b.query(t.q, func(scan func(dest ...any) error) error {
+		var tenant rolecall.Tenant
+		err := scan(tenantDest(&tenant)...)
+		tenants = append(tenants, tenant)
+		return err
+	})
+	return tenants, err
+}
+
 // InsertTenant writes a new tenant, in a transaction of that tenant. Update
 // returns ErrTenantExists, also if the name was freed less than 30 days ago.
 func (t *Tx) InsertTenant(tenant rolecall.Tenant) {
@@ -181,10 +198,10 @@ func (t *Tx) UpdateTenant(old, changed rolecall.Tenant) (bool, error) {
 		changed.UpdatedAt, changed.Version, old.ID, old.Version)
 }
 
-// DeleteTenant makes the tenant unknown at once and keeps its name from being
-// used for 30 days; it reports whether the tenant was there.
+// DeleteTenant makes the tenant unknown at once and keeps its name from being used
+// for 30 days, if the version is still the stored one; it reports whether it was.
 func (t *Tx) DeleteTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
-	return t.changed(deleteTenant, at, tenant.ID)
+	return t.changed(deleteTenant, at, tenant.ID, tenant.Version)
 }
 
 // DeletedTenants returns up to limit tenants that were deleted before the moment

@@ -44,6 +44,22 @@ var tenantCases = []testCase{
 		same(f, list("t-5", 3), []string{"t-6"})
 		same(f, list("t-6", 3), nil)
 	}},
+	{"Tenants among some names are listed by name, after a given one", func(f *fixture) {
+		for i := range 5 {
+			f.newTenant(fmt.Sprintf("t-%d", i))
+		}
+		f.deleteTenant(f.tenantByName("t-3"))
+		list := func(after string, limit int, among ...string) (names []string) {
+			for _, t := range read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.TenantsAmong(among, after, limit) }) {
+				names = append(names, t.Name)
+			}
+			return names
+		}
+		same(f, list("", 10, "t-4", "nobody", "t-3", "acme"), []string{"acme", "t-4"})
+		same(f, list("", 1, "t-4", "t-1", "acme"), []string{"acme"})
+		same(f, list("acme", 10, "t-4", "t-1", "acme"), []string{"t-1", "t-4"})
+		same(f, list("t-4", 10, "t-4"), nil)
+	}},
 	{"A change replaces display name, status and settings, unless it is stale", func(f *fixture) {
 		old := f.tenantByName("acme")
 		changed := old
@@ -57,8 +73,11 @@ var tenantCases = []testCase{
 		same(f, alter(old, old), false)
 		same(f, f.tenantByName("acme"), changed)
 	}},
-	{"A deleted tenant is unknown at once and keeps its name", func(f *fixture) {
+	{"A deleted tenant is unknown at once and keeps its name, unless the deletion is stale", func(f *fixture) {
 		old := f.tenantByName("acme")
+		stale := old
+		stale.Version--
+		same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(stale, start) }), false)
 		f.deleteTenant(old)
 		f.is(f.tryTenant("acme"), rolecall.ErrNotFound)
 		same(f, len(read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.Tenants("", 10) })), 0)

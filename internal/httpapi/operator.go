@@ -1,0 +1,220 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// operatorOperations is everything that is served to operators and is about
+// tenants. None of it is there until there is a key.
+var operatorOperations = []*operation{
+	{
+		method: http.MethodGet, path: "/operator/tenants", id: "OperatorController_listTenants", summary: "List the tenants that the key is for, by name",
+		operator: true, need: service.NeedOperator, parameters: []*parameter{limit, cursor},
+		answers: []answer{{http.StatusOK, "TenantPage", "A page of tenants.", []string{"Link"}}},
+		handle:  listTenants,
+	},
+	{
+		method: http.MethodPost, path: "/operator/tenants", id: "OperatorController_createTenant", summary: "Create a tenant and invite its first owner",
+		operator: true, need: service.NeedEveryTenant, parameters: []*parameter{idempotencyKey}, body: &body{"CreateTenant", true},
+		answers:  []answer{{http.StatusCreated, "FoundedTenant", "The new tenant; its first owner is invited by mail, and by the link, which is shown this once.", []string{"Location", "Idempotent-Replayed"}}},
+		problems: problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
+		handle:   createTenant,
+	},
+	{
+		method: http.MethodGet, path: "/operator/tenants/{name}", id: "OperatorController_getTenant", summary: "Read a tenant and its settings",
+		operator: true, need: service.NeedOperator, parameters: []*parameter{namedTenant, ifNoneMatch},
+		answers:  []answer{{http.StatusOK, "Tenant", "The tenant.", []string{"ETag"}}},
+		problems: problems{rolecall.ErrNotFound},
+		handle:   getOperatedTenant,
+	},
+	{
+		method: http.MethodPatch, path: "/operator/tenants/{name}", id: "OperatorController_updateTenant", summary: "Change a tenant's name to show and its settings",
+		operator: true, need: service.NeedOperator, parameters: []*parameter{namedTenant, ifMatch}, body: &body{"UpdateTenant", true},
+		answers:  []answer{{http.StatusOK, "Tenant", "The changed tenant.", []string{"ETag"}}},
+		problems: problems{rolecall.ErrNotFound},
+		handle:   updateOperatedTenant,
+	},
+	{
+		method: http.MethodDelete, path: "/operator/tenants/{name}", id: "OperatorController_deleteTenant", summary: "Delete a tenant at once; its name stays unusable for 30 days",
+		operator: true, need: service.NeedOperator, parameters: []*parameter{namedTenant, ifMatch},
+		answers:  []answer{{http.StatusNoContent, "", "The tenant is gone, and so are its sessions.", nil}},
+		problems: problems{rolecall.ErrNotFound},
+		handle:   deleteTenant,
+	},
+	{
+		method: http.MethodPost, path: "/operator/tenants/{name}/suspend", id: "OperatorController_suspendTenant", summary: "Refuse a tenant's sessions and sign-ins until it is resumed",
+		operator: true, need: service.NeedOperator, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
+		answers:  []answer{{http.StatusOK, "Tenant", "The suspended tenant.", []string{"ETag"}}},
+		problems: problems{rolecall.ErrNotFound},
+		handle:   suspendTenant,
+	},
+	{
+		method: http.MethodPost, path: "/operator/tenants/{name}/resume", id: "OperatorController_resumeTenant", summary: "Serve a suspended tenant again",
+		operator: true, need: service.NeedOperator, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
+		answers:  []answer{{http.StatusOK, "Tenant", "The resumed tenant.", []string{"ETag"}}},
+		problems: problems{rolecall.ErrNotFound},
+		handle:   resumeTenant,
+	},
+}
+
+// operatorSchemas are what those read and answer.
+func operatorSchemas() properties {
+	return properties{
+		"CreateTenant": request("A new tenant and its first owner, who is invited.", properties{
+			"name":        described(tenantNameSchema(), "What x-tenant-schema sends; it never changes."),
+			"displayName": described(nullable(text(1, rolecall.UserNameMax)), "The name for people; the name, if there is none."),
+			"owner": request("", properties{
+				"email": text(3, rolecall.EmailMax), "name": text(rolecall.UserNameMin, rolecall.UserNameMax),
+			}, "email", "name"),
+		}, "name", "owner"),
+		"TenantPage": pageOf("A page of tenants.", "Tenant", nil),
+		"FoundedTenant": object("A new tenant with its first owner and their invitation. Token and link are shown once; a repeated request is told that they were. An owner who is gone at a repetition has an id alone.", properties{
+			"tenant": ref("Tenant"), "owner": ref("User"),
+			"invitation": object("", properties{"expiresAt": moment(), "token": anyText(), "link": anyText(), "secretWithheld": truth()}, "expiresAt"),
+		}, "tenant", "owner", "invitation"),
+	}
+}
+
+// operatorDoor marks the requests of the listener of operators.
+type operatorDoor struct{}
+
+// atOperatorDoor reports whether operators are served where the request came in.
+func (x *exchange) atOperatorDoor() bool {
+	return !x.server.apart || x.request.Context().Value(operatorDoor{}) != nil
+}
+
+// isOperated reports whether the operators' paths are served: here, and because
+// there is a key. Where the store cannot tell, they are: the next look into it says
+// why they cannot be used.
+func (x *exchange) isOperated() bool {
+	if !x.atOperatorDoor() {
+		return false
+	}
+	operated, err := x.server.service.Operated(x.ctx)
+	return operated || err != nil
+}
+
+// stranger returns what somebody is told who did not say who they are.
+func (x *exchange) stranger() error {
+	if x.route.operator {
+		return rolecall.ErrUnauthenticated.With("No live key of an operator came with the request, as Authorization: Bearer rco_….")
+	}
+	return rolecall.ErrUnauthenticated
+}
+
+func listTenants(x *exchange) error {
+	after := ""
+	if x.in.after != nil {
+		after = x.in.after.Key
+	}
+	page, err := x.server.service.OperatedTenants(x.ctx, x.call, after, x.in.limit)
+	if err != nil {
+		return err
+	}
+	x.out = append(appendPage(x, x.out, &page, appendTenant), '}')
+	return x.json(http.StatusOK)
+}
+
+func createTenant(x *exchange) error {
+	draft, err := x.tenantDraft()
+	if err != nil {
+		return err
+	}
+	created, err := x.server.service.FoundTenant(x.ctx, x.call, x.key(), draft)
+	if err != nil {
+		return err
+	}
+	x.header["Location"] = []string{x.server.base + "/operator/tenants/" + created.Value.Tenant.Name}
+	if created.Replayed {
+		x.header["Idempotent-Replayed"] = []string{"true"}
+	}
+	x.out = x.appendFounded(x.out, &created)
+	return x.json(http.StatusCreated)
+}
+
+func (x *exchange) tenantDraft() (draft rolecall.TenantDraft, err error) {
+	err = x.decode(
+		member{"name", true, readString(&draft.Name)},
+		member{"displayName", false, readNullable(&draft.DisplayName)},
+		member{"owner", true, readObject(
+			member{"email", true, readString(&draft.Owner.Email)},
+			member{"name", true, readString(&draft.Owner.Name)},
+		)},
+	).err(draft.Check)
+	return draft, err
+}
+
+// appendFounded appends the new tenant with its owner's invitation, whose link is
+// shown once: it is the way in where mail is not set up.
+func (x *exchange) appendFounded(b []byte, created *service.Created[service.Founded]) []byte {
+	value := &created.Value
+	sight := rolecall.AllUserMembers
+	if created.Erased {
+		sight = 0
+	}
+	b = append(b, `{"tenant":`...)
+	b = appendTenant(b, &value.Tenant)
+	b = append(b, `,"owner":`...)
+	b = appendUser(b, &value.Owner, sight)
+	b = append(b, `,"invitation":{"expiresAt":`...)
+	b = appendTime(b, value.Invitation.ExpiresAt)
+	if created.Replayed {
+		return append(b, `,"secretWithheld":true}}`...)
+	}
+	b = append(b, `,"token":`...)
+	b = appendText(b, value.Invitation.Token)
+	b = append(b, `,"link":`...)
+	b = appendText(b, x.server.public+"/console/"+value.Tenant.Name+"/invitation#"+string(value.Invitation.Token))
+	return append(b, "}}"...)
+}
+
+func getOperatedTenant(x *exchange) error {
+	tenant, err := x.server.service.OperatedTenant(x.ctx, x.call, x.in.tenant)
+	return x.operatedTenant(&tenant, err)
+}
+
+func updateOperatedTenant(x *exchange) error {
+	patch, err := x.tenantPatch()
+	if err != nil {
+		return err
+	}
+	tenant, err := x.server.service.UpdateOperatedTenant(x.ctx, x.call, x.in.tenant, patch, x.matchTenant())
+	return x.operatedTenant(&tenant, err)
+}
+
+func deleteTenant(x *exchange) error {
+	if err := x.server.service.DeleteTenant(x.ctx, x.call, x.in.tenant, x.matchTenant()); err != nil {
+		return err
+	}
+	return x.nothing()
+}
+
+func suspendTenant(x *exchange) error {
+	reason, err := x.reason()
+	if err != nil {
+		return err
+	}
+	tenant, err := x.server.service.SuspendTenant(x.ctx, x.call, x.in.tenant, reason)
+	return x.operatedTenant(&tenant, err)
+}
+
+func resumeTenant(x *exchange) error {
+	reason, err := x.reason()
+	if err != nil {
+		return err
+	}
+	tenant, err := x.server.service.ResumeTenant(x.ctx, x.call, x.in.tenant, reason)
+	return x.operatedTenant(&tenant, err)
+}
+
+// operatedTenant answers with the tenant, unless there is an error.
+func (x *exchange) operatedTenant(t *rolecall.Tenant, err error) error {
+	if err != nil {
+		return err
+	}
+	x.out = appendTenant(x.out, t)
+	return x.tagged(http.StatusOK)
+}

@@ -1,0 +1,229 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// Founded is a new tenant with the invitation of its first owner.
+type Founded struct {
+	Tenant     rolecall.Tenant
+	Owner      rolecall.User // the id alone, if the owner is gone at a replay
+	Invitation Invitation
+}
+
+// founded is what is kept of a new tenant for a replay, and shown by its event:
+// nothing of a person.
+type founded struct {
+	TenantID    rolecall.TenantID `json:"tenantId"`
+	Name        string            `json:"name"`
+	DisplayName string            `json:"displayName"`
+	OwnerID     rolecall.UserID   `json:"ownerId"`
+	CreatedAt   rolecall.Time     `json:"createdAt"`
+	InvitedTo   rolecall.Time     `json:"invitationExpiresAt"`
+}
+
+// FoundTenant makes a tenant with the built-in roles and an owner who is invited by
+// mail, once for each idempotency key, in one transaction; a replay is without the
+// token. It returns ErrPermissionDenied, ErrValidation, ErrTenantExists and the
+// errors of keys.
+func (s *Service) FoundTenant(ctx context.Context, c Call, key Key, draft rolecall.TenantDraft) (created Created[Founded], err error) {
+	if err := NeedEveryTenant(c.Principal, rolecall.UserID{}); err != nil {
+		return created, err
+	}
+	if err := draft.Check().Err(); err != nil {
+		return created, err
+	}
+	now, token := s.now(), secret.NewToken()
+	tenant, owner := draft.Tenant(now), draft.Owner.User(now)
+	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime())}
+	member := s.event(c, rolecall.EventUserCreated, aboutUser(owner.ID))
+	if member.Values, err = valuesAfter(owner); err != nil {
+		return created, err
+	}
+	kept := founded{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt}
+	first, err := s.create(ctx, c, key, creation{
+		operation: "foundTenant", location: "/operator/tenants/" + tenant.Name, id: rolecall.AnyID(tenant.ID), value: kept,
+		event: s.event(c, rolecall.EventTenantCreated, aboutTenant(tenant.ID)), tenant: tenant.ID,
+		insert: func(tx Tx) error {
+			s.insertTenant(tx, tenant, owner)
+			tx.PutInvitation(invitation, token.Hash())
+			tx.InsertEvent(*member)
+			tx.InsertEvent(*s.event(c, rolecall.EventUserInvited, aboutUser(owner.ID)))
+			return s.mail(tx, tenant.ID, rolecall.Mail{
+				Kind: rolecall.MailInvitation, To: owner.Email, Name: owner.Name, UserID: owner.ID, Token: string(token), ExpiresAt: invitation.ExpiresAt,
+			})
+		},
+	})
+	switch {
+	case err != nil:
+		return created, err
+	case first != nil:
+		return s.refounded(ctx, first)
+	}
+	return Created[Founded]{Value: Founded{tenant, owner, Invitation{invitation, token}}}, nil
+}
+
+// valuesAfter are the values of something new.
+func valuesAfter(value any) (*rolecall.EventValues, error) {
+	after, err := json.Marshal(value)
+	return &rolecall.EventValues{After: after}, err
+}
+
+// insertTenant writes a tenant with the built-in roles and its first owner.
+func (s *Service) insertTenant(tx Tx, tenant rolecall.Tenant, owner rolecall.User) {
+	tx.InsertTenant(tenant)
+	tx.InsertUser(owner)
+	for i, role := range rolecall.BuiltInRoles(tenant.CreatedAt) {
+		tx.InsertRole(role)
+		if i == 0 {
+			tx.PutAssignment(rolecall.Assignment{UserID: owner.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: tenant.CreatedAt})
+		}
+	}
+}
+
+// refounded returns what a replay answers: the tenant as it was made, and the owner
+// as they are now.
+func (s *Service) refounded(ctx context.Context, first *rolecall.IdempotencyKey) (created Created[Founded], err error) {
+	var kept founded
+	if err := json.Unmarshal(first.Resource, &kept); err != nil {
+		return created, err
+	}
+	created = Created[Founded]{Replayed: true, Value: Founded{
+		Tenant: rolecall.Tenant{
+			ID: kept.TenantID, Name: kept.Name, DisplayName: kept.DisplayName, Status: rolecall.TenantActive,
+			CreatedAt: kept.CreatedAt, UpdatedAt: kept.CreatedAt, Version: 1,
+		},
+		Invitation: Invitation{Invitation: rolecall.Invitation{UserID: kept.OwnerID, ExpiresAt: kept.InvitedTo}},
+	}}
+	err = s.store.View(ctx, kept.TenantID, func(tx Tx) (err error) {
+		created.Value.Owner, err = tx.UserByID(kept.OwnerID)
+		return err
+	})
+	if ok, err := found(err); err != nil {
+		return created, err
+	} else if !ok {
+		created.Value.Owner, created.Erased = rolecall.User{ID: kept.OwnerID}, true
+	}
+	return created, nil
+}
+
+// OperatedTenants returns a page of the tenants that the operator's key is for, by
+// name.
+func (s *Service) OperatedTenants(ctx context.Context, c Call, after string, limit int) (page rolecall.Page[rolecall.Tenant], err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		if names := c.Operator.Tenants; names != nil {
+			page.Items, err = tx.TenantsAmong(names, after, limit+1)
+		} else {
+			page.Items, err = tx.Tenants(after, limit+1)
+		}
+		return err
+	})
+	if len(page.Items) > limit {
+		page.Items = page.Items[:limit]
+		last := &page.Items[limit-1]
+		page.Next = &rolecall.Position{Key: last.Name, ID: rolecall.AnyID(last.ID)}
+	}
+	return page, err
+}
+
+// OperatedTenant returns the tenant of that name, or ErrNotFound.
+func (s *Service) OperatedTenant(ctx context.Context, c Call, name string) (rolecall.Tenant, error) {
+	c, err := s.operated(ctx, c, name)
+	return c.Tenant, err
+}
+
+// UpdateOperatedTenant is UpdateTenant of the tenant of that name, or ErrNotFound.
+func (s *Service) UpdateOperatedTenant(ctx context.Context, c Call, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, error) {
+	if err := patch.Check().Err(); err != nil {
+		return rolecall.Tenant{}, err
+	}
+	c, err := s.operated(ctx, c, name)
+	if err != nil {
+		return rolecall.Tenant{}, err
+	}
+	return s.UpdateTenant(ctx, c, patch, match)
+}
+
+// operated returns the operator's call inside the tenant of that name. One that is
+// not there and one that the key is not for are the same ErrNotFound.
+func (s *Service) operated(ctx context.Context, c Call, name string) (Call, error) {
+	inside := *c.Principal
+	c.Principal = &inside
+	if inside.Operator != nil && !inside.Operator.IsFor(name) {
+		return c, noSuchTenant
+	}
+	var err error
+	inside.Tenant, err = s.named(ctx, name)
+	return c, err
+}
+
+var noSuchTenant = rolecall.ErrNotFound.With("There is no tenant of this name.")
+
+// SuspendTenant refuses the tenant's sessions and sign-ins until it is resumed;
+// nothing is lost. It returns ErrNotFound.
+func (s *Service) SuspendTenant(ctx context.Context, c Call, name, reason string) (rolecall.Tenant, error) {
+	return s.setTenantStatus(ctx, c, name, rolecall.TenantSuspended, rolecall.EventTenantSuspended, reason)
+}
+
+// ResumeTenant serves a suspended tenant again. It returns ErrNotFound.
+func (s *Service) ResumeTenant(ctx context.Context, c Call, name, reason string) (rolecall.Tenant, error) {
+	return s.setTenantStatus(ctx, c, name, rolecall.TenantActive, rolecall.EventTenantResumed, reason)
+}
+
+func (s *Service) setTenantStatus(ctx context.Context, c Call, name string, status rolecall.TenantStatus, kind rolecall.EventType, reason string) (tenant rolecall.Tenant, err error) {
+	if c, err = s.operated(ctx, c, name); err != nil {
+		return tenant, err
+	}
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for range attempts {
+			old, err := tx.TenantByName(name)
+			if err != nil {
+				return nil, err
+			}
+			if tenant = old; old.Status == status {
+				return nil, nil
+			}
+			tenant.Status, tenant.UpdatedAt, tenant.Version = status, max(s.now(), old.UpdatedAt+1), old.Version+1
+			if ok, err := tx.UpdateTenant(old, tenant); err != nil {
+				return nil, err
+			} else if ok {
+				event := s.event(c, kind, aboutTenant(old.ID))
+				event.Reason = reason
+				return event, nil
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	return tenant, err
+}
+
+// DeleteTenant makes the tenant unknown at once; its rows are purged in the
+// background and its name stays unusable for 30 days. It returns ErrNotFound and
+// ErrPreconditionFailed.
+func (s *Service) DeleteTenant(ctx context.Context, c Call, name string, match Match[rolecall.Tenant]) error {
+	c, err := s.operated(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		for range attempts {
+			old, err := tx.TenantByName(name)
+			if err != nil {
+				return nil, err
+			}
+			if err := match.check(&old); err != nil {
+				return nil, err
+			}
+			if ok, err := tx.DeleteTenant(old, s.now()); err != nil {
+				return nil, err
+			} else if ok {
+				return s.event(c, rolecall.EventTenantDeleted, aboutTenant(old.ID)), nil
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+}
