@@ -38,6 +38,7 @@ var suites = []struct {
 	{"user sessions", testUserSessions},
 	{"races", testRaces},
 	{"trespass", testTrespass},
+	{"operators", testOperators},
 	{"restore", testRestore},
 	{"erase", testErase},
 }
@@ -57,6 +58,7 @@ func TestProgram(t *testing.T) {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
 			p := serve(t, binary, store.database(t))
+			p.operator = p.operatorKey(t)
 			for _, suite := range suites {
 				t.Run(suite.name, func(t *testing.T) {
 					t.Parallel()

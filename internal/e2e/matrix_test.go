@@ -68,6 +68,14 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 
 	"AuthsController_changePassword":   changePasswordCells,
 	"AuthsController_acceptInvitation": acceptInvitationCells,
+
+	"OperatorController_listTenants":   listTenantsCells,
+	"OperatorController_createTenant":  createTenantCells,
+	"OperatorController_getTenant":     operatedCells("GET", "", ""),
+	"OperatorController_updateTenant":  operatedCells("PATCH", "", `{"displayName":"Operated"}`),
+	"OperatorController_deleteTenant":  deleteTenantCells,
+	"OperatorController_suspendTenant": operatedCells("POST", "/suspend", `{"reason":"unpaid"}`),
+	"OperatorController_resumeTenant":  operatedCells("POST", "/resume", ""),
 }
 
 // testMatrix asks every operation by every principal about every object.
@@ -113,8 +121,9 @@ func newMatrix(t *testing.T, p *program) *matrix {
 		{caller: m.holder(t, "auditor", "", "", "events:read", "users.name:read", "tenant:read"), name: "an auditor", holds: everywhere("events:read", "users.name:read", "tenant:read"), live: true},
 		{caller: m.member(t, "nobody", "Sales"), name: "somebody without a role", department: "Sales", live: true},
 		{caller: expired, name: "somebody whose role has ended", department: "Sales", live: true},
-		{caller: m.operator(t), name: "an operator", holds: everywhere("*:*", "*/*:*"), live: true, program: true},
-		{caller: m.foreign.operator(t).in(m.name), name: "an operator of another tenant", program: true},
+		{caller: m.operator(t), name: "an operator", holds: everywhere("*:*", "*/*:*"), live: true, program: true, operates: []string{m.name}},
+		{caller: p.operator.of(m.world), name: "an operator of all tenants", holds: everywhere("*:*", "*/*:*"), live: true, program: true, operates: everyTenant},
+		{caller: m.foreign.operator(t).in(m.name), name: "an operator of another tenant", program: true, operates: []string{m.foreign.name}},
 		{caller: m.foreign.owner.in(m.name), name: "another tenant's owner"},
 		{caller: m.nobody(), name: "no session"},
 	}

@@ -20,10 +20,16 @@ func (p *program) operatorKey(t testing.TB, flags ...string) *caller {
 	return &caller{bearer: made.Key, id: made.ID}
 }
 
+// of returns the caller in the tenant of a world, and from its address.
+func (c *caller) of(w *world) *caller {
+	there := *c
+	there.world, there.tenant = w, w.name
+	return &there
+}
+
 // operator makes a key for the tenant of the world alone.
 func (w *world) operator(t testing.TB) *caller {
 	t.Helper()
-	c := w.program.operatorKey(t, "--tenant", w.name)
-	c.world, c.tenant = w, w.name
-	return c
+	return w.program.operatorKey(t, "--tenant", w.name).of(w)
 }
+func testOperators(t *testing.T, p *program) {}

@@ -20,6 +20,7 @@ type principal struct {
 	grants     []holding // what may be handed on beyond that
 	live       bool      // has a session of the tenant, or a key that is for it
 	program    bool      // is no person with a session
+	operates   []string  // the names of the tenants that its key is for; all: everyTenant
 }
 
 // subject is a user who is asked about.

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+)
+
+// everyTenant is what a key operates that was made for no tenant in particular.
+var everyTenant = []string{"*"}
+
+// operated says whether the principal's key is for the tenant of that name.
+func (p *principal) operated(tenant string) bool {
+	return slices.Contains(p.operates, tenant) || slices.Equal(p.operates, everyTenant)
+}
+
+// compareOperated is compare for what is about tenants, to which only the keys of
+// operators open.
+func (p *principal) compareOperated(t *testing.T, what, line, body string, wanted expectation) *answer {
+	t.Helper()
+	who := *p
+	who.live = p.operates != nil
+	return who.compare(t, what, line, body, wanted)
+}
+
+func listTenantsCells(t *testing.T, m *matrix, p *principal) {
+	var names []string
+	for next, more := "", true; more; more = next != "" {
+		a := p.compareOperated(t, "tenants", "GET /operator/tenants?limit=200"+next, "", done(200, "items nextCursor"))
+		names = append(names, a.texts("name")...)
+		if next = a.text("/nextCursor"); next != "" {
+			next = "&cursor=" + next
+		}
+	}
+	for _, name := range []string{m.name, m.foreign.name} {
+		if listed := slices.Contains(names, name); listed != p.operated(name) {
+			t.Errorf("%s: listed is %v", name, listed)
+		}
+	}
+	if !slices.Equal(p.operates, everyTenant) && len(names) != len(p.operates) {
+		t.Errorf("the tenants are %q", names)
+	}
+}
+
+func createTenantCells(t *testing.T, m *matrix, p *principal) {
+	m.fresh++
+	body := newTenant(fmt.Sprintf("%s-made-%d", m.name, m.fresh))
+	p.compareOperated(t, "a tenant", "POST /operator/tenants", body, first(done(201, "tenant owner invitation"), check{slices.Equal(p.operates, everyTenant), mayNot}))
+}
+
+// operatedCells are those of an act on a tenant.
+func operatedCells(method, act, body string) func(*testing.T, *matrix, *principal) {
+	return func(t *testing.T, m *matrix, p *principal) {
+		for _, name := range []string{m.name, m.foreign.name, "no-such-tenant"} {
+			p.compareOperated(t, name, method+" /operator/tenants/"+name+act, body, first(done(200, everyTenantMember),
+				check{p.operated(name) && name != "no-such-tenant", notThere}))
+			if act == "/suspend" && p.operated(name) && name != "no-such-tenant" {
+				p.do(t, "POST /operator/tenants/"+name+"/resume", "").expect(t, 200)
+			}
+		}
+	}
+}
+
+func deleteTenantCells(t *testing.T, m *matrix, p *principal) {
+	m.fresh++
+	name := fmt.Sprintf("%s-gone-%d", m.name, m.fresh)
+	m.program.operator.of(m.world).do(t, "POST /operator/tenants", newTenant(name)).expect(t, 201)
+	a := p.compareOperated(t, name, "DELETE /operator/tenants/"+name, "", first(done(204, ""), check{p.operated(name), notThere}))
+	p.compareOperated(t, name+" again", "DELETE /operator/tenants/"+name, "", notThere)
+	if a.status == http.StatusNotFound {
+		m.program.operatorKey(t, "--tenant", name).of(m.world).do(t, "DELETE /operator/tenants/"+name, "").expect(t, 204)
+	}
+}
+
+// newTenant is the body that makes a tenant.
+func newTenant(name string) string {
+	return fmt.Sprintf(`{"name":%s,"owner":{"email":%s,"name":"Olga Owner"}}`, quoted(name), quoted(address("owner")))
+}
