@@ -49,6 +49,7 @@ type serveCommand struct {
 	AllowOrigin    []string      `placeholder:"ORIGIN" help:"Web origin whose pages may call from a browser, such as https://app.example.com; may be given several times. Default: none but the public one"`
 	CookieDomain   string        `placeholder:"DOMAIN" help:"Parent domain of the public host, all hosts of which get the session cookie. Weaker. Default: the public host alone"`
 	MetricsListen  string        `placeholder:"ADDRESS" help:"Address to serve Prometheus metrics on. Default: none"`
+	OperatorListen string        `placeholder:"ADDRESS" help:"Address to serve operators on, and nowhere else: /operator and the keys of operators. Default: they are served on --listen"`
 	SecretKeyFile  string        `placeholder:"FILE" help:"File with the instance's keys in base64, one a line, the current one first. Default: the keys in the database"`
 	NoMigrate      bool          `help:"Leave the schema as it is, instead of bringing it up to date first."`
 	Demo           bool          `help:"Serve a made-up tenant to try things with, on a loopback address only."`

@@ -35,6 +35,13 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ignoreClosed(listener.Close())) }()
+	var operators *door
+	if c.OperatorListen != "" {
+		if operators, err = listen(ctx, "--operator-listen", c.OperatorListen); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, ignoreClosed(operators.Close())) }()
+	}
 	store, err := p.open(ctx, !c.NoMigrate)
 	if err != nil {
 		return err
@@ -45,10 +52,11 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 			return err
 		}
 	}
-	return serve(ctx, p, settings, store, listener)
+	return serve(ctx, p, settings, store, listener, operators)
 }
 
-func serve(ctx context.Context, p *program, settings settings, store service.Store, listener *door) error {
+// serve serves on the listener, and operators on theirs if they have one.
+func serve(ctx context.Context, p *program, settings settings, store service.Store, listener, operators *door) error {
 	defer runtime.KeepAlive(make([]byte, ballast))
 	keys, err := loadKeys(ctx, store, settings.SecretKeyFile)
 	if err != nil {
@@ -77,18 +85,21 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 		CookieDomain:   settings.CookieDomain,
 		AllowOrigins:   settings.AllowOrigin,
 		TrustedProxies: settings.trustedProxies,
+		OperatorsApart: operators != nil,
 		Logger:         logger,
 		Metrics:        registry,
 		PasswordHashes: options.Passwords.Hashed,
 	})
 	registerWatch(registry, rolecall)
-	server := api.HTTPServer()
+	fronts := frontsOf(api, listener, operators)
 	if settings.TLSCert != "" {
 		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)
 		if err != nil {
 			return err
 		}
-		server.TLSConfig = certificate.config()
+		for _, f := range fronts {
+			f.server.TLSConfig = certificate.config()
+		}
 	}
 	stopMetrics, err := serveMetrics(ctx, settings.MetricsListen, registry, logger)
 	if err != nil {
@@ -96,6 +107,9 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	}
 	for _, warning := range settings.warnings {
 		logger.Warn(warning)
+	}
+	if operators != nil {
+		logger.Info("serving operators", "address", operators.Addr().String())
 	}
 	logger.Info("serving", "address", listener.Addr().String(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
 
@@ -105,7 +119,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	var workErr error
 	background.Go(func() { workErr = rolecall.Run(working) })
 	background.Go(func() { boundMemory(working) })
-	serveErr := serveHTTP(ctx, api, server, listener, settings.Drain, logger)
+	serveErr := serveAll(ctx, api, fronts, settings.Drain, logger)
 	stopWorking()
 	background.Wait()
 	return errors.Join(serveErr, workErr, stopMetrics())

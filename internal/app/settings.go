@@ -39,7 +39,7 @@ func (s *settings) readDemo() error {
 	switch {
 	case !s.Demo:
 		return nil
-	case !isLoopback(s.Listen):
+	case !isLoopback(s.Listen) || s.OperatorListen != "" && !isLoopback(s.OperatorListen):
 		return errors.New("--demo listens on a loopback address only, such as 127.0.0.1:8080")
 	case s.TLSCert != "":
 		return errors.New("--demo serves plain http: leave out --tls-cert")

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/rolecall/rolecall/internal/httpapi"
@@ -21,11 +22,49 @@ const (
 	shutdownTime = 20 * time.Second // for requests under way: more than the deadline of any
 )
 
+// front is a listener with the server that answers on it.
+type front struct {
+	server   *http.Server
+	listener *door
+	limit    int // of connections
+}
+
+// operatorConnections is how many connections operators have at once at most, where
+// they have a listener of their own: they are few.
+const operatorConnections = 64
+
+// frontsOf returns the fronts of the listener and of the one for operators, which
+// may be nil.
+func frontsOf(api *httpapi.Server, listener, operators *door) []front {
+	limit := connectionLimit(openFiles())
+	fronts := []front{{api.HTTPServer(), listener, limit}}
+	if operators != nil {
+		fronts = append(fronts, front{api.OperatorServer(), operators, min(limit, operatorConnections)})
+	}
+	return fronts
+}
+
+// serveAll serves on every front until ctx ends, or one of them fails.
+func serveAll(ctx context.Context, api *httpapi.Server, fronts []front, drain time.Duration, logger *slog.Logger) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	failures := make([]error, len(fronts))
+	var serving sync.WaitGroup
+	for i, f := range fronts {
+		serving.Go(func() {
+			defer stop()
+			failures[i] = serveHTTP(ctx, api, f, drain, logger)
+		})
+	}
+	serving.Wait()
+	return errors.Join(failures...)
+}
+
 // serveHTTP serves on the listener, with TLS if the server is configured for it,
 // until ctx ends. Then /readyz says that this process leaves, it serves on for the
 // drain, and ends without failing a request.
-func serveHTTP(ctx context.Context, api *httpapi.Server, server *http.Server, listener *door, drain time.Duration, logger *slog.Logger) error {
-	open := newConnections(connectionLimit(openFiles()))
+func serveHTTP(ctx context.Context, api *httpapi.Server, f front, drain time.Duration, logger *slog.Logger) error {
+	server, listener, open := f.server, f.listener, newConnections(f.limit)
 	server.ConnState = open.observe
 	done := make(chan error, 1)
 	go func() {
