@@ -330,10 +330,13 @@ func overviewCells(t *testing.T, m *matrix, p *principal) {
 			members += " assignments assignmentCount permissions"
 		}
 		if p.is(s) || p.may("users.status:read", s.department) {
-			members += " signIn"
+			members += " signIn invitation"
 		}
 		if p.is(s) || p.may("sessions:read", s.department) {
-			members += " sessions"
+			members += " sessions tokens"
+		}
+		if p.is(s) || p.may("users:reset-factors", s.department) {
+			members += " factors"
 		}
 		if p.is(s) || p.may("events:read", s.department) {
 			members += " recentEvents"

@@ -10,7 +10,7 @@ func testOverview(t *testing.T, p *program) {
 	clerk := w.holder(t, "overseen", "Sales", "Sales", "users:read", "shop/invoices:approve")
 	role := clerk.do(t, "GET /auths/session", "").text("/roles/0/id")
 	line := "GET /users/" + clerk.id + "/overview"
-	const everyPart = "user assignments assignmentCount permissions signIn sessions recentEvents allowedActions"
+	const everyPart = "user assignments assignmentCount permissions signIn invitation sessions tokens factors recentEvents allowedActions"
 
 	a := w.owner.do(t, line, "").expect(t, 200)
 	s := scenario{status: 200, members: everyPart, has: map[string]any{
@@ -19,7 +19,7 @@ func testOverview(t *testing.T, p *program) {
 		"/signIn/canSignIn": true, "/sessions/count": 1.0, "/recentEvents/0/type": "role.assigned", "/recentEvents/0/actor/id": w.owner.id, "/recentEvents/0/subject/id": clerk.id,
 	}}
 	s.check(t, a)
-	if got := fmt.Sprint(a.value("/allowedActions")); got != "[update delete suspend invite assignRole erase]" {
+	if got := fmt.Sprint(a.value("/allowedActions")); got != "[update delete suspend invite assignRole erase revokeSessions]" {
 		t.Errorf("an owner may %s", got)
 	}
 	if fmt.Sprint(a.list("/signIn/reasons")) != "[]" || a.text("/signIn/lastLoginAt") == "" || a.text("/sessions/newestAt") == "" {
@@ -46,8 +46,8 @@ func testOverview(t *testing.T, p *program) {
 		{name: "a suspended user", as: w.owner, send: line, status: 200, has: map[string]any{"/signIn/canSignIn": false, "/signIn/reasons/0/code": "user-suspended", "/signIn/reasons/0/operation": "UsersController_resumeUser", "/sessions/count": 0.0, "/sessions/newestAt": nil, "/recentEvents/0/type": "session.ended", "/recentEvents/1/reason": "on leave", "/allowedActions/2": "resume"}},
 		{name: "a pending user", as: w.owner, send: "GET /users/" + pending + "/overview", status: 200, has: map[string]any{"/signIn/canSignIn": false, "/signIn/reasons/0/code": "user-pending", "/signIn/lastLoginAt": nil, "/assignmentCount": 0.0}},
 		{name: "who reads nothing", as: blind, send: line, status: 200, members: "user allowedActions", has: map[string]any{"/allowedActions/0": "update", "/allowedActions/1": nil}, lacks: []string{"canary", "Sales"}},
-		{name: "who reads the status", as: partly, send: line, status: 200, members: "user signIn sessions allowedActions", has: map[string]any{"/user/status": "suspended", "/user/name": nil}},
-		{name: "a viewer", as: viewer, send: line, status: 200, members: "user assignments assignmentCount permissions signIn allowedActions", contains: []string{`"allowedActions":[]`}},
+		{name: "who reads the status", as: partly, send: line, status: 200, members: "user signIn invitation sessions tokens allowedActions", has: map[string]any{"/user/status": "suspended", "/user/name": nil}},
+		{name: "a viewer", as: viewer, send: line, status: 200, members: "user assignments assignmentCount permissions signIn invitation allowedActions", contains: []string{`"allowedActions":[]`}},
 		{name: "a viewer of themselves", as: viewer, send: "GET /users/" + viewer.id + "/overview", status: 200, members: everyPart},
 		{name: "anybody of themselves", as: nobody, send: "GET /users/" + nobody.id + "/overview", status: 200, members: everyPart, has: map[string]any{"/sessions/count": 1.0, "/allowedActions/0": "update"}},
 		{name: "an administrator of an owner", as: admin, send: "GET /users/" + w.owner.id + "/overview", status: 200, members: everyPart, has: map[string]any{"/allowedActions/0": "update", "/allowedActions/1": "assignRole", "/allowedActions/2": nil}},

@@ -35,12 +35,25 @@ func appendOverview(b []byte, o *service.Overview, sight rolecall.UserMembers) [
 	if o.SignInReadable {
 		b = append(b, `,"signIn":`...)
 		b = appendSignIn(b, &o.SignIn)
+		b = append(b, `,"invitation":`...)
+		b = appendPendingInvitation(b, &o.Invitation)
 	}
 	if o.SessionsReadable {
 		b = append(b, `,"sessions":{"count":`...)
 		b = strconv.AppendInt(b, int64(o.Sessions.Count), 10)
 		b = append(b, `,"newestAt":`...)
 		b = appendTimeOrNull(b, o.Sessions.NewestAt)
+		b = append(b, `},"tokens":{"count":`...)
+		b = strconv.AppendInt(b, int64(o.Tokens), 10)
+		b = append(b, '}')
+	}
+	if o.FactorsReadable {
+		b = append(b, `,"factors":{"totp":`...)
+		b = strconv.AppendBool(b, o.Factors.TOTP)
+		b = append(b, `,"passkeys":`...)
+		b = strconv.AppendInt(b, int64(o.Factors.Passkeys), 10)
+		b = append(b, `,"recoveryCodesLeft":`...)
+		b = strconv.AppendInt(b, int64(o.Factors.RecoveryCodes), 10)
 		b = append(b, '}')
 	}
 	if o.EventsReadable {
@@ -75,6 +88,19 @@ func appendSignIn(b []byte, s *service.SignInState) []byte {
 	})
 	b = append(b, `,"lastLoginAt":`...)
 	b = appendTimeOrNull(b, s.LastLoginAt)
+	return append(b, '}')
+}
+
+// appendPendingInvitation appends when an invitation was made and ends, null if there
+// is none.
+func appendPendingInvitation(b []byte, i *rolecall.Invitation) []byte {
+	if i.ExpiresAt == 0 {
+		return append(b, "null"...)
+	}
+	b = append(b, `{"createdAt":`...)
+	b = appendTime(b, i.CreatedAt)
+	b = append(b, `,"expiresAt":`...)
+	b = appendTime(b, i.ExpiresAt)
 	return append(b, '}')
 }
 

@@ -238,13 +238,16 @@ func answerSchemas() properties {
 			"user": ref("User"), "assignments": described(list(ref("Assignment")), "At most 100."), "assignmentCount": number(),
 			"permissions":    list(object("", properties{"permission": anyText(), "reach": reach(), "roles": list(ref("RoleName"))}, "permission", "reach", "roles")),
 			"signIn":         ref("SignInState"),
+			"invitation":     described(&huma.Schema{OneOf: []*huma.Schema{object("", properties{"createdAt": moment(), "expiresAt": moment()}, "createdAt", "expiresAt"), {Type: "null"}}}, "The one that was made last and not accepted; it may be over."),
 			"sessions":       object("", properties{"count": number(), "newestAt": nullable(moment())}, "count", "newestAt"),
+			"tokens":         described(object("", properties{"count": number()}, "count"), "API tokens of the user that are not over."),
+			"factors":        described(object("", properties{"totp": truth(), "passkeys": number(), "recoveryCodesLeft": number()}, "totp", "passkeys", "recoveryCodesLeft"), "What the user can show beside the password. For the user, and for who may reset it."),
 			"recentEvents":   list(ref("Event")),
 			"allowedActions": described(list(anyText()), "What this caller may do to this user."),
 		}, "user", "allowedActions"),
 		"SignInState": object("Whether the user can sign in, and if not, why.", properties{
 			"canSignIn":   truth(),
-			"reasons":     list(object("", properties{"code": anyText(), "operation": described(nullable(anyText()), "The operation that removes the obstacle.")}, "code", "operation")),
+			"reasons":     list(object("", properties{"code": described(anyText(), "tenant-suspended, user-suspended, user-pending, invitation-expired, no-password, second-factor-enrolment-required or too-many-attempts (from unknown browsers); more may come."), "operation": described(nullable(anyText()), "The operation that removes the obstacle; null if none does.")}, "code", "operation")),
 			"lastLoginAt": nullable(moment()),
 		}, "canSignIn", "reasons", "lastLoginAt"),
 		"Event": object("What happened. Ids are not in the order of commits.", properties{

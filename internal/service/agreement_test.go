@@ -71,24 +71,28 @@ var triedActions = []struct {
 	action     string
 	permission rolecall.Permission
 	applies    func(*rolecall.User) bool
+	own        bool // everybody may do it to themselves
 	try        func(*service.Service, context.Context, service.Call, *rolecall.User, rolecall.RoleID) error
 }{
-	{"delete", rolecall.UsersDelete, always, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+	{"delete", rolecall.UsersDelete, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return s.DeleteUser(ctx, c, u.ID, nil)
 	}},
-	{"erase", rolecall.UsersErase, always, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+	{"erase", rolecall.UsersErase, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return s.EraseUser(ctx, c, u.ID)
 	}},
-	{"suspend", rolecall.UsersSuspend, isNotSuspended, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+	{"revokeSessions", rolecall.SessionsRevoke, always, true, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+		return s.EndUserSessions(ctx, c, u.ID)
+	}},
+	{"suspend", rolecall.UsersSuspend, isNotSuspended, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return errorOf(s.SuspendUser(ctx, c, u.ID, ""))
 	}},
-	{"resume", rolecall.UsersSuspend, isSuspended, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+	{"resume", rolecall.UsersSuspend, isSuspended, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return errorOf(s.ResumeUser(ctx, c, u.ID, ""))
 	}},
-	{"invite", rolecall.UsersInvite, always, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+	{"invite", rolecall.UsersInvite, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return errorOf(s.InviteUser(ctx, c, newKey(), u.ID))
 	}},
-	{"assignRole", rolecall.RolesAssign, always, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, role rolecall.RoleID) error {
+	{"assignRole", rolecall.RolesAssign, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, role rolecall.RoleID) error {
 		return errorOf3(s.AssignRole(ctx, c, u.ID, role, rolecall.AssignmentDraft{}))
 	}},
 }
@@ -153,7 +157,7 @@ func agree(t *rapid.T, ctx context.Context, s *service.Service, c service.Call, 
 			continue
 		}
 		err := a.try(s, ctx, c, u, role)
-		allowed, checked := errors.Is(err, errTakenBack), s.Check(c, a.permission, u.Department) == nil
+		allowed, checked := errors.Is(err, errTakenBack), a.own && u.ID == c.User.ID || s.Check(c, a.permission, u.Department) == nil
 		barred := errors.Is(err, rolecall.ErrBeyondOwnPermissions) || errors.Is(err, rolecall.ErrUserSuspended)
 		switch denied := errors.Is(err, rolecall.ErrPermissionDenied) || errors.Is(err, rolecall.ErrNotFound); {
 		case allowed != slices.Contains(o.AllowedActions, a.action):

@@ -291,9 +291,15 @@ func (s *Service) buckets(a *Attempt, email string) []rolecall.Bucket {
 	}
 	return []rolecall.Bucket{
 		s.bucket("attempts", s.limits.AccountAndSource, 15*time.Minute, a.TenantName, account, source),
-		s.bucket("attempts", s.limits.Account, time.Hour, a.TenantName, account),
+		s.accountBucket(a.TenantName, account),
 		s.bucket("attempts", s.limits.Source, 10*time.Minute, source),
 	}
+}
+
+// accountBucket returns the counter of attempts on an account from unknown browsers,
+// wherever they come from.
+func (s *Service) accountBucket(tenantName, account string) rolecall.Bucket {
+	return s.bucket("attempts", s.limits.Account, time.Hour, tenantName, account)
 }
 
 // ownBuckets returns the counter of the user's tries to name their own password.

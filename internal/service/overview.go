@@ -20,9 +20,13 @@ type Overview struct {
 	Permissions         []rolecall.Grant
 	AssignmentsReadable bool // and the permissions that come from them
 	SignIn              SignInState
-	SignInReadable      bool
+	Invitation          rolecall.Invitation // zero: there is none
+	SignInReadable      bool                // and the invitation
 	Sessions            SessionSummary
-	SessionsReadable    bool
+	Tokens              int  // API tokens that are not over
+	SessionsReadable    bool // and the tokens
+	Factors             FactorSummary
+	FactorsReadable     bool
 	RecentEvents        []rolecall.Event // newest first
 	EventsReadable      bool
 	AllowedActions      []string // of the caller, on this user
@@ -48,6 +52,13 @@ type SessionSummary struct {
 	NewestAt rolecall.Time // zero: there is none
 }
 
+// FactorSummary counts what a user can show beside the password.
+type FactorSummary struct {
+	TOTP          bool
+	Passkeys      int
+	RecoveryCodes int // that are left
+}
+
 // Overview returns the overview of the user, each part as far as the caller may
 // read it, or ErrNotFound.
 func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o Overview, err error) {
@@ -62,6 +73,7 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 		o.AssignmentsReadable = self || c.Reach(rolecall.RolesRead).Includes(o.User.Department)
 		o.SignInReadable = c.Sight(&o.User).Has(rolecall.MemberStatus)
 		o.SessionsReadable = self || c.Reach(rolecall.SessionsRead).Includes(o.User.Department)
+		o.FactorsReadable = self || c.Reach(rolecall.UsersFactors).Includes(o.User.Department)
 		o.EventsReadable = self || c.Reach(rolecall.EventsRead).IsEverywhere()
 		assignments, err := s.liveAssignments(tx, id)
 		if err != nil {
@@ -72,8 +84,8 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 			o.AssignmentCount, o.Permissions = len(assignments), rolecall.GrantsOf(assignments)
 			o.Assignments = assignments[:min(len(assignments), overviewAssignments)]
 		}
-		if o.SignInReadable || o.SessionsReadable {
-			if err := s.signInParts(tx, c, &o); err != nil {
+		if o.SignInReadable || o.SessionsReadable || o.FactorsReadable {
+			if err := s.signInParts(tx, c, &o, assignments); err != nil {
 				return err
 			}
 		}
@@ -96,24 +108,47 @@ func (s *Service) recentEvents(tx Tx, c Call, id rolecall.UserID) ([]rolecall.Ev
 	return recent.Items, showAllValues(c, recent.Items)
 }
 
-func (s *Service) signInParts(tx Tx, c Call, o *Overview) error {
-	count, newest, last, err := tx.SessionSummary(o.User.ID, c.Tenant.Settings, s.now())
+// signInParts fills in what hangs on how the user signs in, by one statement.
+func (s *Service) signInParts(tx Tx, c Call, o *Overview, assignments []rolecall.Assignment) error {
+	account := s.accountBucket(c.Tenant.Name, o.User.EmailKey())
+	summary, err := tx.SignInSummary(o.User.ID, account.Key, c.Tenant.Settings, s.now())
 	if err != nil {
 		return err
 	}
 	if o.SessionsReadable {
-		o.Sessions = SessionSummary{count, newest}
+		o.Sessions, o.Tokens = SessionSummary{summary.Sessions, summary.NewestAt}, summary.Tokens
+	}
+	if o.FactorsReadable {
+		o.Factors = FactorSummary{summary.HasTOTP, summary.Passkeys, summary.RecoveryCodes}
 	}
 	if o.SignInReadable {
-		o.SignIn = SignInState{CanSignIn: o.User.Status == rolecall.UserActive, LastLoginAt: last}
-		switch o.User.Status {
-		case rolecall.UserPending:
-			o.SignIn.Reasons = []SignInReason{{Code: "user-pending", Operation: "UsersController_inviteUser"}}
-		case rolecall.UserSuspended:
-			o.SignIn.Reasons = []SignInReason{{Code: "user-suspended", Operation: "UsersController_resumeUser"}}
-		}
+		o.Invitation = summary.Invited
+		reasons := s.obstacles(c, &o.User, assignments, &summary, account.Limit)
+		o.SignIn = SignInState{CanSignIn: len(reasons) == 0, Reasons: reasons, LastLoginAt: summary.LastLoginAt}
 	}
 	return nil
+}
+
+// obstacles returns why the user cannot sign in, and what mends it.
+func (s *Service) obstacles(c Call, u *rolecall.User, assignments []rolecall.Assignment, summary *rolecall.SignInSummary, attempts int) []SignInReason {
+	const invite = "UsersController_inviteUser"
+	var reasons []SignInReason
+	add := func(hinders bool, code, operation string) {
+		if hinders {
+			reasons = append(reasons, SignInReason{code, operation})
+		}
+	}
+	now, settings := s.now(), &c.Tenant.Settings
+	demanded := settings.SecondFactor.Demands(assignments, now) && !summary.HasTOTP && summary.Passkeys == 0
+	active := u.Status == rolecall.UserActive
+	add(c.Tenant.Status == rolecall.TenantSuspended, "tenant-suspended", "")
+	add(u.Status == rolecall.UserSuspended, "user-suspended", "UsersController_resumeUser")
+	add(u.Status == rolecall.UserPending, "user-pending", invite)
+	add(u.Status == rolecall.UserPending && summary.Invited.ExpiresAt != 0 && summary.Invited.ExpiresAt <= now, "invitation-expired", invite)
+	add(active && !summary.HasPassword && summary.Passkeys == 0, "no-password", invite)
+	add(active && demanded, "second-factor-enrolment-required", "AuthsController_beginEnrolment")
+	add(active && summary.Attempts >= attempts, "too-many-attempts", "") // waiting does; a known browser can sign in
+	return reasons
 }
 
 // allowedActions returns what the caller may do to the user, as far as that can
@@ -139,7 +174,8 @@ func (s *Service) allowedActions(c Call, u *rolecall.User, assignments []rolecal
 			actions = append(actions, "suspend")
 		}
 	}
-	if c.reaches(rolecall.UsersInvite, u) == nil && u.Status != rolecall.UserSuspended && mayTakeOver(c, assignments, s.now()) == nil {
+	seizable := mayTakeOver(c, assignments, s.now()) == nil
+	if c.reaches(rolecall.UsersInvite, u) == nil && u.Status != rolecall.UserSuspended && seizable {
 		actions = append(actions, "invite")
 	}
 	if c.reaches(rolecall.RolesAssign, u) == nil {
@@ -147,6 +183,10 @@ func (s *Service) allowedActions(c Call, u *rolecall.User, assignments []rolecal
 	}
 	if c.reaches(rolecall.UsersErase, u) == nil && !above {
 		actions = append(actions, "erase")
+	}
+	self := c.isSelf(u.ID)
+	if self || c.reaches(rolecall.SessionsRevoke, u) == nil && !above {
+		actions = append(actions, "revokeSessions")
 	}
 	return actions
 }

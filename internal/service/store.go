@@ -198,11 +198,10 @@ type SessionTx interface {
 	// DeleteSessions ends all sessions of a user but one, which may be zero, and
 	// returns their ids.
 	DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error)
-	// SessionSummary returns how many sessions of the user are unexpired, when
-	// the newest began (zero if there is none), and when the user last signed in
-	// (zero if never); or ErrNotFound if there is no such user. It looks at the
-	// newest MaxScan sessions.
-	SessionSummary(user rolecall.UserID, settings rolecall.TenantSettings, now rolecall.Time) (count int, newest, lastLogin rolecall.Time, err error)
+	// SignInSummary returns what is stored of how the user signs in, or ErrNotFound,
+	// in one statement. bucket is the key of the attempts that are counted against
+	// them.
+	SignInSummary(user rolecall.UserID, bucket []byte, settings rolecall.TenantSettings, now rolecall.Time) (rolecall.SignInSummary, error)
 }
 
 // ServiceAccountTx reads and writes service accounts and who of them holds which

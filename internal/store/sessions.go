@@ -54,13 +54,6 @@ const (
 					where tenant_id = $1 and user_id = $4 order by id desc limit 5000) newest) placed
 			where place > $5)
 		returning id, expires_at, last_used_at`
-
-	summarizeSessions = `select count(s.id), coalesce(max(s.authenticated_at), 0), u.last_login_at
-		from users u
-		left join (
-			select id, authenticated_at, expires_at, last_used_at from sessions
-			where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $4
-		where u.tenant_id = $1 and u.id = $2 group by u.last_login_at`
 )
 
 func sessionDest(s *rolecall.Session) []any {
@@ -173,13 +166,4 @@ func (t *Tx) DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]
 		return err
 	})
 	return ended, err
-}
-
-// SessionSummary returns how many sessions of the user are unexpired, when the
-// newest began (zero if there is none), and when the user last signed in (zero
-// if never), or ErrNotFound. It looks at the newest MaxScan sessions.
-func (t *Tx) SessionSummary(user rolecall.UserID, settings rolecall.TenantSettings, now rolecall.Time) (count int, newest, lastLogin rolecall.Time, err error) {
-	usedSince := now.Add(-settings.IdleLifetime())
-	err = t.row(summarizeSessions, []any{t.tenant, user, now, usedSince}, &count, &newest, &lastLogin)
-	return count, newest, lastLogin, err
 }

@@ -228,7 +228,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, erro
 		query  string
 		before any
 	}{
-		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now}, {purgeOneTimeTokens, now},
+		{purgeKeys, now}, {purgeSessions, now}, {purgeInvitations, now.Add(-rolecall.InvitationKept)}, {purgeOneTimeTokens, now},
 		{purgeOldAPITokens, now.Add(-keptExpired)},
 		{purgeOldEvents, rolecall.FirstID[rolecall.Event](eventsBefore)},
 	} {

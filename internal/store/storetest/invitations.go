@@ -68,7 +68,7 @@ var invitationCases = []testCase{
 		f.is(f.tryInvitation(gone), rolecall.ErrNotFound)
 		f.is(f.tryInvitation(kept), nil)
 	}},
-	{"Purging what expired removes invitations that are over, up to the limit", func(f *fixture) {
+	{"Purging what expired removes invitations that have been over for 30 days, up to the limit", func(f *fixture) {
 		var live []byte
 		for i := range 5 {
 			i := rolecall.Time(i)
@@ -77,7 +77,7 @@ var invitationCases = []testCase{
 			live = f.invite(invitation)
 		}
 		for _, want := range []int{3, 1, 0} {
-			same(f, f.purge(start+3, 0, 3), want)
+			same(f, f.purge(start+3+30*day, 0, 3), want)
 		}
 		f.is(f.tryInvitation(live), nil)
 	}},

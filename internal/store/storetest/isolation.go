@@ -106,8 +106,8 @@ func readsNothing(f *fixture, c contents) {
 				return err
 			},
 			"passkey": func(tx service.Tx) error { _, err := tx.PasskeyByID(c.factors[i].Passkeys[0].ID); return err },
-			"session summary": func(tx service.Tx) error {
-				_, _, _, err := tx.SessionSummary(u.ID, rolecall.TenantSettings{}, start)
+			"sign-in summary": func(tx service.Tx) error {
+				_, err := tx.SignInSummary(u.ID, []byte{1}, rolecall.TenantSettings{}, start)
 				return err
 			},
 		} {

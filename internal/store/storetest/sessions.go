@@ -259,10 +259,8 @@ func summaryCounts(f *fixture) {
 		newest, lastLogin rolecall.Time
 	}
 	at := func(now rolecall.Time) summary {
-		return read(f, func(tx service.Tx) (s summary, err error) {
-			s.count, s.newest, s.lastLogin, err = tx.SessionSummary(u.ID, rolecall.TenantSettings{}, now)
-			return s, err
-		})
+		s := f.signInSummary(u, nil, now)
+		return summary{s.Sessions, s.NewestAt, s.LastLoginAt}
 	}
 	same(f, at(start), summary{})
 	first, _ := f.signIn(u, start)

@@ -31,6 +31,7 @@ var suite = []struct {
 	{"sessions", sessionCases},
 	{"service accounts", serviceAccountCases},
 	{"API tokens", apiTokenCases},
+	{"sign-in", signInCases},
 	{"invitations", invitationCases},
 	{"one-time tokens", oneTimeTokenCases},
 	{"factors", factorCases},

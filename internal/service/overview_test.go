@@ -1,0 +1,103 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// obstacles returns what the owner is told of why the user cannot sign in, and what
+// mends it.
+func (f *fixture) obstacles(id rolecall.UserID) (reasons []string) {
+	f.Helper()
+	o, err := f.service.Overview(f.Context(), f.owner, id)
+	f.ok(err)
+	for _, r := range o.SignIn.Reasons {
+		reasons = append(reasons, r.Code+" "+r.Operation)
+	}
+	if o.SignIn.CanSignIn != (reasons == nil) {
+		f.Errorf("they can sign in: %v, and hindered by %q", o.SignIn.CanSignIn, reasons)
+	}
+	return reasons
+}
+
+func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
+	onEachStoreLimited(t, service.AttemptLimits{Account: 3}, func(f *fixture) {
+		const invite = "UsersController_inviteUser"
+		said := func(what string, id rolecall.UserID, want ...string) {
+			t.Helper()
+			if got := f.obstacles(id); !slices.Equal(got, want) {
+				t.Errorf("%s: %q, not %q", what, got, want)
+			}
+		}
+		ada := f.user("ada")
+		said("never invited", ada.ID, "user-pending "+invite)
+		f.invite(ada.ID)
+		said("invited", ada.ID, "user-pending "+invite)
+		f.clock.advance(rolecall.DefaultInvitation)
+		f.owner.Principal = f.signIn("owner").Principal
+		said("invited long ago", ada.ID, "user-pending "+invite, "invitation-expired "+invite)
+		f.ok(f.service.Purge(f.Context()))
+		said("and after a purge", ada.ID, "user-pending "+invite, "invitation-expired "+invite)
+		f.ok(errorOf(f.accept(f.invite(ada.ID), password)))
+		said("accepted", ada.ID)
+
+		for range 3 {
+			f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		}
+		said("guessed at", ada.ID, "too-many-attempts ")
+		f.clock.advance(time.Hour)
+		said("an hour later", ada.ID)
+
+		f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, ada.ID, "")))
+		said("suspended", ada.ID, "user-suspended UsersController_resumeUser")
+		f.ok(errorOf(f.service.ResumeUser(f.Context(), f.owner, ada.ID, "")))
+
+		bob, _ := f.person("")
+		said("active without a password", bob.ID, "no-password "+invite)
+
+		demanding := *f.owner.Principal
+		demanding.Tenant.Settings.SecondFactor.Required = rolecall.SecondFactorOfAll
+		f.owner.Principal = &demanding
+		said("without the second factor that is demanded", ada.ID, "second-factor-enrolment-required AuthsController_beginEnrolment")
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			tx.PutPendingTOTP(ada.ID, []byte("secret"))
+			_, err := tx.ConfirmTOTP(ada.ID, []byte("secret"), 1, start)
+			return err
+		}))
+		said("with it", ada.ID)
+	})
+}
+
+func TestWhoIsToldWhatOfHowSomebodySignsIn(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada, _ := f.person("Sales")
+		f.invite(ada.ID)
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			tx.ReplaceRecoveryCodes(ada.ID, [][]byte{{1}, {2}})
+			tx.InsertAPIToken(rolecall.APIToken{ID: rolecall.NewID[rolecall.APIToken](start), UserID: ada.ID, Name: "A token", CreatedAt: start, ExpiresAt: start + 1}, []byte{1})
+			return nil
+		}))
+		for _, c := range []struct {
+			caller service.Call
+			want   string // invitation, tokens, factors
+		}{
+			{f.owner, "true 1 2"},
+			{f.callBy(ada, nil), "true 1 2"},
+			{f.caller(holding("users:read")), "true 0 0"},
+			{f.caller(holding("users.name:read"), holding("sessions:read").within("Sales")), "false 1 0"},
+			{f.caller(holding("users:reset-factors").within("Sales")), "false 0 2"},
+			{f.caller(holding("users.name:read"), holding("users:reset-factors", "sessions:read").within("Ops")), "false 0 0"},
+		} {
+			o, err := f.service.Overview(f.Context(), c.caller, ada.ID)
+			f.ok(err)
+			if got := fmt.Sprint(o.Invitation.ExpiresAt != 0, o.Tokens, o.Factors.RecoveryCodes); got != c.want {
+				t.Errorf("%v is told %s, not %s", c.caller.Assignments, got, c.want)
+			}
+		}
+	})
+}
