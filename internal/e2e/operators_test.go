@@ -2,7 +2,16 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/process"
 )
 
 // operatorKey makes a key by the command line, and returns who sends requests with
@@ -32,4 +41,309 @@ func (w *world) operator(t testing.TB) *caller {
 	t.Helper()
 	return w.program.operatorKey(t, "--tenant", w.name).of(w)
 }
-func testOperators(t *testing.T, p *program) {}
+
+// testOperators has programs do what operators do.
+func testOperators(t *testing.T, p *program) {
+	t.Run("sign-up", func(t *testing.T) { testSignUpByProgram(t, newWorld(t, p)) })
+	t.Run("bad input", func(t *testing.T) { testTenantsOfBadInput(t, newWorld(t, p)) })
+	t.Run("life", func(t *testing.T) { testOperatedTenant(t, newWorld(t, p)) })
+	t.Run("one key, one tenant", func(t *testing.T) { testTenantIsMadeOnce(t, newWorld(t, p)) })
+	t.Run("keys", func(t *testing.T) { testOperatorKeys(t, newWorld(t, p)) })
+	t.Run("list", func(t *testing.T) { testTenantsArePaged(t, newWorld(t, p)) })
+	t.Run("guessing", func(t *testing.T) { testGuessingKeys(t, newWorld(t, p)) })
+}
+
+// testSignUpByProgram: with nothing but a key a program makes a tenant, invites its
+// owner and sets roles, and the tenant's auditor reads who did it.
+func testSignUpByProgram(t *testing.T, w *world) {
+	name := w.name + "-customer"
+	operator := w.program.operator.of(w).in(name)
+	made := operator.do(t, "POST /operator/tenants", newTenant(name), "-x-tenant-schema").expect(t, 201)
+	if location := made.header.Get("Location"); location != "/operator/tenants/"+name {
+		t.Errorf("the tenant is at %q", location)
+	}
+	token := made.text("/invitation/token")
+	w.program.tokensMu.Lock()
+	w.program.tokens = append(w.program.tokens, token)
+	w.program.tokensMu.Unlock()
+	if link := made.text("/invitation/link"); !strings.HasSuffix(link, "/console/"+name+"/invitation#"+token) {
+		t.Errorf("the link is %q", link)
+	}
+	support := operator.do(t, "POST /roles", roleBody("Support", []string{"users:read", "shop/orders:*"}, nil)).expect(t, 201).text("/id")
+	agent := operator.do(t, "POST /users", `{"email":"agent@canary.example","name":"Agent"}`).expect(t, 201).text("/id")
+	play(t, []scenario{
+		{name: "the role is given by nobody", as: operator, send: "PUT /users/" + agent + "/roles/" + support, status: 201, has: map[string]any{"/grantedBy": nil}},
+		{name: "somebody is invited", as: operator, send: "POST /users/" + agent + "/invitations", status: 201},
+		{name: "what a person alone may", as: operator, send: "PUT /auths/password", body: passwords(password, newPassword), status: 403, code: "session-required"},
+		{name: "an operator is no user", as: operator, send: "GET /users/" + operator.id, status: 404},
+		{name: "an operator is checked", as: operator, send: "GET /auths/check?permission=shop/orders:refund", status: 204, headers: map[string]string{"X-Auth-User": operator.id, "X-Auth-Tenant": name}},
+	})
+	in := operator.anonymous().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
+	owner := &caller{world: w, tenant: name, token: in.session(t), id: in.text("/user/id")}
+	if owner.id != made.text("/owner/id") {
+		t.Errorf("the invitation was of %q", owner.id)
+	}
+	owner.do(t, "PUT /users/"+agent+"/roles/"+owner.do(t, "GET /roles?key=owner", "").text("/items/0/id"), "").expect(t, 201)
+	byOperator := owner.do(t, "GET /events?limit=200&actor="+operator.id, "").expect(t, 200)
+	types := byOperator.texts("type")
+	for _, wanted := range []string{"tenant.created", "user.created", "user.invited", "role.created", "role.assigned"} {
+		if !slices.Contains(types, wanted) {
+			t.Errorf("the auditor reads %q, and no %s", types, wanted)
+		}
+	}
+	for i := range types {
+		at := fmt.Sprintf("/items/%d/actor", i)
+		if byOperator.text(at+"/type") != "operator" || byOperator.text(at+"/via") != "http" {
+			t.Errorf("%s is by %v", types[i], byOperator.value(at))
+		}
+	}
+}
+
+func testTenantsOfBadInput(t *testing.T, w *world) {
+	operator := w.program.operator.of(w)
+	const owner = `"owner":{"email":"o@canary.example","name":"Olga"}`
+	bad := func(name, body string, faults ...string) scenario {
+		return scenario{name: name, as: operator, send: "POST /operator/tenants", body: body, status: 422, code: "validation", faults: faults}
+	}
+	play(t, []scenario{
+		bad("nothing", `{}`, "/name required", "/owner required"),
+		bad("no owner to invite", `{"name":"fine","owner":{}}`, "/owner/email required", "/owner/name required"),
+		bad("an owner of nothing", `{"name":"fine","owner":null}`, "/owner/email length", "/owner/name length"),
+		bad("everything at once", `{"name":"-x","displayName":"","owner":{"email":"none","name":"ab","department":"Ops"},"status":"active"}`,
+			"/displayName length", "/name format", "/owner/department unknown", "/owner/email email", "/owner/name length", "/status unknown"),
+		bad("other types", `{"name":1,"displayName":true,"owner":[]}`, "/name type", "/displayName type", "/owner type"),
+		{name: "no key", as: operator, send: "POST /operator/tenants", body: "{" + owner, header: []string{"-idempotency-key"}, status: 400, faults: []string{"header:idempotency-key required", " syntax"}},
+		{name: "a name that is none", as: operator, send: "GET /operator/tenants/Acme?x=1", status: 400, faults: []string{"parameter:name format", "parameter:x unknown"}},
+		{name: "a cursor of another list", as: operator, send: "GET /operator/tenants?cursor=abc", status: 400, faults: []string{"parameter:cursor cursor"}},
+		{name: "a name that is taken", as: operator, send: "POST /operator/tenants", body: `{"name":"` + w.name + `",` + owner + `}`, status: 409, code: "tenant-exists"},
+		{name: "a reason that is too long", as: operator, send: "POST /operator/tenants/" + w.name + "/suspend", body: `{"reason":"` + strings.Repeat("r", 2000) + `"}`, status: 422, faults: []string{"/reason length"}},
+		{name: "the method before the key", as: w.nobody(), send: "PUT /operator/tenants", status: 405},
+		{name: "the origin before the key", as: w.owner, send: "POST /operator/tenants", body: "{}", header: []string{"origin: https://evil.example"}, status: 403, code: "cross-origin"},
+		{name: "Accept before the key", as: w.nobody(), send: "GET /operator/tenants", header: []string{"accept: text/html"}, status: 406},
+		{name: "the key before everything else", as: w.nobody(), send: "PATCH /operator/tenants/Acme?x=1", body: "{", status: 401, code: "unauthenticated"},
+		{name: "a session is no key", as: w.owner, send: "GET /operator/tenants", status: 401, code: "unauthenticated"},
+		{name: "a malformed tenant header means nothing", as: operator, send: "GET /operator/tenants/" + w.name, header: []string{"x-tenant-schema: NOT A NAME"}, status: 200},
+	})
+}
+
+func testOperatedTenant(t *testing.T, w *world) {
+	operator, line := w.program.operator.of(w), "/operator/tenants/"+w.name
+	tag := operator.do(t, "GET "+line, "").expect(t, 200).header.Get("Etag")
+	play(t, []scenario{
+		{name: "unchanged", as: operator, send: "GET " + line, header: []string{"if-none-match: " + tag}, status: 304},
+		{name: "stale", as: operator, send: "PATCH " + line, body: `{"displayName":"Stale"}`, header: []string{`if-match: "stale"`}, status: 412, code: "precondition-failed"},
+		{name: "changed", as: operator, send: "PATCH " + line, body: `{"displayName":"Changed","settings":{"refreshGraceSeconds":20}}`, header: []string{"if-match: " + tag}, status: 200,
+			has: map[string]any{"/displayName": "Changed", "/settings/refreshGraceSeconds": 20.0}},
+		{name: "a wrong setting", as: operator, send: "PATCH " + line, body: `{"settings":{"refreshGraceSeconds":301}}`, status: 422, faults: []string{"/settings/refreshGraceSeconds range"}},
+		{name: "what never changes", as: operator, send: "PATCH " + line, body: `{"name":"other"}`, status: 422, faults: []string{"/name immutable"}},
+		{name: "the tenant sees it", as: w.owner, send: "GET /tenant", status: 200, has: map[string]any{"/displayName": "Changed"}},
+		{name: "suspended", as: operator, send: "POST " + line + "/suspend", body: `{"reason":"unpaid since May"}`, status: 200, has: map[string]any{"/status": "suspended"}},
+		{name: "suspended again", as: operator, send: "POST " + line + "/suspend", status: 200, has: map[string]any{"/status": "suspended"}},
+		{name: "its users are out", as: w.owner, send: "GET /tenant", status: 403, code: "tenant-suspended"},
+		{name: "its operator is not", as: operator, send: "GET /events?type=tenant.suspended", status: 200, has: map[string]any{"/items/0/reason": "unpaid since May", "/items/0/actor/id": operator.id, "/items/1": nil}},
+		{name: "resumed", as: operator, send: "POST " + line + "/resume", status: 200, has: map[string]any{"/status": "active"}},
+		{name: "its users are in", as: w.owner, send: "GET /tenant", status: 200},
+		{name: "a stale deletion", as: operator, send: "DELETE " + line, header: []string{"if-match: " + tag}, status: 412},
+		{name: "still there", as: w.owner, send: "GET /tenant", status: 200},
+		{name: "deleted", as: operator, send: "DELETE " + line, status: 204},
+		{name: "deleted again", as: operator, send: "DELETE " + line, status: 404, code: "not-found"},
+		{name: "gone for its users", as: w.owner, send: "GET /tenant", status: 401, code: "unauthenticated"},
+		{name: "gone for its operator", as: operator, send: "GET /tenant", status: 401, code: "unauthenticated"},
+		{name: "its name stays taken", as: operator, send: "POST /operator/tenants", body: newTenant(w.name), status: 409, code: "tenant-exists"},
+	})
+}
+
+// testTenantIsMadeOnce: many requests with one idempotency key make one tenant.
+func testTenantIsMadeOnce(t *testing.T, w *world) {
+	operator, name := w.program.operator.of(w), w.name+"-once"
+	var mu sync.Mutex
+	var firsts int
+	ids := map[string]bool{}
+	var running sync.WaitGroup
+	for range 50 {
+		running.Go(func() {
+			a, err := operator.try(t, "POST /operator/tenants", newTenant(name), "idempotency-key: once-"+name)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if a.status != http.StatusCreated {
+				t.Errorf("answered %d: %s", a.status, a.body)
+			}
+			ids[a.text("/tenant/id")+a.text("/owner/id")+a.text("/owner/email")] = true
+			if replayed := a.header.Get("Idempotent-Replayed") == "true"; !replayed {
+				firsts++
+			} else if a.text("/invitation/token")+a.text("/invitation/link") != "" || a.value("/invitation/secretWithheld") != true {
+				t.Errorf("a replay shows %v", a.value("/invitation"))
+			}
+		})
+	}
+	running.Wait()
+	if len(ids) != 1 || firsts != 1 {
+		t.Errorf("%d tenants, %d first answers", len(ids), firsts)
+	}
+	operator.in(name).do(t, "GET /events?type=tenant.created", "").expect(t, 200)
+	if events := operator.in(name).do(t, "GET /events?limit=200", "").texts("type"); len(events) != 3 {
+		t.Errorf("the events are %q", events)
+	}
+	play(t, []scenario{
+		{name: "another request", as: operator, send: "POST /operator/tenants", body: newTenant(name + "-2"), header: []string{"idempotency-key: once-" + name}, status: 422, code: "idempotency-key-reused"},
+		{name: "another key", as: operator, send: "POST /operator/tenants", body: newTenant(name), status: 409, code: "tenant-exists"},
+		{name: "another operator's", as: w.program.operatorKey(t).of(w), send: "POST /operator/tenants", body: newTenant(name), header: []string{"idempotency-key: once-" + name}, status: 409, code: "tenant-exists"},
+	})
+	operator.do(t, "DELETE /operator/tenants/"+name, "").expect(t, 204)
+	again := operator.do(t, "POST /operator/tenants", newTenant(name), "idempotency-key: once-"+name).expect(t, 201)
+	if again.text("/tenant/name") != name {
+		t.Errorf("a replay after the deletion shows %s", again.body)
+	}
+}
+
+func testOperatorKeys(t *testing.T, w *world) {
+	foreign := newWorld(t, w.program)
+	own, all := w.operator(t), w.program.operator.of(w)
+	revoked := w.program.operatorKey(t).of(w)
+	revoked.do(t, "GET /users", "").expect(t, 200)
+	w.program.run(t, "", "operator-key", "revoke", revoked.id)
+	brief := w.program.operatorKey(t, "--expires", "1ms").of(w)
+	mistyped := *all
+	mistyped.bearer = all.bearer[:10] + string(other(all.bearer[10])) + all.bearer[11:]
+	both := *all
+	both.token = w.owner.token
+	var scenarios []scenario
+	for _, line := range []string{"GET /users", "GET /operator/tenants", "GET /auths/session"} {
+		scenarios = append(scenarios,
+			scenario{name: "a key: " + line, as: own, send: line, status: 200},
+			scenario{name: "an expired one: " + line, as: brief, send: line, status: 401, code: "unauthenticated"},
+			scenario{name: "a mistyped one: " + line, as: &mistyped, send: line, status: 401, code: "unauthenticated"},
+			scenario{name: "beside a session: " + line, as: &both, send: line, status: 400, faults: []string{"header:authorization ambiguous"}},
+			scenario{name: "twice: " + line, as: all, send: line, header: []string{"+authorization: Bearer " + all.bearer}, status: 400, faults: []string{"header:authorization repeated"}},
+			scenario{name: "by another scheme: " + line, as: all, send: line, header: []string{"authorization: Basic " + all.bearer}, status: 401, code: "unauthenticated"},
+		)
+	}
+	play(t, append(scenarios,
+		scenario{name: "in another tenant", as: own.in(foreign.name), send: "GET /users", status: 401, code: "unauthenticated"},
+		scenario{name: "in no tenant", as: all.in("no-such-tenant"), send: "GET /users", status: 401, code: "unauthenticated"},
+		scenario{name: "another tenant", as: own, send: "GET /operator/tenants/" + foreign.name, status: 404, code: "not-found"},
+		scenario{name: "signing in with it", as: own, send: "POST /auths/login", body: credentials(address("owner"), password), status: 200},
+	))
+	awaitStatus(t, revoked, "GET /users", 401)
+	awaitStatus(t, revoked, "GET /operator/tenants", 401)
+	if list := w.program.run(t, "", "operator-key", "list"); strings.Contains(list, "rco_") || !strings.Contains(list, own.id) || strings.Contains(list, revoked.id) {
+		t.Errorf("the keys are listed as %s", list)
+	}
+}
+
+func testTenantsArePaged(t *testing.T, w *world) {
+	flags := []string{"--tenant", w.name}
+	wanted := []string{w.name}
+	for range 4 {
+		next := newWorld(t, w.program)
+		flags, wanted = append(flags, "--tenant", next.name), append(wanted, next.name)
+	}
+	operator := w.program.operatorKey(t, flags...).of(w)
+	var names []string
+	for query := "?limit=2"; query != ""; {
+		a := operator.do(t, "GET /operator/tenants"+query, "").expect(t, 200)
+		names = append(names, a.texts("name")...)
+		query = ""
+		if next := a.text("/nextCursor"); next != "" {
+			query = "?limit=2&cursor=" + next
+			w.program.operator.of(w).do(t, "GET /operator/tenants"+query, "").refused(t, 400, "malformed-request")
+		}
+	}
+	if !slices.Equal(names, sorted(wanted)) {
+		t.Errorf("the tenants are %q, not %q", names, sorted(wanted))
+	}
+}
+
+// testGuessingKeys: what one source presents that is no key is bounded.
+func testGuessingKeys(t *testing.T, w *world) {
+	gone := w.program.operatorKey(t).of(w)
+	w.program.run(t, "", "operator-key", "revoke", gone.id)
+	status := http.StatusUnauthorized
+	for range 150 {
+		if status = gone.do(t, "GET /operator/tenants", "").status; status != http.StatusUnauthorized {
+			break
+		}
+	}
+	if status != http.StatusTooManyRequests {
+		t.Errorf("150 unknown keys answered %d at last", status)
+	}
+	if a := gone.do(t, "GET /users", "").refused(t, 429, "too-many-attempts"); a.header.Get("Retry-After") == "" {
+		t.Error("nothing says when to try again")
+	}
+	w.owner.do(t, "GET /users", "").expect(t, 200)
+	w.signIn(t, address("owner"))
+}
+
+// TestOperatorsAreServedOnceThereIsAKey: what nobody uses is not there.
+func TestOperatorsAreServedOnceThereIsAKey(t *testing.T) {
+	binary := build(t)
+	for _, store := range stores {
+		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
+			p := serve(t, binary, store.database(t))
+			w := newWorld(t, p)
+			for _, line := range []string{"GET /operator/tenants", "POST /operator/tenants", "PUT /operator/tenants", "OPTIONS /operator/tenants", "GET /operator/tenants/" + w.name, "DELETE /operator/tenants/" + w.name} {
+				none := w.nobody().do(t, line, "").refused(t, 404, "unknown-path")
+				if got, wanted := anonymousBody(t, none), anonymousBody(t, w.nobody().do(t, "GET /none", "")); got != wanted {
+					t.Errorf("%s: %s, not %s", line, got, wanted)
+				}
+			}
+			operator := p.operatorKey(t).of(w)
+			awaitStatus(t, w.nobody(), "GET /operator/tenants", 401)
+			operator.do(t, "GET /operator/tenants", "").expect(t, 200)
+			p.run(t, "", "operator-key", "revoke", operator.id)
+			awaitStatus(t, w.nobody(), "GET /operator/tenants", 404)
+		})
+	}
+}
+
+// TestOperatorsApart: with an address of their own, operators are served there and
+// nowhere else.
+func TestOperatorsApart(t *testing.T) {
+	apart := freeAddress(t)
+	p := serve(t, build(t), stores[0].database(t), "--operator-listen", apart)
+	if !strings.Contains(p.Log(), "serving operators") {
+		t.Error("the log does not say where operators are served")
+	}
+	w := newWorld(t, p)
+	operator := p.operatorKey(t).of(w)
+	there := *w
+	there.program = &program{document: p.document, Server: process.Server{Address: apart}}
+	inside := operator.of(&there)
+	awaitStatus(t, inside, "GET /operator/tenants", 200)
+	play(t, []scenario{
+		{name: "tenants, inside", as: inside, send: "GET /operator/tenants/" + w.name, status: 200},
+		{name: "a tenant, inside", as: inside, send: "GET /users", status: 200},
+		{name: "a session, inside", as: w.owner.of(&there), send: "GET /users", status: 200},
+		{name: "tenants, outside", as: operator, send: "GET /operator/tenants", status: 404, code: "unknown-path"},
+		{name: "a tenant, outside", as: operator, send: "GET /users", status: 401, code: "unauthenticated"},
+		{name: "a session, outside", as: w.owner, send: "GET /users", status: 200},
+	})
+}
+
+// TestAnOperatorKeyIsRevokedOnEveryNode measures how long a revoked key is honoured
+// on another node.
+func TestAnOperatorKeyIsRevokedOnEveryNode(t *testing.T) {
+	binary, database := build(t), pgtest.URL(t)
+	one := serve(t, binary, database)
+	other := serve(t, binary, database)
+	w := newWorld(t, one)
+	operator := one.operatorKey(t).of(w)
+	there := *w
+	there.program = other
+	elsewhere := operator.of(&there)
+	awaitStatus(t, elsewhere, "GET /users", 200)
+	for range 3 {
+		elsewhere.do(t, "GET /users", "").expect(t, 200)
+	}
+	one.run(t, "", "operator-key", "revoke", operator.id)
+	since := time.Now()
+	awaitStatus(t, elsewhere, "GET /users", 401)
+	if took := time.Since(since); took > seenWithin {
+		t.Errorf("a revoked key was honoured for %v", took)
+	}
+}
