@@ -48,6 +48,7 @@ type serveCommand struct {
 	TrustedProxies []string      `placeholder:"CIDR" help:"Networks of proxies whose X-Forwarded-For and X-Request-Id are believed. Default: none"`
 	AllowOrigin    []string      `placeholder:"ORIGIN" help:"Web origin whose pages may call from a browser, such as https://app.example.com; may be given several times. Default: none but the public one"`
 	CookieDomain   string        `placeholder:"DOMAIN" help:"Parent domain of the public host, all hosts of which get the session cookie. Weaker. Default: the public host alone"`
+	PasskeyDomain  string        `placeholder:"DOMAIN" help:"Domain that passkeys are bound to: the host of --public-url or of an --allow-origin, or a parent domain. It can never change without losing them. Default: the public host"`
 	MetricsListen  string        `placeholder:"ADDRESS" help:"Address to serve Prometheus metrics on. Default: none"`
 	OperatorListen string        `placeholder:"ADDRESS" help:"Address to serve operators on, and nowhere else: /operator and the keys of operators. Default: they are served on --listen"`
 	SecretKeyFile  string        `placeholder:"FILE" help:"File with the instance's keys in base64, one a line, the current one first. Default: the keys in the database"`

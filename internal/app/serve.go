@@ -64,7 +64,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	}
 	logger := newLogger(p.stderr, settings.LogFormat)
 	options := service.Options{
-		Passwords: newPasswords(), Keys: keys, Logger: logger,
+		Passwords: newPasswords(), Keys: keys, Passkeys: settings.passkeys, Logger: logger,
 		Limits: settings.limits(),
 	}
 	if settings.Demo {

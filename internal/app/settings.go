@@ -7,7 +7,10 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/rolecall/rolecall/internal/passkey"
 )
 
 // settings are what the flags of serve mean.
@@ -15,6 +18,7 @@ type settings struct {
 	serveCommand
 	publicURL      *url.URL // nil: none
 	insecureCookie bool
+	passkeys       *passkey.Party // nil: there is no domain for them
 	trustedProxies []netip.Prefix
 	warnings       []string // what is weaker than it could be
 }
@@ -22,7 +26,7 @@ type settings struct {
 // settings returns what the flags mean, or what is wrong with them.
 func (c *serveCommand) settings(g *globals) (settings, error) {
 	s := settings{serveCommand: *c}
-	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readTLS, s.readOrigins, s.readCookieDomain, s.readProxies} {
+	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readTLS, s.readOrigins, s.readCookieDomain, s.readPasskeys, s.readProxies} {
 		if err := read(); err != nil {
 			return s, err
 		}
@@ -132,6 +136,31 @@ func (s *settings) readCookieDomain() error {
 	}
 	s.warn("--cookie-domain: every host under " + s.CookieDomain + " gets the session cookie and can replace it, so each must be as safe as this service")
 	return nil
+}
+
+// readPasskeys makes the relying party of the domain, and of those origins whose
+// pages browsers let ask for its passkeys. A public host that is an address is no
+// domain, and without any there are no passkeys.
+func (s *settings) readPasskeys() error {
+	domain, origins := s.PasskeyDomain, s.AllowOrigin
+	if s.publicURL != nil {
+		origins = append([]string{s.publicURL.Scheme + "://" + s.publicURL.Host}, origins...)
+		if domain == "" {
+			domain = strings.ToLower(s.publicURL.Hostname())
+		}
+	}
+	party, err := passkey.New(domain, slices.DeleteFunc(slices.Clone(origins), func(origin string) bool { return !isWithin(origin, domain) }))
+	if err != nil && s.PasskeyDomain != "" {
+		return errors.New("--passkey-domain must be the host of --public-url or of an --allow-origin, or a parent domain of one, such as example.com for https://app.example.com")
+	}
+	s.passkeys = party
+	return nil
+}
+
+// isWithin reports whether the host of the origin is the domain or one under it.
+func isWithin(origin, domain string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && (strings.EqualFold(u.Hostname(), domain) || strings.HasSuffix(strings.ToLower(u.Hostname()), "."+domain))
 }
 
 // readProxies reads networks, or addresses, which are networks of one.

@@ -1,9 +1,12 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 func TestOriginsAreWhatBrowsersSend(t *testing.T) {
@@ -69,6 +72,45 @@ func TestCookieDomainIsAParentOfThePublicHost(t *testing.T) {
 		}
 		if err == nil && (len(s.warnings) != 1 || !strings.Contains(s.warnings[0], "every host under "+test.domain)) {
 			t.Errorf("%q for %q: warned %q", test.domain, test.public, s.warnings)
+		}
+	}
+}
+
+func TestPasskeysAreBoundToADomain(t *testing.T) {
+	const id, app = "https://id.example.com/people", "https://app.example.com"
+	for _, test := range []struct {
+		domain, public, allowed, want string // want: "" is none, "-" a refusal
+	}{
+		{"", id, "", "id.example.com"},
+		{"", "https://ID.example.com", "", "id.example.com"},
+		{"", "http://localhost:8080", "", "localhost"},
+		{"", "http://127.0.0.1:8080", "", ""},
+		{"", "https://[2001:db8::1]", "", ""},
+		{"", "", app, ""},
+		{"example.com", id, app, "example.com"},
+		{"example.com", "", app, "example.com"},
+		{"app.example.com", "https://id.internal", app, "app.example.com"},
+		{"example.org", id, app, "-"},
+		{"ample.com", id, app, "-"},
+		{"com", id, app, "-"},
+		{"https://example.com", id, app, "-"},
+		{"127.0.0.1", "http://127.0.0.1:8080", "", "-"},
+		{"example.com", "", "", "-"},
+	} {
+		s := settings{serveCommand: serveCommand{PasskeyDomain: test.domain, PublicURL: test.public}}
+		if test.allowed != "" {
+			s.AllowOrigin = []string{test.allowed}
+		}
+		err := errors.Join(s.readPublicURL(), s.readPasskeys())
+		if (err != nil) != (test.want == "-") || (s.passkeys != nil) != (test.want != "" && test.want != "-") {
+			t.Errorf("%+v: %v, %v", test, s.passkeys, err)
+		}
+		if s.passkeys == nil {
+			continue
+		}
+		options, err := s.passkeys.RequestOptions(secret.NewToken(), nil)
+		if err != nil || !strings.Contains(string(options), `"rpId":"`+test.want+`"`) {
+			t.Errorf("%+v: %s, %v", test, options, err)
 		}
 	}
 }

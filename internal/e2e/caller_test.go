@@ -71,7 +71,7 @@ func (c *caller) request(t testing.TB, line, body string, header ...string) *htt
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if method == http.MethodPost && (path == "/users" || path == "/roles" || path == "/operator/tenants" || strings.HasPrefix(path, "/users/") && strings.HasSuffix(path, "/invitations")) {
+	if method == http.MethodPost && (path == "/users" || path == "/roles" || path == "/operator/tenants" || path == "/auths/passkeys" || strings.HasPrefix(path, "/users/") && strings.HasSuffix(path, "/invitations")) {
 		r.Header.Set("Idempotency-Key", newKey())
 	}
 	for _, line := range header {

@@ -52,17 +52,18 @@ func readDocument(t *testing.T) *document {
 }
 
 // find returns the operation that a request is for, nil if there is none. HEAD
-// is GET.
+// is GET. A path that the document has is matched by no template.
 func (d *document) find(method, path string) *operation {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
+	var found *operation
 	for i, op := range d.operations {
-		if op.method == method && fits(op.path, path) {
-			return &d.operations[i]
+		if op.method == method && (op.path == path || found == nil && d.spec.Paths.Value(path) == nil && fits(op.path, path)) {
+			found = &d.operations[i]
 		}
 	}
-	return nil
+	return found
 }
 
 func fits(template, path string) bool {

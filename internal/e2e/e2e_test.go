@@ -39,9 +39,14 @@ var suites = []struct {
 	{"races", testRaces},
 	{"trespass", testTrespass},
 	{"operators", testOperators},
+	{"factors", testFactors},
 	{"restore", testRestore},
 	{"erase", testErase},
 }
+
+// public is under which URL the program believes to be served, wherever requests
+// come in.
+const public = "http://id.example.com"
 
 // stores are the databases to serve from, by what --database is told.
 var stores = []struct {
@@ -57,7 +62,7 @@ func TestProgram(t *testing.T) {
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
-			p := serve(t, binary, store.database(t))
+			p := serve(t, binary, store.database(t), "--public-url", public)
 			p.operator = p.operatorKey(t)
 			for _, suite := range suites {
 				t.Run(suite.name, func(t *testing.T) {

@@ -90,6 +90,9 @@ func (x *exchange) signedIn(signIn *service.SignIn) error {
 	x.out = appendUser(x.out, &p.User, rolecall.AllUserMembers)
 	x.out = append(x.out, `,"session":`...)
 	x.out = appendSession(x.out, p)
+	if signIn.RecoveryCodes != nil {
+		x.out = appendRecoveryCodes(append(x.out, ','), signIn.RecoveryCodes)
+	}
 	x.out = append(x.out, '}')
 	return x.json(http.StatusOK)
 }

@@ -25,6 +25,7 @@ func Document() *huma.OpenAPI {
 	maps.Copy(schemas.Map(), requestSchemas())
 	maps.Copy(schemas.Map(), answerSchemas())
 	maps.Copy(schemas.Map(), sessionSchemas())
+	maps.Copy(schemas.Map(), factorSchemas())
 	maps.Copy(schemas.Map(), operatorSchemas())
 	document := &huma.OpenAPI{
 		OpenAPI: "3.1.0",

@@ -18,6 +18,8 @@ type input struct {
 
 	tenant string // name, for an operator
 
+	passkey []byte // of the path
+
 	key         string // idempotency key
 	ifMatch     tags
 	ifNoneMatch tags

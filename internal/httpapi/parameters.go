@@ -13,6 +13,7 @@ var (
 		read: func(in *input, text string) (string, string) { return readID(&in.user, text) }}
 	roleID = &parameter{in: inPath, name: "id", about: "The role.", required: true, schema: uuid(),
 		read: func(in *input, text string) (string, string) { return readID(&in.role, text) }}
+	passkeyID      = &parameter{in: inPath, name: "passkeyId", about: "The passkey.", required: true, schema: text(1, passkeyIDLength), read: readPasskeyID}
 	assignedRoleID = &parameter{in: inPath, name: "roleId", about: "The role that the user holds.", required: true, schema: uuid(), read: roleID.read}
 	sessionID      = &parameter{in: inPath, name: "sessionId", about: "The session.", required: true, schema: uuid(),
 		read: func(in *input, text string) (string, string) { return readID(&in.session, text) }}

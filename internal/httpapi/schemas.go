@@ -196,6 +196,19 @@ func requestSchemas() properties {
 			"token":    anyText(),
 			"password": newPassword(),
 		}, "token", "password"),
+		"CompleteLogin": request("The challenge, and one of the other members.", properties{
+			"challenge":    anyText(),
+			"code":         described(anyText(), "Six digits of an authenticator app; of a new one too, to enrol it."),
+			"recoveryCode": anyText(),
+			"passkey":      credential(),
+		}, "challenge"),
+		"BeginEnrolment":  request("The challenge.", properties{"challenge": anyText()}, "challenge"),
+		"SignInByPasskey": request("What the authenticator answered.", properties{"passkey": credential()}, "passkey"),
+		"ConfirmTotp":     request("A code.", properties{"code": described(anyText(), "Six digits that the app shows.")}, "code"),
+		"CreatePasskey": request("What the authenticator made.", properties{
+			"name":    described(text(1, rolecall.PasskeyNameMax), "By which its owner knows it."),
+			"passkey": credential(),
+		}, "name", "passkey"),
 		"Login": request("Address and password.", properties{
 			"email":    anyText(),
 			"password": anyText(),
@@ -269,6 +282,9 @@ func answerSchemas() properties {
 		"Problem": object("An error (RFC 9457).", properties{
 			"type": anyText(), "code": described(anyText(), "What programs switch on."), "title": anyText(), "status": {Type: "integer"}, "detail": anyText(),
 			"instance": anyText(), "requestId": anyText(), "errors": described(list(ref("Fault")), "Every fault at once, at most 100."),
+			"challenge": described(anyText(), "Of a sign-in that waits for a second factor: comes with the answer, within five minutes."),
+			"methods":   described(list(anyText()), "How it can be answered: totp, passkey, recovery-code; more may come."),
+			"publicKey": publicKey("For navigator.credentials.get, if one of the methods is passkey."),
 		}, "type", "code", "title", "status", "detail", "instance", "requestId"),
 		"Fault": object("One thing wrong with a request; exactly one of pointer, header and parameter says where.", properties{
 			"pointer": described(anyText(), "JSON Pointer (RFC 6901) into the body."), "header": anyText(), "parameter": anyText(), "code": anyText(), "detail": anyText(),
@@ -287,7 +303,7 @@ func sessionSchemas() properties {
 			"current": described(truth(), "It is the one of this request."),
 		}, "id", "createdAt", "lastUsedAt", "expiresAt", "address", "client", "current"),
 		"UserSessionPage": pageOf("A page of sessions.", "UserSession", nil),
-		"SignIn":          object("Who is signed in.", properties{"user": ref("User"), "session": ref("Session")}, "user", "session"),
+		"SignIn":          object("Who is signed in.", properties{"user": ref("User"), "session": ref("Session"), "recoveryCodes": recoveryCodes()}, "user", "session"),
 		"CurrentSession": object("Who is signed in, and what they hold.", properties{
 			"tenant": object("", properties{"id": uuid(), "name": anyText()}, "id", "name"), "user": ref("User"), "roles": list(ref("RoleName")),
 			"permissions":       described(list(anyText()), "What holds in the whole tenant."),

@@ -20,6 +20,9 @@ import (
 // the domain and the origins that it should be of. Its text is for logs.
 var ErrRefused = errors.New("response of an authenticator refused")
 
+// shortestID is how many bytes the id of a passkey has at least (WebAuthn, 4).
+const shortestID = 16
+
 // Party is the domain to which passkeys are bound, and the origins whose pages may
 // ask for them: the relying party.
 type Party struct {
@@ -104,6 +107,9 @@ func (p *Party) Create(r Response, challenge secret.Token, o *Owner) (rolecall.P
 	}, parsed)
 	if err != nil {
 		return rolecall.Passkey{}, refused(err)
+	}
+	if len(credential.ID) < shortestID {
+		return rolecall.Passkey{}, refused(errors.New("its id is too short to be nobody else's"))
 	}
 	credential.Attestation = webauthn.CredentialAttestation{} // nobody attests, so there is nothing to look into again
 	encoded, err := json.Marshal(credential)

@@ -207,6 +207,11 @@ func TestWhatAnswersSomethingElseIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	a.IDLength = 15
+	if _, err := p.Create(read(t, a.Create(t, options)), challenge, o); !errors.Is(err, ErrRefused) {
+		t.Errorf("an id that is too short: %v", err)
+	}
+	a.IDLength = 0
 	created := read(t, a.Create(t, options))
 	if _, err := p.Verify(created, challenge, o, false); !errors.Is(err, ErrRefused) {
 		t.Errorf("a creation for an assertion: %v", err)

@@ -3,6 +3,7 @@
 package passkeytest
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -20,6 +21,7 @@ type Authenticator struct {
 	Origin   string
 	Verifies bool // verifies the person, by a PIN say
 	Synced   bool // counts no signatures and may be backed up, as passkeys of a cloud are
+	IDLength int  // bytes of the id of a new passkey; zero: 16
 	Keys     []*Key
 }
 
@@ -50,7 +52,7 @@ func (a *Authenticator) Create(t testing.TB, publicKey []byte) json.RawMessage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := &Key{ID: random(16), Domain: options.RP.ID, Handle: unbase64(t, options.User.ID), private: private}
+	key := &Key{ID: random(cmp.Or(a.IDLength, 16)), Domain: options.RP.ID, Handle: unbase64(t, options.User.ID), private: private}
 	a.Keys = append(a.Keys, key)
 
 	data := a.authenticatorData(key, hasKey)

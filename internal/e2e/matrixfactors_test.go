@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+func resetFactorsCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		p.compare(t, s.name, "DELETE /users/"+s.id+"/factors", "", first(done(204, ""),
+			check{p.mayAnywhere("users:reset-factors"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:reset-factors", s.department), mayNot}, check{p.mayTakeOver(s), beyondOwn}))
+	}
+}
+
+// ofOneself is what is expected of an operation on one's own factors.
+func (p *principal) ofOneself(success expectation) expectation {
+	return first(success, check{!p.program, needsSession})
+}
+
+// isPerson reports whether the principal can have factors at all.
+func (p *principal) isPerson() bool { return p.live && !p.program }
+
+func completeLoginCells(t *testing.T, _ *matrix, p *principal) {
+	p.do(t, completes, answerTo(string(secret.NewToken()), "code", "000000")).refused(t, 401, "challenge-invalid")
+}
+
+func beginEnrolmentCells(t *testing.T, _ *matrix, p *principal) {
+	p.do(t, "POST /auths/login/enrolment", `{"challenge":`+quoted(string(secret.NewToken()))+`}`).refused(t, 401, "challenge-invalid")
+}
+
+func getFactorsCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "one's own", "GET /auths/factors", "", p.ofOneself(done(200, "totp passkeys recoveryCodes demanded")))
+}
+
+func beginTOTPCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "one's own", "POST /auths/totp", "", p.ofOneself(done(200, "secret uri")))
+}
+
+func confirmTOTPCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "a wrong code", "POST /auths/totp/confirm", `{"code":"000000"}`, p.ofOneself(expectation{status: 422, code: "validation"}))
+	if p.isPerson() {
+		app := p.do(t, "POST /auths/totp", "").expect(t, 200).text("/secret")
+		p.compare(t, "a right code", "POST /auths/totp/confirm", `{"code":`+quoted(code(t, app, 0))+`}`, done(200, "recoveryCodes"))
+		p.do(t, "DELETE /auths/totp", "").expect(t, 204)
+	}
+}
+
+func deleteTOTPCells(t *testing.T, _ *matrix, p *principal) {
+	if p.isPerson() {
+		p.enrol(t)
+		p.compare(t, "one's own", "DELETE /auths/totp", "", done(204, ""))
+	}
+	p.compare(t, "none", "DELETE /auths/totp", "", p.ofOneself(notThere))
+}
+
+func recoveryCodesCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "without a factor", "POST /auths/recovery-codes", "", p.ofOneself(expectation{status: 409, code: "no-second-factor"}))
+	if p.isPerson() {
+		p.enrol(t)
+		p.compare(t, "with one", "POST /auths/recovery-codes", "", done(200, "recoveryCodes"))
+		p.do(t, "DELETE /auths/totp", "").expect(t, 204)
+	}
+}
+
+func passkeyOptionsCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "one's own", "POST /auths/passkeys/options", "", p.ofOneself(done(200, "publicKey")))
+}
+
+func createPasskeyCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "what is none", "POST /auths/passkeys", `{"name":"Phone","passkey":{}}`, p.ofOneself(expectation{status: 422, code: "validation"}))
+	if p.isPerson() {
+		options := p.do(t, "POST /auths/passkeys/options", "").expect(t, 200).json(t, "/publicKey")
+		made := p.compare(t, "one's own", "POST /auths/passkeys", `{"name":"Phone","passkey":`+string(passkeytest.New(public).Create(t, options))+`}`, done(201, "id name createdAt lastUsedAt recoveryCodes"))
+		p.do(t, "DELETE /auths/passkeys/"+made.text("/id"), "").expect(t, 204)
+	}
+}
+
+func deletePasskeyCells(t *testing.T, m *matrix, p *principal) {
+	theirs := m.owner.addPasskey(t, passkeytest.New(public)).text("/id")
+	p.compare(t, "another's", "DELETE /auths/passkeys/"+theirs, "", p.ofOneself(notThere))
+	if p.isPerson() {
+		own := p.addPasskey(t, passkeytest.New(public)).text("/id")
+		p.compare(t, "one's own", "DELETE /auths/passkeys/"+own, "", done(204, ""))
+	}
+	m.owner.do(t, "DELETE /auths/passkeys/"+theirs, "").expect(t, 204)
+}
+
+func passkeySignInOptionsCells(t *testing.T, _ *matrix, p *principal) {
+	p.do(t, "POST /auths/passkeys/sign-in-options", "").expect(t, 200)
+}
+
+func signInByPasskeyCells(t *testing.T, _ *matrix, p *principal) {
+	p.do(t, "POST /auths/passkeys/sign-in", `{"passkey":{}}`).refused(t, 401, "passkey-refused")
+	if !p.isPerson() {
+		return
+	}
+	phone := passkeytest.New(public)
+	made := p.addPasskey(t, phone).text("/id")
+	options := p.anonymous().do(t, "POST /auths/passkeys/sign-in-options", "").expect(t, 200).json(t, "/publicKey")
+	in := p.anonymous().do(t, "POST /auths/passkeys/sign-in", `{"passkey":`+string(phone.Get(t, options))+`}`).expect(t, http.StatusOK)
+	if in.text("/user/id") != p.id {
+		t.Errorf("signed in as %s", in.body)
+	}
+	p.do(t, "DELETE /auths/passkeys/"+made, "").expect(t, 204)
+}
