@@ -69,14 +69,14 @@ func TestFiltersOfEvents(t *testing.T) {
 	created := s.as(s.owner, "POST", "/users", `{"email":"eve@example.com","name":"Eve Adams"}`, "Idempotency-Key", "k")
 	moment := url.QueryEscape(middle.String())
 	for query, want := range map[string]string{
-		"":                                 "user.created session.started tenant.created",
+		"":                                 "user.created session.started tenant.created role.assigned user.created",
 		"type=session.started":             "session.started",
 		"type=no.such_type":                "",
 		"actor=" + s.ownerID:               "user.created session.started",
-		"subject=" + s.ownerID:             "session.started",
+		"subject=" + s.ownerID:             "session.started role.assigned user.created",
 		"subject=" + created.id(t):         "user.created",
 		"from=" + moment:                   "user.created",
-		"to=" + moment:                     "session.started tenant.created",
+		"to=" + moment:                     "session.started tenant.created role.assigned user.created",
 		"from=" + moment + "&to=" + moment: "",
 		"limit=1":                          "user.created",
 	} {

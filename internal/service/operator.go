@@ -46,7 +46,9 @@ func (s *Service) CreateTenant(ctx context.Context, name, displayName string, ow
 	user := owner.User(now)
 	user.Status = rolecall.UserActive
 	err = s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
-		s.insertTenant(tx, tenant, user)
+		if err := s.insertTenant(tx, Command, tenant, user); err != nil {
+			return nil, err
+		}
 		tx.SetPassword(user.ID, hash, now)
 		return s.operatorEvent(rolecall.EventTenantCreated, aboutTenant(tenant.ID)), nil
 	})

@@ -47,6 +47,10 @@ func TestATenantIsMadeWholeOrNotAtAll(t *testing.T) {
 		if tenant.Name != "new" || tenant.DisplayName != "New Tenant" || user.Status != rolecall.UserActive {
 			t.Errorf("made %v, %v", tenant, user)
 		}
+		f.tenant = tenant
+		if got := f.eventTypes(user.ID); !slices.Equal(got, []rolecall.EventType{rolecall.EventRoleAssigned, rolecall.EventUserCreated}) {
+			t.Errorf("of the owner tell %v", got)
+		}
 	})
 }
 

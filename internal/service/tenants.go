@@ -40,18 +40,15 @@ func (s *Service) FoundTenant(ctx context.Context, c Call, key Key, draft roleca
 	now, token := s.now(), secret.NewToken()
 	tenant, owner := draft.Tenant(now), draft.Owner.User(now)
 	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime())}
-	member := s.event(c, rolecall.EventUserCreated, aboutUser(owner.ID))
-	if member.Values, err = valuesAfter(owner); err != nil {
-		return created, err
-	}
 	kept := founded{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt}
 	first, err := s.create(ctx, c, key, creation{
 		operation: "foundTenant", location: "/operator/tenants/" + tenant.Name, id: rolecall.AnyID(tenant.ID), value: kept,
 		event: s.event(c, rolecall.EventTenantCreated, aboutTenant(tenant.ID)), tenant: tenant.ID,
 		insert: func(tx Tx) error {
-			s.insertTenant(tx, tenant, owner)
+			if err := s.insertTenant(tx, c, tenant, owner); err != nil {
+				return err
+			}
 			tx.PutInvitation(invitation, token.Hash())
-			tx.InsertEvent(*member)
 			tx.InsertEvent(*s.event(c, rolecall.EventUserInvited, aboutUser(owner.ID)))
 			return s.mail(tx, tenant.ID, rolecall.Mail{
 				Kind: rolecall.MailInvitation, To: owner.Email, Name: owner.Name, UserID: owner.ID, Token: string(token), ExpiresAt: invitation.ExpiresAt,
@@ -73,16 +70,26 @@ func valuesAfter(value any) (*rolecall.EventValues, error) {
 	return &rolecall.EventValues{After: after}, err
 }
 
-// insertTenant writes a tenant with the built-in roles and its first owner.
-func (s *Service) insertTenant(tx Tx, tenant rolecall.Tenant, owner rolecall.User) {
+// insertTenant writes a tenant with the built-in roles and its first owner, whom the
+// caller made.
+func (s *Service) insertTenant(tx Tx, c Call, tenant rolecall.Tenant, owner rolecall.User) (err error) {
 	tx.InsertTenant(tenant)
 	tx.InsertUser(owner)
-	for i, role := range rolecall.BuiltInRoles(tenant.CreatedAt) {
-		tx.InsertRole(role)
-		if i == 0 {
-			tx.PutAssignment(rolecall.Assignment{UserID: owner.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: tenant.CreatedAt})
-		}
+	event := s.event(c, rolecall.EventUserCreated, aboutUser(owner.ID))
+	if event.Values, err = valuesAfter(owner); err != nil {
+		return err
 	}
+	tx.InsertEvent(*event)
+	roles := rolecall.BuiltInRoles(tenant.CreatedAt)
+	for _, role := range roles {
+		tx.InsertRole(role)
+	}
+	a := rolecall.Assignment{UserID: owner.ID, Role: roles[0], Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: tenant.CreatedAt}
+	tx.PutAssignment(a)
+	if event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, aboutUser(owner.ID), nil, &a); err == nil {
+		tx.InsertEvent(*event)
+	}
+	return err
 }
 
 // refounded returns what a replay answers: the tenant as it was made, and the owner
