@@ -148,6 +148,15 @@ func (t *announcingTx) DeleteRole(r rolecall.Role) (bool, error) {
 	return t.changesIf(ok, err, t.tenant)
 }
 
+// TakeAssignments announces the tenant, instead of very many users.
+func (t *announcingTx) TakeAssignments(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
+	taken, err := t.Tx.TakeAssignments(role, limit)
+	if len(taken) > 0 {
+		t.changes(t.tenant)
+	}
+	return taken, err
+}
+
 // PutAssignment announces the user.
 func (t *announcingTx) PutAssignment(a rolecall.Assignment) {
 	t.Tx.PutAssignment(a)

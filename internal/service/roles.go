@@ -129,33 +129,67 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 }
 
 // DeleteRole removes the role. While somebody holds it that needs force, and
-// takes it from all of them. It returns ErrRoleInUse and what UpdateRole does.
+// takes it from all of them, with an event for each. From more than purgeBatch it is
+// taken in steps, so that no other write waits long: one that is cut short has taken
+// it from some, and can be repeated. It returns ErrRoleInUse and what UpdateRole does.
 func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, force bool, match Match[rolecall.Role]) error {
 	if err := NeedDeleteRoles(c.Principal, rolecall.UserID{}); err != nil {
 		return err
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		tx.LockOwners()
-		for range attempts {
-			old, err := changeableRole(tx, c, id, match)
-			if err != nil {
-				return nil, err
-			}
-			if !force {
-				if used, err := tx.RoleInUse(id, s.now()); err != nil {
-					return nil, err
-				} else if used {
-					return nil, rolecall.ErrRoleInUse
-				}
-			}
-			if ok, err := tx.DeleteRole(old); err != nil {
-				return nil, err
-			} else if ok {
-				return s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil)
-			}
+	for {
+		var event *rolecall.Event // of the deletion
+		err := s.mutate(ctx, c, func(tx Tx) (_ *rolecall.Event, err error) {
+			event, err = s.deleteRole(tx, c, id, force, match)
+			return event, err
+		})
+		if err != nil || event != nil {
+			return err
 		}
-		return nil, rolecall.ErrUnavailable
-	})
+	}
+}
+
+// deleteRole is one step of DeleteRole. No event means that there are holders left.
+func (s *Service) deleteRole(tx Tx, c Call, id rolecall.RoleID, force bool, match Match[rolecall.Role]) (*rolecall.Event, error) {
+	tx.LockOwners()
+	for range attempts {
+		old, err := changeableRole(tx, c, id, match)
+		if err != nil {
+			return nil, err
+		}
+		if force {
+			if more, err := s.takeFromHolders(tx, c, old); more || err != nil {
+				return nil, err
+			}
+		} else if used, err := tx.RoleInUse(id, s.now()); err != nil {
+			return nil, err
+		} else if used {
+			return nil, rolecall.ErrRoleInUse
+		}
+		if ok, err := tx.DeleteRole(old); err != nil {
+			return nil, err
+		} else if ok {
+			return s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil)
+		}
+	}
+	return nil, rolecall.ErrUnavailable
+}
+
+// takeFromHolders takes the role from up to purgeBatch of those who hold it, with an
+// event about each for whom it still counted, and reports whether there may be more.
+func (s *Service) takeFromHolders(tx Tx, c Call, role rolecall.Role) (more bool, err error) {
+	taken, err := tx.TakeAssignments(role, purgeBatch)
+	for i := range taken {
+		if !taken[i].Live(s.now()) {
+			continue
+		}
+		event, err := s.assignmentEvent(c, rolecall.EventRoleUnassigned, aboutUser(taken[i].UserID), &taken[i], nil)
+		if err != nil {
+			return false, err
+		}
+		event.Reason = "role deleted"
+		tx.InsertEvent(*event)
+	}
+	return len(taken) >= purgeBatch, err
 }
 
 // changeableRole returns the role if the caller may change it.

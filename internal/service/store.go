@@ -152,6 +152,9 @@ type AssignmentTx interface {
 	InsertAssignments(assignments []rolecall.Assignment)
 	// DeleteAssignment removes an assignment and reports whether there was one.
 	DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool, error)
+	// TakeAssignments removes up to limit of the assignments of the role to users,
+	// and returns them.
+	TakeAssignments(role rolecall.Role, limit int) ([]rolecall.Assignment, error)
 	// RoleInUse reports whether any user or service account has a live assignment of
 	// the role. More
 	// than MaxScan assignments are taken for that, to look at no more.

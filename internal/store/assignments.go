@@ -33,6 +33,11 @@ const (
 
 	deleteAssignment = `delete from assignments where tenant_id = $1 and user_id = $2 and role_id = $3 returning role_id`
 
+	selectHolders = `select user_id from assignments where tenant_id = $1 and role_id = $2 order by user_id limit $3`
+
+	takeAssignments = `delete from assignments where tenant_id = $1 and role_id = $2 and user_id <= $3
+		returning user_id, departments, expires_at, granted_by, granted_at`
+
 	selectRoleInUse = `select 1 from (
 			select count(*) as n, max(expires_at) as latest from (
 				select * from (
@@ -118,6 +123,25 @@ func (t *Tx) PutAssignment(a rolecall.Assignment) {
 // DeleteAssignment removes an assignment and reports whether there was one.
 func (t *Tx) DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool, error) {
 	return t.changed(deleteAssignment, t.tenant, user, role)
+}
+
+// TakeAssignments removes up to limit of the assignments of the role to users, and
+// returns them. It removes a range: PostgreSQL would find the rows of a subquery again
+// for each row of the table.
+func (t *Tx) TakeAssignments(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
+	var last rolecall.UserID
+	err := t.q.Query(selectHolders, []any{t.tenant, role.ID, limit}, func(scan func(dest ...any) error) error { return scan(&last) })
+	if err != nil || last.IsZero() {
+		return nil, err
+	}
+	var taken []rolecall.Assignment
+	err = t.q.Query(takeAssignments, []any{t.tenant, role.ID, last}, func(scan func(dest ...any) error) error {
+		a := rolecall.Assignment{Role: role}
+		err := scan(&a.UserID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt)
+		taken = append(taken, a)
+		return err
+	})
+	return taken, err
 }
 
 // RoleInUse reports whether any user or service account has a live assignment of the

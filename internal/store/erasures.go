@@ -25,9 +25,10 @@ const (
 		where tenant_id = $1 and subject_id = $2 and id > $3 and id <= $4
 			and (before is not null or after is not null or reason <> '' or source <> '')`
 
-	eraseKeys = `delete from idempotency_keys where tenant_id = $1 and user_id = $2 and (operation, hash) in (
-			select operation, hash from idempotency_keys where tenant_id = $1 and user_id = $2 limit $3)
-		returning hash`
+	selectKeysOf = `select operation, hash from idempotency_keys where tenant_id = $1 and user_id = $2
+		order by operation, hash limit $3`
+
+	eraseKeys = `delete from idempotency_keys where tenant_id = $1 and user_id = $2 and (operation, hash) <= ($3, $4)`
 )
 
 // beforeAll is smaller than the id of every event.
@@ -61,8 +62,23 @@ func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) 
 	t.DeleteAllOneTimeTokens(id)
 	t.q.Exec(deleteMailsOfUser, t.tenant, id)
 	t.EraseResource(rolecall.AnyID(id))
-	keys, err := t.returned(eraseKeys, t.tenant, id, limit)
+	keys, err := t.eraseKeys(id, limit)
 	return last, taken + keys, err
+}
+
+// eraseKeys removes up to limit of the idempotency keys that the user sent, and
+// returns how many.
+func (t *Tx) eraseKeys(id rolecall.UserID, limit int) (n int, err error) {
+	var operation string
+	var hash []byte
+	err = t.q.Query(selectKeysOf, []any{t.tenant, id, limit}, func(scan func(dest ...any) error) error {
+		n++
+		return scan(&operation, &hash)
+	})
+	if err == nil && n > 0 {
+		t.q.Exec(eraseKeys, t.tenant, id, operation, hash)
+	}
+	return n, err
 }
 
 // purgeErasures goes on with the erasures that are due, and returns how many rows it

@@ -11,6 +11,26 @@ import (
 )
 
 var assignmentCases = []testCase{
+	{"A role is taken from those who hold it, up to the limit, and from nobody else", func(f *fixture) {
+		users, role, other := f.crowd(7), f.newRole("Support"), f.newRole("Sales")
+		held := map[rolecall.UserID]rolecall.Assignment{}
+		for i, u := range users {
+			a := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Within("Ops"), ExpiresAt: start + rolecall.Time(i), GrantedBy: users[0].ID, GrantedAt: start}
+			f.write(func(tx service.Tx) { tx.PutAssignment(a) })
+			f.assign(u, other)
+			held[u.ID] = a
+		}
+		for _, want := range []int{3, 3, 1, 0} {
+			taken := change(f, func(tx service.Tx) ([]rolecall.Assignment, error) { return tx.TakeAssignments(role, 3) })
+			same(f, len(taken), want)
+			for _, a := range taken {
+				same(f, a, held[a.UserID])
+				same(f, len(f.assignments(a.UserID)), 1)
+				delete(held, a.UserID)
+			}
+		}
+		same(f, len(held), 0)
+	}},
 	{"An assignment reads back in every member", func(f *fixture) {
 		u, granter := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		scoped := rolecall.Assignment{
@@ -208,4 +228,10 @@ func (f *fixture) unassign(u rolecall.User, r rolecall.Role) bool {
 func (f *fixture) owners() int {
 	f.Helper()
 	return read(f, func(tx service.Tx) (int, error) { return tx.Owners() })
+}
+
+// takesAssignments reports whether there was an assignment of the role to take.
+func takesAssignments(tx service.Tx, role rolecall.Role) (bool, error) {
+	taken, err := tx.TakeAssignments(role, 10)
+	return len(taken) > 0, err
 }

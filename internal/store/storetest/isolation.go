@@ -190,6 +190,7 @@ func changesNothing(f *fixture, c contents) {
 		"UsePasskey":         func(tx service.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
 		"DeletePasskey":      func(tx service.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
 		"TakeTombstone":      func(tx service.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
+		"TakeAssignments":    func(tx service.Tx) (bool, error) { return takesAssignments(tx, role) },
 		"PurgeExpired": func(tx service.Tx) (bool, error) {
 			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)
 			return n > 0, err
