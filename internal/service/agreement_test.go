@@ -80,6 +80,9 @@ var triedActions = []struct {
 	{"erase", rolecall.UsersErase, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return s.EraseUser(ctx, c, u.ID)
 	}},
+	{"resetFactors", rolecall.UsersFactors, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+		return s.ResetFactors(ctx, c, u.ID)
+	}},
 	{"revokeSessions", rolecall.SessionsRevoke, always, true, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return s.EndUserSessions(ctx, c, u.ID)
 	}},

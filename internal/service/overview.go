@@ -184,8 +184,11 @@ func (s *Service) allowedActions(c Call, u *rolecall.User, assignments []rolecal
 	if c.reaches(rolecall.UsersErase, u) == nil && !above {
 		actions = append(actions, "erase")
 	}
-	self := c.isSelf(u.ID)
-	if self || c.reaches(rolecall.SessionsRevoke, u) == nil && !above {
+	demanded := u.ID == c.User.ID && c.Tenant.Settings.SecondFactor.Demands(assignments, s.now())
+	if c.reaches(rolecall.UsersFactors, u) == nil && seizable && !demanded {
+		actions = append(actions, "resetFactors")
+	}
+	if c.isSelf(u.ID) || c.reaches(rolecall.SessionsRevoke, u) == nil && !above {
 		actions = append(actions, "revokeSessions")
 	}
 	return actions
