@@ -1,16 +1,24 @@
 package rolecall
 
+import "time"
+
 // Mail is a message to one person that waits to be sent. It is stored sealed.
 type Mail struct {
+	ID        MailID `json:"-"`
+	CreatedAt Time   `json:"-"`
+
 	Kind   MailKind `json:"kind"`
 	To     string   `json:"to"`
 	Name   string   `json:"name"`            // of the person
 	UserID UserID   `json:"userId"`          // whom it is about
 	Token  string   `json:"token,omitempty"` // what its link bears
-	What   string   `json:"what,omitempty"`  // of a notice: what was changed
+	What   string   `json:"what,omitempty"`  // of a notice: what was changed, such as "password"
 
 	ExpiresAt Time `json:"expiresAt"` // when its link ends, or after which it is not worth sending
 }
+
+// NoticeLifetime is for how long sending a mail without a link is tried.
+const NoticeLifetime = 24 * time.Hour
 
 // MailKind says which text a mail has.
 type MailKind string

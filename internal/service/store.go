@@ -320,10 +320,26 @@ type FactorTx interface {
 	DeleteFactors(user rolecall.UserID)
 }
 
-// OutboxTx writes the mail that is to be sent.
+// OutboxTx writes the mail that is to be sent. But for InsertMail these methods do
+// not look at the tenant of the transaction: one sender serves all of them.
 type OutboxTx interface {
-	// InsertMail puts a mail into the outbox.
+	// InsertMail puts a mail of the transaction's tenant into the outbox.
 	InsertMail(m rolecall.OutboxMail)
+	// ClaimMail returns the mail that has been due longest and is not expired, and
+	// keeps it from being claimed again before until. That counts as one more
+	// attempt. It returns ErrNotFound if there is none, or if somebody else was
+	// faster.
+	ClaimMail(now, until rolecall.Time) (rolecall.OutboxMail, error)
+	// PostponeMail makes a mail due at another moment, unless it was claimed again
+	// since the attempt.
+	PostponeMail(id rolecall.MailID, attempt int, due rolecall.Time)
+	// DeleteMail removes a mail and reports whether it was there.
+	DeleteMail(id rolecall.MailID) (bool, error)
+	// ExpiredMail returns up to limit mails that are expired and that nobody has
+	// claimed, those first that expired first.
+	ExpiredMail(now rolecall.Time, limit int) ([]rolecall.OutboxMail, error)
+	// CountMail returns how many mails wait, counting no further than the limit.
+	CountMail(limit int) (int, error)
 }
 
 // IdempotencyTx reads and writes idempotency keys: those of an operator, which
@@ -359,6 +375,8 @@ type EventTx interface {
 type TenantTx interface {
 	// TenantByName returns the tenant, or ErrNotFound.
 	TenantByName(name string) (rolecall.Tenant, error)
+	// TenantByID returns the tenant, or ErrNotFound.
+	TenantByID(id rolecall.TenantID) (rolecall.Tenant, error)
 	// Tenants returns up to limit tenants by name, after the given one.
 	Tenants(after string, limit int) ([]rolecall.Tenant, error)
 	// TenantsAmong is Tenants for those of the names alone, of which there are few.

@@ -19,6 +19,9 @@ const (
 	selectTenantByName = `select ` + tenantColumns + ` from tenants
 		where name = $1 and status <> 'deleted' and status <> 'purged'`
 
+	selectTenantByID = `select ` + tenantColumns + ` from tenants
+		where id = $1 and status <> 'deleted' and status <> 'purged'`
+
 	selectTenants = `select ` + tenantColumns + ` from tenants
 		where name > $1 and status <> 'deleted' and status <> 'purged' order by name limit $2`
 
@@ -150,6 +153,12 @@ func tenantDest(t *rolecall.Tenant) []any {
 // TenantByName returns the tenant, or ErrNotFound.
 func (t *Tx) TenantByName(name string) (tenant rolecall.Tenant, err error) {
 	err = t.row(selectTenantByName, []any{name}, tenantDest(&tenant)...)
+	return tenant, err
+}
+
+// TenantByID returns the tenant, or ErrNotFound.
+func (t *Tx) TenantByID(id rolecall.TenantID) (tenant rolecall.Tenant, err error) {
+	err = t.row(selectTenantByID, []any{id}, tenantDest(&tenant)...)
 	return tenant, err
 }
 

@@ -33,7 +33,7 @@ func conforms(t *testing.T, through func(url string) string) {
 		url := <-free
 		owner := connect(t, url)
 		t.Cleanup(func() {
-			if _, err := owner.Exec(context.WithoutCancel(t.Context()), "truncate tenants, users, user_words, roles, tombstones, idempotency_keys, events, attempts, instance_keys, one_time_tokens, service_accounts, outbox, operator_keys, operator_requests cascade"); err != nil {
+			if _, err := owner.Exec(context.WithoutCancel(t.Context()), emptyAll); err != nil {
 				t.Error(err)
 			}
 			free <- url
@@ -41,6 +41,12 @@ func conforms(t *testing.T, through func(url string) string) {
 		return open(t, through(url), postgres.Options{})
 	})
 }
+
+// emptyAll empties every table but those that say what the schema is.
+const emptyAll = `do $$ begin
+	execute (select 'truncate ' || string_agg(quote_ident(tablename), ', ') from pg_tables
+		where schemaname = current_schema() and tablename not in ('migrations', 'compatibility'));
+end $$`
 
 func open(t *testing.T, url string, options postgres.Options) *postgres.Store {
 	t.Helper()

@@ -35,6 +35,7 @@ var suite = []struct {
 	{"invitations", invitationCases},
 	{"one-time tokens", oneTimeTokenCases},
 	{"factors", factorCases},
+	{"outbox", outboxCases},
 	{"idempotency", idempotencyCases},
 	{"events", eventCases},
 	{"lists of events", eventListCases},

@@ -17,6 +17,7 @@ var tenantCases = []testCase{
 		f.in(want.ID).write(func(tx service.Tx) { tx.InsertTenant(want) })
 		same(f, f.tenantByName("other"), want)
 		same(f, f.in(rolecall.TenantID{}).tenantByName("other"), want)
+		same(f, read(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByID(want.ID) }), want)
 	}},
 	{"A name that no tenant has is not found", func(f *fixture) {
 		for _, name := range []string{"nobody", "ACME", "acme ", ""} {
@@ -80,6 +81,8 @@ var tenantCases = []testCase{
 		same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(stale, start) }), false)
 		f.deleteTenant(old)
 		f.is(f.tryTenant("acme"), rolecall.ErrNotFound)
+		_, err := tryRead(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByID(old.ID) })
+		f.is(err, rolecall.ErrNotFound)
 		same(f, len(read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.Tenants("", 10) })), 0)
 		again := change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(old, start) })
 		same(f, again, false)

@@ -121,6 +121,7 @@ create table outbox (
 ) strict, without rowid;
 create index outbox_due on outbox (due_at);
 create index outbox_tenant on outbox (tenant, user_id);
+create index outbox_expiry on outbox (expires_at);
 
 -- Deleted users are listed by the ids of their tombstones, which are in order of
 -- deletion, and shown by the department that they had: of those who were deleted
