@@ -75,13 +75,15 @@ const (
 	EventServiceAccountDeleted   EventType = "service_account.deleted"
 	EventServiceAccountSuspended EventType = "service_account.suspended"
 	EventServiceAccountResumed   EventType = "service_account.resumed"
+
+	EventMailUndeliverable EventType = "mail.undeliverable"
 )
 
 // Actor is who did it.
 type Actor struct {
 	Type ActorType
 	ID   UserID // of an operator's key; zero for a command and for nobody
-	Via  string // the door: http, token, command
+	Via  string // the door: http, token, command, mail
 }
 
 // ActorType tells kinds of actors apart.

@@ -14,6 +14,7 @@ import (
 var (
 	defaultDatabase = filepath.Join("rolecall-data", "rolecall.db")
 	demoDatabase    = filepath.Join("rolecall-data", "demo.db")
+	demoMailbox     = filepath.Join("rolecall-data", "demo-mail")
 )
 
 // commandLine is everything that can be configured. Each flag can also be set by
@@ -49,6 +50,10 @@ type serveCommand struct {
 	AllowOrigin    []string      `placeholder:"ORIGIN" help:"Web origin whose pages may call from a browser, such as https://app.example.com; may be given several times. Default: none but the public one"`
 	CookieDomain   string        `placeholder:"DOMAIN" help:"Parent domain of the public host, all hosts of which get the session cookie. Weaker. Default: the public host alone"`
 	PasskeyDomain  string        `placeholder:"DOMAIN" help:"Domain that passkeys are bound to: the host of --public-url or of an --allow-origin, or a parent domain. It can never change without losing them. Default: the public host"`
+	SMTP           string        `name:"smtp" placeholder:"URL" help:"Mail server, smtp://user:password@host:port, which is spoken to encrypted as soon as it offers that, or smtps:// for TLS from the start. Default: mail waits in the database"`
+	MailFrom       string        `placeholder:"ADDRESS" help:"Address that mail is sent from; needed with --smtp."`
+	MailTemplates  string        `placeholder:"FOLDER" help:"Templates that take the place of the program's, file by file. Default: the program's"`
+	Mailbox        string        `placeholder:"FOLDER" help:"Keep mail in this folder, and print it, instead of sending it: to develop with."`
 	MetricsListen  string        `placeholder:"ADDRESS" help:"Address to serve Prometheus metrics on. Default: none"`
 	OperatorListen string        `placeholder:"ADDRESS" help:"Address to serve operators on, and nowhere else: /operator and the keys of operators. Default: they are served on --listen"`
 	SecretKeyFile  string        `placeholder:"FILE" help:"File with the instance's keys in base64, one a line, the current one first. Default: the keys in the database"`

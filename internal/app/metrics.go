@@ -1,6 +1,10 @@
 package app
 
 import (
+	"context"
+	"math"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rolecall/rolecall/internal/service"
@@ -22,6 +26,38 @@ func registerWatch(registry prometheus.Registerer, s *service.Service) {
 		}, func() float64 {
 			_, behind := s.Watching()
 			return behind.Seconds()
+		}),
+	)
+}
+
+// waitingLimit bounds how long a scrape waits for the store to count mail.
+const waitingLimit = time.Second
+
+// registerMail adds what tells whether mail leaves.
+func registerMail(registry prometheus.Registerer, s *service.Service) {
+	registry.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "rolecall_mails_sent_total", Help: "Mails that the mail server took from this process.",
+		}, func() float64 {
+			sent, _ := s.MailCounts()
+			return float64(sent)
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "rolecall_mails_failed_total", Help: "Attempts of this process to send a mail that failed; each is tried again.",
+		}, func() float64 {
+			_, failed := s.MailCounts()
+			return float64(failed)
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rolecall_mails_waiting", Help: "Mails of the whole instance that wait to be sent, counted up to 10,000; not a number if the database does not tell.",
+		}, func() float64 {
+			ctx, cancel := context.WithTimeout(context.Background(), waitingLimit)
+			defer cancel()
+			n, err := s.WaitingMail(ctx)
+			if err != nil {
+				return math.NaN()
+			}
+			return float64(n)
 		}),
 	)
 }

@@ -117,6 +117,15 @@ func explain(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
+// results returns where a person reads what comes in the course of a command; a
+// program reads its one result alone.
+func (p *program) results() io.Writer {
+	if p.JSON {
+		return io.Discard
+	}
+	return p.stdout
+}
+
 // print writes a result: as JSON if that was asked for, else the lines.
 func (p *program) print(result any, lines ...string) error {
 	if p.JSON {

@@ -67,6 +67,9 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 		Passwords: newPasswords(), Keys: keys, Passkeys: settings.passkeys, Logger: logger,
 		Limits: settings.limits(),
 	}
+	if options.Mailer, err = settings.mailer(p.results(), listener.Addr()); err != nil {
+		return err
+	}
 	if settings.Demo {
 		access, err := prepareDemo(ctx, store, options, listener.Addr(), settings.publicURL)
 		if err != nil {
@@ -91,6 +94,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 		PasswordHashes: options.Passwords.Hashed,
 	})
 	registerWatch(registry, rolecall)
+	registerMail(registry, rolecall)
 	fronts := frontsOf(api, listener, operators)
 	if settings.TLSCert != "" {
 		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)
@@ -110,6 +114,9 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	}
 	if operators != nil {
 		logger.Info("serving operators", "address", operators.Addr().String())
+	}
+	if options.Mailer == nil {
+		logger.Warn("no --smtp: invitations and all other mail wait in the database until there is one, a few days at most")
 	}
 	logger.Info("serving", "address", listener.Addr().String(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rolecall/rolecall/internal/mail"
 	"github.com/rolecall/rolecall/internal/passkey"
 )
 
@@ -20,13 +21,15 @@ type settings struct {
 	insecureCookie bool
 	passkeys       *passkey.Party // nil: there is no domain for them
 	trustedProxies []netip.Prefix
-	warnings       []string // what is weaker than it could be
+	templates      *mail.Templates
+	smtp           *mail.SMTP // nil: none
+	warnings       []string   // what is weaker than it could be
 }
 
 // settings returns what the flags mean, or what is wrong with them.
 func (c *serveCommand) settings(g *globals) (settings, error) {
 	s := settings{serveCommand: *c}
-	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readTLS, s.readOrigins, s.readCookieDomain, s.readPasskeys, s.readProxies} {
+	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readTLS, s.readOrigins, s.readCookieDomain, s.readPasskeys, s.readProxies, s.readMail} {
 		if err := read(); err != nil {
 			return s, err
 		}

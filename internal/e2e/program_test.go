@@ -4,12 +4,14 @@ import (
 	"context"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/rolecall/rolecall/internal/mail/mailtest"
 	"github.com/rolecall/rolecall/internal/process"
 )
 
@@ -29,6 +31,7 @@ const canary = "canary"
 // program is the real one, serving one store, and what the tests know of it.
 type program struct {
 	process.Server
+	mail     *mailtest.Server // where its mail arrives; nil: nowhere
 	document *document
 	worlds   atomic.Uint32 // numbers tenants and source addresses
 	tokensMu sync.Mutex
@@ -64,10 +67,14 @@ func serve(t *testing.T, binary, database string, flags ...string) *program {
 
 func newProgram(t *testing.T, binary, database string, flags ...string) *program {
 	t.Helper()
-	return &program{document: readDocument(t), Server: process.Server{
+	p := &program{document: readDocument(t), Server: process.Server{
 		Binary: binary, Database: database, Flags: flags, Address: freeAddress(t), Folder: t.TempDir(),
 		Env: []string{"GORACE=halt_on_error=1 exitcode=66"},
 	}}
+	if !slices.Contains(flags, "--demo") && !slices.Contains(flags, "--smtp") {
+		p.receiveMail(t)
+	}
+	return p
 }
 
 func (p *program) start(t *testing.T) {

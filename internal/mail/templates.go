@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	texttemplate "text/template"
+
+	"github.com/rolecall/rolecall"
 )
 
 // Letter is what the templates know of a mail.
@@ -25,12 +27,12 @@ type Letter struct {
 }
 
 // kinds are the mails there are, and whether they bear a link.
-var kinds = map[string]bool{
-	"invitation":          true,
-	"password-reset":      true,
-	"email-change":        true,
-	"email-changed":       false,
-	"credentials-changed": false,
+var kinds = map[rolecall.MailKind]bool{
+	rolecall.MailInvitation:         true,
+	rolecall.MailPasswordReset:      true,
+	rolecall.MailEmailChange:        true,
+	rolecall.MailEmailChanged:       false,
+	rolecall.MailCredentialsChanged: false,
 }
 
 //go:embed templates
@@ -41,8 +43,8 @@ const layout = "layout.html"
 
 // Templates are the words of all mails.
 type Templates struct {
-	texts map[string]*texttemplate.Template // by kind; the first line is the subject
-	pages map[string]*htmltemplate.Template
+	texts map[rolecall.MailKind]*texttemplate.Template // the first line is the subject
+	pages map[rolecall.MailKind]*htmltemplate.Template
 }
 
 // LoadTemplates returns the templates of the program; where the folder has a file
@@ -67,7 +69,7 @@ func LoadTemplates(folder string) (*Templates, error) {
 			return string(content), err
 		}
 	}
-	t := &Templates{texts: map[string]*texttemplate.Template{}, pages: map[string]*htmltemplate.Template{}}
+	t := &Templates{texts: map[rolecall.MailKind]*texttemplate.Template{}, pages: map[rolecall.MailKind]*htmltemplate.Template{}}
 	for kind := range kinds {
 		if err := t.load(kind, read); err != nil {
 			return nil, err
@@ -84,7 +86,7 @@ func onlyKnown(folder fs.FS) error {
 	}
 	known := []string{layout}
 	for kind := range kinds {
-		known = append(known, kind+".txt", kind+".html")
+		known = append(known, string(kind)+".txt", string(kind)+".html")
 	}
 	slices.Sort(known)
 	for _, file := range files {
@@ -95,21 +97,22 @@ func onlyKnown(folder fs.FS) error {
 	return nil
 }
 
-func (t *Templates) load(kind string, read func(string) (string, error)) error {
-	text, err := read(kind + ".txt")
+func (t *Templates) load(kind rolecall.MailKind, read func(string) (string, error)) error {
+	name := string(kind)
+	text, err := read(name + ".txt")
 	if err != nil {
 		return err
 	}
-	if t.texts[kind], err = texttemplate.New(kind + ".txt").Parse(text); err != nil {
+	if t.texts[kind], err = texttemplate.New(name + ".txt").Parse(text); err != nil {
 		return err
 	}
 	page := htmltemplate.New("")
-	for _, name := range []string{layout, kind + ".html"} {
-		content, err := read(name)
+	for _, file := range []string{layout, name + ".html"} {
+		content, err := read(file)
 		if err != nil {
 			return err
 		}
-		if _, err := page.New(name).Parse(content); err != nil {
+		if _, err := page.New(file).Parse(content); err != nil {
 			return err
 		}
 	}
@@ -118,10 +121,10 @@ func (t *Templates) load(kind string, read func(string) (string, error)) error {
 }
 
 // try writes a mail of the kind and looks whether it says what it must.
-func (t *Templates) try(kind string) error {
+func (t *Templates) try(kind rolecall.MailKind) error {
 	l := Letter{Name: "Ada Lovelace", Tenant: "Acme", Expires: "tomorrow", At: "today", What: "password"}
 	if kinds[kind] {
-		l.Link = "https://id.example.com/console/acme/" + kind + "#token"
+		l.Link = "https://id.example.com/console/acme/" + string(kind) + "#token"
 	}
 	_, text, page, err := t.write(kind, l)
 	switch {
@@ -136,7 +139,7 @@ func (t *Templates) try(kind string) error {
 }
 
 // write returns the letter in the words of its kind.
-func (t *Templates) write(kind string, l Letter) (subject, text, page string, err error) {
+func (t *Templates) write(kind rolecall.MailKind, l Letter) (subject, text, page string, err error) {
 	if t.texts[kind] == nil {
 		return "", "", "", fmt.Errorf("there is no template for %q", kind)
 	}

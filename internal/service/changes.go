@@ -81,10 +81,12 @@ func (c *changes) watched(now rolecall.Time) bool { return c.behind(now).Abs() <
 
 // announcing is the store as the verbs use it. What they change counts no more in
 // the caches: here from the commit on, elsewhere as soon as the announcement that
-// is committed with it arrives. So no verb can forget to say so.
+// is committed with it arrives. So no verb can forget to say so. And mail that they
+// commit is sent at once.
 type announcing struct {
 	Store
 	changes *changes
+	outbox  *outbox
 }
 
 // Update runs fn, with what it changes marked and announced. A failure is marked
@@ -92,11 +94,14 @@ type announcing struct {
 func (a announcing) Update(ctx context.Context, tenant rolecall.TenantID, fn func(Tx) error) error {
 	tx := &announcingTx{tenant: tenant}
 	err := a.Store.Update(ctx, tenant, func(inner Tx) error {
-		tx.Tx, tx.changed = inner, nil
+		tx.Tx, tx.changed, tx.mailed = inner, nil, false
 		return fn(tx)
 	})
 	for _, id := range tx.changed {
 		a.changes.mark(id)
+	}
+	if tx.mailed {
+		a.outbox.filled()
 	}
 	return err
 }
@@ -109,6 +114,7 @@ type announcingTx struct {
 	Tx
 	tenant  rolecall.TenantID
 	changed [][16]byte
+	mailed  bool
 }
 
 func (t *announcingTx) changes(id [16]byte) {
@@ -167,6 +173,12 @@ func (t *announcingTx) PutAssignment(a rolecall.Assignment) {
 func (t *announcingTx) DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool, error) {
 	ok, err := t.Tx.DeleteAssignment(user, role)
 	return t.changesIf(ok, err, user)
+}
+
+// InsertMail notes that there is something to send.
+func (t *announcingTx) InsertMail(m rolecall.OutboxMail) {
+	t.Tx.InsertMail(m)
+	t.mailed = true
 }
 
 // TouchSession marks the session.

@@ -15,12 +15,15 @@ const (
 	purgePage     = 100 // tenants listed at once
 )
 
-// Run has the store watched, records what was refused, every second, and removes
-// what is over, in bounded batches, until ctx ends.
+// Run has the store watched, sends mail, records what was refused, every second,
+// and removes what is over, in bounded batches, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
-	var watching sync.WaitGroup
-	watching.Go(func() { s.watch(ctx) })
-	defer watching.Wait()
+	var beside sync.WaitGroup
+	beside.Go(func() { s.watch(ctx) })
+	if s.mailer != nil {
+		beside.Go(func() { s.sendMails(ctx) })
+	}
+	defer beside.Wait()
 	timer, flush := time.NewTicker(purgeInterval), time.NewTicker(tallyInterval)
 	defer timer.Stop()
 	defer flush.Stop()
@@ -48,7 +51,8 @@ func (s *Service) Run(ctx context.Context) error {
 const settleTime = time.Minute
 
 // Purge removes what is over now: expired keys, sessions, invitations and
-// counters, old tombstones and events, and the rows of deleted tenants. What fails
+// counters, mail that could not be sent, old tombstones and events, and the rows of
+// deleted tenants. What fails
 // for one tenant does not keep the others from being purged.
 func (s *Service) Purge(ctx context.Context) error {
 	failures := []error{
@@ -56,6 +60,7 @@ func (s *Service) Purge(ctx context.Context) error {
 		s.purgeAll(ctx, rolecall.TenantID{}, func(tx Tx) (int, error) { return tx.PurgeRequests(s.now(), purgeBatch) }),
 		s.purgeAll(ctx, nowhere, func(tx Tx) (int, error) { return tx.PurgeExpired(s.now(), s.now(), purgeBatch) }),
 		s.purgeDeletedTenants(ctx),
+		s.giveUpMail(ctx),
 	}
 	for after := ""; ctx.Err() == nil; {
 		tenants, err := s.Tenants(ctx, after, purgePage)

@@ -26,6 +26,7 @@ type Options struct {
 	Passkeys  *passkey.Party // nil: there is no domain for them
 	Logger    *slog.Logger
 	Limits    AttemptLimits // zero members: the defaults
+	Mailer    Mailer        // nil: mail waits in the outbox
 	KeyLimit  int           // idempotency keys that a user can have stored at once; zero: 100,000
 }
 
@@ -48,6 +49,8 @@ type Service struct {
 	budgets    *keyBudgets
 	tallies    tallies
 	exhausted  *exhausted
+	mailer     Mailer
+	outbox     *outbox
 }
 
 // New returns a service over the store.
@@ -55,9 +58,9 @@ func New(store Store, o Options) *Service {
 	if o.Clock == nil {
 		o.Clock = func() rolecall.Time { return rolecall.TimeOf(time.Now()) }
 	}
-	changes := newChanges(o.Clock)
+	changes, outbox := newChanges(o.Clock), newOutbox()
 	return &Service{
-		store: announcing{store, changes}, changes: changes, now: o.Clock, passwords: o.Passwords, keys: o.Keys, passkeys: o.Passkeys, log: o.Logger,
+		store: announcing{store, changes, outbox}, changes: changes, mailer: o.Mailer, outbox: outbox, now: o.Clock, passwords: o.Passwords, keys: o.Keys, passkeys: o.Passkeys, log: o.Logger,
 		limits:     o.Limits.orDefaults(),
 		keyLimit:   cmp.Or(o.KeyLimit, defaultKeyLimit),
 		tenants:    newTenantCache(),

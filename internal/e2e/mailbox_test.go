@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/mail/mailtest"
+)
+
+// mailLimit is longer than a mail takes from its cause to its server.
+const mailLimit = 20 * time.Second
+
+// public is under which URL the program believes to be served, unless a test says
+// otherwise: links in mail begin with it, wherever requests come in. With https
+// every answer would ask for https.
+const public = "http://id.example.com"
+
+// receiveMail starts a mail server for the program, and has it send there.
+func (p *program) receiveMail(t *testing.T) {
+	t.Helper()
+	server, err := mailtest.Start(mailtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	p.mail = server
+	p.Flags = append(p.Flags[:len(p.Flags):len(p.Flags)], "--smtp", server.URL(), "--mail-from", "rolecall@example.org")
+	if !slices.Contains(p.Flags, "--public-url") {
+		p.Flags = append(p.Flags, "--public-url", public)
+	}
+}
+
+// noticeSubjects are by what to know mails without a link.
+var noticeSubjects = map[rolecall.MailKind]string{
+	rolecall.MailEmailChanged:       "Your address at ",
+	rolecall.MailCredentialsChanged: "How you sign in at ",
+}
+
+// mailTo returns the oldest mail of the kind from the tenant to the address that it
+// has not returned yet, and waits for it.
+func (w *world) mailTo(t testing.TB, address string, kind rolecall.MailKind) mailtest.Message {
+	t.Helper()
+	m, err := w.program.mail.Await(address, func(m *mailtest.Message) bool { return w.isMail(m, kind) }, mailLimit)
+	if err != nil {
+		t.Fatalf("%s: %v", kind, err)
+	}
+	if token := m.Token(); token != "" {
+		w.program.tokensMu.Lock()
+		w.program.tokens = append(w.program.tokens, token)
+		w.program.tokensMu.Unlock()
+	}
+	return m
+}
+
+// isMail reports whether the mail is one of the kind, from the tenant.
+func (w *world) isMail(m *mailtest.Message, kind rolecall.MailKind) bool {
+	if subject, notice := noticeSubjects[kind]; notice {
+		return strings.HasPrefix(m.Subject, subject+w.name+" ")
+	}
+	link := m.Link()
+	return link != nil && strings.HasSuffix(link.Path, "/console/"+w.name+"/"+string(kind))
+}

@@ -1,0 +1,67 @@
+package mail
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+)
+
+// Transport brings messages on their way.
+type Transport interface {
+	// Send returns nil as soon as somebody else is answerable for the message. After
+	// any error it may be sent again, as it is.
+	Send(ctx context.Context, m Message) error
+}
+
+// Mailer writes mails and hands them to a transport.
+type Mailer struct {
+	templates *Templates
+	public    string
+	transport Transport
+}
+
+// NewMailer returns a mailer with the words of the templates. Links begin with the
+// public URL of the service, which ends without a slash.
+func NewMailer(templates *Templates, public string, transport Transport) *Mailer {
+	return &Mailer{templates, public, transport}
+}
+
+// Send sends the mail of the tenant.
+func (s *Mailer) Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Mail) error {
+	sender := plain(tenant.DisplayName, tenant.Name)
+	subject, text, page, err := s.templates.write(m.Kind, Letter{
+		Name: plain(m.Name, ""), Tenant: sender, Link: s.link(tenant, m),
+		Expires: moment(m.ExpiresAt), At: moment(m.CreatedAt), What: m.What,
+	})
+	if err != nil {
+		return err
+	}
+	if name := tenant.Settings.MailSender; name != nil {
+		sender = plain(*name, sender)
+	}
+	return s.transport.Send(ctx, Message{
+		ID: m.ID.String(), Date: m.CreatedAt.Std(), To: m.To, FromName: sender, Subject: subject, Text: text, HTML: page,
+	})
+}
+
+// link returns where the mail's token is to be presented, empty if it bears none.
+// The token stands in the fragment, which a browser sends to no server and no log.
+func (s *Mailer) link(tenant rolecall.Tenant, m rolecall.Mail) string {
+	if m.Token == "" {
+		return ""
+	}
+	return s.public + "/console/" + tenant.Name + "/" + string(m.Kind) + "#" + m.Token
+}
+
+// plain returns the text, or the other one if a program for mail would make a link
+// or an address of it: names are words of somebody else than the sender.
+func plain(text, other string) string {
+	if strings.ContainsAny(text, ":/@") {
+		return other
+	}
+	return cmp.Or(text, other)
+}
+
+func moment(t rolecall.Time) string { return t.Std().UTC().Format("2 January 2006, 15:04 UTC") }

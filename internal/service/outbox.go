@@ -1,0 +1,218 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+const (
+	mailsAtOnce  = 4
+	mailInterval = time.Second // how often a node looks for what others left
+
+	// claimTime is for how long a mail is a sender's own: as long as sending it may
+	// take, and its end be written down.
+	claimTime = time.Minute
+	mailLimit = 45 * time.Second
+
+	// A mail that could not be sent is tried again after the first of these, and then
+	// after twice as long each time, up to the last.
+	mailRetryFirst = 30 * time.Second
+	mailRetryLast  = time.Hour
+
+	// mailCount is how many waiting mails are counted at most.
+	mailCount = 10_000
+)
+
+// Mailer hands mails to whoever brings them to people.
+type Mailer interface {
+	// Send returns nil as soon as somebody else is answerable for the mail. After any
+	// error it is sent again, with the same id.
+	Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Mail) error
+}
+
+// outbox is what a node knows of its sending.
+type outbox struct {
+	wake    chan struct{} // holds a token while something new waits
+	sent    atomic.Int64
+	failed  atomic.Int64
+	failing atomic.Bool // the last attempt failed
+}
+
+func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
+
+// filled says that a mail was committed.
+func (o *outbox) filled() {
+	select {
+	case o.wake <- struct{}{}:
+	default: // it is said already
+	}
+}
+
+// MailCounts returns how many mails this process has sent, and how many attempts
+// failed.
+func (s *Service) MailCounts() (sent, failed int64) {
+	return s.outbox.sent.Load(), s.outbox.failed.Load()
+}
+
+// WaitingMail returns how many mails of the instance wait to be sent, counting no
+// further than 10,000.
+func (s *Service) WaitingMail(ctx context.Context) (n int, err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		n, err = tx.CountMail(mailCount)
+		return err
+	})
+	return n, err
+}
+
+// sendMails sends what waits in the outbox, a few at once, until ctx ends; then it
+// finishes what is under way, within a few seconds.
+func (s *Service) sendMails(ctx context.Context) {
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	tick := time.NewTicker(mailInterval)
+	defer tick.Stop()
+	slots := make(chan struct{}, mailsAtOnce)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case slots <- struct{}{}:
+		}
+		m, err := s.claimMail(ctx)
+		if err == nil {
+			sending.Go(func() {
+				defer func() { <-slots }()
+				s.sendClaimed(ctx, m)
+			})
+			continue
+		}
+		<-slots
+		if !errors.Is(err, rolecall.ErrNotFound) && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "the outbox could not be read; it will be tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.outbox.wake:
+		case <-tick.C:
+		}
+	}
+}
+
+// claimMail returns a mail that is due, which is this node's for a minute, or
+// ErrNotFound.
+func (s *Service) claimMail(ctx context.Context) (m rolecall.OutboxMail, err error) {
+	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		m, err = tx.ClaimMail(s.now(), s.now().Add(claimTime))
+		return err
+	})
+	return m, err
+}
+
+// sendClaimed sends a mail and takes it out of the outbox, or puts it off.
+func (s *Service) sendClaimed(ctx context.Context, claimed rolecall.OutboxMail) {
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailLimit)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastLimit, cancel) })
+	defer stop()
+	sent, err := s.sendMail(sending, claimed)
+	s.noteMail(ctx, claimed, sent, err)
+
+	ctx, cancelLast := outliving(ctx)
+	defer cancelLast()
+	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+		if err == nil {
+			_, err := tx.DeleteMail(claimed.ID)
+			return err
+		}
+		tx.PostponeMail(claimed.ID, claimed.Attempts, min(s.now().Add(mailPause(claimed.Attempts)), claimed.ExpiresAt))
+		return nil
+	})
+	if err != nil {
+		s.log.WarnContext(ctx, "what became of a mail could not be written; it may be sent twice", "mail", claimed.ID, "error", err)
+	}
+}
+
+// sendMail sends the mail, and reports whether there was anything to be sent: mail
+// to an address that nobody has, and of a tenant that was deleted, goes nowhere.
+func (s *Service) sendMail(ctx context.Context, claimed rolecall.OutboxMail) (sent bool, err error) {
+	m, err := s.openMail(claimed)
+	if err != nil || m.Kind == rolecall.MailNothing {
+		return false, err
+	}
+	var tenant rolecall.Tenant
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		tenant, err = tx.TenantByID(claimed.TenantID)
+		return err
+	})
+	if ok, err := found(err); !ok {
+		return false, err
+	}
+	return true, s.mailer.Send(ctx, tenant, m)
+}
+
+// noteMail counts what became of a mail. The log tells when sending begins to fail
+// and when it works again, not each mail of an outage.
+func (s *Service) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool, err error) {
+	switch {
+	case err != nil:
+		s.outbox.failed.Add(1)
+		if !s.outbox.failing.Swap(true) {
+			s.log.WarnContext(ctx, "mail cannot be sent; it waits and will be tried again", "mail", m.ID, "attempt", m.Attempts, "error", err)
+		}
+	case sent:
+		s.outbox.sent.Add(1)
+		if s.outbox.failing.Swap(false) {
+			s.log.InfoContext(ctx, "mail is sent again")
+		}
+	}
+}
+
+// mailPause returns how long a mail waits after so many attempts.
+func mailPause(attempts int) time.Duration {
+	return min(mailRetryFirst<<min(attempts-1, 10), mailRetryLast)
+}
+
+// giveUpMail removes the mail that could not be sent in its time, and records that.
+func (s *Service) giveUpMail(ctx context.Context) error {
+	for {
+		var expired []rolecall.OutboxMail
+		err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+			expired, err = tx.ExpiredMail(s.now(), purgeBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, m := range expired {
+			if err := s.giveUp(ctx, m); err != nil {
+				return fmt.Errorf("mail %s: %w", m.ID, err)
+			}
+		}
+		if len(expired) < purgeBatch {
+			return nil
+		}
+	}
+}
+
+func (s *Service) giveUp(ctx context.Context, expired rolecall.OutboxMail) error {
+	m, err := s.openMail(expired)
+	readable := err == nil
+	return s.operate(ctx, expired.TenantID, func(tx Tx) (*rolecall.Event, error) {
+		if ok, err := tx.DeleteMail(expired.ID); !ok || m.Kind == rolecall.MailNothing {
+			return nil, err
+		}
+		event := s.operatorEvent(rolecall.EventMailUndeliverable, aboutTenant(expired.TenantID))
+		event.Actor = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "mail"}
+		if readable {
+			event.Subject, event.Reason = aboutUser(m.UserID), string(m.Kind)
+		}
+		return event, nil
+	})
+}
