@@ -49,7 +49,7 @@ func TestWhatIsOverIsRemovedAndNothingElse(t *testing.T) {
 		if !again.Replayed || again.Value.ID != kept.Value.ID {
 			t.Errorf("a live key was removed: %v", again)
 		}
-		if asked := f.store.during(func() { f.ok(f.service.Purge(f.Context())) }); len(asked) > 7 {
+		if asked := f.store.during(func() { f.ok(f.service.Purge(f.Context())) }); len(asked) > 8 {
 			t.Errorf("with nothing to do the store was asked %q", asked)
 		}
 	})
