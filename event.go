@@ -44,6 +44,9 @@ const (
 	EventPasswordChanged EventType = "user.password_changed"
 	EventUserInvited     EventType = "user.invited"
 	EventInvitationUsed  EventType = "user.invitation_accepted"
+
+	EventInvitationWithdrawn EventType = "user.invitation_withdrawn"
+
 	EventFactorAdded     EventType = "user.factor_added"
 	EventFactorRemoved   EventType = "user.factor_removed"
 	EventFactorsReset    EventType = "user.factors_reset"

@@ -80,6 +80,7 @@ type UserDraft struct {
 	Department *string
 	ExternalID *string
 	Metadata   map[string]string
+	Invite     bool // at once
 }
 
 // Check returns what is wrong with the draft, nil if nothing is.

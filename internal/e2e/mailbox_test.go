@@ -67,3 +67,14 @@ func (w *world) isMail(m *mailtest.Message, kind rolecall.MailKind) bool {
 	link := m.Link()
 	return link != nil && strings.HasSuffix(link.Path, "/console/"+w.name+"/"+string(kind))
 }
+
+// mailsTo returns how many mails have come from the tenant to the address.
+func (w *world) mailsTo(address string) int {
+	n := 0
+	for _, m := range w.program.mail.Messages() {
+		if m.To == address && strings.Contains(m.Header.Get("From"), `"`+w.name+`"`) {
+			n++
+		}
+	}
+	return n
+}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -11,12 +12,42 @@ import (
 func inviteCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		line := "POST /users/" + s.id + "/invitations"
-		p.compare(t, s.name, line, "", first(done(201, "userId expiresAt token link"),
+		p.compare(t, s.name, line, "", first(done(201, "userId createdAt expiresAt"),
 			check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}, check{p.mayTakeOver(s), beyondOwn}))
 		if s.exists && !p.is(s) {
 			m.owner.do(t, "POST /users/"+s.id+"/suspend", "").expect(t, 200)
 			p.compare(t, s.name+", suspended", line, "", first(expectation{status: 403, code: "user-suspended"},
 				check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}))
+		}
+	}
+}
+
+func withdrawCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		p.compare(t, s.name, "DELETE /users/"+s.id+"/invitations", "", first(done(204, ""),
+			check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}))
+	}
+}
+
+func listInvitationsCells(t *testing.T, m *matrix, p *principal) {
+	m.fresh++
+	invited := map[string]string{} // the departments by the ids of the users
+	for _, department := range []string{"Sales", "Ops"} {
+		id := m.user(t, fmt.Sprintf("listed-guest-%d-%s", m.fresh, strings.ToLower(department)), department)
+		m.owner.do(t, "POST /users/"+id+"/invitations", "").expect(t, 201)
+		invited[id] = department
+	}
+	var listed []string
+	for next, more := "", true; more; more = next != "" {
+		a := p.compare(t, "invitations", "GET /invitations?limit=200"+next, "", first(done(200, "items nextCursor"), check{p.mayAnywhere("users:invite"), mayNot}))
+		listed = append(listed, a.texts("userId")...)
+		if next = a.text("/nextCursor"); next != "" {
+			next = "&cursor=" + url.QueryEscape(next)
+		}
+	}
+	for id, department := range invited {
+		if got := slices.Contains(listed, id); got != (p.live && p.may("users:invite", department)) {
+			t.Errorf("an invitation in %s: listed is %v", department, got)
 		}
 	}
 }

@@ -17,28 +17,48 @@ func inviteUser(x *exchange) error {
 	if created.Replayed {
 		x.header["Idempotent-Replayed"] = []string{"true"}
 	}
-	x.out = x.appendInvitation(x.out, &created)
+	x.out = appendInvitation(x.out, &created.Value)
 	return x.json(http.StatusCreated)
 }
 
-// appendInvitation appends the invitation with its link, which is shown once: a
-// replay says that it was. The token stands in the fragment, which a browser
-// sends to no server and no log.
-func (x *exchange) appendInvitation(b []byte, created *service.Created[service.Invitation]) []byte {
-	invitation := &created.Value
+func listInvitations(x *exchange) error {
+	page, err := x.server.service.Invitations(x.ctx, x.call, service.InvitationListing{After: x.in.after, Limit: x.in.limit})
+	if err != nil {
+		return err
+	}
+	var withheld rolecall.UserMembers
+	x.out = appendPage(x, x.out, &page, func(b []byte, i *rolecall.Invited) []byte {
+		sight := x.call.ListSight(&i.User)
+		withheld |= rolecall.AllUserMembers &^ sight
+		b = appendInvitation(b, &i.Invitation)
+		b = append(b[:len(b)-1], `,"user":`...)
+		return append(appendUser(b, &i.User, sight), '}')
+	})
+	x.out = append(x.out, '}')
+	x.withhold(withheld)
+	return x.json(http.StatusOK)
+}
+
+func withdrawInvitation(x *exchange) error {
+	if err := x.server.service.WithdrawInvitation(x.ctx, x.call, x.in.user); err != nil {
+		return err
+	}
+	return x.nothing()
+}
+
+// appendInvitation appends the invitation; of one whose user is gone there is the
+// id alone.
+func appendInvitation(b []byte, i *rolecall.Invitation) []byte {
 	b = append(b, `{"userId":`...)
-	b = appendID(b, invitation.UserID)
-	if invitation.ExpiresAt != 0 {
+	b = appendID(b, i.UserID)
+	if i.CreatedAt != 0 {
+		b = append(b, `,"createdAt":`...)
+		b = appendTime(b, i.CreatedAt)
+	}
+	if i.ExpiresAt != 0 {
 		b = append(b, `,"expiresAt":`...)
-		b = appendTime(b, invitation.ExpiresAt)
+		b = appendTime(b, i.ExpiresAt)
 	}
-	if invitation.Token == "" {
-		return append(b, `,"secretWithheld":true}`...)
-	}
-	b = append(b, `,"token":`...)
-	b = appendText(b, invitation.Token)
-	b = append(b, `,"link":`...)
-	b = appendText(b, x.server.public+"/console/"+x.named+"/invitation#"+string(invitation.Token))
 	return append(b, '}')
 }
 

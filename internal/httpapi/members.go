@@ -35,6 +35,18 @@ func readString(into *string) reader {
 	}
 }
 
+// readTruth reads true or false.
+func readTruth(into *bool) reader {
+	return func(d *decoder, pointer string, value jsontext.Value) {
+		switch value.Kind() {
+		case jsontext.KindTrue, jsontext.KindFalse:
+			*into = value.Kind() == jsontext.KindTrue
+		default:
+			d.faults.Add(pointer, "type", "must be true or false")
+		}
+	}
+}
+
 // readStringOrNull reads a string; null is like absence.
 func readStringOrNull(into *string) reader {
 	return func(d *decoder, pointer string, value jsontext.Value) {

@@ -63,7 +63,7 @@ var operations = []*operation{
 	{
 		method: http.MethodPost, path: "/users/{id}/invitations", id: "UsersController_inviteUser", summary: "Invite a user to set a password and sign in",
 		need: service.NeedInviteUsers, parameters: []*parameter{userID, idempotencyKey},
-		answers:  []answer{{http.StatusCreated, "Invitation", "The invitation with its link, which is shown this once.", []string{"Idempotent-Replayed"}}},
+		answers:  []answer{{http.StatusCreated, "Invitation", "The invitation, in place of an older one; its link goes to the user by mail.", []string{"Idempotent-Replayed"}}},
 		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrUserSuspended},
 		handle:   inviteUser,
 	},
@@ -87,6 +87,19 @@ var operations = []*operation{
 		answers:  []answer{{http.StatusNoContent, "", "The user has no second factor any more, and was told.", nil}},
 		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrFactorDemanded},
 		handle:   resetFactors,
+	},
+	{
+		method: http.MethodDelete, path: "/users/{id}/invitations", id: "UsersController_withdrawInvitation", summary: "Withdraw the invitation of a user",
+		need: service.NeedInviteUsers, parameters: []*parameter{userID},
+		answers:  []answer{{http.StatusNoContent, "", "The user has no invitation any more, whether or not there was one.", nil}},
+		problems: problems{rolecall.ErrNotFound},
+		handle:   withdrawInvitation,
+	},
+	{
+		method: http.MethodGet, path: "/invitations", id: "InvitationsController_listInvitations", summary: "List the invitations that can be accepted",
+		need: service.NeedInviteUsers, parameters: []*parameter{limit, cursor},
+		answers: []answer{{http.StatusOK, "InvitationPage", "A page of invitations, each with its user as far as the caller may read them.", []string{"Link", "Withheld-Fields"}}},
+		handle:  listInvitations,
 	},
 	{
 		method: http.MethodGet, path: "/users/{id}/events", id: "UsersController_listUserEvents", summary: "List what was done to a user, newest first",

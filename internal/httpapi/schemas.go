@@ -154,6 +154,7 @@ func requestSchemas() properties {
 			"department": department(),
 			"externalId": described(nullable(text(1, rolecall.ExternalIDMax)), "The application's own id, unique in the tenant."),
 			"metadata":   metadata(value()),
+			"invite":     described(truth(), "Whether to invite the user at once, by mail; needs users:invite too."),
 		}, "email", "name"),
 		"UpdateUser": request("A merge patch (RFC 7396): absent members stay, null clears.", properties{
 			"name":       text(rolecall.UserNameMin, rolecall.UserNameMax),
@@ -272,9 +273,13 @@ func answerSchemas() properties {
 			"after":  described(&huma.Schema{Type: "object"}, "The changed members after, as far as the caller may read them."),
 		}, "id", "type", "occurredAt", "actor", "subject", "members", "requestId", "sessionId", "source", "reason"),
 		"EventPage": pageOf("A page of events.", "Event", nil),
-		"Invitation": object("An invitation. Token and link are shown once; a repeated request is told that they were.", properties{
-			"userId": uuid(), "expiresAt": moment(), "token": anyText(), "link": anyText(), "secretWithheld": truth(),
+		"Invitation": object("An invitation to set a password and sign in. The link goes to the user by mail, and to nobody else.", properties{
+			"userId": uuid(), "createdAt": moment(), "expiresAt": moment(),
 		}, "userId"),
+		"OpenInvitation": object("An invitation that can be accepted, with its user as far as the caller may read them.", properties{
+			"userId": uuid(), "createdAt": moment(), "expiresAt": moment(), "user": ref("User"),
+		}, "userId", "createdAt", "expiresAt", "user"),
+		"InvitationPage": pageOf("A page of invitations.", "OpenInvitation", nil),
 		"Tenant": object("The tenant of the request. Who may not read it sees the id alone.", properties{
 			"id": uuid(), "name": anyText(), "displayName": anyText(), "status": anyText(),
 			"settings": object("What is in force.", settings, slices.Sorted(maps.Keys(settings))...), "createdAt": moment(), "updatedAt": moment(),

@@ -34,6 +34,8 @@ type testServer struct {
 	t        testing.TB
 	edge     *Server
 	service  *service.Service
+	store    service.Store
+	keys     *secret.Keys
 	url      string
 	owner    string // the owner's cookie
 	ownerID  string
@@ -51,11 +53,11 @@ func newTestServerWith(t testing.TB, o Options) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &testServer{t: t, log: &lockedBuffer{}, registry: prometheus.NewRegistry()}
+	s := &testServer{t: t, store: store, keys: secret.NewKeys(secret.NewKey()), log: &lockedBuffer{}, registry: prometheus.NewRegistry()}
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))
 	s.service = service.New(store, service.Options{
 		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 2, 8),
-		Keys:      secret.NewKeys(secret.NewKey()),
+		Keys:      s.keys,
 		Logger:    logger,
 	})
 	_, owner, err := s.service.CreateTenant(ctx, tenantName, "Acme", rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}, ownerPassword)

@@ -95,6 +95,7 @@ func (x *exchange) userDraft() (draft rolecall.UserDraft, err error) {
 		member{"department", false, readNullable(&draft.Department)},
 		member{"externalId", false, readNullable(&draft.ExternalID)},
 		member{"metadata", false, readPairs(&draft.Metadata)},
+		member{"invite", false, readTruth(&draft.Invite)},
 	).err(draft.Check)
 	return draft, err
 }

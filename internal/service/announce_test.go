@@ -87,11 +87,14 @@ var verbs = []struct {
 		return func() error { return errorOf(f.service.InviteUser(f.Context(), f.owner, newKey(), s.user.ID)) }
 	}},
 	{"AcceptInvitation", "", true, func(f *fixture, s someone) func() error {
-		created, err := f.service.InviteUser(f.Context(), f.owner, newKey(), s.user.ID)
-		f.ok(err)
+		token := f.invite(s.user.ID)
 		return func() error {
-			return errorOf(f.service.AcceptInvitation(f.Context(), f.attempt(), created.Value.Token, "another "+password))
+			return errorOf(f.service.AcceptInvitation(f.Context(), f.attempt(), token, "another "+password))
 		}
+	}},
+	{"WithdrawInvitation", "", false, func(f *fixture, s someone) func() error {
+		f.invite(s.user.ID)
+		return func() error { return f.service.WithdrawInvitation(f.Context(), f.owner, s.user.ID) }
 	}},
 	{"ChangePassword", "with another session", true, func(f *fixture, s someone) func() error {
 		call := f.call(f.signIn(s.name))
@@ -302,7 +305,7 @@ func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) fun
 
 // harmless are the methods that change nothing which is cached.
 var harmless = []string{
-	"MailCounts", "WaitingMail",
+	"Invitations", "MailCounts", "WaitingMail",
 	"AuthenticateOperator", "CreateOperatorKey", "FoundTenant", "NeedRecent", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys",
 	"ServiceAccount", "ServiceAccountRoles", "ServiceAccountTokens", "ServiceAccounts", "UserTokens",
 	"Check", "CreateTenant", "CurrentTenant", "DeletedUsers", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",

@@ -7,49 +7,90 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// Invitation is an invitation with its token, which is shown once.
-type Invitation struct {
-	rolecall.Invitation
-	Token secret.Token
-}
-
-// InviteUser makes an invitation for the user, in place of an older one, once for
-// each idempotency key; a replay is without the token. As whoever bears it takes
-// the account over, the caller must cover all that the user holds. It returns
-// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended,
-// and the errors of keys.
-func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.UserID) (created Created[Invitation], err error) {
+// InviteUser makes an invitation for the user, in place of an older one, and has it
+// mailed, once for each idempotency key. As whoever bears its token takes the
+// account over, the caller must cover all that the user holds. It returns
+// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, and
+// the errors of keys.
+func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.UserID) (created Created[rolecall.Invitation], err error) {
 	if err := NeedInviteUsers(c.Principal, id); err != nil {
 		return created, err
 	}
-	err = s.view(ctx, c, func(tx Tx) error {
-		_, err := s.seizable(tx, c, id, rolecall.UsersInvite)
+	var user rolecall.User
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		user, err = s.seizable(tx, c, id, rolecall.UsersInvite)
 		return err
 	})
 	if err != nil {
 		return created, err
 	}
-	now, token := s.now(), secret.NewToken()
-	invitation := rolecall.Invitation{UserID: id, CreatedBy: c.Giver(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime())}
+	invitation := s.newInvitation(c, id)
 	first, err := s.create(ctx, c, key, creation{
 		operation: "inviteUser", location: "/users/" + id.String() + "/invitations", id: rolecall.AnyID(id), value: invitation,
-		event: s.event(c, rolecall.EventUserInvited, aboutUser(id)),
-		insert: func(tx Tx) error {
-			tx.PutInvitation(invitation, token.Hash())
-			return nil
-		},
+		event:  s.event(c, rolecall.EventUserInvited, aboutUser(id)),
+		insert: func(tx Tx) error { return s.putInvitation(tx, c.Tenant.ID, invitation, &user) },
 	})
 	if err != nil {
 		return created, err
 	}
-	replay, err := recreated(first, invitation, func(id rolecall.AnyID) rolecall.Invitation {
+	return recreated(first, invitation, func(id rolecall.AnyID) rolecall.Invitation {
 		return rolecall.Invitation{UserID: rolecall.UserID(id)}
 	})
-	created = Created[Invitation]{Value: Invitation{Invitation: replay.Value}, Replayed: replay.Replayed, Erased: replay.Erased}
-	if !created.Replayed {
-		created.Value.Token = token
+}
+
+func (s *Service) newInvitation(c Call, user rolecall.UserID) rolecall.Invitation {
+	now := s.now()
+	return rolecall.Invitation{UserID: user, CreatedBy: c.Giver(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime())}
+}
+
+// putInvitation writes the user's invitation, and the mail that alone bears its
+// token.
+func (s *Service) putInvitation(tx Tx, tenant rolecall.TenantID, invitation rolecall.Invitation, user *rolecall.User) error {
+	token := secret.NewToken()
+	tx.PutInvitation(invitation, token.Hash())
+	return s.mail(tx, tenant, rolecall.Mail{
+		Kind: rolecall.MailInvitation, To: user.Email, Name: user.Name, UserID: user.ID, Token: string(token), ExpiresAt: invitation.ExpiresAt,
+	})
+}
+
+// InvitationListing is what a caller asks of a list of invitations.
+type InvitationListing struct {
+	After *rolecall.Position
+	Limit int
+}
+
+// Invitations returns a page of the invitations that can be accepted, of users whom
+// the caller may invite. It returns ErrPermissionDenied.
+func (s *Service) Invitations(ctx context.Context, c Call, l InvitationListing) (page rolecall.Page[rolecall.Invited], err error) {
+	if err := NeedInviteUsers(c.Principal, rolecall.UserID{}); err != nil {
+		return page, err
 	}
-	return created, err
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		page, err = tx.Invitations(rolecall.InvitationQuery{Within: c.Reach(rolecall.UsersInvite), Now: s.now(), After: l.After, Limit: l.Limit})
+		return err
+	})
+	return page, err
+}
+
+// WithdrawInvitation makes the invitation that the user has, if any, one that
+// cannot be accepted. It returns ErrNotFound and ErrPermissionDenied.
+func (s *Service) WithdrawInvitation(ctx context.Context, c Call, id rolecall.UserID) error {
+	if err := NeedInviteUsers(c.Principal, id); err != nil {
+		return err
+	}
+	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		user, err := seenUser(tx, c, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.reaches(rolecall.UsersInvite, &user); err != nil {
+			return nil, err
+		}
+		if ok, err := tx.DeleteInvitationOf(id); !ok {
+			return nil, err
+		}
+		return s.event(c, rolecall.EventInvitationWithdrawn, aboutUser(id)), nil
+	})
 }
 
 // mayTakeOver returns ErrBeyondOwnPermissions unless the caller covers all that
@@ -74,7 +115,7 @@ func mayTakeOver(c Call, assignments []rolecall.Assignment, now rolecall.Time) e
 func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.Token, password string) (SignIn, error) {
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
-		user, err = s.invited(tx, token)
+		user, err = s.invited(tx, a.Tenant, token)
 		return err
 	})
 	switch {
@@ -91,7 +132,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 		return SignIn{}, err
 	}
 	return s.startSession(ctx, &a, entry{user: user.ID, prepare: func(tx Tx) (rolecall.User, error) {
-		user, err := s.invited(tx, token)
+		user, err := s.invited(tx, a.Tenant, token)
 		if err != nil {
 			return user, err
 		}
@@ -119,8 +160,10 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 	}})
 }
 
-// invited returns the user whose unexpired invitation the token is.
-func (s *Service) invited(tx Tx, token secret.Token) (rolecall.User, error) {
+// invited returns the user whose unexpired invitation the token is. Whoever made it
+// must still be allowed to: who had little when they were invited may hold much by
+// now, and who invited them nothing.
+func (s *Service) invited(tx Tx, tenant rolecall.Tenant, token secret.Token) (rolecall.User, error) {
 	invitation, err := tx.InvitationByToken(token.Hash())
 	if ok, err := found(err); err != nil {
 		return rolecall.User{}, err
@@ -128,10 +171,51 @@ func (s *Service) invited(tx Tx, token secret.Token) (rolecall.User, error) {
 		return rolecall.User{}, rolecall.ErrInvitationInvalid
 	}
 	user, err := tx.UserByID(invitation.UserID)
-	if err == nil && user.Status == rolecall.UserSuspended {
-		err = rolecall.ErrUserSuspended
+	if err != nil {
+		return user, err
+	}
+	if user.Status == rolecall.UserSuspended {
+		return user, rolecall.ErrUserSuspended
+	}
+	if invitation.CreatedBy.IsZero() { // by an operator
+		return user, nil
+	}
+	inviter, err := s.inviter(tx, tenant, invitation.CreatedBy)
+	if err == nil {
+		_, err = s.seizable(tx, Call{Principal: inviter}, user.ID, rolecall.UsersInvite)
+	}
+	if kind := rolecall.KindOf(err); kind == rolecall.NotFound || kind == rolecall.Forbidden {
+		err = rolecall.ErrInvitationInvalid
 	}
 	return user, err
+}
+
+// inviter returns the active user, or service account, as what they hold now, or
+// ErrNotFound.
+func (s *Service) inviter(tx Tx, tenant rolecall.Tenant, id rolecall.UserID) (*rolecall.Principal, error) {
+	user, err := tx.UserByID(id)
+	if ok, err := found(err); err != nil {
+		return nil, err
+	} else if !ok {
+		return s.invitingAccount(tx, tenant, rolecall.ServiceAccountID(id))
+	}
+	if user.Status != rolecall.UserActive {
+		return nil, rolecall.ErrNotFound
+	}
+	assignments, err := tx.Assignments(id)
+	return rolecall.NewPrincipal(tenant, user, rolecall.Session{}, assignments, s.now()), err
+}
+
+func (s *Service) invitingAccount(tx Tx, tenant rolecall.Tenant, id rolecall.ServiceAccountID) (*rolecall.Principal, error) {
+	account, err := tx.ServiceAccountByID(id)
+	if err != nil {
+		return nil, err
+	}
+	if account.Status != rolecall.ServiceAccountActive {
+		return nil, rolecall.ErrNotFound
+	}
+	roles, err := tx.ServiceAccountRoles(id)
+	return rolecall.NewPrincipal(tenant, rolecall.User{ID: rolecall.UserID(id)}, rolecall.Session{}, roles, s.now()), err
 }
 
 // ChangePassword replaces the caller's own password and ends all other sessions

@@ -170,7 +170,7 @@ func TestAnInvitationAsksForAGoodPassword(t *testing.T) {
 	})
 }
 
-func TestTheRepeatOfAnInvitationIsWithoutItsToken(t *testing.T) {
+func TestTheRepeatOfAnInvitationIsMailedOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, key := f.user("ada"), newKey()
 		first, err := f.service.InviteUser(f.Context(), f.owner, key, ada.ID)
@@ -178,16 +178,20 @@ func TestTheRepeatOfAnInvitationIsWithoutItsToken(t *testing.T) {
 		f.clock.advance(time.Hour)
 		again, err := f.node().InviteUser(f.Context(), f.owner, key, ada.ID)
 		f.ok(err)
-		if first.Replayed || first.Value.Token == "" || first.Value.ExpiresAt != f.clock.Now().Add(71*time.Hour) {
+		if first.Replayed || first.Value.CreatedAt != start || first.Value.ExpiresAt != f.clock.Now().Add(71*time.Hour) {
 			t.Errorf("the first answer is %+v", first)
 		}
-		if !again.Replayed || again.Value.Token != "" || again.Value.UserID != ada.ID || again.Value.ExpiresAt != first.Value.ExpiresAt {
+		if !again.Replayed || again.Value.UserID != ada.ID || again.Value.CreatedAt != start || again.Value.ExpiresAt != first.Value.ExpiresAt {
 			t.Errorf("the repeat is %+v", again)
 		}
 		if got := f.eventTypes(ada.ID); len(got) != 2 {
 			t.Errorf("the events are %v", got)
 		}
-		f.ok(errorOf(f.accept(first.Value.Token, password)))
+		mails := f.mails()
+		if len(mails) != 1 || mails[0].To != ada.Email || mails[0].ExpiresAt != first.Value.ExpiresAt {
+			t.Fatalf("mailed: %+v", mails)
+		}
+		f.ok(errorOf(f.accept(secret.Token(mails[0].Token), password)))
 	})
 }
 
@@ -210,6 +214,86 @@ func TestOnlyWhomOneSeesAndReachesCanBeInvited(t *testing.T) {
 			if _, err := f.service.InviteUser(f.Context(), c.caller, newKey(), c.user); !errors.Is(err, c.want) {
 				t.Errorf("%s: %v", c.what, err)
 			}
+		}
+	})
+}
+
+// Who was invited by somebody comes in only as long as that one could invite them.
+func TestTheInviterIsJudgedAgainAtTheAcceptance(t *testing.T) {
+	clerk := []held{holding("users:read", "users:invite")}
+	for _, c := range []struct {
+		what   string
+		change func(f *fixture, inviter service.Call, guest rolecall.User)
+		want   error
+	}{
+		{"nothing changes", func(*fixture, service.Call, rolecall.User) {}, nil},
+		{"the guest gets a role that the inviter has too", func(f *fixture, _ service.Call, guest rolecall.User) {
+			f.assign(guest.ID, f.role("Reads", "users:read").ID, rolecall.AssignmentDraft{})
+		}, nil},
+		{"the guest becomes an owner", func(f *fixture, _ service.Call, guest rolecall.User) {
+			f.assign(guest.ID, f.ownerRole(), rolecall.AssignmentDraft{})
+		}, rolecall.ErrInvitationInvalid},
+		{"the inviter is suspended", func(f *fixture, inviter service.Call, _ rolecall.User) {
+			f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, inviter.User.ID, "")))
+		}, rolecall.ErrInvitationInvalid},
+		{"the inviter is deleted", func(f *fixture, inviter service.Call, _ rolecall.User) {
+			f.ok(f.service.DeleteUser(f.Context(), f.owner, inviter.User.ID, nil))
+		}, rolecall.ErrInvitationInvalid},
+		{"the inviter loses the role", func(f *fixture, inviter service.Call, _ rolecall.User) {
+			f.ok(f.service.UnassignRole(f.Context(), f.owner, inviter.User.ID, inviter.Assignments[0].Role.ID))
+		}, rolecall.ErrInvitationInvalid},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			onEachStore(t, func(f *fixture) {
+				inviter, guest := f.caller(clerk...), f.user("guest")
+				f.ok(errorOf(f.service.InviteUser(f.Context(), inviter, newKey(), guest.ID)))
+				c.change(f, inviter, guest)
+				f.is(errorOf(f.accept(f.lastToken(rolecall.MailInvitation, "guest"), password)), c.want)
+			})
+		})
+	}
+}
+
+func TestInvitingAtTheCreation(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		draft, key := rolecall.UserDraft{Email: address("ada"), Name: "Ada Lovelace", Invite: true}, newKey()
+		created, err := f.service.CreateUser(f.Context(), f.owner, key, draft)
+		f.ok(err)
+		again, err := f.service.CreateUser(f.Context(), f.owner, key, draft)
+		f.ok(err)
+		if !again.Replayed || again.Value.ID != created.Value.ID || len(f.mails()) != 1 {
+			t.Errorf("the repeat is %+v, and %d mails wait", again, len(f.mails()))
+		}
+		if got := f.eventTypes(created.Value.ID); len(got) != 2 || !slices.Contains(got, rolecall.EventUserInvited) {
+			t.Errorf("the events are %v", got)
+		}
+		f.ok(errorOf(f.accept(f.lastToken(rolecall.MailInvitation, "ada"), password)))
+
+		draft.Email = address("eve")
+		f.is(errorOf(f.service.CreateUser(f.Context(), f.caller(holding("users:create")), newKey(), draft)), rolecall.ErrPermissionDenied)
+		sales := f.caller(holding("users:create"), holding("users:invite").within("Sales"))
+		f.is(errorOf(f.service.CreateUser(f.Context(), sales, newKey(), draft)), rolecall.ErrPermissionDenied)
+		draft.Department = new("sales")
+		f.expectMailed(func() { f.ok(errorOf(f.service.CreateUser(f.Context(), sales, newKey(), draft))) }, "invitation eve")
+	})
+}
+
+func TestWithdrawnInvitationsLetNobodyIn(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.user("ada")
+		token := f.invite(ada.ID)
+		f.is(f.service.WithdrawInvitation(f.Context(), f.caller(holding("users:read")), ada.ID), rolecall.ErrPermissionDenied)
+		for range 2 {
+			f.ok(f.service.WithdrawInvitation(f.Context(), f.owner, ada.ID))
+		}
+		f.is(errorOf(f.accept(token, password)), rolecall.ErrInvitationInvalid)
+		if got := f.eventTypes(ada.ID); !slices.Equal(got, []rolecall.EventType{rolecall.EventInvitationWithdrawn, rolecall.EventUserInvited, rolecall.EventUserCreated}) {
+			t.Errorf("the events are %v", got)
+		}
+		page, err := f.service.Invitations(f.Context(), f.owner, service.InvitationListing{Limit: 10})
+		f.ok(err)
+		if len(page.Items) != 0 {
+			t.Errorf("listed: %+v", page.Items)
 		}
 	})
 }

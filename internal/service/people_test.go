@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/rolecall/rolecall"
@@ -110,9 +111,20 @@ func (f *fixture) callBy(user rolecall.User, assignments []rolecall.Assignment) 
 // invite makes an invitation by the owner and returns its token.
 func (f *fixture) invite(id rolecall.UserID) secret.Token {
 	f.Helper()
-	created, err := f.service.InviteUser(f.Context(), f.owner, newKey(), id)
-	f.ok(err)
-	return created.Value.Token
+	f.ok(errorOf(f.service.InviteUser(f.Context(), f.owner, newKey(), id)))
+	return secret.Token(f.mailAbout(id, rolecall.MailInvitation).Token)
+}
+
+// mailAbout returns the last mail of the kind that is about the user.
+func (f *fixture) mailAbout(id rolecall.UserID, kind rolecall.MailKind) rolecall.Mail {
+	f.Helper()
+	for _, m := range slices.Backward(f.mails()) {
+		if m.UserID == id && m.Kind == kind {
+			return m
+		}
+	}
+	f.Fatalf("there is no mail %s about %s", kind, id)
+	return rolecall.Mail{}
 }
 
 // accept accepts an invitation with the password.

@@ -285,9 +285,7 @@ func TestARightPasswordAloneForgivesNothing(t *testing.T) {
 func TestAnInvitationIsNoWayAroundASecondFactor(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, app, _ := f.protected("ada")
-		created, err := f.service.InviteUser(f.Context(), f.owner, newKey(), user.ID)
-		f.ok(err)
-		_, err = f.service.AcceptInvitation(f.Context(), f.attempt(), created.Value.Token, "another "+password)
+		_, err := f.accept(f.invite(user.ID), "another "+password)
 		f.is(err, rolecall.ErrSecondFactorRequired)
 		e, _ := errors.AsType[*rolecall.Error](err)
 		f.ok(errorOf(f.answer(secret.Token(e.Challenge.Token), service.Proof{Code: app.next()})))

@@ -258,6 +258,8 @@ type InvitationTx interface {
 	// PutInvitation writes the user's invitation and takes the place of an older
 	// one. Update returns ErrNotFound if the user is gone.
 	PutInvitation(i rolecall.Invitation, hash []byte)
+	// Invitations returns a page, in bounded work.
+	Invitations(q rolecall.InvitationQuery) (rolecall.Page[rolecall.Invited], error)
 	// InvitationByToken returns the invitation, or ErrNotFound.
 	InvitationByToken(hash []byte) (rolecall.Invitation, error)
 	// DeleteInvitation removes the invitation and reports whether it was there.

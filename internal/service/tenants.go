@@ -8,6 +8,13 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
+// Invitation is an invitation with its token, which whoever founds a tenant is shown
+// once, beside the mail.
+type Invitation struct {
+	rolecall.Invitation
+	Token secret.Token
+}
+
 // Founded is a new tenant with the invitation of its first owner.
 type Founded struct {
 	Tenant     rolecall.Tenant

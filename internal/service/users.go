@@ -135,8 +135,8 @@ func (c Call) reaches(permission rolecall.Permission, u *rolecall.User) error {
 	return nil
 }
 
-// CreateUser makes a pending user, once for each idempotency key. It returns
-// ErrOutsideReach, ErrEmailTaken, ErrExternalIDTaken, and the errors of keys.
+// CreateUser makes a pending user, invited if the draft says so, once for each
+// idempotency key. It returns ErrPermissionDenied, ErrOutsideReach, ErrEmailTaken, ErrExternalIDTaken, and the errors of keys.
 func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecall.UserDraft) (created Created[rolecall.User], err error) {
 	if err := NeedCreateUsers(c.Principal, rolecall.UserID{}); err != nil {
 		return created, err
@@ -147,13 +147,20 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 	if !c.Reach(rolecall.UsersCreate).Includes(draft.Department) {
 		return created, rolecall.ErrOutsideReach
 	}
+	if draft.Invite && !c.Reach(rolecall.UsersInvite).Includes(draft.Department) {
+		return created, denied(rolecall.UsersInvite)
+	}
 	user := draft.User(s.now())
 	first, err := s.create(ctx, c, key, creation{
 		operation: "createUser", location: "/users/" + user.ID.String(), id: rolecall.AnyID(user.ID), value: user,
 		event: s.event(c, rolecall.EventUserCreated, aboutUser(user.ID)),
 		insert: func(tx Tx) error {
 			tx.InsertUser(user)
-			return nil
+			if !draft.Invite {
+				return nil
+			}
+			tx.InsertEvent(*s.event(c, rolecall.EventUserInvited, aboutUser(user.ID)))
+			return s.putInvitation(tx, c.Tenant.ID, s.newInvitation(c, user.ID), &user)
 		},
 	})
 	if err != nil {

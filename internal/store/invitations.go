@@ -27,6 +27,32 @@ func (t *Tx) InvitationByToken(hash []byte) (i rolecall.Invitation, err error) {
 	return i, err
 }
 
+// Invitations returns a page of the invitations that q selects, in bounded work.
+func (t *Tx) Invitations(q rolecall.InvitationQuery) (rolecall.Page[rolecall.Invited], error) {
+	l := &listing[rolecall.Invited]{
+		tx: t, table: "users", columns: userColumns + invitationOf("created_by") + invitationOf("created_at") + invitationOf("expires_at"),
+		id: func(i *rolecall.Invited) rolecall.AnyID { return rolecall.AnyID(i.User.ID) },
+		dest: func(i *rolecall.Invited) []any {
+			return append(userDest(&i.User), &i.CreatedBy, &i.CreatedAt, &i.ExpiresAt)
+		},
+		after: q.After, limit: q.Limit,
+		walk: source{"invitations", "user_id", []condition{where("expires_at > ?", q.Now)}},
+	}
+	if !q.Within.IsEverywhere() {
+		l.conditions = append(l.conditions, inReach(q.Within))
+	}
+	page, err := l.serve(nil, false)
+	for i := range page.Items {
+		page.Items[i].UserID = page.Items[i].User.ID
+	}
+	return page, err
+}
+
+// invitationOf returns a column of the invitation of the user r.
+func invitationOf(column string) string {
+	return ", (select i." + column + " from invitations i where i.tenant_id = $1 and i.user_id = r.id)"
+}
+
 // DeleteInvitation removes the invitation and reports whether it was there.
 func (t *Tx) DeleteInvitation(hash []byte) (bool, error) {
 	return t.changed(deleteInvitation, t.tenant, hash)

@@ -180,6 +180,11 @@ func builtStatements(t *testing.T) map[string]bool {
 				t.Fatal(err)
 			}
 		}
+		for _, within := range []rolecall.Reach{rolecall.Everywhere(), rolecall.Within("Sales", "Ops")} {
+			if _, err := tx.Invitations(rolecall.InvitationQuery{Within: within, Now: now, After: &rolecall.Position{ID: rolecall.NewID[any](now)}, Limit: 50}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if _, err := tx.ExistingRoles(make([]rolecall.RoleID, 2)); err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,33 @@ var invitationCases = []testCase{
 		same(f, f.invitation(hash), newer)
 		f.is(f.tryInvitation(untouched), nil)
 	}},
+	{"Open invitations are listed with their users, in pages and within a reach", func(f *fixture) {
+		var want []rolecall.Invited
+		for i, department := range []string{"Sales", "Ops", "Sales", "Sales"} {
+			u := aUser("Ada Lovelace")
+			u.Department = &department
+			f.write(func(tx service.Tx) { tx.InsertUser(u) })
+			invitation := anInvitation(u)
+			invitation.CreatedBy = u.ID
+			if i == 2 {
+				invitation.ExpiresAt = start + hour
+			}
+			f.invite(invitation)
+			want = append(want, rolecall.Invited{Invitation: invitation, User: u})
+		}
+		f.newUser("Grace Hopper")
+		q := rolecall.InvitationQuery{Within: rolecall.Everywhere(), Now: start, Limit: 3}
+		page := f.invitations(q)
+		same(f, page.Items, want[:3])
+		q.After = page.Next
+		same(f, f.invitations(q).Items, want[3:])
+		q.After, q.Now = nil, start+hour
+		same(f, f.invitations(q).Items, []rolecall.Invited{want[0], want[1], want[3]})
+		q.Within = rolecall.Within("sales")
+		page = f.invitations(q)
+		same(f, page.Items, []rolecall.Invited{want[0], want[3]})
+		same(f, page.Next, nil)
+	}},
 	{"An invitation of nobody is not found", func(f *fixture) {
 		f.is(f.tryWrite(func(tx service.Tx) { tx.PutInvitation(anInvitation(aUser("Nobody")), aHash()) }), rolecall.ErrNotFound)
 	}},
@@ -105,4 +132,9 @@ func (f *fixture) invitation(hash []byte) rolecall.Invitation {
 func (f *fixture) tryInvitation(hash []byte) error {
 	_, err := tryRead(f, func(tx service.Tx) (rolecall.Invitation, error) { return tx.InvitationByToken(hash) })
 	return err
+}
+
+func (f *fixture) invitations(q rolecall.InvitationQuery) rolecall.Page[rolecall.Invited] {
+	f.Helper()
+	return read(f, func(tx service.Tx) (rolecall.Page[rolecall.Invited], error) { return tx.Invitations(q) })
 }

@@ -1,0 +1,227 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/mail"
+	"github.com/rolecall/rolecall/internal/mail/mailtest"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// mailServer starts a mail server.
+func (f *fixture) mailServer() *mailtest.Server {
+	f.Helper()
+	server, err := mailtest.Start(mailtest.Options{})
+	f.ok(err)
+	f.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			f.Error(err)
+		}
+	})
+	return server
+}
+
+// sender returns another process on the same database that sends mail to the
+// server, and what stops it.
+func (f *fixture) sender(server *mailtest.Server) (node *service.Service, stop func()) {
+	f.Helper()
+	templates, err := mail.LoadTemplates("")
+	f.ok(err)
+	smtp, err := mail.NewSMTP(server.URL(), "rolecall@example.org")
+	f.ok(err)
+	node = service.New(f.open(), service.Options{
+		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler),
+		Mailer: mail.NewMailer(templates, "https://id.example.com", smtp),
+	})
+	ctx, cancel := context.WithCancel(f.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- node.Run(ctx) }()
+	stop = func() {
+		if ctx.Err() == nil {
+			cancel()
+			f.ok(<-ended)
+		}
+	}
+	f.Cleanup(stop)
+	return node, stop
+}
+
+func (f *fixture) waiting() int {
+	f.Helper()
+	n, err := f.service.WaitingMail(f.Context())
+	f.ok(err)
+	return n
+}
+
+// recipients returns to whom mail came, sorted.
+func recipients(server *mailtest.Server) (all []string) {
+	for _, m := range server.Messages() {
+		all = append(all, m.To)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestMailOfEveryNodeIsSentOnce(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		server := f.mailServer()
+		one, _ := f.sender(server)
+		other, _ := f.sender(server)
+		var want []string
+		for i := range 20 {
+			node := []*service.Service{f.service, one, other}[i%3]
+			name := "guest-" + string(rune('a'+i))
+			_, err := node.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: address(name), Name: "Guest", Invite: true})
+			f.ok(err)
+			want = append(want, address(name))
+		}
+		f.eventually(func() bool { return f.waiting() == 0 })
+		if got := recipients(server); !slices.Equal(got, want) {
+			t.Errorf("mail came to %q, want %q", got, want)
+		}
+		sent, failed := one.MailCounts()
+		more, failedMore := other.MailCounts()
+		if sent+more != 20 || failed+failedMore != 0 {
+			t.Errorf("counted %d and %d sent, %d failed", sent, more, failed+failedMore)
+		}
+	})
+}
+
+func TestMailWaitsForItsServerAndBacksOff(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		server := f.mailServer()
+		server.Refuse("RCPT", "451 4.3.0 later")
+		node, _ := f.sender(server)
+		began := time.Now()
+		token := f.invite(f.user("ada").ID)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("inviting took %v", took)
+		}
+		failed := func() int64 { _, n := node.MailCounts(); return n }
+		f.eventually(func() bool { return failed() == 1 })
+		for i, pause := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute} {
+			f.eventually(func() bool { return f.dueIn() == pause })
+			f.clock.advance(pause)
+			f.eventually(func() bool { return failed() == int64(i)+2 })
+		}
+		server.Heal()
+		f.clock.advance(time.Hour)
+		f.eventually(func() bool { return f.waiting() == 0 })
+		if got := server.Messages(); len(got) != 1 || got[0].Token() != string(token) {
+			t.Errorf("came: %+v", got)
+		}
+	})
+}
+
+// dueIn returns in what time the only waiting mail is due.
+func (f *fixture) dueIn() (pause time.Duration) {
+	f.Helper()
+	f.ok(f.store.View(f.Context(), rolecall.TenantID{}, func(tx service.Tx) error {
+		waiting, err := tx.ExpiredMail(rolecall.Never-1, 2)
+		if err == nil && len(waiting) == 1 {
+			pause = waiting[0].DueAt.Sub(f.clock.Now())
+		}
+		return err
+	}))
+	return pause
+}
+
+func TestMailThatIsNotWorthItAnyMoreIsGivenUpWithAnEvent(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.user("ada")
+		f.invite(ada.ID)
+		f.clock.advance(f.tenant.Settings.InvitationLifetime() - time.Microsecond)
+		f.ok(f.service.Purge(f.Context()))
+		if n := f.waiting(); n != 1 {
+			t.Errorf("%d mails wait, want one", n)
+		}
+		f.clock.advance(time.Microsecond)
+		f.ok(f.service.Purge(f.Context()))
+		if n := f.waiting(); n != 0 {
+			t.Errorf("%d mails wait, want none", n)
+		}
+		if got := f.eventTypes(ada.ID); !slices.Equal(got, []rolecall.EventType{rolecall.EventMailUndeliverable, rolecall.EventUserInvited, rolecall.EventUserCreated}) {
+			t.Errorf("the events are %v", got)
+		}
+	})
+}
+
+// A node that dies has its mail sent by another, when its claim is over.
+func TestMailOfANodeThatDiedIsSentByAnother(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.invite(f.user("ada").ID)
+		f.ok(f.store.Update(f.Context(), rolecall.TenantID{}, func(tx service.Tx) error {
+			_, err := tx.ClaimMail(f.clock.Now(), f.clock.Now().Add(time.Minute))
+			return err
+		}))
+		server := f.mailServer()
+		f.sender(server)
+		f.invite(f.user("eve").ID)
+		f.eventually(func() bool { return f.waiting() == 1 })
+		if got := recipients(server); !slices.Equal(got, []string{address("eve")}) {
+			t.Errorf("mail came to %q", got)
+		}
+		f.clock.advance(time.Minute)
+		f.eventually(func() bool { return f.waiting() == 0 })
+		if got := recipients(server); !slices.Equal(got, []string{address("ada"), address("eve")}) {
+			t.Errorf("mail came to %q", got)
+		}
+	})
+}
+
+func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		server := f.mailServer()
+		server.Hang(mailtest.Taken)
+		f.invite(f.user("ada").ID)
+		node, stop := f.sender(server)
+		f.eventually(func() bool { return len(server.Messages()) == 1 })
+		began := time.Now()
+		stop()
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("stopping took %v", took)
+		}
+		if _, failed := node.MailCounts(); failed != 1 || f.dueIn() != 30*time.Second {
+			t.Errorf("%d attempts failed, and the mail is due in %v", failed, f.dueIn())
+		}
+	})
+}
+
+func TestMailOfNobodyAndOfDeletedTenantsGoesNowhere(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		other := f.newTenant("other")
+		f.ok(f.store.Update(f.Context(), other.ID, func(tx service.Tx) error {
+			tx.InsertMail(f.sealed(other.ID, rolecall.Mail{Kind: rolecall.MailInvitation, To: address("ada"), Token: string(secret.NewToken())}))
+			return nil
+		}))
+		f.ok(f.service.DeleteTenant(f.Context(), service.Command, "other", nil))
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			tx.InsertMail(f.sealed(f.tenant.ID, rolecall.Mail{Kind: rolecall.MailNothing, To: address("nobody")}))
+			return nil
+		}))
+		server := f.mailServer()
+		node, _ := f.sender(server)
+		f.eventually(func() bool { return f.waiting() == 0 })
+		if sent, failed := node.MailCounts(); sent != 0 || failed != 0 || len(server.Messages()) != 0 {
+			t.Errorf("%d sent, %d failed, %d came", sent, failed, len(server.Messages()))
+		}
+	})
+}
+
+// sealed is a mail as the service keeps it.
+func (f *fixture) sealed(tenant rolecall.TenantID, m rolecall.Mail) rolecall.OutboxMail {
+	f.Helper()
+	id, now := rolecall.NewID[rolecall.Mail](f.clock.Now()), f.clock.Now()
+	plain, err := json.Marshal(m)
+	f.ok(err)
+	return rolecall.OutboxMail{
+		ID: id, Sealed: []byte(f.keys.Seal("mail", plain, slices.Concat(tenant[:], id[:]))), DueAt: now, CreatedAt: now, ExpiresAt: now.Add(time.Hour),
+	}
+}
