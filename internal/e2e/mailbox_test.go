@@ -13,11 +13,6 @@ import (
 // mailLimit is longer than a mail takes from its cause to its server.
 const mailLimit = 20 * time.Second
 
-// public is under which URL the program believes to be served, unless a test says
-// otherwise: links in mail begin with it, wherever requests come in. With https
-// every answer would ask for https.
-const public = "http://id.example.com"
-
 // receiveMail starts a mail server for the program, and has it send there.
 func (p *program) receiveMail(t *testing.T) {
 	t.Helper()

@@ -17,8 +17,8 @@ const (
 
 	// claimTime is for how long a mail is a sender's own: as long as sending it may
 	// take, and its end be written down.
-	claimTime = time.Minute
-	mailLimit = 45 * time.Second
+	claimTime = 30 * time.Second
+	mailLimit = 25 * time.Second
 
 	// A mail that could not be sent is tried again after the first of these, and then
 	// after twice as long each time, up to the last.
@@ -105,7 +105,7 @@ func (s *Service) sendMails(ctx context.Context) {
 	}
 }
 
-// claimMail returns a mail that is due, which is this node's for a minute, or
+// claimMail returns a mail that is due, which is this node's for half a minute, or
 // ErrNotFound.
 func (s *Service) claimMail(ctx context.Context) (m rolecall.OutboxMail, err error) {
 	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
