@@ -16,18 +16,12 @@ type guest struct {
 	session   string // its id
 }
 
-// newGuest makes a guest by an invitation.
+// newGuest makes a guest, whose password an operator sets.
 func newGuest(tn *tenant) *guest {
 	tn.load.t.Helper()
 	c := tn.newCreation("")
 	id := readUser(tn.must(201, "POST /users", fmt.Sprintf(`{"email":%s,"name":"New"}`, quoted(c.address)), "idempotency-key: "+c.key)).ID
-	var invitation struct{ Token string }
-	tn.must(201, "POST /users/"+id+"/invitations", "", "idempotency-key: "+c.key).decode(&invitation)
-	accept := fmt.Sprintf(`{"token":%s,"password":%s}`, quoted(invitation.Token), quoted(password))
-	if of := (caller{load: tn.load, tenant: tn.name}).send("POST /auths/invitations/accept", accept); of.status != http.StatusOK {
-		tn.load.t.Fatalf("an invitation answered %d: %s", of.status, of.body)
-	}
-	tn.allow("session.started", id, bounds{1, 1}) // which came with the password, and nobody uses
+	command(tn.load.t, tn.load.server, password+"\n", "user", "set-password", "--tenant", tn.name, "--email", c.address, "--password-stdin")
 	tn.make(c, tn.must(200, "GET /users/"+id, ""))
 	return &guest{tenant: tn, id: id, email: c.address}
 }

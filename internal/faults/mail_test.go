@@ -1,0 +1,115 @@
+package faults
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall/internal/mail/mailtest"
+)
+
+// mailLimit is longer than a mail waits whose sender was killed.
+const mailLimit = 90 * time.Second
+
+// TestKillBesideMail kills the program while it invites people and sends them mail.
+// Every invitation that was acknowledged arrives, a mail that comes twice is the same
+// mail, and none comes to who was not made.
+func TestKillBesideMail(t *testing.T) {
+	onStores(t, func(t *testing.T, database string) {
+		server, err := mailtest.Start(mailtest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = server.Close() }) // what it took is what counts
+		s := serve(t, database, "--smtp", server.URL(), "--mail-from", "rolecall@example.org", "--public-url", "http://id.example.com")
+		l := newLoad(t, s)
+		l.spread = 1
+		l.open()
+		tn := l.tenants[0]
+		invited := &invitations{tenant: tn, acknowledged: map[string]bool{}}
+		var running sync.WaitGroup
+		for client := range 4 {
+			running.Go(func() { invited.send(client) })
+		}
+		cycles := times(3, 60)
+		for range cycles {
+			invited.await(t, 20)
+			kill(t, s)
+			start(t, s)
+		}
+		invited.await(t, 20)
+		l.stop()
+		running.Wait()
+		invited.check(t, server)
+		t.Logf("killed %d times amid %d invitations: %d mails", cycles, len(invited.acknowledged), len(server.Messages()))
+	})
+}
+
+// invitations are the people who are made and invited in one request each.
+type invitations struct {
+	tenant       *tenant
+	mu           sync.Mutex
+	acknowledged map[string]bool // by address
+}
+
+// send invites one after the other until the load is over, each until it is
+// acknowledged or that is no longer asked for.
+func (i *invitations) send(client int) {
+	for n := 0; !i.tenant.load.isOver(); n++ {
+		address := fmt.Sprintf("guest-%d-%d@faults.example", client, n)
+		body := fmt.Sprintf(`{"email":%s,"name":"A Guest","invite":true}`, quoted(address))
+		for !i.tenant.load.isOver() {
+			if of := i.tenant.ask("POST /users", body, "idempotency-key: "+address); of.status == http.StatusCreated {
+				i.mu.Lock()
+				i.acknowledged[address] = true
+				i.mu.Unlock()
+				break
+			}
+		}
+	}
+}
+
+func (i *invitations) count() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.acknowledged)
+}
+
+// await waits until so many more invitations were acknowledged.
+func (i *invitations) await(t *testing.T, more int) {
+	t.Helper()
+	want := i.count() + more
+	for deadline := time.Now().Add(mailLimit); i.count() < want; time.Sleep(retryPause) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d invitations were acknowledged, want %d", i.count(), want)
+		}
+	}
+}
+
+// check compares what was acknowledged with what arrived.
+func (i *invitations) check(t *testing.T, server *mailtest.Server) {
+	t.Helper()
+	for address := range i.acknowledged {
+		if _, err := server.Await(address, nil, mailLimit); err != nil {
+			t.Errorf("a mail was lost: %v", err)
+		}
+	}
+	first := map[string]mailtest.Message{}
+	for _, m := range server.Messages() {
+		before, again := first[m.To]
+		if again && (m.Header.Get("Message-Id") != before.Header.Get("Message-Id") || m.Token() != before.Token()) {
+			t.Errorf("%s got two different mails", m.To)
+		}
+		first[m.To] = m
+		if again || i.acknowledged[m.To] {
+			continue
+		}
+		var users struct{ Items []struct{ Email string } }
+		i.tenant.must(http.StatusOK, "GET /users?email="+m.To, "").decode(&users)
+		if len(users.Items) != 1 {
+			t.Errorf("%s was not made, and has mail", m.To)
+		}
+	}
+}
