@@ -28,9 +28,9 @@ test-tools:
 	done
 
 browser-test: TEST_TOOLS = chromium
-browser-test: test-tools ## the topologies of the guide, and attacks on them, in a real Chromium
+browser-test: test-tools ## the topologies of the guide, attacks on them, and passkeys, in a real Chromium
 	@command -v chromium >/dev/null || { echo "chromium is not installed"; exit 1; }
-	ROLECALL_TEST_BROWSER="$$(command -v chromium)" go test -count=1 -run TestTopologies ./internal/e2e
+	ROLECALL_TEST_BROWSER="$$(command -v chromium)" go test -count=1 -run '^(TestTopologies|TestPasskeysInABrowser)$$' ./internal/e2e
 
 check: test-tools ## what must hold before a change is merged, the race detector included
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }

@@ -96,3 +96,29 @@ func (tab *Tab) awaitLoad(t testing.TB) {
 		t.Fatal("no page has loaded")
 	}
 }
+
+// Authenticator is one that the browser makes up, for a tab.
+type Authenticator struct {
+	tab *Tab
+	id  string
+}
+
+// AddAuthenticator gives the tab an authenticator that keeps passkeys, as a phone or
+// a computer does, and that answers at once. Of pages in other tabs it knows nothing.
+func (tab *Tab) AddAuthenticator(t testing.TB) *Authenticator {
+	t.Helper()
+	tab.browser.call(t, tab.session, "WebAuthn.enable", nil, nil)
+	var added struct{ AuthenticatorID string }
+	tab.browser.call(t, tab.session, "WebAuthn.addVirtualAuthenticator", map[string]any{"options": map[string]any{
+		"protocol": "ctap2", "ctap2Version": "ctap2_1", "transport": "internal",
+		"hasResidentKey": true, "hasUserVerification": true, "isUserVerified": true, "automaticPresenceSimulation": true,
+	}}, &added)
+	return &Authenticator{tab, added.AuthenticatorID}
+}
+
+// Verify sets whether the authenticator can verify the person from now on: whether
+// the finger is the right one.
+func (a *Authenticator) Verify(t testing.TB, verified bool) {
+	t.Helper()
+	a.tab.browser.call(t, a.tab.session, "WebAuthn.setUserVerified", map[string]any{"authenticatorId": a.id, "isUserVerified": verified}, nil)
+}
