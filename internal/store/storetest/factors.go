@@ -53,7 +53,7 @@ var factorCases = []testCase{
 			"recovery code": func(_ int, tx service.Tx) (bool, error) { return tx.UseRecoveryCode(u.ID, code) },
 			"passkey": func(i int, tx service.Tx) (bool, error) {
 				used := had.Passkeys[0]
-				used.Credential = fmt.Appendf(nil, `{"signCount":%d}`, i+1)
+				used.Credential = fmt.Appendf(nil, `{"signCount":%d}`, i+2)
 				return tx.UsePasskey(had.Passkeys[0], used)
 			},
 		} {
