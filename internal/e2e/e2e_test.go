@@ -30,6 +30,7 @@ var suites = []struct {
 	{"matrix", testMatrix},
 	{"cancel storm", testCancelStorm},
 	{"invitations", testInvitations},
+	{"mail injection", testMailInjection},
 	{"passwords", testPasswords},
 	{"check", testCheck},
 	{"events", testEvents},

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/mail/mailtest"
+	"github.com/rolecall/rolecall/internal/pgtest"
+)
+
+// testMailInjection invites people whose names and tenants would be headers,
+// recipients or pages of their own.
+func testMailInjection(t *testing.T, p *program) {
+	w := newWorld(t, p)
+	for i, name := range []string{
+		"Bcc: evil@example.com", `"quoted" <evil@example.com>`, "a, evil@example.com", "=?utf-8?q?=0D=0ABcc:_evil@example.com?=", "<script>alert(1)</script>",
+		"{{.Link}} {{template \"x\"}}", "http://evil.example/", strings.Repeat("long name ", 25), "Ünïcödé name",
+	} {
+		w.owner.do(t, "PATCH /tenant", `{"displayName":`+quoted(name)+`,"settings":{"mailSenderName":`+quoted(name[:min(len(name), 90)])+`}}`).expect(t, 200)
+		email := address(fmt.Sprintf("o'injected+%d", i))
+		id := w.owner.do(t, "POST /users", fmt.Sprintf(`{"email":%s,"name":%s,"invite":true}`, quoted(email), quoted(name))).expect(t, 201).text("/id")
+		m := w.mailTo(t, email, rolecall.MailInvitation)
+		headers := slices.Sorted(maps.Keys(m.Header))
+		if want := []string{"Auto-Submitted", "Content-Type", "Date", "From", "Message-Id", "Mime-Version", "Subject", "To"}; !slices.Equal(headers, want) {
+			t.Errorf("%q: the headers are %q", name, headers)
+		}
+		from, err := m.Header.AddressList("From")
+		if err != nil || len(from) != 1 || from[0].Address != "rolecall@example.org" {
+			t.Errorf("%q: it is from %v, %v", name, from, err)
+		}
+		if to, err := m.Header.AddressList("To"); err != nil || len(to) != 1 || to[0].Address != email {
+			t.Errorf("%q: it is to %v, %v", name, to, err)
+		}
+		if strings.Contains(m.HTML, "<script>") || strings.Contains(m.Text+m.HTML, "evil.example/") {
+			t.Errorf("%q: the mail says %s%s", name, m.Text, m.HTML)
+		}
+		w.nobody().do(t, "POST /auths/invitations/accept", acceptance(m.Token(), password)).expect(t, 200)
+		w.owner.do(t, "GET /users/"+id, "").expect(t, 200)
+	}
+	w.owner.do(t, "POST /users", `{"email":"ada@example.com\r\nBcc: evil@example.com","name":"Ada Lovelace","invite":true}`).refused(t, 422, "validation")
+	w.owner.do(t, "POST /users", `{"email":"ada@example.com","name":"Ada\r\nBcc: evil@example.com","invite":true}`).refused(t, 422, "validation")
+}
+
+// TestSlowMailServerKeepsNobodyWaiting invites people while the mail server answers
+// nothing.
+func TestSlowMailServerKeepsNobodyWaiting(t *testing.T) {
+	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
+	w := newWorld(t, p)
+	p.mail.Hang(mailtest.Connect)
+	for i := range 12 {
+		began := time.Now()
+		w.owner.do(t, "POST /users", fmt.Sprintf(`{"email":%s,"name":"A Guest","invite":true}`, quoted(address(fmt.Sprintf("slow-%d", i))))).expect(t, 201)
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("inviting took %v beside a mail server that answers nothing", took)
+		}
+	}
+	if n := len(p.mail.Messages()); n != 0 {
+		t.Errorf("%d mails came", n)
+	}
+}
+
+// TestTwoProgramsSendEachMailOnce has two programs on one database send mail.
+func TestTwoProgramsSendEachMailOnce(t *testing.T) {
+	binary, database := build(t), pgtest.URL(t)
+	one := serve(t, binary, database)
+	two := serve(t, binary, database, one.Flags...)
+	w := newWorld(t, one)
+	const guests = 30
+	for i := range guests {
+		w.program = []*program{one, two}[i%2]
+		w.owner.do(t, "POST /users", fmt.Sprintf(`{"email":%s,"name":"A Guest","invite":true}`, quoted(address(fmt.Sprintf("guest-%d", i))))).expect(t, 201)
+	}
+	w.program = one
+	for i := range guests {
+		w.mailTo(t, address(fmt.Sprintf("guest-%d", i)), rolecall.MailInvitation)
+	}
+	if n := len(one.mail.Messages()); n != guests {
+		t.Errorf("%d mails came, want %d", n, guests)
+	}
+}
