@@ -195,7 +195,7 @@ var headersAbout = map[string]string{
 	"Withheld-Fields":     "The members that permission held back.",
 	"Idempotent-Replayed": "true if this is the answer to the first request with the key.",
 	"Set-Cookie":          "The session cookie.",
-	"WWW-Authenticate":    "Session.",
+	"WWW-Authenticate":    "Session; Bearer where only a key opens.",
 	"Retry-After":         "Seconds to wait.",
 	"X-Auth-User":         "The id of the user who asks.",
 	"X-Auth-Tenant":       "The name of the tenant.",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -63,7 +64,7 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 	withoutSession := []string{"AuthsController_login", "AuthsController_refresh", "AuthsController_logout", "AuthsController_acceptInvitation",
 		"AuthsController_completeLogin", "AuthsController_beginEnrolment", "AuthsController_getPasskeySignInOptions", "AuthsController_signInByPasskey"}
 	seen := map[string]bool{}
-	for _, op := range operations {
+	for _, op := range slices.Concat(operations, operatorOperations) {
 		if op.summary == "" || op.handle == nil || len(op.answers) == 0 || !strings.Contains(op.id, "Controller_") {
 			t.Errorf("%s %s is not whole", op.method, op.path)
 		}
@@ -134,9 +135,11 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		"SignInByPasskey":  func() error { _, err := x.credential(); return err },
 		"ConfirmTotp":      func() error { _, err := x.code(); return err },
 		"CreatePasskey":    func() error { _, _, err := x.newPasskey(); return err },
+		"CreateTenant":     func() error { _, err := x.tenantDraft(); return err },
 	}
 	schemas := requestSchemas()
-	for _, op := range operations {
+	maps.Copy(schemas, operatorSchemas())
+	for _, op := range slices.Concat(operations, operatorOperations) {
 		if op.body != nil && readers[op.body.schema] == nil {
 			t.Errorf("%s reads %s, which is not tried here", op.id, op.body.schema)
 		}

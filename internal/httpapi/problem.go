@@ -97,6 +97,9 @@ func (x *exchange) problemHeaders(status int, err *rolecall.Error) {
 	switch status {
 	case http.StatusUnauthorized:
 		x.header["Www-Authenticate"] = []string{"Session"}
+		if x.route.operator {
+			x.header["Www-Authenticate"] = []string{"Bearer"}
+		}
 	case http.StatusRequestEntityTooLarge:
 		x.header["Connection"] = closing
 	case http.StatusUnsupportedMediaType:

@@ -198,3 +198,39 @@ func TestKeysThatNobodyHasAreBoundedForEachSource(t *testing.T) {
 		f.ok(errorOf(f.operator(f.service, unknownHere)))
 	})
 }
+
+func TestAFoundedTenantIsReplayedWithoutItsSecretAndWithoutWhoIsGone(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		c, key := f.operates("Sign-ups"), newKey()
+		draft := rolecall.TenantDraft{Name: "customer", Owner: rolecall.UserDraft{Email: address("customer"), Name: "Carla Customer"}}
+		found := func() service.Founded {
+			created, err := f.service.FoundTenant(f.Context(), c, key, draft)
+			f.ok(err)
+			return created.Value
+		}
+		first, again := found(), found()
+		if first.Invitation.Token == "" || again.Invitation.Token != "" {
+			t.Errorf("the tokens are %q and %q", first.Invitation.Token, again.Invitation.Token)
+		}
+		if again.Tenant.ID != first.Tenant.ID || again.Owner.Email != first.Owner.Email || again.Invitation.ExpiresAt != first.Invitation.ExpiresAt {
+			t.Errorf("the replay is %+v, not %+v", again, first)
+		}
+		if mails := f.mails(); len(mails) != 1 || mails[0].Kind != rolecall.MailInvitation || mails[0].To != address("customer") || mails[0].Token != string(first.Invitation.Token) {
+			t.Errorf("the mails are %+v", mails)
+		}
+		inside := c
+		inside.Principal = rolecall.NewOperator(first.Tenant, c.Operator, f.clock.Now())
+		second, err := f.service.CreateUser(f.Context(), inside, newKey(), rolecall.UserDraft{Email: address("second"), Name: "Second Owner"})
+		f.ok(err)
+		f.ok(f.service.SetPassword(f.Context(), "customer", address("second"), password))
+		f.ok(f.service.AddOwner(f.Context(), "customer", address("second")))
+		f.ok(f.service.DeleteUser(f.Context(), inside, first.Owner.ID, nil))
+		if gone := found(); gone.Owner.ID != first.Owner.ID || gone.Owner.Email+gone.Owner.Name != "" || second.Value.ID == gone.Owner.ID {
+			t.Errorf("the replay shows %+v", gone.Owner)
+		}
+		f.is(errorOf(f.service.FoundTenant(f.Context(), f.operates("Some", "customer"), newKey(), draft)), rolecall.ErrPermissionDenied)
+		f.clock.advance(25 * time.Hour)
+		f.ok(f.service.Purge(f.Context()))
+		f.is(errorOf(f.service.FoundTenant(f.Context(), c, key, draft)), rolecall.ErrTenantExists)
+	})
+}
