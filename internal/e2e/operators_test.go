@@ -185,7 +185,7 @@ func testTenantIsMadeOnce(t *testing.T, w *world) {
 		t.Errorf("%d tenants, %d first answers", len(ids), firsts)
 	}
 	operator.in(name).do(t, "GET /events?type=tenant.created", "").expect(t, 200)
-	if events := operator.in(name).do(t, "GET /events?limit=200", "").texts("type"); len(events) != 3 {
+	if events := operator.in(name).do(t, "GET /events?limit=200", "").texts("type"); len(events) != 4 {
 		t.Errorf("the events are %q", events)
 	}
 	play(t, []scenario{
