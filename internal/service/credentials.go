@@ -7,7 +7,7 @@ func (s *Service) passwordChanged(tx Tx, tenant rolecall.TenantID, user *rolecal
 	if err := shut(tx, user.ID, except, event, "password changed"); err != nil {
 		return err
 	}
-	return s.notify(tx, tenant, user, "password")
+	return s.notify(tx, tenant, user, "the password was changed")
 }
 
 // emailChanged ends what got into the user's account before, and tells whoever

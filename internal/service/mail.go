@@ -27,7 +27,7 @@ func (s *Service) mail(tx Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
 }
 
 // notify tells the user that something by which they sign in was changed: what is
-// its name in a sentence, such as "password".
+// what happened, such as "the password was changed".
 func (s *Service) notify(tx Tx, tenant rolecall.TenantID, user *rolecall.User, what string) error {
 	return s.mail(tx, tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what})
 }
