@@ -47,8 +47,8 @@ func testPasswordChange(t *testing.T, w *world) {
 	bystander := w.guest(t, "bystander", "")
 
 	a := c.do(t, "PUT /auths/password", passwords(password, newPassword)).expect(t, 204)
-	if len(a.body) > 0 || a.header["Set-Cookie"] != nil {
-		t.Errorf("a change answers %q and sets %q", a.body, a.header["Set-Cookie"])
+	if set := a.header["Set-Cookie"]; len(a.body) > 0 || len(set) != 1 || !deviceForm.MatchString(set[0]) {
+		t.Errorf("a change answers %q and sets %q", a.body, set)
 	}
 	for _, old := range append(others, refreshed) {
 		old.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")

@@ -194,7 +194,7 @@ var headersAbout = map[string]string{
 	"Link":                "rel=next leads to the next page.",
 	"Withheld-Fields":     "The members that permission held back.",
 	"Idempotent-Replayed": "true if this is the answer to the first request with the key.",
-	"Set-Cookie":          "The session cookie.",
+	"Set-Cookie":          "The session cookie; or the mark of a browser that is known for the account.",
 	"WWW-Authenticate":    "Session; Bearer where only a key opens.",
 	"Retry-After":         "Seconds to wait.",
 	"X-Auth-User":         "The id of the user who asks.",

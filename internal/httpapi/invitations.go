@@ -101,9 +101,11 @@ func changePassword(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := x.server.service.ChangePassword(x.ctx, x.call, current, password); err != nil {
+	device, err := x.server.service.ChangePassword(x.ctx, x.call, current, password)
+	if err != nil {
 		return err
 	}
+	x.setDevice(device)
 	return x.nothing()
 }
 

@@ -135,7 +135,7 @@ func TestPasswordOfOnesOwn(t *testing.T) {
 		}
 	}
 	expectProblem(t, change("", good), 401, "unauthenticated")
-	if r := change(eve, good); r.StatusCode != 204 || r.body != "" || r.Header.Get("Set-Cookie") != "" {
+	if r := change(eve, good); r.StatusCode != 204 || r.body != "" || !strings.HasPrefix(r.Header.Get("Set-Cookie"), "rolecall_device=") {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 	if r := s.as(eve, "GET", "/auths/session", ""); r.StatusCode != 200 {

@@ -285,7 +285,7 @@ var operations = []*operation{
 		method: http.MethodPut, path: "/auths/password", id: "AuthsController_changePassword", summary: "Change one's own password and end all other sessions",
 		lane: passwordLane,
 		need: service.NeedSession, interactive: true, body: &body{"ChangePassword", true},
-		answers:  []answer{{http.StatusNoContent, "", "The password is changed; all other sessions are over.", nil}},
+		answers:  []answer{{http.StatusNoContent, "", "The password is changed; all other sessions are over.", []string{"Set-Cookie"}}},
 		problems: problems{rolecall.ErrTooManyAttempts, rolecall.ErrBusy},
 		handle:   changePassword,
 	},

@@ -98,7 +98,9 @@ var verbs = []struct {
 	}},
 	{"ChangePassword", "with another session", true, func(f *fixture, s someone) func() error {
 		call := f.call(f.signIn(s.name))
-		return func() error { return f.service.ChangePassword(f.Context(), call, password, "another "+password) }
+		return func() error {
+			return errorOf(f.service.ChangePassword(f.Context(), call, password, "another "+password))
+		}
 	}},
 	{"RequestPasswordReset", "", false, func(f *fixture, s someone) func() error {
 		return func() error { return f.askReset("192.0.2.7", address(s.name)) }
@@ -134,6 +136,10 @@ var verbs = []struct {
 		a := f.attempt()
 		a.Tenant.Settings.SessionsMax = new(int64(1))
 		return func() error { return errorOf(f.service.Login(f.Context(), a, address(s.name), password)) }
+	}},
+	{"Confirm", "", true, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		return func() error { return errorOf(f.service.Confirm(f.Context(), call, password, service.Proof{})) }
 	}},
 	{"EndUserSession", "", true, func(f *fixture, s someone) func() error {
 		session := f.signIn(s.name).Principal.Session.ID

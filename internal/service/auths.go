@@ -65,7 +65,8 @@ type SignIn struct {
 // ErrTenantSuspended, ErrSecondFactorRequired and ErrEnrolmentRequired, the last two
 // with a challenge for CompleteSignIn.
 func (s *Service) Login(ctx context.Context, a Attempt, email, password string) (SignIn, error) {
-	buckets := s.buckets(&a, email)
+	device := s.device(&a, email)
+	buckets := s.buckets(&a, email, device)
 	if err := s.countAttempt(ctx, buckets); err != nil {
 		return SignIn{}, err
 	}
@@ -77,6 +78,12 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 	})
 	if _, err := found(err); err != nil {
 		return SignIn{}, err
+	}
+	if device != nil && device.isStale(hash) {
+		buckets = s.buckets(&a, email, nil)
+		if err := s.countAttempt(ctx, buckets); err != nil {
+			return SignIn{}, err
+		}
 	}
 	ok, outdated, err := s.verify(ctx, buckets, hash, password)
 	switch {
@@ -96,7 +103,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 			return SignIn{}, err
 		}
 	}
-	return s.startSession(ctx, &a, entry{user: user.ID, counted: buckets, prepare: func(tx Tx) (rolecall.User, error) {
+	return s.startSession(ctx, &a, entry{user: user.ID, password: current, counted: buckets, prepare: func(tx Tx) (rolecall.User, error) {
 		if err := admit(tx, user.ID); err != nil {
 			return user, err
 		}
@@ -126,6 +133,7 @@ func admit(tx Tx, id rolecall.UserID) error {
 // entry is somebody about to be let in.
 type entry struct {
 	user         rolecall.UserID
+	password     string            // the stored hash, for which the browser becomes known
 	counted      []rolecall.Bucket // the attempt, which a session has forgiven
 	secondFactor bool              // was shown
 	// prepare runs in the transaction of the session, admits the user and returns
@@ -186,7 +194,7 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 	} else if !ok { // it was ended at once
 		return SignIn{}, rolecall.ErrUnauthenticated
 	}
-	return SignIn{Principal: live.principal, Token: token, Device: s.newDevice(a, email)}, nil
+	return SignIn{Principal: live.principal, Token: token, Device: s.newDevice(a.Tenant.ID, email, e.password)}, nil
 }
 
 // endSession ends the session of the token, if there is one in the tenant.
@@ -282,12 +290,12 @@ func (s *Service) known(ctx context.Context, a *Attempt) (known []secret.Token, 
 
 // buckets returns the counters of an attempt: of the device, if it is one by which
 // the account signed in before, so that an attack on the account never stops its
-// owner; else of the account and the source. An unknown tenant is counted by its
-// name, like a known one, so that both cost the same.
-func (s *Service) buckets(a *Attempt, email string) []rolecall.Bucket {
+// owner; else, for a nil device, of the account and the source. An unknown tenant is
+// counted by its name, like a known one, so that both cost the same.
+func (s *Service) buckets(a *Attempt, email string, device *deviceMark) []rolecall.Bucket {
 	source, account := networkOf(a.Source), rolecall.EmailKey(email)
-	if device, known := s.device(a, account); known {
-		return []rolecall.Bucket{s.bucket("device", s.limits.AccountAndSource, 15*time.Minute, device)}
+	if device != nil {
+		return []rolecall.Bucket{s.bucket("device", s.limits.AccountAndSource, 15*time.Minute, device.ID.String())}
 	}
 	return []rolecall.Bucket{
 		s.bucket("attempts", s.limits.AccountAndSource, 15*time.Minute, a.TenantName, account, source),

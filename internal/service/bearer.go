@@ -60,13 +60,3 @@ func (s *Service) apiToken(ctx context.Context, tenant rolecall.Tenant, token se
 		return e, nil
 	})
 }
-
-// NeedRecent returns ErrNotRecent if the principal is a person who signed in, or
-// confirmed to be that person, longer ago than the tenant allows.
-func (s *Service) NeedRecent(p *rolecall.Principal) error {
-	age := p.Tenant.Settings.ReauthenticationAge()
-	if p.Interactive() && age > 0 && s.now().Sub(p.Session.ConfirmedSince()) > age {
-		return rolecall.ErrNotRecent
-	}
-	return nil
-}

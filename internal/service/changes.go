@@ -193,6 +193,12 @@ func (t *announcingTx) ConfirmGeneration(id rolecall.SessionID, generation int64
 	t.changes(id)
 }
 
+// ConfirmSession announces the session.
+func (t *announcingTx) ConfirmSession(id rolecall.SessionID, at rolecall.Time) (bool, error) {
+	ok, err := t.Tx.ConfirmSession(id, at)
+	return t.changesIf(ok, err, id)
+}
+
 // DeleteSession announces the session.
 func (t *announcingTx) DeleteSession(id rolecall.SessionID) (bool, error) {
 	ok, err := t.Tx.DeleteSession(id)

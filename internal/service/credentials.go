@@ -1,6 +1,10 @@
 package service
 
-import "github.com/rolecall/rolecall"
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+)
 
 // passwordChanged ends what got into the user's account before, and tells the user.
 func (s *Service) passwordChanged(tx Tx, tenant rolecall.TenantID, user *rolecall.User, except rolecall.SessionID, event *rolecall.Event) error {
@@ -30,4 +34,31 @@ func shut(tx Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecal
 		return err
 	}
 	return endSessions(tx, user, except, event, reason)
+}
+
+// ownPassword returns the hash of the caller's password if it is the one given. A
+// wrong one is a failed sign-in, counted by itself: ErrValidation at pointer. It
+// returns ErrTooManyAttempts and ErrBusy too.
+func (s *Service) ownPassword(ctx context.Context, c Call, buckets []rolecall.Bucket, pointer, password string) (hash string, err error) {
+	if err := s.countAttempt(ctx, buckets); err != nil {
+		return "", err
+	}
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		hash, err = tx.PasswordHash(c.User.ID)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if ok, _, err := s.verify(ctx, buckets, hash, password); err != nil {
+		return "", err
+	} else if !ok {
+		s.tally(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, "wrong current password", c.Source)
+		return "", wrongOwn(pointer)
+	}
+	return hash, nil
+}
+
+func wrongOwn(pointer string) error {
+	return rolecall.Faults{{Pointer: pointer, Code: "wrong", Detail: "is not your current password"}}.Err()
 }

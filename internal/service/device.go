@@ -1,36 +1,56 @@
 package service
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // DeviceLifetime is how long a browser is known after a sign-in.
 const DeviceLifetime = 90 * 24 * time.Hour
 
 // deviceMark is what the device cookie holds, sealed: which browser it is, for
-// which account, since when.
+// which account and password, since when.
 type deviceMark struct {
 	ID       rolecall.AnyID `json:"id"`
 	Account  string         `json:"account"`
+	Password []byte         `json:"password"` // digest of the stored hash
 	IssuedAt rolecall.Time  `json:"issuedAt"`
 }
 
-// newDevice returns what makes the browser known for the account.
-func (s *Service) newDevice(a *Attempt, email string) string {
+// newDevice returns what makes the browser known for the account, until its password
+// is another one than that of the hash.
+func (s *Service) newDevice(tenant rolecall.TenantID, email, hash string) string {
 	now := s.now()
-	content, err := json.Marshal(deviceMark{rolecall.NewID[any](now), rolecall.EmailKey(email), now})
+	content, err := json.Marshal(deviceMark{rolecall.NewID[any](now), rolecall.EmailKey(email), secret.Digest([]byte(hash)), now})
 	if err != nil {
 		return ""
 	}
-	return s.keys.Seal("device", content, a.Tenant.ID[:])
+	return s.keys.Seal("device", content, tenant[:])
 }
 
-// device returns which browser the attempt comes from, if that is known for the
-// account. A sibling host can put other marks beside the right one, not replace it.
-func (s *Service) device(a *Attempt, account string) (id string, known bool) {
+// isStale reports whether the account has another password than when the mark was
+// made: whoever signed in by the old one is known no more.
+func (m *deviceMark) isStale(hash string) bool {
+	return !bytes.Equal(m.Password, secret.Digest([]byte(hash)))
+}
+
+// currentDevice is device for an account whose password's hash is known.
+func (s *Service) currentDevice(a *Attempt, email, hash string) *deviceMark {
+	if mark := s.device(a, email); mark != nil && !mark.isStale(hash) {
+		return mark
+	}
+	return nil
+}
+
+// device returns which browser the attempt comes from, nil if that is not known for
+// the account; it may be stale. A sibling host can put other marks beside the right
+// one, not replace it.
+func (s *Service) device(a *Attempt, email string) *deviceMark {
+	account := rolecall.EmailKey(email)
 	for _, sealed := range a.Devices {
 		content, err := s.keys.Open("device", sealed, a.Tenant.ID[:])
 		if err != nil {
@@ -41,8 +61,8 @@ func (s *Service) device(a *Attempt, account string) (id string, known bool) {
 			continue
 		}
 		if mark.Account == account && s.now() < mark.IssuedAt.Add(DeviceLifetime) {
-			return mark.ID.String(), true
+			return &mark
 		}
 	}
-	return "", false
+	return nil
 }

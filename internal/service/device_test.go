@@ -140,3 +140,44 @@ func (f *fixture) knows(device, email string) bool {
 	})
 	return slices.Contains(asked, "count in 1 buckets")
 }
+
+func TestAnotherPasswordEndsWhatIsKnown(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		const another, third = "another " + password, "a third " + password
+		ada := f.member("ada")
+		strangers := func(device, secret string) bool {
+			a := f.attempt()
+			a.Devices = []string{device}
+			asked := f.store.during(func() { f.ok(errorOf(f.service.Login(f.Context(), a, address("ada"), secret))) })
+			return slices.Contains(asked, "count in 3 buckets")
+		}
+		old := f.signIn("ada")
+		if strangers(old.Device, password) {
+			t.Error("a browser is not known")
+		}
+		mark, err := f.service.ChangePassword(f.Context(), f.call(old), password, another)
+		f.ok(err)
+		if !strangers(old.Device, another) {
+			t.Error("a browser is known by the password of before")
+		}
+		if strangers(mark, another) {
+			t.Error("the browser in which the password was changed is not known")
+		}
+		f.ok(f.service.SetPassword(f.Context(), f.tenant.Name, address("ada"), third))
+		if !strangers(mark, third) {
+			t.Error("a browser is known by a password that an operator has replaced")
+		}
+
+		// Under attack the mark of an old password opens nothing.
+		for i := range 100 {
+			f.is(f.guess(fmt.Sprintf("198.51.100.%d", i), "ada", "wrong"), rolecall.ErrWrongCredentials)
+		}
+		before := f.hashes.Hashed()
+		f.is(errorOf(f.guessBy(old.Device, "203.0.113.1", "ada", third)), rolecall.ErrTooManyAttempts)
+		if spent := f.hashes.Hashed() - before; spent != 0 {
+			t.Errorf("%d hashes were spent", spent)
+		}
+		f.ok(f.service.DeleteUser(f.Context(), f.owner, ada.ID, nil))
+		f.is(errorOf(f.guessBy(old.Device, "203.0.113.1", "ada", third)), rolecall.ErrTooManyAttempts)
+	})
+}

@@ -131,7 +131,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 	if err != nil {
 		return SignIn{}, err
 	}
-	return s.startSession(ctx, &a, entry{user: user.ID, prepare: func(tx Tx) (rolecall.User, error) {
+	return s.startSession(ctx, &a, entry{user: user.ID, password: hash, prepare: func(tx Tx) (rolecall.User, error) {
 		user, err := s.invited(tx, a.Tenant, token)
 		if err != nil {
 			return user, err
@@ -219,48 +219,35 @@ func (s *Service) invitingAccount(tx Tx, tenant rolecall.Tenant, id rolecall.Ser
 }
 
 // ChangePassword replaces the caller's own password and ends all other sessions
-// of theirs. A wrong current password is a failed sign-in, counted by itself. It
-// returns ErrValidation, ErrTooManyAttempts and ErrBusy.
-func (s *Service) ChangePassword(ctx context.Context, c Call, current, password string) error {
+// of theirs. It returns what makes the browser known again, as the marks of the old
+// password count no more, or else ErrValidation, ErrTooManyAttempts and ErrBusy.
+func (s *Service) ChangePassword(ctx context.Context, c Call, current, password string) (device string, err error) {
 	if err := checkNewPassword("/newPassword", password, &c.User, &c.Tenant); err != nil {
-		return err
+		return "", err
 	}
 	buckets := s.ownBuckets(&c.User)
-	if err := s.countAttempt(ctx, buckets); err != nil {
-		return err
-	}
-	var hash string
-	err := s.view(ctx, c, func(tx Tx) (err error) {
-		hash, err = tx.PasswordHash(c.User.ID)
-		return err
-	})
+	hash, err := s.ownPassword(ctx, c, buckets, "/currentPassword", current)
 	if err != nil {
-		return err
-	}
-	if ok, _, err := s.verify(ctx, buckets, hash, current); err != nil {
-		return err
-	} else if !ok {
-		s.tally(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, "wrong current password", c.Source)
-		return wrongCurrent()
+		return "", err
 	}
 	changed, err := s.passwords.Hash(ctx, password)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		if ok, err := tx.ReplacePassword(c.User.ID, hash, changed, s.now()); err != nil {
 			return nil, err
 		} else if !ok { // another change came first
-			return nil, wrongCurrent()
+			return nil, wrongOwn("/currentPassword")
 		}
 		tx.ForgiveAttempt(buckets)
 		event := s.event(c, rolecall.EventPasswordChanged, aboutUser(c.User.ID))
 		return event, s.passwordChanged(tx, c.Tenant.ID, &c.User, c.Session.ID, event)
 	})
-}
-
-func wrongCurrent() error {
-	return rolecall.Faults{{Pointer: "/currentPassword", Code: "wrong", Detail: "is not your current password"}}.Err()
+	if err != nil {
+		return "", err
+	}
+	return s.newDevice(c.Tenant.ID, c.User.Email, changed), nil
 }
 
 // checkNewPassword returns ErrValidation at pointer if the password is too easy

@@ -141,9 +141,13 @@ func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte)
 	}
 	var key rolecall.Passkey
 	var user rolecall.User
+	var hash string
 	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
-		if key, err = tx.PasskeyByID(response.ID); err == nil {
-			user, err = tx.UserByID(key.UserID)
+		if key, err = tx.PasskeyByID(response.ID); err != nil {
+			return err
+		}
+		if user, err = tx.UserByID(key.UserID); err == nil {
+			hash, err = tx.PasswordHash(user.ID)
 		}
 		return err
 	})
@@ -165,7 +169,7 @@ func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte)
 	case user.Status != rolecall.UserActive:
 		return SignIn{}, rolecall.ErrUserSuspended
 	}
-	return s.startSession(ctx, &a, entry{user: user.ID, secondFactor: true, prepare: func(tx Tx) (rolecall.User, error) {
+	return s.startSession(ctx, &a, entry{user: user.ID, password: hash, secondFactor: true, prepare: func(tx Tx) (rolecall.User, error) {
 		if err := admit(tx, user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
 			return user, rolecall.ErrPasskeyRefused
 		} else if err != nil {

@@ -477,7 +477,7 @@ func TestAChangedCredentialVoidsWhatWasHandedOut(t *testing.T) {
 			change func(name string, in service.SignIn, reset, email secret.Token) error
 		}{
 			{"one's own password", func(_ string, in service.SignIn, _, _ secret.Token) error {
-				return f.service.ChangePassword(f.Context(), f.call(in), password, anotherPassword)
+				return errorOf(f.service.ChangePassword(f.Context(), f.call(in), password, anotherPassword))
 			}},
 			{"a password by an operator", func(name string, _ service.SignIn, _, _ secret.Token) error {
 				return f.service.SetPassword(f.Context(), f.tenant.Name, address(name), anotherPassword)

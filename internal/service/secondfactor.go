@@ -25,7 +25,8 @@ const (
 type question struct {
 	user    rolecall.User
 	factors rolecall.Factors
-	enrol   bool // there is nothing to show yet, and the tenant demands it
+	hash    string // of the password that was given
+	enrol   bool   // there is nothing to show yet, and the tenant demands it
 }
 
 // asked is what the token of a question stands for, beside the user.
@@ -41,7 +42,7 @@ func (s *Service) ask(tx Tx, tenant *rolecall.Tenant, user *rolecall.User, token
 	if err != nil {
 		return nil, err
 	}
-	q := question{*user, factors, factors.Methods() == nil}
+	q := question{user: *user, factors: factors, enrol: factors.Methods() == nil}
 	if q.enrol {
 		if demanded, err := s.demandsFactor(tx, tenant, user.ID); !demanded {
 			return nil, err
@@ -111,10 +112,9 @@ func (q *question) owner(tenant *rolecall.Tenant) *passkey.Owner {
 // is over, answered, or void because of what has happened to the user meanwhile. It
 // returns ErrTenantSuspended and ErrUserSuspended too.
 func (s *Service) open(ctx context.Context, a *Attempt, token secret.Token) (q question, err error) {
-	var user rolecall.UserID
-	var enrol bool
 	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) error {
-		if user, enrol, err = s.questioned(tx, token); err != nil {
+		var user rolecall.UserID
+		if user, q.hash, q.enrol, err = s.questioned(tx, token); err != nil {
 			return err
 		}
 		if q.user, err = tx.UserByID(user); err != nil {
@@ -123,11 +123,10 @@ func (s *Service) open(ctx context.Context, a *Attempt, token secret.Token) (q q
 		q.factors, err = tx.Factors(user)
 		return err
 	})
-	q.enrol = enrol
 	switch ok, err := found(err); {
 	case err != nil:
 		return q, err
-	case !ok, enrol != (q.factors.Methods() == nil):
+	case !ok, q.enrol != (q.factors.Methods() == nil):
 		return q, rolecall.ErrChallengeInvalid
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return q, rolecall.ErrTenantSuspended
@@ -137,25 +136,25 @@ func (s *Service) open(ctx context.Context, a *Attempt, token secret.Token) (q q
 	return q, nil
 }
 
-// questioned returns whom the token asks and whether it is for a factor that they
-// do not have yet, or ErrNotFound if it asks nobody any more.
-func (s *Service) questioned(tx Tx, token secret.Token) (user rolecall.UserID, enrol bool, err error) {
+// questioned returns whom the token asks, the hash of their password and whether it
+// is for a factor that they do not have yet, or ErrNotFound if it asks nobody any
+// more.
+func (s *Service) questioned(tx Tx, token secret.Token) (user rolecall.UserID, hash string, enrol bool, err error) {
 	stored, err := tx.OneTimeToken(token.Hash(), rolecall.TokenSignIn)
 	if err != nil {
-		return user, false, err
+		return user, "", false, err
 	}
 	var about asked
 	if err := json.Unmarshal([]byte(stored.Data), &about); err != nil {
-		return user, false, err
+		return user, "", false, err
 	}
-	hash, err := tx.PasswordHash(stored.UserID)
-	if err != nil {
-		return user, false, err
+	if hash, err = tx.PasswordHash(stored.UserID); err != nil {
+		return user, "", false, err
 	}
 	if stored.ExpiresAt <= s.now() || !bytes.Equal(about.Password, secret.Digest([]byte(hash))) {
-		return user, false, rolecall.ErrNotFound
+		return user, "", false, rolecall.ErrNotFound
 	}
-	return stored.UserID, about.Enrol, nil
+	return stored.UserID, hash, about.Enrol, nil
 }
 
 // CompleteSignIn signs in who has given the right password before, and now answers
@@ -167,7 +166,8 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 	if err != nil {
 		return SignIn{}, err
 	}
-	buckets := s.challengeBuckets(&a, &q.user, challenge)
+	device := s.currentDevice(&a, q.user.Email, q.hash)
+	buckets := s.challengeBuckets(&q.user, device, challenge)
 	if err := s.countAttempt(ctx, buckets); err != nil {
 		if s.exhaustedFor(buckets[:1]) > 0 {
 			err = rolecall.ErrChallengeInvalid
@@ -183,8 +183,8 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 	var codes []secret.RecoveryCode
 	var in SignIn
 	if err == nil {
-		counted := slices.Concat(s.buckets(&a, q.user.Email), buckets)
-		in, err = s.startSession(ctx, &a, entry{user: q.user.ID, counted: counted, secondFactor: true, prepare: func(tx Tx) (_ rolecall.User, err error) {
+		counted := slices.Concat(s.buckets(&a, q.user.Email, device), buckets)
+		in, err = s.startSession(ctx, &a, entry{user: q.user.ID, password: q.hash, counted: counted, secondFactor: true, prepare: func(tx Tx) (_ rolecall.User, err error) {
 			if err := s.answered(tx, &q, challenge); err != nil {
 				return q.user, err
 			}
@@ -216,7 +216,7 @@ func (s *Service) answered(tx Tx, q *question, token secret.Token) error {
 	} else if !same {
 		return rolecall.ErrChallengeInvalid
 	}
-	_, _, err = s.questioned(tx, token)
+	_, _, _, err = s.questioned(tx, token)
 	ok, err := found(err)
 	if ok {
 		ok, err = tx.DeleteOneTimeToken(token.Hash())
@@ -230,10 +230,10 @@ func (s *Service) answered(tx Tx, q *question, token secret.Token) error {
 // challengeBuckets returns the counters of answers: of the challenge, and of the
 // account wherever they come from, so that nobody who knows the password guesses
 // codes in peace. A browser that the account is known by has a counter of its own.
-func (s *Service) challengeBuckets(a *Attempt, user *rolecall.User, challenge secret.Token) []rolecall.Bucket {
+func (s *Service) challengeBuckets(user *rolecall.User, device *deviceMark, challenge secret.Token) []rolecall.Bucket {
 	own := s.bucket("challenge", challengeTries, challengeLifetime, string(challenge))
-	if device, known := s.device(a, rolecall.EmailKey(user.Email)); known {
-		return []rolecall.Bucket{own, s.bucket("second factor of a device", s.limits.AccountAndSource, 15*time.Minute, device)}
+	if device != nil {
+		return []rolecall.Bucket{own, s.bucket("second factor of a device", s.limits.AccountAndSource, 15*time.Minute, device.ID.String())}
 	}
 	return []rolecall.Bucket{own, s.bucket("second factor", s.limits.AccountAndSource, time.Hour, user.ID.String())}
 }

@@ -204,7 +204,7 @@ func TestWhatMakesAChallengeVoid(t *testing.T) {
 		"a password that was changed": {func(f *fixture, _ rolecall.User, code secret.RecoveryCode) {
 			in, err := f.answer(f.asked("ada"), service.Proof{RecoveryCode: string(code)})
 			f.ok(err)
-			f.ok(f.service.ChangePassword(f.Context(), f.call(in), password, "another "+password))
+			f.ok(errorOf(f.service.ChangePassword(f.Context(), f.call(in), password, "another "+password)))
 		}, rolecall.ErrChallengeInvalid},
 		"a suspension": {func(f *fixture, u rolecall.User, _ secret.RecoveryCode) {
 			f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, u.ID, "")))

@@ -184,6 +184,9 @@ type SessionTx interface {
 	// ConfirmGeneration records that a generation was presented, retires the one
 	// before it, and forgets those that are more than 100 older.
 	ConfirmGeneration(id rolecall.SessionID, generation int64, at rolecall.Time)
+	// ConfirmSession writes that the person confirmed to be the one who signed in, and
+	// reports whether there is such a session.
+	ConfirmSession(id rolecall.SessionID, at rolecall.Time) (bool, error)
 	// DeleteSession ends a session and reports whether there was one.
 	DeleteSession(id rolecall.SessionID) (bool, error)
 	// DeleteUserSession ends one session of a user if it lives, and reports whether

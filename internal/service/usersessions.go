@@ -20,7 +20,7 @@ func (s *Service) UserSessions(ctx context.Context, c Call, id rolecall.UserID, 
 		if err != nil {
 			return err
 		}
-		if !c.isSelf(id) {
+		if !c.IsSelf(id) {
 			if err := c.reaches(rolecall.SessionsRead, &user); err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func (s *Service) revoke(ctx context.Context, c Call, id rolecall.UserID, end fu
 		return err
 	}
 	return s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
-		if !c.isSelf(id) {
+		if !c.IsSelf(id) {
 			tx.LockOwners() // what the user holds stays so meanwhile
 			if _, _, err := s.below(tx, c, id, rolecall.SessionsRevoke); err != nil {
 				return err
@@ -69,6 +69,3 @@ func (s *Service) revoke(ctx context.Context, c Call, id rolecall.UserID, end fu
 		return err
 	})
 }
-
-// isSelf reports whether the user is the person who asks.
-func (c Call) isSelf(id rolecall.UserID) bool { return c.Interactive() && id == c.User.ID }

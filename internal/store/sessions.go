@@ -38,6 +38,8 @@ const (
 
 	forgetTokens = `delete from session_tokens where tenant_id = $1 and session_id = $2 and generation < $3`
 
+	confirmSession = `update sessions set confirmed_at = $1 where tenant_id = $2 and id = $3 returning id`
+
 	deleteSession = `delete from sessions where tenant_id = $1 and id = $2 returning id`
 
 	deleteSessions = `delete from sessions where tenant_id = $1 and user_id = $2 and id is distinct from $3 returning id`
@@ -114,6 +116,12 @@ func (t *Tx) ConfirmGeneration(id rolecall.SessionID, generation int64, at rolec
 	t.q.Exec(updateGeneration, generation, t.tenant, id)
 	t.q.Exec(retireToken, at, t.tenant, id, generation-1)
 	t.q.Exec(forgetTokens, t.tenant, id, generation-generationsKept)
+}
+
+// ConfirmSession writes that the person confirmed to be the one who signed in, and
+// reports whether there is such a session.
+func (t *Tx) ConfirmSession(id rolecall.SessionID, at rolecall.Time) (bool, error) {
+	return t.changed(confirmSession, at, t.tenant, id)
 }
 
 // DeleteSession ends a session and reports whether there was one.

@@ -227,7 +227,8 @@ func changesNoSession(f *fixture, c contents) {
 	f.Helper()
 	u, session, token := c.users[0], c.sessions[0], c.tokens[0]
 	for name, try := range map[string]func(service.Tx) (bool, error){
-		"DeleteSession": func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
+		"ConfirmSession": func(tx service.Tx) (bool, error) { return tx.ConfirmSession(session.ID, start+day) },
+		"DeleteSession":  func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
 		"DeleteSessions": func(tx service.Tx) (bool, error) {
 			ended, err := tx.DeleteSessions(u.ID, rolecall.SessionID{})
 			return len(ended) > 0, err

@@ -53,6 +53,16 @@ var sessionCases = []testCase{
 			same(f, f.session(hash).Session.LastUsedAt, touch.want)
 		}
 	}},
+	{"A confirmation is written if there is a session", func(f *fixture) {
+		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
+		confirm := func(id rolecall.SessionID, at rolecall.Time) bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.ConfirmSession(id, at) })
+		}
+		same(f, confirm(s.ID, start+hour), true)
+		s.ConfirmedAt = start + hour
+		same(f, f.session(hash).Session, s)
+		same(f, confirm(rolecall.NewID[rolecall.Session](start), start), false)
+	}},
 	{"A successor is sealed once, however many try", func(f *fixture) {
 		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
 		token := f.session(hash).Token

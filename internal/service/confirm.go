@@ -1,0 +1,91 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rolecall/rolecall"
+)
+
+// NeedRecent returns ErrNotRecent if the principal is a person who signed in, or
+// confirmed to be that person, longer ago than the tenant allows.
+func (s *Service) NeedRecent(p *rolecall.Principal) error {
+	age := p.Tenant.Settings.ReauthenticationAge()
+	if p.Interactive() && age > 0 && s.now().Sub(p.Session.ConfirmedSince()) > age {
+		return rolecall.ErrNotRecent
+	}
+	return nil
+}
+
+// Confirm writes that the person who asks has just shown to be the one who signed in:
+// by the password, and by the second factor of somebody who has one. It returns the
+// session as it is then. It returns ErrSecondFactorRequired with a challenge for the
+// password alone, ErrValidation for what is wrong, ErrTooManyAttempts, ErrBusy and
+// ErrUnauthenticated.
+func (s *Service) Confirm(ctx context.Context, c Call, password string, p Proof) (rolecall.Session, error) {
+	buckets := s.ownBuckets(&c.User)
+	hash, err := s.ownPassword(ctx, c, buckets, "/password", password)
+	if err != nil {
+		return rolecall.Session{}, err
+	}
+	take, err := s.ownProof(ctx, c, p)
+	if err != nil {
+		return rolecall.Session{}, s.ownFailure(c, p, err)
+	}
+	session := c.Session
+	session.ConfirmedAt = s.now()
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		if ok, err := tx.ReplacePassword(c.User.ID, hash, hash, s.now()); err != nil {
+			return nil, err
+		} else if !ok { // it was changed meanwhile
+			return nil, wrongOwn("/password")
+		}
+		if err := take(tx); err != nil {
+			return nil, err
+		}
+		if ok, err := tx.ConfirmSession(session.ID, session.ConfirmedAt); err != nil {
+			return nil, err
+		} else if !ok { // it was ended meanwhile
+			return nil, rolecall.ErrUnauthenticated
+		}
+		tx.ForgiveAttempt(buckets)
+		return s.event(c, rolecall.EventSessionConfirmed, aboutUser(c.User.ID)), nil
+	})
+	return session, s.ownFailure(c, p, err)
+}
+
+// ownProof returns what uses up the second factor that the caller shows, or asks for
+// one if there is one to show.
+func (s *Service) ownProof(ctx context.Context, c Call, p Proof) (take func(Tx) error, err error) {
+	if p.pointer() != "" {
+		return s.shownAgain(ctx, c, p)
+	}
+	challenge, err := s.askAgain(ctx, c)
+	if err == nil && challenge != nil {
+		err = rolecall.ErrSecondFactorRequired.With("The password is right, and your second factor is needed too. Show it beside the password.").Asking(*challenge)
+	}
+	return func(Tx) error { return nil }, err
+}
+
+// ownFailure turns a wrong second factor of somebody who is signed in into
+// ErrValidation: it must not look as if they were not.
+func (s *Service) ownFailure(c Call, p Proof, err error) error {
+	if !errors.Is(err, rolecall.ErrWrongCode) {
+		return err
+	}
+	s.tally(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, rolecall.ErrWrongCode.Code, c.Source)
+	return rolecall.Faults{{Pointer: p.pointer(), Code: "wrong", Detail: "is not a second factor of yours, or was used before"}}.Err()
+}
+
+// pointer returns where a body has the proof, empty if there is none.
+func (p *Proof) pointer() string {
+	switch {
+	case p.Code != "":
+		return "/code"
+	case p.RecoveryCode != "":
+		return "/recoveryCode"
+	case p.Passkey != nil:
+		return "/passkey"
+	}
+	return ""
+}

@@ -1,0 +1,237 @@
+package service_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func TestASignInIsRecentForAsLongAsTheTenantSays(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		in := f.signIn("owner")
+		recent := func() error {
+			p, err := f.authenticate(f.service, in.Token)
+			f.ok(err)
+			return f.service.NeedRecent(p)
+		}
+		f.ok(recent())
+		f.clock.advance(rolecall.DefaultReauthentication)
+		f.ok(recent())
+		f.clock.advance(time.Microsecond)
+		f.is(recent(), rolecall.ErrNotRecent)
+		for seconds, wanted := range map[int64]error{0: nil, 86400: nil, 899: rolecall.ErrNotRecent} {
+			f.patchTenant(setting("reauthenticationSeconds", &seconds))
+			f.is(recent(), wanted)
+		}
+		f.patchTenant(setting("reauthenticationSeconds", nil))
+		next := f.refresh(f.service, in.Token)
+		in.Token = next
+		f.is(recent(), rolecall.ErrNotRecent) // a new token is no new sign-in
+
+		p, err := f.authenticate(f.service, in.Token)
+		f.ok(err)
+		session, err := f.service.Confirm(f.Context(), service.Call{Principal: p}, password, service.Proof{})
+		f.ok(err)
+		if session.ConfirmedAt != f.clock.Now() || session.AuthenticatedAt != start || session.ExpiresAt != p.Session.ExpiresAt {
+			t.Errorf("the session is %+v", session)
+		}
+		f.ok(recent())
+		f.clock.advance(rolecall.DefaultReauthentication + time.Microsecond)
+		f.is(recent(), rolecall.ErrNotRecent)
+		f.clock.until(start) // a clock that is set back
+		f.ok(recent())
+	})
+}
+
+func TestProgramsAreNotAskedForARecentSignIn(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.clock.advance(aDay)
+		for what, p := range map[string]*rolecall.Principal{
+			"a token":           {Tenant: f.tenant, Token: &rolecall.APIToken{}},
+			"a service account": {Tenant: f.tenant, Kind: rolecall.PrincipalServiceAccount, Token: &rolecall.APIToken{}},
+			"an operator":       {Tenant: f.tenant, Kind: rolecall.PrincipalOperator},
+		} {
+			if err := f.service.NeedRecent(p); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+func TestAConfirmationIsOfOneSession(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada, far := f.member("ada"), f.watchingNode()
+		one, other := f.signIn("ada"), f.signIn("ada")
+		for _, node := range []*service.Service{f.service, far} {
+			f.ok(errorOf(f.authenticate(node, one.Token)))
+		}
+		f.clock.advance(time.Second)
+		f.ok(errorOf(f.service.Confirm(f.Context(), f.call(one), password, service.Proof{})))
+		confirmed := func(node *service.Service, in service.SignIn) rolecall.Time {
+			p, err := f.authenticate(node, in.Token)
+			f.ok(err)
+			return p.Session.ConfirmedAt
+		}
+		if got := confirmed(f.service, one); got != f.clock.Now() {
+			t.Errorf("the next request on the same node sees %v", got)
+		}
+		f.eventually(func() bool { return confirmed(far, one) == f.clock.Now() })
+		if got := confirmed(f.service, other); got != 0 {
+			t.Errorf("another session is confirmed at %v", got)
+		}
+		events := f.events(f.owner, service.EventListing{Type: string(rolecall.EventSessionConfirmed)})
+		if len(events) != 1 || events[0].SessionID != one.Principal.Session.ID || events[0].Subject.ID != rolecall.AnyID(ada.ID) {
+			t.Errorf("the events are %+v", events)
+		}
+		f.ok(f.service.EndUserSessions(f.Context(), f.owner, ada.ID))
+		f.is(errorOf(f.service.Confirm(f.Context(), f.call(one), password, service.Proof{})), rolecall.ErrUnauthenticated)
+	})
+}
+
+func TestAWrongPasswordConfirmsNothing(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.member("ada")
+		in := f.signIn("ada")
+		try := func(password string) error {
+			return errorOf(f.service.Confirm(f.Context(), f.call(in), password, service.Proof{}))
+		}
+		for range 3 {
+			for range 9 {
+				err := try("wrong")
+				f.is(err, rolecall.ErrValidation)
+				if got := faultsOf(err); len(got) != 1 || got[0] != "/password wrong" {
+					t.Errorf("the faults are %q", got)
+				}
+			}
+			f.ok(try(password)) // which forgives
+		}
+		f.clock.advance(time.Hour)
+		var evaluated, refused int
+		var mu sync.Mutex
+		var running sync.WaitGroup
+		before := f.hashes.Hashed()
+		for range 50 {
+			running.Go(func() {
+				err := try("wrong")
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case errors.Is(err, rolecall.ErrValidation):
+					evaluated++
+				case errors.Is(err, rolecall.ErrTooManyAttempts):
+					refused++
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		if evaluated != 10 || refused != 40 || f.hashes.Hashed()-before != 10 {
+			t.Errorf("%d were evaluated and %d refused, with %d hashes", evaluated, refused, f.hashes.Hashed()-before)
+		}
+		f.is(try(password), rolecall.ErrTooManyAttempts)
+		f.ok(f.guess("203.0.113.1", "ada", password)) // and signing in is another matter
+		p, err := f.authenticate(f.service, in.Token)
+		f.ok(err)
+		f.is(f.service.NeedRecent(p), rolecall.ErrNotRecent)
+	})
+}
+
+func TestWhoHasASecondFactorConfirmsByThatToo(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		user, app, codes := f.protected("ada")
+		in, err := f.answer(f.asked("ada"), service.Proof{Code: app.next()})
+		f.ok(err)
+		c := f.call(in)
+		try := func(password string, p service.Proof) error {
+			return errorOf(f.service.Confirm(f.Context(), c, password, p))
+		}
+		asked, ok := errors.AsType[*rolecall.Error](try(password, service.Proof{}))
+		if !ok || asked.Code != rolecall.ErrSecondFactorRequired.Code || asked.Challenge == nil || len(asked.Challenge.Methods) != 2 {
+			t.Errorf("the password alone: %+v", asked)
+		}
+		code := app.next()
+		for _, wrong := range []struct {
+			password string
+			proof    service.Proof
+			fault    string
+		}{
+			{"wrong", service.Proof{}, "/password wrong"},
+			{"wrong", service.Proof{Code: code}, "/password wrong"},
+			{"", service.Proof{Code: code}, "/password wrong"},
+			{password, service.Proof{Code: "000000"}, "/code wrong"},
+			{password, service.Proof{RecoveryCode: "AAAA-AAAA-AAAA-AAAA"}, "/recoveryCode wrong"},
+			{password, service.Proof{Passkey: []byte("{}")}, "/passkey wrong"},
+		} {
+			err := try(wrong.password, wrong.proof)
+			f.is(err, rolecall.ErrValidation)
+			if got := faultsOf(err); len(got) != 1 || got[0] != wrong.fault {
+				t.Errorf("%+v: %q", wrong, got)
+			}
+		}
+		f.ok(try(password, service.Proof{Code: code})) // which no failure has used up
+		if got := faultsOf(try(password, service.Proof{Code: code})); len(got) != 1 || got[0] != "/code wrong" {
+			t.Errorf("the same code again: %q", got)
+		}
+		recovery := service.Proof{RecoveryCode: string(codes[0])}
+		results := f.inParallel(50, func(int) error { return try(password, recovery) })
+		if results[nil] != 1 {
+			t.Errorf("one recovery code confirmed %v", results)
+		}
+		if p, err := f.authenticate(f.service, in.Token); err != nil || p.Session.ConfirmedAt != f.clock.Now() {
+			t.Errorf("%+v, %v", p, err)
+		}
+		plain := f.member("plain")
+		c = f.call(f.signIn("plain"))
+		if got := faultsOf(try(password, service.Proof{Code: app.next()})); len(got) != 1 || got[0] != "/code wrong" {
+			t.Errorf("a second factor of %s, who has none: %q", plain.Name, got)
+		}
+		if got := len(f.events(f.owner, service.EventListing{Type: string(rolecall.EventSessionConfirmed), Subject: rolecall.AnyID(user.ID)})); got != 2 {
+			t.Errorf("there are %d confirmations", got)
+		}
+	})
+}
+
+func TestAPasskeyConfirmsOnce(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, phone := f.withPasskey("ada")
+		in, err := f.byPasskey(phone.Get(t, f.signInOptions()))
+		f.ok(err)
+		_, another := f.withPasskey("another")
+		c := f.call(in)
+		ask := func(c service.Call) []byte {
+			asked, ok := errors.AsType[*rolecall.Error](errorOf(f.service.Confirm(f.Context(), c, password, service.Proof{})))
+			if !ok || asked.Challenge == nil || asked.Challenge.PublicKey == nil {
+				t.Fatalf("%+v asks for no passkey", asked)
+			}
+			return asked.Challenge.PublicKey
+		}
+		other, err := f.byPasskey(another.Get(t, f.signInOptions()))
+		f.ok(err)
+		signed, old := phone.Get(t, ask(c)), phone.Get(t, ask(c))
+		for what, wrong := range map[string]service.Proof{
+			"another's":          {Passkey: another.Get(t, ask(f.call(other)))},
+			"of a sign-in":       {Passkey: phone.Get(t, f.signInOptions())},
+			"for another person": {Passkey: phone.Sign(t, phone.Keys[0], "AAAA")},
+		} {
+			if got := faultsOf(errorOf(f.service.Confirm(f.Context(), c, password, wrong))); len(got) != 1 || got[0] != "/passkey wrong" {
+				t.Errorf("%s: %q", what, got)
+			}
+		}
+		results := f.inParallel(20, func(int) error {
+			return errorOf(f.service.Confirm(f.Context(), c, password, service.Proof{Passkey: signed}))
+		})
+		if results[nil] != 1 {
+			t.Errorf("one answer confirmed %v", results)
+		}
+		f.clock.advance(time.Hour)
+		if got := faultsOf(errorOf(f.service.Confirm(f.Context(), c, password, service.Proof{Passkey: old}))); len(got) != 1 {
+			t.Errorf("an answer to what was asked an hour ago: %q", got)
+		}
+		f.ok(errorOf(f.service.Confirm(f.Context(), c, password, service.Proof{Passkey: phone.Get(t, ask(c))})))
+	})
+}
