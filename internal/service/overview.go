@@ -188,7 +188,7 @@ func (s *Service) allowedActions(c Call, u *rolecall.User, assignments []rolecal
 	if c.reaches(rolecall.UsersFactors, u) == nil && seizable && !demanded {
 		actions = append(actions, "resetFactors")
 	}
-	if c.isSelf(u.ID) || c.reaches(rolecall.SessionsRevoke, u) == nil && !above {
+	if c.IsSelf(u.ID) || c.reaches(rolecall.SessionsRevoke, u) == nil && !above {
 		actions = append(actions, "revokeSessions")
 	}
 	return actions
