@@ -37,6 +37,7 @@ var suites = []struct {
 	{"tenant", testTenant},
 	{"tokens", testTokens},
 	{"user sessions", testUserSessions},
+	{"confirm", testConfirm},
 	{"races", testRaces},
 	{"trespass", testTrespass},
 	{"operators", testOperators},

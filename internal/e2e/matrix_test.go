@@ -68,6 +68,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_refresh":               refreshCells,
 	"AuthsController_logout":                logoutCells,
 
+	"AuthsController_confirm":          confirmCells,
 	"AuthsController_changePassword":   changePasswordCells,
 	"AuthsController_acceptInvitation": acceptInvitationCells,
 
@@ -111,11 +112,13 @@ func testMatrix(t *testing.T, p *program) {
 	}
 }
 
+// administrates is what the built-in administrators hold.
+var administrates = []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "tenant:read",
+	"service-accounts:read", "service-accounts:create", "service-accounts:update", "service-accounts:delete"}
+
 func newMatrix(t *testing.T, p *program) *matrix {
 	m := &matrix{world: newWorld(t, p), foreign: newWorld(t, p)}
 	everywhere := func(permissions ...string) []holding { return held("", permissions...) }
-	administrates := []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "tenant:read",
-		"service-accounts:read", "service-accounts:create", "service-accounts:update", "service-accounts:delete"}
 
 	expired := m.member(t, "expired", "Sales")
 	soon := time.Now().Add(300 * time.Millisecond)

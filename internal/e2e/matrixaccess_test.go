@@ -128,6 +128,11 @@ func checkCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
+func confirmCells(t *testing.T, _ *matrix, p *principal) {
+	p.compare(t, "a wrong password", "POST /auths/confirm", confirmation("wrong"), p.ofOneself(expectation{status: 422, code: "validation"}))
+	p.compare(t, "the right one", "POST /auths/confirm", confirmation(password), p.ofOneself(done(200, "id authenticatedAt confirmedAt secondFactor idleExpiresAt expiresAt")))
+}
+
 func changePasswordCells(t *testing.T, _ *matrix, p *principal) {
 	const other = "another " + password
 	if p.program {

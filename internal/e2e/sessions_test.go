@@ -86,7 +86,7 @@ func testWhoAmI(t *testing.T, w *world) {
 		has: map[string]any{"/tenant/name": w.name, "/user/id": w.owner.id, "/user/email": address("owner"), "/roles/0/key": "owner", "/permissions/0": "*/*:*", "/permissions/1": "*:*"},
 	}
 	s.check(t, a)
-	for pointer, wanted := range map[string]string{"/tenant": "[id name]", "/session": "[authenticatedAt expiresAt id idleExpiresAt]", "/roles/0": "[id key name]"} {
+	for pointer, wanted := range map[string]string{"/tenant": "[id name]", "/session": "[authenticatedAt confirmedAt expiresAt id idleExpiresAt secondFactor]", "/roles/0": "[id key name]"} {
 		if got := fmt.Sprint(a.members(pointer)); got != wanted {
 			t.Errorf("%s has %s", pointer, got)
 		}

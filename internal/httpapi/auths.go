@@ -89,7 +89,7 @@ func (x *exchange) signedIn(signIn *service.SignIn) error {
 	x.out = append(x.out, `{"user":`...)
 	x.out = appendUser(x.out, &p.User, rolecall.AllUserMembers)
 	x.out = append(x.out, `,"session":`...)
-	x.out = appendSession(x.out, p)
+	x.out = appendSession(x.out, &p.Session, &p.Tenant.Settings)
 	if signIn.RecoveryCodes != nil {
 		x.out = appendRecoveryCodes(append(x.out, ','), signIn.RecoveryCodes)
 	}
@@ -152,7 +152,7 @@ func appendCurrent(b []byte, p *rolecall.Principal) []byte {
 	b = appendList(b, scoped, appendScoped)
 	b = append(b, `,"session":`...)
 	if p.Interactive() {
-		b = appendSession(b, p)
+		b = appendSession(b, &p.Session, &p.Tenant.Settings)
 	} else {
 		b = append(b, "null"...)
 	}
@@ -167,14 +167,18 @@ func appendScoped(b []byte, g *rolecall.Grant) []byte {
 	return append(b, '}')
 }
 
-func appendSession(b []byte, p *rolecall.Principal) []byte {
+func appendSession(b []byte, s *rolecall.Session, settings *rolecall.TenantSettings) []byte {
 	b = append(b, `{"id":`...)
-	b = appendID(b, p.Session.ID)
+	b = appendID(b, s.ID)
 	b = append(b, `,"authenticatedAt":`...)
-	b = appendTime(b, p.Session.AuthenticatedAt)
+	b = appendTime(b, s.AuthenticatedAt)
+	b = append(b, `,"confirmedAt":`...)
+	b = appendTimeOrNull(b, s.ConfirmedAt)
+	b = append(b, `,"secondFactor":`...)
+	b = strconv.AppendBool(b, s.SecondFactor)
 	b = append(b, `,"idleExpiresAt":`...)
-	b = appendTime(b, p.Session.IdleExpiresAt(p.Tenant.Settings))
+	b = appendTime(b, s.IdleExpiresAt(*settings))
 	b = append(b, `,"expiresAt":`...)
-	b = appendTime(b, p.Session.ExpiresAt)
+	b = appendTime(b, s.ExpiresAt)
 	return append(b, '}')
 }

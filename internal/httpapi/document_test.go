@@ -131,6 +131,7 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		"ChangePassword":   func() error { _, _, err := x.passwords(); return err },
 		"AcceptInvitation": func() error { _, _, err := x.acceptance(); return err },
 		"CompleteLogin":    func() error { _, _, err := x.answerToChallenge(); return err },
+		"Confirm":          func() error { _, _, err := x.confirmation(); return err },
 		"BeginEnrolment":   func() error { _, err := x.challenge(); return err },
 		"SignInByPasskey":  func() error { _, err := x.credential(); return err },
 		"ConfirmTotp":      func() error { _, err := x.code(); return err },

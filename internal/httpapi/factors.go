@@ -17,8 +17,8 @@ func completeLogin(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := oneProof(&proof); err != nil {
-		return err
+	if proofsIn(&proof) != 1 {
+		return rolecall.Faults{{Code: "one-of", Detail: "must hold one of code, recoveryCode and passkey"}}.Err()
 	}
 	attempt, err := x.attempt()
 	if err != nil {
@@ -81,7 +81,7 @@ func parseChallenge(text string) (secret.Token, error) {
 	return challenge, nil
 }
 
-// proofMembers are how a body shows a second factor. It must show one (oneProof).
+// proofMembers are how a body shows a second factor. Only one of the ways may be taken.
 func proofMembers(p *service.Proof) []member {
 	return []member{
 		{"code", false, readString(&p.Code)},
@@ -90,18 +90,14 @@ func proofMembers(p *service.Proof) []member {
 	}
 }
 
-// oneProof returns ErrValidation unless just one of the ways is taken.
-func oneProof(p *service.Proof) error {
-	shown := 0
+// proofsIn returns how many of the ways are taken.
+func proofsIn(p *service.Proof) (shown int) {
 	for _, is := range []bool{p.Code != "", p.RecoveryCode != "", p.Passkey != nil} {
 		if is {
 			shown++
 		}
 	}
-	if shown != 1 {
-		return rolecall.Faults{{Code: "one-of", Detail: "must hold one of code, recoveryCode and passkey"}}.Err()
-	}
-	return nil
+	return shown
 }
 
 // readDocument reads an object as it was sent, for whoever knows what it means.

@@ -68,6 +68,10 @@ var knownBodies = []struct {
 		_, proof, err := x.answerToChallenge()
 		return map[string]string{"code": proof.Code, "recoveryCode": proof.RecoveryCode}, err
 	}},
+	{"Confirm", func(x *exchange) (map[string]string, error) {
+		password, proof, err := x.confirmation()
+		return map[string]string{"password": password, "code": proof.Code}, err
+	}},
 	{"BeginEnrolment", func(x *exchange) (map[string]string, error) {
 		_, err := x.challenge()
 		return nil, err

@@ -41,7 +41,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodDelete, path: "/users/{id}", id: "UsersController_deleteUser", summary: "Delete a user",
-		need: service.NeedDeleteUsers, parameters: []*parameter{userID, ifMatch},
+		need: service.NeedDeleteUsers, recent: true, parameters: []*parameter{userID, ifMatch},
 		answers:  []answer{{http.StatusNoContent, "", "The user is gone, and so are their sessions.", nil}},
 		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
 		handle:   deleteUser,
@@ -124,7 +124,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPut, path: "/users/{id}/roles/{roleId}", id: "UsersController_assignRole", summary: "Give a user a role, or replace how they hold it",
-		need: service.NeedAssignRoles, parameters: []*parameter{userID, assignedRoleID}, body: &body{"AssignRole", false},
+		need: service.NeedAssignRoles, recent: true, parameters: []*parameter{userID, assignedRoleID}, body: &body{"AssignRole", false},
 		answers: []answer{
 			{http.StatusOK, "Assignment", "The user held the role before; this is how they hold it now.", nil},
 			{http.StatusCreated, "Assignment", "The user holds the role from now on.", nil},
@@ -134,7 +134,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodDelete, path: "/users/{id}/roles/{roleId}", id: "UsersController_unassignRole", summary: "Take a role from a user",
-		need: service.NeedAssignRoles, parameters: []*parameter{userID, assignedRoleID},
+		need: service.NeedAssignRoles, recent: true, parameters: []*parameter{userID, assignedRoleID},
 		answers:  []answer{{http.StatusNoContent, "", "The user does not hold the role any more.", nil}},
 		problems: problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
 		handle:   unassignRole,
@@ -189,7 +189,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodDelete, path: "/roles/{id}", id: "RolesController_deleteRole", summary: "Delete a role",
-		need: service.NeedDeleteRoles, parameters: []*parameter{roleID, force, ifMatch},
+		need: service.NeedDeleteRoles, recent: true, parameters: []*parameter{roleID, force, ifMatch},
 		answers:  []answer{{http.StatusNoContent, "", "The role is gone.", nil}},
 		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrRoleInUse, rolecall.ErrSystemRole, rolecall.ErrLastOwner},
 		handle:   deleteRole,
@@ -215,7 +215,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPatch, path: "/tenant", id: "TenantController_updateTenant", summary: "Change the tenant's name to show and its settings",
-		need: service.NeedUpdateTenant, parameters: []*parameter{ifMatch}, body: &body{"UpdateTenant", true},
+		need: service.NeedUpdateTenant, recent: true, parameters: []*parameter{ifMatch}, body: &body{"UpdateTenant", true},
 		answers: []answer{{http.StatusOK, "Tenant", "The changed tenant as far as the caller may read it.", []string{"ETag"}}},
 		handle:  updateTenant,
 	},
@@ -280,6 +280,14 @@ var operations = []*operation{
 		need: service.NeedSession, parameters: []*parameter{checkedPermission, checkedDepartment},
 		answers: []answer{{http.StatusNoContent, "", "Yes: the headers say who, for a proxy to pass on.", []string{"X-Auth-User", "X-Auth-Tenant"}}},
 		handle:  check,
+	},
+	{
+		method: http.MethodPost, path: "/auths/confirm", id: "AuthsController_confirm", summary: "Confirm to be who signed in, for what needs a recent sign-in",
+		lane: passwordLane,
+		need: service.NeedSession, interactive: true, body: &body{"Confirm", true},
+		answers:  []answer{{http.StatusOK, "Session", "The session, whose sign-in counts as recent again.", nil}},
+		problems: problems{rolecall.ErrSecondFactorRequired, rolecall.ErrTooManyAttempts, rolecall.ErrBusy},
+		handle:   confirm,
 	},
 	{
 		method: http.MethodPut, path: "/auths/password", id: "AuthsController_changePassword", summary: "Change one's own password and end all other sessions",

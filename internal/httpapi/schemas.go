@@ -147,7 +147,7 @@ func requestSchemas() properties {
 		return s
 	}
 	value := func() *huma.Schema { return text(0, rolecall.MetadataMax) }
-	return properties{
+	bodies := properties{
 		"CreateUser": request("A new user.", properties{
 			"email":      described(text(3, rolecall.EmailMax), "The address, unique in the tenant."),
 			"name":       text(rolecall.UserNameMin, rolecall.UserNameMax),
@@ -189,6 +189,15 @@ func requestSchemas() properties {
 			"displayName": text(1, rolecall.UserNameMax),
 			"settings":    nullable(request("", settingSchemas(true))),
 		}),
+	}
+	maps.Copy(bodies, credentialSchemas())
+	return bodies
+}
+
+// credentialSchemas are the bodies by which somebody shows or sets what they sign in
+// by.
+func credentialSchemas() properties {
+	return properties{
 		"ChangePassword": request("The current password and the new one.", properties{
 			"currentPassword": anyText(),
 			"newPassword":     newPassword(),
@@ -203,6 +212,12 @@ func requestSchemas() properties {
 			"recoveryCode": anyText(),
 			"passkey":      credential(),
 		}, "challenge"),
+		"Confirm": request("The password; with it, of somebody who has a second factor, one of the other members.", properties{
+			"password":     anyText(),
+			"code":         described(anyText(), "Six digits of an authenticator app."),
+			"recoveryCode": anyText(),
+			"passkey":      credential(),
+		}, "password"),
 		"BeginEnrolment":  request("The challenge.", properties{"challenge": anyText()}, "challenge"),
 		"SignInByPasskey": request("What the authenticator answered.", properties{"passkey": credential()}, "passkey"),
 		"ConfirmTotp":     request("A code.", properties{"code": described(anyText(), "Six digits that the app shows.")}, "code"),
@@ -300,7 +315,11 @@ func answerSchemas() properties {
 // sessionSchemas are those of sessions.
 func sessionSchemas() properties {
 	return properties{
-		"Session": object("A session.", properties{"id": uuid(), "authenticatedAt": moment(), "idleExpiresAt": moment(), "expiresAt": moment()}, "id", "authenticatedAt", "idleExpiresAt", "expiresAt"),
+		"Session": object("A session.", properties{
+			"id": uuid(), "authenticatedAt": described(moment(), "When the person signed in."),
+			"confirmedAt":  described(nullable(moment()), "When the person last confirmed to be the one who signed in."),
+			"secondFactor": described(truth(), "A second factor was shown to sign in."), "idleExpiresAt": moment(), "expiresAt": moment(),
+		}, "id", "authenticatedAt", "confirmedAt", "secondFactor", "idleExpiresAt", "expiresAt"),
 		"UserSession": object("A live session of a user.", properties{
 			"id": uuid(), "createdAt": described(moment(), "When the user signed in."), "lastUsedAt": described(moment(), "Of the last use, to about a minute."),
 			"expiresAt": described(moment(), "When it ends, however it is used."), "address": described(nullable(anyText()), "Where the user signed in from."),
