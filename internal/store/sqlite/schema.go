@@ -6,12 +6,20 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/pressly/goose/v3"
 )
 
 // schemaVersion is the number of the newest migration.
 const schemaVersion = 2
+
+// How often, and how much later, a migration is tried again that may have failed
+// only because another process was at it: SQLite has no lock for the whole of it.
+const (
+	migrateTries = 20
+	migratePause = 100 * time.Millisecond
+)
 
 // migrationsTable records which migrations a file has had.
 const migrationsTable = "migrations"
@@ -26,13 +34,21 @@ func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
 	if err != nil {
 		return err
 	}
-	if migrate && v.stored < schemaVersion {
+	for tries := 0; migrate && v.stored < schemaVersion; tries++ {
 		failed := applyMigrations(ctx, db)
 		if v, err = storedVersions(ctx, db); err != nil {
 			return err
 		}
-		if failed != nil && v.stored < schemaVersion { // else another process was faster
+		if v.stored >= schemaVersion {
+			break
+		}
+		if tries == migrateTries {
 			return fmt.Errorf("migrate: %w", failed)
+		}
+		select { // another process may be at it, one migration ahead
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(migratePause):
 		}
 	}
 	return v.check()
