@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,8 +25,10 @@ type caller struct {
 	tenant string
 	token  string // of a session, "" for none
 	bearer string // the token or key of a program, "" for none
-	id     string // of the user, "" if there is no session
+	id     string // of the user or whom the bearer speaks for, "" if there is nobody
 	email  string
+
+	bearerID string // of the token
 }
 
 // anonymous returns a caller of the same tenant without a session.
@@ -38,13 +41,18 @@ func (c *caller) with(token string) *caller {
 
 // in returns the caller with the header of another tenant.
 func (c *caller) in(tenant string) *caller {
-	return &caller{world: c.world, tenant: tenant, token: c.token, bearer: c.bearer, id: c.id, email: c.email}
+	there := *c
+	there.tenant = tenant
+	return &there
 }
 
 var keys atomic.Uint64
 
 // newKey returns an idempotency key that was not used before.
 func newKey() string { return fmt.Sprintf("key-%d", keys.Add(1)) }
+
+// creating are the paths of the operations that take an idempotency key.
+var creating = regexp.MustCompile(`^/(users|roles|service-accounts|operator/tenants|auths/passkeys)$|/(invitations|tokens)$`)
 
 // request returns the request "METHOD /path" with what nearly every one has: the
 // tenant, the session, a content type, and for a creation a new key. A header
@@ -71,7 +79,7 @@ func (c *caller) request(t testing.TB, line, body string, header ...string) *htt
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if method == http.MethodPost && (path == "/users" || path == "/roles" || path == "/operator/tenants" || path == "/auths/passkeys" || strings.HasPrefix(path, "/users/") && strings.HasSuffix(path, "/invitations")) {
+	if method == http.MethodPost && creating.MatchString(path) {
 		r.Header.Set("Idempotency-Key", newKey())
 	}
 	for _, line := range header {

@@ -42,6 +42,7 @@ var suites = []struct {
 	{"trespass", testTrespass},
 	{"operators", testOperators},
 	{"factors", testFactors},
+	{"machines", testMachines},
 	{"restore", testRestore},
 	{"erase", testErase},
 }

@@ -68,6 +68,23 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_refresh":               refreshCells,
 	"AuthsController_logout":                logoutCells,
 
+	"UsersController_listUserTokens":                       userTokensCells,
+	"UsersController_createUserToken":                      createUserTokenCells,
+	"UsersController_revokeUserToken":                      revokeUserTokenCells,
+	"ServiceAccountsController_listServiceAccounts":        listAccountsCells,
+	"ServiceAccountsController_createServiceAccount":       createAccountCells,
+	"ServiceAccountsController_getServiceAccount":          getAccountCells,
+	"ServiceAccountsController_updateServiceAccount":       updateAccountCells,
+	"ServiceAccountsController_deleteServiceAccount":       deleteAccountCells,
+	"ServiceAccountsController_suspendServiceAccount":      suspendAccountCells,
+	"ServiceAccountsController_resumeServiceAccount":       resumeAccountCells,
+	"ServiceAccountsController_listServiceAccountRoles":    accountRolesCells,
+	"ServiceAccountsController_assignServiceAccountRole":   assignToAccountCells,
+	"ServiceAccountsController_unassignServiceAccountRole": unassignFromAccountCells,
+	"ServiceAccountsController_listServiceAccountTokens":   accountTokensCells,
+	"ServiceAccountsController_createServiceAccountToken":  createAccountTokenCells,
+	"ServiceAccountsController_revokeServiceAccountToken":  revokeAccountTokenCells,
+
 	"AuthsController_confirm":          confirmCells,
 	"AuthsController_changePassword":   changePasswordCells,
 	"AuthsController_acceptInvitation": acceptInvitationCells,
@@ -141,6 +158,9 @@ func newMatrix(t *testing.T, p *program) *matrix {
 		{caller: expired, name: "somebody whose role has ended", department: "Sales", live: true},
 		{caller: m.operator(t), name: "an operator", holds: everywhere("*:*", "*/*:*"), live: true, program: true, operates: []string{m.name}},
 		{caller: p.operator.of(m.world), name: "an operator of all tenants", holds: everywhere("*:*", "*/*:*"), live: true, program: true, operates: everyTenant},
+		m.machine(t),
+		m.delegate(t, everywhere(administrates...)),
+		m.revokedToken(t),
 		{caller: m.foreign.operator(t).in(m.name), name: "an operator of another tenant", program: true, operates: []string{m.foreign.name}},
 		{caller: m.foreign.owner.in(m.name), name: "another tenant's owner"},
 		{caller: m.nobody(), name: "no session"},
@@ -188,14 +208,18 @@ func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
 		{name: "a deleted user", id: deleted, department: "Sales", deleted: true},
 		{name: "a user who never was", id: never},
 	}
-	if p.live && !p.program {
+	if p.live && (!p.program || p.holder != nil) {
 		all = append(all, p.self())
 	}
 	return all
 }
 
 func (p *principal) self() *subject {
-	return &subject{name: "oneself", id: p.id, department: p.department, exists: true, holds: p.holds}
+	s := &subject{name: "oneself", id: p.id, department: p.department, exists: true, holds: p.holds}
+	if p.holder != nil {
+		s.name, s.holds = "one's holder", p.holder
+	}
+	return s
 }
 
 // compare sends a request and compares the answer with the expectation.
@@ -257,7 +281,7 @@ func createUserCells(t *testing.T, m *matrix, p *principal) {
 
 func getUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
-		p.compare(t, s.name, "GET /users/"+s.id, "", first(done(200, p.sight(s)), check{p.is(s) || p.knowsAnybody(), mayNot}, check{p.sees(s), notThere}))
+		p.compare(t, s.name, "GET /users/"+s.id, "", first(done(200, p.sight(s)), check{p.speaksFor(s) || p.knowsAnybody(), mayNot}, check{p.sees(s), notThere}))
 	}
 }
 
@@ -306,7 +330,7 @@ func suspendUserCells(t *testing.T, m *matrix, p *principal) {
 
 func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
-		if s.exists && !p.is(s) {
+		if s.exists && !p.speaksFor(s) {
 			m.owner.do(t, "POST /users/"+s.id+"/suspend", "").expect(t, 200)
 		}
 		p.compare(t, s.name, "POST /users/"+s.id+"/resume", "", first(done(200, p.sight(s)),
@@ -347,7 +371,7 @@ func overviewCells(t *testing.T, m *matrix, p *principal) {
 		if p.is(s) || p.may("roles:read", s.department) {
 			members += " assignments assignmentCount permissions"
 		}
-		if p.is(s) || p.may("users.status:read", s.department) {
+		if p.speaksFor(s) || p.may("users.status:read", s.department) {
 			members += " signIn invitation"
 		}
 		if p.is(s) || p.may("sessions:read", s.department) {
@@ -359,7 +383,7 @@ func overviewCells(t *testing.T, m *matrix, p *principal) {
 		if p.is(s) || p.may("events:read", s.department) {
 			members += " recentEvents"
 		}
-		a := p.compare(t, s.name, "GET /users/"+s.id+"/overview", "", first(done(200, members), check{p.is(s) || p.knowsAnybody(), mayNot}, check{p.sees(s), notThere}))
+		a := p.compare(t, s.name, "GET /users/"+s.id+"/overview", "", first(done(200, members), check{p.speaksFor(s) || p.knowsAnybody(), mayNot}, check{p.sees(s), notThere}))
 		if a.status == http.StatusOK && !slices.Equal(a.members("/user"), sorted(strings.Fields(p.sight(s)))) {
 			t.Errorf("%s: the overview shows %q", s.name, a.members("/user"))
 		}

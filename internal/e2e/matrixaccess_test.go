@@ -14,7 +14,7 @@ func inviteCells(t *testing.T, m *matrix, p *principal) {
 		line := "POST /users/" + s.id + "/invitations"
 		p.compare(t, s.name, line, "", first(done(201, "userId createdAt expiresAt"),
 			check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}, check{p.mayTakeOver(s), beyondOwn}))
-		if s.exists && !p.is(s) {
+		if s.exists && !p.speaksFor(s) {
 			m.owner.do(t, "POST /users/"+s.id+"/suspend", "").expect(t, 200)
 			p.compare(t, s.name+", suspended", line, "", first(expectation{status: 403, code: "user-suspended"},
 				check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}))

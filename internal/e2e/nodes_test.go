@@ -121,6 +121,62 @@ func TestARevocationIsSeenByEveryNode(t *testing.T) {
 	t.Logf("%d revocations were seen by the other node; the longest took, disturbed by: %v", rounds, longest)
 }
 
+// machineRevocations are the ways to take away what a service account may do by its
+// token.
+var machineRevocations = []revocation{
+	{"the token is revoked", false, 401, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "DELETE /service-accounts/"+r.caller.id+"/tokens/"+r.caller.bearerID, "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) { r.caller = r.world.owner.makeToken(t, r.caller.id, "users:read") }},
+	{"the service account is suspended", false, 401, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "POST /service-accounts/"+r.caller.id+"/suspend", "").expect(t, 200)
+	}, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "POST /service-accounts/"+r.caller.id+"/resume", "").expect(t, 200)
+	}},
+	{"its role is taken", false, 403, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "DELETE /service-accounts/"+r.caller.id+"/roles/"+r.role, "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "PUT /service-accounts/"+r.caller.id+"/roles/"+r.role, "").expect(t, 201)
+	}},
+	{"its role gets less", false, 403, revocations[0].revoke, revocations[0].restore},
+	{"the service account is deleted", false, 401, func(t *testing.T, r *revoked) {
+		r.world.owner.do(t, "DELETE /service-accounts/"+r.caller.id, "").expect(t, 204)
+	}, func(t *testing.T, r *revoked) { r.employ(t) }},
+}
+
+// employ makes a service account that holds the role, and lets it ask by a token.
+func (r *revoked) employ(t *testing.T) {
+	t.Helper()
+	r.number++
+	account := r.world.account(t, fmt.Sprintf("Robot %d", r.number))
+	r.world.owner.do(t, "PUT /service-accounts/"+account+"/roles/"+r.role, "").expect(t, 201)
+	r.caller = r.world.owner.makeToken(t, account, "users:read")
+}
+
+// What ends the token of a program is seen by another node as soon.
+func TestATokenThatIsRevokedEndsOnEveryNode(t *testing.T) {
+	t.Parallel()
+	binary, shared := build(t), database{t, pgtest.URL(t)}
+	near, metrics := serve(t, binary, shared.url), freeAddress(t)
+	far := serve(t, binary, shared.url, "--metrics-listen", metrics)
+	r := newRevoked(t, near)
+	r.employ(t)
+	there := r.on(t, far)
+	var longest time.Duration
+	for i := range 4 * len(machineRevocations) {
+		disturb := undisturbed
+		if i%4 == 3 {
+			disturb = shared.cutListeners
+		}
+		awaitMetric(t, metrics, "rolecall_watch_up 1")
+		what := machineRevocations[i%len(machineRevocations)]
+		lag := what.lag(t, r, there, disturb)
+		if longest = max(longest, lag); lag >= seenWithin {
+			t.Errorf("round %d: %s: still honoured on the other node after %v", i, what.name, lag)
+		}
+	}
+	t.Logf("the longest took %v", longest)
+}
+
 // A command beside a running server on one file is seen as soon.
 func TestARevocationByTheCommandLineIsSeenOnSQLite(t *testing.T) {
 	t.Parallel()

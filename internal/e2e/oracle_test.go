@@ -18,9 +18,11 @@ type principal struct {
 	department string
 	holds      []holding
 	grants     []holding // what may be handed on beyond that
-	live       bool      // has a session of the tenant, or a key that is for it
+	live       bool      // has a session of the tenant, or a key or token that is for it
 	program    bool      // is no person with a session
 	operates   []string  // the names of the tenants that its key is for; all: everyTenant
+	byToken    bool      // is a program with a token
+	holder     []holding // what the user has for whom a token speaks, which is no more than holds
 }
 
 // subject is a user who is asked about.
@@ -94,11 +96,14 @@ func (p *principal) knowsDepartment(department string) bool {
 	return slices.ContainsFunc(knowing(), func(permission string) bool { return p.may(permission, department) })
 }
 
-func (p *principal) is(s *subject) bool { return p.id != "" && p.id == s.id }
+// is says whether the principal is the subject in person.
+func (p *principal) is(s *subject) bool { return !p.program && p.speaksFor(s) }
+
+func (p *principal) speaksFor(s *subject) bool { return p.id != "" && p.id == s.id }
 
 // sees says whether the principal may know that there is the subject.
 func (p *principal) sees(s *subject) bool {
-	return s.exists && (p.is(s) || p.knowsDepartment(s.department))
+	return s.exists && (p.speaksFor(s) || p.knowsDepartment(s.department))
 }
 
 // membersOf returns what the principal reads of a user of the department.
@@ -114,7 +119,7 @@ func (p *principal) membersOf(department string) string {
 
 // sight returns what the principal reads of the subject.
 func (p *principal) sight(s *subject) string {
-	if p.is(s) {
+	if p.speaksFor(s) {
 		return everyMember
 	}
 	return p.membersOf(s.department)

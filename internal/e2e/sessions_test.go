@@ -25,7 +25,7 @@ func testLogin(t *testing.T, w *world) {
 		{name: "the right ones", as: out, send: "POST /auths/login", body: credentials(address("owner"), password), status: 200, members: "user session",
 			has: map[string]any{"/user/email": address("owner"), "/user/status": "active", "/user/id": w.owner.id}, lacks: []string{"password", "token"}},
 		{name: "an address in another case", as: out, send: "POST /auths/login", body: credentials("OWNER@CANARY.example", password), status: 200},
-		{name: "a password in another case", as: out, send: "POST /auths/login", body: credentials(address("owner"), strings.ToUpper(password)), status: 401, code: "wrong-credentials", headers: map[string]string{"Set-Cookie": "", "Www-Authenticate": "Session"}},
+		{name: "a password in another case", as: out, send: "POST /auths/login", body: credentials(address("owner"), strings.ToUpper(password)), status: 401, code: "wrong-credentials", headers: map[string]string{"Set-Cookie": "", "Www-Authenticate": "Session, Bearer"}},
 		{name: "a password and a blank", as: out, send: "POST /auths/login", body: credentials(address("owner"), password+" "), status: 401, code: "wrong-credentials"},
 		{name: "an empty password", as: out, send: "POST /auths/login", body: credentials(address("owner"), ""), status: 401, code: "wrong-credentials"},
 		{name: "a very long password", as: out, send: "POST /auths/login", body: credentials(address("owner"), strings.Repeat("x", 5000)), status: 401, code: "wrong-credentials"},
@@ -82,7 +82,7 @@ func testCookie(t *testing.T, w *world) {
 
 func testWhoAmI(t *testing.T, w *world) {
 	a := w.owner.do(t, "GET /auths/session", "").expect(t, 200)
-	s := scenario{status: 200, members: "tenant user roles permissions scopedPermissions session",
+	s := scenario{status: 200, members: "tenant principal user roles permissions scopedPermissions session",
 		has: map[string]any{"/tenant/name": w.name, "/user/id": w.owner.id, "/user/email": address("owner"), "/roles/0/key": "owner", "/permissions/0": "*/*:*", "/permissions/1": "*:*"},
 	}
 	s.check(t, a)
@@ -97,7 +97,7 @@ func testWhoAmI(t *testing.T, w *world) {
 			has: map[string]any{"/scopedPermissions/0/permission": "shop/invoices:approve", "/scopedPermissions/0/reach/departments/0": "Sales", "/scopedPermissions/1/permission": "users:read", "/scopedPermissions/2": nil}},
 		{name: "a look that does not count", as: c, send: "GET /auths/session?touch=false", status: 200},
 		{name: "touch is true or false", as: c, send: "GET /auths/session?touch=no", status: 400, faults: []string{"parameter:touch format"}},
-		{name: "without a session", as: c.anonymous(), send: "GET /auths/session", status: 401, code: "unauthenticated", headers: map[string]string{"Www-Authenticate": "Session"}},
+		{name: "without a session", as: c.anonymous(), send: "GET /auths/session", status: 401, code: "unauthenticated", headers: map[string]string{"Www-Authenticate": "Session, Bearer"}},
 		{name: "a session of another tenant", as: c.in("no-such-tenant"), send: "GET /auths/session", status: 401, code: "unauthenticated"},
 	})
 }

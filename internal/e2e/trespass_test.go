@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,16 +16,24 @@ func testTrespass(t *testing.T, p *program) {
 	t.Run("cursors", func(t *testing.T) { testCursorsOfOthers(t, newWorld(t, p)) })
 	t.Run("no session", func(t *testing.T) { testEveryOperationWithoutSession(t, newWorld(t, p)) })
 	t.Run("suspended tenant", func(t *testing.T) { testSuspendedTenant(t, newWorld(t, p)) })
+	t.Run("bearers", func(t *testing.T) { testEveryOperationByBearer(t, newWorld(t, p)) })
 	t.Run("safe methods", func(t *testing.T) { testSafeMethods(t, newWorld(t, p)) })
 }
 
 // line returns a request for the operation about the user and the role.
-func (op *operation) line(user, role string) string {
+func (op *operation) line(user, role string) string { return op.about(user, role, never) }
+
+// about returns a request for the operation about the user, the role and the service
+// account.
+func (op *operation) about(user, role, account string) string {
 	id := user
-	if strings.HasPrefix(op.path, "/roles/") {
+	switch {
+	case strings.HasPrefix(op.path, "/roles/"):
 		id = role
+	case strings.HasPrefix(op.path, "/service-accounts/"):
+		id = account
 	}
-	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role, "{sessionId}", never, "{name}", "no-such-tenant").Replace(op.path)
+	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role, "{sessionId}", never, "{tokenId}", never, "{name}", "no-such-tenant").Replace(op.path)
 	if op.path == "/auths/check" {
 		line += "?permission=users:read"
 	}
@@ -143,6 +152,53 @@ func testEveryOperationWithoutSession(t *testing.T, w *world) {
 	}
 }
 
+// testEveryOperationByBearer: a token is told by every operation what anybody else is
+// told, from whatever page, and together with another credential it is nobody's.
+func testEveryOperationByBearer(t *testing.T, w *world) {
+	foreign := newWorld(t, w.program)
+	account := w.account(t, "Shop", "shop/a:b")
+	c := w.owner.makeToken(t, account, "shop/a:b")
+	cut, shouting, session := *c, *c, w.owner.with("")
+	cut.bearer, shouting.bearer, session.bearer = c.bearer[:len(c.bearer)-1], strings.ToUpper(c.bearer), w.owner.token
+	for _, op := range w.program.document.operations {
+		line := op.line(w.owner.id, never)
+		if op.spec.Security == nil { // nobody is asked who they are
+			continue
+		}
+		for _, header := range [][]string{{"+cookie: session=" + w.owner.token}, {"authorization: bearer x", "+cookie: session=" + w.owner.token}, {"authorization: Bearer", "+cookie: session=" + w.owner.token}} {
+			a := c.do(t, line, "", header...).refused(t, 400, "malformed-request")
+			if !slices.Equal(a.faults(), []string{"header:authorization ambiguous"}) {
+				t.Errorf("%s with two credentials: %q", line, a.faults())
+			}
+		}
+		if a := c.do(t, line, "", "+authorization: Bearer "+c.bearer).refused(t, 400, "malformed-request"); !slices.Equal(a.faults(), []string{"header:authorization repeated"}) {
+			t.Errorf("%s with two headers: %q", line, a.faults())
+		}
+		none := w.nobody().do(t, line, "").refused(t, 401, "unauthenticated").whole(t)
+		for name, c := range map[string]*caller{"a token of another tenant": c.in(foreign.name), "a token in an unknown tenant": c.in("no-such-tenant"), "a token cut short": &cut, "a token in capitals": &shouting, "a session for a token": session} {
+			if a := c.do(t, line, ""); a.whole(t) != none {
+				t.Errorf("%s with %s answers %s, without anything %s", line, name, a.whole(t), none)
+			}
+		}
+		for _, header := range []string{"authorization: Basic " + c.bearer, "authorization: " + c.bearer, "authorization: Bearer" + c.bearer, "authorization: DPoP " + c.bearer} {
+			if a := c.do(t, line, "", header); a.whole(t) != none {
+				t.Errorf("%s with %s answers %s", line, header, a.whole(t))
+			}
+		}
+		for _, header := range []string{"origin: https://evil.example", "origin: null", "sec-fetch-site: cross-site", "authorization: bEaReR  " + c.bearer} {
+			if a := c.do(t, line, "", header); (a.status == 401) != op.isOperators() || a.text("/code") == "cross-origin" {
+				t.Errorf("%s with %s answers %d %s", line, header, a.status, a.body)
+			}
+		}
+	}
+	for _, kind := range w.owner.do(t, "GET /events?limit=200&actor="+account, "").expect(t, 200).texts("type") {
+		if kind != "request.refused" {
+			t.Errorf("a token that may do nothing left %s", kind)
+		}
+	}
+	c.do(t, "GET /auths/check?permission=shop/a:b", "").expect(t, 204)
+}
+
 func testSuspendedTenant(t *testing.T, w *world) {
 	user, role := w.user(t, "invited", ""), w.role(t, "Suspended")
 	token := w.invite(t, w.owner, user)
@@ -169,7 +225,7 @@ func testSuspendedTenant(t *testing.T, w *world) {
 // testSafeMethods crawls everything that is safe, as somebody who may do
 // everything: nothing has changed afterwards.
 func testSafeMethods(t *testing.T, w *world) {
-	user, role := w.user(t, "crawled", ""), w.role(t, "Crawled")
+	user, role, account := w.user(t, "crawled", ""), w.role(t, "Crawled"), w.account(t, "Crawled")
 	w.assign(t, user, role, "")
 	state := func() string {
 		return fmt.Sprint(w.owner.walk(t, "/events?limit=200"), w.owner.walk(t, "/users?limit=200"), w.owner.walk(t, "/roles?limit=200"), w.owner.do(t, "GET /users/"+user, "").header["Etag"], w.owner.do(t, "GET /roles/"+role, "").header["Etag"], w.owner.do(t, "GET /tenant", "").header["Etag"])
@@ -179,7 +235,7 @@ func testSafeMethods(t *testing.T, w *world) {
 		if op.isOperators() {
 			continue
 		}
-		path := strings.TrimPrefix(op.line(user, role), op.method+" ")
+		path := strings.TrimPrefix(op.about(user, role, account), op.method+" ")
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace} {
 			a := w.owner.do(t, method+" "+path, "")
 			if served := op.method == http.MethodGet && method != http.MethodTrace; served != (a.status < 300) && op.method == http.MethodGet {

@@ -25,10 +25,15 @@ func assignRole(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	return x.assignment(&assignment, created)
+}
+
+// assignment answers with the assignment as far as the caller may read roles.
+func (x *exchange) assignment(a *rolecall.Assignment, created bool) error {
 	if !x.readsRoles() {
-		assignment.Role = rolecall.Role{ID: assignment.Role.ID}
+		a.Role = rolecall.Role{ID: a.Role.ID}
 	}
-	x.out = appendAssignment(x.out, &assignment)
+	x.out = appendAssignment(x.out, a)
 	if created {
 		return x.json(http.StatusCreated)
 	}

@@ -130,18 +130,27 @@ func (x *exchange) addCookie(name, value string, lifetime time.Duration) {
 }
 
 // appendCurrent appends who is asking, and what they hold: what holds only in
-// some departments stands apart, so that a test that ignores reach fails closed. An
-// operator has a name, no roles and no session.
+// some departments stands apart, so that a test that ignores reach fails closed. A
+// program has no session, and of a user no more than a name unless it speaks for one.
 func appendCurrent(b []byte, p *rolecall.Principal) []byte {
 	everywhere, scoped := p.Grants()
 	sight, assignments := rolecall.AllUserMembers, p.Assignments
+	if p.Kind != rolecall.PrincipalUser {
+		sight = rolecall.SetOf(rolecall.MemberName)
+	}
 	if p.Kind == rolecall.PrincipalOperator {
-		sight, assignments = rolecall.SetOf(rolecall.MemberName), nil
+		assignments = nil
 	}
 	b = append(b, `{"tenant":{"id":`...)
 	b = appendID(b, p.Tenant.ID)
 	b = append(b, `,"name":`...)
 	b = appendText(b, p.Tenant.Name)
+	b = append(b, `},"principal":{"type":`...)
+	b = appendText(b, p.Actor().Type)
+	b = append(b, `,"id":`...)
+	b = appendID(b, p.User.ID)
+	b = append(b, `,"name":`...)
+	b = appendText(b, p.User.Name)
 	b = append(b, `},"user":`...)
 	b = appendUser(b, &p.User, sight)
 	b = append(b, `,"roles":`...)

@@ -1,17 +1,29 @@
 package httpapi
 
 import (
+	"net/http"
 	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// isBearer reports whether the Authorization header is one that only a program
-// sends: no page of another origin can, so such a request needs no check of its
-// origin.
-func isBearer(lines []string) bool {
-	return len(lines) == 1 && strings.HasPrefix(lines[0], "Bearer ")
+// bearerOf returns the token of the Authorization header, and whether it is one of
+// the scheme Bearer (RFC 6750), whose name is in any case (RFC 9110, 11.1).
+func bearerOf(lines []string) (token string, ok bool) {
+	if len(lines) != 1 {
+		return "", false
+	}
+	scheme, token, _ := strings.Cut(lines[0], " ")
+	return strings.Trim(token, " "), strings.EqualFold(scheme, "Bearer")
+}
+
+// isFromProgram reports whether the request is one that a program sends: for no page
+// of another origin does a browser send such a header without asking first, so its
+// origin needs no check.
+func isFromProgram(h http.Header) bool {
+	_, ok := bearerOf(h["Authorization"])
+	return ok
 }
 
 // checkBearer notes the token of the Authorization header, for an operation that
@@ -25,13 +37,14 @@ func (x *exchange) checkBearer() error {
 	if len(lines) > 1 {
 		return badAuthorization("repeated", "must be sent once")
 	}
-	if !isBearer(lines) {
-		return nil
-	}
-	if len(x.presented) > 0 {
+	token, ok := bearerOf(lines)
+	if ok && len(x.presented) > 0 {
 		return badAuthorization("ambiguous", "must not come together with a session cookie")
 	}
-	x.bearer = strings.TrimPrefix(lines[0], "Bearer ")
+	if !ok {
+		return nil
+	}
+	x.bearer = token
 	if _, ok := secret.ParseOperatorKey(x.bearer); ok && !x.atOperatorDoor() {
 		return rolecall.ErrUnauthenticated
 	}

@@ -65,7 +65,7 @@ func (x *exchange) checkFraming() error {
 		}
 		x.named = names[0]
 	}
-	if err := x.server.origins.check(r); err != nil && !isBearer(r.Header["Authorization"]) {
+	if err := x.server.origins.check(r); err != nil && !isFromProgram(r.Header) {
 		return errCrossOrigin
 	}
 	if x.route.answersJSON() && !accepts(r.Header["Accept"]) {

@@ -129,7 +129,7 @@ func TestTenantHeader(t *testing.T) {
 	other := s.as(s.owner, "GET", "/users", "", "X-Tenant-Schema", "nobody")
 	expectProblem(t, known, 401, "unauthenticated")
 	expectProblem(t, other, 401, "unauthenticated")
-	if strip(known) != strip(other) || other.Header.Get("Www-Authenticate") != "Session" {
+	if strip(known) != strip(other) || other.Header.Get("Www-Authenticate") != "Session, Bearer" {
 		t.Errorf("an unknown tenant is told apart:\n%s\n%s", known.body, other.body)
 	}
 }

@@ -57,7 +57,7 @@ func (x *exchange) walk() []byte {
 		order = "-" + order
 	}
 	return secret.Digest(
-		p.Tenant.ID[:], p.User.ID[:], []byte(x.route.id), in.role[:],
+		p.Tenant.ID[:], p.User.ID[:], []byte(x.route.id), in.role[:], in.account[:],
 		[]byte(order), []byte(in.email), []byte(in.externalID), []byte(in.department), []byte(in.status),
 		in.holds[:], []byte(in.roleKey), []byte(strings.Join(in.words, " ")),
 		in.user[:], []byte(in.eventType), in.actor[:], in.subject[:], []byte(in.from.String()), []byte(in.to.String()),

@@ -15,6 +15,9 @@ import (
 // version is that of the contract: within a major version it only grows.
 const version = "1.0.0"
 
+// apiToken is the name of the security scheme of API tokens.
+const apiToken = "apiToken"
+
 // operatorKey is the name of the security scheme of operators.
 const operatorKey = "operatorKey"
 
@@ -25,6 +28,7 @@ func Document() *huma.OpenAPI {
 	maps.Copy(schemas.Map(), requestSchemas())
 	maps.Copy(schemas.Map(), answerSchemas())
 	maps.Copy(schemas.Map(), sessionSchemas())
+	maps.Copy(schemas.Map(), machineSchemas())
 	maps.Copy(schemas.Map(), factorSchemas())
 	maps.Copy(schemas.Map(), operatorSchemas())
 	document := &huma.OpenAPI{
@@ -38,12 +42,14 @@ func Document() *huma.OpenAPI {
 			Schemas: schemas,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				sessionCookie: {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "Set by POST /auths/login."},
+				apiToken:      {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "Of a program that speaks for a user or a service account, as far as both may."},
 				operatorKey:   {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "Of a program that acts as an operator; `rolecall operator-key create` makes one."},
 			},
 		},
 		Tags: []*huma.Tag{
 			{Name: "Users", Description: "People of a tenant."},
 			{Name: "Roles", Description: "Named sets of permissions, and who holds them."},
+			{Name: "ServiceAccounts", Description: "Programs of a tenant, what they hold, and their tokens."},
 			{Name: "Events", Description: "What happened."},
 			{Name: "Tenant", Description: "The tenant itself."},
 			{Name: "Auths", Description: "Signing in and out."},
@@ -105,7 +111,7 @@ func (o *operation) security() []string {
 	case o.interactive:
 		return []string{sessionCookie}
 	}
-	return []string{sessionCookie, operatorKey}
+	return []string{sessionCookie, apiToken, operatorKey}
 }
 
 func tenantParameter() *huma.Param {
@@ -195,9 +201,9 @@ var headersAbout = map[string]string{
 	"Withheld-Fields":     "The members that permission held back.",
 	"Idempotent-Replayed": "true if this is the answer to the first request with the key.",
 	"Set-Cookie":          "The session cookie; or the mark of a browser that is known for the account.",
-	"WWW-Authenticate":    "Session; Bearer where only a key opens.",
+	"WWW-Authenticate":    "Session, Bearer; Bearer alone where only a key opens.",
 	"Retry-After":         "Seconds to wait.",
-	"X-Auth-User":         "The id of the user who asks.",
+	"X-Auth-User":         "The id of who asks: a user, also through a token, a service account or an operator.",
 	"X-Auth-Tenant":       "The name of the tenant.",
 	"Accept":              "What is taken.",
 	"Accept-Patch":        "What PATCH takes.",

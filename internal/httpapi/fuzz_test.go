@@ -40,6 +40,18 @@ var knownBodies = []struct {
 		p, err := x.rolePatch()
 		return map[string]string{"name": p.Name.Value, "description": p.Description.Value}, err
 	}},
+	{"CreateServiceAccount", func(x *exchange) (map[string]string, error) {
+		d, err := x.serviceAccountDraft()
+		return map[string]string{"name": d.Name, "description": d.Description}, err
+	}},
+	{"UpdateServiceAccount", func(x *exchange) (map[string]string, error) {
+		p, err := x.serviceAccountPatch()
+		return map[string]string{"name": p.Name.Value, "description": p.Description.Value}, err
+	}},
+	{"CreateAPIToken", func(x *exchange) (map[string]string, error) {
+		d, err := x.tokenDraft()
+		return map[string]string{"name": d.Name}, err
+	}},
 	{"AssignRole", func(x *exchange) (map[string]string, error) {
 		_, err := x.assignmentDraft()
 		return nil, err
@@ -95,6 +107,7 @@ var knownBodies = []struct {
 func FuzzBodies(f *testing.F) {
 	for _, seed := range append(fuzzSeeds,
 		`{"name":"Night shift","key":"night","description":null,"permissions":["users:read"],"grants":["shop/*:*"]}`,
+		`{"name":"Nightly","permissions":["users:read"],"expiresAt":"2030-01-31T12:00:00Z"}`, `{"name":"Import","description":null}`,
 		`{"reach":{"departments":["Sales"]},"expiresAt":"2030-01-31T12:00:00+01:00"}`, `{"reach":{"departments":[]},"expiresAt":"x"}`,
 		`{"displayName":"Acme","settings":{"sessionIdleSeconds":900,"x":1e3}}`, `{"reason":"left"}`, `{"email":"a@b.c","password":"\u0000"}`,
 		`{"currentPassword":"a","newPassword":"b"}`, `{"token":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8","password":"x"}`,
@@ -124,7 +137,7 @@ func FuzzBodies(f *testing.F) {
 				if schemas[known.schema].Properties[member] == nil {
 					t.Errorf("%s of %q took the member %q", known.schema, body, member)
 				}
-				if text, isText := value.(string); isText && kept != nil && kept[member] != text && !slices.Contains([]string{"key", "department", "externalId", "token", "challenge"}, member) {
+				if text, isText := value.(string); isText && kept != nil && kept[member] != text && !slices.Contains([]string{"key", "department", "externalId", "token", "challenge", "expiresAt"}, member) {
 					t.Errorf("%s of %q read %s as %q", known.schema, body, member, kept[member])
 				}
 			}

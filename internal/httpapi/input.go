@@ -15,6 +15,8 @@ type input struct {
 	user    rolecall.UserID // of the path
 	role    rolecall.RoleID
 	session rolecall.SessionID
+	account rolecall.ServiceAccountID
+	token   rolecall.APITokenID
 
 	tenant string // name, for an operator
 

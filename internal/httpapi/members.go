@@ -140,22 +140,32 @@ func readPairsPatch(into *map[string]*string) reader {
 	}
 }
 
-// readTime reads a moment in RFC 3339; null is like absence.
+// moment reads a moment in RFC 3339.
+func (d *decoder) moment(pointer string, value jsontext.Value) (t rolecall.Time, ok bool) {
+	text, ok := d.text(pointer, value)
+	if ok && t.UnmarshalText([]byte(text)) != nil {
+		d.faults.Add(pointer, "format", "must be a moment in RFC 3339, such as 2030-01-31T12:00:00Z")
+		return 0, false
+	}
+	return t, ok
+}
+
+// readTime reads a moment; null is like absence.
 func readTime(into **rolecall.Time) reader {
 	return func(d *decoder, pointer string, value jsontext.Value) {
 		if isNull(value) {
 			return
 		}
-		text, ok := d.text(pointer, value)
-		if !ok {
-			return
+		if t, ok := d.moment(pointer, value); ok {
+			*into = &t
 		}
-		var t rolecall.Time
-		if err := t.UnmarshalText([]byte(text)); err != nil {
-			d.faults.Add(pointer, "format", "must be a moment in RFC 3339, such as 2030-01-31T12:00:00Z")
-			return
-		}
-		*into = &t
+	}
+}
+
+// readNonNullTime reads a moment that cannot be null.
+func readNonNullTime(into *rolecall.Time) reader {
+	return func(d *decoder, pointer string, value jsontext.Value) {
+		*into, _ = d.moment(pointer, value)
 	}
 }
 

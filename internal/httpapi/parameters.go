@@ -14,7 +14,7 @@ var (
 	roleID = &parameter{in: inPath, name: "id", about: "The role.", required: true, schema: uuid(),
 		read: func(in *input, text string) (string, string) { return readID(&in.role, text) }}
 	passkeyID      = &parameter{in: inPath, name: "passkeyId", about: "The passkey.", required: true, schema: text(1, passkeyIDLength), read: readPasskeyID}
-	assignedRoleID = &parameter{in: inPath, name: "roleId", about: "The role that the user holds.", required: true, schema: uuid(), read: roleID.read}
+	assignedRoleID = &parameter{in: inPath, name: "roleId", about: "The role that is held.", required: true, schema: uuid(), read: roleID.read}
 	sessionID      = &parameter{in: inPath, name: "sessionId", about: "The session.", required: true, schema: uuid(),
 		read: func(in *input, text string) (string, string) { return readID(&in.session, text) }}
 
@@ -26,6 +26,11 @@ var (
 			in.tenant = text
 			return "", ""
 		}}
+
+	serviceAccountID = &parameter{in: inPath, name: "id", about: "The service account.", required: true, schema: uuid(),
+		read: func(in *input, text string) (string, string) { return readID(&in.account, text) }}
+	tokenID = &parameter{in: inPath, name: "tokenId", about: "The API token.", required: true, schema: uuid(),
+		read: func(in *input, text string) (string, string) { return readID(&in.token, text) }}
 
 	idempotencyKey = &parameter{in: inHeader, name: "idempotency-key", key: "Idempotency-Key", required: true, schema: text(1, keyLength),
 		about: "Makes the request safe to repeat: with the same key it has one effect and one answer, for a day. Visible ASCII; the quoted structured-field form is the same key.",
@@ -52,6 +57,9 @@ var (
 	sortRoles = &parameter{in: inQuery, name: "sort", schema: enum("name", "-name", "createdAt", "-createdAt"),
 		about: "The order; - reverses it. Without it roles come in the order of their creation.",
 		read:  readSort("name", "createdAt")}
+	sortServiceAccounts = &parameter{in: inQuery, name: "sort", schema: sortRoles.schema,
+		about: "The order; - reverses it. Without it service accounts come in the order of their creation.",
+		read:  sortRoles.read}
 	search = &parameter{in: inQuery, name: "q", schema: text(1, searchLength),
 		about: "Up to 8 words, each of which must begin a word of the name or, for users, of the address.",
 		read:  readSearch}

@@ -96,7 +96,7 @@ func (x *exchange) problemHeaders(status int, err *rolecall.Error) {
 	}
 	switch status {
 	case http.StatusUnauthorized:
-		x.header["Www-Authenticate"] = []string{"Session"}
+		x.header["Www-Authenticate"] = challenges
 		if x.route.operator {
 			x.header["Www-Authenticate"] = []string{"Bearer"}
 		}
@@ -116,6 +116,9 @@ func (x *exchange) problemHeaders(status int, err *rolecall.Error) {
 		x.header["Retry-After"] = []string{strconv.FormatInt(max(seconds, 1), 10)}
 	}
 }
+
+// challenges are the ways to say who calls (RFC 9110, 11.6.1).
+var challenges = []string{"Session, Bearer"}
 
 // successHeaders are those that a handler may have set before it failed.
 var successHeaders = []string{"Etag", "Location", "Link", "Withheld-Fields", "Set-Cookie", "Idempotent-Replayed"}

@@ -232,6 +232,48 @@ func credentialSchemas() properties {
 	}
 }
 
+// machineSchemas are those of service accounts and API tokens.
+func machineSchemas() properties {
+	return properties{
+		"CreateServiceAccount": request("A new service account. It holds no role yet.", properties{
+			"name":        described(text(rolecall.RoleNameMin, rolecall.RoleNameMax), "Unique in the tenant."),
+			"description": nullable(text(0, rolecall.RoleDescriptionMax)),
+		}, "name"),
+		"UpdateServiceAccount": request("A merge patch (RFC 7396): absent members stay, null empties.", properties{
+			"name":        text(rolecall.RoleNameMin, rolecall.RoleNameMax),
+			"description": nullable(text(0, rolecall.RoleDescriptionMax)),
+		}),
+		"CreateAPIToken": request("A new API token.", properties{
+			"name":        described(text(rolecall.APITokenNameMin, rolecall.APITokenNameMax), "What it is for, for people."),
+			"permissions": described(permissions(), "What its bearer may do at most. Each must be held by whom it speaks for, or be one that they may hand on; what they lose later, it loses too."),
+			"expiresAt":   described(moment(), "When it ends: at most 366 days from now."),
+		}, "name", "permissions", "expiresAt"),
+
+		"ServiceAccount": object("A program of the tenant. Who may not read service accounts sees the id alone.", properties{
+			"id": uuid(), "name": anyText(), "description": anyText(),
+			"status": described(anyText(), "active or suspended; more may come."), "createdAt": moment(), "updatedAt": moment(),
+		}, "id"),
+		"ServiceAccountPage": pageOf("A page of service accounts.", "ServiceAccount", properties{"total": number(), "totalIsExact": truth()}),
+		"APIToken":           apiTokenSchema("An API token, without the secret that bears it.", nil),
+		"NewAPIToken": apiTokenSchema("An API token. Its secret is shown once; a repeated request is told that it was.", properties{
+			"token": described(anyText(), "What the program sends: Authorization: Bearer rc_…"), "secretWithheld": truth(),
+		}),
+		"APITokenPage": pageOf("A page of API tokens.", "APIToken", nil),
+	}
+}
+
+// apiTokenSchema is an API token with more members.
+func apiTokenSchema(about string, more properties) *huma.Schema {
+	members := properties{
+		"id": uuid(), "name": anyText(), "permissions": list(anyText()),
+		"createdBy": described(nullable(uuid()), "Null is an operator."), "createdAt": moment(), "expiresAt": moment(),
+		"lastUsedAt": described(nullable(moment()), "To the minute; null is never."),
+	}
+	required := slices.Sorted(maps.Keys(members))
+	maps.Copy(members, more)
+	return object(about, members, required...)
+}
+
 // answerSchemas are the documents that operations answer with.
 func answerSchemas() properties {
 	reach := func() *huma.Schema { return described(refOrNull("Reach"), "Null is the whole tenant.") }
@@ -328,11 +370,15 @@ func sessionSchemas() properties {
 		}, "id", "createdAt", "lastUsedAt", "expiresAt", "address", "client", "current"),
 		"UserSessionPage": pageOf("A page of sessions.", "UserSession", nil),
 		"SignIn":          object("Who is signed in.", properties{"user": ref("User"), "session": ref("Session"), "recoveryCodes": recoveryCodes()}, "user", "session"),
-		"CurrentSession": object("Who is signed in, and what they hold.", properties{
-			"tenant": object("", properties{"id": uuid(), "name": anyText()}, "id", "name"), "user": ref("User"), "roles": list(ref("RoleName")),
+		"CurrentSession": object("Who is asking, and what they hold.", properties{
+			"tenant": object("", properties{"id": uuid(), "name": anyText()}, "id", "name"),
+			"principal": object("Who acts. A token of a user speaks for that user.", properties{
+				"type": described(anyText(), "user, service_account or operator; more may come."), "id": uuid(), "name": anyText(),
+			}, "type", "id", "name"),
+			"user": described(ref("User"), "Of a service account and of an operator the id and the name alone."), "roles": list(ref("RoleName")),
 			"permissions":       described(list(anyText()), "What holds in the whole tenant."),
 			"scopedPermissions": list(object("What holds in some departments only.", properties{"permission": anyText(), "reach": ref("Reach")}, "permission", "reach")),
 			"session":           described(refOrNull("Session"), "Null for a program."),
-		}, "tenant", "user", "roles", "permissions", "scopedPermissions", "session"),
+		}, "tenant", "principal", "user", "roles", "permissions", "scopedPermissions", "session"),
 	}
 }

@@ -345,15 +345,15 @@ func TestAServiceAccountGivesItselfNoMore(t *testing.T) {
 func TestATokenOfAServiceAccountIsMadeByWhoCoversIt(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		account := f.account("Sync", f.ownerRole())
-		make := func(c service.Call, id rolecall.ServiceAccountID, permissions ...string) error {
+		create := func(c service.Call, id rolecall.ServiceAccountID, permissions ...string) error {
 			return errorOf(f.service.CreateServiceAccountToken(f.Context(), c, newKey(), id, f.tokenDraft(permissions...)))
 		}
 		below := f.caller(holding("service-accounts:*"), holding("shop/*:*"))
-		f.is(make(below, account.ID, "shop/a:b"), rolecall.ErrBeyondOwnPermissions)
+		f.is(create(below, account.ID, "shop/a:b"), rolecall.ErrBeyondOwnPermissions)
 		weak := f.account("Shop", f.role("Shop", "shop/a:*").ID)
-		f.ok(make(below, weak.ID, "shop/a:b"))
-		f.is(make(below, weak.ID, "shop/c:d"), rolecall.ErrValidation)
-		f.is(make(below, rolecall.NewID[rolecall.ServiceAccount](start), "shop/a:b"), rolecall.ErrNotFound)
+		f.ok(create(below, weak.ID, "shop/a:b"))
+		f.is(create(below, weak.ID, "shop/c:d"), rolecall.ErrValidation)
+		f.is(create(below, rolecall.NewID[rolecall.ServiceAccount](start), "shop/a:b"), rolecall.ErrNotFound)
 		f.is(f.service.DeleteServiceAccount(f.Context(), below, account.ID, nil), rolecall.ErrBeyondOwnPermissions)
 		f.is(errorOf(f.service.SuspendServiceAccount(f.Context(), below, account.ID, "")), rolecall.ErrBeyondOwnPermissions)
 		f.ok(f.service.DeleteServiceAccount(f.Context(), below, weak.ID, nil))

@@ -229,7 +229,7 @@ func (s *Service) AssignServiceAccountRole(ctx context.Context, c Call, id rolec
 		now := s.now()
 		a = rolecall.Assignment{
 			UserID: rolecall.UserID(id), Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
-			GrantedBy: c.User.ID, GrantedAt: now,
+			GrantedBy: c.Giver(), GrantedAt: now,
 		}
 		if err := mayGive(c, &a); err != nil {
 			return nil, err

@@ -1,0 +1,276 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// token makes a token of the permissions that speaks for a service account, or with
+// "" for whoever makes it.
+func (c *caller) makeToken(t testing.TB, account string, permissions ...string) *caller {
+	t.Helper()
+	path := "/users/" + c.id
+	if account != "" {
+		path = "/service-accounts/" + account
+	}
+	a := c.do(t, "POST "+path+"/tokens", tokenBody("Token "+newKey(), permissions...)).expect(t, 201)
+	c.world.program.tokensMu.Lock()
+	c.world.program.tokens = append(c.world.program.tokens, a.text("/token"))
+	c.world.program.tokensMu.Unlock()
+	holder := account
+	if account == "" {
+		holder = c.id
+	}
+	return &caller{world: c.world, tenant: c.tenant, bearer: a.text("/token"), bearerID: a.text("/id"), id: holder, email: c.email}
+}
+
+// account makes a service account that holds a role of the permissions everywhere,
+// and returns its id.
+func (w *world) account(t testing.TB, name string, permissions ...string) string {
+	t.Helper()
+	id := w.owner.do(t, "POST /service-accounts", `{"name":`+quoted(name)+`}`).expect(t, 201).text("/id")
+	if len(permissions) > 0 {
+		w.owner.do(t, "PUT /service-accounts/"+id+"/roles/"+w.role(t, "Role of "+name, permissions...), "").expect(t, 201)
+	}
+	return id
+}
+
+// accounts returns service accounts to ask about, new ones each time.
+func (m *matrix) accounts(t *testing.T) []*subject {
+	t.Helper()
+	m.fresh++
+	name := func(what string) string { return fmt.Sprintf("%s %d", what, m.fresh) }
+	owner, deleted := m.account(t, name("Owning")), m.account(t, name("Deleted"))
+	m.owner.do(t, "PUT /service-accounts/"+owner+"/roles/"+m.roles[2].id, "").expect(t, 201)
+	m.owner.do(t, "DELETE /service-accounts/"+deleted, "").expect(t, 204)
+	return []*subject{
+		{name: "a service account", id: m.account(t, name("Import"), "users.email:read"), exists: true, holds: held("", "users.email:read")},
+		{name: "a service account that owns", id: owner, exists: true, holds: held("", "*:*", "*/*:*")},
+		{name: "another tenant's service account", id: m.foreign.account(t, name("Foreign"))},
+		{name: "a deleted service account", id: deleted},
+		{name: "a service account that never was", id: never},
+	}
+}
+
+// machine is a service account with a token of less than it holds.
+func (m *matrix) machine(t *testing.T) *principal {
+	t.Helper()
+	account := m.account(t, "Robot", "users:*", "roles:*", "service-accounts:*", "sessions:*", "events:read", "shop/*:*")
+	permissions := []string{"users:read", "users:create", "users:delete", "roles:read", "roles:create", "roles:assign", "sessions:revoke", "events:read",
+		"service-accounts:read", "service-accounts:create", "service-accounts:update", "service-accounts:delete", "shop/a:b"}
+	return &principal{caller: m.owner.makeToken(t, account, permissions...), name: "a service account with a token", holds: held("", permissions...), live: true, program: true, byToken: true}
+}
+
+// delegate is a token of an administrator with fewer permissions.
+func (m *matrix) delegate(t *testing.T, administrates []holding) *principal {
+	t.Helper()
+	administrator := m.member(t, "delegating", "Sales")
+	m.assign(t, administrator.id, m.builtIn(t, "administrator"), "")
+	permissions := []string{"users:read", "users.name:update", "users:invite", "roles:read", "roles:assign", "roles:update", "service-accounts:update"}
+	return &principal{
+		caller: administrator.makeToken(t, "", append(permissions, "*/*:*")...), name: "a token of an administrator with fewer permissions", department: "Sales",
+		holds: held("", permissions...), grants: held("", append(permissions, "*/*:*")...), live: true, program: true, byToken: true, holder: administrates,
+	}
+}
+
+// revokedToken is a token that was one of a service account that still is there.
+func (m *matrix) revokedToken(t *testing.T) *principal {
+	t.Helper()
+	account := m.account(t, "Discharged", "*:*")
+	c := m.owner.makeToken(t, account, "*:*")
+	c.do(t, "GET /users", "").expect(t, 200)
+	m.owner.do(t, "DELETE /service-accounts/"+account+"/tokens/"+c.bearerID, "").expect(t, 204)
+	return &principal{caller: c, name: "a revoked token", program: true, byToken: true}
+}
+
+const everyAccountMember = "id name description status createdAt updatedAt"
+
+// accountSight returns what the principal reads of a service account.
+func (p *principal) accountSight() string {
+	if p.may("service-accounts:read", "") {
+		return everyAccountMember
+	}
+	return "id"
+}
+
+func listAccountsCells(t *testing.T, m *matrix, p *principal) {
+	accounts := m.accounts(t)
+	listed := map[string]bool{}
+	for next, more := "", true; more; more = next != "" {
+		a := p.compare(t, "service accounts", "GET /service-accounts?sort=-createdAt&limit=200"+next, "", first(done(200, "items nextCursor"), check{p.may("service-accounts:read", ""), mayNot}))
+		for i, id := range a.texts("id") {
+			if listed[id] = true; !slices.Equal(a.members(fmt.Sprintf("/items/%d", i)), sorted(strings.Fields(everyAccountMember))) {
+				t.Errorf("a service account has %q", a.members(fmt.Sprintf("/items/%d", i)))
+			}
+		}
+		if next = a.text("/nextCursor"); next != "" {
+			next = "&cursor=" + next
+		}
+	}
+	for _, s := range accounts {
+		if wanted := s.exists && p.live && p.may("service-accounts:read", ""); listed[s.id] != wanted {
+			t.Errorf("%s: listed is %v", s.name, listed[s.id])
+		}
+	}
+}
+
+func createAccountCells(t *testing.T, m *matrix, p *principal) {
+	m.fresh++
+	p.compare(t, "a service account", "POST /service-accounts", fmt.Sprintf(`{"name":"Made %d"}`, m.fresh),
+		first(done(201, p.accountSight()), check{p.may("service-accounts:create", ""), mayNot}))
+}
+
+func getAccountCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.accounts(t) {
+		p.compare(t, s.name, "GET /service-accounts/"+s.id, "", first(done(200, everyAccountMember), check{p.may("service-accounts:read", ""), mayNot}, check{s.exists, notThere}))
+	}
+}
+
+func updateAccountCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.accounts(t) {
+		m.fresh++
+		p.compare(t, s.name, "PATCH /service-accounts/"+s.id, fmt.Sprintf(`{"name":"Changed %d"}`, m.fresh),
+			first(done(200, p.accountSight()), check{p.may("service-accounts:update", ""), mayNot}, check{s.exists, notThere}))
+	}
+}
+
+// protectiveOfAccount is what is expected of an act that takes access away from a
+// service account.
+func (p *principal) protectiveOfAccount(s *subject, permission string, success expectation) expectation {
+	return first(success, check{p.may(permission, ""), mayNot}, check{s.exists, notThere}, check{!p.isBelow(s), beyondOwn})
+}
+
+func deleteAccountCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.accounts(t) {
+		p.compare(t, s.name, "DELETE /service-accounts/"+s.id, "", p.protectiveOfAccount(s, "service-accounts:delete", done(204, "")))
+	}
+}
+
+func suspendAccountCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.accounts(t) {
+		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/suspend", "", p.protectiveOfAccount(s, "service-accounts:update", done(200, p.accountSight())))
+	}
+}
+
+func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.accounts(t) {
+		if s.exists {
+			m.owner.do(t, "POST /service-accounts/"+s.id+"/suspend", "").expect(t, 200)
+		}
+		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/resume", "", first(done(200, p.accountSight()), check{p.may("service-accounts:update", ""), mayNot}, check{s.exists, notThere}))
+	}
+}
+
+func accountRolesCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.accounts(t) {
+		a := p.compare(t, s.name, "GET /service-accounts/"+s.id+"/roles", "", first(done(200, "items nextCursor"), check{p.may("service-accounts:read", ""), mayNot}, check{s.exists, notThere}))
+		if a.status == http.StatusOK && len(a.list("/items")) != 1 {
+			t.Errorf("%s holds %s", s.name, a.body)
+		}
+	}
+}
+
+func assignToAccountCells(t *testing.T, m *matrix, p *principal) {
+	accounts := m.accounts(t)
+	for _, s := range []*subject{accounts[0], accounts[2], accounts[4]} {
+		for _, r := range m.roles {
+			wanted := first(done(201, "role reach expiresAt grantedBy grantedAt"), check{p.may("service-accounts:update", ""), mayNot},
+				check{s.exists && r.exists, notThere}, check{p.mayPass(r.permissions, "Sales"), beyondOwn})
+			p.compare(t, s.name+" and "+r.name, "PUT /service-accounts/"+s.id+"/roles/"+r.id, within("Sales"), wanted)
+		}
+	}
+}
+
+func unassignFromAccountCells(t *testing.T, m *matrix, p *principal) {
+	accounts := m.accounts(t)
+	for _, s := range []*subject{accounts[0], accounts[2]} {
+		for _, r := range m.roles {
+			line := "/service-accounts/" + s.id + "/roles/" + r.id
+			if s.exists && r.exists {
+				m.owner.do(t, "PUT "+line, within("Sales")).expect(t, 201)
+			}
+			p.compare(t, s.name+" and "+r.name, "DELETE "+line, "", first(done(204, ""), check{p.may("service-accounts:update", ""), mayNot},
+				check{s.exists && r.exists, notThere}, check{p.mayPass(r.permissions, "Sales"), beyondOwn}))
+		}
+	}
+}
+
+const (
+	everyTokenMember = "id name permissions createdBy createdAt expiresAt lastUsedAt"
+	newTokenMembers  = everyTokenMember + " token"
+)
+
+func accountTokensCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.accounts(t) {
+		if s.exists {
+			m.owner.makeToken(t, s.id, "users.email:read")
+		}
+		a := p.compare(t, s.name, "GET /service-accounts/"+s.id+"/tokens", "", first(done(200, "items nextCursor"), check{p.may("service-accounts:read", ""), mayNot}, check{s.exists, notThere}))
+		if a.status == http.StatusOK && !slices.Equal(a.members("/items/0"), sorted(strings.Fields(everyTokenMember))) {
+			t.Errorf("%s has tokens of %q", s.name, a.members("/items/0"))
+		}
+	}
+}
+
+func createAccountTokenCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.accounts(t) {
+		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/tokens", tokenBody("Made", "users.email:read"), first(done(201, newTokenMembers),
+			check{p.may("service-accounts:update", ""), mayNot}, check{!p.byToken, needsSession}, check{s.exists, notThere}, check{p.mayTakeOver(s), beyondOwn}))
+	}
+}
+
+func revokeAccountTokenCells(t *testing.T, m *matrix, p *principal) {
+	accounts := m.accounts(t)
+	elsewhere := m.owner.makeToken(t, m.account(t, fmt.Sprintf("Elsewhere %d", m.fresh), "users.email:read"), "users.email:read")
+	for _, s := range accounts {
+		line := "DELETE /service-accounts/" + s.id + "/tokens/"
+		p.compare(t, "another's token of "+s.name, line+elsewhere.bearerID, "", p.protectiveOfAccount(s, "service-accounts:update", notThere))
+		if s.exists {
+			token := m.owner.makeToken(t, s.id, "users.email:read")
+			p.compare(t, s.name, line+token.bearerID, "", p.protectiveOfAccount(s, "service-accounts:update", done(204, "")))
+		}
+	}
+	elsewhere.do(t, "GET /auths/session", "").expect(t, 200)
+}
+
+func userTokensCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		p.compare(t, s.name, "GET /users/"+s.id+"/tokens", "", first(done(200, "items nextCursor"),
+			check{p.is(s) || p.mayAnywhere("sessions:read"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("sessions:read", s.department), mayNot}))
+	}
+}
+
+func createUserTokenCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		permission, wanted := "users:read", expectation{status: 422, code: "validation"} // who holds nothing has nothing to delegate
+		if len(p.holds) > 0 {
+			permission, wanted = p.holds[0].permission, done(201, newTokenMembers)
+		}
+		p.compare(t, s.name, "POST /users/"+s.id+"/tokens", tokenBody("Made", permission), first(wanted, check{p.id != "" && p.id == s.id, mayNot}, check{!p.program, needsSession}))
+	}
+}
+
+func revokeUserTokenCells(t *testing.T, m *matrix, p *principal) {
+	for _, s := range m.subjects(t, p) {
+		visible := []check{{p.is(s) || p.mayAnywhere("sessions:revoke"), mayNot}, {p.sees(s), notThere}, {p.is(s) || p.may("sessions:revoke", s.department), mayNot}, {p.is(s) || !p.isBelow(s), beyondOwn}}
+		p.compare(t, "no token of "+s.name, "DELETE /users/"+s.id+"/tokens/"+never, "", first(notThere, visible...))
+		if p.is(s) && p.live && len(p.holds) > 0 {
+			token := p.makeToken(t, "", p.holds[0].permission)
+			p.compare(t, s.name, "DELETE /users/"+s.id+"/tokens/"+token.bearerID, "", first(done(204, ""), visible...))
+		}
+	}
+}
+
+// tokenBody is a token of the permissions for a day.
+func tokenBody(name string, permissions ...string) string {
+	list, err := json.Marshal(permissions)
+	if err != nil {
+		panic(err) // of strings: cannot be
+	}
+	return fmt.Sprintf(`{"name":%s,"permissions":%s,"expiresAt":%s}`, quoted(name), list, quoted(time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339)))
+}
