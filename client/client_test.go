@@ -20,6 +20,7 @@ import (
 // signedIn returns a client of the owner of a demo that runs until the test ends.
 func signedIn(t *testing.T) *client.Client {
 	t.Helper()
+	t.Chdir(t.TempDir()) // where the demo keeps its mail
 	ctx, cancel := context.WithCancel(context.Background())
 	stdout, printed := io.Pipe()
 	exited := make(chan int, 1)
@@ -43,6 +44,9 @@ func signedIn(t *testing.T) *client.Client {
 	in, err := c.Login(t.Context(), access.Email, access.Password)
 	if err != nil || in.User.Email != access.Email || !in.Session.ExpiresAt.After(time.Now()) {
 		t.Fatalf("Login = %+v, %v", in, err)
+	}
+	if s, err := c.Confirm(t.Context(), access.Password); err != nil || s.ID != in.Session.ID || s.ConfirmedAt == nil {
+		t.Fatalf("Confirm = %+v, %v", s, err)
 	}
 	return c
 }
@@ -156,6 +160,9 @@ func TestSessions(t *testing.T) {
 	}
 	if in, err := c.Refresh(ctx); err != nil || in.Session.ID != before.Session.ID {
 		t.Errorf("Refresh = %+v, %v", in, err)
+	}
+	if _, err := c.Confirm(ctx, "not the password"); !is(err, "validation") {
+		t.Errorf("Confirm with a wrong password: %v", err)
 	}
 	if err := c.Logout(ctx); err != nil {
 		t.Errorf("Logout: %v", err)

@@ -97,10 +97,12 @@ type SignIn struct {
 
 // Session is one sign-in.
 type Session struct {
-	ID              string    `json:"id"`
-	AuthenticatedAt time.Time `json:"authenticatedAt"`
-	IdleExpiresAt   time.Time `json:"idleExpiresAt"`
-	ExpiresAt       time.Time `json:"expiresAt"`
+	ID              string     `json:"id"`
+	AuthenticatedAt time.Time  `json:"authenticatedAt"`
+	ConfirmedAt     *time.Time `json:"confirmedAt"` // nil: not since the sign-in
+	SecondFactor    bool       `json:"secondFactor"`
+	IdleExpiresAt   time.Time  `json:"idleExpiresAt"`
+	ExpiresAt       time.Time  `json:"expiresAt"`
 }
 
 // Principal is who is signed in and what they may do. Permissions are the
@@ -129,6 +131,15 @@ func (c *Client) Login(ctx context.Context, email, password string) (in SignIn, 
 func (c *Client) Refresh(ctx context.Context) (in SignIn, err error) {
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/refresh", into: &in})
 	return in, err
+}
+
+// Confirm shows the password once more, and returns the session. What gives or takes
+// much, such as DeleteUser and AssignRole, needs a sign-in or a confirmation that is
+// not long ago, and fails with the code reauthentication-required without.
+func (c *Client) Confirm(ctx context.Context, password string) (s Session, err error) {
+	body := map[string]string{"password": password}
+	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/confirm", body: body, into: &s})
+	return s, err
 }
 
 // Logout ends the session.

@@ -282,6 +282,9 @@ const bounded = time.Second
 func (b *bench) single(ctx context.Context, s *survey) error {
 	holder := s.sessions[1]
 	u, owner := "/users/"+s.holder, s.owner()
+	if _, err := s.send(ctx, owner, http.MethodPost, "/auths/confirm", `{"password":"`+password+`"}`); err != nil {
+		return err // it is some time since the store was filled
+	}
 	what := fmt.Sprintf("user with %d roles: ", b.assignments)
 	for _, act := range []struct {
 		name, method, path, body string

@@ -122,7 +122,7 @@ func (all *isolation) settle(commands *process.Server, i int) {
 		return of.id()
 	}
 	c.owner = id(v.ask("GET /users?email="+c.address, ""))
-	id(v.ask("PATCH /tenant", `{"displayName":`+quoted("Tenant "+mark)+`}`))
+	id(v.ask("PATCH /tenant", `{"displayName":`+quoted("Tenant "+mark)+`,"settings":{"reauthenticationSeconds":0}}`))
 	id(v.ask("PATCH /users/"+c.owner, fmt.Sprintf(`{"department":"Department %s","externalId":"owner-%s","metadata":{%q:%q}}`, mark, mark, mark, mark)))
 	c.role = id(v.ask("POST /roles", fmt.Sprintf(`{"name":"Keeper of %s","description":"Keeps %s.","permissions":["%s/shop:open","users:read"]}`, mark, mark, mark), "idempotency-key: role"))
 	if of := v.ask("PUT /users/"+c.owner+"/roles/"+c.role, ""); of.status != http.StatusCreated {

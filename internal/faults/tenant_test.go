@@ -98,7 +98,7 @@ func newTenant(l *load) *tenant {
 	command(l.t, l.server, password+"\n", "tenant", "create", tn.name, "--owner-email", owner, "--owner-name", "Olga Owner", "--password-stdin")
 	in := tn.must(200, "POST /auths/login", credentials(owner))
 	tn.owner.token, tn.ownerID = in.session(), in.userID()
-	tn.must(200, "PATCH /tenant", `{"settings":{"refreshGraceSeconds":0}}`)
+	tn.must(200, "PATCH /tenant", `{"settings":{"refreshGraceSeconds":0,"reauthenticationSeconds":0}}`)
 	var role struct{ ID string }
 	tn.must(201, "POST /roles", `{"name":"Reader","permissions":["events:read"]}`, "idempotency-key: role").decode(&role)
 	tn.role = role.ID
