@@ -27,11 +27,12 @@ import (
 // maxAnswer bounds what is read of an answer, in bytes.
 const maxAnswer = 16 << 20
 
-// Client speaks for one signed-in user of one tenant. It is safe for concurrent
-// use.
+// Client speaks for one signed-in user of one tenant, or for whom an API token
+// speaks. It is safe for concurrent use.
 type Client struct {
 	base    string
 	tenant  string
+	token   string // of an API; empty for a session
 	http    *http.Client
 	session atomic.Pointer[string] // the bearer token; nil when signed out
 }
@@ -44,6 +45,14 @@ func New(base, tenant string, h *http.Client) *Client {
 		h = http.DefaultClient
 	}
 	return &Client{base: strings.TrimRight(base, "/"), tenant: tenant, http: h}
+}
+
+// NewWithToken is New for a program with an API token (rc_…). Such a client needs no
+// sign-in and keeps no session.
+func NewWithToken(base, tenant, token string, h *http.Client) *Client {
+	c := New(base, tenant, h)
+	c.token = token
+	return c
 }
 
 // Problem is an error answer (RFC 9457). Programs switch on Code.
@@ -145,7 +154,9 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 			request.Header.Set(name, value)
 		}
 	}
-	if token := c.session.Load(); token != nil {
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	} else if token := c.session.Load(); token != nil {
 		request.AddCookie(&http.Cookie{Name: "session", Value: *token})
 	}
 	return request, nil

@@ -188,3 +188,22 @@ func TestForeignAnswers(t *testing.T) {
 		t.Errorf("Session = %v", err)
 	}
 }
+
+func TestAProgramSendsItsTokenAndNoCookie(t *testing.T) {
+	var sent http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = r.Header.Clone()
+		http.SetCookie(w, &http.Cookie{Name: "session", Value: "somebody's"})
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer server.Close()
+	c := client.NewWithToken(server.URL, "acme", "rc_token", nil)
+	for range 2 {
+		if err := c.Logout(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if sent.Get("Authorization") != "Bearer rc_token" || sent.Get("Cookie") != "" || sent.Get("X-Tenant-Schema") != "acme" {
+			t.Errorf("sent %v", sent)
+		}
+	}
+}
