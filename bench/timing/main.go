@@ -1,4 +1,5 @@
-// Command timing measures whether the time of a refusal tells why it was given.
+// Command timing measures whether the time of an answer tells what the answer does
+// not: why somebody was refused, or whether an address is known.
 // It serves a store of its own with the program as it is, asks the classes of
 // each group in turn, in a new order every round, and prints a table of medians
 // with their difference from the first class. It fails if one is further off than
@@ -42,9 +43,9 @@ func run(ctx context.Context, rounds int, database string, goal time.Duration) (
 	defer func() { err = errors.Join(err, s.stop()) }()
 	fmt.Printf("%d rounds, one request at a time\n", rounds)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "refused\tmedian\tp90\tdifference\trank test z\t")
+	fmt.Fprintln(w, "asked\tmedian\tp90\tdifference\trank test z\t")
 	var apart []string
-	for _, group := range [][]*class{s.signIns(), s.sessions()} {
+	for _, group := range [][]*class{s.signIns(), s.sessions(), s.resets()} {
 		if err := measure(ctx, group, rounds); err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func run(ctx context.Context, rounds int, database string, goal time.Duration) (
 	return nil
 }
 
-// class is one reason to be refused, and how long that took.
+// class is one reason for an answer, and how long that took.
 type class struct {
 	name   string
 	status int

@@ -41,7 +41,10 @@ func start(ctx context.Context, database string) (_ *server, err error) {
 	const many = "1000000000"
 	s := &server{folder: folder, Server: process.Server{
 		Binary: filepath.Join(folder, "rolecall"), Database: cmp.Or(database, filepath.Join(folder, "rolecall.db")),
-		Flags: []string{"--attempts-per-account-and-source", many, "--attempts-per-account", many, "--attempts-per-source", many},
+		Flags: []string{
+			"--attempts-per-account-and-source", many, "--attempts-per-account", many, "--attempts-per-source", many,
+			"--resets-per-account", many, "--resets-per-source", many,
+		},
 	}}
 	defer func() {
 		if err != nil {
@@ -125,11 +128,15 @@ func (s *server) signInElsewhere(ctx context.Context) error {
 func address(kind string, n int) string { return fmt.Sprintf("%s-%d@example.com", kind, n) }
 
 func (s *server) signIn(tenant, email, password string) (*http.Request, error) {
-	body, err := json.Marshal(map[string]string{"email": email, "password": password})
+	return s.post(tenant, "/auths/login", map[string]string{"email": email, "password": password})
+}
+
+func (s *server) post(tenant, path string, members map[string]string) (*http.Request, error) {
+	body, err := json.Marshal(members)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequest(http.MethodPost, s.URL()+"/auths/login", bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, s.URL()+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +161,26 @@ func (s *server) signIns() []*class {
 		refuse("pending user", tenant, "pending", password),
 		refuse("suspended user, wrong password", tenant, "suspended", "not the right password"),
 		refuse("unknown tenant", "no-such-tenant", "active", password),
+	}
+}
+
+// resets are the requests for a new password that must not be told apart.
+func (s *server) resets() []*class {
+	accept := func(name, tenant, kind string) *class {
+		return &class{name: name, status: http.StatusAccepted, ask: func(round int) (*http.Request, error) {
+			n := round % accounts
+			if kind == "unknown" {
+				n = round
+			}
+			return s.post(tenant, "/auths/password-resets", map[string]string{"email": address(kind, n)})
+		}}
+	}
+	return []*class{
+		accept("reset of an active user", tenant, "active"),
+		accept("reset of an unknown address", tenant, "unknown"),
+		accept("reset of a pending user", tenant, "pending"),
+		accept("reset of a suspended user", tenant, "suspended"),
+		accept("reset in an unknown tenant", "no-such-tenant", "active"),
 	}
 }
 

@@ -52,7 +52,7 @@ var keys atomic.Uint64
 func newKey() string { return fmt.Sprintf("key-%d", keys.Add(1)) }
 
 // creating are the paths of the operations that take an idempotency key.
-var creating = regexp.MustCompile(`^/(users|roles|service-accounts|operator/tenants|auths/passkeys)$|/(invitations|tokens)$`)
+var creating = regexp.MustCompile(`^/(users|roles|service-accounts|operator/tenants|auths/passkeys)$|/(invitations|tokens)$|^/users/[^/]+/(password-resets|email-changes)$`)
 
 // request returns the request "METHOD /path" with what nearly every one has: the
 // tenant, the session, a content type, and for a creation a new key. A header

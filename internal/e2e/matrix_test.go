@@ -109,6 +109,11 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_deletePasskey":           deletePasskeyCells,
 	"AuthsController_getPasskeySignInOptions": passkeySignInOptionsCells,
 	"AuthsController_signInByPasskey":         signInByPasskeyCells,
+	"UsersController_sendPasswordReset":       sendResetCells,
+	"UsersController_requestEmailChange":      requestEmailCells,
+	"AuthsController_requestPasswordReset":    requestResetCells,
+	"AuthsController_resetPassword":           resetPasswordCells,
+	"AuthsController_changeEmail":             changeEmailCells,
 }
 
 // testMatrix asks every operation by every principal about every object.

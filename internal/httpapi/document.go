@@ -29,6 +29,7 @@ func Document() *huma.OpenAPI {
 	maps.Copy(schemas.Map(), answerSchemas())
 	maps.Copy(schemas.Map(), sessionSchemas())
 	maps.Copy(schemas.Map(), machineSchemas())
+	maps.Copy(schemas.Map(), linkSchemas())
 	maps.Copy(schemas.Map(), factorSchemas())
 	maps.Copy(schemas.Map(), operatorSchemas())
 	document := &huma.OpenAPI{

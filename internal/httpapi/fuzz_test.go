@@ -73,7 +73,7 @@ var knownBodies = []struct {
 		return map[string]string{"currentPassword": current, "newPassword": password}, err
 	}},
 	{"AcceptInvitation", func(x *exchange) (map[string]string, error) {
-		_, password, err := x.acceptance()
+		_, password, err := x.acceptance(rolecall.ErrInvitationInvalid)
 		return map[string]string{"password": password}, err
 	}},
 	{"CompleteLogin", func(x *exchange) (map[string]string, error) {
@@ -99,6 +99,18 @@ var knownBodies = []struct {
 	{"CreatePasskey", func(x *exchange) (map[string]string, error) {
 		name, _, err := x.newPasskey()
 		return map[string]string{"name": name}, err
+	}},
+	{"ResetPassword", func(x *exchange) (map[string]string, error) {
+		_, password, err := x.acceptance(rolecall.ErrInvitationInvalid)
+		return map[string]string{"password": password}, err
+	}},
+	{"ChangeEmail", func(x *exchange) (map[string]string, error) {
+		_, err := x.linkToken()
+		return nil, err
+	}},
+	{"EmailAddress", func(x *exchange) (map[string]string, error) {
+		email, err := x.email()
+		return map[string]string{"email": email}, err
 	}},
 }
 

@@ -63,7 +63,7 @@ func appendInvitation(b []byte, i *rolecall.Invitation) []byte {
 }
 
 func acceptInvitation(x *exchange) error {
-	token, password, err := x.acceptance()
+	token, password, err := x.acceptance(rolecall.ErrInvitationInvalid)
 	if err != nil {
 		return err
 	}
@@ -78,9 +78,9 @@ func acceptInvitation(x *exchange) error {
 	return x.signedIn(&signIn)
 }
 
-// acceptance reads the token and the new password. A text that cannot be a token
-// is one that is not known.
-func (x *exchange) acceptance() (token secret.Token, password string, err error) {
+// acceptance reads a token and the new password that it is good for. A text that
+// cannot be a token is one that is not known, which is the error invalid.
+func (x *exchange) acceptance(invalid error) (token secret.Token, password string, err error) {
 	var text string
 	err = x.decode(
 		member{"token", true, readString(&text)},
@@ -91,7 +91,7 @@ func (x *exchange) acceptance() (token secret.Token, password string, err error)
 	}
 	token, ok := secret.ParseToken(text)
 	if !ok {
-		err = rolecall.ErrInvitationInvalid
+		err = invalid
 	}
 	return token, password, err
 }

@@ -202,10 +202,7 @@ func credentialSchemas() properties {
 			"currentPassword": anyText(),
 			"newPassword":     newPassword(),
 		}, "currentPassword", "newPassword"),
-		"AcceptInvitation": request("The token of the invitation and the password to set.", properties{
-			"token":    anyText(),
-			"password": newPassword(),
-		}, "token", "password"),
+		"AcceptInvitation": acceptance("The token of the invitation and the password to set."),
 		"CompleteLogin": request("The challenge, and one of the other members.", properties{
 			"challenge":    anyText(),
 			"code":         described(anyText(), "Six digits of an authenticator app; of a new one too, to enrol it."),
@@ -225,6 +222,9 @@ func credentialSchemas() properties {
 			"name":    described(text(1, rolecall.PasskeyNameMax), "By which its owner knows it."),
 			"passkey": credential(),
 		}, "name", "passkey"),
+		"ResetPassword": acceptance("The token of the link and the password to set."),
+		"ChangeEmail":   request("The token of the link.", properties{"token": anyText()}, "token"),
+		"EmailAddress":  request("An address.", properties{"email": text(3, rolecall.EmailMax)}, "email"),
 		"Login": request("Address and password.", properties{
 			"email":    anyText(),
 			"password": anyText(),
@@ -272,6 +272,11 @@ func apiTokenSchema(about string, more properties) *huma.Schema {
 	required := slices.Sorted(maps.Keys(members))
 	maps.Copy(members, more)
 	return object(about, members, required...)
+}
+
+// acceptance is a body by which a token sets a password.
+func acceptance(about string) *huma.Schema {
+	return request(about, properties{"token": anyText(), "password": newPassword()}, "token", "password")
 }
 
 // answerSchemas are the documents that operations answer with.
@@ -351,6 +356,15 @@ func answerSchemas() properties {
 		"Fault": object("One thing wrong with a request; exactly one of pointer, header and parameter says where.", properties{
 			"pointer": described(anyText(), "JSON Pointer (RFC 6901) into the body."), "header": anyText(), "parameter": anyText(), "code": anyText(), "detail": anyText(),
 		}, "code", "detail"),
+	}
+}
+
+// linkSchemas are the answers to what has a link mailed.
+func linkSchemas() properties {
+	return properties{
+		"PasswordReset": object("That a user was mailed a link to choose a new password.", properties{"userId": uuid(), "expiresAt": moment()}, "userId"),
+		"EmailChange":   object("That a new address is asked.", properties{"userId": uuid(), "expiresAt": moment()}, "userId"),
+		"Accepted":      object("What will come of the request, if anything does.", properties{"detail": anyText()}, "detail"),
 	}
 }
 
