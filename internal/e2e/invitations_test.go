@@ -79,10 +79,10 @@ func testInvitationLink(t *testing.T, w *world) {
 		{name: "nor do events", as: w.owner, send: "GET /users/" + id + "/events", status: 200, lacks: []string{token}},
 		{name: "an invited user is pending", as: w.owner, send: "GET /users/" + id, status: 200, has: map[string]any{"/status": "pending"}},
 	})
-	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
 	if n := w.mailsTo(address("linked")); n != 1 {
 		t.Errorf("%d mails came, want one", n)
 	}
+	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
 }
 
 func testAcceptance(t *testing.T, w *world) {

@@ -306,15 +306,15 @@ func TestOperatorsAreServedOnceThereIsAKey(t *testing.T) {
 func TestOperatorsApart(t *testing.T) {
 	apart := freeAddress(t)
 	p := serve(t, build(t), stores[0].database(t), "--operator-listen", apart)
-	if !strings.Contains(p.Log(), "serving operators") {
-		t.Error("the log does not say where operators are served")
-	}
 	w := newWorld(t, p)
 	operator := p.operatorKey(t).of(w)
 	there := *w
 	there.program = &program{document: p.document, Server: process.Server{Address: apart}}
 	inside := operator.of(&there)
 	awaitStatus(t, inside, "GET /operator/tenants", 200)
+	if !strings.Contains(p.Log(), "serving operators") {
+		t.Error("the log does not say where operators are served")
+	}
 	play(t, []scenario{
 		{name: "tenants, inside", as: inside, send: "GET /operator/tenants/" + w.name, status: 200},
 		{name: "a tenant, inside", as: inside, send: "GET /users", status: 200},
