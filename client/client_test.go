@@ -26,7 +26,7 @@ func signedIn(t *testing.T) *client.Client {
 	exited := make(chan int, 1)
 	var log bytes.Buffer
 	go func() {
-		exited <- app.Run(ctx, []string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "demo.db")},
+		exited <- app.Run(ctx, []string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "demo.db"), "--mailbox", t.TempDir()},
 			func(string) string { return "" }, os.Stdin, printed, &log)
 		printed.Close()
 	}()
