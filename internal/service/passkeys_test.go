@@ -127,7 +127,10 @@ func TestWhatSignsNobodyInWithoutAPassword(t *testing.T) {
 		f.tenant = f.newTenant("other")
 		f.is(errorOf(f.byPasskey(foreign)), rolecall.ErrPasskeyRefused)
 		f.is(errorOf(f.byPasskey(hers.Get(t, f.signInOptions()))), rolecall.ErrPasskeyRefused)
+		elsewhere := hers.Get(t, f.signInOptions())
 		f.tenant = home
+		f.is(errorOf(f.byPasskey(elsewhere)), rolecall.ErrPasskeyRefused) // the challenge is the other tenant's
+		foreign = hers.Get(t, f.signInOptions())
 		f.ok(errorOf(f.byPasskey(foreign)))
 
 		f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, grace.ID, "")))
