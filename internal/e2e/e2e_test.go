@@ -32,6 +32,8 @@ var suites = []struct {
 	{"invitations", testInvitations},
 	{"mail injection", testMailInjection},
 	{"passwords", testPasswords},
+	{"password resets", testPasswordResets},
+	{"e-mail changes", testEmailChanges},
 	{"check", testCheck},
 	{"events", testEvents},
 	{"tenant", testTenant},

@@ -3,6 +3,8 @@ package e2e
 import (
 	"fmt"
 	"testing"
+
+	"github.com/rolecall/rolecall"
 )
 
 var (
@@ -15,8 +17,8 @@ func sendResetCells(t *testing.T, m *matrix, p *principal) {
 		line := "POST /users/" + s.id + "/password-resets"
 		asked := []check{{p.mayAnywhere("users:invite"), mayNot}, {p.sees(s), notThere}, {p.may("users:invite", s.department), mayNot}}
 		p.compare(t, s.name, line, "", first(done(201, "userId expiresAt"),
-			append(asked[:len(asked):len(asked)], check{p.mayTakeOver(s), beyondOwn}, check{p.is(s), userPending})...))
-		if s.exists && !p.is(s) {
+			append(asked[:len(asked):len(asked)], check{p.mayTakeOver(s), beyondOwn}, check{p.speaksFor(s), userPending})...))
+		if s.exists && !p.speaksFor(s) {
 			m.owner.do(t, "POST /users/"+s.id+"/suspend", "").expect(t, 200)
 			p.compare(t, s.name+", suspended", line, "", first(userSuspended, asked...))
 		}
@@ -24,8 +26,11 @@ func sendResetCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	c := m.member(t, fmt.Sprintf("forgetful-%d", m.fresh), "Sales")
 	s := &subject{name: "a user with a password", id: c.id, department: "Sales", exists: true}
-	p.compare(t, s.name, "POST /users/"+s.id+"/password-resets", "", first(done(201, "userId expiresAt"),
+	a := p.compare(t, s.name, "POST /users/"+s.id+"/password-resets", "", first(done(201, "userId expiresAt"),
 		check{p.mayAnywhere("users:invite"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:invite", s.department), mayNot}))
+	if a.status == 201 {
+		m.nobody().do(t, resetByLink, acceptance(m.resetToken(t, c.email), newPassword)).expect(t, 204)
+	}
 }
 
 func requestEmailCells(t *testing.T, m *matrix, p *principal) {
@@ -33,9 +38,12 @@ func requestEmailCells(t *testing.T, m *matrix, p *principal) {
 		m.fresh++
 		line, email := "POST /users/"+s.id+"/email-changes", address(fmt.Sprintf("asked-%d", m.fresh))
 		asked := []check{{p.is(s) || p.mayAnywhere("users.email:update"), mayNot}, {p.sees(s), notThere}, {p.is(s) || p.may("users.email:update", s.department), mayNot}}
-		p.compare(t, s.name, line, emailBody(email), first(done(202, "userId expiresAt"),
-			append(asked[:len(asked):len(asked)], check{p.is(s) || p.mayTakeOver(s), beyondOwn})...))
-		if s.exists && !p.is(s) {
+		a := p.compare(t, s.name, line, emailBody(email), first(done(202, "userId expiresAt"),
+			append(asked[:len(asked):len(asked)], check{p.is(s) || !p.speaksFor(s), needsSession}, check{p.is(s) || p.mayTakeOver(s), beyondOwn})...))
+		if a.status == 202 {
+			m.mailTo(t, email, rolecall.MailEmailChange)
+		}
+		if s.exists && !p.speaksFor(s) {
 			m.owner.do(t, "POST /users/"+s.id+"/suspend", "").expect(t, 200)
 			p.compare(t, s.name+", suspended", line, emailBody(email), first(userSuspended, asked...))
 		}
@@ -47,23 +55,27 @@ func requestResetCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	c := m.member(t, fmt.Sprintf("forgets-%d", m.fresh), "")
 	p.do(t, askForReset, emailBody(c.email)).expect(t, 202)
+	m.resetToken(t, c.email)
 }
 
-func resetPasswordCells(t *testing.T, _ *matrix, p *principal) {
+func resetPasswordCells(t *testing.T, m *matrix, p *principal) {
+	m.fresh++
+	c := m.member(t, fmt.Sprintf("resets-%d", m.fresh), "")
+	m.owner.do(t, "POST /users/"+c.id+"/password-resets", "").expect(t, 201)
+	token := m.resetToken(t, c.email)
 	p.do(t, resetByLink, acceptance(never, newPassword)).refused(t, 401, "password-reset-invalid")
+	p.in(m.foreign.name).do(t, resetByLink, acceptance(token, newPassword)).refused(t, 401, "password-reset-invalid")
+	p.do(t, resetByLink, acceptance(token, newPassword)).expect(t, 204)
+	c.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 }
 
-func changeEmailCells(t *testing.T, _ *matrix, p *principal) {
+func changeEmailCells(t *testing.T, m *matrix, p *principal) {
+	m.fresh++
+	c := m.member(t, fmt.Sprintf("renamed-%d", m.fresh), "")
+	token := m.emailLink(t, c, c.id, address(fmt.Sprintf("renamed-too-%d", m.fresh)))
 	p.do(t, changeByLink, linkBody(never)).refused(t, 401, "email-change-invalid")
+	p.in(m.foreign.name).do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
+	p.do(t, changeByLink, linkBody(token)).expect(t, 204)
+	c.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
+	m.signIn(t, address(fmt.Sprintf("renamed-too-%d", m.fresh)))
 }
-
-const (
-	askForReset  = "POST /auths/password-resets"
-	resetByLink  = "POST /auths/password-resets/complete"
-	changeByLink = "POST /auths/email-changes/complete"
-)
-
-// emailBody is the body that names an address.
-func emailBody(email string) string { return `{"email":` + quoted(email) + `}` }
-
-func linkBody(token string) string { return `{"token":` + quoted(token) + `}` }

@@ -128,9 +128,9 @@ func testEveryOperationWithoutSession(t *testing.T, w *world) {
 		case "AuthsController_acceptInvitation":
 			body = acceptance(token, password)
 		case "AuthsController_resetPassword":
-			body = acceptance(strings.Repeat("A", 43), newPassword)
+			body = acceptance(w.resetLink(t, w.owner.email), newPassword)
 		case "AuthsController_changeEmail":
-			body = linkBody(strings.Repeat("A", 43))
+			body = linkBody(w.emailLink(t, w.owner, w.owner.id, address("elsewhere")))
 		case "AuthsController_changePassword":
 			body = passwords(password, newPassword)
 		case "AuthsController_completeLogin":
@@ -212,6 +212,7 @@ var openPaths = []string{
 func testSuspendedTenant(t *testing.T, w *world) {
 	user, role := w.user(t, "invited", ""), w.role(t, "Suspended")
 	token := w.invite(t, w.owner, user)
+	reset, email := w.resetLink(t, w.owner.email), w.emailLink(t, w.owner, w.owner.id, address("elsewhere"))
 	w.program.run(t, "", "tenant", "suspend", w.name)
 	awaitStatus(t, w.owner, "GET /tenant", 403)
 	for _, op := range w.program.document.operations {
@@ -227,6 +228,8 @@ func testSuspendedTenant(t *testing.T, w *world) {
 	}
 	accept(token).refused(t, 403, "tenant-suspended")
 	accept(strings.Repeat("A", 43)).refused(t, 401, "invitation-invalid")
+	w.nobody().do(t, resetByLink, acceptance(reset, newPassword)).refused(t, 403, "tenant-suspended")
+	w.nobody().do(t, changeByLink, linkBody(email)).refused(t, 403, "tenant-suspended")
 	w.program.run(t, "", "tenant", "resume", w.name)
 	awaitStatus(t, w.owner, "GET /tenant", 200)
 	accept(token).expect(t, 200)

@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+)
+
+const changeByLink = "POST /auths/email-changes/complete"
+
+func linkBody(token string) string { return `{"token":` + quoted(token) + `}` }
+
+// emailLink asks for another address of a user and returns what the link bears that
+// is mailed there.
+func (w *world) emailLink(t testing.TB, by *caller, user, email string) string {
+	t.Helper()
+	by.do(t, "POST /users/"+user+"/email-changes", emailBody(email)).expect(t, 202)
+	m := w.mailTo(t, email, rolecall.MailEmailChange)
+	return m.Token()
+}
+
+func testEmailChanges(t *testing.T, p *program) {
+	w := newWorld(t, p)
+	t.Run("flow", func(t *testing.T) { testEmailFlow(t, w) })
+	t.Run("rules", func(t *testing.T) { testEmailRules(t, w) })
+	t.Run("enumeration", func(t *testing.T) { testEmailEnumeration(t, w) })
+	t.Run("replay", func(t *testing.T) { testEmailReplay(t, newWorld(t, p)) })
+	t.Run("once", func(t *testing.T) { testOneEmailChange(t, w) })
+	t.Run("others", func(t *testing.T) { testEmailsOfOthers(t, newWorld(t, p)) })
+}
+
+func testEmailFlow(t *testing.T, w *world) {
+	c := w.member(t, "moves", "")
+	other, elsewhere := w.signIn(t, c.email), address("moved")
+	reset := w.resetLink(t, c.email)
+	a := c.do(t, "POST /users/"+c.id+"/email-changes", emailBody(elsewhere)).expect(t, 202)
+	s := scenario{status: 202, members: "userId expiresAt", has: map[string]any{"/userId": c.id}, headers: map[string]string{"Set-Cookie": ""}}
+	s.check(t, a)
+	m := w.mailTo(t, elsewhere, rolecall.MailEmailChange)
+	link, token := m.Link(), m.Token()
+	if len(token) != 43 || link.Path != "/console/"+w.name+"/email-change" || link.Host != "id.example.com" {
+		t.Errorf("the link is %s", link)
+	}
+	w.signIn(t, c.email)
+
+	done := c.do(t, changeByLink, linkBody(token)).expect(t, 204)
+	if len(done.body) > 0 || done.header["Set-Cookie"] != nil {
+		t.Errorf("a change answers %q and sets %q", done.body, done.header["Set-Cookie"])
+	}
+	if got := c.do(t, "GET /auths/session", "").expect(t, 200).text("/user/email"); got != elsewhere {
+		t.Errorf("the address is %q", got)
+	}
+	other.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
+	w.nobody().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 401, "wrong-credentials")
+	w.signIn(t, elsewhere)
+	w.nobody().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
+	w.nobody().do(t, resetByLink, acceptance(reset, newPassword)).refused(t, 401, "password-reset-invalid")
+	if notice := w.mailTo(t, c.email, rolecall.MailEmailChanged); strings.Contains(string(notice.Raw), elsewhere) {
+		t.Error("the notice tells the new address")
+	}
+	events := w.owner.do(t, "GET /users/"+c.id+"/events?type=user.updated", "").expect(t, 200)
+	s = scenario{status: 200, has: map[string]any{"/items/0/actor/id": c.id, "/items/0/members/0": "email", "/items/0/before/email": c.email, "/items/0/after/email": elsewhere, "/items/1": nil}, lacks: []string{token}}
+	s.check(t, events)
+}
+
+func testEmailRules(t *testing.T, w *world) {
+	c := w.member(t, "ruled-mover", "")
+	send := "POST /users/" + c.id + "/email-changes"
+	wrong := func(name, email, fault string) scenario {
+		return scenario{name: name, as: c, send: send, body: emailBody(email), status: 422, code: "validation", faults: []string{"/email " + fault}}
+	}
+	out := w.nobody()
+	play(t, []scenario{
+		{name: "without a session", as: out, send: send, body: emailBody(address("x")), status: 401, code: "unauthenticated"},
+		{name: "without a key", as: c, send: send, body: emailBody(address("x")), header: []string{"-idempotency-key"}, status: 400, faults: []string{"header:idempotency-key required"}},
+		{name: "nothing", as: c, send: send, status: 400, code: "malformed-request"},
+		{name: "no members", as: c, send: send, body: `{}`, status: 422, faults: []string{"/email required"}},
+		{name: "other members", as: c, send: send, body: `{"email":"a@b.example","userId":"` + w.owner.id + `"}`, status: 422, faults: []string{"/userId unknown"}},
+		wrong("no address", "moved", "email"), wrong("a second header", address("x")+"\r\nBcc: eve@evil.example", "control-character"), wrong("a name", "Eve <eve@evil.example>", "email"), wrong("two addresses", "eve@evil.example,eva@evil.example", "email"),
+		{name: "still not by PATCH", as: w.owner, send: "PATCH /users/" + c.id, body: emailBody(address("x")), status: 422},
+		{name: "a token of nobody", as: out, send: changeByLink, body: linkBody(strings.Repeat("A", 43)), status: 401, code: "email-change-invalid"},
+		{name: "what is no token", as: out, send: changeByLink, body: linkBody("token"), status: 401, code: "email-change-invalid"},
+		{name: "no token", as: out, send: changeByLink, body: `{}`, status: 422, faults: []string{"/token required"}},
+		{name: "from another site", as: out, send: changeByLink, body: linkBody("token"), header: []string{"origin: https://evil.example"}, status: 403, code: "cross-origin"},
+	})
+	for i := range 10 {
+		c.do(t, send, emailBody(address(fmt.Sprintf("often-%d", i)))).expect(t, 202)
+	}
+	c.do(t, send, emailBody(address("often"))).refused(t, 429, "too-many-attempts")
+}
+
+// testEmailEnumeration asks for an address that is free and for one that is not.
+func testEmailEnumeration(t *testing.T, w *world) {
+	c := w.member(t, "curious", "")
+	w.user(t, "taken-already", "")
+	send := "POST /users/" + c.id + "/email-changes"
+	free := c.do(t, send, emailBody(address("still-free"))).expect(t, 202)
+	taken := c.do(t, send, emailBody(strings.ToUpper(address("taken-already")))).expect(t, 202)
+	if fmt.Sprint(free.members(""), free.header["Content-Length"]) != fmt.Sprint(taken.members(""), taken.header["Content-Length"]) {
+		t.Errorf("a free address is answered %s, one that is taken %s", free.body, taken.body)
+	}
+	shown := func(a *answer) string { return fmt.Sprint(a.texts("type")) }
+	events := shown(c.do(t, "GET /users/"+c.id+"/events?type=user.email_change_requested", "").expect(t, 200))
+	if events != "[user.email_change_requested user.email_change_requested]" {
+		t.Errorf("the events are %s", events)
+	}
+	first := w.mailTo(t, address("still-free"), rolecall.MailEmailChange)
+	w.nobody().do(t, changeByLink, linkBody(first.Token())).refused(t, 401, "email-change-invalid") // replaced, as by any other
+	last := w.emailLink(t, c, c.id, address("last-one"))
+	for _, m := range w.program.mail.Messages() {
+		if strings.EqualFold(m.To, address("taken-already")) && w.isMail(&m, rolecall.MailEmailChange) {
+			t.Errorf("the holder was mailed %s", m.Subject)
+		}
+	}
+	w.nobody().do(t, changeByLink, linkBody(last)).expect(t, 204)
+}
+
+func testEmailReplay(t *testing.T, w *world) {
+	c := w.member(t, "replaced", "")
+	confirm := func(as *caller, token string) *answer { return as.do(t, changeByLink, linkBody(token)) }
+	older := w.emailLink(t, c, c.id, address("older"))
+	newer := w.emailLink(t, c, c.id, address("newer"))
+	confirm(w.nobody(), older).refused(t, 401, "email-change-invalid")
+	confirm(newWorld(t, w.program).nobody(), newer).refused(t, 401, "email-change-invalid")
+	confirm(w.nobody().in("no-such-tenant"), newer).refused(t, 401, "email-change-invalid")
+	w.nobody().do(t, resetByLink, acceptance(newer, newPassword)).refused(t, 401, "password-reset-invalid")
+	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(newer, newPassword)).refused(t, 401, "invitation-invalid")
+
+	holder := w.user(t, "newer", "")
+	confirm(w.nobody(), newer).refused(t, 409, "email-taken")
+	c.do(t, "GET /auths/session", "").expect(t, 200)
+	w.owner.do(t, "DELETE /users/"+holder, "").expect(t, 204)
+	w.owner.do(t, "POST /users/"+c.id+"/suspend", "").expect(t, 200)
+	confirm(w.nobody(), newer).refused(t, 403, "user-suspended")
+	w.owner.do(t, "POST /users/"+c.id+"/resume", "").expect(t, 200)
+	confirm(w.nobody(), newer).expect(t, 204)
+
+	again := w.signIn(t, address("newer"))
+	void := w.emailLink(t, again, c.id, address("void"))
+	again.do(t, "PUT /auths/password", passwords(password, newPassword)).expect(t, 204)
+	confirm(w.nobody(), void).refused(t, 401, "email-change-invalid")
+}
+
+func testOneEmailChange(t *testing.T, w *world) {
+	c := w.member(t, "confirms-once", "")
+	token := w.emailLink(t, c, c.id, address("confirmed-once"))
+	var mu sync.Mutex
+	won := 0
+	var running sync.WaitGroup
+	for range 12 {
+		running.Go(func() {
+			a, err := w.nobody().try(t, changeByLink, linkBody(token))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if a.status == http.StatusNoContent {
+				won++
+			} else if a.text("/code") != "email-change-invalid" {
+				t.Errorf("the others are answered %d %s", a.status, a.body)
+			}
+		})
+	}
+	running.Wait()
+	if won != 1 {
+		t.Errorf("one change was confirmed %d times", won)
+	}
+}
+
+func testEmailsOfOthers(t *testing.T, w *world) {
+	c := w.member(t, "corrected", "Sales")
+	clerk := w.holder(t, "mail-clerk", "", "Sales", "users:read", "users.email:update")
+	w.nobody().do(t, changeByLink, linkBody(w.emailLink(t, clerk, c.id, address("corrected-2")))).expect(t, 204)
+	w.mailTo(t, c.email, rolecall.MailEmailChanged)
+
+	send := "POST /users/" + c.id + "/email-changes"
+	// What the clerk asked for was judged by what the user held then.
+	token := w.emailLink(t, clerk, c.id, address("corrected-3"))
+	w.assign(t, c.id, w.role(t, "Buys by mail", "shop/a:b"), "")
+	w.nobody().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
+	play(t, []scenario{
+		{name: "who holds more", as: clerk, send: send, body: emailBody(address("taken-over")), status: 403, code: "beyond-own-permissions"},
+		{name: "an owner", as: clerk, send: "POST /users/" + w.owner.id + "/email-changes", body: emailBody(address("taken-over")), status: 404, code: "not-found"},
+		{name: "without the permission", as: w.member(t, "no-clerk", ""), send: send, body: emailBody(address("taken-over")), status: 403, code: "permission-denied"},
+		{name: "nobody", as: w.owner, send: "POST /users/" + never + "/email-changes", body: emailBody(address("nobody-s")), status: 404, code: "not-found"},
+	})
+}

@@ -1,0 +1,197 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall/internal/mail/mailtest"
+)
+
+// linkLimit is how long a mail may take through a death: the claim of who died over
+// it lives a minute.
+const linkLimit = 2 * time.Minute
+
+// TestKillDuringLinks kills the program while users get new passwords and addresses
+// by links. Either a link is used and the credential is new, or neither is; and
+// whatever was acknowledged is mailed.
+func TestKillDuringLinks(t *testing.T) {
+	for _, store := range stores { // side by side: most of the time is waiting for claims to end
+		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
+			killDuringLinks(t, store.database(t))
+		})
+	}
+}
+
+func killDuringLinks(t *testing.T, database string) {
+	mail, err := mailtest.Start(mailtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := mail.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := serve(t, database, "--smtp", mail.URL(), "--mail-from", "rolecall@faults.example", "--public-url", "http://id.faults.example",
+		"--resets-per-account=1000000", "--resets-per-source=1000000")
+	l := newLoad(t, s)
+	l.spread = 0
+	l.open()
+	people := newForgetful(l, mail, 6)
+	for i, f := range people {
+		l.running.Go(func() {
+			for random := rand.New(rand.NewPCG(rand.Uint64(), uint64(i))); !l.isOver(); {
+				if i%2 == 0 {
+					f.forgetPassword(random)
+				} else {
+					f.move(random)
+				}
+			}
+		})
+	}
+	kills := times(3, 300)
+	for range kills {
+		l.await(20 + rand.Int64N(60))
+		kill(t, s)
+		start(t, s)
+	}
+	l.await(40)
+	l.stop()
+	links := int64(0)
+	for _, f := range people {
+		f.checkNotices()
+		links += f.used.Load()
+	}
+	l.checkDatabase()
+	l.report("kill -9 during links")
+	t.Logf("killed %d times; %d links were used", kills, links)
+}
+
+// forgetful is a user whose password or address changes again and again.
+type forgetful struct {
+	load            *load
+	mail            *mailtest.Server
+	owner           caller
+	id              string
+	email, password string
+	changes         int      // of the password
+	left            []string // addresses that were theirs
+	used            atomic.Int64
+}
+
+// newForgetful makes users of a new tenant who can sign in.
+func newForgetful(l *load, mail *mailtest.Server, n int) (people []*forgetful) {
+	l.t.Helper()
+	tenant := fmt.Sprintf("links-%d", loads.Add(1))
+	const owner = "owner@faults.example"
+	command(l.t, l.server, password+"\n", "tenant", "create", tenant, "--owner-email", owner, "--owner-name", "Olga Owner", "--password-stdin")
+	in := (caller{load: l, tenant: tenant}).send("POST /auths/login", credentials(owner))
+	for i := range n {
+		f := &forgetful{load: l, mail: mail, owner: caller{l, tenant, in.session()}, email: fmt.Sprintf("forgetful-%d@faults.example", i), password: password}
+		f.id = readUser(f.owner.send("POST /users", fmt.Sprintf(`{"email":%s,"name":"Forgetful"}`, quoted(f.email)), "idempotency-key: "+f.email)).ID
+		command(l.t, l.server, password+"\n", "user", "set-password", "--tenant", tenant, "--email", f.email, "--password-stdin")
+		f.changes++
+		people = append(people, f)
+	}
+	return people
+}
+
+func (f *forgetful) nobody() caller { return caller{load: f.load, tenant: f.owner.tenant} }
+
+// insist sends a request until its outcome is known, and reports whether one of
+// those before may have had an effect.
+func (f *forgetful) insist(c caller, line, body string, header ...string) (of result, again bool) {
+	for of = c.send(line, body, header...); !of.known || of.status == 0; of = c.send(line, body, header...) {
+		again = again || !of.known
+		f.load.pause()
+	}
+	return of, again
+}
+
+// signsIn reports whether the address and the password belong together.
+func (f *forgetful) signsIn(email, password string) bool {
+	of, _ := f.insist(f.nobody(), "POST /auths/login", fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password)))
+	return of.status == http.StatusOK
+}
+
+// follow uses links that are mailed to the address until one has worked, and
+// reports whether one has. worked says of what a request left whose answer was lost.
+func (f *forgetful) follow(to, page, line string, body func(token string) string, worked func() bool) bool {
+	for {
+		m, err := f.mail.Await(to, func(m *mailtest.Message) bool {
+			return m.Link() != nil && strings.HasSuffix(m.Link().Path, page)
+		}, linkLimit)
+		if err != nil {
+			f.load.t.Errorf("%s: no link works: %v", line, err)
+			return false
+		}
+		of, again := f.insist(f.nobody(), line, body(m.Token()))
+		if of.status != http.StatusNoContent && (!again || !worked()) {
+			continue // it was replaced, or is a copy
+		}
+		f.used.Add(1)
+		if !worked() {
+			f.load.t.Errorf("%s: a link was used, and nothing has changed", line)
+		}
+		if of, _ := f.insist(f.nobody(), line, body(m.Token())); of.status != http.StatusUnauthorized {
+			f.load.t.Errorf("%s: a link that was used is answered %d %s", line, of.status, of.body)
+		}
+		return true
+	}
+}
+
+// forgetPassword gets a new password by a link.
+func (f *forgetful) forgetPassword(random *rand.Rand) {
+	chosen := fmt.Sprintf("%s %d", password, random.Uint64())
+	f.insist(f.nobody(), "POST /auths/password-resets", `{"email":`+quoted(f.email)+`}`)
+	if !f.follow(f.email, "/password-reset", "POST /auths/password-resets/complete", func(token string) string {
+		return fmt.Sprintf(`{"token":%s,"password":%s}`, quoted(token), quoted(chosen))
+	}, func() bool { return f.signsIn(f.email, chosen) }) {
+		return
+	}
+	if f.signsIn(f.email, f.password) {
+		f.load.t.Errorf("the old password of %s still works", f.email)
+	}
+	f.password = chosen
+	f.changes++
+}
+
+// move gets another address by a link.
+func (f *forgetful) move(random *rand.Rand) {
+	next := fmt.Sprintf("moved-%d@faults.example", random.Uint64())
+	f.insist(f.owner, "POST /users/"+f.id+"/email-changes", `{"email":`+quoted(next)+`}`, "idempotency-key: "+next)
+	if !f.follow(next, "/email-change", "POST /auths/email-changes/complete", func(token string) string {
+		return `{"token":` + quoted(token) + `}`
+	}, func() bool { return f.signsIn(next, f.password) }) {
+		return
+	}
+	if f.signsIn(f.email, f.password) {
+		f.load.t.Errorf("the old address %s still works", f.email)
+	}
+	f.left, f.email = append(f.left, f.email), next
+}
+
+// checkNotices waits until the user is told of every change, wherever they read
+// mail then.
+func (f *forgetful) checkNotices() {
+	await := func(to, subject string) {
+		if _, err := f.mail.Await(to, func(m *mailtest.Message) bool { return strings.HasPrefix(m.Subject, subject) }, linkLimit); err != nil {
+			f.load.lost++
+			f.load.t.Errorf("a notice was lost: %v", err)
+		}
+	}
+	if len(f.left) == 0 {
+		for range f.changes {
+			await(f.email, "How you sign in at")
+		}
+	}
+	for _, left := range f.left {
+		await(left, "Your address at")
+	}
+}
