@@ -146,7 +146,7 @@ func testGuessingInConfirmations(t *testing.T, w *world) {
 var recent = map[string]string{
 	"UsersController_deleteUser": "users:delete", "UsersController_eraseUser": "users:erase", "UsersController_resetFactors": "users:reset-factors",
 	"UsersController_assignRole": "roles:assign", "UsersController_unassignRole": "roles:assign", "RolesController_deleteRole": "roles:delete",
-	"TenantController_updateTenant":                      "tenant:update",
+	"UsersController_requestEmailChange": "users.email:update", "TenantController_updateTenant": "tenant:update",
 	"ServiceAccountsController_assignServiceAccountRole": "service-accounts:update", "ServiceAccountsController_unassignServiceAccountRole": "service-accounts:update",
 	"ServiceAccountsController_createServiceAccountToken": "service-accounts:update", "ServiceAccountsController_deleteServiceAccount": "service-accounts:delete",
 	"UsersController_createUserToken": "",
