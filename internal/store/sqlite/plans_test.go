@@ -286,6 +286,30 @@ func TestSessionListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+// TestEveryIndexHasFigures fails on a migration that adds an index of a tenant's rows
+// and forgets to write the figures anew.
+func TestEveryIndexHasFigures(t *testing.T) {
+	s := openNew(t)
+	c := <-s.readers
+	defer func() { s.readers <- c }()
+	all := 0
+	if err := c.query(`select t.name, i.name, f.stat from sqlite_schema t, pragma_index_list(t.name) i, pragma_index_info(i.name) c
+			left join sqlite_stat1 f on f.tbl = t.name and f.idx = case when i.origin = 'pk' then t.name else i.name end
+		where t.type = 'table' and c.seqno = 0 and c.name = 'tenant_id'`, nil, func(scan func(dest ...any) error) error {
+		var table, index string
+		var figures *string
+		if err := scan(&table, &index, &figures); err != nil {
+			return err
+		}
+		if all++; figures == nil {
+			t.Errorf("no figures of %s of %s", index, table)
+		}
+		return nil
+	}); err != nil || all < 40 {
+		t.Errorf("found %d indexes, %v", all, err)
+	}
+}
+
 // few are the tables that have a few rows in all, or for each tenant; m are the
 // migrations.
 var few = []string{"instance_keys", "m", "tenant_guards"}
