@@ -1,9 +1,7 @@
 package service
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -29,14 +27,8 @@ type question struct {
 	enrol   bool   // there is nothing to show yet, and the tenant demands it
 }
 
-// asked is what the token of a question stands for, beside the user.
-type asked struct {
-	Enrol    bool   `json:"enrol"`
-	Password []byte `json:"password"` // digest of the stored hash: with another password the question is void
-}
-
-// ask writes the question that the user has to answer, under the token; nil if there
-// is none.
+// ask writes the question that the user has to answer, under the token, which every
+// change of the password withdraws; nil if there is none.
 func (s *Service) ask(tx Tx, tenant *rolecall.Tenant, user *rolecall.User, token secret.Token) (*question, error) {
 	factors, err := tx.Factors(user.ID)
 	if err != nil {
@@ -48,20 +40,17 @@ func (s *Service) ask(tx Tx, tenant *rolecall.Tenant, user *rolecall.User, token
 			return nil, err
 		}
 	}
-	hash, err := tx.PasswordHash(user.ID)
-	if err != nil {
-		return nil, err
-	}
-	data, err := json.Marshal(asked{q.enrol, secret.Digest([]byte(hash))})
-	if err != nil {
-		return nil, err
-	}
 	now := s.now()
-	tx.InsertOneTimeToken(rolecall.OneTimeToken{
-		Purpose: rolecall.TokenSignIn, UserID: user.ID, Data: string(data), CreatedAt: now, ExpiresAt: now.Add(challengeLifetime),
-	}, token.Hash())
+	asked := rolecall.OneTimeToken{Purpose: rolecall.TokenSignIn, UserID: user.ID, CreatedAt: now, ExpiresAt: now.Add(challengeLifetime)}
+	if q.enrol {
+		asked.Data = enrolment
+	}
+	tx.InsertOneTimeToken(asked, token.Hash())
 	return &q, nil
 }
+
+// enrolment is what a token says that asks for a factor which there is not yet.
+const enrolment = "enrolment"
 
 // demandsFactor reports whether the tenant demands a second factor of the user.
 func (s *Service) demandsFactor(tx Tx, tenant *rolecall.Tenant, user rolecall.UserID) (bool, error) {
@@ -112,21 +101,25 @@ func (q *question) owner(tenant *rolecall.Tenant) *passkey.Owner {
 // is over, answered, or void because of what has happened to the user meanwhile. It
 // returns ErrTenantSuspended and ErrUserSuspended too.
 func (s *Service) open(ctx context.Context, a *Attempt, token secret.Token) (q question, err error) {
+	var asked rolecall.OneTimeToken
 	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) error {
-		var user rolecall.UserID
-		if user, q.hash, q.enrol, err = s.questioned(tx, token); err != nil {
+		if asked, err = tx.OneTimeToken(token.Hash(), rolecall.TokenSignIn); err != nil {
 			return err
 		}
-		if q.user, err = tx.UserByID(user); err != nil {
+		if q.user, err = tx.UserByID(asked.UserID); err != nil {
 			return err
 		}
-		q.factors, err = tx.Factors(user)
+		if q.hash, err = tx.PasswordHash(asked.UserID); err != nil {
+			return err
+		}
+		q.factors, err = tx.Factors(asked.UserID)
 		return err
 	})
+	q.enrol = asked.Data == enrolment
 	switch ok, err := found(err); {
 	case err != nil:
 		return q, err
-	case !ok, q.enrol != (q.factors.Methods() == nil):
+	case !ok, asked.ExpiresAt <= s.now(), q.enrol != (q.factors.Methods() == nil):
 		return q, rolecall.ErrChallengeInvalid
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return q, rolecall.ErrTenantSuspended
@@ -134,27 +127,6 @@ func (s *Service) open(ctx context.Context, a *Attempt, token secret.Token) (q q
 		return q, rolecall.ErrUserSuspended
 	}
 	return q, nil
-}
-
-// questioned returns whom the token asks, the hash of their password and whether it
-// is for a factor that they do not have yet, or ErrNotFound if it asks nobody any
-// more.
-func (s *Service) questioned(tx Tx, token secret.Token) (user rolecall.UserID, hash string, enrol bool, err error) {
-	stored, err := tx.OneTimeToken(token.Hash(), rolecall.TokenSignIn)
-	if err != nil {
-		return user, "", false, err
-	}
-	var about asked
-	if err := json.Unmarshal([]byte(stored.Data), &about); err != nil {
-		return user, "", false, err
-	}
-	if hash, err = tx.PasswordHash(stored.UserID); err != nil {
-		return user, "", false, err
-	}
-	if stored.ExpiresAt <= s.now() || !bytes.Equal(about.Password, secret.Digest([]byte(hash))) {
-		return user, "", false, rolecall.ErrNotFound
-	}
-	return stored.UserID, hash, about.Enrol, nil
 }
 
 // CompleteSignIn signs in who has given the right password before, and now answers
@@ -185,7 +157,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 	if err == nil {
 		counted := slices.Concat(s.buckets(&a, q.user.Email, device), buckets)
 		in, err = s.startSession(ctx, &a, entry{user: q.user.ID, password: q.hash, counted: counted, secondFactor: true, prepare: func(tx Tx) (_ rolecall.User, err error) {
-			if err := s.answered(tx, &q, challenge); err != nil {
+			if err := answered(tx, &q, challenge); err != nil {
 				return q.user, err
 			}
 			codes, err = take(tx)
@@ -199,28 +171,15 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 	return in, err
 }
 
-// answered uses the token of the question up, and holds the password and the state
-// of the user as they are until the session is written.
-func (s *Service) answered(tx Tx, q *question, token secret.Token) error {
+// answered uses the token of the question up, and holds the state of the user as it
+// is until the session is written.
+func answered(tx Tx, q *question, token secret.Token) error {
 	if err := admit(tx, q.user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
 		return rolecall.ErrChallengeInvalid
 	} else if err != nil {
 		return err
 	}
-	hash, err := tx.PasswordHash(q.user.ID)
-	if err != nil {
-		return err
-	}
-	if same, err := tx.ReplacePassword(q.user.ID, hash, hash, s.now()); err != nil {
-		return err
-	} else if !same {
-		return rolecall.ErrChallengeInvalid
-	}
-	_, _, _, err = s.questioned(tx, token)
-	ok, err := found(err)
-	if ok {
-		ok, err = tx.DeleteOneTimeToken(token.Hash())
-	}
+	ok, err := tx.DeleteOneTimeToken(token.Hash())
 	if err == nil && !ok {
 		err = rolecall.ErrChallengeInvalid
 	}

@@ -162,6 +162,19 @@ func TestACodeIsTakenOnceHoweverManyChallengesThereAre(t *testing.T) {
 	})
 }
 
+func TestOneChallengeStartsOneSession(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, _, codes := f.protected("ada")
+		challenge := f.asked("ada")
+		results := f.inParallel(5, func(i int) error {
+			return errorOf(f.answer(challenge, service.Proof{RecoveryCode: string(codes[i])}))
+		})
+		if results[nil] != 1 || results[rolecall.ErrChallengeInvalid] != 4 {
+			t.Errorf("five right answers: %v", results)
+		}
+	})
+}
+
 func TestRecoveryCodes(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, _, codes := f.protected("ada")
@@ -225,6 +238,27 @@ func TestWhatMakesAChallengeVoid(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAPasswordThatIsChangedMeanwhileLeavesNoSession(t *testing.T) {
+	onEachStoreLimited(t, service.AttemptLimits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
+		_, _, codes := f.protected("ada")
+		for _, code := range codes {
+			challenge := f.asked("ada")
+			var in service.SignIn
+			f.inParallel(2, func(i int) (err error) {
+				if i == 0 {
+					return f.service.SetPassword(f.Context(), f.tenant.Name, address("ada"), password)
+				}
+				in, err = f.answer(challenge, service.Proof{RecoveryCode: string(code)})
+				return err
+			})
+			if in.Principal != nil {
+				f.is(errorOf(f.authenticate(f.service, in.Token)), rolecall.ErrUnauthenticated)
+			}
+			f.is(errorOf(f.answer(challenge, service.Proof{RecoveryCode: string(code)})), rolecall.ErrChallengeInvalid)
+		}
+	})
 }
 
 func TestNothingOfAnotherTenantAnswers(t *testing.T) {
