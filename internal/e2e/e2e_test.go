@@ -67,7 +67,7 @@ func TestProgram(t *testing.T) {
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
-			p := serve(t, binary, store.database(t), "--public-url", public)
+			p := serve(t, binary, store.database(t))
 			p.operator = p.operatorKey(t)
 			for _, suite := range suites {
 				t.Run(suite.name, func(t *testing.T) {

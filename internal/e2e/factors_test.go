@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/mail/mailtest"
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
 )
@@ -92,6 +95,17 @@ func (w *world) asked(t testing.TB, email string) string {
 	return w.challenge(t, email, "second-factor-required").text("/challenge")
 }
 
+// noticed waits for the notice that says this.
+func (w *world) noticed(t testing.TB, email, what string) {
+	t.Helper()
+	_, err := w.program.mail.Await(email, func(m *mailtest.Message) bool {
+		return w.isMail(m, rolecall.MailCredentialsChanged) && strings.Contains(m.Text, ": "+what+".")
+	}, mailLimit)
+	if err != nil {
+		t.Errorf("%s was not told that %s: %v", email, what, err)
+	}
+}
+
 func testApp(t *testing.T, w *world) {
 	ada := w.member(t, "ada", "")
 	other := w.signIn(t, ada.email)
@@ -144,6 +158,9 @@ func testApp(t *testing.T, w *world) {
 		t.Errorf("left is %s", left.body)
 	}
 	w.signIn(t, ada.email)
+	for _, what := range []string{"an authenticator app was added", "an authenticator app was added", "an authenticator app was removed"} {
+		w.noticed(t, ada.email, what)
+	}
 	var events []string
 	for _, kind := range w.owner.do(t, "GET /users/"+ada.id+"/events", "").expect(t, 200).texts("type") {
 		if kind == "user.factor_added" || kind == "user.factor_removed" {
@@ -206,6 +223,10 @@ func testRecoveryCodes(t *testing.T, w *world) {
 	}
 	use(codes[2]).refused(t, 401, "wrong-code")
 	use(made[9]).expect(t, 200)
+	w.noticed(t, ada.email, "new recovery codes were made")
+	for range 3 {
+		w.noticed(t, ada.email, "a recovery code was used")
+	}
 	events := w.owner.do(t, "GET /users/"+ada.id+"/events?type=user.recovery_code_used", "").expect(t, 200).texts("type")
 	if len(events) != 3 {
 		t.Errorf("the events are %q", events)
@@ -394,6 +415,7 @@ func testResetFactors(t *testing.T, w *world) {
 		t.Errorf("reset by %q", events)
 	}
 	w.asked(t, owner.email)
+	w.noticed(t, ada.email, "all second factors were removed by an administrator")
 }
 
 // json returns the document at a pointer as it was sent.
@@ -457,6 +479,8 @@ func testPasskeys(t *testing.T, w *world) {
 	}
 	ada.do(t, "DELETE /auths/passkeys/"+added.text("/id"), "").expect(t, 204)
 	ada.do(t, "DELETE /auths/passkeys/"+added.text("/id"), "").refused(t, 404, "not-found")
+	w.noticed(t, ada.email, "a passkey was added")
+	w.noticed(t, ada.email, "a passkey was removed")
 	w.signIn(t, ada.email)
 }
 
