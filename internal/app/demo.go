@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -26,15 +25,17 @@ type demoAccess struct {
 	Tenant   string `json:"tenant"`
 	Email    string `json:"email"`
 	Password string `json:"password"`
+	Mailbox  string `json:"mailbox"` // the folder
 	Curl     string `json:"curl"`
 }
 
 // prepareDemo makes the demo's tenant unless the store has it, gives its owner a
 // new password, and returns how to sign in at the address.
-func prepareDemo(ctx context.Context, store service.Store, options service.Options, address net.Addr, publicURL *url.URL) (demoAccess, error) {
+func prepareDemo(ctx context.Context, store service.Store, options service.Options, settings settings, address net.Addr) (demoAccess, error) {
 	if err := onlyDemo(ctx, store, options); err != nil {
 		return demoAccess{}, err
 	}
+	store = silent{store}
 	if err := seedDemo(ctx, store, options); err != nil {
 		return demoAccess{}, err
 	}
@@ -43,11 +44,11 @@ func prepareDemo(ctx context.Context, store service.Store, options service.Optio
 		return demoAccess{}, err
 	}
 	base := "http://" + address.String()
-	if publicURL != nil {
-		base += strings.TrimRight(publicURL.EscapedPath(), "/")
+	if settings.publicURL != nil {
+		base += strings.TrimRight(settings.publicURL.EscapedPath(), "/")
 	}
 	return demoAccess{
-		Address: base, Tenant: demoTenant, Email: demoEmail, Password: password,
+		Address: base, Tenant: demoTenant, Email: demoEmail, Password: password, Mailbox: settings.Mailbox,
 		Curl: fmt.Sprintf(`curl -i -X POST %s/auths/login -H 'x-tenant-schema: %s' -H 'content-type: application/json' -d '{"email":"%s","password":"%s"}'`,
 			base, demoTenant, demoEmail, password),
 	}, nil
@@ -75,6 +76,8 @@ func (a demoAccess) lines() []string {
 		"  tenant    " + a.Tenant,
 		"  sign in   " + a.Email,
 		"  password  " + a.Password + "   (a new one at each start)",
+		"  mail      printed here, and kept in " + a.Mailbox,
+		"  docs      " + a.Address + "/docs",
 		"",
 		a.Curl,
 		"",
@@ -121,6 +124,20 @@ func seedDemo(ctx context.Context, store service.Store, options service.Options)
 		return d.play(ctx)
 	})
 }
+
+// silent is a store in which no mail is written: of what the demo does to set itself
+// up nobody is to be told.
+type silent struct{ service.Store }
+
+// Update runs fn in a transaction that drops its mail.
+func (s silent) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+	return s.Store.Update(ctx, tenant, func(tx service.Tx) error { return fn(silentTx{tx}) })
+}
+
+type silentTx struct{ service.Tx }
+
+// InsertMail does nothing.
+func (silentTx) InsertMail(rolecall.OutboxMail) {}
 
 // within is a store inside of a transaction that has begun: all that is done
 // through it is committed together.

@@ -71,7 +71,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 		return err
 	}
 	if settings.Demo {
-		access, err := prepareDemo(ctx, store, options, listener.Addr(), settings.publicURL)
+		access, err := prepareDemo(ctx, store, options, settings, listener.Addr())
 		if err != nil {
 			return fmt.Errorf("prepare the demo: %w", err)
 		}

@@ -30,7 +30,9 @@ func TestADatabaseIsAFileOrAURL(t *testing.T) {
 	}
 }
 
-func TestTheDemoRefusesADatabaseOfOthers(t *testing.T) {
+// openDemo returns an empty store, and what the demo makes its people with.
+func openDemo(t *testing.T) (*sqlite.Store, service.Options) {
+	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
@@ -40,17 +42,33 @@ func TestTheDemoRefusesADatabaseOfOthers(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	options := service.Options{
+	return s, service.Options{
 		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, 1, 0), Keys: secret.NewKeys(secret.NewKey()),
 	}
+}
+
+func TestTheDemoRefusesADatabaseOfOthers(t *testing.T) {
+	s, options := openDemo(t)
 	if _, _, err := service.New(s, options).CreateTenant(t.Context(), "acme", "", rolecall.UserDraft{Email: "ada@example.com", Name: "Ada Lovelace"}, "correct horse battery"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := prepareDemo(t.Context(), s, options, &net.TCPAddr{}, nil); err == nil || !strings.Contains(err.Error(), "other tenants") {
+	if _, err := prepareDemo(t.Context(), s, options, settings{}, &net.TCPAddr{}); err == nil || !strings.Contains(err.Error(), "other tenants") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	tenants, err := service.New(s, options).Tenants(t.Context(), "", 10)
 	if err != nil || len(tenants) != 1 {
 		t.Errorf("the tenants are %v, %v", tenants, err)
+	}
+}
+
+func TestTheDemoMailsNothingBeforeSomebodyActs(t *testing.T) {
+	s, options := openDemo(t)
+	for range 2 { // the second start finds the people, and gives a new password
+		if _, err := prepareDemo(t.Context(), s, options, settings{}, &net.TCPAddr{}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := service.New(s, options).WaitingMail(t.Context()); err != nil || n != 0 {
+			t.Errorf("%d mails wait, %v", n, err)
+		}
 	}
 }

@@ -23,10 +23,7 @@ func (p *program) rows(t *testing.T) []byte {
 	if strings.HasPrefix(p.Database, "postgres") {
 		return p.dump(t)
 	}
-	if _, err := exec.LookPath("sqlite3"); err != nil {
-		t.Skip("sqlite3 is not installed")
-	}
-	rows, err := exec.CommandContext(t.Context(), "sqlite3", p.Database, ".timeout 10000", ".dump").Output()
+	rows, err := exec.CommandContext(t.Context(), tool(t, "sqlite3"), p.Database, ".timeout 10000", ".dump").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,9 @@ func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 		t.Fatalf("found %d guides: %v", len(guides), err)
 	}
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "demo.db"), "--demo")
-	password := demoPassword.FindStringSubmatch(p.Log())
-	if password == nil {
-		t.Fatalf("the demo does not tell its password:\n%s", p.Log())
+	password, err := p.AwaitLog(t.Context(), demoPassword)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, guide := range guides {
 		name := strings.TrimSuffix(filepath.Base(guide), ".md")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -312,8 +313,8 @@ func TestOperatorsApart(t *testing.T) {
 	there.program = &program{document: p.document, Server: process.Server{Address: apart}}
 	inside := operator.of(&there)
 	awaitStatus(t, inside, "GET /operator/tenants", 200)
-	if !strings.Contains(p.Log(), "serving operators") {
-		t.Error("the log does not say where operators are served")
+	if _, err := p.AwaitLog(t.Context(), regexp.MustCompile("serving operators")); err != nil {
+		t.Error(err)
 	}
 	play(t, []scenario{
 		{name: "tenants, inside", as: inside, send: "GET /operator/tenants/" + w.name, status: 200},

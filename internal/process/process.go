@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -191,6 +192,26 @@ func (s *Server) Run(ctx context.Context, input string, arguments ...string) (ou
 
 // Log returns all that the processes have printed, where there is no LogFile.
 func (s *Server) Log() string { return s.output.String() }
+
+// AwaitLog waits until the processes have printed what the expression matches, half
+// a minute at most, and returns the match and its groups. What a process printed
+// before it answered may still be on its way.
+func (s *Server) AwaitLog(ctx context.Context, expression *regexp.Regexp) ([]string, error) {
+	retry := time.NewTicker(retryEvery)
+	defer retry.Stop()
+	for deadline := time.After(startLimit); ; {
+		if match := expression.FindStringSubmatch(s.Log()); match != nil {
+			return match, nil
+		}
+		select {
+		case <-deadline:
+			return nil, fmt.Errorf("nothing like %q was printed within %v\n%s", expression, startLimit, s.Log())
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-retry.C:
+		}
+	}
+}
 
 // FreeAddress returns a loopback address, with its port, that nobody listens on.
 func FreeAddress() (string, error) {
