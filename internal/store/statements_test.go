@@ -208,6 +208,12 @@ func builtStatements(t *testing.T) map[string]bool {
 		if _, err := tx.DeleteUser(old, now); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := tx.PurgeExpired(now, now, 10); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.PurgeTenant(len(emptyings) + 1); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := tx.TenantsAmong([]string{"a", "b"}, "", 10); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,85 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+)
+
+// writingPlanner is a planner of statements that write.
+type writingPlanner struct{ *planner }
+
+// Exec notes the plan of the statement, and runs it.
+func (p *writingPlanner) Exec(query string, args ...any) {
+	if err := p.Query(query, args, nil); err != nil {
+		p.Error(err)
+	}
+}
+
+// Query notes the plan of the statement, which is run by that, and answers nothing.
+func (p *writingPlanner) Query(query string, args []any, _ func(scan func(dest ...any) error) error) error {
+	rows, err := p.tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)
+	if err != nil {
+		return err
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	p.plans = append(p.plans, query+"\n"+strings.Join(lines, "\n"))
+	return err
+}
+
+// TestPurgesAreDrivenByAnIndex has nothing purged that is over, and then some.
+func TestPurgesAreDrivenByAnIndex(t *testing.T) {
+	url := pgtest.Migrated(t)
+	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
+	run(t, connect(t, pgtest.Admin(t, url)),
+		`insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source)
+			select tenant_id, id, id, 1, 1, 1, 1, '' from users`,
+		`insert into session_tokens (tenant_id, hash, session_id, generation, retired_at) select tenant_id, uuid_send(id), id, 1, 1 from users`,
+		`insert into idempotency_keys (tenant_id, user_id, operation, hash, fingerprint, expires_at, status, location, resource_id)
+			select tenant_id, id, 'createUser', uuid_send(id), '', 1, 201, '', id from users`,
+		`insert into invitations (tenant_id, user_id, hash, created_at, expires_at) select tenant_id, id, uuid_send(id), 1, 1 from users`,
+		`insert into one_time_tokens (tenant_id, hash, purpose, user_id, data, created_at, expires_at)
+			select tenant_id, uuid_send(id), 'password-reset', id, '', 1, 1 from users`,
+		`insert into api_tokens (tenant_id, id, user_id, hash, name, permissions, created_at, expires_at, last_used_at)
+			select tenant_id, id, id, uuid_send(id), '', '[]', 1, 1, 0 from users`,
+		`insert into events (tenant_id, id, type, occurred_at, actor_type, actor_via, subject_type, subject_id, members, request_id, source, reason)
+			select tenant_id, id, 'user.created', 1, 'operator', 'command', 'user', id, '[]', '', '', '' from users`,
+		`insert into tombstones (tenant_id, user_id, id, deleted_at, content) select tenant_id, id, id, 1, '{}' from users`,
+		`insert into outbox (id, tenant, user_id, sealed, due_at, attempts, created_at, expires_at) select id, tenant_id, id, '', 1, 0, 1, 1 from users`,
+		`insert into passwords (tenant_id, user_id, hash, changed_at) select tenant_id, id, '', 1 from users`,
+		`insert into passkeys (tenant_id, id, user_id, name, credential, created_at, last_used_at) select tenant_id, uuid_send(id), id, '', '', 1, 1 from users`,
+		`insert into recovery_codes (tenant_id, user_id, hash) select tenant_id, id, uuid_send(id) from users`,
+		`insert into totp (tenant_id, user_id, confirmed_at, last_step) select tenant_id, id, 1, 1 from users`,
+		`insert into attempts (bucket, n, ends_at) select uuid_send(id), 1, 1 from users`,
+		`insert into operator_requests (key_id, operation, hash, fingerprint, expires_at, status, location, resource_id)
+			select id, '', '', '', 1, 201, '', id from users`,
+		`analyze`,
+	)
+	const limit = 100
+	p := plannerOf(t, url, tenant)
+	purge := store.New(&writingPlanner{p}, tenant)
+	for _, err := range []error{
+		errorOf(purge.PurgeExpired(0, 0, limit)), errorOf(purge.PurgeAttempts(0, limit)), errorOf(purge.PurgeRequests(0, limit)), errorOf(purge.ExpiredMail(0, limit)),
+		errorOf(purge.PurgeExpired(now, now, limit)), errorOf(purge.PurgeAttempts(now, limit)), errorOf(purge.PurgeRequests(now, limit)), errorOf(purge.ExpiredMail(now, limit)),
+		errorOf(purge.PurgeTenant(limit)),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(p.plans) < 40 {
+		t.Errorf("there are only %d plans", len(p.plans))
+	}
+	for _, plan := range p.plans {
+		if strings.Contains(plan, "Seq Scan") || pgtest.LookedAt(plan) > limit {
+			t.Error(plan)
+		}
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }
