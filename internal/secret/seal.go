@@ -51,6 +51,20 @@ func (k *Keys) Open(purpose, sealed string, associated []byte) ([]byte, error) {
 	return nil, ErrSealed
 }
 
+// Renew returns the sealed text under the current key: as it is if that sealed it,
+// else sealed anew, so that it needs no previous key any more. What cannot be opened
+// stays as it is.
+func (k *Keys) Renew(purpose, sealed string, associated []byte) string {
+	if _, err := NewKeys(k.secrets[0]).Open(purpose, sealed, associated); err == nil {
+		return sealed
+	}
+	plaintext, err := k.Open(purpose, sealed, associated)
+	if err != nil {
+		return sealed
+	}
+	return k.Seal(purpose, plaintext, associated)
+}
+
 // MAC returns the HMAC-SHA256 of the parts under the current key for the
 // purpose. Parts that differ never run together to the same input.
 func (k *Keys) MAC(purpose string, parts ...string) []byte {

@@ -31,6 +31,22 @@ func TestKeysOpenWhatTheySealed(t *testing.T) {
 	}
 }
 
+func TestWhatIsRenewedNeedsNoPreviousKey(t *testing.T) {
+	old, current := NewKey(), NewKey()
+	keys := NewKeys(current, old)
+	sealed := NewKeys(old).Seal("totp", []byte("plain"), []byte("acme"))
+	renewed := keys.Renew("totp", sealed, []byte("acme"))
+	if got, err := NewKeys(current).Open("totp", renewed, []byte("acme")); err != nil || string(got) != "plain" {
+		t.Errorf("Open = %q, %v", got, err)
+	}
+	if got := keys.Renew("totp", renewed, []byte("acme")); got != renewed {
+		t.Errorf("what is under the current key was sealed anew: %s", got)
+	}
+	if got := keys.Renew("totp", sealed, []byte("globex")); got != sealed {
+		t.Errorf("what is not ours was sealed anew: %s", got)
+	}
+}
+
 func TestKeysRefuseWhatIsNotTheirs(t *testing.T) {
 	keys := NewKeys(knownKey)
 	sealed := keys.Seal("cursor", []byte("plain"), []byte("acme"))

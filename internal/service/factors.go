@@ -12,7 +12,9 @@ import (
 const totpPurpose = "totp"
 
 // totpBelongs is what ties a sealed secret to its row.
-func totpBelongs(c Call) []byte { return append(c.Tenant.ID[:], c.User.ID[:]...) }
+func totpBelongs(tenant rolecall.TenantID, user rolecall.UserID) []byte {
+	return append(tenant[:], user[:]...)
+}
 
 // OwnFactors is what somebody has beside the password.
 type OwnFactors struct {
@@ -40,7 +42,7 @@ type TOTPSecret struct {
 // it is shown to ConfirmTOTP. An older one stays in force until then.
 func (s *Service) BeginTOTP(ctx context.Context, c Call) (TOTPSecret, error) {
 	made := secret.NewTOTP()
-	sealed := s.keys.Seal(totpPurpose, made, totpBelongs(c))
+	sealed := s.keys.Seal(totpPurpose, made, totpBelongs(c.Tenant.ID, c.User.ID))
 	err := s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
 		tx.PutPendingTOTP(c.User.ID, []byte(sealed))
 		return nil

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/passkey"
@@ -36,22 +35,32 @@ func (s *Service) judge(c Call, q *question, p Proof, challenge secret.Token) (t
 	stored := q.factors.TOTP
 	step, err := s.step(c, stored.Sealed, p.Code, stored.LastStep)
 	return func(tx Tx) ([]secret.RecoveryCode, error) {
-		return nil, orWrong(tx.UseTOTP(c.User.ID, stored.Sealed, step))
+		renewed := s.keys.Renew(totpPurpose, string(stored.Sealed), totpBelongs(c.Tenant.ID, c.User.ID))
+		return nil, orWrong(tx.UseTOTP(c.User.ID, stored.Sealed, []byte(renewed), step))
 	}, err
 }
 
 // step returns the step of the code, or ErrWrongCode if it is none of the sealed
 // secret that is later than the last.
-func (s *Service) step(c Call, sealed []byte, code string, last int64) (int64, error) {
-	raw, err := s.keys.Open(totpPurpose, string(sealed), totpBelongs(c))
-	if err != nil {
-		return 0, fmt.Errorf("the secret of a second factor: %w", err)
+func (s *Service) step(c Call, sealed []byte, code string, last int64) (step int64, err error) {
+	app, ok := s.openTOTP(c.Tenant.ID, c.User.ID, sealed)
+	if ok {
+		step, ok = app.Step(code, s.now(), last)
 	}
-	step, ok := secret.TOTP(raw).Step(code, s.now(), last)
 	if !ok {
 		err = rolecall.ErrWrongCode
 	}
 	return step, err
+}
+
+// openTOTP returns the user's secret, or false if the key that sealed it was taken
+// out of the instance.
+func (s *Service) openTOTP(tenant rolecall.TenantID, user rolecall.UserID, sealed []byte) (secret.TOTP, bool) {
+	raw, err := s.keys.Open(totpPurpose, string(sealed), totpBelongs(tenant, user))
+	if err != nil {
+		s.log.Warn("the secret of an authenticator app is sealed under a key that is not there", "user", user)
+	}
+	return raw, err == nil
 }
 
 func (s *Service) judgeRecoveryCode(c Call, q *question, text string) (take, error) {

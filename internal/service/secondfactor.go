@@ -78,18 +78,24 @@ func (s *Service) put(q *question, tenant *rolecall.Tenant, token secret.Token) 
 	return rolecall.ErrSecondFactorRequired.Asking(*challenge)
 }
 
-// challengeOf returns how the question can be answered.
-func (s *Service) challengeOf(q *question, tenant *rolecall.Tenant, token secret.Token) (*rolecall.Challenge, error) {
-	challenge := &rolecall.Challenge{Token: string(token), Methods: q.factors.Methods()}
-	if len(q.factors.Passkeys) == 0 {
-		return challenge, nil
+// challengeOf returns how the question can be answered: not by what the operator has
+// taken away, the domain of passkeys or the key that sealed the secret of an app.
+func (s *Service) challengeOf(q *question, tenant *rolecall.Tenant, token secret.Token) (challenge *rolecall.Challenge, err error) {
+	challenge = &rolecall.Challenge{Token: string(token)}
+	for _, method := range q.factors.Methods() {
+		usable := true
+		switch method {
+		case rolecall.FactorTOTP:
+			_, usable = s.openTOTP(tenant.ID, q.user.ID, q.factors.TOTP.Sealed)
+		case rolecall.FactorPasskey:
+			if usable = s.passkeys != nil; usable {
+				challenge.PublicKey, err = s.passkeys.RequestOptions(token, q.owner(tenant))
+			}
+		}
+		if usable {
+			challenge.Methods = append(challenge.Methods, method)
+		}
 	}
-	if s.passkeys == nil { // the operator has taken the domain away
-		challenge.Methods = slices.DeleteFunc(challenge.Methods, func(m rolecall.FactorMethod) bool { return m == rolecall.FactorPasskey })
-		return challenge, nil
-	}
-	var err error
-	challenge.PublicKey, err = s.passkeys.RequestOptions(token, q.owner(tenant))
 	return challenge, err
 }
 

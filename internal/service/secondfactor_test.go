@@ -201,6 +201,34 @@ func TestRecoveryCodes(t *testing.T) {
 	})
 }
 
+func TestAnAppOutlivesTheKeyThatItWasEnrolledUnder(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		old, current := secret.NewKey(), secret.NewKey()
+		serve := func(current []byte, previous ...[]byte) {
+			f.keys = secret.NewKeys(current, previous...)
+			f.service = f.node()
+		}
+		serve(old)
+		_, uses, _ := f.protected("uses")
+		_, waits, codes := f.protected("waits")
+		serve(current, old)
+		f.ok(errorOf(f.answer(f.asked("uses"), service.Proof{Code: uses.next()})))
+		serve(current)
+		f.ok(errorOf(f.answer(f.asked("uses"), service.Proof{Code: uses.next()})))
+
+		asked := f.challenge(f.attempt(), "waits", rolecall.ErrSecondFactorRequired)
+		if !slices.Equal(asked.Methods, []rolecall.FactorMethod{rolecall.FactorRecoveryCode}) {
+			t.Errorf("asked for %q of somebody whose app nobody can check", asked.Methods)
+		}
+		challenge := secret.Token(asked.Token)
+		f.is(errorOf(f.answer(challenge, service.Proof{Code: waits.next()})), rolecall.ErrWrongCode)
+		in, err := f.answer(challenge, service.Proof{RecoveryCode: string(codes[0])})
+		f.ok(err)
+		again, _ := f.enrol(f.call(in))
+		f.ok(errorOf(f.answer(f.asked("waits"), service.Proof{Code: again.next()})))
+	})
+}
+
 func TestWhatMakesAChallengeVoid(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(*fixture, rolecall.User, secret.RecoveryCode)

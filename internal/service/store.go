@@ -300,10 +300,10 @@ type FactorTx interface {
 	// ConfirmTOTP puts the pending secret in force, with the step of the code that
 	// confirmed it, and reports whether it still was the pending one.
 	ConfirmTOTP(user rolecall.UserID, pending []byte, step int64, at rolecall.Time) (bool, error)
-	// UseTOTP notes that a code of the step was taken, and reports whether the
-	// secret is still in force and no code of that step or a later one was taken
-	// before.
-	UseTOTP(user rolecall.UserID, sealed []byte, step int64) (bool, error)
+	// UseTOTP notes that a code of the step was taken, writes the secret as it is
+	// sealed from now on, and reports whether the old one still was in force and no
+	// code of that step or a later one was taken before.
+	UseTOTP(user rolecall.UserID, old, sealed []byte, step int64) (bool, error)
 	// DeleteTOTP removes the secret, and the one that is pending.
 	DeleteTOTP(user rolecall.UserID)
 	// ReplaceRecoveryCodes writes the codes in place of all that are left. Update

@@ -22,7 +22,8 @@ const (
 	confirmTOTP = `update totp set sealed = pending, pending = null, confirmed_at = $1, last_step = $2
 		where tenant_id = $3 and user_id = $4 and pending = $5 returning user_id`
 
-	useTOTP = `update totp set last_step = $1 where tenant_id = $2 and user_id = $3 and sealed = $4 and last_step < $1 returning user_id`
+	useTOTP = `update totp set last_step = $1, sealed = $2
+		where tenant_id = $3 and user_id = $4 and sealed = $5 and last_step < $1 returning user_id`
 
 	deleteTOTP = `delete from totp where tenant_id = $1 and user_id = $2`
 
@@ -73,10 +74,11 @@ func (t *Tx) ConfirmTOTP(user rolecall.UserID, pending []byte, step int64, at ro
 	return t.changed(confirmTOTP, at, step, t.tenant, user, pending)
 }
 
-// UseTOTP notes that a code of the step was taken, and reports whether the secret
-// is still in force and no code of that step or a later one was taken before.
-func (t *Tx) UseTOTP(user rolecall.UserID, sealed []byte, step int64) (bool, error) {
-	return t.changed(useTOTP, step, t.tenant, user, sealed)
+// UseTOTP notes that a code of the step was taken, writes the secret as it is sealed
+// from now on, and reports whether the old one still was in force and no code of that
+// step or a later one was taken before.
+func (t *Tx) UseTOTP(user rolecall.UserID, old, sealed []byte, step int64) (bool, error) {
+	return t.changed(useTOTP, step, sealed, t.tenant, user, old)
 }
 
 // DeleteTOTP removes the secret, and the one that is pending.

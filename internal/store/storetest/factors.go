@@ -39,9 +39,21 @@ var factorCases = []testCase{
 			step   int64
 			ok     bool
 		}{{sealed, 10, true}, {sealed, 10, false}, {sealed, 9, false}, {other, 12, false}, {sealed, 12, true}, {sealed, 11, false}} {
-			same(f, change(f, func(tx service.Tx) (bool, error) { return tx.UseTOTP(u.ID, test.sealed, test.step) }), test.ok)
+			same(f, change(f, func(tx service.Tx) (bool, error) { return tx.UseTOTP(u.ID, test.sealed, sealed, test.step) }), test.ok)
 		}
 		same(f, f.factors(u).TOTP.LastStep, 12)
+	}},
+	{"A secret that is used is kept as it is sealed from then on", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		old, sealed := f.enrol(u).TOTP.Sealed, aHash()
+		use := func(step int64) bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.UseTOTP(u.ID, old, sealed, step) })
+		}
+		same(f, use(1), false)
+		same(f, f.factors(u).TOTP.Sealed, old)
+		same(f, use(10), true)
+		same(f, f.factors(u).TOTP, rolecall.TOTP{Sealed: sealed, ConfirmedAt: start, LastStep: 10})
+		same(f, use(11), false)
 	}},
 	{"Of fifty who use a step, a recovery code or a passkey as it was at the same time one does", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
@@ -49,7 +61,9 @@ var factorCases = []testCase{
 		code := aHash()
 		f.write(func(tx service.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{code, aHash()}) })
 		for name, use := range map[string]func(i int, tx service.Tx) (bool, error){
-			"step":          func(_ int, tx service.Tx) (bool, error) { return tx.UseTOTP(u.ID, had.TOTP.Sealed, 100) },
+			"step": func(_ int, tx service.Tx) (bool, error) {
+				return tx.UseTOTP(u.ID, had.TOTP.Sealed, had.TOTP.Sealed, 100)
+			},
 			"recovery code": func(_ int, tx service.Tx) (bool, error) { return tx.UseRecoveryCode(u.ID, code) },
 			"passkey": func(i int, tx service.Tx) (bool, error) {
 				used := had.Passkeys[0]

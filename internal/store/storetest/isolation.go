@@ -185,12 +185,14 @@ func changesNothing(f *fixture, c contents) {
 		"DeleteInvitation":   func(tx service.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
 		"DeleteInvitationOf": func(tx service.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) },
 		"DeleteOneTimeToken": func(tx service.Tx) (bool, error) { return tx.DeleteOneTimeToken(c.oneTimeTokens[0]) },
-		"UseTOTP":            func(tx service.Tx) (bool, error) { return tx.UseTOTP(u.ID, factors.TOTP.Sealed, 1000) },
-		"ConfirmTOTP":        func(tx service.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
-		"UsePasskey":         func(tx service.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
-		"DeletePasskey":      func(tx service.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
-		"TakeTombstone":      func(tx service.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
-		"TakeAssignments":    func(tx service.Tx) (bool, error) { return takesAssignments(tx, role) },
+		"UseTOTP": func(tx service.Tx) (bool, error) {
+			return tx.UseTOTP(u.ID, factors.TOTP.Sealed, factors.TOTP.Sealed, 1000)
+		},
+		"ConfirmTOTP":     func(tx service.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
+		"UsePasskey":      func(tx service.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
+		"DeletePasskey":   func(tx service.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
+		"TakeTombstone":   func(tx service.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
+		"TakeAssignments": func(tx service.Tx) (bool, error) { return takesAssignments(tx, role) },
 		"PurgeExpired": func(tx service.Tx) (bool, error) {
 			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)
 			return n > 0, err
