@@ -69,6 +69,7 @@ func meet(a, b []Permission, most int) []Permission {
 type APITokenState struct {
 	Token       APIToken
 	Holder      User
+	Guarded     bool // the holder has a second factor; a service account has none
 	Assignments []Assignment
 }
 

@@ -377,13 +377,25 @@ func testFactorDemandedOfRole(t *testing.T, w *world) {
 	ada, grace := w.member(t, "ada", ""), w.member(t, "grace", "")
 	role := w.role(t, "Support", "users:read")
 	w.assign(t, ada.id, role, within("Sales"))
+	w.assign(t, grace.id, w.role(t, "Programs", "users:read"), "")
+	program := grace.makeToken(t, "", "users:read")
 	w.demand(t, `{"required":"roles","roles":[`+quoted(role)+`]}`)
 	ada.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 	grace.do(t, "GET /auths/session", "").expect(t, 200)
+	program.do(t, "GET /users", "").expect(t, 200)
 	w.enrolment(t, ada.email)
 	w.assign(t, grace.id, role, "")
-	grace.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
+	for _, c := range []*caller{grace, program} {
+		c.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
+	}
+	challenge, enrolment := w.enrolment(t, grace.email)
+	w.nobody().do(t, completes, answerTo(challenge, "code", code(t, enrolment.text("/secret"), 0))).expect(t, 200).recoveryCodes(w)
+	program.do(t, "GET /users", "").expect(t, 200)
+	grace.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated") // it began without
+	w.owner.do(t, "DELETE /users/"+grace.id+"/factors", "").expect(t, 204)
+	program.do(t, "GET /users", "").refused(t, 401, "unauthenticated")
 	w.owner.do(t, "DELETE /users/"+grace.id+"/roles/"+role, "").expect(t, 204)
+	program.do(t, "GET /users", "").expect(t, 200)
 	w.signIn(t, grace.email)
 }
 

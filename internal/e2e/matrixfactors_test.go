@@ -11,7 +11,7 @@ import (
 func resetFactorsCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		p.compare(t, s.name, "DELETE /users/"+s.id+"/factors", "", first(done(204, ""),
-			check{p.mayAnywhere("users:reset-factors"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:reset-factors", s.department), mayNot}, check{p.mayTakeOver(s), beyondOwn}))
+			check{p.mayAnywhere("users:reset-factors"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:reset-factors", s.department), mayNot}, check{p.is(s) || !p.speaksFor(s), needsSession}, check{p.mayTakeOver(s), beyondOwn}))
 	}
 }
 

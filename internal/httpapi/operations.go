@@ -99,7 +99,7 @@ var operations = []*operation{
 		method: http.MethodDelete, path: "/users/{id}/factors", id: "UsersController_resetFactors", summary: "Take all second factors from a user who has lost them, and end their sessions",
 		need: service.NeedResetFactors, parameters: []*parameter{userID}, recent: true,
 		answers:  []answer{{http.StatusNoContent, "", "The user has no second factor any more, and was told.", nil}},
-		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrFactorDemanded},
+		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrSessionRequired, rolecall.ErrFactorDemanded},
 		handle:   resetFactors,
 	},
 	{

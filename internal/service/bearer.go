@@ -29,6 +29,8 @@ func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant
 	switch p := e.principal; {
 	case p.User.Status != rolecall.UserActive || !p.Token.Live(s.now()):
 		return nil, rolecall.ErrUnauthenticated
+	case p.Kind == rolecall.PrincipalUser && !e.guarded && tenant.Settings.SecondFactor.Demands(p.Assignments, s.now()):
+		return nil, rolecall.ErrUnauthenticated // as the user could not get in either
 	case tenant.Status == rolecall.TenantSuspended:
 		return nil, rolecall.ErrTenantSuspended
 	}
@@ -56,7 +58,7 @@ func (s *Service) apiToken(ctx context.Context, tenant rolecall.Tenant, token se
 		if err != nil {
 			return nil, err
 		}
-		e.principal = rolecall.NewTokenPrincipal(tenant, state, e.loaded.at)
+		e.principal, e.guarded = rolecall.NewTokenPrincipal(tenant, state, e.loaded.at), state.Guarded
 		return e, nil
 	})
 }

@@ -49,6 +49,7 @@ type principalEntry struct {
 	principal  *rolecall.Principal
 	token      rolecall.SessionToken
 	generation int64 // the newest that was presented
+	guarded    bool  // the holder of an API token has a second factor
 	loaded     loaded
 	touching   atomic.Bool
 }

@@ -265,6 +265,36 @@ func (t *announcingTx) DeleteAPIToken(id rolecall.APITokenID) (bool, error) {
 	return t.changesIf(ok, err, id)
 }
 
+// ConfirmTOTP announces the user.
+func (t *announcingTx) ConfirmTOTP(user rolecall.UserID, pending []byte, step int64, at rolecall.Time) (bool, error) {
+	ok, err := t.Tx.ConfirmTOTP(user, pending, step, at)
+	return t.changesIf(ok, err, user)
+}
+
+// DeleteTOTP announces the user.
+func (t *announcingTx) DeleteTOTP(user rolecall.UserID) {
+	t.Tx.DeleteTOTP(user)
+	t.changes(user)
+}
+
+// InsertPasskey announces the user.
+func (t *announcingTx) InsertPasskey(key rolecall.Passkey) {
+	t.Tx.InsertPasskey(key)
+	t.changes(key.UserID)
+}
+
+// DeletePasskey announces the user.
+func (t *announcingTx) DeletePasskey(user rolecall.UserID, id []byte) (bool, error) {
+	ok, err := t.Tx.DeletePasskey(user, id)
+	return t.changesIf(ok, err, user)
+}
+
+// DeleteFactors announces the user.
+func (t *announcingTx) DeleteFactors(user rolecall.UserID) {
+	t.Tx.DeleteFactors(user)
+	t.changes(user)
+}
+
 // UpdateTenant announces the tenant.
 func (t *announcingTx) UpdateTenant(old, changed rolecall.Tenant) (bool, error) {
 	ok, err := t.Tx.UpdateTenant(old, changed)

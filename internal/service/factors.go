@@ -214,10 +214,14 @@ func (s *Service) removeFactor(ctx context.Context, c Call, method rolecall.Fact
 // ResetFactors takes all factors from a user who has lost them, ends their sessions
 // and tells them. As it leaves the password alone to sign in by, the caller must
 // cover all that the user holds. It returns ErrNotFound, ErrPermissionDenied,
-// ErrBeyondOwnPermissions, and ErrFactorDemanded for oneself.
+// ErrBeyondOwnPermissions, and for oneself ErrFactorDemanded and ErrSessionRequired.
 func (s *Service) ResetFactors(ctx context.Context, c Call, id rolecall.UserID) error {
 	if err := NeedResetFactors(c.Principal, id); err != nil {
 		return err
+	}
+	own := id == c.User.ID
+	if own && !c.Interactive() {
+		return rolecall.ErrSessionRequired
 	}
 	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
@@ -235,7 +239,7 @@ func (s *Service) ResetFactors(ctx context.Context, c Call, id rolecall.UserID) 
 		if err := mayTakeOver(c, assignments, s.now()); err != nil {
 			return nil, err
 		}
-		if id == c.User.ID && c.Tenant.Settings.SecondFactor.Demands(assignments, s.now()) {
+		if own && c.Tenant.Settings.SecondFactor.Demands(assignments, s.now()) {
 			return nil, rolecall.ErrFactorDemanded
 		}
 		if factors, err := tx.Factors(id); err != nil || factors.Methods() == nil {

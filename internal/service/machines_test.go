@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -100,6 +101,51 @@ func TestATokenIsRememberedUntilItsHolderChanges(t *testing.T) {
 				t.Error("the token is not narrowed with the role of its holder")
 			}
 		}
+	})
+}
+
+func TestATokenOfAUserWithoutADemandedFactorCountsForNothing(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		role, member, account, tokens := f.programs()
+		far, demanding := f.watchingNode(), f.role("Demanding")
+		demand := func(roles ...rolecall.RoleID) {
+			f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfRoles, Roles: roles}})
+		}
+		becomes := func(what string, wanted error) {
+			t.Helper()
+			for i, wanted := range []error{wanted, nil} { // service accounts have no factors
+				if _, err := f.bears(f.service, tokens[i]); !errors.Is(err, wanted) {
+					t.Errorf("%s: %v", what, err)
+				}
+				f.eventually(func() bool {
+					_, err := f.bears(far, tokens[i])
+					return errors.Is(err, wanted)
+				})
+			}
+		}
+		becomes("nothing is demanded", nil)
+		demand(role.ID)
+		becomes("a factor is demanded", rolecall.ErrUnauthenticated)
+		demand(demanding.ID)
+		becomes("it is demanded of others", nil)
+		f.assign(member.ID, demanding.ID, rolecall.AssignmentDraft{})
+		f.assignToAccount(account.ID, demanding.ID)
+		becomes("the user is one of those now", rolecall.ErrUnauthenticated)
+
+		challenge := secret.Token(f.challenge(f.attempt(), "programmer", rolecall.ErrEnrolmentRequired).Token)
+		e, err := f.service.BeginEnrolment(f.Context(), f.attempt(), challenge)
+		f.ok(err)
+		becomes("the user has begun to enrol", rolecall.ErrUnauthenticated)
+		f.ok(errorOf(f.answer(challenge, service.Proof{Code: f.appOf(e.TOTPSecret).code()})))
+		becomes("the user has an app", nil)
+		f.ok(f.service.ResetFactors(f.Context(), f.owner, member.ID))
+		becomes("it was reset", rolecall.ErrUnauthenticated)
+
+		challenge = secret.Token(f.challenge(f.attempt(), "programmer", rolecall.ErrEnrolmentRequired).Token)
+		e, err = f.service.BeginEnrolment(f.Context(), f.attempt(), challenge)
+		f.ok(err)
+		f.ok(errorOf(f.answer(challenge, service.Proof{Passkey: passkeytest.New(origin).Create(t, e.PublicKey)})))
+		becomes("the user has a passkey", nil)
 	})
 }
 

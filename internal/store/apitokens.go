@@ -13,16 +13,20 @@ const (
 	// stateColumns are those of a token beside a holder, which is called r.
 	stateColumns = `t.id, t.user_id, t.service_account_id, t.name, t.permissions, t.created_by, t.created_at, t.expires_at, t.last_used_at`
 
+	// guarded is whether the user, who is called r, has a second factor.
+	guarded = `case when exists (select 1 from totp where tenant_id = r.tenant_id and user_id = r.id and sealed is not null)
+			or exists (select 1 from passkeys where tenant_id = r.tenant_id and user_id = r.id) then 1 else 0 end`
+
 	// The holder is a user or a service account, which is shown as one: one of the
 	// two parts finds it by its key, the other finds nothing.
-	selectAPITokenState = `select ` + stateColumns + `, ` + userColumns + `, ` + assignmentColumns + `
+	selectAPITokenState = `select ` + stateColumns + `, ` + guarded + `, ` + userColumns + `, ` + assignmentColumns + `
 		from api_tokens t
 		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
 		left join assignments a on a.tenant_id = t.tenant_id and a.user_id = t.user_id
 		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
 		where t.tenant_id = $1 and t.hash = $2
 		union all
-		select ` + stateColumns + `, r.id, '', r.name, null, null, '{}', r.status, r.created_at, r.updated_at, r.version,
+		select ` + stateColumns + `, 0, r.id, '', r.name, null, null, '{}', r.status, r.created_at, r.updated_at, r.version,
 			a.service_account_id, ` + heldColumns + `
 		from api_tokens t
 		join service_accounts r on r.tenant_id = t.tenant_id and r.id = t.service_account_id
@@ -53,7 +57,7 @@ func (t *Tx) APITokenByHash(hash []byte) (state rolecall.APITokenState, err erro
 	err = t.q.Query(selectAPITokenState, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
 		found = true
 		var a rolecall.Assignment
-		err := scan(slices.Concat(apiTokenDest(&state.Token), userDest(&state.Holder), assignmentDest(&a))...)
+		err := scan(slices.Concat(apiTokenDest(&state.Token), []any{(*flag)(&state.Guarded)}, userDest(&state.Holder), assignmentDest(&a))...)
 		if !a.Role.ID.IsZero() {
 			state.Assignments = append(state.Assignments, a)
 		}

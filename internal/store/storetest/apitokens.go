@@ -23,6 +23,25 @@ var apiTokenCases = []testCase{
 		same(f, state, rolecall.APITokenState{Token: token, Holder: u, Assignments: byRole(live, over)})
 		same(f, read(f, func(tx service.Tx) (rolecall.APIToken, error) { return tx.APIToken(token.ID) }), token)
 	}},
+	{"An API token says whether its user has a second factor", func(f *fixture) {
+		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		hash := f.newAPIToken(tokenOfUser(u))
+		f.enrol(other)
+		for _, change := range []struct {
+			write   func(service.Tx)
+			guarded bool
+		}{
+			{func(tx service.Tx) { tx.PutPendingTOTP(u.ID, []byte("pending")) }, false},
+			{func(tx service.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) }, false},
+			{func(tx service.Tx) { _, _ = tx.ConfirmTOTP(u.ID, []byte("pending"), 1, start) }, true},
+			{func(tx service.Tx) { tx.InsertPasskey(aPasskey(u)) }, true},
+			{func(tx service.Tx) { tx.DeleteTOTP(u.ID) }, true},
+			{func(tx service.Tx) { tx.DeleteFactors(u.ID) }, false},
+		} {
+			f.write(change.write)
+			same(f, f.apiToken(hash).Guarded, change.guarded)
+		}
+	}},
 	{"An API token resolves to its service account and all assignments", func(f *fixture) {
 		account := f.newServiceAccount("Import")
 		token := tokenOfAccount(account)
