@@ -39,14 +39,17 @@ func registerMail(registry prometheus.Registerer, s *service.Service) {
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "rolecall_mails_sent_total", Help: "Mails that the mail server took from this process.",
 		}, func() float64 {
-			sent, _ := s.MailCounts()
-			return float64(sent)
+			return float64(s.MailCounts().Sent)
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "rolecall_mails_failed_total", Help: "Attempts of this process to send a mail that failed; each is tried again.",
 		}, func() float64 {
-			_, failed := s.MailCounts()
-			return float64(failed)
+			return float64(s.MailCounts().Failed)
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "rolecall_mails_given_up_total", Help: "Mails that this process gave up, as they could not be sent while they were of use.",
+		}, func() float64 {
+			return float64(s.MailCounts().GivenUp)
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "rolecall_mails_waiting", Help: "Mails of the whole instance that wait to be sent, counted up to 10,000; not a number if the database does not tell.",

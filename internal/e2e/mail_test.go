@@ -20,7 +20,7 @@ func testMailInjection(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	for i, name := range []string{
 		"Bcc: evil@example.com", `"quoted" <evil@example.com>`, "a, evil@example.com", "=?utf-8?q?=0D=0ABcc:_evil@example.com?=", "<script>alert(1)</script>",
-		"{{.Link}} {{template \"x\"}}", "http://evil.example/", strings.Repeat("long name ", 25), "Ünïcödé name",
+		"{{.Link}} {{template \"x\"}}", "http://evil.example/", "evil.example", "Ask at www.evil.example now", strings.Repeat("long name ", 25), "Ünïcödé name",
 	} {
 		w.owner.do(t, "PATCH /tenant", `{"displayName":`+quoted(name)+`,"settings":{"mailSenderName":`+quoted(name[:min(len(name), 90)])+`}}`).expect(t, 200)
 		email := address(fmt.Sprintf("o'injected+%d", i))
@@ -37,8 +37,8 @@ func testMailInjection(t *testing.T, p *program) {
 		if to, err := m.Header.AddressList("To"); err != nil || len(to) != 1 || to[0].Address != email {
 			t.Errorf("%q: it is to %v, %v", name, to, err)
 		}
-		if strings.Contains(m.HTML, "<script>") || strings.Contains(m.Text+m.HTML, "evil.example/") {
-			t.Errorf("%q: the mail says %s%s", name, m.Text, m.HTML)
+		if strings.Contains(m.HTML, "<script>") || strings.Contains(m.Subject+m.Text+m.HTML+m.Header.Get("From"), "evil.example") {
+			t.Errorf("%q: the mail says %s%s%s", name, m.Subject, m.Text, m.HTML)
 		}
 		w.nobody().do(t, "POST /auths/invitations/accept", acceptance(m.Token(), password)).expect(t, 200)
 		w.owner.do(t, "GET /users/"+id, "").expect(t, 200)

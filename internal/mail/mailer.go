@@ -3,7 +3,7 @@ package mail
 import (
 	"cmp"
 	"context"
-	"strings"
+	"regexp"
 
 	"github.com/rolecall/rolecall"
 )
@@ -55,10 +55,14 @@ func (s *Mailer) link(tenant rolecall.Tenant, m rolecall.Mail) string {
 	return s.public + "/console/" + tenant.Name + "/" + string(m.Kind) + "#" + m.Token
 }
 
-// plain returns the text, or the other one if a program for mail would make a link
-// or an address of it: names are words of somebody else than the sender.
+// notPlain is in texts of which programs for mail make a link or an address, as of
+// example.com, and in those that turn round what is written beside them.
+var notPlain = regexp.MustCompile(`[:/@]|[\pL\pN][.\x{3002}\x{FF0E}\x{FF61}]\pL{2}|[\x{202A}-\x{202E}\x{2066}-\x{2069}]`)
+
+// plain returns the text, or the other one if there is more to it than its words:
+// names are those of somebody else than the sender.
 func plain(text, other string) string {
-	if strings.ContainsAny(text, ":/@") {
+	if notPlain.MatchString(text) {
 		return other
 	}
 	return cmp.Or(text, other)

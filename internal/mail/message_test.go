@@ -23,6 +23,11 @@ func checkWhole(t *testing.T, m Message) {
 	if err := m.writeTo(&b, "rolecall@example.org"); err != nil {
 		return // refused
 	}
+	for line := range bytes.Lines(b.Bytes()) {
+		if len(line) > 1000 { // RFC 5322, 2.1.1
+			t.Errorf("%+v has a line of %d bytes", m, len(line))
+		}
+	}
 	parsed, err := netmail.ReadMessage(&b)
 	if err != nil {
 		t.Fatalf("%+v: %v", m, err)
@@ -52,7 +57,7 @@ func checkWhole(t *testing.T, m Message) {
 var injections = []string{
 	"\r\nBcc: evil@example.com", "\nBcc: evil@example.com", "\rBcc: evil@example.com", "a\r\n\r\nbody", "\x00", "\x0b\x0c", "\u0085Bcc: evil@example.com",
 	"\u2028Bcc: evil@example.com", "%0d%0aBcc: evil@example.com", "=?utf-8?q?=0d=0aBcc:_evil@example.com?=", `"; evil@example.com`,
-	"<evil@example.com>", "evil@example.com, ", "evil@example.com>", "a:evil@example.com;", "(comment)", strings.Repeat("long ", 400), strings.Repeat("ü", 400), "\xff\xfe",
+	"<evil@example.com>", "evil@example.com, ", "evil@example.com>", "a:evil@example.com;", "(comment)", strings.Repeat("long ", 400), strings.Repeat("l", 255), strings.Repeat("ü", 400), "\xff\xfe",
 }
 
 func TestInjectionsAreRefusedOrText(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"net/http/httptest"
+	"net/textproto"
 	"reflect"
 	"strings"
 	"testing"
@@ -92,6 +94,20 @@ func TestSendIsWhatArrives(t *testing.T) {
 		if got := got.Header.Get(header); got != want {
 			t.Errorf("%s: %q, want %q", header, got, want)
 		}
+	}
+}
+
+// An address beyond ASCII needs a server that takes it (RFC 6531).
+func TestAddressesBeyondASCII(t *testing.T) {
+	server := start(t, mailtest.Options{})
+	m := aMessage()
+	m.To = "hédy@bücher.example"
+	if err := send(t, through(t, server), m); err != nil {
+		t.Fatal(err)
+	}
+	got := await(t, server, m.To)
+	if to, err := got.Header.AddressList("To"); err != nil || len(to) != 1 || to[0].Address != m.To {
+		t.Errorf("it is to %v, %v", to, err)
 	}
 }
 
@@ -248,5 +264,61 @@ func TestUnfitURLs(t *testing.T) {
 		if err != nil || s.port != want.port || s.InClear() != want.clear {
 			t.Errorf("%s: %+v, %v", server, s, err)
 		}
+	}
+}
+
+// eavesdropper is a server, or somebody in between, that answers each command with
+// the reply and would like a password; it returns all that it heard.
+func eavesdropper(t *testing.T, greeting, reply string) (address string, heard func() string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := make(chan string, 1)
+	go func() {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		text := textproto.NewConn(connection)
+		defer func() { _ = text.Close() }()
+		var all strings.Builder
+		defer func() { lines <- all.String() }()
+		_ = text.PrintfLine("220 mail ESMTP")
+		for line, err := text.ReadLine(); err == nil; line, err = text.ReadLine() {
+			all.WriteString(line + "\n")
+			if strings.HasPrefix(line, "EHLO") {
+				_ = text.PrintfLine("%s", greeting)
+			} else {
+				_ = text.PrintfLine("%s", reply)
+			}
+		}
+	}()
+	return listener.Addr().String(), func() string {
+		_ = listener.Close()
+		return <-lines
+	}
+}
+
+func TestNoPasswordPassesInClear(t *testing.T) {
+	for name, greeting := range map[string]string{
+		"STARTTLS is not offered": "250-mail\r\n250 AUTH PLAIN LOGIN CRAM-MD5 XOAUTH2",
+		"STARTTLS is refused":     "250-mail\r\n250-STARTTLS\r\n250 AUTH PLAIN LOGIN CRAM-MD5 XOAUTH2",
+	} {
+		t.Run(name, func(t *testing.T) {
+			address, heard := eavesdropper(t, greeting, "454 4.7.0 not now")
+			s, err := NewSMTP("smtp://rolecall:secret@"+address, "rolecall@example.org")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.local = false // as if it were elsewhere
+			if err := send(t, s, aMessage()); err == nil {
+				t.Error("it was sent")
+			}
+			if got := heard(); !strings.HasPrefix(got, "EHLO") || strings.Contains(got, "AUTH") || strings.Contains(got, "hedy") {
+				t.Errorf("heard was %q", got)
+			}
+		})
 	}
 }

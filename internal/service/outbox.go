@@ -41,6 +41,7 @@ type outbox struct {
 	wake    chan struct{} // holds a token while something new waits
 	sent    atomic.Int64
 	failed  atomic.Int64
+	givenUp atomic.Int64
 	failing atomic.Bool // the last attempt failed
 }
 
@@ -54,10 +55,13 @@ func (o *outbox) filled() {
 	}
 }
 
-// MailCounts returns how many mails this process has sent, and how many attempts
-// failed.
-func (s *Service) MailCounts() (sent, failed int64) {
-	return s.outbox.sent.Load(), s.outbox.failed.Load()
+// MailCounts are how many mails a process has sent, how many of its attempts failed,
+// and how many mails it has given up.
+type MailCounts struct{ Sent, Failed, GivenUp int64 }
+
+// MailCounts returns the counts of this process.
+func (s *Service) MailCounts() MailCounts {
+	return MailCounts{s.outbox.sent.Load(), s.outbox.failed.Load(), s.outbox.givenUp.Load()}
 }
 
 // WaitingMail returns how many mails of the instance wait to be sent, counting no
@@ -181,6 +185,12 @@ func mailPause(attempts int) time.Duration {
 
 // giveUpMail removes the mail that could not be sent in its time, and records that.
 func (s *Service) giveUpMail(ctx context.Context) error {
+	before := s.outbox.givenUp.Load()
+	defer func() {
+		if n := s.outbox.givenUp.Load() - before; n > 0 {
+			s.log.WarnContext(ctx, "mail was given up, as it could not be sent while it was of use; events mail.undeliverable tell whose", "mails", n)
+		}
+	}()
 	for {
 		var expired []rolecall.OutboxMail
 		err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
@@ -203,9 +213,10 @@ func (s *Service) giveUpMail(ctx context.Context) error {
 
 func (s *Service) giveUp(ctx context.Context, expired rolecall.OutboxMail) error {
 	m, err := s.openMail(expired)
-	readable := err == nil
-	return s.operate(ctx, expired.TenantID, func(tx Tx) (*rolecall.Event, error) {
-		if ok, err := tx.DeleteMail(expired.ID); !ok || m.Kind == rolecall.MailNothing {
+	readable, givenUp := err == nil, false
+	err = s.operate(ctx, expired.TenantID, func(tx Tx) (*rolecall.Event, error) {
+		ok, err := tx.DeleteMail(expired.ID)
+		if givenUp = ok && m.Kind != rolecall.MailNothing; !givenUp {
 			return nil, err
 		}
 		event := s.operatorEvent(rolecall.EventMailUndeliverable, aboutTenant(expired.TenantID))
@@ -215,4 +226,8 @@ func (s *Service) giveUp(ctx context.Context, expired rolecall.OutboxMail) error
 		}
 		return event, nil
 	})
+	if err == nil && givenUp {
+		s.outbox.givenUp.Add(1)
+	}
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,10 +87,8 @@ func TestMailOfEveryNodeIsSentOnce(t *testing.T) {
 		if got := recipients(server); !slices.Equal(got, want) {
 			t.Errorf("mail came to %q, want %q", got, want)
 		}
-		sent, failed := one.MailCounts()
-		more, failedMore := other.MailCounts()
-		if sent+more != 20 || failed+failedMore != 0 {
-			t.Errorf("counted %d and %d sent, %d failed", sent, more, failed+failedMore)
+		if a, b := one.MailCounts(), other.MailCounts(); a.Sent+b.Sent != 20 || a.Failed+b.Failed != 0 {
+			t.Errorf("counted were %+v and %+v", a, b)
 		}
 	})
 }
@@ -104,7 +103,7 @@ func TestMailWaitsForItsServerAndBacksOff(t *testing.T) {
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("inviting took %v", took)
 		}
-		failed := func() int64 { _, n := node.MailCounts(); return n }
+		failed := func() int64 { return node.MailCounts().Failed }
 		f.eventually(func() bool { return failed() == 1 })
 		for i, pause := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute} {
 			f.eventually(func() bool { return f.dueIn() == pause })
@@ -153,6 +152,38 @@ func TestMailThatIsNotWorthItAnyMoreIsGivenUpWithAnEvent(t *testing.T) {
 	})
 }
 
+// Somebody who does not exist keeps nobody waiting, and in the end the log, a count
+// and an event say so.
+func TestOneWhomTheServerRefuses(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		server := f.mailServer()
+		server.Refuse("RCPT "+address("ada"), "550 5.1.1 no such user")
+		node, _ := f.sender(server)
+		ada := f.user("ada")
+		f.invite(ada.ID)
+		f.eventually(func() bool { return node.MailCounts().Failed == 1 })
+		f.invite(f.user("eve").ID)
+		f.eventually(func() bool { return f.waiting() == 1 })
+		if got := recipients(server); !slices.Equal(got, []string{address("eve")}) {
+			t.Errorf("mail came to %q", got)
+		}
+		f.clock.advance(f.tenant.Settings.InvitationLifetime())
+		var log strings.Builder
+		purging := service.New(f.open(), service.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		f.ok(purging.Purge(f.Context()))
+		f.ok(purging.Purge(f.Context()))
+		if got := purging.MailCounts(); got != (service.MailCounts{GivenUp: 1}) || f.waiting() != 0 {
+			t.Errorf("counted were %+v, and %d wait", got, f.waiting())
+		}
+		if lines := log.String(); strings.Count(lines, "given up") != 1 || !strings.Contains(lines, "mails=1") || strings.Contains(lines, "ada") {
+			t.Errorf("the log says %s", lines)
+		}
+		if got := f.eventTypes(ada.ID); !slices.Contains(got, rolecall.EventMailUndeliverable) {
+			t.Errorf("the events are %v", got)
+		}
+	})
+}
+
 // A node that dies has its mail sent by another, when its claim is over.
 func TestMailOfANodeThatDiedIsSentByAnother(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
@@ -188,7 +219,7 @@ func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
 		if took := time.Since(began); took > 15*time.Second {
 			t.Errorf("stopping took %v", took)
 		}
-		if _, failed := node.MailCounts(); failed != 1 || f.dueIn() != 30*time.Second {
+		if failed := node.MailCounts().Failed; failed != 1 || f.dueIn() != 30*time.Second {
 			t.Errorf("%d attempts failed, and the mail is due in %v", failed, f.dueIn())
 		}
 	})
@@ -209,8 +240,8 @@ func TestMailOfNobodyAndOfDeletedTenantsGoesNowhere(t *testing.T) {
 		server := f.mailServer()
 		node, _ := f.sender(server)
 		f.eventually(func() bool { return f.waiting() == 0 })
-		if sent, failed := node.MailCounts(); sent != 0 || failed != 0 || len(server.Messages()) != 0 {
-			t.Errorf("%d sent, %d failed, %d came", sent, failed, len(server.Messages()))
+		if got := node.MailCounts(); got != (service.MailCounts{}) || len(server.Messages()) != 0 {
+			t.Errorf("counted were %+v, %d came", got, len(server.Messages()))
 		}
 	})
 }

@@ -81,7 +81,7 @@ func (s *Server) Close() error {
 }
 
 // The moments at which a server can fail, beside the commands EHLO, STARTTLS, AUTH,
-// MAIL, RCPT and DATA.
+// MAIL, RCPT and DATA, and RCPT ada@example.com for one recipient alone.
 const (
 	Connect = "CONNECT" // before the greeting
 	End     = "END"     // after the text of a message, which is not taken then
@@ -116,6 +116,11 @@ func (s *Server) fault(at string) (fault, bool) {
 	defer s.mu.Unlock()
 	f, ok := s.faults[at]
 	return f, ok
+}
+
+func (s *Server) fails(at string) bool {
+	_, ok := s.fault(at)
+	return ok
 }
 
 // Messages returns all that was taken, as it came.

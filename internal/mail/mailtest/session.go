@@ -100,6 +100,9 @@ func (c *session) do(command, argument string) error {
 		return c.answer(command, "250 2.1.0 OK")
 	case "RCPT":
 		c.to = path(argument)
+		if alone := command + " " + c.to; c.server.fails(alone) {
+			return c.answer(alone, "")
+		}
 		return c.answer(command, "250 2.1.5 OK")
 	case "DATA":
 		return c.data()
@@ -130,7 +133,7 @@ func path(argument string) string {
 }
 
 func (c *session) data() error {
-	_, refused := c.server.fault("DATA")
+	refused := c.server.fails("DATA")
 	if err := c.answer("DATA", "354 Go on"); err != nil || refused {
 		return err
 	}
@@ -138,7 +141,7 @@ func (c *session) data() error {
 	if err != nil {
 		return err
 	}
-	if _, refused := c.server.fault(End); refused {
+	if c.server.fails(End) {
 		return c.answer(End, "")
 	}
 	m, err := read(raw)
