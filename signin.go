@@ -13,5 +13,6 @@ type SignInSummary struct {
 
 	RecoveryCodes int
 	Tokens        int // API tokens that are not over
-	Attempts      int // what the bucket counted in its window
+
+	PasswordAttempts, FactorAttempts int // what the buckets counted in their windows
 }

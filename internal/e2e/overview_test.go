@@ -19,7 +19,7 @@ func testOverview(t *testing.T, p *program) {
 		"/signIn/canSignIn": true, "/sessions/count": 1.0, "/recentEvents/0/type": "role.assigned", "/recentEvents/0/actor/id": w.owner.id, "/recentEvents/0/subject/id": clerk.id,
 	}}
 	s.check(t, a)
-	if got := fmt.Sprint(a.value("/allowedActions")); got != "[update delete suspend invite assignRole erase resetFactors revokeSessions]" {
+	if got := fmt.Sprint(a.value("/allowedActions")); got != "[update delete suspend invite sendPasswordReset changeEmail assignRole erase resetFactors revokeSessions]" {
 		t.Errorf("an owner may %s", got)
 	}
 	if fmt.Sprint(a.list("/signIn/reasons")) != "[]" || a.text("/signIn/lastLoginAt") == "" || a.text("/sessions/newestAt") == "" {

@@ -49,6 +49,8 @@ func testPasswordResets(t *testing.T, p *program) {
 func testResetFlow(t *testing.T, w *world) {
 	c := w.member(t, "forgets", "")
 	other := w.signIn(t, c.email)
+	w.assign(t, c.id, w.role(t, "Forgets", "users:read"), "")
+	program := c.makeToken(t, "", "users:read")
 	a := w.nobody().do(t, askForReset, emailBody(strings.ToUpper(c.email))).expect(t, 202)
 	if a.members("")[0] != "detail" || a.header["Set-Cookie"] != nil {
 		t.Errorf("the answer is %s with %q", a.body, a.header["Set-Cookie"])
@@ -58,23 +60,26 @@ func testResetFlow(t *testing.T, w *world) {
 	if len(token) != 43 || link.Path != "/console/"+w.name+"/password-reset" || link.Host != "id.example.com" {
 		t.Errorf("the link is %s", link)
 	}
-	for _, still := range []*caller{c, other} {
+	for _, still := range []*caller{c, other, program} {
 		still.do(t, "GET /auths/session", "").expect(t, 200)
 	}
 
 	done := c.do(t, resetByLink, acceptance(token, newPassword)).expect(t, 204)
-	if len(done.body) > 0 || done.header["Set-Cookie"] != nil {
-		t.Errorf("a new password answers %q and sets %q", done.body, done.header["Set-Cookie"])
+	if set := done.header["Set-Cookie"]; len(done.body) > 0 || len(set) != 1 || !deviceForm.MatchString(set[0]) {
+		t.Errorf("a new password answers %q and sets %q", done.body, set)
 	}
 	for _, old := range []*caller{c, other} {
 		old.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 		old.do(t, "POST /auths/refresh", "").refused(t, 401, "unauthenticated")
 	}
+	program.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 	w.nobody().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 401, "wrong-credentials")
 	w.nobody().do(t, "POST /auths/login", credentials(c.email, newPassword)).expect(t, 200)
 	w.nobody().do(t, resetByLink, acceptance(token, password)).refused(t, 401, "password-reset-invalid")
-	if notice := w.mailTo(t, c.email, rolecall.MailCredentialsChanged); strings.Contains(string(notice.Raw), token) {
-		t.Error("the notice holds the token")
+	for _, want := range []string{"an API token was made.", "the password was changed, and all API tokens were revoked."} {
+		if notice := w.mailTo(t, c.email, rolecall.MailCredentialsChanged); strings.Contains(string(notice.Raw), token) || !strings.Contains(notice.Text, want) {
+			t.Errorf("the notice of %q is %s", want, notice.Raw)
+		}
 	}
 	events := w.owner.do(t, "GET /users/"+c.id+"/events?type=user.password_reset", "").expect(t, 200)
 	s := scenario{status: 200, has: map[string]any{"/items/0/actor/id": c.id, "/items/0/requestId": done.header.Get("X-Request-Id"), "/items/1": nil}, lacks: []string{token, "battery"}}
@@ -245,14 +250,18 @@ func testResetLimits(t *testing.T, w *world) {
 }
 
 // testResetUnderSiege fails to sign in until even the right password is refused:
-// the link is not.
+// the link is not, and in the browser in which it was opened the new password is not
+// either.
 func testResetUnderSiege(t *testing.T, w *world) {
 	c := w.member(t, "besieged", "")
 	for range 10 {
 		w.nobody().do(t, "POST /auths/login", credentials(c.email, "wrong")).refused(t, 401, "wrong-credentials")
 	}
 	w.nobody().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 429, "too-many-attempts")
-	w.nobody().do(t, resetByLink, acceptance(w.resetLink(t, c.email), newPassword)).expect(t, 204)
+	done := w.nobody().do(t, resetByLink, acceptance(w.resetLink(t, c.email), newPassword)).expect(t, 204)
+	w.nobody().do(t, "POST /auths/login", credentials(c.email, newPassword)).refused(t, 429, "too-many-attempts")
+	mark, _, _ := strings.Cut(done.header.Get("Set-Cookie"), ";")
+	w.nobody().do(t, "POST /auths/login", credentials(c.email, newPassword), "cookie: "+mark).expect(t, 200)
 }
 
 func testSentResets(t *testing.T, w *world) {

@@ -80,7 +80,7 @@ type forgetful struct {
 	owner           caller
 	id              string
 	email, password string
-	changes         int      // of the password
+	changes         int      // of the password, after the first
 	left            []string // addresses that were theirs
 	used            atomic.Int64
 }
@@ -96,7 +96,6 @@ func newForgetful(l *load, mail *mailtest.Server, n int) (people []*forgetful) {
 		f := &forgetful{load: l, mail: mail, owner: caller{l, tenant, in.session()}, email: fmt.Sprintf("forgetful-%d@faults.example", i), password: password}
 		f.id = readUser(f.owner.send("POST /users", fmt.Sprintf(`{"email":%s,"name":"Forgetful"}`, quoted(f.email)), "idempotency-key: "+f.email)).ID
 		command(l.t, l.server, password+"\n", "user", "set-password", "--tenant", tenant, "--email", f.email, "--password-stdin")
-		f.changes++
 		people = append(people, f)
 	}
 	return people

@@ -31,7 +31,9 @@ func listInvitations(x *exchange) error {
 		sight := x.call.ListSight(&i.User)
 		withheld |= rolecall.AllUserMembers &^ sight
 		b = appendInvitation(b, &i.Invitation)
-		b = append(b[:len(b)-1], `,"user":`...)
+		b = append(b[:len(b)-1], `,"createdBy":`...)
+		b = appendIDOrNull(b, i.CreatedBy)
+		b = append(b, `,"user":`...)
 		return append(appendUser(b, &i.User, sight), '}')
 	})
 	x.out = append(x.out, '}')

@@ -110,7 +110,7 @@ var operations = []*operation{
 		handle:   withdrawInvitation,
 	},
 	{
-		method: http.MethodGet, path: "/invitations", id: "InvitationsController_listInvitations", summary: "List the invitations that can be accepted",
+		method: http.MethodGet, path: "/invitations", id: "InvitationsController_listInvitations", summary: "List the invitations that were not accepted and are not over",
 		need: service.NeedInviteUsers, parameters: []*parameter{limit, cursor},
 		answers: []answer{{http.StatusOK, "InvitationPage", "A page of invitations, each with its user as far as the caller may read them.", []string{"Link", "Withheld-Fields"}}},
 		handle:  listInvitations,
@@ -494,10 +494,10 @@ var operations = []*operation{
 		handle:   requestPasswordReset,
 	},
 	{
-		method: http.MethodPost, path: "/auths/password-resets/complete", id: "AuthsController_resetPassword", summary: "Choose a new password by the link that was mailed, and end all sessions",
+		method: http.MethodPost, path: "/auths/password-resets/complete", id: "AuthsController_resetPassword", summary: "Choose a new password by the link that was mailed, and end all sessions and API tokens",
 		lane:     passwordLane,
 		body:     &body{"ResetPassword", true},
-		answers:  []answer{{http.StatusNoContent, "", "The password is set; all sessions are over. Nobody is signed in by it.", nil}},
+		answers:  []answer{{http.StatusNoContent, "", "The password is set; all sessions and API tokens of the user are over. Nobody is signed in by it, but the browser is a known one now, which signs in also while somebody guesses at the account.", []string{"Set-Cookie"}}},
 		problems: problems{rolecall.ErrPasswordResetInvalid, rolecall.ErrUserSuspended, rolecall.ErrTenantSuspended, rolecall.ErrBusy},
 		handle:   resetPassword,
 	},

@@ -91,13 +91,15 @@ func appendSignIn(b []byte, s *service.SignInState) []byte {
 	return append(b, '}')
 }
 
-// appendPendingInvitation appends when an invitation was made and ends, null if there
-// is none.
+// appendPendingInvitation appends by whom and when an invitation was made and when it
+// ends, null if there is none.
 func appendPendingInvitation(b []byte, i *rolecall.Invitation) []byte {
 	if i.ExpiresAt == 0 {
 		return append(b, "null"...)
 	}
-	b = append(b, `{"createdAt":`...)
+	b = append(b, `{"createdBy":`...)
+	b = appendIDOrNull(b, i.CreatedBy)
+	b = append(b, `,"createdAt":`...)
 	b = appendTime(b, i.CreatedAt)
 	b = append(b, `,"expiresAt":`...)
 	b = appendTime(b, i.ExpiresAt)

@@ -41,9 +41,11 @@ func resetPassword(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := x.server.service.ResetPassword(x.ctx, attempt, token, password); err != nil {
+	device, err := x.server.service.ResetPassword(x.ctx, attempt, token, password)
+	if err != nil {
 		return err
 	}
+	x.setDevice(device)
 	return x.nothing()
 }
 

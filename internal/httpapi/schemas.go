@@ -21,6 +21,9 @@ func text(minimum, maximum int) *huma.Schema {
 
 func uuid() *huma.Schema { return &huma.Schema{Type: "string", Format: "uuid"} }
 
+// byWhom is the id of a user or service account.
+func byWhom() *huma.Schema { return described(nullable(uuid()), "Null is an operator.") }
+
 func tenantNameSchema() *huma.Schema {
 	return &huma.Schema{Type: "string", Pattern: "^[a-z0-9][a-z0-9_-]{0,62}$"}
 }
@@ -307,23 +310,23 @@ func answerSchemas() properties {
 		"RoleName": object("What names a role.", properties{"id": uuid(), "key": nullable(anyText()), "name": anyText()}, "id"),
 		"Assignment": object("A role that a user holds: where, until when, and from whom.", properties{
 			"role": ref("RoleName"), "reach": reach(), "expiresAt": nullable(moment()),
-			"grantedBy": described(nullable(uuid()), "Null is an operator."), "grantedAt": moment(),
+			"grantedBy": byWhom(), "grantedAt": moment(),
 		}, "role", "reach", "expiresAt", "grantedBy", "grantedAt"),
 		"AssignmentPage": pageOf("The assignments of a user.", "Assignment", nil),
 		"Overview": object("A user at one glance. Parts that the caller may not read are absent.", properties{
 			"user": ref("User"), "assignments": described(list(ref("Assignment")), "At most 100."), "assignmentCount": number(),
 			"permissions":    list(object("", properties{"permission": anyText(), "reach": reach(), "roles": list(ref("RoleName"))}, "permission", "reach", "roles")),
 			"signIn":         ref("SignInState"),
-			"invitation":     described(&huma.Schema{OneOf: []*huma.Schema{object("", properties{"createdAt": moment(), "expiresAt": moment()}, "createdAt", "expiresAt"), {Type: "null"}}}, "The one that was made last and not accepted; it may be over."),
+			"invitation":     described(&huma.Schema{OneOf: []*huma.Schema{object("", properties{"createdBy": byWhom(), "createdAt": moment(), "expiresAt": moment()}, "createdBy", "createdAt", "expiresAt"), {Type: "null"}}}, "The one that was made last and not accepted; it may be over or void, as the reasons say."),
 			"sessions":       object("", properties{"count": number(), "newestAt": nullable(moment())}, "count", "newestAt"),
 			"tokens":         described(object("", properties{"count": number()}, "count"), "API tokens of the user that are not over."),
 			"factors":        described(object("", properties{"totp": truth(), "passkeys": number(), "recoveryCodesLeft": number()}, "totp", "passkeys", "recoveryCodesLeft"), "What the user can show beside the password. For the user, and for who may reset it."),
 			"recentEvents":   list(ref("Event")),
-			"allowedActions": described(list(anyText()), "What this caller may do to this user."),
+			"allowedActions": described(list(anyText()), "What this caller may do to this user: update, delete, suspend, resume, invite, sendPasswordReset, changeEmail, assignRole, erase, resetFactors or revokeSessions; more may come."),
 		}, "user", "allowedActions"),
 		"SignInState": object("Whether the user can sign in, and if not, why.", properties{
 			"canSignIn":   truth(),
-			"reasons":     list(object("", properties{"code": described(anyText(), "tenant-suspended, user-suspended, user-pending, invitation-expired, no-password, second-factor-enrolment-required or too-many-attempts (from unknown browsers); more may come."), "operation": described(nullable(anyText()), "The operation that removes the obstacle; null if none does.")}, "code", "operation")),
+			"reasons":     list(object("", properties{"code": described(anyText(), "tenant-suspended, user-suspended, user-pending, invitation-void (whoever made it could not invite the user now), invitation-expired, no-password, second-factor-enrolment-required, second-factor-unusable (there are passkeys alone, and no domain for them) or too-many-attempts (from unknown browsers; waiting mends it too); more may come."), "operation": described(nullable(anyText()), "The operation that removes the obstacle; null if none does.")}, "code", "operation")),
 			"lastLoginAt": nullable(moment()),
 		}, "canSignIn", "reasons", "lastLoginAt"),
 		"Event": object("What happened. Ids are not in the order of commits.", properties{
@@ -338,9 +341,9 @@ func answerSchemas() properties {
 		"Invitation": object("An invitation to set a password and sign in. The link goes to the user by mail, and to nobody else.", properties{
 			"userId": uuid(), "createdAt": moment(), "expiresAt": moment(),
 		}, "userId"),
-		"OpenInvitation": object("An invitation that can be accepted, with its user as far as the caller may read them.", properties{
-			"userId": uuid(), "createdAt": moment(), "expiresAt": moment(), "user": ref("User"),
-		}, "userId", "createdAt", "expiresAt", "user"),
+		"OpenInvitation": object("An invitation that is not over, with its user as far as the caller may read them. The overview of the user says whether it can be accepted.", properties{
+			"userId": uuid(), "createdAt": moment(), "expiresAt": moment(), "createdBy": byWhom(), "user": ref("User"),
+		}, "userId", "createdAt", "expiresAt", "createdBy", "user"),
 		"InvitationPage": pageOf("A page of invitations.", "OpenInvitation", nil),
 		"Tenant": object("The tenant of the request. Who may not read it sees the id alone.", properties{
 			"id": uuid(), "name": anyText(), "displayName": anyText(), "status": anyText(),

@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -95,12 +96,19 @@ var triedActions = []struct {
 	{"invite", rolecall.UsersInvite, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return errorOf(s.InviteUser(ctx, c, newKey(), u.ID))
 	}},
+	{"sendPasswordReset", rolecall.UsersInvite, isActive, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+		return errorOf(s.SendPasswordReset(ctx, c, newKey(), u.ID))
+	}},
+	{"changeEmail", rolecall.UsersEmail, always, true, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+		return errorOf(s.RequestEmailChange(ctx, c, newKey(), u.ID, address(fmt.Sprintf("new-%d", serial.Add(1)))))
+	}},
 	{"assignRole", rolecall.RolesAssign, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, role rolecall.RoleID) error {
 		return errorOf3(s.AssignRole(ctx, c, u.ID, role, rolecall.AssignmentDraft{}))
 	}},
 }
 
 func always(*rolecall.User) bool           { return true }
+func isActive(u *rolecall.User) bool       { return u.Status == rolecall.UserActive }
 func isSuspended(u *rolecall.User) bool    { return u.Status == rolecall.UserSuspended }
 func isNotSuspended(u *rolecall.User) bool { return !isSuspended(u) }
 

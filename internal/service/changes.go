@@ -265,6 +265,15 @@ func (t *announcingTx) DeleteAPIToken(id rolecall.APITokenID) (bool, error) {
 	return t.changesIf(ok, err, id)
 }
 
+// DeleteUserAPITokens announces the user.
+func (t *announcingTx) DeleteUserAPITokens(user rolecall.UserID, now rolecall.Time) ([]rolecall.APIToken, error) {
+	revoked, err := t.Tx.DeleteUserAPITokens(user, now)
+	if len(revoked) > 0 {
+		t.changes(user)
+	}
+	return revoked, err
+}
+
 // ConfirmTOTP announces the user.
 func (t *announcingTx) ConfirmTOTP(user rolecall.UserID, pending []byte, step int64, at rolecall.Time) (bool, error) {
 	ok, err := t.Tx.ConfirmTOTP(user, pending, step, at)

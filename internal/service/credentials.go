@@ -2,16 +2,55 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/rolecall/rolecall"
 )
 
-// passwordChanged ends what got into the user's account before, and tells the user.
-func (s *Service) passwordChanged(tx Tx, tenant rolecall.TenantID, user *rolecall.User, except rolecall.SessionID, event *rolecall.Event) error {
-	if err := shut(tx, user.ID, except, event, "password changed"); err != nil {
+// passwordChanged is why sessions and API tokens ended.
+const passwordChanged = "password changed"
+
+// setPassword gives the user, as they were before, a password without having been
+// shown the old one: by a link or by an operator, and perhaps because somebody else
+// was in. So what speaks for the user ends too. Whoever has no way in yet is not told:
+// they come in by it.
+func (s *Service) setPassword(tx Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event) error {
+	tx.SetPassword(before.ID, hash, s.now())
+	if err := shut(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
 		return err
 	}
-	return s.notify(tx, tenant, user, "the password was changed")
+	revoked, err := tx.DeleteUserAPITokens(before.ID, s.now())
+	if err != nil {
+		return err
+	}
+	if err := recordRevoked(tx, before.ID, revoked, event, passwordChanged); err != nil {
+		return err
+	}
+	what := "the password was changed"
+	if len(revoked) > 0 {
+		what += ", and all API tokens were revoked"
+	}
+	if before.Status == rolecall.UserPending {
+		return nil
+	}
+	return s.notify(tx, tenant, before, what)
+}
+
+// recordRevoked writes an event for each API token of the user that was revoked, like
+// the given one but for what it says.
+func recordRevoked(tx Tx, user rolecall.UserID, revoked []rolecall.APIToken, like *rolecall.Event, reason string) error {
+	for _, token := range revoked {
+		before, err := json.Marshal(tokenValue{token})
+		if err != nil {
+			return err
+		}
+		event := *like
+		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
+		event.Type, event.Subject, event.Members, event.Reason = rolecall.EventTokenRevoked, aboutUser(user), []string{"tokens"}, reason
+		event.Values = &rolecall.EventValues{Before: before}
+		tx.InsertEvent(event)
+	}
+	return nil
 }
 
 // emailChanged ends what got into the user's account before, and tells whoever

@@ -15,8 +15,8 @@ const ownChangesLimit = 10
 
 // addressChange is what the token of a change of address stands for.
 type addressChange struct {
-	Email string `json:"email"`
-	Held  []byte `json:"held,omitempty"` // what the user held when somebody else asked
+	Email string          `json:"email"`
+	By    rolecall.UserID `json:"by,omitzero"` // who asked for it, unless it was the user or an operator
 }
 
 // RequestEmailChange has whoever reads the mail of the address asked whether it is
@@ -39,11 +39,9 @@ func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id ro
 	}
 	user, change := c.User, addressChange{Email: email}
 	if !own {
+		change.By = c.Giver()
 		err = s.view(ctx, c, func(tx Tx) (err error) {
-			if user, err = s.seizable(tx, c, id, rolecall.UsersEmail); err != nil {
-				return err
-			}
-			change.Held, err = s.heldBy(tx, id)
+			user, err = s.seizable(tx, c, id, rolecall.UsersEmail)
 			return err
 		})
 	}
@@ -106,34 +104,12 @@ func (s *Service) mailEmailChange(tx Tx, tenant rolecall.TenantID, u *rolecall.U
 	return s.mail(tx, tenant, m)
 }
 
-// heldBy returns the digest of what the user holds now. A change of address that
-// somebody else asked for counts only as long as that is the same: whoever asked was
-// judged by it.
-func (s *Service) heldBy(tx Tx, id rolecall.UserID) ([]byte, error) {
-	assignments, err := tx.Assignments(id)
-	if err != nil {
-		return nil, err
-	}
-	var parts [][]byte
-	for _, a := range assignments {
-		if !a.Live(s.now()) {
-			continue
-		}
-		part, err := json.Marshal([]any{a.Role.ID, a.Role.Version, a.Reach.Departments(), int64(a.ExpiresAt)})
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, part)
-	}
-	return secret.Digest(parts...), nil
-}
-
 // ChangeEmail gives the user the address at which the token was read, once, ends
 // their other sessions, and tells the old address. It signs nobody in. It returns
 // ErrEmailChangeInvalid, ErrEmailTaken, ErrUserSuspended and ErrTenantSuspended.
 func (s *Service) ChangeEmail(ctx context.Context, a Attempt, token secret.Token) error {
 	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) error {
-		_, _, err := s.changing(tx, token)
+		_, _, err := s.changing(tx, a.Tenant, token)
 		return err
 	})
 	switch {
@@ -144,7 +120,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a Attempt, token secret.Token
 	}
 	return s.mutate(ctx, a.call(&rolecall.Principal{Tenant: a.Tenant}), func(tx Tx) (*rolecall.Event, error) {
 		for range attempts {
-			old, email, err := s.changing(tx, token)
+			old, email, err := s.changing(tx, a.Tenant, token)
 			if err != nil {
 				return nil, err
 			}
@@ -189,8 +165,8 @@ func ownSession(tx Tx, presented []secret.Token, user rolecall.UserID) (rolecall
 }
 
 // changing returns the user whose unexpired change of address the token is, and the
-// address.
-func (s *Service) changing(tx Tx, token secret.Token) (user rolecall.User, email string, err error) {
+// address. Whoever else asked for it must still be allowed to.
+func (s *Service) changing(tx Tx, tenant rolecall.Tenant, token secret.Token) (user rolecall.User, email string, err error) {
 	pending, err := tx.OneTimeToken(token.Hash(), rolecall.TokenEmailChange)
 	if ok, err := found(err); err != nil {
 		return user, "", err
@@ -210,16 +186,11 @@ func (s *Service) changing(tx Tx, token secret.Token) (user rolecall.User, email
 	if err := json.Unmarshal([]byte(pending.Data), &change); err != nil {
 		return user, "", err
 	}
-	if change.Held != nil {
-		held, err := s.heldBy(tx, user.ID)
-		if err != nil {
-			return user, "", err
-		}
-		if string(held) != string(change.Held) {
-			return user, "", rolecall.ErrEmailChangeInvalid
-		}
+	may, err := s.mayStill(tx, tenant, change.By, user.ID, rolecall.UsersEmail)
+	if err == nil && !may {
+		err = rolecall.ErrEmailChangeInvalid
 	}
-	return user, change.Email, nil
+	return user, change.Email, err
 }
 
 // checkEmail returns ErrValidation at /email for what is no address.

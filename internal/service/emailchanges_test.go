@@ -155,9 +155,10 @@ func TestAChangeOfAddressEnds(t *testing.T) {
 		f.is(f.confirm(secret.NewToken()), rolecall.ErrEmailChangeInvalid)
 
 		f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, bob.ID, "")))
-		f.is(f.confirm(newer), rolecall.ErrUserSuspended)
+		f.is(f.confirm(newer), rolecall.ErrEmailChangeInvalid)
 		f.is(f.askEmail(f.owner, bob.ID, "suspended"), rolecall.ErrUserSuspended)
 		f.ok(errorOf(f.service.ResumeUser(f.Context(), f.owner, bob.ID, "")))
+		newer = f.emailLink(f.owner, bob.ID, "newest")
 		f.tenant.Status = rolecall.TenantSuspended
 		f.is(f.confirm(newer), rolecall.ErrTenantSuspended)
 		f.is(f.confirm(secret.NewToken()), rolecall.ErrEmailChangeInvalid)
@@ -236,40 +237,51 @@ func TestWhoMayChangeAnAddress(t *testing.T) {
 	})
 }
 
-// TestAChangeByOthersCountsForWhatTheUserHeld has somebody ask for the address of a
-// user who is given more before it is confirmed.
-func TestAChangeByOthersCountsForWhatTheUserHeld(t *testing.T) {
+func TestAChangeOfOnesOwnAddressCountsWhateverOneIsGiven(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
-		clerk := f.role("Clerk", "users:read")
-		f.assign(ada.ID, clerk.ID, rolecall.AssignmentDraft{})
-		for what, change := range map[string]func(){
-			"a role": func() { f.assign(ada.ID, f.ownerRole(), rolecall.AssignmentDraft{}) },
-			"a role no more": func() {
-				f.ok(f.service.UnassignRole(f.Context(), f.owner, ada.ID, f.ownerRole()))
-			},
-			"more by a role": func() {
-				patch := rolecall.RolePatch{Permissions: rolecall.Some([]string{"users:read", "users:delete"})}
-				f.ok(errorOf(f.service.UpdateRole(f.Context(), f.owner, clerk.ID, patch, nil)))
-			},
-		} {
-			if what == "a role no more" {
-				f.assign(ada.ID, f.ownerRole(), rolecall.AssignmentDraft{})
-			}
-			token := f.emailLink(f.owner, ada.ID, fmt.Sprintf("theirs-%d", serial.Add(1)))
-			own := f.emailLink(f.call(f.signIn("ada")), ada.ID, "own")
-			f.is(f.confirm(token), rolecall.ErrEmailChangeInvalid) // it was replaced
-			token = f.emailLink(f.owner, ada.ID, fmt.Sprintf("theirs-%d", serial.Add(1)))
-			change()
-			if err := f.confirm(token); !errors.Is(err, rolecall.ErrEmailChangeInvalid) {
-				t.Errorf("given %s, the change is %v", what, err)
-			}
-			f.is(f.confirm(own), rolecall.ErrEmailChangeInvalid)
-		}
+		clerk := f.caller(holding("users:read", "users.email:update"))
+		theirs := f.emailLink(clerk, ada.ID, "theirs")
 		own := f.emailLink(f.call(f.signIn("ada")), ada.ID, "own")
-		f.assign(ada.ID, f.role("One more", "users:read").ID, rolecall.AssignmentDraft{})
-		f.ok(f.confirm(own)) // by oneself it counts
-		f.ok(f.confirm(f.emailLink(f.owner, ada.ID, "theirs")))
+		f.is(f.confirm(theirs), rolecall.ErrEmailChangeInvalid) // it was replaced
+		f.assign(ada.ID, f.ownerRole(), rolecall.AssignmentDraft{})
+		f.ok(f.confirm(own))
+	})
+}
+
+// TestWhoeverIsPutOutMovesNoAddress has the thief of a session ask for an address of
+// their own before they are put out.
+func TestWhoeverIsPutOutMovesNoAddress(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for i, c := range []struct {
+			what string
+			act  func(ada rolecall.User, in service.SignIn) error
+		}{
+			{"all sessions end", func(ada rolecall.User, _ service.SignIn) error {
+				return f.service.EndUserSessions(f.Context(), f.owner, ada.ID)
+			}},
+			{"suspended", func(ada rolecall.User, _ service.SignIn) error {
+				if _, err := f.service.SuspendUser(f.Context(), f.owner, ada.ID, ""); err != nil {
+					return err
+				}
+				return errorOf(f.service.ResumeUser(f.Context(), f.owner, ada.ID, ""))
+			}},
+			{"a second factor is added", func(_ rolecall.User, in service.SignIn) error {
+				f.enrol(f.call(in))
+				return nil
+			}},
+		} {
+			name := fmt.Sprintf("ada-%d", i)
+			ada := f.member(name)
+			thief, in := f.signIn(name), f.signIn(name)
+			token, reset := f.emailLink(f.call(thief), ada.ID, "thief-"+name), f.resetLink(name)
+			f.ok(c.act(ada, in))
+			if err := f.confirm(token); !errors.Is(err, rolecall.ErrEmailChangeInvalid) {
+				t.Errorf("%s: the thief's address counts: %v", c.what, err)
+			}
+			f.is(errorOf(f.authenticate(f.service, thief.Token)), rolecall.ErrUnauthenticated)
+			f.ok(f.reset(reset, anotherPassword)) // which went to the right address
+		}
 	})
 }
 

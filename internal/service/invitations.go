@@ -16,9 +16,8 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 	if err := NeedInviteUsers(c.Principal, id); err != nil {
 		return created, err
 	}
-	var user rolecall.User
-	err = s.view(ctx, c, func(tx Tx) (err error) {
-		user, err = s.seizable(tx, c, id, rolecall.UsersInvite)
+	err = s.view(ctx, c, func(tx Tx) error {
+		_, err := s.seizable(tx, c, id, rolecall.UsersInvite)
 		return err
 	})
 	if err != nil {
@@ -27,8 +26,16 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 	invitation := s.newInvitation(c, id)
 	first, err := s.create(ctx, c, key, creation{
 		operation: "inviteUser", location: "/users/" + id.String() + "/invitations", id: rolecall.AnyID(id), value: invitation,
-		event:  s.event(c, rolecall.EventUserInvited, aboutUser(id)),
-		insert: func(tx Tx) error { return s.putInvitation(tx, c.Tenant.ID, invitation, &user) },
+		event: s.event(c, rolecall.EventUserInvited, aboutUser(id)),
+		insert: func(tx Tx) error {
+			token := secret.NewToken()
+			tx.PutInvitation(invitation, token.Hash())
+			user, err := tx.UserByID(id) // a change of the address either is seen here or withdraws the invitation
+			if err != nil {
+				return err
+			}
+			return s.mailInvitation(tx, c.Tenant.ID, &user, token, invitation.ExpiresAt)
+		},
 	})
 	if err != nil {
 		return created, err
@@ -43,13 +50,10 @@ func (s *Service) newInvitation(c Call, user rolecall.UserID) rolecall.Invitatio
 	return rolecall.Invitation{UserID: user, CreatedBy: c.Giver(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime())}
 }
 
-// putInvitation writes the user's invitation, and the mail that alone bears its
-// token.
-func (s *Service) putInvitation(tx Tx, tenant rolecall.TenantID, invitation rolecall.Invitation, user *rolecall.User) error {
-	token := secret.NewToken()
-	tx.PutInvitation(invitation, token.Hash())
+// mailInvitation writes the mail that alone bears the token of an invitation.
+func (s *Service) mailInvitation(tx Tx, tenant rolecall.TenantID, user *rolecall.User, token secret.Token, until rolecall.Time) error {
 	return s.mail(tx, tenant, rolecall.Mail{
-		Kind: rolecall.MailInvitation, To: user.Email, Name: user.Name, UserID: user.ID, Token: string(token), ExpiresAt: invitation.ExpiresAt,
+		Kind: rolecall.MailInvitation, To: user.Email, Name: user.Name, UserID: user.ID, Token: string(token), ExpiresAt: until,
 	})
 }
 
@@ -93,22 +97,8 @@ func (s *Service) WithdrawInvitation(ctx context.Context, c Call, id rolecall.Us
 	})
 }
 
-// mayTakeOver returns ErrBeyondOwnPermissions unless the caller covers all that
-// somebody with the assignments holds.
-func mayTakeOver(c Call, assignments []rolecall.Assignment, now rolecall.Time) error {
-	for _, a := range assignments {
-		if !a.Live(now) {
-			continue
-		}
-		if err := c.mayHandOn(&a.Role, a.Reach, a.ExpiresAt); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// AcceptInvitation sets the user's password, ends their other sessions and signs
-// them in, once for each token; a pending user becomes active. It returns
+// AcceptInvitation sets the user's password, ends their other sessions and API tokens,
+// and signs them in, once for each token; a pending user becomes active. It returns
 // ErrInvitationInvalid, ErrValidation for the password, ErrUserSuspended,
 // ErrTenantSuspended and ErrBusy; and, with the password set, what Login does where
 // a second factor is needed.
@@ -141,7 +131,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 		} else if !ok {
 			return user, rolecall.ErrInvitationInvalid
 		}
-		now := s.now()
+		before := user
 		c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: user})
 		if user.Status == rolecall.UserPending {
 			if event, err := s.changeStatus(tx, c, &user, rolecall.UserActive, ""); err != nil {
@@ -153,16 +143,14 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 		if err := admit(tx, user.ID); err != nil {
 			return user, err
 		}
-		tx.SetPassword(user.ID, hash, now)
 		event := s.event(c, rolecall.EventInvitationUsed, aboutUser(user.ID))
 		tx.InsertEvent(*event)
-		return user, s.passwordChanged(tx, a.Tenant.ID, &user, rolecall.SessionID{}, event)
+		return user, s.setPassword(tx, a.Tenant.ID, &before, hash, event)
 	}})
 }
 
 // invited returns the user whose unexpired invitation the token is. Whoever made it
-// must still be allowed to: who had little when they were invited may hold much by
-// now, and who invited them nothing.
+// must still be allowed to.
 func (s *Service) invited(tx Tx, tenant rolecall.Tenant, token secret.Token) (rolecall.User, error) {
 	invitation, err := tx.InvitationByToken(token.Hash())
 	if ok, err := found(err); err != nil {
@@ -177,45 +165,11 @@ func (s *Service) invited(tx Tx, tenant rolecall.Tenant, token secret.Token) (ro
 	if user.Status == rolecall.UserSuspended {
 		return user, rolecall.ErrUserSuspended
 	}
-	if invitation.CreatedBy.IsZero() { // by an operator
-		return user, nil
-	}
-	inviter, err := s.inviter(tx, tenant, invitation.CreatedBy)
-	if err == nil {
-		_, err = s.seizable(tx, Call{Principal: inviter}, user.ID, rolecall.UsersInvite)
-	}
-	if kind := rolecall.KindOf(err); kind == rolecall.NotFound || kind == rolecall.Forbidden {
+	may, err := s.mayStill(tx, tenant, invitation.CreatedBy, user.ID, rolecall.UsersInvite)
+	if err == nil && !may {
 		err = rolecall.ErrInvitationInvalid
 	}
 	return user, err
-}
-
-// inviter returns the active user, or service account, as what they hold now, or
-// ErrNotFound.
-func (s *Service) inviter(tx Tx, tenant rolecall.Tenant, id rolecall.UserID) (*rolecall.Principal, error) {
-	user, err := tx.UserByID(id)
-	if ok, err := found(err); err != nil {
-		return nil, err
-	} else if !ok {
-		return s.invitingAccount(tx, tenant, rolecall.ServiceAccountID(id))
-	}
-	if user.Status != rolecall.UserActive {
-		return nil, rolecall.ErrNotFound
-	}
-	assignments, err := tx.Assignments(id)
-	return rolecall.NewPrincipal(tenant, user, rolecall.Session{}, assignments, s.now()), err
-}
-
-func (s *Service) invitingAccount(tx Tx, tenant rolecall.Tenant, id rolecall.ServiceAccountID) (*rolecall.Principal, error) {
-	account, err := tx.ServiceAccountByID(id)
-	if err != nil {
-		return nil, err
-	}
-	if account.Status != rolecall.ServiceAccountActive {
-		return nil, rolecall.ErrNotFound
-	}
-	roles, err := tx.ServiceAccountRoles(id)
-	return rolecall.NewPrincipal(tenant, rolecall.User{ID: rolecall.UserID(id)}, rolecall.Session{}, roles, s.now()), err
 }
 
 // ChangePassword replaces the caller's own password and ends all other sessions
@@ -242,7 +196,10 @@ func (s *Service) ChangePassword(ctx context.Context, c Call, current, password 
 		}
 		tx.ForgiveAttempt(buckets)
 		event := s.event(c, rolecall.EventPasswordChanged, aboutUser(c.User.ID))
-		return event, s.passwordChanged(tx, c.Tenant.ID, &c.User, c.Session.ID, event)
+		if err := shut(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
+			return nil, err
+		}
+		return event, s.notify(tx, c.Tenant.ID, &c.User, "the password was changed")
 	})
 	if err != nil {
 		return "", err

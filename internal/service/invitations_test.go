@@ -218,40 +218,64 @@ func TestOnlyWhomOneSeesAndReachesCanBeInvited(t *testing.T) {
 	})
 }
 
-// Who was invited by somebody comes in only as long as that one could invite them.
-func TestTheInviterIsJudgedAgainAtTheAcceptance(t *testing.T) {
-	clerk := []held{holding("users:read", "users:invite")}
+// TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed has somebody invite a guest, or
+// ask for another address of theirs, who may do that no more when the guest says yes.
+func TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed(t *testing.T) {
+	clerk := []held{holding("users:read", "users:invite", "users.email:update")}
 	for _, c := range []struct {
 		what   string
-		change func(f *fixture, inviter service.Call, guest rolecall.User)
-		want   error
+		change func(f *fixture, clerk service.Call, guests ...rolecall.User)
+		void   bool
 	}{
-		{"nothing changes", func(*fixture, service.Call, rolecall.User) {}, nil},
-		{"the guest gets a role that the inviter has too", func(f *fixture, _ service.Call, guest rolecall.User) {
-			f.assign(guest.ID, f.role("Reads", "users:read").ID, rolecall.AssignmentDraft{})
-		}, nil},
-		{"the guest becomes an owner", func(f *fixture, _ service.Call, guest rolecall.User) {
-			f.assign(guest.ID, f.ownerRole(), rolecall.AssignmentDraft{})
-		}, rolecall.ErrInvitationInvalid},
-		{"the inviter is suspended", func(f *fixture, inviter service.Call, _ rolecall.User) {
-			f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, inviter.User.ID, "")))
-		}, rolecall.ErrInvitationInvalid},
-		{"the inviter is deleted", func(f *fixture, inviter service.Call, _ rolecall.User) {
-			f.ok(f.service.DeleteUser(f.Context(), f.owner, inviter.User.ID, nil))
-		}, rolecall.ErrInvitationInvalid},
-		{"the inviter loses the role", func(f *fixture, inviter service.Call, _ rolecall.User) {
-			f.ok(f.service.UnassignRole(f.Context(), f.owner, inviter.User.ID, inviter.Assignments[0].Role.ID))
-		}, rolecall.ErrInvitationInvalid},
+		{"nothing changes", func(*fixture, service.Call, ...rolecall.User) {}, false},
+		{"the guest gets a role that the clerk has too", func(f *fixture, _ service.Call, guests ...rolecall.User) {
+			reads := f.role("Reads", "users:read")
+			for _, guest := range guests {
+				f.assign(guest.ID, reads.ID, rolecall.AssignmentDraft{})
+			}
+		}, false},
+		{"the guest becomes an owner", func(f *fixture, _ service.Call, guests ...rolecall.User) {
+			for _, guest := range guests {
+				f.assign(guest.ID, f.ownerRole(), rolecall.AssignmentDraft{})
+			}
+		}, true},
+		{"the clerk is suspended", func(f *fixture, clerk service.Call, _ ...rolecall.User) {
+			f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, clerk.User.ID, "")))
+		}, true},
+		{"the clerk is deleted", func(f *fixture, clerk service.Call, _ ...rolecall.User) {
+			f.ok(f.service.DeleteUser(f.Context(), f.owner, clerk.User.ID, nil))
+		}, true},
+		{"the clerk loses the role", func(f *fixture, clerk service.Call, _ ...rolecall.User) {
+			f.ok(f.service.UnassignRole(f.Context(), f.owner, clerk.User.ID, clerk.Assignments[0].Role.ID))
+		}, true},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			onEachStore(t, func(f *fixture) {
-				inviter, guest := f.caller(clerk...), f.user("guest")
-				f.ok(errorOf(f.service.InviteUser(f.Context(), inviter, newKey(), guest.ID)))
-				c.change(f, inviter, guest)
-				f.is(errorOf(f.accept(f.lastToken(rolecall.MailInvitation, "guest"), password)), c.want)
+				clerk, guest, moves := f.caller(clerk...), f.user("guest"), f.user("moves")
+				f.ok(errorOf(f.service.InviteUser(f.Context(), clerk, newKey(), guest.ID)))
+				moved := f.emailLink(clerk, moves.ID, "moved")
+				if c.change(f, clerk, guest, moves); f.voidInvitation(guest.ID) != c.void {
+					t.Errorf("the overview says: %q", f.obstacles(guest.ID))
+				}
+				var invited, changed error
+				if c.void {
+					invited, changed = rolecall.ErrInvitationInvalid, rolecall.ErrEmailChangeInvalid
+				}
+				f.is(errorOf(f.accept(f.lastToken(rolecall.MailInvitation, "guest"), password)), invited)
+				f.is(f.confirm(moved), changed)
 			})
 		})
 	}
+}
+
+// TestAnInvitationGoesToTheAddressOfTheMoment changes the address between the
+// decision and the writing of the invitation.
+func TestAnInvitationGoesToTheAddressOfTheMoment(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.user("ada")
+		node := f.across(func() { f.ok(f.service.SetEmail(f.Context(), f.tenant.Name, address("ada"), address("lovelace"))) })
+		f.expectMailed(func() { f.ok(errorOf(node.InviteUser(f.Context(), f.owner, newKey(), ada.ID))) }, "email-changed ada", "invitation lovelace")
+	})
 }
 
 func TestInvitingAtTheCreation(t *testing.T) {

@@ -109,8 +109,8 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 	})
 }
 
-// SetPassword gives the user of the address a password and ends all their
-// sessions; a pending user becomes active. It returns ErrNotFound, ErrValidation.
+// SetPassword gives the user of the address a password and ends all their sessions
+// and API tokens; a pending user becomes active. It returns ErrNotFound, ErrValidation.
 func (s *Service) SetPassword(ctx context.Context, tenantName, email, password string) error {
 	tenant, err := s.named(ctx, tenantName)
 	if err != nil {
@@ -136,9 +136,8 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 				return nil, rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
 			}
 		}
-		tx.SetPassword(user.ID, hash, s.now())
 		event := s.operatorEvent(rolecall.EventPasswordChanged, aboutUser(user.ID))
-		return event, s.passwordChanged(tx, tenant.ID, &user, rolecall.SessionID{}, event)
+		return event, s.setPassword(tx, tenant.ID, &user, hash, event)
 	})
 }
 

@@ -110,8 +110,8 @@ func (s *Service) recentEvents(tx Tx, c Call, id rolecall.UserID) ([]rolecall.Ev
 
 // signInParts fills in what hangs on how the user signs in, by one statement.
 func (s *Service) signInParts(tx Tx, c Call, o *Overview, assignments []rolecall.Assignment) error {
-	account := s.accountBucket(c.Tenant.Name, o.User.EmailKey())
-	summary, err := tx.SignInSummary(o.User.ID, account.Key, c.Tenant.Settings, s.now())
+	account, factor := s.accountBucket(c.Tenant.Name, o.User.EmailKey()), s.factorBucket(&o.User)
+	summary, err := tx.SignInSummary(o.User.ID, account.Key, factor.Key, c.Tenant.Settings, s.now())
 	if err != nil {
 		return err
 	}
@@ -123,32 +123,49 @@ func (s *Service) signInParts(tx Tx, c Call, o *Overview, assignments []rolecall
 	}
 	if o.SignInReadable {
 		o.Invitation = summary.Invited
-		reasons := s.obstacles(c, &o.User, assignments, &summary, account.Limit)
+		reasons, err := s.obstacles(tx, c, &o.User, assignments, &summary)
+		if err != nil {
+			return err
+		}
 		o.SignIn = SignInState{CanSignIn: len(reasons) == 0, Reasons: reasons, LastLoginAt: summary.LastLoginAt}
 	}
 	return nil
 }
 
 // obstacles returns why the user cannot sign in, and what mends it.
-func (s *Service) obstacles(c Call, u *rolecall.User, assignments []rolecall.Assignment, summary *rolecall.SignInSummary, attempts int) []SignInReason {
-	const invite = "UsersController_inviteUser"
+func (s *Service) obstacles(tx Tx, c Call, u *rolecall.User, assignments []rolecall.Assignment, summary *rolecall.SignInSummary) ([]SignInReason, error) {
+	const (
+		invite       = "UsersController_inviteUser"
+		resetFactors = "UsersController_resetFactors"
+		// By a link the browser becomes a known one, which has its own attempts.
+		sendReset = "UsersController_sendPasswordReset"
+	)
 	var reasons []SignInReason
 	add := func(hinders bool, code, operation string) {
 		if hinders {
 			reasons = append(reasons, SignInReason{code, operation})
 		}
 	}
-	now, settings := s.now(), &c.Tenant.Settings
-	demanded := settings.SecondFactor.Demands(assignments, now) && !summary.HasTOTP && summary.Passkeys == 0
-	active := u.Status == rolecall.UserActive
-	add(c.Tenant.Status == rolecall.TenantSuspended, "tenant-suspended", "")
+	now, settings, invited := s.now(), &c.Tenant.Settings, &summary.Invited
+	active, pending := u.Status == rolecall.UserActive, u.Status == rolecall.UserPending
+	add(c.Tenant.Status == rolecall.TenantSuspended, "tenant-suspended", "OperatorController_resumeTenant")
 	add(u.Status == rolecall.UserSuspended, "user-suspended", "UsersController_resumeUser")
-	add(u.Status == rolecall.UserPending, "user-pending", invite)
-	add(u.Status == rolecall.UserPending && summary.Invited.ExpiresAt != 0 && summary.Invited.ExpiresAt <= now, "invitation-expired", invite)
-	add(active && !summary.HasPassword && summary.Passkeys == 0, "no-password", invite)
+	add(pending, "user-pending", invite)
+	if pending && invited.ExpiresAt > now {
+		may, err := s.mayStill(tx, c.Tenant, invited.CreatedBy, u.ID, rolecall.UsersInvite)
+		if err != nil {
+			return nil, err
+		}
+		add(!may, "invitation-void", invite)
+	}
+	add(pending && invited.ExpiresAt != 0 && invited.ExpiresAt <= now, "invitation-expired", invite)
+	add(active && !summary.HasPassword && summary.Passkeys == 0, "no-password", sendReset)
+	demanded := settings.SecondFactor.Demands(assignments, now) && !summary.HasTOTP && summary.Passkeys == 0
 	add(active && demanded, "second-factor-enrolment-required", "AuthsController_beginEnrolment")
-	add(active && summary.Attempts >= attempts, "too-many-attempts", "") // waiting does; a known browser can sign in
-	return reasons
+	unusable := s.passkeys == nil && summary.Passkeys > 0 && !summary.HasTOTP && summary.RecoveryCodes == 0
+	add(active && unusable, "second-factor-unusable", resetFactors)
+	add(active && (summary.PasswordAttempts >= s.limits.Account || summary.FactorAttempts >= s.limits.AccountAndSource), "too-many-attempts", sendReset)
+	return reasons, nil
 }
 
 // allowedActions returns what the caller may do to the user, as far as that can
@@ -177,6 +194,12 @@ func (s *Service) allowedActions(c Call, u *rolecall.User, assignments []rolecal
 	seizable := mayTakeOver(c, assignments, s.now()) == nil
 	if c.reaches(rolecall.UsersInvite, u) == nil && u.Status != rolecall.UserSuspended && seizable {
 		actions = append(actions, "invite")
+		if u.Status == rolecall.UserActive {
+			actions = append(actions, "sendPasswordReset")
+		}
+	}
+	if c.IsSelf(u.ID) || u.ID != c.User.ID && c.reaches(rolecall.UsersEmail, u) == nil && u.Status != rolecall.UserSuspended && seizable {
+		actions = append(actions, "changeEmail")
 	}
 	if c.reaches(rolecall.RolesAssign, u) == nil {
 		actions = append(actions, "assignRole")

@@ -25,9 +25,16 @@ func (f *fixture) obstacles(id rolecall.UserID) (reasons []string) {
 	return reasons
 }
 
+// voidInvitation reports whether the owner is told that the user's invitation counts
+// no more, as whoever made it could not make it now.
+func (f *fixture) voidInvitation(id rolecall.UserID) bool {
+	f.Helper()
+	return slices.Contains(f.obstacles(id), "invitation-void UsersController_inviteUser")
+}
+
 func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
 	onEachStoreLimited(t, service.AttemptLimits{Account: 3}, func(f *fixture) {
-		const invite = "UsersController_inviteUser"
+		const invite, sendReset = "UsersController_inviteUser", "UsersController_sendPasswordReset"
 		said := func(what string, id rolecall.UserID, want ...string) {
 			t.Helper()
 			if got := f.obstacles(id); !slices.Equal(got, want) {
@@ -49,7 +56,7 @@ func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
 		for range 3 {
 			f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
 		}
-		said("guessed at", ada.ID, "too-many-attempts ")
+		said("guessed at", ada.ID, "too-many-attempts "+sendReset)
 		f.clock.advance(time.Hour)
 		said("an hour later", ada.ID)
 
@@ -58,7 +65,7 @@ func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
 		f.ok(errorOf(f.service.ResumeUser(f.Context(), f.owner, ada.ID, "")))
 
 		bob, _ := f.person("")
-		said("active without a password", bob.ID, "no-password "+invite)
+		said("active without a password", bob.ID, "no-password "+sendReset)
 
 		demanding := *f.owner.Principal
 		demanding.Tenant.Settings.SecondFactor.Required = rolecall.SecondFactorOfAll
@@ -70,6 +77,44 @@ func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
 			return err
 		}))
 		said("with it", ada.ID)
+		demanding.Tenant.Status = rolecall.TenantSuspended
+		said("in a suspended tenant", ada.ID, "tenant-suspended OperatorController_resumeTenant")
+	})
+}
+
+func TestTheOverviewSaysThatCodesWereGuessedAt(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada, _, _ := f.protected("ada")
+		for range 2 {
+			challenge := f.asked("ada")
+			for range 5 {
+				f.is(errorOf(f.answer(challenge, service.Proof{RecoveryCode: "AAAA-AAAA-AAAA-AAAA"})), rolecall.ErrWrongCode)
+			}
+		}
+		if got := f.obstacles(ada.ID); !slices.Equal(got, []string{"too-many-attempts UsersController_sendPasswordReset"}) {
+			t.Errorf("%q", got)
+		}
+		device, err := f.service.ResetPassword(f.Context(), f.attempt(), f.resetLink("ada"), anotherPassword)
+		f.ok(err)
+		f.is(errorOf(f.guessBy(device, "192.0.2.7", "ada", anotherPassword)), rolecall.ErrSecondFactorRequired)
+	})
+}
+
+func TestTheOverviewSaysWhatMendsPasskeysWithoutADomain(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada, _ := f.withPasskey("ada")
+		f.passkeys = nil
+		f.service = f.node()
+		if got := f.obstacles(ada.ID); got != nil {
+			t.Errorf("with recovery codes: %q", got)
+		}
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			tx.ReplaceRecoveryCodes(ada.ID, nil)
+			return nil
+		}))
+		if got := f.obstacles(ada.ID); !slices.Equal(got, []string{"second-factor-unusable UsersController_resetFactors"}) {
+			t.Errorf("without: %q", got)
+		}
 	})
 }
 

@@ -175,7 +175,7 @@ func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte)
 		} else if err != nil {
 			return user, err
 		}
-		fresh, err := s.spend(tx, user.ID, response.Challenge)
+		fresh, err := s.spend(tx, response.Challenge)
 		if fresh && err == nil {
 			fresh, err = tx.UsePasskey(old, used)
 		}
@@ -187,10 +187,11 @@ func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte)
 }
 
 // spend notes that a challenge for which nothing was stored is answered, and reports
-// whether it was not before.
-func (s *Service) spend(tx Tx, user rolecall.UserID, challenge secret.Token) (bool, error) {
+// whether it was not before. The note is nobody's: what voids the tokens of a user
+// must not make the answer good again.
+func (s *Service) spend(tx Tx, challenge secret.Token) (bool, error) {
 	now := s.now()
 	return tx.SpendOneTimeToken(rolecall.OneTimeToken{
-		Purpose: rolecall.TokenPasskey, UserID: user, CreatedAt: now, ExpiresAt: now.Add(challengeLifetime),
+		Purpose: rolecall.TokenPasskey, CreatedAt: now, ExpiresAt: now.Add(challengeLifetime),
 	}, challenge.Hash())
 }

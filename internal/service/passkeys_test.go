@@ -170,6 +170,19 @@ func TestOneAnswerOfAPasskeySignsInOnce(t *testing.T) {
 	})
 }
 
+// TestAnAnswerOfAPasskeyStaysUsed changes the password after it was used.
+func TestAnAnswerOfAPasskeyStaysUsed(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, phone := f.member("ada"), passkeytest.New(origin)
+		phone.Synced = true // it counts nothing
+		f.passkey(f.call(f.signIn("ada")), phone)
+		signed := phone.Get(t, f.signInOptions())
+		f.ok(errorOf(f.byPasskey(signed)))
+		f.ok(f.service.SetPassword(f.Context(), f.tenant.Name, address("ada"), anotherPassword))
+		f.is(errorOf(f.byPasskey(signed)), rolecall.ErrPasskeyRefused)
+	})
+}
+
 func TestAPasskeyWhoseCounterWentBackIsRefused(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, phone := f.withPasskey("ada")

@@ -141,52 +141,33 @@ func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rol
 	})
 }
 
-// seizable returns the user, whose account the caller may take over by the
-// permission. It returns ErrNotFound, ErrPermissionDenied,
-// ErrBeyondOwnPermissions and ErrUserSuspended.
-func (s *Service) seizable(tx Tx, c Call, id rolecall.UserID, permission rolecall.Permission) (rolecall.User, error) {
-	user, err := seenUser(tx, c, id)
-	if err != nil {
-		return user, err
-	}
-	if err := c.reaches(permission, &user); err != nil {
-		return user, err
-	}
-	if user.Status == rolecall.UserSuspended {
-		return user, rolecall.ErrUserSuspended
-	}
-	assignments, err := tx.Assignments(id)
-	if err != nil {
-		return user, err
-	}
-	return user, mayTakeOver(c, assignments, s.now())
-}
-
 // ResetPassword sets the password of the user to whom the token was mailed, once,
-// and ends all their sessions. It signs nobody in: a second factor may be needed. It
-// returns ErrPasswordResetInvalid, ErrValidation for the password, ErrUserSuspended,
+// and ends all their sessions and API tokens. It signs nobody in: a second factor may
+// be needed. It returns what makes the browser known, so that whoever guesses at the
+// account does not keep its owner from signing in there; or else
+// ErrPasswordResetInvalid, ErrValidation for the password, ErrUserSuspended,
 // ErrTenantSuspended and ErrBusy.
-func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Token, password string) error {
+func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Token, password string) (device string, err error) {
 	var user rolecall.User
-	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
 		user, err = s.resetting(tx, token)
 		return err
 	})
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case a.Tenant.Status == rolecall.TenantSuspended:
-		return rolecall.ErrTenantSuspended
+		return "", rolecall.ErrTenantSuspended
 	}
 	if err := checkNewPassword("/password", password, &user, &a.Tenant); err != nil {
-		return err
+		return "", err
 	}
 	hash, err := s.passwords.Hash(ctx, password)
 	if err != nil {
-		return err
+		return "", err
 	}
 	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: user})
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		active, err := tx.LockActiveUser(user.ID)
 		if err != nil {
 			return nil, err
@@ -203,10 +184,13 @@ func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Tok
 		if !active { // they became it at this moment
 			return nil, rolecall.ErrUnavailable
 		}
-		tx.SetPassword(user.ID, hash, s.now())
 		event := s.event(c, rolecall.EventPasswordReset, aboutUser(user.ID))
-		return event, s.passwordChanged(tx, a.Tenant.ID, &user, rolecall.SessionID{}, event)
+		return event, s.setPassword(tx, a.Tenant.ID, &user, hash, event)
 	})
+	if err != nil {
+		return "", err
+	}
+	return s.newDevice(a.Tenant.ID, user.Email, hash), nil
 }
 
 // resetting returns the user whose unexpired link for a new password the token is,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func (f *fixture) resetLink(name string) secret.Token {
 }
 
 func (f *fixture) reset(token secret.Token, password string) error {
-	return f.service.ResetPassword(f.Context(), f.attempt(), token, password)
+	return errorOf(f.service.ResetPassword(f.Context(), f.attempt(), token, password))
 }
 
 func TestAPasswordIsResetByMail(t *testing.T) {
@@ -223,7 +224,10 @@ func TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn(t *testing.T) {
 		f.is(f.guess("192.0.2.7", "ada", password), rolecall.ErrTooManyAttempts)
 		f.is(f.guess("198.51.100.0", "owner", password), rolecall.ErrTooManyAttempts)
 		f.expectMailed(func() { f.ok(f.askReset("198.51.100.0", address("ada"))) }, "password-reset ada")
-		f.ok(f.reset(f.lastToken(rolecall.MailPasswordReset, "ada"), anotherPassword))
+		device, err := f.service.ResetPassword(f.Context(), f.attempt(), f.lastToken(rolecall.MailPasswordReset, "ada"), anotherPassword)
+		f.ok(err)
+		f.is(f.guess("192.0.2.7", "ada", anotherPassword), rolecall.ErrTooManyAttempts)
+		f.ok(errorOf(f.guessBy(device, "192.0.2.7", "ada", anotherPassword)))
 	})
 }
 
@@ -269,7 +273,7 @@ func TestALinkForANewPasswordEnds(t *testing.T) {
 		older, newer := f.resetLink("ada"), f.resetLink("ada")
 		f.is(f.reset(older, password), rolecall.ErrPasswordResetInvalid)
 		for _, elsewhere := range []service.Attempt{{TenantName: "nobody"}, {Tenant: f.newTenant("other"), TenantName: "other"}} {
-			f.is(f.service.ResetPassword(f.Context(), elsewhere, newer, password), rolecall.ErrPasswordResetInvalid)
+			f.is(errorOf(f.service.ResetPassword(f.Context(), elsewhere, newer, password)), rolecall.ErrPasswordResetInvalid)
 		}
 		f.is(f.service.ChangeEmail(f.Context(), f.attempt(), newer), rolecall.ErrEmailChangeInvalid)
 		f.is(errorOf(f.accept(newer, password)), rolecall.ErrInvitationInvalid)
@@ -310,7 +314,7 @@ func TestASuspensionAcrossANewPasswordWins(t *testing.T) {
 		ada := f.member("ada")
 		token := f.resetLink("ada")
 		node := f.across(func() { f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, ada.ID, ""))) })
-		f.is(node.ResetPassword(f.Context(), f.attempt(), token, anotherPassword), rolecall.ErrUserSuspended)
+		f.is(errorOf(node.ResetPassword(f.Context(), f.attempt(), token, anotherPassword)), rolecall.ErrUserSuspended)
 		f.ok(errorOf(f.service.ResumeUser(f.Context(), f.owner, ada.ID, "")))
 		f.ok(f.guess("192.0.2.1", "ada", password))
 	})
@@ -333,7 +337,7 @@ func TestALinkForANewPasswordIsUsedOnce(t *testing.T) {
 		mailed := f.mailed(func() {
 			for i := range done {
 				running.Go(func() {
-					done[i] = nodes[i%2].ResetPassword(f.Context(), f.attempt(), token, fmt.Sprintf("%s number %d", password, i))
+					_, done[i] = nodes[i%2].ResetPassword(f.Context(), f.attempt(), token, fmt.Sprintf("%s number %d", password, i))
 				})
 			}
 			running.Wait()
@@ -506,5 +510,72 @@ func TestAChangedCredentialVoidsWhatWasHandedOut(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne has API tokens of a user
+// who gets a new password: by a link or from an operator, maybe because somebody else
+// was in, or else by naming the old one.
+func TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		for i, c := range []struct {
+			what   string
+			change func(name string, ada rolecall.User, in service.SignIn) error
+			keeps  bool
+		}{
+			{"a link", func(name string, _ rolecall.User, _ service.SignIn) error {
+				return f.reset(f.resetLink(name), anotherPassword)
+			}, false},
+			{"an invitation", func(_ string, ada rolecall.User, _ service.SignIn) error {
+				return errorOf(f.accept(f.invite(ada.ID), anotherPassword))
+			}, false},
+			{"an operator", func(name string, _ rolecall.User, _ service.SignIn) error {
+				return f.service.SetPassword(f.Context(), f.tenant.Name, address(name), anotherPassword)
+			}, false},
+			{"the old one", func(_ string, _ rolecall.User, in service.SignIn) error {
+				return errorOf(f.service.ChangePassword(f.Context(), f.call(in), password, anotherPassword))
+			}, true},
+		} {
+			name := fmt.Sprintf("ada-%d", i)
+			ada := f.member(name)
+			f.assign(ada.ID, f.role("Reads "+name, "users:read").ID, rolecall.AssignmentDraft{})
+			in := f.signIn(name)
+			tokens := []service.APIToken{f.userToken(f.call(in), "users:read"), f.userToken(f.call(in), "users:read")}
+			others := f.userToken(f.owner, "users:read")
+			f.ok(c.change(name, ada, in))
+			for _, token := range tokens {
+				if _, err := f.bears(f.service, token); (err == nil) != c.keeps {
+					t.Errorf("by %s: a token is answered %v", c.what, err)
+				}
+			}
+			f.ok(errorOf(f.bears(f.service, others)))
+			revoked := slices.DeleteFunc(f.eventTypes(ada.ID), func(e rolecall.EventType) bool { return e != rolecall.EventTokenRevoked })
+			mails := f.mails()
+			told := strings.Contains(mails[len(mails)-1].What, "API tokens")
+			if (len(revoked) == 2) == c.keeps || told == c.keeps {
+				t.Errorf("by %s: %d events, and told is %q", c.what, len(revoked), mails[len(mails)-1].What)
+			}
+		}
+	})
+}
+
+func TestAFirstPasswordIsNoNews(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada, bob := f.user("ada"), f.user("bob")
+		token := f.invite(ada.ID)
+		f.expectMailed(func() {
+			f.ok(errorOf(f.accept(token, password)))
+			f.ok(f.service.SetPassword(f.Context(), f.tenant.Name, bob.Email, password))
+		})
+		token = f.invite(ada.ID)
+		f.expectMailed(func() { f.ok(errorOf(f.accept(token, anotherPassword))) }, "credentials-changed ada")
+		f.expectMailed(func() {
+			f.ok(f.service.SetPassword(f.Context(), f.tenant.Name, bob.Email, anotherPassword))
+		}, "credentials-changed bob")
+
+		active, _ := f.person("") // who signs in by something else
+		f.ok(f.askReset("192.0.2.7", active.Email))
+		name, _, _ := strings.Cut(active.Email, "@")
+		f.expectMailed(func() { f.ok(f.reset(f.lastToken(rolecall.MailPasswordReset, name), password)) }, "credentials-changed "+name)
 	})
 }

@@ -207,7 +207,7 @@ func (s *Service) shownAgain(ctx context.Context, c Call, p Proof) (take func(Tx
 	}
 	return func(tx Tx) error {
 		if challenge != "" {
-			if err := orWrong(s.spend(tx, c.User.ID, challenge)); err != nil {
+			if err := orWrong(s.spend(tx, challenge)); err != nil {
 				return err
 			}
 		}

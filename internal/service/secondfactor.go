@@ -200,7 +200,12 @@ func (s *Service) challengeBuckets(user *rolecall.User, device *deviceMark, chal
 	if device != nil {
 		return []rolecall.Bucket{own, s.bucket("second factor of a device", s.limits.AccountAndSource, 15*time.Minute, device.ID.String())}
 	}
-	return []rolecall.Bucket{own, s.bucket("second factor", s.limits.AccountAndSource, time.Hour, user.ID.String())}
+	return []rolecall.Bucket{own, s.factorBucket(user)}
+}
+
+// factorBucket returns the counter of answers for the account from unknown browsers.
+func (s *Service) factorBucket(user *rolecall.User) rolecall.Bucket {
+	return s.bucket("second factor", s.limits.AccountAndSource, time.Hour, user.ID.String())
 }
 
 // Enrolment is what somebody who has no second factor yet can make one of.

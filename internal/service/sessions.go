@@ -137,8 +137,10 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 }
 
 // endSessions ends all sessions of the user but one, which may be zero, with an
-// event for each: like the given one, but for what it says.
+// event for each: like the given one, but for what it says. Another address that was
+// asked for in one of them is the user's no more.
 func endSessions(tx Tx, user rolecall.UserID, except rolecall.SessionID, like *rolecall.Event, reason string) error {
+	tx.DeleteOneTimeTokens(user, rolecall.TokenEmailChange)
 	ended, err := tx.DeleteSessions(user, except)
 	recordEnded(tx, user, ended, like, reason)
 	return err

@@ -202,9 +202,9 @@ type SessionTx interface {
 	// returns their ids.
 	DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error)
 	// SignInSummary returns what is stored of how the user signs in, or ErrNotFound,
-	// in one statement. bucket is the key of the attempts that are counted against
-	// them.
-	SignInSummary(user rolecall.UserID, bucket []byte, settings rolecall.TenantSettings, now rolecall.Time) (rolecall.SignInSummary, error)
+	// in one statement. passwords and factors are the keys of the buckets in which
+	// attempts at either are counted.
+	SignInSummary(user rolecall.UserID, passwords, factors []byte, settings rolecall.TenantSettings, now rolecall.Time) (rolecall.SignInSummary, error)
 }
 
 // ServiceAccountTx reads and writes service accounts and who of them holds which
@@ -254,6 +254,9 @@ type APITokenTx interface {
 	TouchAPIToken(id rolecall.APITokenID, at rolecall.Time)
 	// DeleteAPIToken removes the token and reports whether there was one.
 	DeleteAPIToken(id rolecall.APITokenID) (bool, error)
+	// DeleteUserAPITokens removes all tokens of a user that are not over, and returns
+	// them.
+	DeleteUserAPITokens(user rolecall.UserID, now rolecall.Time) ([]rolecall.APIToken, error)
 }
 
 // InvitationTx reads and writes invitations.

@@ -57,9 +57,7 @@ func (s *Service) FoundTenant(ctx context.Context, c Call, key Key, draft roleca
 			}
 			tx.PutInvitation(invitation, token.Hash())
 			tx.InsertEvent(*s.event(c, rolecall.EventUserInvited, aboutUser(owner.ID)))
-			return s.mail(tx, tenant.ID, rolecall.Mail{
-				Kind: rolecall.MailInvitation, To: owner.Email, Name: owner.Name, UserID: owner.ID, Token: string(token), ExpiresAt: invitation.ExpiresAt,
-			})
+			return s.mailInvitation(tx, tenant.ID, &owner, token, invitation.ExpiresAt)
 		},
 	})
 	switch {

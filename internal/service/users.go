@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // UserListing says which users are wanted, and how. Empty members do not filter.
@@ -160,7 +161,9 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 				return nil
 			}
 			tx.InsertEvent(*s.event(c, rolecall.EventUserInvited, aboutUser(user.ID)))
-			return s.putInvitation(tx, c.Tenant.ID, s.newInvitation(c, user.ID), &user)
+			invitation, token := s.newInvitation(c, user.ID), secret.NewToken()
+			tx.PutInvitation(invitation, token.Hash())
+			return s.mailInvitation(tx, c.Tenant.ID, &user, token, invitation.ExpiresAt)
 		},
 	})
 	if err != nil {

@@ -34,26 +34,28 @@ func (s *Service) UserSessions(ctx context.Context, c Call, id rolecall.UserID, 
 // EndUserSession ends one live session of the user. It returns ErrNotFound,
 // ErrPermissionDenied and ErrBeyondOwnPermissions. Everybody may end their own.
 func (s *Service) EndUserSession(ctx context.Context, c Call, id rolecall.UserID, session rolecall.SessionID) error {
-	return s.revoke(ctx, c, id, func(tx Tx) (ended []rolecall.SessionID, err error) {
+	return s.revoke(ctx, c, id, func(tx Tx, event *rolecall.Event) error {
 		if ok, err := tx.DeleteUserSession(id, session, c.Tenant.Settings, s.now()); err != nil {
-			return nil, err
+			return err
 		} else if !ok {
-			return nil, rolecall.ErrNotFound
+			return rolecall.ErrNotFound
 		}
-		return []rolecall.SessionID{session}, nil
+		recordEnded(tx, id, []rolecall.SessionID{session}, event, revoked)
+		return nil
 	})
 }
 
 // EndUserSessions ends all sessions of the user, one's own current one too. It
 // returns what EndUserSession does.
 func (s *Service) EndUserSessions(ctx context.Context, c Call, id rolecall.UserID) error {
-	return s.revoke(ctx, c, id, func(tx Tx) ([]rolecall.SessionID, error) {
-		return tx.DeleteSessions(id, rolecall.SessionID{})
+	return s.revoke(ctx, c, id, func(tx Tx, event *rolecall.Event) error {
+		return endSessions(tx, id, rolecall.SessionID{}, event, revoked)
 	})
 }
 
-// revoke ends sessions of the user if the caller may, with an event for each.
-func (s *Service) revoke(ctx context.Context, c Call, id rolecall.UserID, end func(Tx) ([]rolecall.SessionID, error)) error {
+// revoke ends sessions of the user, with an event like the given one for each, if the
+// caller may.
+func (s *Service) revoke(ctx context.Context, c Call, id rolecall.UserID, end func(tx Tx, like *rolecall.Event) error) error {
 	if err := NeedEndSessions(c.Principal, id); err != nil {
 		return err
 	}
@@ -64,8 +66,6 @@ func (s *Service) revoke(ctx context.Context, c Call, id rolecall.UserID, end fu
 				return err
 			}
 		}
-		ended, err := end(tx)
-		recordEnded(tx, id, ended, s.event(c, rolecall.EventSessionEnded, aboutUser(id)), revoked)
-		return err
+		return end(tx, s.event(c, rolecall.EventSessionEnded, aboutUser(id)))
 	})
 }

@@ -43,6 +43,9 @@ const (
 	touchAPIToken = `update api_tokens set last_used_at = $1 where tenant_id = $2 and id = $3 and last_used_at <= $4`
 
 	deleteAPIToken = `delete from api_tokens where tenant_id = $1 and id = $2 returning id`
+
+	deleteAPITokensOfUser = `delete from api_tokens where tenant_id = $1 and user_id = $2 and expires_at > $3
+		returning id, user_id, service_account_id, name, permissions, created_by, created_at, expires_at, last_used_at`
 )
 
 func apiTokenDest(token *rolecall.APIToken) []any {
@@ -107,4 +110,17 @@ func (t *Tx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
 // DeleteAPIToken removes the token and reports whether there was one.
 func (t *Tx) DeleteAPIToken(id rolecall.APITokenID) (bool, error) {
 	return t.changed(deleteAPIToken, t.tenant, id)
+}
+
+// DeleteUserAPITokens removes all tokens of a user that are not over, and returns
+// them.
+func (t *Tx) DeleteUserAPITokens(user rolecall.UserID, now rolecall.Time) ([]rolecall.APIToken, error) {
+	var revoked []rolecall.APIToken
+	err := t.q.Query(deleteAPITokensOfUser, []any{t.tenant, user, now}, func(scan func(dest ...any) error) error {
+		var token rolecall.APIToken
+		err := scan(apiTokenDest(&token)...)
+		revoked = append(revoked, token)
+		return err
+	})
+	return revoked, err
 }

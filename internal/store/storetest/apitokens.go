@@ -105,6 +105,24 @@ var apiTokenCases = []testCase{
 		}), errRefused)
 		f.is(f.tryAPIToken(hash), rolecall.ErrNotFound)
 	}},
+	{"All API tokens of a user that are not over are revoked, and no others", func(f *fixture) {
+		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		over := tokenOfUser(u)
+		over.ExpiresAt = start
+		want := []rolecall.APIToken{tokenOfUser(u), tokenOfUser(u)}
+		gone := f.newAPIToken(want[0])
+		f.newAPIToken(want[1])
+		kept := [][]byte{f.newAPIToken(over), f.newAPIToken(tokenOfUser(other)), f.newAPIToken(tokenOfAccount(f.newServiceAccount("Import")))}
+		revoke := func() []rolecall.APIToken {
+			return change(f, func(tx service.Tx) ([]rolecall.APIToken, error) { return tx.DeleteUserAPITokens(u.ID, start) })
+		}
+		same(f, byID(revoke()), byID(want))
+		same(f, len(revoke()), 0)
+		f.is(f.tryAPIToken(gone), rolecall.ErrNotFound)
+		for _, hash := range kept {
+			f.is(f.tryAPIToken(hash), nil)
+		}
+	}},
 	{"Pages of API tokens are complete, in order, and those of one holder", func(f *fixture) {
 		u, other, account := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newServiceAccount("Import")
 		var ofUser, ofAccount []rolecall.APIToken

@@ -107,7 +107,7 @@ func readsNothing(f *fixture, c contents) {
 			},
 			"passkey": func(tx service.Tx) error { _, err := tx.PasskeyByID(c.factors[i].Passkeys[0].ID); return err },
 			"sign-in summary": func(tx service.Tx) error {
-				_, err := tx.SignInSummary(u.ID, []byte{1}, rolecall.TenantSettings{}, start)
+				_, err := tx.SignInSummary(u.ID, []byte{1}, []byte{2}, rolecall.TenantSettings{}, start)
 				return err
 			},
 		} {
@@ -280,6 +280,10 @@ func changesNoMachine(f *fixture, c contents) {
 		"DeleteServiceAccount":     func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
 		"DeleteServiceAccountRole": func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccountRole(account.ID, role.ID) },
 		"DeleteAPIToken":           func(tx service.Tx) (bool, error) { return tx.DeleteAPIToken(token) },
+		"DeleteUserAPITokens": func(tx service.Tx) (bool, error) {
+			revoked, err := tx.DeleteUserAPITokens(c.users[0].ID, start)
+			return len(revoked) > 0, err
+		},
 	} {
 		if change(f, try) {
 			f.Errorf("%s reached another tenant", name)

@@ -269,7 +269,7 @@ func summaryCounts(f *fixture) {
 		newest, lastLogin rolecall.Time
 	}
 	at := func(now rolecall.Time) summary {
-		s := f.signInSummary(u, nil, now)
+		s := f.signInSummary(u, nil, nil, now)
 		return summary{s.Sessions, s.NewestAt, s.LastLoginAt}
 	}
 	same(f, at(start), summary{})
