@@ -25,6 +25,12 @@ const (
 		where tenant_id = $1 and subject_id = $2 and id > $3 and id <= $4
 			and (before is not null or after is not null or reason <> '' or source <> '')`
 
+	// eraseActs leaves of what the person did to others that they did it. What it has
+	// gone through is in the index no more.
+	eraseActs = `update events set source = '' where tenant_id = $1 and id in (
+			select id from events where tenant_id = $1 and actor_id = $2 and actor_id <> subject_id and source <> '' limit $3)
+		returning id`
+
 	selectKeysOf = `select operation, hash from idempotency_keys where tenant_id = $1 and user_id = $2
 		order by operation, hash limit $3`
 
@@ -41,8 +47,9 @@ func (t *Tx) InsertErasure(id rolecall.UserID, due rolecall.Time) {
 }
 
 // EraseTraces takes out of up to limit events about a user who is gone, those after
-// the given one, what they say, and removes up to limit of the idempotency keys that
-// the user sent, and all else that is left. It returns the last event that it went
+// the given one, what they say, and out of up to limit of the user's other acts where
+// they came from. It removes up to limit of the idempotency keys that the user sent,
+// and all else that is left. It returns the last event about the user that it went
 // through and how many rows it took: at least limit if there may be more.
 func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) (last rolecall.EventID, taken int, err error) {
 	if after.IsZero() {
@@ -62,8 +69,12 @@ func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) 
 	t.DeleteAllOneTimeTokens(id)
 	t.q.Exec(deleteMailsOfUser, t.tenant, id)
 	t.EraseResource(rolecall.AnyID(id))
+	acts, err := t.returned(eraseActs, t.tenant, id, limit)
+	if err != nil {
+		return after, 0, err
+	}
 	keys, err := t.eraseKeys(id, limit)
-	return last, taken + keys, err
+	return last, taken + acts + keys, err
 }
 
 // eraseKeys removes up to limit of the idempotency keys that the user sent, and

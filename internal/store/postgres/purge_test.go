@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
@@ -36,6 +37,7 @@ func (p *writingPlanner) Query(query string, args []any, _ func(scan func(dest .
 func TestPurgesAreDrivenByAnIndex(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
+	busy := rolecall.NewID[rolecall.User](now)
 	run(t, connect(t, pgtest.Admin(t, url)),
 		`insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source)
 			select tenant_id, id, id, 1, 1, 1, 1, '' from users`,
@@ -49,6 +51,8 @@ func TestPurgesAreDrivenByAnIndex(t *testing.T) {
 			select tenant_id, id, id, uuid_send(id), '', '[]', 1, 1, 0 from users`,
 		`insert into events (tenant_id, id, type, occurred_at, actor_type, actor_via, subject_type, subject_id, members, request_id, source, reason)
 			select tenant_id, id, 'user.created', 1, 'operator', 'command', 'user', id, '[]', '', '', '' from users`,
+		`insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via, subject_type, subject_id, members, request_id, source, reason)
+			select tenant_id, gen_random_uuid(), 'user.updated', 1, 'user', '`+busy.String()+`', 'http', 'user', id, '[]', '', '192.0.2.1', '' from users`,
 		`insert into tombstones (tenant_id, user_id, id, deleted_at, content) select tenant_id, id, id, 1, '{}' from users`,
 		`insert into outbox (id, tenant, user_id, sealed, due_at, attempts, created_at, expires_at) select id, tenant_id, id, '', 1, 0, 1, 1 from users`,
 		`insert into passwords (tenant_id, user_id, hash, changed_at) select tenant_id, id, '', 1 from users`,
@@ -63,10 +67,14 @@ func TestPurgesAreDrivenByAnIndex(t *testing.T) {
 	const limit = 100
 	p := plannerOf(t, url, tenant)
 	purge := store.New(&writingPlanner{p}, tenant)
+	erase := func(id rolecall.UserID) error {
+		_, _, err := purge.EraseTraces(id, rolecall.EventID{}, limit)
+		return err
+	}
 	for _, err := range []error{
 		errorOf(purge.PurgeExpired(0, 0, limit)), errorOf(purge.PurgeAttempts(0, limit)), errorOf(purge.PurgeRequests(0, limit)), errorOf(purge.ExpiredMail(0, limit)),
 		errorOf(purge.PurgeExpired(now, now, limit)), errorOf(purge.PurgeAttempts(now, limit)), errorOf(purge.PurgeRequests(now, limit)), errorOf(purge.ExpiredMail(now, limit)),
-		errorOf(purge.PurgeTenant(limit)),
+		erase(busy), erase(rolecall.NewID[rolecall.User](now)), errorOf(purge.PurgeTenant(limit)),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -46,6 +46,40 @@ var erasureCases = []testCase{
 		same(f, f.eventsAbout(gone.ID, 10), erased)
 		same(f, f.eventsAbout(stays.ID, 10), []rolecall.Event{other})
 	}},
+	{"Where who is erased acted on others from goes in steps too, and where others acted from stays", func(f *fixture) {
+		gone, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		var acts []rolecall.Event
+		for i := range 7 {
+			e := anEventAt(stays.ID, start.Add(time.Duration(i)*time.Millisecond))
+			e.Actor, e.Source, e.Reason = rolecall.Actor{Type: rolecall.ActorUser, ID: gone.ID, Via: "http"}, "192.0.2.1", "on leave"
+			if i == 3 {
+				e.Actor.ID = stays.ID
+			}
+			acts = append([]rolecall.Event{e}, acts...)
+		}
+		other := f.in(f.newTenant("other"))
+		elsewhere := anEventAt(stays.ID, start)
+		elsewhere.Actor, elsewhere.Source = rolecall.Actor{Type: rolecall.ActorUser, ID: gone.ID, Via: "http"}, "192.0.2.1"
+		other.write(func(tx service.Tx) { tx.InsertEvent(elsewhere) })
+		f.write(func(tx service.Tx) {
+			for _, e := range acts {
+				tx.InsertEvent(e)
+			}
+		})
+		for _, want := range []int{4, 2, 0} {
+			same(f, change(f, func(tx service.Tx) (int, error) {
+				_, taken, err := tx.EraseTraces(gone.ID, rolecall.EventID{}, 4)
+				return taken, err
+			}), want)
+		}
+		for i := range acts {
+			if acts[i].Actor.ID == gone.ID {
+				acts[i].Source = ""
+			}
+		}
+		same(f, f.eventsAbout(stays.ID, 10), acts)
+		same(f, other.eventsAbout(stays.ID, 10), []rolecall.Event{elsewhere})
+	}},
 	{"With who is erased go the answers about them, their keys, tokens and mails", func(f *fixture) {
 		gone, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		about := f.aKey()
@@ -53,7 +87,11 @@ var erasureCases = []testCase{
 		theirs, other := f.aKey(), f.aKey()
 		theirs.UserID, other.UserID = gone.ID, stays.ID
 		token, otherToken := aHash(), aHash()
+		theirMail, otherMail := aMail(start), aMail(start)
+		theirMail.UserID, otherMail.UserID = gone.ID, stays.ID
 		f.write(func(tx service.Tx) {
+			tx.InsertMail(theirMail)
+			tx.InsertMail(otherMail)
 			tx.InsertKey(about)
 			tx.InsertKey(theirs)
 			tx.InsertKey(other)
@@ -61,6 +99,8 @@ var erasureCases = []testCase{
 			tx.InsertOneTimeToken(rolecall.OneTimeToken{Purpose: rolecall.TokenEmailChange, UserID: stays.ID, CreatedAt: start, ExpiresAt: start + day}, otherToken)
 		})
 		same(f, f.eraseTraces(gone), 1)
+		same(f, f.claim(start, start+minute).ID, otherMail.ID)
+		f.is(f.tryClaim(start), rolecall.ErrNotFound)
 		bare := about
 		bare.Resource = nil
 		same(f, f.key(about), bare)

@@ -1,0 +1,7 @@
+-- +goose Up
+insert into compatibility (migration, oldest) values (3, 2);
+
+-- What a person did to others, as long as it holds the address that they did it from.
+create index events_acts on events (tenant_id, actor_id, id) where actor_id <> subject_id and source <> '';
+insert into sqlite_stat1 (tbl, idx, stat) values ('events', 'events_acts', '1000000 10000 10 1');
+analyze sqlite_schema; -- reads the figures
