@@ -48,6 +48,7 @@ const (
 	EventInvitationWithdrawn EventType = "user.invitation_withdrawn"
 
 	EventFactorAdded      EventType = "user.factor_added"
+	EventFactorRenamed    EventType = "user.factor_renamed"
 	EventFactorRemoved    EventType = "user.factor_removed"
 	EventFactorsReset     EventType = "user.factors_reset"
 	EventRecoveryMade     EventType = "user.recovery_codes_made"

@@ -19,7 +19,7 @@ type TOTP struct {
 // Rolecall has the public half (WebAuthn). It is a second factor, and a way to sign
 // in without a password.
 type Passkey struct {
-	ID         []byte `json:"id"` // what the authenticator calls it
+	ID         []byte `json:"-"` // what the authenticator calls it
 	UserID     UserID `json:"-"`
 	Name       string `json:"name"` // what the user calls it
 	Credential []byte `json:"-"`    // the public key, the counter and the flags, as internal/passkey writes them

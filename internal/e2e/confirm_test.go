@@ -151,7 +151,7 @@ var recent = map[string]string{
 	"ServiceAccountsController_createServiceAccountToken": "service-accounts:update", "ServiceAccountsController_deleteServiceAccount": "service-accounts:delete",
 	"UsersController_createUserToken": "",
 	"AuthsController_beginTotp":       "", "AuthsController_confirmTotp": "", "AuthsController_deleteTotp": "", "AuthsController_makeRecoveryCodes": "",
-	"AuthsController_getPasskeyOptions": "", "AuthsController_createPasskey": "", "AuthsController_deletePasskey": "",
+	"AuthsController_getPasskeyOptions": "", "AuthsController_createPasskey": "", "AuthsController_updatePasskey": "", "AuthsController_deletePasskey": "",
 }
 
 // testSignInsLongAgo sends every operation by people whose sign-in is long ago, with

@@ -489,11 +489,36 @@ func testPasskeys(t *testing.T, w *world) {
 	if list.text("/passkeys/0/id") != added.text("/id") || list.text("/passkeys/0/lastUsedAt") == "" {
 		t.Errorf("the factors are %s", list.body)
 	}
+	if created := ada.do(t, "GET /users/"+ada.id+"/events?type=user.factor_added", "").expect(t, 200); list.text("/passkeys/0/createdAt") != added.text("/createdAt") || created.text("/items/0/after/passkey/createdAt") != added.text("/createdAt") {
+		t.Errorf("made at %s, and told as %s and %s", added.text("/createdAt"), list.body, created.body)
+	}
+	testPasskeyNames(t, ada, added.text("/id"))
 	ada.do(t, "DELETE /auths/passkeys/"+added.text("/id"), "").expect(t, 204)
 	ada.do(t, "DELETE /auths/passkeys/"+added.text("/id"), "").refused(t, 404, "not-found")
 	w.noticed(t, ada.email, "a passkey was added")
 	w.noticed(t, ada.email, "a passkey was removed")
 	w.signIn(t, ada.email)
+}
+
+// testPasskeyNames renames a passkey, which nobody else is told of.
+func testPasskeyNames(t *testing.T, ada *caller, id string) {
+	path, owner := "/auths/passkeys/"+id, ada.world.owner
+	about := "GET /users/" + ada.id + "/events?type="
+	play(t, []scenario{
+		{name: "another name", as: ada, send: "PATCH " + path, body: `{"name":"Schlüssel"}`, status: 200, members: "id name createdAt lastUsedAt", has: map[string]any{"/id": id, "/name": "Schlüssel"}},
+		{name: "as a merge patch", as: ada, send: "PATCH " + path, body: `{"name":"Key"}`, header: []string{"content-type: application/merge-patch+json"}, status: 200, has: map[string]any{"/name": "Key"}},
+		{name: "the same name", as: ada, send: "PATCH " + path, body: `{"name":"Key"}`, status: 200, has: map[string]any{"/name": "Key"}},
+		{name: "nothing", as: ada, send: "PATCH " + path, body: `{}`, status: 200, has: map[string]any{"/name": "Key"}},
+		{name: "no name", as: ada, send: "PATCH " + path, body: `{"name":null}`, status: 422, faults: []string{"/name type"}},
+		{name: "an empty name", as: ada, send: "PATCH " + path, body: `{"name":""}`, status: 422, faults: []string{"/name length"}},
+		{name: "a name that is too long", as: ada, send: "PATCH " + path, body: `{"name":` + quoted(strings.Repeat("x", 101)) + `}`, status: 422, faults: []string{"/name length"}},
+		{name: "something else", as: ada, send: "PATCH " + path, body: `{"name":"x","lastUsedAt":null}`, status: 422, faults: []string{"/lastUsedAt unknown"}},
+		{name: "another's", as: owner, send: "PATCH " + path, body: `{"name":"Mine"}`, status: 404, code: "not-found"},
+		{name: "it is listed so", as: ada, send: "GET /auths/factors", status: 200, has: map[string]any{"/passkeys/0/name": "Key"}},
+		{name: "events of it", as: ada, send: about + "user.factor_renamed", status: 200, has: map[string]any{"/items/0/before/passkey/name": "Schlüssel", "/items/0/after/passkey/name": "Key", "/items/1/before/passkey/name": "Telefon", "/items/2": nil}},
+		{name: "an owner sees that it was renamed, and no name", as: owner, send: about + "user.factor_renamed", status: 200, has: map[string]any{"/items/1/members/0": "passkey", "/items/0/after": nil, "/items/0/before": nil}, lacks: []string{"Key", "Telefon"}},
+		{name: "nor when it was made", as: owner, send: about + "user.factor_added", status: 200, has: map[string]any{"/items/0/members/0": "passkey", "/items/0/after": nil}, lacks: []string{"Telefon"}},
+	})
 }
 
 func testPasskeysAlone(t *testing.T, w, other *world) {

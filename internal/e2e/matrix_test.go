@@ -106,6 +106,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_makeRecoveryCodes":       recoveryCodesCells,
 	"AuthsController_getPasskeyOptions":       passkeyOptionsCells,
 	"AuthsController_createPasskey":           createPasskeyCells,
+	"AuthsController_updatePasskey":           updatePasskeyCells,
 	"AuthsController_deletePasskey":           deletePasskeyCells,
 	"AuthsController_getPasskeySignInOptions": passkeySignInOptionsCells,
 	"AuthsController_signInByPasskey":         signInByPasskeyCells,

@@ -78,6 +78,17 @@ func createPasskeyCells(t *testing.T, _ *matrix, p *principal) {
 	}
 }
 
+func updatePasskeyCells(t *testing.T, m *matrix, p *principal) {
+	theirs := m.owner.addPasskey(t, passkeytest.New(public)).text("/id")
+	p.compare(t, "another's", "PATCH /auths/passkeys/"+theirs, `{"name":"Mine"}`, p.ofOneself(notThere))
+	if p.isPerson() {
+		own := p.addPasskey(t, passkeytest.New(public)).text("/id")
+		p.compare(t, "one's own", "PATCH /auths/passkeys/"+own, `{"name":"Mine"}`, done(200, "id name createdAt lastUsedAt"))
+		p.do(t, "DELETE /auths/passkeys/"+own, "").expect(t, 204)
+	}
+	m.owner.do(t, "DELETE /auths/passkeys/"+theirs, "").expect(t, 204)
+}
+
 func deletePasskeyCells(t *testing.T, m *matrix, p *principal) {
 	theirs := m.owner.addPasskey(t, passkeytest.New(public)).text("/id")
 	p.compare(t, "another's", "DELETE /auths/passkeys/"+theirs, "", p.ofOneself(notThere))

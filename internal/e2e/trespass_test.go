@@ -33,7 +33,7 @@ func (op *operation) about(user, role, account string) string {
 	case strings.HasPrefix(op.path, "/service-accounts/"):
 		id = account
 	}
-	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role, "{sessionId}", never, "{tokenId}", never, "{name}", "no-such-tenant").Replace(op.path)
+	line := op.method + " " + strings.NewReplacer("{id}", id, "{roleId}", role, "{sessionId}", never, "{tokenId}", never, "{passkeyId}", "AAAA", "{name}", "no-such-tenant").Replace(op.path)
 	if op.path == "/auths/check" {
 		line += "?permission=users:read"
 	}

@@ -82,12 +82,17 @@ func (s *testServer) judged(document string, status int) {
 		if op.body == nil {
 			continue
 		}
-		path := strings.NewReplacer("{id}", s.ownerID, "{roleId}", s.ownerID).Replace(op.path)
+		path := s.pathOf(op)
 		r := s.handled(s.fuzzed(op.method, path, "idempotency-key: k", document), document)
 		if r.StatusCode != status {
 			s.t.Errorf("%s of %.80q answered %d, not %d: %.300s", op.id, document, r.StatusCode, status, r.body)
 		}
 	}
+}
+
+// pathOf returns a path of the operation.
+func (s *testServer) pathOf(op *operation) string {
+	return strings.NewReplacer("{id}", s.ownerID, "{roleId}", s.ownerID, "{passkeyId}", "AAAA").Replace(op.path)
 }
 
 // quietServer is a test server that logs nothing, with a check at the end that the
@@ -147,7 +152,7 @@ func TestMembersAreGivenOnceAndAsTheyAreSpelled(t *testing.T) {
 		if op.body == nil {
 			continue
 		}
-		path := strings.NewReplacer("{id}", s.ownerID, "{roleId}", s.ownerID).Replace(op.path)
+		path := s.pathOf(op)
 		send := func(body string) reply {
 			return s.answered(s.fuzzed(op.method, path, "idempotency-key: k", body), body)
 		}

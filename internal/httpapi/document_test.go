@@ -135,6 +135,7 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		"SignInByPasskey": func() error { _, err := x.credential(); return err },
 		"ConfirmTotp":     func() error { _, err := x.code(); return err },
 		"CreatePasskey":   func() error { _, _, err := x.newPasskey(); return err },
+		"UpdatePasskey":   func() error { _, err := x.passkeyPatch(); return err },
 		"CreateTenant":    func() error { _, err := x.tenantDraft(); return err },
 
 		"CreateAPIToken":       func() error { _, err := x.tokenDraft(); return err },

@@ -1,6 +1,10 @@
 package httpapi
 
-import "github.com/danielgtaylor/huma/v2"
+import (
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rolecall/rolecall"
+)
 
 // factorSchemas are those of second factors.
 func factorSchemas() properties {
@@ -39,6 +43,10 @@ func recoveryCodes() *huma.Schema {
 
 func passkey() properties {
 	return properties{"id": anyText(), "name": anyText(), "createdAt": moment(), "lastUsedAt": nullable(moment())}
+}
+
+func passkeyName() *huma.Schema {
+	return described(text(1, rolecall.PasskeyNameMax), "By which its owner knows it.")
 }
 
 func totpSecret() properties {

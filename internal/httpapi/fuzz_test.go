@@ -100,6 +100,10 @@ var knownBodies = []struct {
 		name, _, err := x.newPasskey()
 		return map[string]string{"name": name}, err
 	}},
+	{"UpdatePasskey", func(x *exchange) (map[string]string, error) {
+		name, err := x.passkeyPatch()
+		return map[string]string{"name": name.Value}, err
+	}},
 	{"ResetPassword", func(x *exchange) (map[string]string, error) {
 		_, password, err := x.acceptance(rolecall.ErrInvitationInvalid)
 		return map[string]string{"password": password}, err

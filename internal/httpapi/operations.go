@@ -479,6 +479,13 @@ var operations = []*operation{
 		handle:   createPasskey,
 	},
 	{
+		method: http.MethodPatch, path: "/auths/passkeys/{passkeyId}", id: "AuthsController_updatePasskey", summary: "Rename one's passkey",
+		need: service.NeedSession, interactive: true, recent: true, parameters: []*parameter{passkeyID}, body: &body{"UpdatePasskey", true},
+		answers:  []answer{{http.StatusOK, "Passkey", "The passkey as it is called from now on.", nil}},
+		problems: problems{rolecall.ErrNotFound},
+		handle:   updatePasskey,
+	},
+	{
 		method: http.MethodDelete, path: "/auths/passkeys/{passkeyId}", id: "AuthsController_deletePasskey", summary: "Remove one's passkey, and end all other sessions",
 		need: service.NeedSession, interactive: true, recent: true, parameters: []*parameter{passkeyID},
 		answers:  []answer{{http.StatusNoContent, "", "The passkey is none any more.", nil}},

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"encoding/base64"
 	"net/http"
+
+	"github.com/rolecall/rolecall"
 )
 
 func getPasskeySignInOptions(x *exchange) error {
@@ -79,6 +81,24 @@ func (x *exchange) newPasskey() (name string, document []byte, err error) {
 		member{"passkey", true, readDocument(&document)},
 	).err(noFaults)
 	return name, document, err
+}
+
+func updatePasskey(x *exchange) error {
+	name, err := x.passkeyPatch()
+	if err != nil {
+		return err
+	}
+	key, err := x.server.service.UpdatePasskey(x.ctx, x.call, x.in.passkey, name)
+	if err != nil {
+		return err
+	}
+	x.out = append(appendPasskey(append(x.out, '{'), &key), '}')
+	return x.json(http.StatusOK)
+}
+
+func (x *exchange) passkeyPatch() (name rolecall.Optional[string], err error) {
+	err = x.decode(member{"name", false, optional(&name, readString)}).err(noFaults)
+	return name, err
 }
 
 func deletePasskey(x *exchange) error {

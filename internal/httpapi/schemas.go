@@ -222,9 +222,10 @@ func credentialSchemas() properties {
 		"SignInByPasskey": request("What the authenticator answered.", properties{"passkey": credential()}, "passkey"),
 		"ConfirmTotp":     request("A code.", properties{"code": described(anyText(), "Six digits that the app shows.")}, "code"),
 		"CreatePasskey": request("What the authenticator made.", properties{
-			"name":    described(text(1, rolecall.PasskeyNameMax), "By which its owner knows it."),
+			"name":    passkeyName(),
 			"passkey": credential(),
 		}, "name", "passkey"),
+		"UpdatePasskey": request("What is to change.", properties{"name": passkeyName()}),
 		"ResetPassword": acceptance("The token of the link and the password to set."),
 		"ChangeEmail":   request("The token of the link.", properties{"token": anyText()}, "token"),
 		"EmailAddress":  request("An address.", properties{"email": text(3, rolecall.EmailMax)}, "email"),

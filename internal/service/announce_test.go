@@ -205,8 +205,8 @@ var verbs = []struct {
 		call := f.call(f.signIn(s.name))
 		return func() error { return errorOf(f.service.BeginTOTP(f.Context(), call)) }
 	}},
-	{"ConfirmTOTP", "with another session", true, func(f *fixture, s someone) func() error {
-		call := f.call(f.signIn(s.name))
+	{"ConfirmTOTP", "", true, func(f *fixture, s someone) func() error {
+		call := f.alone(s)
 		begun, err := f.service.BeginTOTP(f.Context(), call)
 		f.ok(err)
 		return func() error { return errorOf(f.service.ConfirmTOTP(f.Context(), call, f.appOf(begun).code())) }
@@ -216,24 +216,26 @@ var verbs = []struct {
 		f.enrol(call)
 		return func() error { return errorOf(f.service.MakeRecoveryCodes(f.Context(), call)) }
 	}},
-	{"RemoveTOTP", "with another session", true, func(f *fixture, s someone) func() error {
-		call, phone := f.call(f.signIn(s.name)), passkeytest.New(origin)
-		f.passkey(call, phone)
+	{"RemoveTOTP", "", true, func(f *fixture, s someone) func() error {
+		call := f.alone(s)
 		f.enrol(call)
-		f.ok(errorOf(f.byPasskey(phone.Get(f, f.signInOptions()))))
 		return func() error { return f.service.RemoveTOTP(f.Context(), call) }
 	}},
-	{"AddPasskey", "with another session", true, func(f *fixture, s someone) func() error {
-		call := f.call(f.signIn(s.name))
+	{"AddPasskey", "", true, func(f *fixture, s someone) func() error {
+		call := f.alone(s)
 		options, err := f.service.PasskeyCreationOptions(f.Context(), call)
 		f.ok(err)
 		document := passkeytest.New(origin).Create(f, options)
 		return func() error { return errorOf(f.service.AddPasskey(f.Context(), call, newKey(), "Telefon", document)) }
 	}},
-	{"RemovePasskey", "with another session", true, func(f *fixture, s someone) func() error {
-		call, phone := f.call(f.signIn(s.name)), passkeytest.New(origin)
-		key := f.passkey(call, phone)
-		f.ok(errorOf(f.byPasskey(phone.Get(f, f.signInOptions()))))
+	{"UpdatePasskey", "", false, func(f *fixture, s someone) func() error {
+		call := f.alone(s)
+		key := f.passkey(call, passkeytest.New(origin))
+		return func() error { return errorOf(f.service.UpdatePasskey(f.Context(), call, key.ID, rolecall.Some("Key"))) }
+	}},
+	{"RemovePasskey", "", true, func(f *fixture, s someone) func() error {
+		call := f.alone(s)
+		key := f.passkey(call, passkeytest.New(origin))
 		return func() error { return f.service.RemovePasskey(f.Context(), call, key.ID) }
 	}},
 	{"PasskeySignIn", "", false, func(f *fixture, s someone) func() error {
@@ -307,6 +309,14 @@ func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) fun
 		account := f.account("Account of "+s.name, s.role.ID)
 		return func() error { return act(f, s, account.ID) }
 	}
+}
+
+// alone signs somebody in, and ends their other sessions: what is announced then is
+// not that these are over.
+func (f *fixture) alone(s someone) service.Call {
+	f.Helper()
+	f.ok(f.service.EndUserSessions(f.Context(), f.owner, s.user.ID))
+	return f.call(f.signIn(s.name))
 }
 
 // harmless are the methods that change nothing which is cached.

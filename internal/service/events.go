@@ -83,7 +83,8 @@ func showValues(c Call, e *rolecall.Event) (err error) {
 		known := !e.SubjectDeleted || c.Reach(rolecall.UsersRestore).Includes(subject.Department)
 		readable = func(member string) bool {
 			m, ok := rolecall.UserMemberNamed(member)
-			return known && (ok && sight.Has(m) || member == "id" || roles && assignmentMembers[member] || tokens && member == "token")
+			return known && (ok && sight.Has(m) || member == "id" || roles && assignmentMembers[member] || tokens && member == "token" ||
+				member == "passkey" && c.IsSelf(subject.ID))
 		}
 	case rolecall.SubjectRole:
 		all := !c.Reach(rolecall.RolesRead).IsNowhere()
@@ -100,6 +101,16 @@ func showValues(c Call, e *rolecall.Event) (err error) {
 	}
 	e.Values.After, err = keepMembers(e.Values.After, readable)
 	return err
+}
+
+// valuesOf are the values of what changed.
+func valuesOf(before, after any) (*rolecall.EventValues, error) {
+	was, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := json.Marshal(after)
+	return &rolecall.EventValues{Before: was, After: is}, err
 }
 
 // assignmentMembers are the members of values that say who holds which role.

@@ -132,12 +132,14 @@ func TestATokenOfAUserWithoutADemandedFactorCountsForNothing(t *testing.T) {
 		f.assignToAccount(account.ID, demanding.ID)
 		becomes("the user is one of those now", rolecall.ErrUnauthenticated)
 
+		f.ok(f.service.EndUserSessions(f.Context(), f.owner, member.ID)) // so that it is not their end that is announced
 		challenge := secret.Token(f.challenge(f.attempt(), "programmer", rolecall.ErrEnrolmentRequired).Token)
 		e, err := f.service.BeginEnrolment(f.Context(), f.attempt(), challenge)
 		f.ok(err)
 		becomes("the user has begun to enrol", rolecall.ErrUnauthenticated)
 		f.ok(errorOf(f.answer(challenge, service.Proof{Code: f.appOf(e.TOTPSecret).code()})))
 		becomes("the user has an app", nil)
+		f.ok(f.service.EndUserSessions(f.Context(), f.owner, member.ID))
 		f.ok(f.service.ResetFactors(f.Context(), f.owner, member.ID))
 		becomes("it was reset", rolecall.ErrUnauthenticated)
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/rolecall/rolecall"
@@ -52,12 +53,17 @@ type NewPasskey struct {
 	RecoveryCodes []secret.RecoveryCode
 }
 
+// passkeyValue is a passkey as it is kept for a replay, and in events, which show it
+// to its owner alone.
+type passkeyValue struct {
+	Passkey rolecall.Passkey `json:"passkey"`
+}
+
 // AddPasskey keeps the passkey that the response to PasskeyCreationOptions brings,
 // once for each idempotency key; a replay is without recovery codes. It returns
 // ErrValidation, ErrTooManyPasskeys, ErrPasskeyTaken, and the errors of keys.
 func (s *Service) AddPasskey(ctx context.Context, c Call, key Key, name string, document []byte) (created Created[NewPasskey], err error) {
-	var faults rolecall.Faults
-	faults.Text("/name", name, 1, rolecall.PasskeyNameMax)
+	faults := checkPasskeyName(name)
 	response, ok := passkey.ReadResponse(document)
 	if !ok {
 		faults = append(faults, refusedPasskey)
@@ -68,37 +74,46 @@ func (s *Service) AddPasskey(ctx context.Context, c Call, key Key, name string, 
 	if s.passkeys == nil {
 		return created, rolecall.ErrPasskeysUnavailable
 	}
-	made := NewPasskey{Passkey: rolecall.Passkey{ID: response.ID, UserID: c.User.ID, Name: name, CreatedAt: s.now()}}
+	made := NewPasskey{Passkey: rolecall.Passkey{ID: response.ID, Name: name, CreatedAt: s.now()}}
 	event := s.factorEvent(c, rolecall.EventFactorAdded, rolecall.FactorPasskey)
 	first, err := s.create(ctx, c, key, creation{
-		operation: "addPasskey", location: "/auths/factors", id: rolecall.AnyID(c.User.ID), value: made.Passkey, event: event,
+		operation: "addPasskey", location: "/auths/factors", id: rolecall.AnyID(c.User.ID), value: passkeyValue{made.Passkey}, event: event,
 		insert: func(tx Tx) error {
 			own, err := s.ownFactors(tx, c) // first: it is told of a key that is claimed
 			if err != nil {
 				return err
 			}
-			if err := s.insertPasskey(tx, c, &own, name, response); err != nil {
+			if err := s.insertPasskey(tx, c, &own, made.Passkey, response); err != nil {
 				return err
 			}
 			made.RecoveryCodes, err = s.factorAdded(tx, c, event, own.RecoveryCodes)
 			return err
 		},
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return created, err
+	case first == nil:
+		return Created[NewPasskey]{Value: made}, nil
+	case first.Resource == nil: // erased with its owner, who has come back without it
+		return created, rolecall.ErrNotFound
 	}
-	replay, err := recreated(first, made.Passkey, func(rolecall.AnyID) rolecall.Passkey { return rolecall.Passkey{} })
-	created = Created[NewPasskey]{Value: NewPasskey{Passkey: replay.Value}, Replayed: replay.Replayed, Erased: replay.Erased}
-	if !created.Replayed {
-		created.Value = made
-	}
-	return created, err
+	var stored passkeyValue
+	err = json.Unmarshal(first.Resource, &stored)
+	stored.Passkey.ID = response.ID // of the same document
+	return Created[NewPasskey]{Value: NewPasskey{Passkey: stored.Passkey}, Replayed: true}, err
+}
+
+func checkPasskeyName(name string) (faults rolecall.Faults) {
+	faults.Text("/name", name, 1, rolecall.PasskeyNameMax)
+	return faults
 }
 
 var refusedPasskey = rolecall.Fault{Pointer: "/passkey", Code: "refused", Detail: "must be what an authenticator made of options that were asked for less than five minutes ago"}
 
-// insertPasskey writes the passkey that the response brings.
-func (s *Service) insertPasskey(tx Tx, c Call, own *rolecall.Factors, name string, response passkey.Response) error {
+// insertPasskey writes the passkey that the response brings, under the name and with
+// the moment of made.
+func (s *Service) insertPasskey(tx Tx, c Call, own *rolecall.Factors, made rolecall.Passkey, response passkey.Response) error {
 	if len(own.Passkeys) >= rolecall.PasskeysMax {
 		return rolecall.ErrTooManyPasskeys
 	}
@@ -110,10 +125,42 @@ func (s *Service) insertPasskey(tx Tx, c Call, own *rolecall.Factors, name strin
 		err = rolecall.Faults{refusedPasskey}.Err()
 	}
 	if err == nil {
-		key.Name = name
+		key.Name, key.CreatedAt = made.Name, made.CreatedAt
 		tx.InsertPasskey(key)
 	}
 	return err
+}
+
+// UpdatePasskey changes what the caller calls a passkey, and returns it as it is
+// then. It returns ErrValidation and ErrNotFound.
+func (s *Service) UpdatePasskey(ctx context.Context, c Call, id []byte, name rolecall.Optional[string]) (key rolecall.Passkey, err error) {
+	if name.Set {
+		if err := checkPasskeyName(name.Value).Err(); err != nil {
+			return key, err
+		}
+	}
+	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+		if key, err = tx.PasskeyByID(id); err != nil {
+			return nil, err
+		}
+		if key.UserID != c.User.ID {
+			return nil, rolecall.ErrNotFound
+		}
+		if !name.Set || name.Value == key.Name {
+			return nil, nil
+		}
+		before := passkeyValue{key}
+		key.Name = name.Value
+		if ok, err := tx.RenamePasskey(key); err != nil {
+			return nil, err
+		} else if !ok { // removed meanwhile
+			return nil, rolecall.ErrNotFound
+		}
+		event := s.factorEvent(c, rolecall.EventFactorRenamed, rolecall.FactorPasskey)
+		event.Values, err = valuesOf(before, passkeyValue{key})
+		return event, err
+	})
+	return key, err
 }
 
 // isChallenge reports whether the token is one that challenge returned.

@@ -322,6 +322,8 @@ type FactorTx interface {
 	// UsePasskey writes the credential and the last use of a passkey if the old
 	// credential still is the stored one, and reports whether it was.
 	UsePasskey(old, used rolecall.Passkey) (bool, error)
+	// RenamePasskey writes the passkey's name and reports whether its owner has it.
+	RenamePasskey(key rolecall.Passkey) (bool, error)
 	// DeletePasskey removes a passkey of the user and reports whether it was there.
 	DeletePasskey(user rolecall.UserID, id []byte) (bool, error)
 	// DeleteFactors removes all that the user can show beside the password.

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/rolecall/rolecall"
 )
@@ -78,12 +77,9 @@ func (s *Service) tenantEvent(c Call, old, changed *rolecall.Tenant, members []s
 		DisplayName string                  `json:"displayName"`
 		Settings    rolecall.TenantSettings `json:"settings"`
 	}
-	before, err := json.Marshal(values{old.DisplayName, old.Settings})
-	if err != nil {
-		return nil, err
-	}
-	after, err := json.Marshal(values{changed.DisplayName, changed.Settings})
 	event := s.event(c, rolecall.EventTenantUpdated, aboutTenant(old.ID))
-	event.Members, event.Values = members, &rolecall.EventValues{Before: before, After: after}
+	event.Members = members
+	var err error
+	event.Values, err = valuesOf(values{old.DisplayName, old.Settings}, values{changed.DisplayName, changed.Settings})
 	return event, err
 }

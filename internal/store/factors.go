@@ -41,6 +41,8 @@ const (
 	usePasskey = `update passkeys set credential = $1, last_used_at = $2
 		where tenant_id = $3 and id = $4 and user_id = $5 and credential = $6 returning id`
 
+	renamePasskey = `update passkeys set name = $1 where tenant_id = $2 and id = $3 and user_id = $4 returning id`
+
 	deletePasskey = `delete from passkeys where tenant_id = $1 and user_id = $2 and id = $3 returning id`
 
 	deletePasskeys = `delete from passkeys where tenant_id = $1 and user_id = $2`
@@ -114,6 +116,11 @@ func (t *Tx) InsertPasskey(key rolecall.Passkey) {
 // credential still is the stored one, and reports whether it was.
 func (t *Tx) UsePasskey(old, used rolecall.Passkey) (bool, error) {
 	return t.changed(usePasskey, textOf(used.Credential), used.LastUsedAt, t.tenant, old.ID, old.UserID, textOf(old.Credential))
+}
+
+// RenamePasskey writes the passkey's name and reports whether its owner has it.
+func (t *Tx) RenamePasskey(key rolecall.Passkey) (bool, error) {
+	return t.changed(renamePasskey, key.Name, t.tenant, key.ID, key.UserID)
 }
 
 // DeletePasskey removes a passkey of the user and reports whether it was there.

@@ -123,13 +123,18 @@ var factorCases = []testCase{
 		other.write(func(tx service.Tx) { tx.InsertPasskey(again) })
 		same(f, f.passkey(key.ID), key)
 	}},
-	{"A passkey is used and removed for its owner alone", func(f *fixture) {
+	{"A passkey is used, renamed and removed for its owner alone", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		key := f.enrol(u).Passkeys[0]
 		used, foreign := key, key
 		used.Credential, used.LastUsedAt, foreign.UserID = []byte(`{"signCount":2}`), start+hour, other.ID
 		use := func(old rolecall.Passkey) bool {
 			return change(f, func(tx service.Tx) (bool, error) { return tx.UsePasskey(old, used) })
+		}
+		rename := func(owner rolecall.User) bool {
+			renamed := used
+			renamed.UserID, renamed.Name = owner.ID, "Key"
+			return change(f, func(tx service.Tx) (bool, error) { return tx.RenamePasskey(renamed) })
 		}
 		remove := func(u rolecall.User) bool {
 			return change(f, func(tx service.Tx) (bool, error) { return tx.DeletePasskey(u.ID, key.ID) })
@@ -138,9 +143,15 @@ var factorCases = []testCase{
 		same(f, use(key), true)
 		same(f, use(key), false)
 		same(f, f.passkey(key.ID), used)
+		same(f, rename(other), false)
+		same(f, f.passkey(key.ID), used)
+		same(f, rename(u), true)
+		used.Name = "Key"
+		same(f, f.passkey(key.ID), used)
 		same(f, remove(other), false)
 		same(f, remove(u), true)
 		same(f, remove(u), false)
+		same(f, rename(u), false)
 	}},
 	{"Factors of nobody are not found", func(f *fixture) {
 		u := aUser("Nobody")

@@ -190,6 +190,7 @@ func changesNothing(f *fixture, c contents) {
 		},
 		"ConfirmTOTP":     func(tx service.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
 		"UsePasskey":      func(tx service.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
+		"RenamePasskey":   func(tx service.Tx) (bool, error) { return tx.RenamePasskey(factors.Passkeys[0]) },
 		"DeletePasskey":   func(tx service.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
 		"TakeTombstone":   func(tx service.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
 		"TakeAssignments": func(tx service.Tx) (bool, error) { return takesAssignments(tx, role) },
