@@ -33,6 +33,7 @@ var suites = []struct {
 	{"mail injection", testMailInjection},
 	{"passwords", testPasswords},
 	{"password resets", testPasswordResets},
+	{"credential changes", testCredentialChanges},
 	{"e-mail changes", testEmailChanges},
 	{"check", testCheck},
 	{"events", testEvents},

@@ -458,7 +458,7 @@ var operations = []*operation{
 		handle:   deleteTOTP,
 	},
 	{
-		method: http.MethodPost, path: "/auths/recovery-codes", id: "AuthsController_makeRecoveryCodes", summary: "Get new recovery codes in place of all that are left",
+		method: http.MethodPost, path: "/auths/recovery-codes", id: "AuthsController_makeRecoveryCodes", summary: "Get new recovery codes in place of all that are left, and end all other sessions",
 		need: service.NeedSession, interactive: true, recent: true,
 		answers:  []answer{{http.StatusOK, "RecoveryCodes", "The codes, which are shown this once. Those from before are void.", nil}},
 		problems: problems{rolecall.ErrNoSecondFactor},

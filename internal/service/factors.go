@@ -148,7 +148,7 @@ func (s *Service) giveRecoveryCodes(tx Tx, c Call) []secret.RecoveryCode {
 }
 
 // MakeRecoveryCodes gives the caller new recovery codes, in place of all that are
-// left. It returns ErrNoSecondFactor.
+// left, and ends their other sessions. It returns ErrNoSecondFactor.
 func (s *Service) MakeRecoveryCodes(ctx context.Context, c Call) (codes []secret.RecoveryCode, err error) {
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		own, err := s.ownFactors(tx, c)
@@ -159,7 +159,11 @@ func (s *Service) MakeRecoveryCodes(ctx context.Context, c Call) (codes []secret
 			return nil, rolecall.ErrNoSecondFactor
 		}
 		codes = s.giveRecoveryCodes(tx, c)
-		return s.event(c, rolecall.EventRecoveryMade, aboutUser(c.User.ID)), s.notify(tx, c.Tenant.ID, &c.User, "new recovery codes were made")
+		event := s.event(c, rolecall.EventRecoveryMade, aboutUser(c.User.ID))
+		if err := endSessions(tx, c.User.ID, c.Session.ID, event, "new recovery codes made"); err != nil {
+			return nil, err
+		}
+		return event, s.notify(tx, c.Tenant.ID, &c.User, "new recovery codes were made")
 	})
 	return codes, err
 }
