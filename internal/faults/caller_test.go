@@ -64,6 +64,16 @@ func (c caller) send(line, body string, header ...string) result {
 	return c.load.do(r)
 }
 
+// insist sends a request until its outcome is known, and reports whether one of
+// those before may have had an effect.
+func (c caller) insist(line, body string, header ...string) (of result, again bool) {
+	for of = c.send(line, body, header...); !of.known || of.status == 0; of = c.send(line, body, header...) {
+		again = again || !of.known
+		c.load.pause()
+	}
+	return of, again
+}
+
 // do sends the request and counts what became of it.
 func (l *load) do(r *http.Request) (of result) {
 	l.tried.Add(1)

@@ -15,7 +15,7 @@ import (
 // that would be. They are the same for both stores.
 var halves = map[string]string{
 	"versions that are not one more than the changes": `select count(*) from users u where version <> 1 +
-		(select count(*) from events e where e.tenant_id = u.tenant_id and e.subject_id = u.id and e.type in ('user.updated', 'user.suspended', 'user.resumed'))
+		(select count(*) from events e where e.tenant_id = u.tenant_id and e.subject_id = u.id and e.type in ('user.updated', 'user.suspended', 'user.resumed', 'user.restored'))
 		and not exists (select 1 from passwords p where p.tenant_id = u.tenant_id and p.user_id = u.id)`,
 	"users that were made without an event": `select count(*) from users u where not exists
 		(select 1 from events e where e.tenant_id = u.tenant_id and e.subject_id = u.id and e.type in ('user.created', 'tenant.created'))
@@ -27,9 +27,23 @@ var halves = map[string]string{
 	"keys that made two users": `select count(*) from (select 1 from idempotency_keys where operation = 'createUser'
 		group by tenant_id, resource_id having count(*) > 1) k`,
 	"deletions of users who are there": `select count(*) from events e where type = 'user.deleted' and exists
-		(select 1 from users u where u.tenant_id = e.tenant_id and u.id = e.subject_id)`,
+		(select 1 from users u where u.tenant_id = e.tenant_id and u.id = e.subject_id)
+		and not exists (select 1 from events r where r.tenant_id = e.tenant_id and r.subject_id = e.subject_id and r.type = 'user.restored' and r.id > e.id)`,
 	"deletions without a tombstone": `select count(*) from events e where type = 'user.deleted' and not exists
-		(select 1 from tombstones d where d.tenant_id = e.tenant_id and d.user_id = e.subject_id)`,
+		(select 1 from tombstones d where d.tenant_id = e.tenant_id and d.user_id = e.subject_id)
+		and not exists (select 1 from events r where r.tenant_id = e.tenant_id and r.subject_id = e.subject_id and r.type in ('user.restored', 'user.erased') and r.id > e.id)`,
+	"restores of users who are not there": `select count(*) from events e where type = 'user.restored' and not exists
+		(select 1 from users u where u.tenant_id = e.tenant_id and u.id = e.subject_id)
+		and not exists (select 1 from events r where r.tenant_id = e.tenant_id and r.subject_id = e.subject_id and r.type in ('user.deleted', 'user.erased') and r.id > e.id)`,
+	"users who came back without their role": `select count(*) from events e where type = 'user.restored'
+		and exists (select 1 from users u where u.tenant_id = e.tenant_id and u.id = e.subject_id)
+		and not exists (select 1 from assignments a where a.tenant_id = e.tenant_id and a.user_id = e.subject_id)`,
+	"erased users of whom there is a row": `select count(*) from events e where type = 'user.erased' and (
+		exists (select 1 from users u where u.tenant_id = e.tenant_id and u.id = e.subject_id) or
+		exists (select 1 from tombstones d where d.tenant_id = e.tenant_id and d.user_id = e.subject_id))`,
+	"events that say something of erased users, and will": `select count(*) from events e where (before is not null or after is not null or reason <> '')
+		and exists (select 1 from events r where r.tenant_id = e.tenant_id and r.subject_id = e.subject_id and r.type = 'user.erased')
+		and not exists (select 1 from erasures n where n.tenant_id = e.tenant_id and n.user_id = e.subject_id)`,
 	"tombstones of users who are there": `select count(*) from tombstones d where exists
 		(select 1 from users u where u.tenant_id = d.tenant_id and u.id = d.user_id)`,
 	"users without words": `select count(*) from users u where not exists

@@ -103,19 +103,9 @@ func newForgetful(l *load, mail *mailtest.Server, n int) (people []*forgetful) {
 
 func (f *forgetful) nobody() caller { return caller{load: f.load, tenant: f.owner.tenant} }
 
-// insist sends a request until its outcome is known, and reports whether one of
-// those before may have had an effect.
-func (f *forgetful) insist(c caller, line, body string, header ...string) (of result, again bool) {
-	for of = c.send(line, body, header...); !of.known || of.status == 0; of = c.send(line, body, header...) {
-		again = again || !of.known
-		f.load.pause()
-	}
-	return of, again
-}
-
 // signsIn reports whether the address and the password belong together.
 func (f *forgetful) signsIn(email, password string) bool {
-	of, _ := f.insist(f.nobody(), "POST /auths/login", fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password)))
+	of, _ := f.nobody().insist("POST /auths/login", fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password)))
 	return of.status == http.StatusOK
 }
 
@@ -130,7 +120,7 @@ func (f *forgetful) follow(to, page, line string, body func(token string) string
 			f.load.t.Errorf("%s: no link works: %v", line, err)
 			return false
 		}
-		of, again := f.insist(f.nobody(), line, body(m.Token()))
+		of, again := f.nobody().insist(line, body(m.Token()))
 		if of.status != http.StatusNoContent && (!again || !worked()) {
 			continue // it was replaced, or is a copy
 		}
@@ -138,7 +128,7 @@ func (f *forgetful) follow(to, page, line string, body func(token string) string
 		if !worked() {
 			f.load.t.Errorf("%s: a link was used, and nothing has changed", line)
 		}
-		if of, _ := f.insist(f.nobody(), line, body(m.Token())); of.status != http.StatusUnauthorized {
+		if of, _ := f.nobody().insist(line, body(m.Token())); of.status != http.StatusUnauthorized {
 			f.load.t.Errorf("%s: a link that was used is answered %d %s", line, of.status, of.body)
 		}
 		return true
@@ -148,7 +138,7 @@ func (f *forgetful) follow(to, page, line string, body func(token string) string
 // forgetPassword gets a new password by a link.
 func (f *forgetful) forgetPassword(random *rand.Rand) {
 	chosen := fmt.Sprintf("%s %d", password, random.Uint64())
-	f.insist(f.nobody(), "POST /auths/password-resets", `{"email":`+quoted(f.email)+`}`)
+	f.nobody().insist("POST /auths/password-resets", `{"email":`+quoted(f.email)+`}`)
 	if !f.follow(f.email, "/password-reset", "POST /auths/password-resets/complete", func(token string) string {
 		return fmt.Sprintf(`{"token":%s,"password":%s}`, quoted(token), quoted(chosen))
 	}, func() bool { return f.signsIn(f.email, chosen) }) {
@@ -164,7 +154,7 @@ func (f *forgetful) forgetPassword(random *rand.Rand) {
 // move gets another address by a link.
 func (f *forgetful) move(random *rand.Rand) {
 	next := fmt.Sprintf("moved-%d@faults.example", random.Uint64())
-	f.insist(f.owner, "POST /users/"+f.id+"/email-changes", `{"email":`+quoted(next)+`}`, "idempotency-key: "+next)
+	f.owner.insist("POST /users/"+f.id+"/email-changes", `{"email":`+quoted(next)+`}`, "idempotency-key: "+next)
 	if !f.follow(next, "/email-change", "POST /auths/email-changes/complete", func(token string) string {
 		return `{"token":` + quoted(token) + `}`
 	}, func() bool { return f.signsIn(next, f.password) }) {
