@@ -4,7 +4,14 @@
 //	if _, err := c.Login(ctx, "ada@example.com", password); err != nil { … }
 //	for user, err := range c.Users(ctx, client.UserFilter{Department: "Sales"}) { … }
 //
-// Every failure that the service answers is a *Problem.
+// Every failure that the service answers is a *Problem. That of Login says by its
+// code whether a second factor is needed, and then holds what to ask for:
+//
+//	problem, ok := errors.AsType[*client.Problem](err)
+//	if ok && problem.Code == "second-factor-required" {
+//		code := … // slices.Contains(problem.Methods, "totp"), so of an authenticator app
+//		_, err = c.CompleteLogin(ctx, problem.Challenge, client.Proof{Code: code})
+//	}
 package client
 
 import (
@@ -65,6 +72,14 @@ type Problem struct {
 	Instance  string  `json:"instance"`
 	RequestID string  `json:"requestId"`
 	Errors    []Fault `json:"errors"`
+
+	// The sign-in that this problem asks a second factor of, or the confirmation:
+	// Challenge is for CompleteLogin and BeginEnrolment, Methods say how it can be
+	// answered (totp, passkey, recovery-code; expect more), and PublicKey is for
+	// navigator.credentials.get, nil without a passkey.
+	Challenge string          `json:"challenge"`
+	Methods   []string        `json:"methods"`
+	PublicKey json.RawMessage `json:"publicKey"`
 
 	// RetryAfter is when the request may be repeated; zero if the answer does
 	// not say.

@@ -17,8 +17,11 @@ import (
 	"github.com/rolecall/rolecall/internal/app"
 )
 
-// signedIn returns a client of the owner of a demo that runs until the test ends.
-func signedIn(t *testing.T) *client.Client {
+// demo is a running demo, and how its owner gets in.
+type demo struct{ Address, Tenant, Email, Password string }
+
+// newDemo runs a demo until the test ends.
+func newDemo(t *testing.T, flags ...string) (d demo) {
 	t.Helper()
 	t.Chdir(t.TempDir()) // where the demo keeps its mail
 	ctx, cancel := context.WithCancel(context.Background())
@@ -26,7 +29,7 @@ func signedIn(t *testing.T) *client.Client {
 	exited := make(chan int, 1)
 	var log bytes.Buffer
 	go func() {
-		exited <- app.Run(ctx, []string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "demo.db"), "--mailbox", t.TempDir()},
+		exited <- app.Run(ctx, append([]string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "demo.db"), "--mailbox", t.TempDir()}, flags...),
 			func(string) string { return "" }, os.Stdin, printed, &log)
 		printed.Close()
 	}()
@@ -36,16 +39,29 @@ func signedIn(t *testing.T) *client.Client {
 			t.Errorf("exit code %d: %s", code, log.Bytes())
 		}
 	})
-	var access struct{ Address, Tenant, Email, Password string }
-	if err := json.NewDecoder(stdout).Decode(&access); err != nil {
+	if err := json.NewDecoder(stdout).Decode(&d); err != nil {
 		t.Fatal(err)
 	}
-	c := client.New(access.Address+"/", access.Tenant, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
-	in, err := c.Login(t.Context(), access.Email, access.Password)
-	if err != nil || in.User.Email != access.Email || !in.Session.ExpiresAt.After(time.Now()) {
+	return d
+}
+
+// client returns a client of nobody yet.
+func (d demo) client() *client.Client {
+	return client.New(d.Address+"/", d.Tenant, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
+}
+
+// signedIn returns a client of the owner of a demo that runs until the test ends.
+func signedIn(t *testing.T) *client.Client { return newDemo(t).signedIn(t) }
+
+// signedIn returns a client of the owner.
+func (d demo) signedIn(t *testing.T) *client.Client {
+	t.Helper()
+	c := d.client()
+	in, err := c.Login(t.Context(), d.Email, d.Password)
+	if err != nil || in.User.Email != d.Email || !in.Session.ExpiresAt.After(time.Now()) {
 		t.Fatalf("Login = %+v, %v", in, err)
 	}
-	if s, err := c.Confirm(t.Context(), access.Password); err != nil || s.ID != in.Session.ID || s.ConfirmedAt == nil {
+	if s, err := c.Confirm(t.Context(), d.Password, client.Proof{}); err != nil || s.ID != in.Session.ID || s.ConfirmedAt == nil {
 		t.Fatalf("Confirm = %+v, %v", s, err)
 	}
 	return c
@@ -161,7 +177,7 @@ func TestSessions(t *testing.T) {
 	if in, err := c.Refresh(ctx); err != nil || in.Session.ID != before.Session.ID {
 		t.Errorf("Refresh = %+v, %v", in, err)
 	}
-	if _, err := c.Confirm(ctx, "not the password"); !is(err, "validation") {
+	if _, err := c.Confirm(ctx, "not the password", client.Proof{}); !is(err, "validation") {
 		t.Errorf("Confirm with a wrong password: %v", err)
 	}
 	if err := c.Logout(ctx); err != nil {

@@ -93,6 +93,8 @@ type Assignment struct {
 type SignIn struct {
 	User    User    `json:"user"`
 	Session Session `json:"session"`
+
+	RecoveryCodes []string `json:"recoveryCodes"` // of who has got a second factor by it, shown this once
 }
 
 // Session is one sign-in.
@@ -120,7 +122,9 @@ type Principal struct {
 	} `json:"scopedPermissions"`
 }
 
-// Login signs in; the client keeps the session and presents it from now on.
+// Login signs in; the client keeps the session and presents it from now on. The right
+// password of somebody who has a second factor fails with the code
+// second-factor-required, and CompleteLogin goes on from there.
 func (c *Client) Login(ctx context.Context, email, password string) (in SignIn, err error) {
 	body := map[string]string{"email": email, "password": password}
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/login", body: body, into: &in})
@@ -133,11 +137,16 @@ func (c *Client) Refresh(ctx context.Context) (in SignIn, err error) {
 	return in, err
 }
 
-// Confirm shows the password once more, and returns the session. What gives or takes
-// much, such as DeleteUser and AssignRole, needs a sign-in or a confirmation that is
-// not long ago, and fails with the code reauthentication-required without.
-func (c *Client) Confirm(ctx context.Context, password string) (s Session, err error) {
-	body := map[string]string{"password": password}
+// Confirm shows the password once more, and of somebody who has a second factor that
+// too, and returns the session. What gives or takes much, such as DeleteUser and
+// AssignRole, needs a sign-in or a confirmation that is not long ago, and fails with
+// the code reauthentication-required without. An empty proof of who has a factor fails
+// with second-factor-required, whose Problem says how it can be shown.
+func (c *Client) Confirm(ctx context.Context, password string, p Proof) (s Session, err error) {
+	body := struct {
+		Password string `json:"password"`
+		Proof
+	}{password, p}
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/confirm", body: body, into: &s})
 	return s, err
 }

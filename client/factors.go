@@ -1,0 +1,169 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Factors are one's second factors.
+type Factors struct {
+	TOTP *struct {
+		ConfirmedAt time.Time `json:"confirmedAt"`
+	} `json:"totp"` // nil: no authenticator app
+	Passkeys      []Passkey `json:"passkeys"`
+	RecoveryCodes int       `json:"recoveryCodes"` // that are left
+	Demanded      bool      `json:"demanded"`
+}
+
+// Passkey is what an authenticator keeps for somebody (WebAuthn).
+type Passkey struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt"` // nil: never
+}
+
+// NewPasskey is a passkey that was made. The recovery codes come with a first factor
+// and are shown once; nil: there are some from before, or they were shown.
+type NewPasskey struct {
+	Passkey
+	RecoveryCodes []string `json:"recoveryCodes"`
+}
+
+// TOTPSecret is a secret for an authenticator app, in base32 and as otpauth://.
+type TOTPSecret struct {
+	Secret string `json:"secret"`
+	URI    string `json:"uri"`
+}
+
+// Enrolment is what to make a second factor of, where one is demanded to sign in.
+type Enrolment struct {
+	TOTPSecret
+	PublicKey json.RawMessage `json:"publicKey"` // for navigator.credentials.create; nil where there are no passkeys
+}
+
+// Proof is a second factor as somebody shows it: one of the members.
+type Proof struct {
+	Code         string          `json:"code,omitempty"` // of an authenticator app
+	RecoveryCode string          `json:"recoveryCode,omitempty"`
+	Passkey      json.RawMessage `json:"passkey,omitempty"` // what toJSON() of the browser's credential returned
+}
+
+// CompleteLogin ends a sign-in that failed with the code second-factor-required, or
+// second-factor-enrolment-required after BeginEnrolment: by the Challenge of that
+// Problem and a second factor. The client keeps the session and presents it from now
+// on. Who has enrolled by it is shown recovery codes once. A proof that is none fails
+// with the code wrong-code, and may be followed by another.
+func (c *Client) CompleteLogin(ctx context.Context, challenge string, p Proof) (in SignIn, err error) {
+	body := struct {
+		Challenge string `json:"challenge"`
+		Proof
+	}{challenge, p}
+	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/login/second-factor", body: body, into: &in})
+	return in, err
+}
+
+// BeginEnrolment returns what to make a second factor of by the Challenge of a
+// sign-in that failed with the code second-factor-enrolment-required. CompleteLogin
+// takes the first proof of it.
+func (c *Client) BeginEnrolment(ctx context.Context, challenge string) (e Enrolment, err error) {
+	body := map[string]string{"challenge": challenge}
+	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/login/enrolment", body: body, into: &e})
+	return e, err
+}
+
+// PasskeySignInOptions returns what navigator.credentials.get takes as publicKey, to
+// sign in with a passkey alone.
+func (c *Client) PasskeySignInOptions(ctx context.Context) (publicKey json.RawMessage, err error) {
+	return c.publicKey(ctx, "/auths/passkeys/sign-in-options")
+}
+
+// SignInByPasskey signs in by what the browser answered to PasskeySignInOptions.
+func (c *Client) SignInByPasskey(ctx context.Context, passkey json.RawMessage) (in SignIn, err error) {
+	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/passkeys/sign-in", body: Proof{Passkey: passkey}, into: &in})
+	return in, err
+}
+
+// Factors returns one's second factors.
+func (c *Client) Factors(ctx context.Context) (f Factors, err error) {
+	_, err = c.do(ctx, call{method: http.MethodGet, path: "/auths/factors", into: &f})
+	return f, err
+}
+
+// BeginTOTP returns a secret for an authenticator app, which counts once ConfirmTOTP
+// was given a code of it.
+func (c *Client) BeginTOTP(ctx context.Context) (s TOTPSecret, err error) {
+	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/totp", into: &s})
+	return s, err
+}
+
+// ConfirmTOTP makes the app a second factor by a code of it, and ends all other
+// sessions. It returns the recovery codes that come with a first factor, which are
+// shown once.
+func (c *Client) ConfirmTOTP(ctx context.Context, code string) ([]string, error) {
+	return c.recoveryCodes(ctx, "/auths/totp/confirm", Proof{Code: code})
+}
+
+// RemoveTOTP removes one's authenticator app, and ends all other sessions.
+func (c *Client) RemoveTOTP(ctx context.Context) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: "/auths/totp"})
+	return err
+}
+
+// MakeRecoveryCodes returns new recovery codes in place of all that are left.
+func (c *Client) MakeRecoveryCodes(ctx context.Context) ([]string, error) {
+	return c.recoveryCodes(ctx, "/auths/recovery-codes", nil)
+}
+
+// PasskeyOptions returns what navigator.credentials.create takes as publicKey.
+func (c *Client) PasskeyOptions(ctx context.Context) (publicKey json.RawMessage, err error) {
+	return c.publicKey(ctx, "/auths/passkeys/options")
+}
+
+// CreatePasskey keeps the passkey that the browser made of PasskeyOptions, and ends
+// all other sessions. Repeating it with the same key makes no second one.
+func (c *Client) CreatePasskey(ctx context.Context, key, name string, passkey json.RawMessage) (p NewPasskey, err error) {
+	body := struct {
+		Name    string          `json:"name"`
+		Passkey json.RawMessage `json:"passkey"`
+	}{name, passkey}
+	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/passkeys", header: map[string]string{"Idempotency-Key": key}, body: body, into: &p})
+	return p, err
+}
+
+// RenamePasskey calls one's passkey something else.
+func (c *Client) RenamePasskey(ctx context.Context, id, name string) (p Passkey, err error) {
+	_, err = c.do(ctx, call{method: http.MethodPatch, path: "/auths/passkeys/" + url.PathEscape(id), body: Patch{"name": name}, into: &p})
+	return p, err
+}
+
+// RemovePasskey removes one's passkey, and ends all other sessions.
+func (c *Client) RemovePasskey(ctx context.Context, id string) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: "/auths/passkeys/" + url.PathEscape(id)})
+	return err
+}
+
+// ResetFactors removes all second factors of a user who has lost them.
+func (c *Client) ResetFactors(ctx context.Context, user string) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: "/users/" + url.PathEscape(user) + "/factors"})
+	return err
+}
+
+func (c *Client) publicKey(ctx context.Context, path string) (json.RawMessage, error) {
+	var options struct {
+		PublicKey json.RawMessage `json:"publicKey"`
+	}
+	_, err := c.do(ctx, call{method: http.MethodPost, path: path, into: &options})
+	return options.PublicKey, err
+}
+
+func (c *Client) recoveryCodes(ctx context.Context, path string, body any) ([]string, error) {
+	var shown struct {
+		RecoveryCodes []string `json:"recoveryCodes"`
+	}
+	_, err := c.do(ctx, call{method: http.MethodPost, path: path, body: body, into: &shown})
+	return shown.RecoveryCodes, err
+}
