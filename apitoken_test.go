@@ -120,15 +120,15 @@ func TestATokenHasLittleRightToItsUser(t *testing.T) {
 func TestActors(t *testing.T) {
 	token, session := ofToken(permissions("shop/a:b"), nil)
 	account := rolecall.NewTokenPrincipal(rolecall.Tenant{}, rolecall.APITokenState{
-		Token: rolecall.APIToken{ServiceAccountID: rolecall.NewID[rolecall.ServiceAccount](aMoment)}, Holder: myself,
+		Token: rolecall.APIToken{ID: rolecall.NewID[rolecall.APIToken](aMoment), ServiceAccountID: rolecall.NewID[rolecall.ServiceAccount](aMoment)}, Holder: myself,
 	}, aMoment)
 	for _, test := range []struct {
 		p    *rolecall.Principal
 		want rolecall.Actor
 	}{
 		{session, rolecall.Actor{Type: rolecall.ActorUser, ID: myself.ID, Via: "http"}},
-		{token, rolecall.Actor{Type: rolecall.ActorUser, ID: myself.ID, Via: "token"}},
-		{account, rolecall.Actor{Type: rolecall.ActorServiceAccount, ID: myself.ID, Via: "token"}},
+		{token, rolecall.Actor{Type: rolecall.ActorUser, ID: myself.ID, Via: "token", Token: token.Token.ID}},
+		{account, rolecall.Actor{Type: rolecall.ActorServiceAccount, ID: myself.ID, Via: "token", Token: account.Token.ID}},
 		{&rolecall.Principal{Kind: rolecall.PrincipalOperator, User: myself, Operator: &rolecall.OperatorKey{}}, rolecall.Actor{Type: rolecall.ActorOperator, ID: myself.ID, Via: "http"}},
 		{&rolecall.Principal{Kind: rolecall.PrincipalOperator}, rolecall.Actor{Type: rolecall.ActorOperator, Via: "command"}},
 	} {

@@ -86,9 +86,10 @@ const (
 
 // Actor is who did it.
 type Actor struct {
-	Type ActorType
-	ID   UserID // of an operator's key; zero for a command and for nobody
-	Via  string // the door: http, token, command, mail
+	Type  ActorType
+	ID    UserID     // of an operator's key; zero for a command and for nobody
+	Via   string     // the door: http, token, command, mail
+	Token APITokenID // by which they acted; zero: by none
 }
 
 // ActorType tells kinds of actors apart.

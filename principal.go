@@ -57,7 +57,7 @@ func (p *Principal) Actor() Actor {
 		}
 	}
 	if p.Token != nil {
-		actor.Via = "token"
+		actor.Via, actor.Token = "token", p.Token.ID
 	}
 	return actor
 }

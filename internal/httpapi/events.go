@@ -46,6 +46,8 @@ func appendEvent(b []byte, e *rolecall.Event) []byte {
 	b = appendIDOrNull(b, e.Actor.ID)
 	b = append(b, `,"via":`...)
 	b = appendText(b, e.Actor.Via)
+	b = append(b, `,"tokenId":`...)
+	b = appendIDOrNull(b, e.Actor.Token)
 	b = append(b, `},"subject":{"type":`...)
 	b = appendText(b, e.Subject.Type)
 	b = append(b, `,"id":`...)

@@ -332,7 +332,7 @@ func answerSchemas() properties {
 		}, "canSignIn", "reasons", "lastLoginAt"),
 		"Event": object("What happened. Ids are not in the order of commits.", properties{
 			"id": uuid(), "type": anyText(), "occurredAt": moment(),
-			"actor":   object("", properties{"type": anyText(), "id": nullable(uuid()), "via": anyText()}, "type", "id", "via"),
+			"actor":   object("", properties{"type": anyText(), "id": nullable(uuid()), "via": anyText(), "tokenId": described(nullable(uuid()), "The API token by which they acted.")}, "type", "id", "via", "tokenId"),
 			"subject": object("", properties{"type": anyText(), "id": uuid()}, "type", "id"),
 			"members": list(anyText()), "requestId": nullable(anyText()), "sessionId": nullable(uuid()), "source": nullable(anyText()), "reason": nullable(anyText()),
 			"before": described(&huma.Schema{Type: "object"}, "The changed members before, as far as the caller may read them."),

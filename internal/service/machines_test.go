@@ -417,7 +417,7 @@ func TestEventsOfPrograms(t *testing.T) {
 		f.ok(err)
 		f.service.Refused(c, rolecall.UserID{}, "listUsers", "permission-denied")
 		f.ok(f.service.Flush(f.Context()))
-		want := rolecall.Actor{Type: rolecall.ActorServiceAccount, ID: rolecall.UserID(account.ID), Via: "token"}
+		want := rolecall.Actor{Type: rolecall.ActorServiceAccount, ID: rolecall.UserID(account.ID), Via: "token", Token: token.ID}
 		for _, listing := range []service.EventListing{{Subject: rolecall.AnyID(made.Value.ID)}, {Type: string(rolecall.EventRefused)}} {
 			if events := f.events(f.owner, listing); len(events) != 1 || events[0].Actor != want {
 				t.Errorf("%+v, want one by %+v", events, want)

@@ -7,9 +7,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-const insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via, subject_type,
-		subject_id, members, request_id, session_id, source, reason, before, after)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
+const insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via, actor_token,
+		subject_type, subject_id, members, request_id, session_id, source, reason, before, after)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
 
 // InsertEvent writes the event with its values.
 func (t *Tx) InsertEvent(e rolecall.Event) {
@@ -18,14 +18,14 @@ func (t *Tx) InsertEvent(e rolecall.Event) {
 		values = *e.Values
 	}
 	t.q.Exec(insertEvent, t.tenant, e.ID, string(e.Type), e.OccurredAt, string(e.Actor.Type), e.Actor.ID, e.Actor.Via,
-		string(e.Subject.Type), e.Subject.ID, asJSON(&e.Members), e.RequestID, e.SessionID, e.Source, e.Reason,
+		e.Actor.Token, string(e.Subject.Type), e.Subject.ID, asJSON(&e.Members), e.RequestID, e.SessionID, e.Source, e.Reason,
 		textOf(values.Before), textOf(values.After))
 }
 
 // eventColumns reads along, for the rows of a page only, where the subject is if it
 // is a user.
-const eventColumns = `r.id, r.type, r.occurred_at, r.actor_type, r.actor_id, r.actor_via, r.subject_type, r.subject_id,
-	r.members, r.request_id, r.session_id, r.source, r.reason, r.before, r.after, coalesce(
+const eventColumns = `r.id, r.type, r.occurred_at, r.actor_type, r.actor_id, r.actor_via, r.actor_token, r.subject_type,
+	r.subject_id, r.members, r.request_id, r.session_id, r.source, r.reason, r.before, r.after, coalesce(
 		(select 'user' || coalesce(':' || u.department, '') from users u where u.tenant_id = r.tenant_id and u.id = r.subject_id),
 		(select 'tombstone' || coalesce(':' || t.department, '') from tombstones t where t.tenant_id = r.tenant_id and t.user_id = r.subject_id))`
 
@@ -55,8 +55,8 @@ func (r *eventRow) event() rolecall.Event {
 }
 
 func eventDest(e *eventRow) []any {
-	return []any{&e.ID, &e.Type, &e.OccurredAt, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Subject.Type, &e.Subject.ID,
-		asJSON(&e.Members), &e.RequestID, &e.SessionID, &e.Source, &e.Reason, &e.values.Before, &e.values.After,
+	return []any{&e.ID, &e.Type, &e.OccurredAt, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Actor.Token,
+		&e.Subject.Type, &e.Subject.ID, asJSON(&e.Members), &e.RequestID, &e.SessionID, &e.Source, &e.Reason, &e.values.Before, &e.values.After,
 		&e.place}
 }
 

@@ -9,7 +9,7 @@ var eventCases = []testCase{
 	{"An event reads back in every member", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		full := anEvent(u.ID)
-		full.Actor = rolecall.Actor{Type: rolecall.ActorUser, ID: u.ID, Via: "http"}
+		full.Actor = rolecall.Actor{Type: rolecall.ActorUser, ID: u.ID, Via: "token", Token: rolecall.NewID[rolecall.APIToken](start)}
 		full.Members, full.Reason = []string{"name", "department"}, "asked by \"Ada\""
 		full.SessionID = rolecall.NewID[rolecall.Session](start)
 		full.Values = &rolecall.EventValues{Before: []byte(`{"name":"Ada"}`), After: []byte(`{"name":"Zoë"}`)}

@@ -5,3 +5,6 @@ insert into compatibility (migration, oldest) values (3, 2);
 create index events_acts on events (tenant_id, actor_id, id) where actor_id <> subject_id and source <> '';
 insert into sqlite_stat1 (tbl, idx, stat) values ('events', 'events_acts', '1000000 10000 10 1');
 analyze sqlite_schema; -- reads the figures
+
+-- An older program writes events without the token, and reads none.
+alter table events add column actor_token blob; -- the API token by which somebody acted; null: none
