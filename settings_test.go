@@ -175,7 +175,7 @@ func TestRolesThatAreNone(t *testing.T) {
 	known := rolecall.NewID[rolecall.Role](aMoment)
 	patch := factor("roles", rolecall.NewID[rolecall.Role](aMoment).String(), known.String(), "x").SecondFactor
 	var faults rolecall.Faults
-	if patch.CheckRoles(&faults, []rolecall.RoleID{known}); faultsOf(faults) != "/settings/secondFactor/roles/0 unknown-role" {
+	if patch.CheckRoles(&faults, []rolecall.Role{{ID: known}}); faultsOf(faults) != "/settings/secondFactor/roles/0 unknown-role" {
 		t.Errorf("%+v", faults)
 	}
 }

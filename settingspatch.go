@@ -135,9 +135,9 @@ func (p *SecondFactorPatch) RoleIDs() []RoleID {
 
 // CheckRoles adds those of the roles that the patch names and that are none of the
 // tenant's.
-func (p *SecondFactorPatch) CheckRoles(faults *Faults, roles []RoleID) {
+func (p *SecondFactorPatch) CheckRoles(faults *Faults, roles []Role) {
 	for i, text := range p.Roles.Value {
-		if id, err := ParseID[Role](text); err == nil && !slices.Contains(roles, id) {
+		if id, err := ParseID[Role](text); err == nil && !slices.ContainsFunc(roles, func(r Role) bool { return r.ID == id }) {
 			faults.Add(fmt.Sprintf("%s/%d", factorRolesPointer, i), "unknown-role", "is not a role of this tenant")
 		}
 	}

@@ -253,6 +253,15 @@ func (t *announcingTx) DeleteServiceAccountRole(id rolecall.ServiceAccountID, ro
 	return t.changesIf(ok, err, id)
 }
 
+// TakeServiceAccountRoles announces the tenant, as TakeAssignments does.
+func (t *announcingTx) TakeServiceAccountRoles(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
+	taken, err := t.Tx.TakeServiceAccountRoles(role, limit)
+	if len(taken) > 0 {
+		t.changes(t.tenant)
+	}
+	return taken, err
+}
+
 // TouchAPIToken marks the token.
 func (t *announcingTx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
 	t.Tx.TouchAPIToken(id, at)

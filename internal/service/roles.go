@@ -174,22 +174,39 @@ func (s *Service) deleteRole(tx Tx, c Call, id rolecall.RoleID, force bool, matc
 	return nil, rolecall.ErrUnavailable
 }
 
-// takeFromHolders takes the role from up to purgeBatch of those who hold it, with an
-// event about each for whom it still counted, and reports whether there may be more.
+// takeFromHolders takes the role from up to purgeBatch each of the users and of the
+// service accounts that hold it, with an event about each for whom it still counted,
+// and reports whether there may be more.
 func (s *Service) takeFromHolders(tx Tx, c Call, role rolecall.Role) (more bool, err error) {
-	taken, err := tx.TakeAssignments(role, purgeBatch)
+	users, err := tx.TakeAssignments(role, purgeBatch)
+	if err == nil {
+		err = s.recordTaken(tx, c, users, aboutUser)
+	}
+	if err != nil {
+		return false, err
+	}
+	accounts, err := tx.TakeServiceAccountRoles(role, purgeBatch)
+	if err == nil {
+		err = s.recordTaken(tx, c, accounts, func(id rolecall.UserID) rolecall.Subject { return aboutServiceAccount(rolecall.ServiceAccountID(id)) })
+	}
+	return len(users) >= purgeBatch || len(accounts) >= purgeBatch, err
+}
+
+// recordTaken writes an event about each holder for whom the role that was taken still
+// counted.
+func (s *Service) recordTaken(tx Tx, c Call, taken []rolecall.Assignment, about func(rolecall.UserID) rolecall.Subject) error {
 	for i := range taken {
 		if !taken[i].Live(s.now()) {
 			continue
 		}
-		event, err := s.assignmentEvent(c, rolecall.EventRoleUnassigned, aboutUser(taken[i].UserID), &taken[i], nil)
+		event, err := s.assignmentEvent(c, rolecall.EventRoleUnassigned, about(taken[i].UserID), &taken[i], nil)
 		if err != nil {
-			return false, err
+			return err
 		}
 		event.Reason = "role deleted"
 		tx.InsertEvent(*event)
 	}
-	return len(taken) >= purgeBatch, err
+	return nil
 }
 
 // changeableRole returns the role if the caller may change it.

@@ -119,9 +119,6 @@ type RoleTx interface {
 	RoleByID(id rolecall.RoleID) (rolecall.Role, error)
 	// RoleByKey returns the role of that key, or ErrNotFound.
 	RoleByKey(key string) (rolecall.Role, error)
-	// ExistingRoles returns which of the ids, of which there must be one, are those
-	// of roles.
-	ExistingRoles(ids []rolecall.RoleID) ([]rolecall.RoleID, error)
 	// RolesByID returns those of the roles that are there, in no order.
 	RolesByID(ids []rolecall.RoleID) ([]rolecall.Role, error)
 	// Roles returns a page, in bounded work.
@@ -156,12 +153,11 @@ type AssignmentTx interface {
 	// and returns them.
 	TakeAssignments(role rolecall.Role, limit int) ([]rolecall.Assignment, error)
 	// RoleInUse reports whether any user or service account has a live assignment of
-	// the role. More
-	// than MaxScan assignments are taken for that, to look at no more.
+	// the role. More than MaxScan assignments are taken for that, to look at no more.
 	RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error)
 	// LockOwners makes this Update wait for every other that locks the owners of
-	// the tenant: what could leave it without one, and what is judged by who holds
-	// which role.
+	// the tenant: what could leave it without one, what is judged by who holds which
+	// role, and what is counted before there is one more.
 	LockOwners()
 	// Owners returns how many active users hold the owner role without end and
 	// without reach; it counts no further than two, and looks at no more than
@@ -235,6 +231,9 @@ type ServiceAccountTx interface {
 	// DeleteServiceAccountRole removes an assignment and reports whether there was
 	// one.
 	DeleteServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (bool, error)
+	// TakeServiceAccountRoles removes up to limit of the assignments of the role to
+	// service accounts, and returns them.
+	TakeServiceAccountRoles(role rolecall.Role, limit int) ([]rolecall.Assignment, error)
 }
 
 // APITokenTx reads and writes API tokens.

@@ -63,7 +63,7 @@ func (s *Service) patchTenant(tx Tx, c Call, name string, patch rolecall.TenantP
 func checkTenantPatch(tx Tx, patch *rolecall.TenantPatch, old *rolecall.Tenant) error {
 	faults := patch.CheckOn(old.Settings)
 	if named := patch.Settings.SecondFactor.RoleIDs(); len(named) > 0 && len(named) <= rolecall.SecondFactorRolesMax {
-		roles, err := tx.ExistingRoles(named)
+		roles, err := tx.RolesByID(named)
 		if err != nil {
 			return err
 		}

@@ -126,16 +126,22 @@ func (t *Tx) DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool,
 }
 
 // TakeAssignments removes up to limit of the assignments of the role to users, and
-// returns them. It removes a range: PostgreSQL would find the rows of a subquery again
-// for each row of the table.
+// returns them.
 func (t *Tx) TakeAssignments(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
+	return t.takeAssignments(selectHolders, takeAssignments, role, limit)
+}
+
+// takeAssignments removes assignments of the role from the first up to limit holders.
+// It removes a range: PostgreSQL would find the rows of a subquery again for each row
+// of the table.
+func (t *Tx) takeAssignments(holders, take string, role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
 	var last rolecall.UserID
-	err := t.q.Query(selectHolders, []any{t.tenant, role.ID, limit}, func(scan func(dest ...any) error) error { return scan(&last) })
+	err := t.q.Query(holders, []any{t.tenant, role.ID, limit}, func(scan func(dest ...any) error) error { return scan(&last) })
 	if err != nil || last.IsZero() {
 		return nil, err
 	}
 	var taken []rolecall.Assignment
-	err = t.q.Query(takeAssignments, []any{t.tenant, role.ID, last}, func(scan func(dest ...any) error) error {
+	err = t.q.Query(take, []any{t.tenant, role.ID, last}, func(scan func(dest ...any) error) error {
 		a := rolecall.Assignment{Role: role}
 		err := scan(&a.UserID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt)
 		taken = append(taken, a)

@@ -43,22 +43,6 @@ func (t *Tx) RoleByKey(key string) (r rolecall.Role, err error) {
 	return r, err
 }
 
-// ExistingRoles returns which of the ids, of which there must be one, are those of
-// roles.
-func (t *Tx) ExistingRoles(ids []rolecall.RoleID) ([]rolecall.RoleID, error) {
-	var existing []rolecall.RoleID
-	b := newBuilder(t.tenant)
-	b.write("select r.id from roles r where r.tenant_id = $1")
-	b.all([]condition{oneOf("r.id", ids)})
-	err := b.query(t.q, func(scan func(dest ...any) error) error {
-		var id rolecall.RoleID
-		err := scan(&id)
-		existing = append(existing, id)
-		return err
-	})
-	return existing, err
-}
-
 // RolesByID returns those of the roles that are there, in no order.
 func (t *Tx) RolesByID(ids []rolecall.RoleID) ([]rolecall.Role, error) {
 	var roles []rolecall.Role

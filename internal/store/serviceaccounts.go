@@ -32,6 +32,12 @@ const (
 
 	deleteServiceAccountRole = `delete from service_account_roles
 		where tenant_id = $1 and service_account_id = $2 and role_id = $3 returning role_id`
+
+	selectHoldingAccounts = `select service_account_id from service_account_roles where tenant_id = $1 and role_id = $2
+		order by service_account_id limit $3`
+
+	takeServiceAccountRoles = `delete from service_account_roles where tenant_id = $1 and role_id = $2 and service_account_id <= $3
+		returning service_account_id, departments, expires_at, granted_by, granted_at`
 )
 
 func serviceAccountDest(a *rolecall.ServiceAccount) []any {
@@ -104,4 +110,10 @@ func (t *Tx) PutServiceAccountRole(a rolecall.Assignment) {
 // whether there was one.
 func (t *Tx) DeleteServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (bool, error) {
 	return t.changed(deleteServiceAccountRole, t.tenant, id, role)
+}
+
+// TakeServiceAccountRoles removes up to limit of the assignments of the role to
+// service accounts, and returns them.
+func (t *Tx) TakeServiceAccountRoles(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
+	return t.takeAssignments(selectHoldingAccounts, takeServiceAccountRoles, role, limit)
 }

@@ -185,9 +185,6 @@ func builtStatements(t *testing.T) map[string]bool {
 				t.Fatal(err)
 			}
 		}
-		if _, err := tx.ExistingRoles(make([]rolecall.RoleID, 2)); err != nil {
-			t.Fatal(err)
-		}
 		for _, q := range tombstoneQueries(now) {
 			if _, err := tx.Tombstones(q); err != nil {
 				t.Fatal(err)

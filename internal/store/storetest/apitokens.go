@@ -197,15 +197,10 @@ func (f *fixture) tryAPIToken(hash []byte) error {
 // apiTokens returns all tokens of the query, page by page.
 func (f *fixture) apiTokens(q rolecall.APITokenQuery) []rolecall.APIToken {
 	f.Helper()
-	var all []rolecall.APIToken
-	for {
-		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.APIToken], error) { return tx.APITokens(q) })
-		all = append(all, page.Items...)
-		if page.Next == nil {
-			return all
-		}
-		q.After = page.Next
-	}
+	return everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.APIToken], error) {
+		q.After = after
+		return tx.APITokens(q)
+	}, nil)
 }
 
 func byRole(assignments ...rolecall.Assignment) []rolecall.Assignment {

@@ -1,9 +1,8 @@
 package storetest
 
 import (
-	"fmt"
-
 	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/rolecall/rolecall"
@@ -13,23 +12,39 @@ import (
 var assignmentCases = []testCase{
 	{"A role is taken from those who hold it, up to the limit, and from nobody else", func(f *fixture) {
 		users, role, other := f.crowd(7), f.newRole("Support"), f.newRole("Sales")
-		held := map[rolecall.UserID]rolecall.Assignment{}
+		ofUsers, ofAccounts := map[rolecall.UserID]rolecall.Assignment{}, map[rolecall.UserID]rolecall.Assignment{}
 		for i, u := range users {
 			a := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Within("Ops"), ExpiresAt: start + rolecall.Time(i), GrantedBy: users[0].ID, GrantedAt: start}
 			f.write(func(tx service.Tx) { tx.PutAssignment(a) })
 			f.assign(u, other)
-			held[u.ID] = a
+			ofUsers[u.ID] = a
+			account := f.newServiceAccount(fmt.Sprintf("Import %d", i))
+			a.UserID = rolecall.UserID(account.ID)
+			f.write(func(tx service.Tx) { tx.PutServiceAccountRole(a) })
+			f.assignToAccount(account, other)
+			ofAccounts[a.UserID] = a
 		}
-		for _, want := range []int{3, 3, 1, 0} {
-			taken := change(f, func(tx service.Tx) ([]rolecall.Assignment, error) { return tx.TakeAssignments(role, 3) })
-			same(f, len(taken), want)
-			for _, a := range taken {
-				same(f, a, held[a.UserID])
-				same(f, len(f.assignments(a.UserID)), 1)
-				delete(held, a.UserID)
+		for _, kind := range []struct {
+			held map[rolecall.UserID]rolecall.Assignment
+			take func(service.Tx, rolecall.Role, int) ([]rolecall.Assignment, error)
+			left func(rolecall.UserID) []rolecall.Assignment
+		}{
+			{ofUsers, service.Tx.TakeAssignments, f.assignments},
+			{ofAccounts, service.Tx.TakeServiceAccountRoles, func(id rolecall.UserID) []rolecall.Assignment {
+				return f.serviceAccountRoles(rolecall.ServiceAccountID(id))
+			}},
+		} {
+			for _, want := range []int{3, 3, 1, 0} {
+				taken := change(f, func(tx service.Tx) ([]rolecall.Assignment, error) { return kind.take(tx, role, 3) })
+				same(f, len(taken), want)
+				for _, a := range taken {
+					same(f, a, kind.held[a.UserID])
+					same(f, len(kind.left(a.UserID)), 1)
+					delete(kind.held, a.UserID)
+				}
 			}
+			same(f, len(kind.held), 0)
 		}
-		same(f, len(held), 0)
 	}},
 	{"An assignment reads back in every member", func(f *fixture) {
 		u, granter := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
@@ -230,8 +245,5 @@ func (f *fixture) owners() int {
 	return read(f, func(tx service.Tx) (int, error) { return tx.Owners() })
 }
 
-// takesAssignments reports whether there was an assignment of the role to take.
-func takesAssignments(tx service.Tx, role rolecall.Role) (bool, error) {
-	taken, err := tx.TakeAssignments(role, 10)
-	return len(taken) > 0, err
-}
+// takes reports whether there was an assignment to take.
+func takes(taken []rolecall.Assignment, err error) (bool, error) { return len(taken) > 0, err }

@@ -185,18 +185,10 @@ func anEventAt(about rolecall.UserID, at rolecall.Time) rolecall.Event {
 // events returns all events of the query, page by page.
 func (f *fixture) events(q rolecall.EventQuery) []rolecall.Event {
 	f.Helper()
-	var all []rolecall.Event
-	for {
-		page := f.eventPage(q)
-		all = append(all, page.Items...)
-		if page.Next == nil {
-			return all
-		}
-		if q.After != nil && *q.After == *page.Next {
-			f.Fatalf("the walk stands still at %+v", *page.Next)
-		}
-		q.After = page.Next
-	}
+	return everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Event], error) {
+		q.After = after
+		return tx.Events(q)
+	}, nil)
 }
 
 func (f *fixture) eventPage(q rolecall.EventQuery) rolecall.Page[rolecall.Event] {

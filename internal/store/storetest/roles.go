@@ -33,17 +33,6 @@ var roleCases = []testCase{
 		_, err = tryRead(f, func(tx service.Tx) (rolecall.Role, error) { return tx.RoleByKey("none") })
 		f.is(err, rolecall.ErrNotFound)
 	}},
-	{"Of ids, those of roles are told", func(f *fixture) {
-		first, second := f.newRole("First"), f.newRole("Second")
-		existing := func(ids ...rolecall.RoleID) []rolecall.RoleID {
-			found := read(f, func(tx service.Tx) ([]rolecall.RoleID, error) { return tx.ExistingRoles(ids) })
-			slices.SortFunc(found, func(a, b rolecall.RoleID) int { return slices.Compare(a[:], b[:]) })
-			return found
-		}
-		none := aRole("None").ID
-		same(f, existing(second.ID, none, first.ID), []rolecall.RoleID{first.ID, second.ID})
-		same(f, len(existing(none)), 0)
-	}},
 	{"Of many roles those that are there are read at once", func(f *fixture) {
 		var ids, there []rolecall.RoleID
 		for i := range 600 {
@@ -132,26 +121,9 @@ var roleCases = []testCase{
 		for i := range 20 {
 			f.newRole(fmt.Sprintf("Rôle %c", 'A'+(i*7)%20))
 		}
-		for _, byName := range []bool{false, true} {
-			for _, desc := range []bool{false, true} {
-				all := f.roles(rolecall.RoleQuery{ByName: byName, Desc: desc, Limit: rolecall.MaxLimit})
-				same(f, len(all), 20+len(rolecall.BuiltInRoles(start)))
-				order := func(a, b rolecall.Role) int {
-					c := slices.Compare(a.ID[:], b.ID[:])
-					if byName {
-						c = slices.Compare([]byte(a.NameKey()), []byte(b.NameKey()))
-					}
-					if desc {
-						return -c
-					}
-					return c
-				}
-				if !slices.IsSortedFunc(all, order) {
-					f.Errorf("by name %t, descending %t: out of order", byName, desc)
-				}
-				same(f, f.roles(rolecall.RoleQuery{ByName: byName, Desc: desc, Limit: 3}), all)
-			}
-		}
+		pagesInOrder(f, 20+len(rolecall.BuiltInRoles(start)), func(byName, desc bool, limit int) []rolecall.Role {
+			return f.roles(rolecall.RoleQuery{ByName: byName, Desc: desc, Limit: limit})
+		}, func(r *rolecall.Role) ([16]byte, string) { return r.ID, r.NameKey() })
 	}},
 	{"Roles are found by key and by the beginnings of words", func(f *fixture) {
 		f.newRole("Support Agent")
@@ -189,15 +161,10 @@ func (f *fixture) deleteRole(r rolecall.Role) bool {
 // roles returns all roles of the query, page by page.
 func (f *fixture) roles(q rolecall.RoleQuery) []rolecall.Role {
 	f.Helper()
-	var all []rolecall.Role
-	for {
-		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Role], error) { return tx.Roles(q) })
-		all = append(all, page.Items...)
-		if page.Next == nil {
-			return all
-		}
-		q.After = page.Next
-	}
+	return everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Role], error) {
+		q.After = after
+		return tx.Roles(q)
+	}, nil)
 }
 
 // roleNames returns the names of the roles of the query, sorted.

@@ -70,26 +70,9 @@ var serviceAccountCases = []testCase{
 		for i := range 12 {
 			f.newServiceAccount(fmt.Sprintf("Tâche %c", 'A'+(i*7)%12))
 		}
-		for _, byName := range []bool{false, true} {
-			for _, desc := range []bool{false, true} {
-				all := f.serviceAccounts(rolecall.ServiceAccountQuery{ByName: byName, Desc: desc, Limit: rolecall.MaxLimit})
-				same(f, len(all), 12)
-				order := func(a, b rolecall.ServiceAccount) int {
-					c := slices.Compare(a.ID[:], b.ID[:])
-					if byName {
-						c = slices.Compare([]byte(a.NameKey()), []byte(b.NameKey()))
-					}
-					if desc {
-						return -c
-					}
-					return c
-				}
-				if !slices.IsSortedFunc(all, order) {
-					f.Errorf("by name %t, descending %t: out of order", byName, desc)
-				}
-				same(f, f.serviceAccounts(rolecall.ServiceAccountQuery{ByName: byName, Desc: desc, Limit: 5}), all)
-			}
-		}
+		pagesInOrder(f, 12, func(byName, desc bool, limit int) []rolecall.ServiceAccount {
+			return f.serviceAccounts(rolecall.ServiceAccountQuery{ByName: byName, Desc: desc, Limit: limit})
+		}, func(a *rolecall.ServiceAccount) ([16]byte, string) { return a.ID, a.NameKey() })
 		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.ServiceAccount], error) {
 			return tx.ServiceAccounts(rolecall.ServiceAccountQuery{Words: []string{"tache"}, Limit: 1, Count: true})
 		})
@@ -184,15 +167,10 @@ func (f *fixture) serviceAccountRoles(id rolecall.ServiceAccountID) []rolecall.A
 // serviceAccounts returns all service accounts of the query, page by page.
 func (f *fixture) serviceAccounts(q rolecall.ServiceAccountQuery) []rolecall.ServiceAccount {
 	f.Helper()
-	var all []rolecall.ServiceAccount
-	for {
-		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.ServiceAccount], error) { return tx.ServiceAccounts(q) })
-		all = append(all, page.Items...)
-		if page.Next == nil {
-			return all
-		}
-		q.After = page.Next
-	}
+	return everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.ServiceAccount], error) {
+		q.After = after
+		return tx.ServiceAccounts(q)
+	}, nil)
 }
 
 // serviceAccountNames returns the names of the service accounts of the query.

@@ -248,18 +248,13 @@ const idle = rolecall.Time(rolecall.DefaultSessionIdle / time.Microsecond)
 func (f *fixture) sessionsOf(u rolecall.User, now rolecall.Time, limit int) (ids []rolecall.SessionID) {
 	f.Helper()
 	q := rolecall.SessionQuery{User: u.ID, Now: now, Limit: limit}
-	for {
-		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Session], error) { return tx.Sessions(q) })
-		if len(page.Items) > limit {
-			f.Fatalf("a page of %d items, want at most %d", len(page.Items), limit)
-		}
-		for _, s := range page.Items {
-			ids = append(ids, s.ID)
-		}
-		if q.After = page.Next; q.After == nil {
-			return ids
-		}
+	for _, s := range everyPage(f, limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Session], error) {
+		q.After = after
+		return tx.Sessions(q)
+	}, nil) {
+		ids = append(ids, s.ID)
 	}
+	return ids
 }
 
 func summaryCounts(f *fixture) {

@@ -299,24 +299,10 @@ func everyone() rolecall.UserQuery {
 // after each page but the last.
 func (f *fixture) walk(q rolecall.UserQuery, between func()) []rolecall.User {
 	f.Helper()
-	var all []rolecall.User
-	for {
-		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
-		if len(page.Items) > q.Limit {
-			f.Fatalf("a page of %d items, want at most %d", len(page.Items), q.Limit)
-		}
-		all = append(all, page.Items...)
-		if page.Next == nil {
-			return all
-		}
-		if q.After != nil && *q.After == *page.Next {
-			f.Fatalf("the walk stands still at %+v", *page.Next)
-		}
-		q.After = page.Next
-		if between != nil {
-			between()
-		}
-	}
+	return everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.User], error) {
+		q.After = after
+		return tx.Users(q)
+	}, between)
 }
 
 // found returns the names of the users of the query, sorted.

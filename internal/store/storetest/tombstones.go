@@ -169,13 +169,11 @@ func takesTombstone(tx service.Tx, id rolecall.UserID) (bool, error) {
 // tombstones returns whom a walk of the query finds, in its order.
 func (f *fixture) tombstones(q rolecall.TombstoneQuery) (found []rolecall.UserID) {
 	f.Helper()
-	for {
-		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Tombstone], error) { return tx.Tombstones(q) })
-		for _, t := range page.Items {
-			found = append(found, t.User.ID)
-		}
-		if q.After = page.Next; page.Next == nil {
-			return found
-		}
+	for _, t := range everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Tombstone], error) {
+		q.After = after
+		return tx.Tombstones(q)
+	}, nil) {
+		found = append(found, t.User.ID)
 	}
+	return found
 }
