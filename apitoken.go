@@ -13,6 +13,7 @@ const (
 	APITokenNameMax        = 100
 	APITokenPermissionsMax = RolePermissionsMax
 	APITokenLifetimeMax    = 366 * 24 * time.Hour
+	APITokensMax           = 100 // of one holder, those that ended in the last 30 days included
 )
 
 // APIToken lets a program speak for a user or for a service account: with no more

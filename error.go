@@ -135,6 +135,8 @@ var (
 	ErrLastOwner            = &Error{Kind: Conflict, Code: "last-owner", Detail: "A tenant keeps at least one active user who is Owner without end and without reach. Make another one first."}
 	ErrFactorDemanded       = &Error{Kind: Conflict, Code: "second-factor-demanded", Detail: "This tenant demands a second factor of you, and this is your last. Add another one first."}
 	ErrNoSecondFactor       = &Error{Kind: Conflict, Code: "no-second-factor", Detail: "You have no second factor for which recovery codes could stand. Add one first."}
+	ErrTooManyTokens        = &Error{Kind: Conflict, Code: "too-many-tokens", Detail: "There are as many API tokens as one holder can have, those that ended in the last 30 days included. Revoke one that is not needed first."}
+	ErrTooManyAccounts      = &Error{Kind: Conflict, Code: "too-many-service-accounts", Detail: "There are as many service accounts as a tenant can have. Delete one that is not needed first."}
 	ErrPasskeyTaken         = &Error{Kind: Conflict, Code: "passkey-taken", Detail: "This passkey is somebody's already."}
 	ErrTooManyPasskeys      = &Error{Kind: Conflict, Code: "too-many-passkeys", Detail: "You have as many passkeys as one can have. Remove one first."}
 	ErrPasskeysUnavailable  = &Error{Kind: Conflict, Code: "passkeys-unavailable", Detail: "There is no domain here that passkeys could be bound to. The operator can name one with --public-url or --passkey-domain."}

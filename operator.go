@@ -13,6 +13,7 @@ const (
 	OperatorKeyNameMax     = 100
 	OperatorKeyTenantsMax  = 100
 	OperatorKeyLifetimeMax = 366 * 24 * time.Hour
+	OperatorKeysMax        = 1000 // of an instance, expired ones included
 )
 
 // OperatorKey lets a program act as an operator: on tenants, and in them. The key

@@ -1,5 +1,8 @@
 package rolecall
 
+// ServiceAccountsMax is how many service accounts a tenant can have.
+const ServiceAccountsMax = 1000
+
 // ServiceAccount is a program of one tenant. It holds roles as a user does and
 // counts for no owner. Its name and description have the bounds of a role's.
 type ServiceAccount struct {

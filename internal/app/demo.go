@@ -95,8 +95,9 @@ func seedDemo(ctx context.Context, store service.Store, options service.Options)
 		return err
 	}
 	if tenant.ID.IsZero() {
-		owner := rolecall.UserDraft{Email: demoEmail, Name: "Ada Lovelace"}
-		tenant, _, err = service.New(store, options).CreateTenant(ctx, demoTenant, "Demo Incorporated", owner, secret.RandomPassword())
+		display := "Demo Incorporated"
+		draft := rolecall.TenantDraft{Name: demoTenant, DisplayName: &display, Owner: rolecall.UserDraft{Email: demoEmail, Name: "Ada Lovelace"}}
+		tenant, _, err = service.New(store, options).CreateTenant(ctx, draft, secret.RandomPassword())
 		if err != nil {
 			return err
 		}

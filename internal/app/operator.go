@@ -73,8 +73,11 @@ func (c *tenantCreate) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	return p.operate(ctx, func(s *service.Service) error {
-		owner := rolecall.UserDraft{Email: c.OwnerEmail, Name: c.OwnerName}
-		tenant, user, err := s.CreateTenant(ctx, c.Name, c.DisplayName, owner, password)
+		draft := rolecall.TenantDraft{Name: c.Name, Owner: rolecall.UserDraft{Email: c.OwnerEmail, Name: c.OwnerName}}
+		if c.DisplayName != "" {
+			draft.DisplayName = &c.DisplayName
+		}
+		tenant, user, err := s.CreateTenant(ctx, draft, password)
 		if err != nil {
 			return err
 		}

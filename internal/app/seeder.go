@@ -45,8 +45,8 @@ func known(tenant string) error {
 
 // fill makes a tenant with its roles and users.
 func (s *seeder) fill(ctx context.Context, name string) error {
-	draft := rolecall.UserDraft{Email: seedOwner, Name: "Owner of " + name}
-	tenant, owner, err := s.service.CreateTenant(ctx, name, "", draft, secret.RandomPassword())
+	draft := rolecall.TenantDraft{Name: name, Owner: rolecall.UserDraft{Email: seedOwner, Name: "Owner of " + name}}
+	tenant, owner, err := s.service.CreateTenant(ctx, draft, secret.RandomPassword())
 	switch {
 	case errors.Is(err, rolecall.ErrTenantExists):
 		return known(name)

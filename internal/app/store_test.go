@@ -49,7 +49,7 @@ func openDemo(t *testing.T) (*sqlite.Store, service.Options) {
 
 func TestTheDemoRefusesADatabaseOfOthers(t *testing.T) {
 	s, options := openDemo(t)
-	if _, _, err := service.New(s, options).CreateTenant(t.Context(), "acme", "", rolecall.UserDraft{Email: "ada@example.com", Name: "Ada Lovelace"}, "correct horse battery"); err != nil {
+	if _, _, err := service.New(s, options).CreateTenant(t.Context(), rolecall.TenantDraft{Name: "acme", Owner: rolecall.UserDraft{Email: "ada@example.com", Name: "Ada Lovelace"}}, "correct horse battery"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := prepareDemo(t.Context(), s, options, settings{}, &net.TCPAddr{}); err == nil || !strings.Contains(err.Error(), "other tenants") {

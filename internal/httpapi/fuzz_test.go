@@ -296,7 +296,7 @@ func FuzzRequests(f *testing.F) {
 	}
 	s := newTestServer(f)
 	s.edge.logger = slog.New(slog.DiscardHandler)
-	if _, _, err := s.service.CreateTenant(f.Context(), "other", "Other", rolecall.UserDraft{Email: ownerEmail, Name: "Olga Other"}, ownerPassword); err != nil {
+	if _, _, err := s.service.CreateTenant(f.Context(), rolecall.TenantDraft{Name: "other", Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Olga Other"}}, ownerPassword); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, method, target, header, body string) {

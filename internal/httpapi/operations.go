@@ -184,8 +184,9 @@ var operations = []*operation{
 	{
 		method: http.MethodPost, path: "/users/{id}/tokens", id: "UsersController_createUserToken", summary: "Make an API token that speaks for oneself",
 		need: service.NeedCreateUserToken, interactive: true, recent: true, parameters: []*parameter{userID, idempotencyKey}, body: &body{"CreateAPIToken", true},
-		answers: []answer{{http.StatusCreated, "NewAPIToken", "The token, which is shown this once.", []string{"Idempotent-Replayed"}}},
-		handle:  createUserToken,
+		answers:  []answer{{http.StatusCreated, "NewAPIToken", "The token, which is shown this once.", []string{"Idempotent-Replayed"}}},
+		problems: problems{rolecall.ErrTooManyTokens},
+		handle:   createUserToken,
 	},
 	{
 		method: http.MethodDelete, path: "/users/{id}/tokens/{tokenId}", id: "UsersController_revokeUserToken", summary: "Revoke an API token that speaks for a user",
@@ -245,7 +246,7 @@ var operations = []*operation{
 		method: http.MethodPost, path: "/service-accounts", id: "ServiceAccountsController_createServiceAccount", summary: "Create a service account",
 		need: service.NeedCreateServiceAccounts, parameters: []*parameter{idempotencyKey}, body: &body{"CreateServiceAccount", true},
 		answers:  []answer{{http.StatusCreated, "ServiceAccount", "The new service account as far as the caller may read it.", []string{"Location", "ETag", "Withheld-Fields", "Idempotent-Replayed"}}},
-		problems: problems{rolecall.ErrAccountNameTaken},
+		problems: problems{rolecall.ErrAccountNameTaken, rolecall.ErrTooManyAccounts},
 		handle:   createServiceAccount,
 	},
 	{
@@ -318,7 +319,7 @@ var operations = []*operation{
 		method: http.MethodPost, path: "/service-accounts/{id}/tokens", id: "ServiceAccountsController_createServiceAccountToken", summary: "Make an API token that speaks for a service account",
 		need: service.NeedCreateServiceAccountToken, recent: true, parameters: []*parameter{serviceAccountID, idempotencyKey}, body: &body{"CreateAPIToken", true},
 		answers:  []answer{{http.StatusCreated, "NewAPIToken", "The token, which is shown this once.", []string{"Idempotent-Replayed"}}},
-		problems: problems{rolecall.ErrSessionRequired, rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+		problems: problems{rolecall.ErrSessionRequired, rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions, rolecall.ErrTooManyTokens},
 		handle:   createServiceAccountToken,
 	},
 	{

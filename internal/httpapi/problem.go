@@ -59,6 +59,7 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrNotFound, errUnknownPath,
 	errMethodNotAllowed, errNotAcceptable,
 	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
+	rolecall.ErrTooManyTokens, rolecall.ErrTooManyAccounts,
 	rolecall.ErrFactorDemanded, rolecall.ErrNoSecondFactor, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
 	rolecall.ErrUserPending,
 	rolecall.ErrSystemRole, rolecall.ErrLastOwner, rolecall.ErrTenantExists, rolecall.ErrKeyInProgress,

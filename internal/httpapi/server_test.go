@@ -60,7 +60,7 @@ func newTestServerWith(t testing.TB, o Options) *testServer {
 		Keys:      s.keys,
 		Logger:    logger,
 	})
-	_, owner, err := s.service.CreateTenant(ctx, tenantName, "Acme", rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}, ownerPassword)
+	_, owner, err := s.service.CreateTenant(ctx, rolecall.TenantDraft{Name: tenantName, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, ownerPassword)
 	if err != nil {
 		t.Fatal(err)
 	}

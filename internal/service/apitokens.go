@@ -51,7 +51,7 @@ func (s *Service) tokensOf(tx Tx, c Call, id rolecall.UserID, permission rolecal
 // CreateUserToken makes an API token that speaks for the caller, once for each
 // idempotency key; a replay is without the secret. It returns ErrPermissionDenied
 // for somebody else's, ErrValidation, also for a permission that the caller does not
-// have, and the errors of keys.
+// have, ErrTooManyTokens, and the errors of keys.
 func (s *Service) CreateUserToken(ctx context.Context, c Call, key Key, id rolecall.UserID, draft rolecall.APITokenDraft) (created Created[APIToken], err error) {
 	if err := NeedCreateUserToken(c.Principal, id); err != nil {
 		return created, err
@@ -77,6 +77,14 @@ func (s *Service) createToken(ctx context.Context, c Call, key Key, operation st
 	first, err := s.create(ctx, c, key, creation{
 		operation: operation, id: about.ID, value: tokenValue{token}, event: event,
 		insert: func(tx Tx) error {
+			tx.LockOwners()
+			stored, err := tx.APITokens(rolecall.APITokenQuery{UserID: token.UserID, ServiceAccountID: token.ServiceAccountID, Limit: rolecall.APITokensMax})
+			if err != nil {
+				return err
+			}
+			if len(stored.Items) >= rolecall.APITokensMax {
+				return rolecall.ErrTooManyTokens
+			}
 			tx.InsertAPIToken(token, bearer.Hash())
 			if token.UserID.IsZero() {
 				return nil
@@ -160,7 +168,7 @@ func (s *Service) ServiceAccountTokens(ctx context.Context, c Call, id rolecall.
 // once for each idempotency key; a replay is without the secret. As whoever bears it
 // acts as the account, the caller must cover all that it holds. It returns
 // ErrNotFound, ErrBeyondOwnPermissions, ErrValidation, also for a permission that the
-// account does not have, and the errors of keys.
+// account does not have, ErrTooManyTokens, and the errors of keys.
 func (s *Service) CreateServiceAccountToken(ctx context.Context, c Call, key Key, id rolecall.ServiceAccountID, draft rolecall.APITokenDraft) (created Created[APIToken], err error) {
 	if err := NeedCreateServiceAccountToken(c.Principal, rolecall.UserID{}); err != nil {
 		return created, err

@@ -52,41 +52,14 @@ func (s *Service) AssignRole(ctx context.Context, c Call, userID rolecall.UserID
 	if err := draft.Check(s.now()).Err(); err != nil {
 		return a, false, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx Tx) (event *rolecall.Event, err error) {
 		tx.LockOwners()
 		user, role, err := assignable(tx, c, userID, roleID)
 		if err != nil {
 			return nil, err
 		}
-		now := s.now()
-		a = rolecall.Assignment{
-			UserID: userID, Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
-			GrantedBy: c.Giver(), GrantedAt: now,
-		}
-		if err := mayGive(c, &a); err != nil {
-			return nil, err
-		}
-		old, err := tx.Assignment(userID, roleID)
-		was, err := found(err)
-		if err != nil {
-			return nil, err
-		}
-		created = !was || !old.Live(now)
-		if !created {
-			if err := c.mayHandOn(&role, old.Reach, now); err != nil {
-				return nil, err
-			}
-			if isFullOwner(old) && !isFullOwner(a) {
-				if err := keepsOwner(tx, &user, []rolecall.Assignment{old}); err != nil {
-					return nil, err
-				}
-			}
-		}
-		tx.PutAssignment(a)
-		if created {
-			return s.assignmentEvent(c, rolecall.EventRoleAssigned, aboutUser(userID), nil, &a)
-		}
-		return s.assignmentEvent(c, rolecall.EventRoleAssigned, aboutUser(userID), &old, &a)
+		a, created, event, err = s.assign(c, ofUser(tx, &user), role, draft)
+		return event, err
 	})
 	return a, created, err
 }
@@ -102,23 +75,88 @@ func (s *Service) UnassignRole(ctx context.Context, c Call, userID rolecall.User
 		if err != nil {
 			return nil, err
 		}
-		old, err := tx.Assignment(userID, roleID)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.mayHandOn(&role, old.Reach, s.now()); err != nil {
-			return nil, err
-		}
-		if err := keepsOwner(tx, &user, []rolecall.Assignment{old}); err != nil {
-			return nil, err
-		}
-		if ok, err := tx.DeleteAssignment(userID, roleID); err != nil {
-			return nil, err
-		} else if !ok {
-			return nil, rolecall.ErrNotFound
-		}
-		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, aboutUser(userID), &old, nil)
+		return s.unassign(c, ofUser(tx, &user), role)
 	})
+}
+
+// holder is who holds roles, inside of a transaction in which the owners are locked.
+type holder struct {
+	id     rolecall.UserID // also of a service account
+	about  rolecall.Subject
+	read   func(rolecall.RoleID) (rolecall.Assignment, error)
+	put    func(rolecall.Assignment)
+	remove func(rolecall.RoleID) (bool, error)
+	spare  func(rolecall.Assignment) error // why the assignment cannot be missed; nil: it can
+}
+
+func ofUser(tx Tx, user *rolecall.User) holder {
+	return holder{
+		id: user.ID, about: aboutUser(user.ID), put: tx.PutAssignment,
+		read:   func(role rolecall.RoleID) (rolecall.Assignment, error) { return tx.Assignment(user.ID, role) },
+		remove: func(role rolecall.RoleID) (bool, error) { return tx.DeleteAssignment(user.ID, role) },
+		spare:  func(a rolecall.Assignment) error { return keepsOwner(tx, user, []rolecall.Assignment{a}) },
+	}
+}
+
+func ofAccount(tx Tx, id rolecall.ServiceAccountID) holder {
+	return holder{
+		id: rolecall.UserID(id), about: aboutServiceAccount(id), put: tx.PutServiceAccountRole,
+		read:   func(role rolecall.RoleID) (rolecall.Assignment, error) { return tx.ServiceAccountRole(id, role) },
+		remove: func(role rolecall.RoleID) (bool, error) { return tx.DeleteServiceAccountRole(id, role) },
+		spare:  func(rolecall.Assignment) error { return nil }, // it counts for no owner
+	}
+}
+
+// assign gives the holder the role, or replaces the assignment; created says which. It
+// returns the event of it.
+func (s *Service) assign(c Call, h holder, role rolecall.Role, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, event *rolecall.Event, err error) {
+	now := s.now()
+	a = rolecall.Assignment{
+		UserID: h.id, Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
+		GrantedBy: c.Giver(), GrantedAt: now,
+	}
+	if err := mayGive(c, &a); err != nil {
+		return a, false, nil, err
+	}
+	old, err := h.read(role.ID)
+	was, err := found(err)
+	if err != nil {
+		return a, false, nil, err
+	}
+	before := &old
+	if created = !was || !old.Live(now); created {
+		before = nil
+	} else if err := c.mayHandOn(&role, old.Reach, now); err != nil {
+		return a, false, nil, err
+	} else if isFullOwner(old) && !isFullOwner(a) {
+		if err := h.spare(old); err != nil {
+			return a, false, nil, err
+		}
+	}
+	h.put(a)
+	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, h.about, before, &a)
+	return a, created, event, err
+}
+
+// unassign takes the role from the holder, and returns the event of it, or
+// ErrNotFound.
+func (s *Service) unassign(c Call, h holder, role rolecall.Role) (*rolecall.Event, error) {
+	old, err := h.read(role.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.mayHandOn(&role, old.Reach, s.now()); err != nil {
+		return nil, err
+	}
+	if err := h.spare(old); err != nil {
+		return nil, err
+	}
+	if ok, err := h.remove(role.ID); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, rolecall.ErrNotFound
+	}
+	return s.assignmentEvent(c, rolecall.EventRoleUnassigned, h.about, &old, nil)
 }
 
 // assignable returns the user and the role if the caller may change who holds

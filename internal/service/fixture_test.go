@@ -182,7 +182,7 @@ func (f *fixture) is(err, wanted error) {
 
 func (f *fixture) newTenant(name string) rolecall.Tenant {
 	f.Helper()
-	tenant, _, err := f.service.CreateTenant(f.Context(), name, "", rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}, password)
+	tenant, _, err := f.service.CreateTenant(f.Context(), rolecall.TenantDraft{Name: name, Owner: rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}}, password)
 	f.ok(err)
 	return tenant
 }

@@ -23,17 +23,9 @@ func (s *Service) operate(ctx context.Context, tenant rolecall.TenantID, fn func
 // CreateTenant makes a tenant with the built-in roles and its first owner, who
 // signs in with the password, in one transaction. It returns ErrTenantExists,
 // ErrValidation.
-func (s *Service) CreateTenant(ctx context.Context, name, displayName string, owner rolecall.UserDraft, password string) (rolecall.Tenant, rolecall.User, error) {
-	now := s.now()
-	if displayName == "" {
-		displayName = name
-	}
-	faults := owner.Check()
-	if !rolecall.IsTenantName(name) {
-		faults.Add("/name", "format", "of the tenant must be 1 to 63 of a to z, 0 to 9, - and _, and begin with a letter or digit")
-	}
-	faults.Text("/displayName", displayName, 1, rolecall.UserNameMax)
-	code, detail := secret.CheckPassword(password, rolecall.DefaultPasswordMin, owner.Email, owner.Name, name)
+func (s *Service) CreateTenant(ctx context.Context, draft rolecall.TenantDraft, password string) (rolecall.Tenant, rolecall.User, error) {
+	faults := draft.Check()
+	code, detail := secret.CheckPassword(password, rolecall.DefaultPasswordMin, draft.Owner.Email, draft.Owner.Name, draft.Name)
 	faults.Add("/password", code, detail)
 	if err := faults.Err(); err != nil {
 		return rolecall.Tenant{}, rolecall.User{}, err
@@ -42,8 +34,8 @@ func (s *Service) CreateTenant(ctx context.Context, name, displayName string, ow
 	if err != nil {
 		return rolecall.Tenant{}, rolecall.User{}, err
 	}
-	tenant := (&rolecall.TenantDraft{Name: name, DisplayName: &displayName}).Tenant(now)
-	user := owner.User(now)
+	now := s.now()
+	tenant, user := draft.Tenant(now), draft.Owner.User(now)
 	user.Status = rolecall.UserActive
 	err = s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
 		if err := s.insertTenant(tx, Command, tenant, user); err != nil {

@@ -19,14 +19,14 @@ func TestATenantIsMadeWholeOrNotAtAll(t *testing.T) {
 			owner          rolecall.UserDraft
 			faults         []string
 		}{
-			{"Upper", "too short", rolecall.UserDraft{Email: "none", Name: "ab"}, []string{"/email", "/name", "/name", "/password"}},
+			{"Upper", "too short", rolecall.UserDraft{Email: "none", Name: "ab"}, []string{"/name", "/owner/email", "/owner/name", "/password"}},
 			{"-hyphen", password, owner, []string{"/name"}},
 			{strings.Repeat("t", 64), password, owner, []string{"/name"}},
 			{"new", "14 characters!", owner, []string{"/password"}},
 			{"new", strings.Repeat("p", 1025), owner, []string{"/password"}},
 			{"new", "OWNER@EXAMPLE.COM", owner, []string{"/password"}},
 		} {
-			_, _, err := f.service.CreateTenant(f.Context(), c.name, "", c.owner, c.password)
+			_, _, err := f.service.CreateTenant(f.Context(), rolecall.TenantDraft{Name: c.name, Owner: c.owner}, c.password)
 			f.is(err, rolecall.ErrValidation)
 			var pointers []string
 			if e, ok := errors.AsType[*rolecall.Error](err); ok {
@@ -38,11 +38,12 @@ func TestATenantIsMadeWholeOrNotAtAll(t *testing.T) {
 				t.Errorf("%s: the faults are at %q, not %q", c.name, pointers, c.faults)
 			}
 		}
-		f.is(errorOf3(f.service.CreateTenant(f.Context(), "acme", "", owner, password)), rolecall.ErrTenantExists)
+		f.is(errorOf3(f.service.CreateTenant(f.Context(), rolecall.TenantDraft{Name: "acme", Owner: owner}, password)), rolecall.ErrTenantExists)
 		if roles, err := f.service.Roles(f.Context(), f.owner, service.RoleListing{Limit: 10}); err != nil || len(roles.Items) != 3 {
 			t.Errorf("after a refused one there are %d roles, %v", len(roles.Items), err)
 		}
-		tenant, user, err := f.service.CreateTenant(f.Context(), "new", "New Tenant", owner, "𝒫𝒶𝓈𝓈𝓅𝒽𝓇𝒶𝓈𝑒 𝑜𝒻 𝓌𝒾𝒹𝑒")
+		display := "New Tenant"
+		tenant, user, err := f.service.CreateTenant(f.Context(), rolecall.TenantDraft{Name: "new", DisplayName: &display, Owner: owner}, "𝒫𝒶𝓈𝓈𝓅𝒽𝓇𝒶𝓈𝑒 𝑜𝒻 𝓌𝒾𝒹𝑒")
 		f.ok(err)
 		if tenant.Name != "new" || tenant.DisplayName != "New Tenant" || user.Status != rolecall.UserActive {
 			t.Errorf("made %v, %v", tenant, user)

@@ -31,7 +31,8 @@ func newOperatorCache() *operatorCache {
 
 // CreateOperatorKey makes a key for a program that acts as an operator, and returns
 // it with the secret that bears it, which is shown once. It returns ErrValidation,
-// and ErrNotFound for a tenant that is not there.
+// ErrNotFound for a tenant that is not there, and a Conflict where there are
+// OperatorKeysMax already.
 func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.OperatorKeyDraft) (key rolecall.OperatorKey, token secret.Token, err error) {
 	if err := draft.Check().Err(); err != nil {
 		return key, "", err
@@ -43,10 +44,25 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 	}
 	key, token = draft.OperatorKey(s.now()), secret.NewOperatorKey()
 	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+		keys, err := tx.OperatorKeys(rolecall.OperatorKeyID{}, rolecall.OperatorKeysMax)
+		if err != nil {
+			return err
+		}
+		if len(keys) >= rolecall.OperatorKeysMax {
+			return errTooManyOperatorKeys
+		}
 		tx.InsertOperatorKey(key, token.Hash())
 		return nil
 	})
+	if err == nil {
+		s.log.InfoContext(ctx, "an operator's key was made", "key", key.ID, "name", key.Name, "tenants", key.Tenants, "expires", key.ExpiresAt)
+	}
 	return key, token, err
+}
+
+var errTooManyOperatorKeys = &rolecall.Error{
+	Kind: rolecall.Conflict, Code: "too-many-operator-keys",
+	Detail: "There are as many operator keys as an instance can have, expired ones included. Revoke one that is not needed first.",
 }
 
 // OperatorKeys returns up to limit keys of operators, the oldest first, after the
@@ -61,13 +77,17 @@ func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID
 
 // RevokeOperatorKey ends a key at once. It returns ErrNotFound.
 func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKeyID) error {
-	return s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
 		ok, err := tx.DeleteOperatorKey(id)
 		if err == nil && !ok {
 			err = rolecall.ErrNotFound.With("There is no operator key of this id.")
 		}
 		return err
 	})
+	if err == nil {
+		s.log.InfoContext(ctx, "an operator's key was revoked", "key", id)
+	}
+	return err
 }
 
 // Operated reports whether there is any key of an operator. The answer may be a
@@ -174,5 +194,7 @@ func (s *Service) touchOperator(ctx context.Context, e *operatorEntry) {
 	if err != nil {
 		e.touching.Store(false)
 		s.log.WarnContext(ctx, "the last use of an operator's key could not be written", "key", e.key.ID, "error", err)
+	} else if e.key.LastUsedAt == 0 {
+		s.log.InfoContext(ctx, "an operator's key is used for the first time", "key", e.key.ID, "name", e.key.Name, "tenants", e.key.Tenants)
 	}
 }

@@ -60,7 +60,7 @@ func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
 		other := f.newTenant("other")
 		f.ok(f.service.DeleteTenant(f.Context(), service.Command, "other", nil))
 		create := func() error {
-			return errorOf3(f.service.CreateTenant(f.Context(), "other", "", rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}, password))
+			return errorOf3(f.service.CreateTenant(f.Context(), rolecall.TenantDraft{Name: "other", Owner: rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}}, password))
 		}
 		f.is(create(), rolecall.ErrTenantExists)
 		f.clock.advance(time.Minute) // until no node has it cached

@@ -86,3 +86,29 @@ func TestADeletionOfARoleThatWasCutShortCanBeRepeated(t *testing.T) {
 		}
 	})
 }
+
+func TestAServiceAccountFromWhichADeletedRoleIsTakenHasAnEvent(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		role := f.insertRole(holding("shop/a:b"))
+		live, over := f.account("Import", role.ID), f.account("Export", role.ID)
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			tx.PutServiceAccountRole(rolecall.Assignment{UserID: rolecall.UserID(over.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
+			return nil
+		}))
+		token := f.accountToken(live.ID, "shop/a:b")
+		f.ok(errorOf(f.bears(f.service, token)))
+		f.ok(f.service.DeleteRole(f.Context(), f.owner, role.ID, true, nil))
+		if p, err := f.bears(f.service, token); err != nil || len(p.Assignments) != 0 {
+			t.Errorf("the account still holds %v, %v", p.Assignments, err)
+		}
+		lost := func(id rolecall.ServiceAccountID) []rolecall.Event {
+			return f.events(f.owner, service.EventListing{Subject: rolecall.AnyID(id), Type: string(rolecall.EventRoleUnassigned)})
+		}
+		if events := lost(live.ID); len(events) != 1 || events[0].Subject.Type != rolecall.SubjectServiceAccount || events[0].Reason != "role deleted" {
+			t.Errorf("the events are %+v", events)
+		}
+		if events := lost(over.ID); len(events) != 0 {
+			t.Errorf("of an assignment that was over tell %+v", events)
+		}
+	})
+}

@@ -32,7 +32,8 @@ func (s *Service) ServiceAccount(ctx context.Context, c Call, id rolecall.Servic
 }
 
 // CreateServiceAccount makes a service account without roles and tokens, once for
-// each idempotency key. It returns ErrAccountNameTaken and the errors of keys.
+// each idempotency key. It returns ErrAccountNameTaken, ErrTooManyAccounts and the
+// errors of keys.
 func (s *Service) CreateServiceAccount(ctx context.Context, c Call, key Key, draft rolecall.ServiceAccountDraft) (created Created[rolecall.ServiceAccount], err error) {
 	if err := NeedCreateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
 		return created, err
@@ -45,6 +46,14 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c Call, key Key, dra
 		operation: "createServiceAccount", location: "/service-accounts/" + account.ID.String(), id: rolecall.AnyID(account.ID), value: account,
 		event: s.event(c, rolecall.EventServiceAccountCreated, aboutServiceAccount(account.ID)),
 		insert: func(tx Tx) error {
+			tx.LockOwners()
+			stored, err := tx.ServiceAccounts(rolecall.ServiceAccountQuery{Limit: 1, Count: true})
+			if err != nil {
+				return err
+			}
+			if stored.Total.Count >= rolecall.ServiceAccountsMax {
+				return rolecall.ErrTooManyAccounts
+			}
 			tx.InsertServiceAccount(account)
 			return nil
 		},
@@ -220,36 +229,14 @@ func (s *Service) AssignServiceAccountRole(ctx context.Context, c Call, id rolec
 	if err := draft.Check(s.now()).Err(); err != nil {
 		return a, false, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx Tx) (event *rolecall.Event, err error) {
 		tx.LockOwners()
 		role, err := accountRole(tx, id, roleID)
 		if err != nil {
 			return nil, err
 		}
-		now := s.now()
-		a = rolecall.Assignment{
-			UserID: rolecall.UserID(id), Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
-			GrantedBy: c.Giver(), GrantedAt: now,
-		}
-		if err := mayGive(c, &a); err != nil {
-			return nil, err
-		}
-		old, err := tx.ServiceAccountRole(id, roleID)
-		was, err := found(err)
-		if err != nil {
-			return nil, err
-		}
-		created = !was || !old.Live(now)
-		if !created {
-			if err := c.mayHandOn(&role, old.Reach, now); err != nil {
-				return nil, err
-			}
-		}
-		tx.PutServiceAccountRole(a)
-		if created {
-			return s.assignmentEvent(c, rolecall.EventRoleAssigned, aboutServiceAccount(id), nil, &a)
-		}
-		return s.assignmentEvent(c, rolecall.EventRoleAssigned, aboutServiceAccount(id), &old, &a)
+		a, created, event, err = s.assign(c, ofAccount(tx, id), role, draft)
+		return event, err
 	})
 	return a, created, err
 }
@@ -266,19 +253,7 @@ func (s *Service) UnassignServiceAccountRole(ctx context.Context, c Call, id rol
 		if err != nil {
 			return nil, err
 		}
-		old, err := tx.ServiceAccountRole(id, roleID)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.mayHandOn(&role, old.Reach, s.now()); err != nil {
-			return nil, err
-		}
-		if ok, err := tx.DeleteServiceAccountRole(id, roleID); err != nil {
-			return nil, err
-		} else if !ok {
-			return nil, rolecall.ErrNotFound
-		}
-		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, aboutServiceAccount(id), &old, nil)
+		return s.unassign(c, ofAccount(tx, id), role)
 	})
 }
 
