@@ -195,7 +195,7 @@ func testTokensOfPrograms(t *testing.T, w *world) {
 			{name: "signing out does not end it", as: c, send: "POST /auths/logout", status: 204},
 			{name: "it still works", as: c, send: "GET /auths/check?permission=users:read", status: 204},
 			{name: "revoked", as: holder.by, send: "DELETE " + one, status: 204},
-			{name: "and gone", as: c, send: "GET /auths/check?permission=users:read", status: 401, code: "unauthenticated", headers: map[string]string{"Www-Authenticate": "Session, Bearer"}},
+			{name: "and gone", as: c, send: "GET /auths/check?permission=users:read", status: 401, code: "unauthenticated", headers: map[string]string{"Www-Authenticate": `Session, Bearer error="invalid_token"`}},
 			{name: "revoked twice", as: holder.by, send: "DELETE " + one, status: 404},
 			{name: "in no list", as: holder.by, send: "GET " + holder.path + "/tokens", status: 200, lacks: []string{first.text("/id")}},
 		})

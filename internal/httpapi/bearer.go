@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/rolecall/rolecall"
@@ -49,6 +50,33 @@ func (x *exchange) checkBearer() error {
 		return rolecall.ErrUnauthenticated
 	}
 	return nil
+}
+
+// wwwAuthenticate returns by what the operation opens (RFC 9110, 11.6.1), and of a bearer
+// that came why it did not do (RFC 6750, 3.1); nothing where that is not the matter.
+func (x *exchange) wwwAuthenticate(status int, err *rolecall.Error) string {
+	bearer := "Bearer"
+	switch {
+	case slices.ContainsFunc(err.Faults, func(f rolecall.Fault) bool { return f.Header == "authorization" }):
+		return `Bearer error="invalid_request"`
+	case status == http.StatusForbidden && x.bearer != "" && slices.Contains(beyondToken, err.Code):
+		return `Bearer error="insufficient_scope"`
+	case status != http.StatusUnauthorized:
+		return ""
+	case x.bearer != "":
+		bearer = `Bearer error="invalid_token"`
+	case x.route.need == nil || x.route.interactive:
+		return "Session"
+	}
+	if x.route.operator {
+		return bearer
+	}
+	return "Session, " + bearer
+}
+
+// beyondToken are the problems that another token might not have met.
+var beyondToken = []string{
+	rolecall.ErrPermissionDenied.Code, rolecall.ErrFieldNotReadable.Code, rolecall.ErrOutsideReach.Code, rolecall.ErrBeyondOwnPermissions.Code,
 }
 
 func badAuthorization(code, detail string) error {

@@ -97,7 +97,7 @@ func (o *operation) describe() *huma.Operation {
 		described.Responses["304"] = &huma.Response{Description: "The client has the current version.", Headers: headersNamed(o.answers[0].headers...)}
 	}
 	for status, errors := range o.problemsByStatus() {
-		described.Responses[strconv.Itoa(status)] = describeProblems(status, errors)
+		described.Responses[strconv.Itoa(status)] = o.describeProblems(status, errors)
 	}
 	return described
 }
@@ -172,7 +172,7 @@ func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	return byStatus
 }
 
-func describeProblems(status int, errors []*rolecall.Error) *huma.Response {
+func (o *operation) describeProblems(status int, errors []*rolecall.Error) *huma.Response {
 	var codes []string
 	for _, e := range errors {
 		codes = append(codes, e.Code)
@@ -181,6 +181,10 @@ func describeProblems(status int, errors []*rolecall.Error) *huma.Response {
 	switch status {
 	case http.StatusUnauthorized:
 		headers = []string{"WWW-Authenticate"}
+	case http.StatusBadRequest, http.StatusForbidden:
+		if o.need != nil {
+			headers = []string{"WWW-Authenticate"}
+		}
 	case http.StatusUnsupportedMediaType:
 		headers = []string{"Accept", "Accept-Patch", "Accept-Encoding"}
 	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -202,7 +206,7 @@ var headersAbout = map[string]string{
 	"Withheld-Fields":     "The members that permission held back.",
 	"Idempotent-Replayed": "true if this is the answer to the first request with the key.",
 	"Set-Cookie":          "The session cookie; or the mark of a browser that is known for the account.",
-	"WWW-Authenticate":    "Session, Bearer; Bearer alone where only a key opens.",
+	"WWW-Authenticate":    "What opens: Session, Bearer, or both; of a bearer that came, error says why it did not do: invalid_request, invalid_token, insufficient_scope.",
 	"Retry-After":         "Seconds to wait.",
 	"X-Auth-User":         "The id of who asks: a user, also through a token, a service account or an operator.",
 	"X-Auth-Tenant":       "The name of the tenant.",

@@ -64,7 +64,7 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 		"AuthsController_completeLogin", "AuthsController_beginEnrolment", "AuthsController_getPasskeySignInOptions", "AuthsController_signInByPasskey",
 		"AuthsController_requestPasswordReset", "AuthsController_resetPassword", "AuthsController_changeEmail"}
 	seen := map[string]bool{}
-	for _, op := range slices.Concat(operations, operatorOperations) {
+	for _, op := range everyOperation {
 		if op.summary == "" || op.handle == nil || len(op.answers) == 0 || !strings.Contains(op.id, "Controller_") {
 			t.Errorf("%s %s is not whole", op.method, op.path)
 		}
@@ -147,7 +147,7 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		"EmailAddress":         func() error { _, err := x.email(); return err },
 	}
 	schemas := Document().Components.Schemas.Map()
-	for _, op := range slices.Concat(operations, operatorOperations) {
+	for _, op := range everyOperation {
 		if op.body != nil && readers[op.body.schema] == nil {
 			t.Errorf("%s reads %s, which is not tried here", op.id, op.body.schema)
 		}

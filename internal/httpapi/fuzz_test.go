@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -112,6 +114,14 @@ var knownBodies = []struct {
 		_, err := x.linkToken()
 		return nil, err
 	}},
+	{"CreateTenant", func(x *exchange) (map[string]string, error) {
+		d, err := x.tenantDraft()
+		kept := map[string]string{"name": d.Name}
+		if d.DisplayName != nil {
+			kept["displayName"] = *d.DisplayName
+		}
+		return kept, err
+	}},
 	{"EmailAddress", func(x *exchange) (map[string]string, error) {
 		email, err := x.email()
 		return map[string]string{"email": email}, err
@@ -128,6 +138,7 @@ func FuzzBodies(f *testing.F) {
 		`{"displayName":"Acme","settings":{"sessionIdleSeconds":900,"x":1e3}}`, `{"reason":"left"}`, `{"email":"a@b.c","password":"\u0000"}`,
 		`{"currentPassword":"a","newPassword":"b"}`, `{"token":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8","password":"x"}`,
 		`{"challenge":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8","code":"123456"}`, `{"name":"Phone","passkey":{"id":"AA","response":{}}}`, `{"recoveryCode":"0123-4567-89ab-cdef","passkey":[]}`,
+		`{"name":"customer","displayName":"Customer","owner":{"email":"o@b.c","name":"Olga"}}`, `{"name":"customer","owner":{"email":1,"name":null,"x":{}}}`,
 	) {
 		f.Add(seed)
 	}
@@ -174,7 +185,7 @@ func FuzzQuery(f *testing.F) {
 	s := newTestServer(f)
 	principal := &rolecall.Principal{}
 	f.Fuzz(func(t *testing.T, query string) {
-		for _, op := range []string{"UsersController_listUsers", "RolesController_listRoles", "EventsController_listEvents"} {
+		for _, op := range []string{"UsersController_listUsers", "RolesController_listRoles", "EventsController_listEvents", "OperatorController_listTenants"} {
 			read := func(query string) (*exchange, rolecall.Faults) {
 				x := &exchange{server: s.edge, route: s.edge.named(op), request: &http.Request{URL: &url.URL{Path: "/list", RawQuery: query}}}
 				x.call.Principal = principal
@@ -203,7 +214,7 @@ func FuzzQuery(f *testing.F) {
 
 // named returns the route of the operation.
 func (s *Server) named(id string) *route {
-	for _, op := range operations {
+	for _, op := range everyOperation {
 		if op.id == id {
 			return newRoute(op, s.meters)
 		}
@@ -291,11 +302,14 @@ func FuzzRequests(f *testing.F) {
 		{"POST", "/auths/login", "", `{"email":"owner@example.com","password":"x"}`}, {"POST", "/auths/refresh", "sec-fetch-site: cross-site", ""}, {"POST", "/auths/logout", "", ""},
 		{"PUT", "/auths/password", "", `{"currentPassword":"x","newPassword":"y"}`}, {"POST", "/auths/invitations/accept", "", `{"token":"x","password":"y"}`}, {"BREW", "/../%2e//x", "x-tenant-schema: b", "{"},
 		{"GET", "/problems/validation", "", ""}, {"GET", "/docs", "", ""}, {"GET", "/openapi.json", "", ""}, {"GET", "/readyz", "", ""}, {"GET", "/users?cursor=AAAA", "cookie: session=x; session=y", ""},
+		{"GET", "/operator/tenants?limit=1", "", ""}, {"POST", "/operator/tenants", "idempotency-key: t", `{"name":"customer","owner":{"email":"o@example.com","name":"Olga"}}`}, {"DELETE", "/operator/tenants/operated", "if-match: \"x\"", ""},
+		{"PATCH", "/operator/tenants/operated", "", `{"displayName":null,"settings":{"refreshGraceSeconds":1}}`}, {"POST", "/operator/tenants/operated/suspend", "authorization: bearer x", `{"reason":"x"}`},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
 	s := newTestServer(f)
 	s.edge.logger = slog.New(slog.DiscardHandler)
+	s.operate()
 	if _, _, err := s.service.CreateTenant(f.Context(), rolecall.TenantDraft{Name: "other", Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Olga Other"}}, ownerPassword); err != nil {
 		f.Fatal(err)
 	}
@@ -321,7 +335,12 @@ func FuzzRequests(f *testing.F) {
 		abroad, anonymous := request.Clone(t.Context()), request.Clone(t.Context())
 		abroad.Header.Set("X-Tenant-Schema", "other")
 		anonymous.Header.Del("Cookie")
-		for _, stranger := range []*http.Request{abroad, anonymous} {
+		anonymous.Header.Del("Authorization")
+		strangers := []*http.Request{anonymous}
+		if !isOperators(request.URL) { // to whom the tenant of the request means nothing
+			strangers = append(strangers, abroad)
+		}
+		for _, stranger := range strangers {
 			if r := s.answered(stranger, body); r.StatusCode < 300 {
 				t.Fatalf("%s %s is answered to a stranger: %d %s", method, target, r.StatusCode, r.body)
 			}
@@ -329,9 +348,32 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// fuzzed returns the request of the owner with the header lines, nil if it is none
-// that net/http would pass on. Acts that would end the owner's session are
-// another's.
+// operatedTenant is a tenant to which fuzzed requests may do everything.
+const operatedTenant = "operated"
+
+// operate makes the keys by which fuzzed requests are an operator's, and a tenant for
+// them.
+func (s *testServer) operate() {
+	s.t.Helper()
+	owner := rolecall.UserDraft{Email: ownerEmail, Name: "Olga Operated"}
+	if _, _, err := s.service.CreateTenant(context.Background(), rolecall.TenantDraft{Name: operatedTenant, Owner: owner}, ownerPassword); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, tenants := range [][]string{nil, {operatedTenant}} {
+		_, key, err := s.service.CreateOperatorKey(context.Background(), rolecall.OperatorKeyDraft{Name: "Fuzzed", Tenants: tenants, Lifetime: time.Hour})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.operators = append(s.operators, "Bearer "+string(key))
+	}
+}
+
+// isOperators reports whether the path is one of operators.
+func isOperators(u *url.URL) bool { return strings.HasPrefix(u.Path, "/operator/") }
+
+// fuzzed returns the request of the owner, or an operator, with the header lines, nil
+// if it is none that net/http would pass on. Acts that would end the owner's session
+// are another's, and those on a tenant are not on the owner's.
 func (s *testServer) fuzzed(method, target, header, body string) *http.Request {
 	target = strings.ReplaceAll(target, "{id}", s.ownerID)
 	u, err := url.ParseRequestURI(target)
@@ -342,6 +384,10 @@ func (s *testServer) fuzzed(method, target, header, body string) *http.Request {
 	r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}, "Content-Type": {"application/json"}}
 	if slices.ContainsFunc(operations, func(op *operation) bool { return op.need == nil && op.path == u.Path }) { // it could end the session
 		r.Header.Set("Cookie", sessionCookie+"="+string(secret.NewToken()))
+	}
+	if isOperators(u) {
+		r.Header.Del("Cookie")
+		r.Header.Set("Authorization", s.operators[min(len(strings.TrimPrefix(u.Path, "/operator/tenants")), 1)])
 	}
 	for line := range strings.SplitSeq(header, "\n") {
 		name, value, found := strings.Cut(line, ":")
@@ -406,11 +452,14 @@ func (s *Server) serves(r *http.Request) *route {
 	return nil
 }
 
+// everyOperation is all that the document describes.
+var everyOperation = slices.Concat(operations, operatorOperations)
+
 // TestEveryBodyIsFuzzed fails when an operation reads a body that FuzzBodies does
 // not know.
 func TestEveryBodyIsFuzzed(t *testing.T) {
 	read, known := map[string]bool{}, map[string]bool{}
-	for _, op := range operations {
+	for _, op := range everyOperation {
 		if op.body != nil {
 			read[op.body.schema] = true
 		}

@@ -72,7 +72,7 @@ func TestInvitationFromItsLinkToASession(t *testing.T) {
 		"what is no token":  accept("token", ownerPassword),
 		"an unknown tenant": accept(token, ownerPassword, "X-Tenant-Schema", "nobody"),
 	} {
-		if r.StatusCode != 401 || strip(r) != strip(used) || r.Header.Get("Www-Authenticate") != "Session, Bearer" || r.Header.Get("Set-Cookie") != "" {
+		if r.StatusCode != 401 || strip(r) != strip(used) || r.Header.Get("Www-Authenticate") != "Session" || r.Header.Get("Set-Cookie") != "" {
 			t.Errorf("%s is told apart: %d %s", what, r.StatusCode, r.body)
 		}
 	}

@@ -95,12 +95,10 @@ func (x *exchange) problemHeaders(status int, err *rolecall.Error) {
 	for _, name := range successHeaders {
 		delete(x.header, name)
 	}
+	if challenge := x.wwwAuthenticate(status, err); challenge != "" {
+		x.header["Www-Authenticate"] = []string{challenge}
+	}
 	switch status {
-	case http.StatusUnauthorized:
-		x.header["Www-Authenticate"] = challenges
-		if x.route.operator {
-			x.header["Www-Authenticate"] = []string{"Bearer"}
-		}
 	case http.StatusRequestEntityTooLarge:
 		x.header["Connection"] = closing
 	case http.StatusUnsupportedMediaType:
@@ -117,9 +115,6 @@ func (x *exchange) problemHeaders(status int, err *rolecall.Error) {
 		x.header["Retry-After"] = []string{strconv.FormatInt(max(seconds, 1), 10)}
 	}
 }
-
-// challenges are the ways to say who calls (RFC 9110, 11.6.1).
-var challenges = []string{"Session, Bearer"}
 
 // successHeaders are those that a handler may have set before it failed.
 var successHeaders = []string{"Etag", "Location", "Link", "Withheld-Fields", "Set-Cookie", "Idempotent-Replayed"}

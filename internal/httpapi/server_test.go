@@ -41,6 +41,8 @@ type testServer struct {
 	ownerID  string
 	log      *lockedBuffer
 	registry *prometheus.Registry
+
+	operators []string // what Authorization says of keys for all tenants, and for one; see operate
 }
 
 func newTestServer(t testing.TB) *testServer { return newTestServerWith(t, Options{}) }
@@ -60,7 +62,8 @@ func newTestServerWith(t testing.TB, o Options) *testServer {
 		Keys:      s.keys,
 		Logger:    logger,
 	})
-	_, owner, err := s.service.CreateTenant(ctx, rolecall.TenantDraft{Name: tenantName, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, ownerPassword)
+	display := "Acme"
+	_, owner, err := s.service.CreateTenant(ctx, rolecall.TenantDraft{Name: tenantName, DisplayName: &display, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, ownerPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
