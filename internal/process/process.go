@@ -179,15 +179,18 @@ func (s *Server) Wait() error {
 	}
 }
 
-// Run runs a command of the program on its database and returns what it printed.
+// Run runs a command of the program on its database and returns its result; of one
+// that failed, all that it printed.
 func (s *Server) Run(ctx context.Context, input string, arguments ...string) (output string, err error) {
 	command := exec.CommandContext(ctx, s.Binary, append(arguments, "--database", s.Database)...)
 	command.Stdin = strings.NewReader(input)
-	combined, err := command.CombinedOutput()
+	var told strings.Builder
+	command.Stderr = &told
+	result, err := command.Output()
 	if err != nil {
-		return string(combined), fmt.Errorf("rolecall %s: %w\n%s", strings.Join(arguments, " "), err, combined)
+		return string(result) + told.String(), fmt.Errorf("rolecall %s: %w\n%s%s", strings.Join(arguments, " "), err, result, told.String())
 	}
-	return string(combined), nil
+	return string(result), nil
 }
 
 // Log returns all that the processes have printed, where there is no LogFile.
