@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
 )
 
 func testTenant(t *testing.T, p *program) {
@@ -13,6 +16,7 @@ func testTenant(t *testing.T, p *program) {
 	t.Run("settings", func(t *testing.T) { testSettings(t, newWorld(t, p)) })
 	t.Run("conditional", func(t *testing.T) { testConditionalTenant(t, newWorld(t, p)) })
 	t.Run("effect", func(t *testing.T) { testEffectOfSettings(t, newWorld(t, p)) })
+	t.Run("effect on mail", func(t *testing.T) { testEffectOfSettingsOnMail(t, newWorld(t, p)) })
 }
 
 func testReadingTenant(t *testing.T, w *world) {
@@ -161,4 +165,33 @@ func testEffectOfSettings(t *testing.T, w *world) {
 	if got := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), password)).header.Get("Set-Cookie"); !strings.Contains(got, "; Max-Age=604800;") {
 		t.Errorf("the cookie is %q", got)
 	}
+}
+
+func testEffectOfSettingsOnMail(t *testing.T, w *world) {
+	set := func(settings string) {
+		w.owner.do(t, "PATCH /tenant", `{"displayName":"The Sesame Company","settings":{`+settings+`}}`).expect(t, 200)
+	}
+	mailed := func(kind rolecall.MailKind, from string) (token string) {
+		m := w.mailTo(t, address("told"), kind)
+		sender, err := m.Header.AddressList("From")
+		if err != nil || sender[0].Name != from || !strings.HasSuffix(m.Subject, "The Sesame Company") {
+			t.Errorf("%s: %q is from %v, %v", kind, m.Subject, sender, err)
+		}
+		return m.Token()
+	}
+	told := "POST /users/" + w.user(t, "told", "")
+	set(`"invitationSeconds":600,"passwordMinimum":30,"mailSenderName":"Open, Sesame"`)
+	a := w.owner.do(t, told+"/invitations", "").expect(t, 201)
+	if lives := moment(t, a, "/expiresAt").Sub(moment(t, a, "/createdAt")); lives.Seconds() != 600 {
+		t.Errorf("an invitation lives %v", lives)
+	}
+	acceptance := acceptance(mailed(rolecall.MailInvitation, "Open, Sesame"), password)
+	w.nobody().do(t, "POST /auths/invitations/accept", acceptance).refused(t, 422, "validation")
+	set(`"passwordMinimum":null,"passwordResetSeconds":900,"mailSenderName":null`)
+	w.nobody().do(t, "POST /auths/invitations/accept", acceptance).expect(t, 200)
+	a = w.owner.do(t, told+"/password-resets", "").expect(t, 201)
+	if left := time.Until(moment(t, a, "/expiresAt")); left > 900*time.Second || left < 880*time.Second {
+		t.Errorf("a password reset ends in %v", left)
+	}
+	mailed(rolecall.MailPasswordReset, "The Sesame Company")
 }

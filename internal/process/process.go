@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -40,12 +42,32 @@ func RaceFlags() []string {
 // Build builds the program of this module into the file, with the flags of go
 // build.
 func Build(ctx context.Context, file string, flags ...string) error {
+	if err := lookAtSources(); err != nil {
+		return err
+	}
 	arguments := append([]string{"build", "-o", file}, flags...)
 	command := exec.CommandContext(ctx, "go", append(arguments, "github.com/rolecall/rolecall/cmd/rolecall")...)
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("the program does not build: %w\n%s", err, output)
 	}
 	return nil
+}
+
+// lookAtSources opens every folder of the module. The results of a test are kept for
+// as long as what it opened stays the same, and what go build opens does not count.
+func lookAtSources() error {
+	root := "."
+	for _, err := os.Stat(root + "/go.mod"); err != nil; _, err = os.Stat(root + "/go.mod") {
+		if root += "/.."; len(root) > 30 {
+			return err
+		}
+	}
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && path != root && entry.IsDir() && strings.HasPrefix(entry.Name(), ".") {
+			return fs.SkipDir
+		}
+		return err
+	})
 }
 
 // Server is the program, serving one database. It can be started again after its
