@@ -155,7 +155,7 @@ var recent = map[string]string{
 }
 
 // testSignInsLongAgo sends every operation by people whose sign-in is long ago, with
-// bodies that would be refused later.
+// bodies that would be refused later; and by programs, which are not asked.
 func testSignInsLongAgo(t *testing.T, w *world) {
 	user, role := w.user(t, "somebody", ""), w.role(t, "Something")
 	callers := []*principal{
@@ -164,6 +164,7 @@ func testSignInsLongAgo(t *testing.T, w *world) {
 		{caller: w.member(t, "nobody", ""), name: "somebody without a role"},
 	}
 	w.assign(t, callers[1].id, w.builtIn(t, "administrator"), "")
+	programs := []*caller{w.operator(t), w.owner.makeToken(t, "", "*:*"), w.owner.makeToken(t, w.account(t, "Robot", "*:*"), "*:*")}
 	w.owner.do(t, "PATCH /tenant", fmt.Sprintf(`{"settings":{"reauthenticationSeconds":%d}}`, recentFor)).expect(t, 200)
 	for _, c := range callers {
 		c.grows(t)
@@ -188,6 +189,13 @@ func testSignInsLongAgo(t *testing.T, w *world) {
 				t.Errorf("%s by %s: answered %d %s before the permission was asked for", op.id, c.name, a.status, got)
 			case !needed && got == "reauthentication-required":
 				t.Errorf("%s by %s: needs a recent sign-in", op.id, c.name)
+			}
+		}
+	}
+	for _, op := range w.program.document.operations {
+		for _, c := range programs {
+			if asked[op.id] && c.do(t, op.line(never, never), `{"unheardOf":1}`).text("/code") == "reauthentication-required" {
+				t.Errorf("%s by a program needs a recent sign-in", op.id)
 			}
 		}
 	}

@@ -388,10 +388,17 @@ func testFactorDemandedOfRole(t *testing.T, w *world) {
 	for _, c := range []*caller{grace, program} {
 		c.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
 	}
+	sessions := "GET /users/" + grace.id + "/sessions"
+	if listed := w.owner.do(t, sessions, "").expect(t, 200); len(listed.list("/items")) != 1 || listed.value("/items/0/secondFactor") != false {
+		t.Errorf("a session that counts again when nothing is demanded is not listed so: %s", listed.body)
+	}
 	challenge, enrolment := w.enrolment(t, grace.email)
 	w.nobody().do(t, completes, answerTo(challenge, "code", code(t, enrolment.text("/secret"), 0))).expect(t, 200).recoveryCodes(w)
 	program.do(t, "GET /users", "").expect(t, 200)
 	grace.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated") // it began without
+	if listed := w.owner.do(t, sessions, "").expect(t, 200); len(listed.list("/items")) != 1 || listed.value("/items/0/secondFactor") != true {
+		t.Errorf("enrolled in %s", listed.body)
+	}
 	w.owner.do(t, "DELETE /users/"+grace.id+"/factors", "").expect(t, 204)
 	program.do(t, "GET /users", "").refused(t, 401, "unauthenticated")
 	w.owner.do(t, "DELETE /users/"+grace.id+"/roles/"+role, "").expect(t, 204)

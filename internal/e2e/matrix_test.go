@@ -171,6 +171,7 @@ func newMatrix(t *testing.T, p *program) *matrix {
 		{caller: m.foreign.owner.in(m.name), name: "another tenant's owner"},
 		{caller: m.nobody(), name: "no session"},
 	}
+	m.principals = append(m.principals, m.unconfirmed(t)...)
 	deleted := m.role(t, "Deleted role")
 	m.owner.do(t, "DELETE /roles/"+deleted, "").expect(t, 204)
 	m.roles = []*roleObject{

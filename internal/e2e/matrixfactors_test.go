@@ -8,6 +8,26 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
+// unconfirmed is an administrator of whom a second factor has come to be demanded,
+// with a session that began without one; and a token of theirs.
+func (m *matrix) unconfirmed(t *testing.T) []*principal {
+	t.Helper()
+	c := m.member(t, "unconfirmed", "Sales")
+	role := m.role(t, "Demanding")
+	m.assign(t, c.id, m.builtIn(t, "administrator"), "")
+	m.assign(t, c.id, role, "")
+	token := c.makeToken(t, "", administrates...)
+	for _, c := range []*caller{c, token} {
+		c.do(t, "GET /users", "").expect(t, 200)
+	}
+	m.demand(t, `{"required":"roles","roles":[`+quoted(role)+`]}`)
+	m.challenge(t, c.email, "second-factor-enrolment-required")
+	return []*principal{
+		{caller: c, name: "somebody without the second factor that is demanded", department: "Sales"},
+		{caller: token, name: "a token of somebody without the second factor that is demanded", program: true, byToken: true},
+	}
+}
+
 func resetFactorsCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		p.compare(t, s.name, "DELETE /users/"+s.id+"/factors", "", first(done(204, ""),

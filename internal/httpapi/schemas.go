@@ -383,9 +383,10 @@ func sessionSchemas() properties {
 		"UserSession": object("A live session of a user.", properties{
 			"id": uuid(), "createdAt": described(moment(), "When the user signed in."), "lastUsedAt": described(moment(), "Of the last use, to about a minute."),
 			"expiresAt": described(moment(), "When it ends, however it is used."), "address": described(nullable(anyText()), "Where the user signed in from."),
-			"client":  described(nullable(anyText()), "What the user signed in with, such as Firefox on Linux, as that calls itself."),
-			"current": described(truth(), "It is the one of this request."),
-		}, "id", "createdAt", "lastUsedAt", "expiresAt", "address", "client", "current"),
+			"client":       described(nullable(anyText()), "What the user signed in with, such as Firefox on Linux, as that calls itself."),
+			"secondFactor": described(truth(), "Whether a second factor was shown. One without lets nobody in as long as the tenant demands a factor of the user."),
+			"current":      described(truth(), "It is the one of this request."),
+		}, "id", "createdAt", "lastUsedAt", "expiresAt", "address", "client", "secondFactor", "current"),
 		"UserSessionPage": pageOf("A page of sessions.", "UserSession", nil),
 		"SignIn":          object("Who is signed in.", properties{"user": ref("User"), "session": ref("Session"), "recoveryCodes": recoveryCodes()}, "user", "session"),
 		"CurrentSession": object("Who is asking, and what they hold.", properties{

@@ -45,6 +45,8 @@ func (x *exchange) appendUserSession(b []byte, s *rolecall.Session) []byte {
 	b = appendTime(b, s.LastUsedAt)
 	b = append(b, `,"expiresAt":`...)
 	b = appendTime(b, s.ExpiresAt)
+	b = append(b, `,"secondFactor":`...)
+	b = strconv.AppendBool(b, s.SecondFactor)
 	b = append(b, `,"address":`...)
 	b = appendNonEmpty(b, s.Source)
 	b = append(b, `,"client":`...)
