@@ -52,7 +52,7 @@ benchmarks: ## the Go benchmarks: time and allocations per operation
 faults: test-tools ## kills, cuts, full disks, failover, overload, restarts under load: an hour
 	$(WITH_POSTGRES) go test -count=1 -v -timeout 120m ./internal/faults -full
 
-timing: ## whether the time of a refused sign-in or of a reset tells what the answer does not
+timing: ## whether the time of a refused sign-in, a reset or a change of address tells what the answer does not
 	go run ./bench/timing
 
 fuzz: ## every fuzz target for FUZZTIME each

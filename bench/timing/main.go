@@ -1,5 +1,5 @@
 // Command timing measures whether the time of an answer tells what the answer does
-// not: why somebody was refused, or whether an address is known.
+// not: why somebody was refused, or whether an address is known or taken.
 // It serves a store of its own with the program as it is, asks the classes of
 // each group in turn, in a new order every round, and prints a table of medians
 // with their difference from the first class. It fails if one is further off than
@@ -45,7 +45,7 @@ func run(ctx context.Context, rounds int, database string, goal time.Duration) (
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "asked\tmedian\tp90\tdifference\trank test z\t")
 	var apart []string
-	for _, group := range [][]*class{s.signIns(), s.sessions(), s.resets()} {
+	for _, group := range [][]*class{s.signIns(), s.sessions(), s.resets(), s.emailChanges()} {
 		if err := measure(ctx, group, rounds); err != nil {
 			return err
 		}

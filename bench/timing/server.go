@@ -28,7 +28,9 @@ const (
 type server struct {
 	process.Server
 	folder  string
-	foreign string // a live session of another tenant
+	owner   string   // a live session of the owner
+	foreign string   // and one of another tenant
+	moving  []string // ids of active users
 }
 
 // start builds the program, serves the database and makes the accounts. The limits
@@ -85,7 +87,7 @@ func (s *server) fill(ctx context.Context) error {
 		return err
 	}
 	for n := range accounts {
-		for _, kind := range []string{"active", "pending", "suspended"} {
+		for _, kind := range []string{"active", "pending", "suspended", "deleted"} {
 			user, err := owner.CreateUser(ctx, fmt.Sprintf("%s-%d", kind, n), client.NewUser{Email: address(kind, n), Name: "Somebody"})
 			if err != nil {
 				return err
@@ -96,19 +98,25 @@ func (s *server) fill(ctx context.Context) error {
 			if err := s.run(ctx, "user", "set-password", "--tenant", tenant, "--email", address(kind, n)); err != nil {
 				return err
 			}
-			if kind == "suspended" {
-				if _, err := owner.SuspendUser(ctx, user.ID, ""); err != nil {
-					return err
-				}
+			switch kind {
+			case "active":
+				s.moving = append(s.moving, user.ID)
+			case "suspended":
+				_, err = owner.SuspendUser(ctx, user.ID, "")
+			case "deleted":
+				err = owner.DeleteUser(ctx, user.ID)
+			}
+			if err != nil {
+				return err
 			}
 		}
 	}
-	return s.signInElsewhere(ctx)
+	return errors.Join(s.session(ctx, tenant, &s.owner), s.session(ctx, "foreign", &s.foreign))
 }
 
-// signInElsewhere gets a session of another tenant.
-func (s *server) signInElsewhere(ctx context.Context) error {
-	request, err := s.signIn("foreign", address("owner", 0), password)
+// session signs the owner of the tenant in and keeps the token.
+func (s *server) session(ctx context.Context, tenant string, token *string) error {
+	request, err := s.signIn(tenant, address("owner", 0), password)
 	if err != nil {
 		return err
 	}
@@ -120,7 +128,9 @@ func (s *server) signInElsewhere(ctx context.Context) error {
 		return err
 	}
 	for _, cookie := range answer.Cookies() {
-		s.foreign = cookie.Value
+		if cookie.Name == "session" {
+			*token = cookie.Value
+		}
 	}
 	return nil
 }
@@ -160,6 +170,7 @@ func (s *server) signIns() []*class {
 		refuse("unknown address", tenant, "unknown", password),
 		refuse("pending user", tenant, "pending", password),
 		refuse("suspended user, wrong password", tenant, "suspended", "not the right password"),
+		refuse("deleted user", tenant, "deleted", password),
 		refuse("unknown tenant", "no-such-tenant", "active", password),
 	}
 }
@@ -180,7 +191,33 @@ func (s *server) resets() []*class {
 		accept("reset of an unknown address", tenant, "unknown"),
 		accept("reset of a pending user", tenant, "pending"),
 		accept("reset of a suspended user", tenant, "suspended"),
+		accept("reset of a deleted user", tenant, "deleted"),
 		accept("reset in an unknown tenant", "no-such-tenant", "active"),
+	}
+}
+
+// emailChanges are the requests for another address of a user that must not be told
+// apart.
+func (s *server) emailChanges() []*class {
+	accept := func(name, kind string) *class {
+		return &class{name: name, status: http.StatusAccepted, ask: func(round int) (*http.Request, error) {
+			n := round % accounts
+			if kind == "unknown" {
+				n = round
+			}
+			request, err := s.post(tenant, "/users/"+s.moving[round%accounts]+"/email-changes", map[string]string{"email": address(kind, n)})
+			if err == nil {
+				request.Header.Set("Idempotency-Key", fmt.Sprintf("%s-%d", kind, round))
+				request.Header.Set("Cookie", "session="+s.owner)
+			}
+			return request, err
+		}}
+	}
+	return []*class{
+		accept("change to an unknown address", "unknown"),
+		accept("change to an address that is taken", "pending"),
+		accept("change to that of a suspended user", "suspended"),
+		accept("change to that of a deleted user", "deleted"),
 	}
 }
 
