@@ -96,7 +96,7 @@ var triedActions = []struct {
 	{"invite", rolecall.UsersInvite, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return errorOf(s.InviteUser(ctx, c, newKey(), u.ID))
 	}},
-	{"sendPasswordReset", rolecall.UsersInvite, isActive, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+	{"sendPasswordReset", rolecall.UsersInvite, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return errorOf(s.SendPasswordReset(ctx, c, newKey(), u.ID))
 	}},
 	{"changeEmail", rolecall.UsersEmail, always, true, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
@@ -108,7 +108,6 @@ var triedActions = []struct {
 }
 
 func always(*rolecall.User) bool           { return true }
-func isActive(u *rolecall.User) bool       { return u.Status == rolecall.UserActive }
 func isSuspended(u *rolecall.User) bool    { return u.Status == rolecall.UserSuspended }
 func isNotSuspended(u *rolecall.User) bool { return !isSuspended(u) }
 
@@ -169,7 +168,7 @@ func agree(t *rapid.T, ctx context.Context, s *service.Service, c service.Call, 
 		}
 		err := a.try(s, ctx, c, u, role)
 		allowed, checked := errors.Is(err, errTakenBack), a.own && u.ID == c.User.ID || s.Check(c, a.permission, u.Department) == nil
-		barred := errors.Is(err, rolecall.ErrBeyondOwnPermissions) || errors.Is(err, rolecall.ErrUserSuspended)
+		barred := errors.Is(err, rolecall.ErrBeyondOwnPermissions) || errors.Is(err, rolecall.ErrUserSuspended) || errors.Is(err, rolecall.ErrUserPending)
 		switch denied := errors.Is(err, rolecall.ErrPermissionDenied) || errors.Is(err, rolecall.ErrNotFound); {
 		case allowed != slices.Contains(o.AllowedActions, a.action):
 			t.Errorf("%s: allowed are %q, and the verb returns %v", a.action, o.AllowedActions, err)

@@ -361,6 +361,25 @@ func TestALinkForANewPasswordIsUsedOnce(t *testing.T) {
 	})
 }
 
+// TestOfLinksMadeAtOnceOneIsUsed has two links out, as two requests leave them that do
+// not see each other.
+func TestOfLinksMadeAtOnceOneIsUsed(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.member("ada")
+		links := []secret.Token{f.resetLink("ada"), secret.NewToken()}
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			tx.InsertOneTimeToken(rolecall.OneTimeToken{
+				Purpose: rolecall.TokenPasswordReset, UserID: ada.ID, Data: ada.EmailKey(), CreatedAt: start, ExpiresAt: start.Add(time.Hour),
+			}, links[1].Hash())
+			return nil
+		}))
+		used := f.inParallel(10, func(i int) error { return f.reset(links[i%2], anotherPassword) })
+		if used[nil] != 1 || used[rolecall.ErrPasswordResetInvalid] != 9 {
+			t.Errorf("%v", used)
+		}
+	})
+}
+
 func TestALinkAsksForAGoodPassword(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		created, err := f.service.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: "ada.lovelace@example.com", Name: "Augusta Ada Lovelace"})
