@@ -10,6 +10,9 @@ import (
 )
 
 const (
+	// purgeFirst is after the start, when also what a process was at that died is due.
+	// A process may never get as old as the interval.
+	purgeFirst    = settleTime + 30*time.Second
 	purgeInterval = 10 * time.Minute
 	purgeBatch    = 500 // rows of one transaction, so that no other write waits long
 	purgePage     = 100 // tenants listed at once
@@ -23,9 +26,9 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.mailer != nil {
 		beside.Go(func() { s.sendMails(ctx) })
 	}
+	beside.Go(func() { s.purgeRepeatedly(ctx) })
 	defer beside.Wait()
-	timer, flush := time.NewTicker(purgeInterval), time.NewTicker(tallyInterval)
-	defer timer.Stop()
+	flush := time.NewTicker(tallyInterval)
 	defer flush.Stop()
 	for {
 		select {
@@ -37,10 +40,19 @@ func (s *Service) Run(ctx context.Context) error {
 			if err := s.Flush(ctx); err != nil && ctx.Err() == nil {
 				s.log.WarnContext(ctx, "refusals could not be recorded", "error", err)
 			}
-		case <-timer.C:
-			if err := s.Purge(ctx); err != nil && ctx.Err() == nil {
-				s.log.WarnContext(ctx, "what is over could not be removed; it will be tried again", "error", err)
-			}
+		}
+	}
+}
+
+func (s *Service) purgeRepeatedly(ctx context.Context) {
+	for pause := purgeFirst; ; pause = purgeInterval {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		if err := s.Purge(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "what is over could not be removed; it will be tried again", "error", err)
 		}
 	}
 }
@@ -50,10 +62,9 @@ func (s *Service) Run(ctx context.Context) error {
 // was purged.
 const settleTime = time.Minute
 
-// Purge removes what is over now: expired keys, sessions, invitations and
-// counters, mail that could not be sent, old tombstones and events, and the rows of
-// deleted tenants. What fails
-// for one tenant does not keep the others from being purged.
+// Purge removes what is over now: expired keys, sessions, invitations and counters,
+// mail that could not be sent, old tombstones and events, and the rows of deleted
+// tenants. What fails for one tenant does not keep the others from being purged.
 func (s *Service) Purge(ctx context.Context) error {
 	failures := []error{
 		s.purgeAll(ctx, rolecall.TenantID{}, func(tx Tx) (int, error) { return tx.PurgeAttempts(s.now(), purgeBatch) }),
