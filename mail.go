@@ -1,6 +1,9 @@
 package rolecall
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Mail is a message to one person that waits to be sent. It is stored sealed.
 type Mail struct {
@@ -16,6 +19,9 @@ type Mail struct {
 
 	ExpiresAt Time `json:"expiresAt"` // when its link ends, or after which it is not worth sending
 }
+
+// ErrNoMailbox says of a mail that nobody will ever get it at its address.
+var ErrNoMailbox = errors.New("the mail server says that there is no such mailbox")
 
 // NoticeLifetime is for how long sending a mail without a link is tried.
 const NoticeLifetime = 24 * time.Hour

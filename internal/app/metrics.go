@@ -42,12 +42,12 @@ func registerMail(registry prometheus.Registerer, s *service.Service) {
 			return float64(s.MailCounts().Sent)
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "rolecall_mails_failed_total", Help: "Attempts of this process to send a mail that failed; each is tried again.",
+			Name: "rolecall_mails_failed_total", Help: "Attempts of this process to send a mail that failed; each is tried again as long as it is of use.",
 		}, func() float64 {
 			return float64(s.MailCounts().Failed)
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "rolecall_mails_given_up_total", Help: "Mails that this process gave up, as they could not be sent while they were of use.",
+			Name: "rolecall_mails_given_up_total", Help: "Mails that this process gave up: there is no such mailbox, or they could not be sent while they were of use.",
 		}, func() float64 {
 			return float64(s.MailCounts().GivenUp)
 		}),

@@ -11,7 +11,7 @@ import (
 // Transport brings messages on their way.
 type Transport interface {
 	// Send returns nil as soon as somebody else is answerable for the message. After
-	// any error it may be sent again, as it is.
+	// any error but rolecall.ErrNoMailbox it may be sent again, as it is.
 	Send(ctx context.Context, m Message) error
 }
 

@@ -9,12 +9,15 @@ import (
 	"net/netip"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
+
+	"github.com/rolecall/rolecall"
 )
 
 // sendLimit bounds the sending of one message: a server may look at it for long
@@ -77,7 +80,7 @@ func isLoopback(host string) bool {
 
 // Send returns nil as soon as the server has taken the message. After any error it
 // may be sent again: the server has not said that it took it. The error names no
-// address of a person. The end of ctx breaks off.
+// address of a person; it is rolecall.ErrNoMailbox where sending again is of no use. The end of ctx breaks off.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	composed, err := m.compose(s.from)
 	if err != nil {
@@ -150,14 +153,21 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
+// noMailbox are the enhanced codes by which servers say that an address leads nowhere,
+// now and later (RFC 3463, 3.2; RFC 7505).
+var noMailbox = []string{"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"}
+
 // describe returns what went wrong, without the addresses and the words that the
-// server's answer and the library's errors hold.
+// server's answer and the library's errors hold. It is rolecall.ErrNoMailbox where
+// that will not change.
 func describe(ctx context.Context, err error) error {
 	var answer *textproto.Error
 	var failed *gomail.SendError
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("the mail server did not take it in time: %w", ctx.Err())
+	case errors.As(err, &failed) && failed.Reason == gomail.ErrSMTPRcptTo && slices.Contains(noMailbox, failed.EnhancedStatusCode()):
+		return fmt.Errorf("%w: %d %s", rolecall.ErrNoMailbox, failed.ErrorCode(), failed.EnhancedStatusCode())
 	case errors.As(err, &failed) && failed.ErrorCode() != 0:
 		return fmt.Errorf("the mail server answered %d %s: %s", failed.ErrorCode(), failed.EnhancedStatusCode(), failed.Reason)
 	case errors.As(err, &failed):

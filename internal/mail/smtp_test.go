@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/http/httptest"
 	"net/textproto"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
@@ -195,6 +197,24 @@ func TestFailuresAreTold(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestNoMailboxIsToldApart(t *testing.T) {
+	for reply, want := range map[string]bool{
+		"550 5.1.1 no hedy@example.com": true, "556 5.1.10 null MX": true, "551 5.1.6 moved": true,
+		"450 4.1.1 not yet": false, "550 5.7.1 blocked": false, "550 no such user": false, "553 5.1.8 your address": false,
+	} {
+		server := start(t, mailtest.Options{})
+		server.Refuse("RCPT", reply)
+		if err := send(t, through(t, server), aMessage()); errors.Is(err, rolecall.ErrNoMailbox) != want {
+			t.Errorf("%s: %v", reply, err)
+		}
+	}
+	server := start(t, mailtest.Options{})
+	server.Refuse("MAIL", "550 5.1.1 who are you")
+	if err := send(t, through(t, server), aMessage()); err == nil || errors.Is(err, rolecall.ErrNoMailbox) {
+		t.Errorf("a refused sender: %v", err)
 	}
 }
 

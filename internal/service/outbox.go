@@ -32,7 +32,7 @@ const (
 // Mailer hands mails to whoever brings them to people.
 type Mailer interface {
 	// Send returns nil as soon as somebody else is answerable for the mail. After any
-	// error it is sent again, with the same id.
+	// error but rolecall.ErrNoMailbox it is sent again, with the same id.
 	Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Mail) error
 }
 
@@ -119,7 +119,7 @@ func (s *Service) claimMail(ctx context.Context) (m rolecall.OutboxMail, err err
 	return m, err
 }
 
-// sendClaimed sends a mail and takes it out of the outbox, or puts it off.
+// sendClaimed sends a mail and takes it out of the outbox, puts it off, or gives it up.
 func (s *Service) sendClaimed(ctx context.Context, claimed rolecall.OutboxMail) {
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailLimit)
 	defer cancel()
@@ -130,17 +130,26 @@ func (s *Service) sendClaimed(ctx context.Context, claimed rolecall.OutboxMail) 
 
 	ctx, cancelLast := outliving(ctx)
 	defer cancelLast()
-	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
-		if err == nil {
+	if errors.Is(err, rolecall.ErrNoMailbox) {
+		err = s.giveUp(ctx, claimed)
+	} else {
+		err = s.settleMail(ctx, claimed, err == nil)
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "what became of a mail could not be written; it may be sent twice", "mail", claimed.ID, "error", err)
+	}
+}
+
+// settleMail takes a mail that was sent out of the outbox, and puts any other off.
+func (s *Service) settleMail(ctx context.Context, claimed rolecall.OutboxMail, sent bool) error {
+	return s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+		if sent {
 			_, err := tx.DeleteMail(claimed.ID)
 			return err
 		}
 		tx.PostponeMail(claimed.ID, claimed.Attempts, min(s.now().Add(mailPause(claimed.Attempts)), claimed.ExpiresAt))
 		return nil
 	})
-	if err != nil {
-		s.log.WarnContext(ctx, "what became of a mail could not be written; it may be sent twice", "mail", claimed.ID, "error", err)
-	}
 }
 
 // sendMail sends the mail, and reports whether there was anything to be sent: mail
@@ -165,6 +174,9 @@ func (s *Service) sendMail(ctx context.Context, claimed rolecall.OutboxMail) (se
 // and when it works again, not each mail of an outage.
 func (s *Service) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool, err error) {
 	switch {
+	case errors.Is(err, rolecall.ErrNoMailbox):
+		s.outbox.failed.Add(1)
+		s.log.WarnContext(ctx, "a mail is given up", "mail", m.ID, "user", m.UserID, "error", err)
 	case err != nil:
 		s.outbox.failed.Add(1)
 		if !s.outbox.failing.Swap(true) {
@@ -211,15 +223,16 @@ func (s *Service) giveUpMail(ctx context.Context) error {
 	}
 }
 
-func (s *Service) giveUp(ctx context.Context, expired rolecall.OutboxMail) error {
-	m, err := s.openMail(expired)
+// giveUp removes a mail that is of no use any more, and records that.
+func (s *Service) giveUp(ctx context.Context, old rolecall.OutboxMail) error {
+	m, err := s.openMail(old)
 	readable, givenUp := err == nil, false
-	err = s.operate(ctx, expired.TenantID, func(tx Tx) (*rolecall.Event, error) {
-		ok, err := tx.DeleteMail(expired.ID)
+	err = s.operate(ctx, old.TenantID, func(tx Tx) (*rolecall.Event, error) {
+		ok, err := tx.DeleteMail(old.ID)
 		if givenUp = ok && m.Kind != rolecall.MailNothing; !givenUp {
 			return nil, err
 		}
-		event := s.operatorEvent(rolecall.EventMailUndeliverable, aboutTenant(expired.TenantID))
+		event := s.operatorEvent(rolecall.EventMailUndeliverable, aboutTenant(old.TenantID))
 		event.Actor = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "mail"}
 		if readable {
 			event.Subject, event.Reason = aboutUser(m.UserID), string(m.Kind)

@@ -152,12 +152,12 @@ func TestMailThatIsNotWorthItAnyMoreIsGivenUpWithAnEvent(t *testing.T) {
 	})
 }
 
-// Somebody who does not exist keeps nobody waiting, and in the end the log, a count
-// and an event say so.
+// Somebody whom the server refuses keeps nobody waiting, and in the end the log, a
+// count and an event say so.
 func TestOneWhomTheServerRefuses(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		server := f.mailServer()
-		server.Refuse("RCPT "+address("ada"), "550 5.1.1 no such user")
+		server.Refuse("RCPT "+address("ada"), "550 5.7.1 not for you")
 		node, _ := f.sender(server)
 		ada := f.user("ada")
 		f.invite(ada.ID)
@@ -179,6 +179,23 @@ func TestOneWhomTheServerRefuses(t *testing.T) {
 			t.Errorf("the log says %s", lines)
 		}
 		if got := f.eventTypes(ada.ID); !slices.Contains(got, rolecall.EventMailUndeliverable) {
+			t.Errorf("the events are %v", got)
+		}
+	})
+}
+
+func TestMailToNoMailboxIsGivenUpAtOnce(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		server := f.mailServer()
+		server.Refuse("RCPT "+address("ada"), "550 5.1.1 no such user")
+		node, _ := f.sender(server)
+		ada := f.user("ada")
+		f.invite(ada.ID)
+		f.eventually(func() bool { return f.waiting() == 0 })
+		if got := node.MailCounts(); got != (service.MailCounts{Failed: 1, GivenUp: 1}) {
+			t.Errorf("counted were %+v", got)
+		}
+		if got := f.eventTypes(ada.ID); !slices.Equal(got, []rolecall.EventType{rolecall.EventMailUndeliverable, rolecall.EventUserInvited, rolecall.EventUserCreated}) {
 			t.Errorf("the events are %v", got)
 		}
 	})
