@@ -20,7 +20,7 @@ var halves = map[string]string{
 	"users that were made without an event": `select count(*) from users u where not exists
 		(select 1 from events e where e.tenant_id = u.tenant_id and e.subject_id = u.id and e.type in ('user.created', 'tenant.created'))
 		and not exists (select 1 from passwords p where p.tenant_id = u.tenant_id and p.user_id = u.id)`,
-	"creations without a key": `select count(*) from events e where type = 'user.created' and actor_via = 'http' and not exists
+	"creations without a key": `select count(*) from events e where type = 'user.created' and actor_via = 'http' and actor_type = 'user' and not exists
 		(select 1 from idempotency_keys k where k.tenant_id = e.tenant_id and k.resource_id = e.subject_id)`,
 	"keys without a creation": `select count(*) from idempotency_keys k where operation = 'createUser' and not exists
 		(select 1 from events e where e.tenant_id = k.tenant_id and e.subject_id = k.resource_id and e.type = 'user.created')`,
@@ -50,6 +50,17 @@ var halves = map[string]string{
 		(select 1 from user_words w where w.tenant_id = u.tenant_id and w.user_id = u.id)`,
 	"words of users who are not there": `select count(*) from user_words w where not exists
 		(select 1 from users u where u.tenant_id = w.tenant_id and u.id = w.user_id)`,
+	"tenants that were made without an event": `select count(*) from tenants t where not exists
+		(select 1 from events e where e.tenant_id = t.id and e.type = 'tenant.created')`,
+	"tenants without an owner": `select count(*) from tenants t where not exists
+		(select 1 from assignments a join roles r on r.tenant_id = a.tenant_id and r.id = a.role_id where a.tenant_id = t.id and r."key" = 'owner')`,
+	"sign-ups without a key": `select count(*) from events e where type = 'tenant.created' and actor_via = 'http' and not exists
+		(select 1 from operator_requests k where k.operation = 'foundTenant' and k.resource_id = e.subject_id)`,
+	"keys without a sign-up": `select count(*) from operator_requests k where operation = 'foundTenant' and not exists
+		(select 1 from tenants t where t.id = k.resource_id)`,
+	"sign-ups whose owner cannot come in": `select count(*) from events e where type = 'tenant.created' and actor_via = 'http'
+		and not exists (select 1 from passwords p where p.tenant_id = e.tenant_id)
+		and not exists (select 1 from invitations i where i.tenant_id = e.tenant_id)`,
 	"sessions without a token": `select count(*) from sessions s where not exists
 		(select 1 from session_tokens t where t.tenant_id = s.tenant_id and t.session_id = s.id)`,
 }

@@ -1,0 +1,154 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rolecall/rolecall/internal/mail/mailtest"
+)
+
+// TestKillDuringSignUps kills the program while another one signs tenants up with the
+// key of an operator. A tenant is there whole, with an owner who is invited by mail,
+// or not at all; and however often it is asked for with one idempotency key, it is
+// made once and answered alike.
+func TestKillDuringSignUps(t *testing.T) {
+	for _, store := range stores { // side by side: much of the time is waiting for claims of mail to end
+		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
+			killDuringSignUps(t, store.database(t))
+		})
+	}
+}
+
+func killDuringSignUps(t *testing.T, database string) {
+	mail, err := mailtest.Start(mailtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := mail.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := serve(t, database, "--smtp", mail.URL(), "--mail-from", "rolecall@faults.example", "--public-url", "http://id.faults.example")
+	l := newLoad(t, s)
+	l.spread = 0
+	l.open()
+	f := newFounder(l, mail)
+	for client := range 4 {
+		l.running.Go(func() {
+			for n := 0; !l.isOver(); n++ {
+				f.found(fmt.Sprintf("founded-%d-%d", client, n))
+			}
+		})
+	}
+	kills := times(5, 300)
+	for range kills {
+		l.await(20 + rand.Int64N(60))
+		kill(t, s)
+		start(t, s)
+	}
+	l.await(40)
+	l.stop()
+	f.check()
+	l.checkDatabase()
+	l.report("kill -9 during sign-ups")
+	t.Logf("killed %d times; %d tenants were made", kills, len(f.made))
+}
+
+// founder is a program that signs tenants up.
+type founder struct {
+	load     *load
+	mail     *mailtest.Server
+	operator string // the header with the key
+
+	mu   sync.Mutex
+	made []string // names of tenants
+}
+
+func newFounder(l *load, mail *mailtest.Server) *founder {
+	l.t.Helper()
+	output, err := l.server.Run(l.t.Context(), "", "operator-key", "create", "Sign-ups", "--json")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var key struct{ Key string }
+	if err := json.Unmarshal([]byte(output), &key); err != nil {
+		l.t.Fatal(err)
+	}
+	return &founder{load: l, mail: mail, operator: "authorization: Bearer " + key.Key}
+}
+
+// newTenantAnswer is what a sign-up answers.
+type newTenantAnswer struct {
+	Tenant     struct{ ID, Name, CreatedAt string }
+	Owner      struct{ ID, Email string }
+	Invitation struct {
+		ExpiresAt, Token string
+		SecretWithheld   bool
+	}
+}
+
+func ownerOf(tenant string) string { return tenant + "@faults.example" }
+
+// found makes a tenant, asks for it again, and looks into it.
+func (f *founder) found(name string) {
+	ask := func() (answer newTenantAnswer, again bool) {
+		of, again := (caller{load: f.load}).insist("POST /operator/tenants", fmt.Sprintf(`{"name":%s,"owner":{"email":%s,"name":"Olga Owner"}}`, quoted(name), quoted(ownerOf(name))),
+			"idempotency-key: "+name, f.operator)
+		if of.status != http.StatusCreated {
+			f.load.t.Errorf("%s: answered %d %s", name, of.status, of.body)
+			return answer, again
+		}
+		of.decode(&answer)
+		if replayed := of.header.Get("Idempotent-Replayed") == "true"; replayed == (answer.Invitation.Token != "") || replayed != answer.Invitation.SecretWithheld {
+			f.load.t.Errorf("%s: replayed is %v of %s", name, replayed, of.body)
+		}
+		return answer, again
+	}
+	first, again := ask()
+	if first.Invitation.SecretWithheld && !again {
+		f.load.t.Errorf("%s: there was a tenant before it was asked for", name)
+	}
+	second, _ := ask()
+	if first.Invitation.Token, first.Invitation.SecretWithheld = "", true; first != second || first.Tenant.Name != name || first.Owner.Email != ownerOf(name) {
+		f.load.doubled++
+		f.load.t.Errorf("%s: answered %+v and %+v", name, first, second)
+	}
+	of, _ := (caller{load: f.load, tenant: name}).insist("GET /roles", "", f.operator)
+	var roles struct{ Items []struct{ Key string } }
+	if of.decode(&roles); of.status != http.StatusOK || len(roles.Items) != 3 {
+		f.load.t.Errorf("%s: its roles are answered %d %s", name, of.status, of.body)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.made = append(f.made, name)
+}
+
+// check waits for every owner's mail, and has some of them come in.
+func (f *founder) check() {
+	for i, name := range f.made {
+		m, err := f.mail.Await(ownerOf(name), func(m *mailtest.Message) bool {
+			return m.Link() != nil && strings.HasSuffix(m.Link().Path, "/console/"+name+"/invitation")
+		}, linkLimit)
+		if err != nil {
+			f.load.lost++
+			f.load.t.Errorf("%s: the owner's invitation was lost: %v", name, err)
+			continue
+		}
+		if i%10 != 0 {
+			continue
+		}
+		c := caller{load: f.load, tenant: name}
+		in := c.send("POST /auths/invitations/accept", fmt.Sprintf(`{"token":%s,"password":%s}`, quoted(m.Token()), quoted(password)))
+		c.token = in.session()
+		if of := c.send("GET /tenant", ""); of.status != http.StatusOK {
+			f.load.t.Errorf("%s: its owner is answered %d %s and %d %s", name, in.status, in.body, of.status, of.body)
+		}
+	}
+}
