@@ -156,12 +156,14 @@ func testEveryOperationWithoutSession(t *testing.T, w *world) {
 	}
 }
 
-// testEveryOperationByBearer: a token is told by every operation what anybody else is
-// told, from whatever page, and together with another credential it is nobody's.
+// testEveryOperationByBearer: what is no token is told by every operation what one
+// that was revoked is told, whatever it is, from whatever page; together with another
+// credential it is nobody's, and elsewhere than in that header nothing.
 func testEveryOperationByBearer(t *testing.T, w *world) {
 	foreign := newWorld(t, w.program)
 	account := w.account(t, "Shop", "shop/a:b")
-	c := w.owner.makeToken(t, account, "shop/a:b")
+	c, revoked := w.owner.makeToken(t, account, "shop/a:b"), w.owner.makeToken(t, account, "shop/a:b")
+	w.owner.do(t, "DELETE /service-accounts/"+account+"/tokens/"+revoked.bearerID, "").expect(t, 204)
 	cut, shouting, session := *c, *c, w.owner.with("")
 	cut.bearer, shouting.bearer, session.bearer = c.bearer[:len(c.bearer)-1], strings.ToUpper(c.bearer), w.owner.token
 	for _, op := range w.program.document.operations {
@@ -178,10 +180,25 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 		if a := c.do(t, line, "", "+authorization: Bearer "+c.bearer).refused(t, 400, "malformed-request"); !slices.Equal(a.faults(), []string{"header:authorization repeated"}) {
 			t.Errorf("%s with two headers: %q", line, a.faults())
 		}
-		none := w.nobody().do(t, line, "").refused(t, 401, "unauthenticated").whole(t)
+		over := revoked.do(t, line, "").refused(t, 401, "unauthenticated").whole(t)
 		for name, c := range map[string]*caller{"a token of another tenant": c.in(foreign.name), "a token in an unknown tenant": c.in("no-such-tenant"), "a token cut short": &cut, "a token in capitals": &shouting, "a session for a token": session} {
-			if a := c.do(t, line, ""); a.whole(t) != none {
-				t.Errorf("%s with %s answers %s, without anything %s", line, name, a.whole(t), none)
+			if a := c.do(t, line, ""); a.whole(t) != over {
+				t.Errorf("%s with %s answers %s, with one that was revoked %s", line, name, a.whole(t), over)
+			}
+		}
+		none := w.nobody().do(t, line, "").refused(t, 401, "unauthenticated").whole(t)
+		query := "?"
+		if strings.Contains(line, query) {
+			query = "&"
+		}
+		for _, place := range []string{"access_token=", "token=", "authorization=Bearer%20"} {
+			if a := w.nobody().do(t, line+query+place+c.bearer, ""); a.whole(t) != none {
+				t.Errorf("%s with %s answers %s", line, place, a.whole(t))
+			}
+		}
+		for _, header := range []string{"cookie: session=", "cookie: access_token=", "x-access-token: "} {
+			if a := w.nobody().do(t, line, "", header+c.bearer); a.whole(t) != none {
+				t.Errorf("%s with %s answers %s", line, header, a.whole(t))
 			}
 		}
 		for _, header := range []string{"authorization: Basic " + c.bearer, "authorization: " + c.bearer, "authorization: Bearer" + c.bearer, "authorization: DPoP " + c.bearer} {
