@@ -116,11 +116,6 @@ func (t *Tx) DeleteAPIToken(id rolecall.APITokenID) (bool, error) {
 // them.
 func (t *Tx) DeleteUserAPITokens(user rolecall.UserID, now rolecall.Time) ([]rolecall.APIToken, error) {
 	var revoked []rolecall.APIToken
-	err := t.q.Query(deleteAPITokensOfUser, []any{t.tenant, user, now}, func(scan func(dest ...any) error) error {
-		var token rolecall.APIToken
-		err := scan(apiTokenDest(&token)...)
-		revoked = append(revoked, token)
-		return err
-	})
+	err := t.q.Query(deleteAPITokensOfUser, []any{t.tenant, user, now}, into(&revoked, apiTokenDest))
 	return revoked, err
 }

@@ -99,12 +99,7 @@ func (t *Tx) Assignments(id rolecall.UserID) ([]rolecall.Assignment, error) {
 // assignments returns what a statement selects for a holder.
 func (t *Tx) assignments(query string, holder any) ([]rolecall.Assignment, error) {
 	var all []rolecall.Assignment
-	err := t.q.Query(query, []any{t.tenant, holder}, func(scan func(dest ...any) error) error {
-		var a rolecall.Assignment
-		err := scan(assignmentDest(&a)...)
-		all = append(all, a)
-		return err
-	})
+	err := t.q.Query(query, []any{t.tenant, holder}, into(&all, assignmentDest))
 	return all, err
 }
 

@@ -25,12 +25,7 @@ const (
 // InstanceKeys returns the secrets of the instance, the current one first.
 func (t *Tx) InstanceKeys() ([][]byte, error) {
 	var keys [][]byte
-	err := t.q.Query(selectInstanceKeys, nil, func(scan func(dest ...any) error) error {
-		var key []byte
-		err := scan(&key)
-		keys = append(keys, key)
-		return err
-	})
+	err := t.q.Query(selectInstanceKeys, nil, into(&keys, itself))
 	return keys, err
 }
 

@@ -57,12 +57,7 @@ func (t *Tx) DeleteMail(id rolecall.MailID) (bool, error) {
 // nobody has claimed, those first that expired first.
 func (t *Tx) ExpiredMail(now rolecall.Time, limit int) ([]rolecall.OutboxMail, error) {
 	var all []rolecall.OutboxMail
-	err := t.q.Query(selectExpiredMail, []any{now, limit}, func(scan func(dest ...any) error) error {
-		var m rolecall.OutboxMail
-		err := scan(mailDest(&m)...)
-		all = append(all, m)
-		return err
-	})
+	err := t.q.Query(selectExpiredMail, []any{now, limit}, into(&all, mailDest))
 	return all, err
 }
 

@@ -50,12 +50,7 @@ func (t *Tx) RolesByID(ids []rolecall.RoleID) ([]rolecall.Role, error) {
 		b := newBuilder(t.tenant)
 		b.write(selectRoles)
 		b.all([]condition{oneOf("r.id", chunk)})
-		err := b.query(t.q, func(scan func(dest ...any) error) error {
-			var r rolecall.Role
-			err := scan(roleDest(&r)...)
-			roles = append(roles, r)
-			return err
-		})
+		err := b.query(t.q, into(&roles, roleDest))
 		if err != nil {
 			return nil, err
 		}

@@ -167,11 +167,6 @@ func (t *Tx) Sessions(q rolecall.SessionQuery) (rolecall.Page[rolecall.Session],
 // returns their ids.
 func (t *Tx) DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error) {
 	var ended []rolecall.SessionID
-	err := t.q.Query(deleteSessions, []any{t.tenant, user, except}, func(scan func(dest ...any) error) error {
-		var id rolecall.SessionID
-		err := scan(&id)
-		ended = append(ended, id)
-		return err
-	})
+	err := t.q.Query(deleteSessions, []any{t.tenant, user, except}, into(&ended, itself))
 	return ended, err
 }

@@ -45,6 +45,19 @@ func (t *Tx) row(query string, args []any, dest ...any) error {
 	return err
 }
 
+// into returns what appends a row to the items, each read as dest says.
+func into[T any](items *[]T, dest func(*T) []any) func(scan func(dest ...any) error) error {
+	return func(scan func(dest ...any) error) error {
+		var item T
+		err := scan(dest(&item)...)
+		*items = append(*items, item)
+		return err
+	}
+}
+
+// itself is the dest of rows of one column.
+func itself[T any](value *T) []any { return []any{value} }
+
 // returned runs a statement and returns how many rows it returned.
 func (t *Tx) returned(query string, args ...any) (int, error) {
 	n := 0

@@ -57,12 +57,7 @@ func (t *Tx) TenantByID(id rolecall.TenantID) (tenant rolecall.Tenant, err error
 // Tenants returns up to limit tenants by name, after the given one.
 func (t *Tx) Tenants(after string, limit int) ([]rolecall.Tenant, error) {
 	var tenants []rolecall.Tenant
-	err := t.q.Query(selectTenants, []any{after, limit}, func(scan func(dest ...any) error) error {
-		var tenant rolecall.Tenant
-		err := scan(tenantDest(&tenant)...)
-		tenants = append(tenants, tenant)
-		return err
-	})
+	err := t.q.Query(selectTenants, []any{after, limit}, into(&tenants, tenantDest))
 	return tenants, err
 }
 
@@ -74,12 +69,7 @@ func (t *Tx) TenantsAmong(names []string, after string, limit int) ([]rolecall.T
 	b.write(" order by name")
 	b.limit(limit)
 	var tenants []rolecall.Tenant
-	err := b.query(t.q, func(scan func(dest ...any) error) error {
-		var tenant rolecall.Tenant
-		err := scan(tenantDest(&tenant)...)
-		tenants = append(tenants, tenant)
-		return err
-	})
+	err := b.query(t.q, into(&tenants, tenantDest))
 	return tenants, err
 }
 
@@ -109,11 +99,6 @@ func (t *Tx) DeleteTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error
 // and still hold rows, the first deleted first.
 func (t *Tx) DeletedTenants(before rolecall.Time, limit int) ([]rolecall.TenantID, error) {
 	var ids []rolecall.TenantID
-	err := t.q.Query(selectDeletedTenants, []any{before, limit}, func(scan func(dest ...any) error) error {
-		var id rolecall.TenantID
-		err := scan(&id)
-		ids = append(ids, id)
-		return err
-	})
+	err := t.q.Query(selectDeletedTenants, []any{before, limit}, into(&ids, itself))
 	return ids, err
 }
