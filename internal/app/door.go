@@ -21,7 +21,9 @@ func listen(ctx context.Context, flag, address string) (*door, error) {
 	if inherited {
 		listener, err = inherit(descriptor)
 	} else {
-		listener, err = new(net.ListenConfig).Listen(ctx, "tcp", address)
+		var config net.ListenConfig
+		config.SetMultipathTCP(false) // its sockets take no filter, which shut needs
+		listener, err = config.Listen(ctx, "tcp", address)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)

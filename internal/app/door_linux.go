@@ -13,8 +13,8 @@ import (
 
 // door is a listener that can be shut without slamming it on anybody. Closing a
 // listener resets the connections that clients have made and nobody has accepted
-// yet, dozens under load; shut takes all of them in first. Those of an inherited
-// socket wait on, for whoever has it next.
+// yet, dozens under load; shut lets nobody else queue and takes all of them in
+// first. Those of an inherited socket wait on, for whoever has it next.
 type door struct {
 	*net.TCPListener
 	inherited bool
@@ -42,9 +42,13 @@ func (d *door) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// shut accepts who is waiting and, with no pause between, refuses all others. Of
-// an inherited socket it only lets go: a shutdown would end that for everybody who
-// has it. It is called once.
+// nobody is a filter that drops every packet, and so keeps new connections out of
+// the queue of a listener: their clients ask again within a second.
+var nobody = unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
+
+// shut accepts who is waiting and refuses all others. Of an inherited socket it
+// only lets go: a shutdown would end that for everybody who has it. It is called
+// once.
 func (d *door) shut() error {
 	if d.inherited {
 		return d.Close()
@@ -58,6 +62,7 @@ func (d *door) shut() error {
 	var waiting []int
 	var shutErr error
 	err = raw.Control(func(listener uintptr) {
+		shutErr = unix.SetsockoptSockFprog(int(listener), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &nobody)
 		for {
 			fd, _, err := unix.Accept4(int(listener), unix.SOCK_CLOEXEC)
 			if err == nil {
@@ -66,7 +71,7 @@ func (d *door) shut() error {
 				break // as a rule EAGAIN: nobody is left
 			}
 		}
-		shutErr = unix.Shutdown(int(listener), unix.SHUT_RDWR)
+		shutErr = errors.Join(shutErr, unix.Shutdown(int(listener), unix.SHUT_RDWR))
 	})
 	for _, fd := range waiting {
 		conn, connErr := connOf(fd)
