@@ -39,11 +39,11 @@ type program struct {
 	operator *caller  // with a key for all tenants, nil if there is none
 }
 
-// build returns the path of the program, built from this tree, that watches for
-// races if the environment asks for it.
+// build returns the path of the program, built from this tree, as
+// process.BuildVariable asks for.
 func build(t *testing.T) string {
 	t.Helper()
-	return buildWith(t, process.RaceFlags()...)
+	return buildWith(t, process.BuildFlags()...)
 }
 
 func buildWith(t *testing.T, flags ...string) string {
@@ -69,7 +69,6 @@ func newProgram(t *testing.T, binary, database string, flags ...string) *program
 	t.Helper()
 	p := &program{document: readDocument(t), Server: process.Server{
 		Binary: binary, Database: database, Flags: flags, Address: freeAddress(t), Folder: t.TempDir(),
-		Env: []string{"GORACE=halt_on_error=1 exitcode=66"},
 	}}
 	if !slices.Contains(flags, "--demo") && !slices.Contains(flags, "--smtp") {
 		p.receiveMail(t)

@@ -39,6 +39,7 @@ var committed = []byte("Z\x00\x00\x00\x05I")
 // TestKillAroundCommit kills the program before its last words on a creation reach
 // PostgreSQL, and before PostgreSQL's answer that all is committed reaches it.
 func TestKillAroundCommit(t *testing.T) {
+	alongside(t)
 	database := pgtest.URL(t)
 	config, err := pgconn.ParseConfig(database)
 	if err != nil {

@@ -79,8 +79,10 @@ var canaryTopologies = []struct {
 // once, leave amid their requests, and lose connections and statements. Whatever is
 // answered carries the mark of who asks, and of nobody else.
 func TestNoTenantSeesAnother(t *testing.T) {
+	alongside(t)
 	for _, topology := range canaryTopologies {
 		t.Run(topology.name, func(t *testing.T) {
+			alongside(t)
 			commands, nodes, database := topology.serve(t)
 			transport := &http.Transport{MaxIdleConnsPerHost: canaryClients, DisableCompression: true}
 			t.Cleanup(transport.CloseIdleConnections)

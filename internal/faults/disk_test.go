@@ -19,6 +19,7 @@ import (
 // is safe, again and again. Then the program is killed, so that nothing but the
 // files can tell what was done.
 func TestWritesFail(t *testing.T) {
+	alongside(t)
 	needTool(t, "strace")
 	for _, fault := range []struct{ name, calls, effect string }{
 		{"a sync fails", "fsync,fdatasync", "error=EIO:when=2+3"},
@@ -27,6 +28,7 @@ func TestWritesFail(t *testing.T) {
 		{"a write finds no space", "pwrite64", "error=ENOSPC:when=3+29"},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
+			alongside(t)
 			s := serve(t, filepath.Join(t.TempDir(), "rolecall.db"))
 			l := newLoad(t, s)
 			for range times(1, 25) {
@@ -51,6 +53,7 @@ func TestWritesFail(t *testing.T) {
 // are refused, signing out among them, and reads go on; when there is space again
 // all is well without a restart.
 func TestDiskFull(t *testing.T) {
+	alongside(t)
 	disk := smallDisk(t, 24<<20)
 	s := serve(t, filepath.Join(disk, "rolecall.db"))
 	l := newLoad(t, s)
@@ -127,6 +130,7 @@ func fill(t *testing.T, disk string) (free func()) {
 // TestBackup takes back-ups of a file of SQLite that is in use, as the operations
 // guide says. Each holds no half of anything, and can be served.
 func TestBackup(t *testing.T) {
+	alongside(t)
 	needTool(t, "sqlite3")
 	s := serve(t, filepath.Join(t.TempDir(), "rolecall.db"))
 	l := newLoad(t, s)

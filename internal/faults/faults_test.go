@@ -33,11 +33,22 @@ var stores = []struct {
 	{"postgres", func(t *testing.T) string { return pgtest.URL(t) }},
 }
 
-// onStores runs a test on each store, one after the other: each has the machine to
-// itself.
+// onStores runs a test on each store, alongside the others.
 func onStores(t *testing.T, run func(t *testing.T, database string)) {
 	for _, store := range stores {
-		t.Run(store.name, func(t *testing.T) { run(t, store.database(t)) })
+		t.Run(store.name, func(t *testing.T) {
+			alongside(t)
+			run(t, store.database(t))
+		})
+	}
+}
+
+// alongside lets the test run beside the others, since most of its time is
+// waiting. For a proof each has the machine to itself.
+func alongside(t *testing.T) {
+	t.Helper()
+	if !*full {
+		t.Parallel()
 	}
 }
 
@@ -63,7 +74,7 @@ func runIn(m *testing.M) (code int) {
 	return code
 }
 
-var build = sync.OnceValue(func() error { return process.Build(context.Background(), binary, process.RaceFlags()...) })
+var build = sync.OnceValue(func() error { return process.Build(context.Background(), binary, process.BuildFlags()...) })
 
 // unlimited are the flags by which sign-ins that a fault cut short, which count as
 // failed, do not keep anybody out.

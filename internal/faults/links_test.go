@@ -20,12 +20,7 @@ const linkLimit = 2 * time.Minute
 // by links. Either a link is used and the credential is new, or neither is; and
 // whatever was acknowledged is mailed.
 func TestKillDuringLinks(t *testing.T) {
-	for _, store := range stores { // side by side: most of the time is waiting for claims to end
-		t.Run(store.name, func(t *testing.T) {
-			t.Parallel()
-			killDuringLinks(t, store.database(t))
-		})
-	}
+	onStores(t, killDuringLinks)
 }
 
 func killDuringLinks(t *testing.T, database string) {

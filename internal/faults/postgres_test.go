@@ -143,6 +143,7 @@ func (l *load) expectRecovery() (took time.Duration) {
 
 // TestPostgresKill kills the database server under load and starts it again.
 func TestPostgresKill(t *testing.T) {
+	alongside(t)
 	server, database := startPostgres(t)
 	l := newLoad(t, serve(t, database))
 	l.inspect = inside(t, server)
@@ -176,6 +177,7 @@ func TestPostgresKill(t *testing.T) {
 // TestCutAtCommit cuts connections to the database just when a commit passes: before
 // it arrives, so that it may or may not, and before its answer arrives.
 func TestCutAtCommit(t *testing.T) {
+	alongside(t)
 	server, database := startPostgres(t)
 	r := newRelay(t, socket(t, server))
 	l := newLoad(t, serve(t, through(database, r)+"&default_query_exec_mode=exec"))

@@ -21,6 +21,7 @@ func TestRestartsFailNoRequest(t *testing.T) {
 		restart func(t *testing.T, leaving, coming *process.Server)
 	}{{"one after the other", stopAndStart}, {"overlapping", startAndStop}} {
 		t.Run(way.name, func(t *testing.T) {
+			alongside(t)
 			onStores(t, func(t *testing.T, database string) {
 				socket, address := listeningSocket(t)
 				next := func() *process.Server {

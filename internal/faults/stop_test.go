@@ -38,6 +38,7 @@ func signal(t *testing.T, err error) {
 // leaves each in a state that holds it open. Others are served all the while, and
 // the log tells of no failure to accept.
 func TestManyConnections(t *testing.T) {
+	alongside(t)
 	needTool(t, "prlimit")
 	const connections = 600
 	for _, kind := range []struct{ name, sent string }{
@@ -46,6 +47,7 @@ func TestManyConnections(t *testing.T) {
 		{"idle", "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
+			alongside(t)
 			s := newServer(t, filepath.Join(t.TempDir(), "rolecall.db"))
 			s.Under = []string{"prlimit", "--nofile=256"}
 			start(t, s)
@@ -74,6 +76,7 @@ func TestManyConnections(t *testing.T) {
 // TestSlowClients sends bodies and reads answers so slowly that each holds its
 // connection. Others are served all the while.
 func TestSlowClients(t *testing.T) {
+	alongside(t)
 	const clients = 500
 	s := serve(t, filepath.Join(t.TempDir(), "rolecall.db"))
 	l := newLoad(t, s)

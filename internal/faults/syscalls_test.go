@@ -22,6 +22,7 @@ var writing = map[string]int{"pwrite64": 4, "fsync,fdatasync": 1, "write": 1}
 // before, during and after the commit. Each is made once or not at all, with its
 // event, and what is repeated is made once.
 func TestKillAtSystemCalls(t *testing.T) {
+	alongside(t)
 	needTool(t, "strace")
 	s := serve(t, filepath.Join(t.TempDir(), "rolecall.db"))
 	l := newLoad(t, s)

@@ -26,18 +26,13 @@ const (
 	retryEvery = 20 * time.Millisecond
 )
 
-// RaceVariable is the environment variable that has tests build a program that
-// watches for races, if it is not empty. What only asks the program need not watch
-// for its own, and is three times as fast.
-const RaceVariable = "ROLECALL_TEST_RACE"
+// BuildVariable is the environment variable with the flags of go build, by blanks,
+// for the program that tests ask: to watch for races, for example. What only asks
+// the program need not watch for its own, and is three times as fast.
+const BuildVariable = "ROLECALL_TEST_BUILD"
 
-// RaceFlags returns the flags of go build that RaceVariable asks for.
-func RaceFlags() []string {
-	if os.Getenv(RaceVariable) == "" {
-		return nil
-	}
-	return []string{"-race"}
-}
+// BuildFlags returns the flags of go build that BuildVariable asks for.
+func BuildFlags() []string { return strings.Fields(os.Getenv(BuildVariable)) }
 
 // Build builds the program of this module into the file, with the flags of go
 // build.

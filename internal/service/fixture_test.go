@@ -63,6 +63,7 @@ func onEachStore(t *testing.T, run func(*fixture)) {
 
 func onEachStoreLimited(t *testing.T, limits service.AttemptLimits, run func(*fixture)) {
 	t.Helper()
+	t.Parallel()
 	for name, database := range map[string]func(*testing.T) func() service.Store{"sqlite": onSQLite, "postgres": onPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
