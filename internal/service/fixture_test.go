@@ -296,25 +296,36 @@ func (w *recorded) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	if err := w.note("view"); err != nil {
 		return err
 	}
-	return w.Store.View(ctx, tenant, func(tx service.Tx) error { return fn(recordedTx{tx, w, nil}) })
+	return w.Store.View(ctx, tenant, func(tx service.Tx) error { return fn(recordedTx{tx, w, &written{}}) })
 }
 
-// Update notes the door and then what is asked behind it.
+// Update notes the door and then what is asked behind it. It refuses a mail without
+// what it tells of: they would come apart where the process dies between the two.
 func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
 	if err := w.note("update"); err != nil {
 		return err
 	}
-	var mails []rolecall.OutboxMail
+	var done written
 	err := w.Store.Update(ctx, tenant, func(tx service.Tx) error {
-		mails = nil
-		return fn(recordedTx{tx, w, &mails})
+		done = written{}
+		err := fn(recordedTx{tx, w, &done})
+		if err == nil && done.mails != nil && !done.cause {
+			err = errors.New("a mail is written apart from what it tells of")
+		}
+		return err
 	})
 	if err == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.mails = append(w.mails, mails...)
+		w.mails = append(w.mails, done.mails...)
 	}
 	return err
+}
+
+// written is what a transaction has written.
+type written struct {
+	mails []rolecall.OutboxMail
+	cause bool // an event, or the token of a link
 }
 
 func (w *recorded) note(what string) error {
@@ -346,8 +357,14 @@ func (w *recorded) during(fn func()) []string {
 // is announced.
 type recordedTx struct {
 	service.Tx
-	store *recorded
-	mails *[]rolecall.OutboxMail // of this transaction
+	store   *recorded
+	written *written // in this transaction
+}
+
+// InsertEvent is what a mail can tell of.
+func (x recordedTx) InsertEvent(e rolecall.Event) {
+	x.written.cause = true
+	x.Tx.InsertEvent(e)
 }
 
 func (x recordedTx) note(what string) {

@@ -12,7 +12,7 @@ import (
 // InsertMail is noted, and the mail kept.
 func (x recordedTx) InsertMail(m rolecall.OutboxMail) {
 	x.note("mail")
-	*x.mails = append(*x.mails, m)
+	x.written.mails = append(x.written.mails, m)
 	x.Tx.InsertMail(m)
 }
 

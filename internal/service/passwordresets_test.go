@@ -15,8 +15,9 @@ import (
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-// InsertOneTimeToken is noted.
+// InsertOneTimeToken is noted. A mail can bear the token.
 func (x recordedTx) InsertOneTimeToken(t rolecall.OneTimeToken, hash []byte) {
+	x.written.cause = true
 	x.note("insert token")
 	x.Tx.InsertOneTimeToken(t, hash)
 }
