@@ -131,7 +131,7 @@ func (s *Service) sendClaimed(ctx context.Context, claimed rolecall.OutboxMail) 
 	ctx, cancelLast := outliving(ctx)
 	defer cancelLast()
 	if errors.Is(err, rolecall.ErrNoMailbox) {
-		err = s.giveUp(ctx, claimed)
+		_, err = s.giveUp(ctx, claimed)
 	} else {
 		err = s.settleMail(ctx, claimed, err == nil)
 	}
@@ -197,13 +197,9 @@ func mailPause(attempts int) time.Duration {
 
 // giveUpMail removes the mail that could not be sent in its time, and records that.
 func (s *Service) giveUpMail(ctx context.Context) error {
-	before := s.outbox.givenUp.Load()
-	defer func() {
-		if n := s.outbox.givenUp.Load() - before; n > 0 {
-			s.log.WarnContext(ctx, "mail was given up, as it could not be sent while it was of use; events mail.undeliverable tell whose", "mails", n)
-		}
-	}()
-	for {
+	var failures []error
+	givenUp := 0
+	for full := true; full && failures == nil; {
 		var expired []rolecall.OutboxMail
 		err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
 			expired, err = tx.ExpiredMail(s.now(), purgeBatch)
@@ -212,21 +208,27 @@ func (s *Service) giveUpMail(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		full = len(expired) == purgeBatch
 		for _, m := range expired {
-			if err := s.giveUp(ctx, m); err != nil {
-				return fmt.Errorf("mail %s: %w", m.ID, err)
+			switch told, err := s.giveUp(ctx, m); {
+			case err != nil:
+				failures = append(failures, fmt.Errorf("mail %s: %w", m.ID, err))
+			case told:
+				givenUp++
 			}
 		}
-		if len(expired) < purgeBatch {
-			return nil
-		}
 	}
+	if givenUp > 0 {
+		s.log.WarnContext(ctx, "mail was given up, as it could not be sent while it was of use; events mail.undeliverable tell whose", "mails", givenUp)
+	}
+	return errors.Join(failures...)
 }
 
-// giveUp removes a mail that is of no use any more, and records that.
-func (s *Service) giveUp(ctx context.Context, old rolecall.OutboxMail) error {
+// giveUp removes a mail that is of no use any more, and records that. It reports
+// whether there was anything to be recorded.
+func (s *Service) giveUp(ctx context.Context, old rolecall.OutboxMail) (givenUp bool, err error) {
 	m, err := s.openMail(old)
-	readable, givenUp := err == nil, false
+	readable := err == nil
 	err = s.operate(ctx, old.TenantID, func(tx Tx) (*rolecall.Event, error) {
 		ok, err := tx.DeleteMail(old.ID)
 		if givenUp = ok && m.Kind != rolecall.MailNothing; !givenUp {
@@ -239,8 +241,8 @@ func (s *Service) giveUp(ctx context.Context, old rolecall.OutboxMail) error {
 		}
 		return event, nil
 	})
-	if err == nil && givenUp {
+	if givenUp = givenUp && err == nil; givenUp {
 		s.outbox.givenUp.Add(1)
 	}
-	return err
+	return givenUp, err
 }

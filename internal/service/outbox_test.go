@@ -184,6 +184,25 @@ func TestOneWhomTheServerRefuses(t *testing.T) {
 	})
 }
 
+// What cannot be recorded of one tenant keeps no other's mail from being given up.
+func TestMailOfATenantThatCannotBeWrittenKeepsNoOther(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		other := f.newTenant("other")
+		for _, tenant := range []rolecall.TenantID{other.ID, f.tenant.ID} {
+			f.ok(f.store.Update(f.Context(), tenant, func(tx service.Tx) error {
+				tx.InsertMail(f.sealed(tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: address("ada"), UserID: f.owner.User.ID}))
+				return nil
+			}))
+		}
+		f.clock.advance(time.Hour)
+		node := service.New(broken{f.store, other.ID}, service.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
+		f.is(node.Purge(f.Context()), errBroken)
+		if n := f.waiting(); n != 1 {
+			t.Errorf("%d mails wait, want that of the tenant that cannot be written", n)
+		}
+	})
+}
+
 func TestMailToNoMailboxIsGivenUpAtOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		server := f.mailServer()
