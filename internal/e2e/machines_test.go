@@ -22,6 +22,8 @@ func testMachines(t *testing.T, p *program) {
 	t.Run("revoked", func(t *testing.T) { testRevokedAtOnce(t, newWorld(t, p)) })
 	t.Run("parallel", func(t *testing.T) { testProgramsInParallel(t, newWorld(t, p)) })
 	t.Run("events", func(t *testing.T) { testEventsOfPrograms(t, newWorld(t, p)) })
+	t.Run("keys", func(t *testing.T) { testKeysOfPrograms(t, newWorld(t, p)) })
+	t.Run("bounds", func(t *testing.T) { testSoManyTokens(t, newWorld(t, p)) })
 }
 
 func testServiceAccounts(t *testing.T, w *world) {
@@ -406,4 +408,44 @@ func testEventsOfPrograms(t *testing.T, w *world) {
 		{name: "for who may not read service accounts", as: reader, send: "GET /events?subject=" + account, status: 200, lacks: []string{`"before"`, `"after"`}},
 		{name: "of one's own tokens", as: member, send: "GET /users/" + member.id + "/events?type=token.created", status: 200, has: map[string]any{"/items/0/after/token/id": delegate.bearerID}},
 	})
+}
+
+// testKeysOfPrograms: an idempotency key is that of who acts, also by several tokens,
+// and what is replayed to a token is what the token may see.
+func testKeysOfPrograms(t *testing.T, w *world) {
+	account, other := w.account(t, "Import", "users:create", "users.name:read"), w.account(t, "Export", "users:create")
+	first, second := w.owner.makeToken(t, account, "users:create", "users.name:read"), w.owner.makeToken(t, account, "users:create")
+	member := w.holder(t, "programmer", "", "", "users:create", "users:read")
+	delegate := member.makeToken(t, "", "users:create")
+	create := func(c *caller, name string) *answer {
+		return c.do(t, "POST /users", fmt.Sprintf(`{"email":%s,"name":"Made once"}`, quoted(address(name))), "idempotency-key: of-whom").expect(t, 201)
+	}
+	for _, who := range []struct {
+		name          string
+		first, second *caller
+		shown         string
+	}{
+		{"account", first, second, "id name"}, {"user", member, delegate, everyMember},
+		{"other", w.owner.makeToken(t, other, "users:create"), w.owner.makeToken(t, other, "users:create"), "id"},
+	} {
+		made, again := create(who.first, who.name), create(who.second, who.name)
+		if made.header.Get("Idempotent-Replayed") != "" || again.header.Get("Idempotent-Replayed") != "true" || made.text("/id") != again.text("/id") {
+			t.Errorf("%s: made %s, and again %s", who.name, made.body, again.body)
+		}
+		if shown, later := made.members(""), again.members(""); !slices.Equal(shown, sorted(strings.Fields(who.shown))) || !slices.Equal(later, []string{"id"}) {
+			t.Errorf("%s is shown %s, and by another token %s", who.name, shown, later)
+		}
+	}
+}
+
+// testSoManyTokens: no holder has more than a hundred.
+func testSoManyTokens(t *testing.T, w *world) {
+	path := "/service-accounts/" + w.account(t, "Import", "users:read") + "/tokens"
+	var last string
+	for range 100 {
+		last = w.owner.do(t, "POST "+path, tokenBody("One of many", "users:read")).expect(t, 201).text("/id")
+	}
+	w.owner.do(t, "POST "+path, tokenBody("One too many", "users:read")).refused(t, 409, "too-many-tokens")
+	w.owner.do(t, "DELETE "+path+"/"+last, "").expect(t, 204)
+	w.owner.do(t, "POST "+path, tokenBody("In its place", "users:read")).expect(t, 201)
 }

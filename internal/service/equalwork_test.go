@@ -67,6 +67,31 @@ func TestEveryUnknownSessionIsTheSameWork(t *testing.T) {
 	})
 }
 
+func TestEveryUnknownTokenIsTheSameWork(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, member, _, tokens := f.programs()
+		revoked := f.userToken(f.call(f.signIn("programmer")), "users:read")
+		f.ok(f.service.RevokeUserToken(f.Context(), f.owner, member.ID, revoked.ID))
+		other := f.newTenant("other")
+		for _, c := range []struct {
+			what   string
+			tenant rolecall.Tenant
+			token  secret.Token
+		}{
+			{"another tenant's", other, tokens[0].Secret}, {"an unknown tenant's", rolecall.Tenant{}, tokens[1].Secret},
+			{"a revoked one", f.tenant, revoked.Secret}, {"one that nobody has", f.tenant, secret.NewAPIToken()},
+		} {
+			asked := f.store.during(func() {
+				_, err := f.node().AuthenticateBearer(f.Context(), c.tenant, string(c.token), "192.0.2.1")
+				f.is(err, rolecall.ErrUnauthenticated)
+			})
+			if want := []string{"view", "API token by hash"}; !slices.Equal(asked, want) {
+				t.Errorf("%s: the store was asked %q", c.what, asked)
+			}
+		}
+	})
+}
+
 func TestASignInSpendsOneHashAndAWeakOneIsMadeAgain(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		before := f.hashes.Hashed()

@@ -397,6 +397,12 @@ func (x recordedTx) OperatorKeyByToken(hash []byte) (rolecall.OperatorKey, error
 	return x.Tx.OperatorKeyByToken(hash)
 }
 
+// APITokenByHash is noted.
+func (x recordedTx) APITokenByHash(hash []byte) (rolecall.APITokenState, error) {
+	x.note("API token by hash")
+	return x.Tx.APITokenByHash(hash)
+}
+
 // SessionByToken is noted.
 func (x recordedTx) SessionByToken(hash []byte) (rolecall.SessionState, error) {
 	x.note("session by token")
