@@ -58,6 +58,7 @@ func TestAnswersSayWhyABearerDoesNotDo(t *testing.T) {
 		"another fault":                    {"GET", "/users?x=1", "", []string{"Authorization", s.operators[0]}, 400, ""},
 		"by a session":                     {"GET", "/users?x=1", "", []string{"Cookie", s.owner}, 400, ""},
 		"from another origin":              {"POST", "/users", "{}", []string{"Cookie", s.owner, "Origin", "https://evil.example", key, "k"}, 403, ""},
+		"the same beside another scheme":   {"POST", "/users", "{}", []string{"Cookie", s.owner, "Authorization", "Basic YTpi", "Origin", "https://evil.example", key, "k"}, 403, ""},
 		"a wrong password":                 {"POST", "/auths/login", `{"email":"` + ownerEmail + `","password":"x"}`, nil, 401, "Session"},
 	} {
 		r := s.request(c.method, c.path, c.body, c.header...)
