@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,13 +20,18 @@ func testErase(t *testing.T, p *program) {
 	t.Run("parallel", func(t *testing.T) { testErasuresInParallel(t, newWorld(t, p)) })
 }
 
-// rows returns what all tables hold: of SQLite not what is left in free space.
+// rows returns what all tables hold: of SQLite the whole file as it is after a vacuum,
+// without what is left in free space.
 func (p *program) rows(t *testing.T) []byte {
 	t.Helper()
 	if strings.HasPrefix(p.Database, "postgres") {
 		return p.dump(t)
 	}
-	rows, err := exec.CommandContext(t.Context(), tool(t, "sqlite3"), p.Database, ".timeout 10000", ".dump").Output()
+	vacuumed := filepath.Join(t.TempDir(), "rows.db")
+	if output, err := exec.CommandContext(t.Context(), tool(t, "sqlite3"), p.Database, ".timeout 10000", "vacuum into '"+vacuumed+"'").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	rows, err := os.ReadFile(vacuumed)
 	if err != nil {
 		t.Fatal(err)
 	}
