@@ -33,6 +33,16 @@ func testOverview(t *testing.T, p *program) {
 		t.Errorf("the events are %s", got)
 	}
 
+	inviter, guest := w.holder(t, "overseen-inviter", "", "", "users:read", "users:invite"), w.user(t, "overseen-guest", "")
+	token := w.invite(t, inviter, guest)
+	invited := scenario{name: "an invited user", as: w.owner, send: "GET /users/" + guest + "/overview", status: 200,
+		has: map[string]any{"/invitation/createdBy": inviter.id, "/signIn/reasons/0/code": "user-pending", "/signIn/reasons/1": nil}}
+	play(t, []scenario{invited, {name: "the list of invitations", as: w.owner, send: "GET /invitations", status: 200, has: map[string]any{"/items/0/userId": guest, "/items/0/createdBy": inviter.id}}})
+	w.owner.do(t, "DELETE /users/"+inviter.id, "").expect(t, 204)
+	invited.name, invited.has = "an invited user whose inviter is gone", map[string]any{"/signIn/reasons/1/code": "invitation-void", "/signIn/reasons/1/operation": "UsersController_inviteUser", "/signIn/reasons/2": nil}
+	play(t, []scenario{invited})
+	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password)).refused(t, 401, "invitation-invalid")
+
 	pending := w.user(t, "overseen-pending", "")
 	w.owner.do(t, "POST /users/"+clerk.id+"/suspend", `{"reason":"on leave"}`).expect(t, 200)
 	blind := w.holder(t, "blind", "", "", "users.department:update")

@@ -164,8 +164,9 @@ func (f *forgetful) move(random *rand.Rand) {
 // checkNotices waits until the user is told of every change, wherever they read
 // mail then.
 func (f *forgetful) checkNotices() {
+	deadline := time.Now().Add(linkLimit) // of all: a lost one keeps nobody waiting again
 	await := func(to, subject string) {
-		if _, err := f.mail.Await(to, func(m *mailtest.Message) bool { return strings.HasPrefix(m.Subject, subject) }, linkLimit); err != nil {
+		if _, err := f.mail.Await(to, func(m *mailtest.Message) bool { return strings.HasPrefix(m.Subject, subject) }, time.Until(deadline)); err != nil {
 			f.load.lost++
 			f.load.t.Errorf("a notice was lost: %v", err)
 		}

@@ -85,8 +85,9 @@ func (s *Service) countOwnChange(tx Tx, id rolecall.UserID) error {
 	return err
 }
 
-// mailEmailChange asks at the new address, in place of what was asked before. If
-// another user has it, it writes as much and nothing is mailed.
+// mailEmailChange asks at the new address, in place of what was asked before, and
+// names nobody there: it may be a stranger's. If another user has it, it writes as much
+// and nothing is mailed.
 func (s *Service) mailEmailChange(tx Tx, tenant rolecall.TenantID, u *rolecall.User, email, data string, token secret.Token, until rolecall.Time) error {
 	holder, _, err := tx.UserByEmail(rolecall.EmailKey(email))
 	taken, err := found(err)
@@ -94,7 +95,7 @@ func (s *Service) mailEmailChange(tx Tx, tenant rolecall.TenantID, u *rolecall.U
 		return err
 	}
 	change := rolecall.OneTimeToken{Purpose: rolecall.TokenEmailChange, UserID: u.ID, Data: data, CreatedAt: s.now(), ExpiresAt: until}
-	m := rolecall.Mail{Kind: rolecall.MailEmailChange, To: email, Name: u.Name, UserID: u.ID, Token: string(token), ExpiresAt: until}
+	m := rolecall.Mail{Kind: rolecall.MailEmailChange, To: email, UserID: u.ID, Token: string(token), ExpiresAt: until}
 	if taken && holder.ID != u.ID {
 		change.UserID, change.Data = rolecall.UserID{}, ""
 		m = rolecall.Mail{Kind: rolecall.MailNothing, ExpiresAt: until}
