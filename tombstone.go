@@ -21,7 +21,7 @@ func (t *Tombstone) Restored(now Time) User {
 	if u.Status == UserActive {
 		u.Status = UserPending
 	}
-	u.UpdatedAt, u.Version = max(now, u.UpdatedAt+1), u.Version+1
+	u.Stamp(now)
 	return u
 }
 

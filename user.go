@@ -183,8 +183,7 @@ func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 	}
 	changed := before.Differences(u)
 	if changed != 0 {
-		u.UpdatedAt = max(now, before.UpdatedAt+1)
-		u.Version++
+		u.Stamp(now)
 	}
 	return u, changed, nil
 }
@@ -207,6 +206,9 @@ func mergePairs(old Metadata, patch map[string]*string) (map[string]string, erro
 	}
 	return pairs, nil
 }
+
+// Stamp notes a change of the user at the moment: later than the one before.
+func (u *User) Stamp(now Time) { u.UpdatedAt, u.Version = max(now, u.UpdatedAt+1), u.Version+1 }
 
 // Differences returns the members in which v differs from u, the times aside.
 func (u User) Differences(v User) UserMembers {

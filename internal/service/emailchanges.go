@@ -126,7 +126,8 @@ func (s *Service) ChangeEmail(ctx context.Context, a Attempt, token secret.Token
 				return nil, err
 			}
 			changed := old
-			changed.Email, changed.UpdatedAt, changed.Version = email, max(s.now(), old.UpdatedAt+1), old.Version+1
+			changed.Email = email
+			changed.Stamp(s.now())
 			if ok, err := tx.UpdateUser(old, changed); err != nil {
 				return nil, err
 			} else if !ok {

@@ -10,6 +10,9 @@ import (
 // Command is who acts on the command line: an operator without a key.
 var Command = Call{Principal: &rolecall.Principal{Kind: rolecall.PrincipalOperator}}
 
+// errUserChanged is of a command that somebody else has come before.
+var errUserChanged = rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
+
 // operatorEvent returns what an operator did to the subject.
 func (s *Service) operatorEvent(kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
 	return s.event(Command, kind, subject)
@@ -121,11 +124,12 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 		}
 		if user.Status == rolecall.UserPending {
 			changed := user
-			changed.Status, changed.UpdatedAt, changed.Version = rolecall.UserActive, max(s.now(), user.UpdatedAt+1), user.Version+1
+			changed.Status = rolecall.UserActive
+			changed.Stamp(s.now())
 			if ok, err := tx.UpdateUser(user, changed); err != nil {
 				return nil, err
 			} else if !ok {
-				return nil, rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
+				return nil, errUserChanged
 			}
 		}
 		event := s.operatorEvent(rolecall.EventPasswordChanged, aboutUser(user.ID))
@@ -145,11 +149,11 @@ func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail stri
 		if user.Differences(changed) == 0 {
 			return nil, nil
 		}
-		changed.UpdatedAt, changed.Version = max(s.now(), user.UpdatedAt+1), user.Version+1
+		changed.Stamp(s.now())
 		if ok, err := tx.UpdateUser(user, changed); err != nil {
 			return nil, err
 		} else if !ok {
-			return nil, rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
+			return nil, errUserChanged
 		}
 		event, err := s.userEvent(Command, rolecall.EventUserUpdated, &user, &changed)
 		if err != nil {

@@ -389,7 +389,8 @@ func (s *Service) changeStatus(tx Tx, c Call, user *rolecall.User, status roleca
 		kind = rolecall.EventUserSuspended
 	}
 	old := *user
-	user.Status, user.UpdatedAt, user.Version = status, max(s.now(), old.UpdatedAt+1), old.Version+1
+	user.Status = status
+	user.Stamp(s.now())
 	if ok, err := tx.UpdateUser(old, *user); !ok {
 		return nil, err
 	}
