@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -94,6 +95,28 @@ func (c *caller) request(t testing.TB, line, body string, header ...string) *htt
 		}
 	}
 	return r
+}
+
+// atOnce sends n requests at the same time, and counts the answers by status.
+func atOnce(t *testing.T, n int, send func(i int) (*answer, error)) map[int]int {
+	t.Helper()
+	statuses := map[int]int{}
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	for i := range n {
+		running.Go(func() {
+			a, err := send(i)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[a.status]++
+		})
+	}
+	running.Wait()
+	return statuses
 }
 
 // do sends a request and returns the answer, which the transport has checked.

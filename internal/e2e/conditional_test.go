@@ -75,21 +75,7 @@ func testParallelPatches(t *testing.T, w *world) {
 
 // patchAtOnce sends patches that all differ, and counts the answers by status.
 func (w *world) patchAtOnce(t *testing.T, n int, path string, header ...string) map[int]int {
-	statuses := map[int]int{}
-	var mu sync.Mutex
-	var running sync.WaitGroup
-	for i := range n {
-		running.Go(func() {
-			a, err := w.owner.try(t, "PATCH "+path, fmt.Sprintf(`{"name":"Name %d %s"}`, i, newKey()), header...)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			statuses[a.status]++
-		})
-	}
-	running.Wait()
-	return statuses
+	return atOnce(t, n, func(i int) (*answer, error) {
+		return w.owner.try(t, "PATCH "+path, fmt.Sprintf(`{"name":"Name %d %s"}`, i, newKey()), header...)
+	})
 }

@@ -182,22 +182,9 @@ func testParallelCreates(t *testing.T, w *world) {
 			t.Errorf("%d parallel creations made %d, %d of them as the first", n, found, firsts)
 		}
 	}
-	statuses := map[int]int{}
-	var mu sync.Mutex
-	var running sync.WaitGroup
-	for range 50 {
-		running.Go(func() {
-			a, err := w.owner.try(t, "POST /users", `{"email":"race@canary.example","name":"Raced"}`)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			statuses[a.status]++
-		})
-	}
-	running.Wait()
+	statuses := atOnce(t, 50, func(int) (*answer, error) {
+		return w.owner.try(t, "POST /users", `{"email":"race@canary.example","name":"Raced"}`)
+	})
 	if statuses[201] != 1 || statuses[409] != 49 {
 		t.Errorf("fifty creations of one address with fifty keys answered %v", statuses)
 	}

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -343,34 +342,15 @@ func testProgramsInParallel(t *testing.T, w *world) {
 	account := w.account(t, "Import", "users:read", "users:create")
 	c := w.owner.makeToken(t, account, "users:create", "users:read")
 	const n = 50
-	atOnce := func(send func(i int) (*answer, error)) map[int]int {
-		statuses := map[int]int{}
-		var mu sync.Mutex
-		var running sync.WaitGroup
-		for i := range n {
-			running.Go(func() {
-				a, err := send(i)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				statuses[a.status]++
-			})
-		}
-		running.Wait()
-		return statuses
-	}
 	key, body := "idempotency-key: "+newKey(), fmt.Sprintf(`{"email":%s,"name":"Only one"}`, quoted(address("only-one")))
-	if got := atOnce(func(int) (*answer, error) { return c.try(t, "POST /users", body, key) }); got[http.StatusCreated] != n {
+	if got := atOnce(t, n, func(int) (*answer, error) { return c.try(t, "POST /users", body, key) }); got[http.StatusCreated] != n {
 		t.Errorf("with one key %v", got)
 	}
 	if got := w.owner.walk(t, "/users?q=only"); len(got) != 1 {
 		t.Errorf("of one key came %d users", len(got))
 	}
 	body = tokenBody("Only one", "users:read")
-	if got := atOnce(func(int) (*answer, error) {
+	if got := atOnce(t, n, func(int) (*answer, error) {
 		return w.owner.try(t, "POST /service-accounts/"+account+"/tokens", body, key)
 	}); got[http.StatusCreated] != n {
 		t.Errorf("tokens with one key: %v", got)
@@ -379,7 +359,7 @@ func testProgramsInParallel(t *testing.T, w *world) {
 		t.Errorf("of one key came %d tokens", len(got)-1)
 	}
 	revoke := "DELETE /service-accounts/" + account + "/tokens/" + c.bearerID
-	got := atOnce(func(i int) (*answer, error) {
+	got := atOnce(t, n, func(i int) (*answer, error) {
 		if i%10 == 5 {
 			return w.owner.try(t, revoke, "")
 		}

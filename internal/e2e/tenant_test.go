@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -127,22 +126,9 @@ func testConditionalTenant(t *testing.T, w *world) {
 		{name: "changed", as: w.owner, send: "GET /tenant", header: []string{"if-none-match: " + tag}, status: 200, has: map[string]any{"/displayName": "Any"}},
 	})
 	tag = w.owner.do(t, "GET /tenant", "").header.Get("Etag")
-	var mu sync.Mutex
-	statuses := map[int]int{}
-	var running sync.WaitGroup
-	for i := range 50 {
-		running.Go(func() {
-			a, err := w.owner.try(t, "PATCH /tenant", fmt.Sprintf(`{"displayName":"Parallel %d"}`, i), "if-match: "+tag)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			statuses[a.status]++
-		})
-	}
-	running.Wait()
+	statuses := atOnce(t, 50, func(i int) (*answer, error) {
+		return w.owner.try(t, "PATCH /tenant", fmt.Sprintf(`{"displayName":"Parallel %d"}`, i), "if-match: "+tag)
+	})
 	if statuses[http.StatusOK] != 1 || statuses[http.StatusPreconditionFailed] != 49 {
 		t.Errorf("fifty changes under one tag answered %v", statuses)
 	}
