@@ -189,7 +189,7 @@ func TestMailOfATenantThatCannotBeWrittenKeepsNoOther(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		other := f.newTenant("other")
 		for _, tenant := range []rolecall.TenantID{other.ID, f.tenant.ID} {
-			f.ok(f.store.Update(f.Context(), tenant, func(tx service.Tx) error {
+			f.ok(f.store.Store.Update(f.Context(), tenant, func(tx service.Tx) error {
 				tx.InsertMail(f.sealed(tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: address("ada"), UserID: f.owner.User.ID}))
 				return nil
 			}))
