@@ -178,7 +178,7 @@ func (c *tenantAddOwner) Run(ctx context.Context, p *program) error {
 }
 
 type userCommands struct {
-	SetPassword userSetPassword `cmd:"" help:"Give a user a password and end all their sessions."`
+	SetPassword userSetPassword `cmd:"" help:"Give a user a password and end all their sessions and API tokens."`
 	SetEmail    userSetEmail    `cmd:"" help:"Change a user's address."`
 }
 
@@ -207,7 +207,7 @@ func (c *userSetPassword) Run(ctx context.Context, p *program) error {
 			Done     string `json:"done"`
 			Password string `json:"password,omitempty"`
 		}{"password set", made}
-		lines := []string{fmt.Sprintf("%s has a new password; all sessions of theirs have ended.", c.Email)}
+		lines := []string{fmt.Sprintf("%s has a new password; all sessions and API tokens of theirs have ended.", c.Email)}
 		return p.print(result, append(lines, shownOnce(made)...)...)
 	})
 }

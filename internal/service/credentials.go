@@ -26,14 +26,13 @@ func (s *Service) setPassword(tx Tx, tenant rolecall.TenantID, before *rolecall.
 	if err := recordRevoked(tx, before.ID, revoked, event, passwordChanged); err != nil {
 		return err
 	}
-	what := "the password was changed"
-	if len(revoked) > 0 {
-		what += ", and all API tokens were revoked"
-	}
-	if before.Status == rolecall.UserPending {
+	switch {
+	case before.Status == rolecall.UserPending:
 		return nil
+	case len(revoked) > 0:
+		return s.notify(tx, tenant, before, "the password was changed, and all API tokens were revoked")
 	}
-	return s.notify(tx, tenant, before, what)
+	return s.notify(tx, tenant, before, "the password was changed")
 }
 
 // recordRevoked writes an event for each API token of the user that was revoked, like
