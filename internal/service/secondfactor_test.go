@@ -3,6 +3,7 @@ package service_test
 import (
 	"encoding/base32"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -327,6 +328,27 @@ func TestCodesOfAnAccountAreGuessedTenTimesAnHour(t *testing.T) {
 		f.ok(errorOf(f.service.CompleteSignIn(f.Context(), known, challenge, service.Proof{Code: app.code()})))
 		f.clock.advance(time.Hour)
 		f.ok(errorOf(f.answer(f.asked("ada"), service.Proof{Code: app.next()})))
+	})
+}
+
+func TestManyChallengesFromManyPlacesGiveNoMoreGuesses(t *testing.T) {
+	onEachStoreLimited(t, service.AttemptLimits{Account: 1000, Source: 1000}, func(f *fixture) {
+		f.protected("ada")
+		from := func(i int) service.Attempt {
+			a := f.attempt()
+			a.Source = fmt.Sprintf("198.51.100.%d", i)
+			return a
+		}
+		challenges := make([]secret.Token, 25)
+		for i := range challenges {
+			challenges[i] = secret.Token(f.challenge(from(i), "ada", rolecall.ErrSecondFactorRequired).Token)
+		}
+		results := f.inParallel(100, func(i int) error {
+			return errorOf(f.service.CompleteSignIn(f.Context(), from(i), challenges[i%len(challenges)], service.Proof{Code: "000000"}))
+		})
+		if results[rolecall.ErrWrongCode] != 10 || results[rolecall.ErrTooManyAttempts] != 90 {
+			t.Errorf("a hundred guesses at once: %v", results)
+		}
 	})
 }
 
