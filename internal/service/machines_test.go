@@ -140,6 +140,7 @@ func TestATokenOfAUserWithoutADemandedFactorCountsForNothing(t *testing.T) {
 		f.ok(errorOf(f.answer(challenge, service.Proof{Code: f.appOf(e.TOTPSecret).code()})))
 		becomes("the user has an app", nil)
 		f.ok(f.service.EndUserSessions(f.Context(), f.owner, member.ID))
+		becomes("nobody is signed in", nil)
 		f.ok(f.service.ResetFactors(f.Context(), f.owner, member.ID))
 		becomes("it was reset", rolecall.ErrUnauthenticated)
 
@@ -148,6 +149,23 @@ func TestATokenOfAUserWithoutADemandedFactorCountsForNothing(t *testing.T) {
 		f.ok(err)
 		f.ok(errorOf(f.answer(challenge, service.Proof{Passkey: passkeytest.New(origin).Create(t, e.PublicKey)})))
 		becomes("the user has a passkey", nil)
+	})
+}
+
+func TestATokenTakesNoFactorsFromItsUser(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada, _, _ := f.protected("ada")
+		p, err := f.bears(f.service, f.userToken(f.owner, "*:*", "*/*:*"))
+		f.ok(err)
+		f.enrol(f.owner)
+		program := service.Call{Principal: p}
+		f.is(f.service.ResetFactors(f.Context(), program, f.owner.User.ID), rolecall.ErrSessionRequired)
+		f.ok(f.service.ResetFactors(f.Context(), program, ada.ID)) // as who bears it could
+		own, err := f.service.Factors(f.Context(), f.owner)
+		f.ok(err)
+		if own.Methods() == nil {
+			t.Error("the factors are gone")
+		}
 	})
 }
 
