@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // writing are the system calls by which a creation gets to the log of SQLite, to
@@ -124,12 +125,19 @@ func killAtCall(t *testing.T, pid int, calls string, nth int) (detach func()) {
 	return tamper(t, pid, calls, fmt.Sprintf("signal=KILL:when=%d", nth))
 }
 
+// detachLimit is after how long a tracer is killed that waits for threads which are
+// dead already, as happens now and then.
+const detachLimit = 5 * time.Second
+
 // tamper has the effect, in the words of strace, on these system calls of the
 // process until it is called off.
 func tamper(t *testing.T, pid int, calls, effect string) (detach func()) {
 	t.Helper()
 	inject := "inject=" + calls + ":" + effect
-	tracer := exec.CommandContext(context.WithoutCancel(t.Context()), "strace", "-f", "-o", os.DevNull, "-p", fmt.Sprint(pid), "-e", "trace="+calls, "-e", inject)
+	ctx, callOff := context.WithCancel(context.WithoutCancel(t.Context()))
+	tracer := exec.CommandContext(ctx, "strace", "-f", "-o", os.DevNull, "-p", fmt.Sprint(pid), "-e", "trace="+calls, "-e", inject)
+	tracer.Cancel = func() error { return tracer.Process.Signal(syscall.SIGTERM) }
+	tracer.WaitDelay = detachLimit
 	messages, err := tracer.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -148,9 +156,7 @@ func tamper(t *testing.T, pid int, calls, effect string) (detach func()) {
 		}
 	}()
 	return func() {
-		if err := tracer.Process.Signal(syscall.SIGTERM); err != nil && err != os.ErrProcessDone {
-			t.Error(err)
-		}
+		callOff()
 		<-drained
 		_ = tracer.Wait() // it ends as the traced process did, or by the signal
 	}
