@@ -50,7 +50,7 @@ func killDuringLinks(t *testing.T, database string) {
 			}
 		})
 	}
-	kills := times(3, 300)
+	kills := times(3, 60)
 	for range kills {
 		l.await(20 + rand.Int64N(60))
 		kill(t, s)
