@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rolecall/rolecall/console"
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -89,6 +90,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 		AllowOrigins:   settings.AllowOrigin,
 		TrustedProxies: settings.trustedProxies,
 		OperatorsApart: operators != nil,
+		Console:        console.New(rolecall),
 		Logger:         logger,
 		Metrics:        registry,
 		PasswordHashes: options.Passwords.Hashed,

@@ -34,7 +34,7 @@ type docs struct {
 // asset is a file that pages load. Its path changes with its content, so that
 // it may be kept for ever.
 type asset struct {
-	openapi.Asset
+	Asset
 	path  string
 	tag   string                     // entity tag of the content as it is kept
 	plain func() (plainAsset, error) // the content uncompressed, once somebody asks for it
@@ -55,16 +55,21 @@ func inflate(compressed []byte) (plainAsset, error) {
 	return plainAsset{content, secret.ETag(content)}, errors.Join(err, reader.Close())
 }
 
+// newAsset returns the asset below the folder.
+func newAsset(folder string, a Asset) asset {
+	tag := secret.ETag(a.Content)
+	suffix := path.Ext(a.Name)
+	return asset{
+		Asset: a, path: folder + strings.TrimSuffix(a.Name, suffix) + "." + strings.Trim(tag, `"`) + suffix, tag: tag,
+		plain: sync.OnceValues(func() (plainAsset, error) { return inflate(a.Content) }),
+	}
+}
+
 func newDocs(base string) *docs {
 	d := &docs{base: base}
 	paths := map[string]string{}
 	for _, a := range openapi.Assets {
-		tag := secret.ETag(a.Content)
-		suffix := path.Ext(a.Name)
-		own := asset{
-			Asset: a, path: "/docs/" + strings.TrimSuffix(a.Name, suffix) + "." + strings.Trim(tag, `"`) + suffix, tag: tag,
-			plain: sync.OnceValues(func() (plainAsset, error) { return inflate(a.Content) }),
-		}
+		own := newAsset("/docs/", a)
 		paths[a.Name] = own.path
 		d.assets = append(d.assets, own)
 	}

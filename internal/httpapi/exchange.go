@@ -36,6 +36,7 @@ type exchange struct {
 	status    int    // of the answer, once it is written
 	cause     error  // why it failed, if the answer does not say it
 	inLane    bool   // holds a place in the lane of the operation
+	visit     *Visit // to a page of the console; nil if it is none
 }
 
 // begin takes an exchange from the pool and sets what every answer carries.
@@ -191,6 +192,13 @@ func (x *exchange) fail(err error) {
 		x.cause = err
 	}
 	x.problemHeaders(status, known)
+	if x.visit != nil {
+		failed := x.visit.refuse(status, known)
+		if failed == nil {
+			return
+		}
+		x.cause = errors.Join(x.cause, failed)
+	}
 	x.out = appendProblem(x.out[:0], x.server.base, status, known, x.request.URL.Path, x.requestID)
 	x.header["Content-Type"] = asProblem
 	x.write(status)

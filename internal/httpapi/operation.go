@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,10 +22,11 @@ type operation struct {
 	answers      []answer     // on success
 	problems     []*rolecall.Error
 	lane         lane
-	operator     bool // about tenants, by the key of an operator, and in no tenant
-	interactive  bool // only by a person's session, not by a token or key
-	recent       bool // only soon after a sign-in or its confirmation
-	page         bool // served without a tenant, and not part of the document
+	operator     bool   // about tenants, by the key of an operator, and in no tenant
+	interactive  bool   // only by a person's session, not by a token or key
+	recent       bool   // only soon after a sign-in or its confirmation
+	page         bool   // for people, and not part of the document
+	label        string // in the metrics; "" for the id
 	handle       func(*exchange) error
 }
 
@@ -63,7 +65,7 @@ type route struct {
 }
 
 func newRoute(op *operation, m *meters) *route {
-	r := &route{operation: op, meter: m.of(op.id)}
+	r := &route{operation: op, meter: m.of(cmp.Or(op.label, op.id))}
 	for _, p := range op.parameters {
 		switch p.in {
 		case inPath:

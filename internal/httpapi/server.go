@@ -61,6 +61,8 @@ type Options struct {
 	// OperatorsApart keeps operators out of HTTPServer: they are served by
 	// OperatorServer alone.
 	OperatorsApart bool
+	// Console is what people see in a browser; nil for no such pages.
+	Console *Console
 	// Logger gets one line for each request, and the cause of each internal
 	// error; nil means slog.Default.
 	Logger *slog.Logger
@@ -83,7 +85,8 @@ type Server struct {
 	logger    *slog.Logger
 	meters    *meters
 	mux       *http.ServeMux
-	unknown   *resource // answers on every path that is not served
+	assets    map[string]string // where the files of the console are, by their names
+	unknown   *resource         // answers on every path that is not served
 	origins   origins
 	proxies   proxies
 	exchanges sync.Pool
@@ -103,6 +106,7 @@ func New(s *service.Service, o Options) *Server {
 		origins:  newOrigins(&o),
 		proxies:  o.TrustedProxies,
 		lanes:    newLanes(),
+		assets:   map[string]string{},
 	}
 	if o.PublicURL != nil {
 		server.base = strings.TrimRight(o.PublicURL.EscapedPath(), "/")
@@ -120,6 +124,9 @@ func New(s *service.Service, o Options) *Server {
 	server.route(operations)
 	server.route(operatorOperations)
 	server.route(server.pages())
+	if o.Console != nil {
+		server.route(server.console(o.Console))
+	}
 	server.unknown = &resource{server: server, unserved: newRoute(&operation{id: "none"}, server.meters), unknown: true}
 	server.mux.Handle("/", server.unknown)
 	return server
@@ -145,7 +152,7 @@ func (s *Server) route(operations []*operation) {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !onePath(r.URL) {
+	if !onePath(r.URL) && !s.isFolder(r.URL) {
 		s.unknown.ServeHTTP(w, r)
 		return
 	}

@@ -1,0 +1,176 @@
+package console
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// action is one thing that can be done to a user after one question: its page says
+// what will happen, and does it.
+type action struct {
+	path      string // below the user
+	operation string
+	allowed   string // what Overview.AllowedActions calls it
+	label     string
+	tells     string // what will happen
+	done      string // the word of what was done
+	grave     bool   // takes something away
+	reasoned  bool   // asks for a reason
+	gone      bool   // there is no user to come back to
+	offer     func(*userView) bool
+	do        func(context.Context, *service.Service, *httpapi.Visit) error
+}
+
+// actions are in the order in which they are offered.
+var actions = []action{
+	{
+		path: "/invite", operation: "UsersController_inviteUser", allowed: "invite", label: "Invite", done: "invited",
+		tells: "is mailed a link to set a password and sign in. An older invitation is void then.",
+		offer: func(u *userView) bool { return u.Overview.User.Status == rolecall.UserPending },
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			_, err := s.InviteUser(ctx, v.Call(), v.Key(), v.User())
+			return err
+		},
+	},
+	{
+		path: "/resume", operation: "UsersController_resumeUser", allowed: "resume", label: "Resume", done: "resumed", reasoned: true,
+		tells: "can sign in again.",
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			_, err := s.ResumeUser(ctx, v.Call(), v.User(), v.Form("reason"))
+			return err
+		},
+	},
+	{
+		path: "/password-reset", operation: "UsersController_sendPasswordReset", allowed: "invite", label: "Mail a password link", done: "reset-sent",
+		tells: "is mailed a link to choose a new password. Nobody else sees it.",
+		offer: func(u *userView) bool { return u.Overview.User.Status == rolecall.UserActive },
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			_, err := s.SendPasswordReset(ctx, v.Call(), v.Key(), v.User())
+			return err
+		},
+	},
+	{
+		path: "/sign-out", operation: "UsersController_endUserSessions", allowed: "revokeSessions", label: "Sign out everywhere", done: "sessions-ended", grave: true,
+		tells: "is signed out of every browser at once, and can sign in again.",
+		offer: func(u *userView) bool { return !u.SessionsReadable || u.Sessions.Count > 0 },
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			return s.EndUserSessions(ctx, v.Call(), v.User())
+		},
+	},
+	{
+		path: "/withdraw", operation: "UsersController_withdrawInvitation", allowed: "invite", label: "Withdraw the invitation", done: "withdrawn", grave: true,
+		tells: "can not use the link of the invitation any more.",
+		offer: func(u *userView) bool { return u.Invitation.ExpiresAt != 0 },
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			return s.WithdrawInvitation(ctx, v.Call(), v.User())
+		},
+	},
+	{
+		path: "/reset-factors", operation: "UsersController_resetFactors", allowed: "resetFactors", label: "Reset second factors", done: "factors-reset", grave: true,
+		tells: "has no second factor any more, is signed out everywhere and is told by mail. The password alone is enough then.",
+		offer: func(u *userView) bool { return !u.FactorsReadable || u.Factors.TOTP || u.Factors.Passkeys > 0 },
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			return s.ResetFactors(ctx, v.Call(), v.User())
+		},
+	},
+	{
+		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", label: "Suspend", done: "suspended", grave: true, reasoned: true,
+		tells: "is signed out everywhere and cannot sign in until resumed. Nothing is lost.",
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			_, err := s.SuspendUser(ctx, v.Call(), v.User(), v.Form("reason"))
+			return err
+		},
+	},
+	{
+		path: "/delete", operation: "UsersController_deleteUser", allowed: "delete", label: "Delete", done: "deleted", grave: true, gone: true,
+		tells: "is signed out everywhere and gone from every list; the address is free again. A restore is possible for 30 days.",
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			return s.DeleteUser(ctx, v.Call(), v.User(), nil)
+		},
+	},
+}
+
+func (c *console) actionPages() (pages []httpapi.Page) {
+	for i := range actions {
+		a := &actions[i]
+		pages = append(pages, httpapi.Page{
+			Path: "/{tenant}/users/{id}" + a.path, Operation: a.operation,
+			Show: func(v *httpapi.Visit) error { return c.showAction(v, a) },
+			Act:  func(v *httpapi.Visit) error { return c.act(v, a) },
+		})
+	}
+	return pages
+}
+
+// showAction asks whether it is to be done.
+func (c *console) showAction(v *httpapi.Visit, a *action) error {
+	overview, err := c.service.Overview(v.Context(), v.Call(), v.User())
+	if err != nil {
+		return err
+	}
+	view := userView{Overview: overview, sight: v.Call().Sight(&overview.User)}
+	return c.show(v, a.label, "Users", func(f frame) templ.Component {
+		view.frame = f
+		if !slices.Contains(view.actions(), a) && v.Problem() == nil {
+			return unavailableAction(view, a)
+		}
+		return actionDialog(view, a)
+	})
+}
+
+func (c *console) act(v *httpapi.Visit, a *action) error {
+	if err := a.do(v.Context(), c.service, v); err != nil {
+		return err
+	}
+	if a.gone {
+		return v.Redirect(v.Path("/users") + "?done=" + a.done)
+	}
+	return v.Redirect(v.Path("/users/"+v.User().String()) + "?done=" + a.done)
+}
+
+// address returns where the action on the user is.
+func (a *action) address(u userView) string {
+	return u.Path("/users/" + u.Overview.User.ID.String() + a.path)
+}
+
+// class is how the action looks in a menu.
+func (a *action) class() string {
+	if a.grave {
+		return "menu-item grave"
+	}
+	return "menu-item"
+}
+
+// newKey returns the idempotency key of a form: the same for each time it is sent.
+func (f frame) newKey() string {
+	if key := f.Form(httpapi.FieldKey); key != "" {
+		return key
+	}
+	return rolecall.NewID[any](f.now).String()
+}
+
+func roleNames(roles []rolecall.Role) (names []string) {
+	for i := range roles {
+		names = append(names, roles[i].Name)
+	}
+	return names
+}
+
+// sortedPairs returns the metadata by its keys.
+func sortedPairs(m rolecall.Metadata) (list [][2]string) {
+	pairs, err := m.Pairs()
+	if err != nil {
+		return nil // it was written by us
+	}
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		list = append(list, [2]string{key, pairs[key]})
+	}
+	return list
+}

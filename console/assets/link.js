@@ -1,0 +1,14 @@
+// The token of a mailed link is in the fragment of the address, which browsers send
+// nowhere. It moves into the form, and out of the address and the history.
+
+const form = document.querySelector("[data-link]");
+const otherwise = document.querySelector("[data-no-link]");
+const token = decodeURIComponent(location.hash.slice(1));
+
+if (token) {
+  form.elements.token.value = token;
+  history.replaceState(history.state, "", location.pathname + location.search);
+}
+form.hidden = form.elements.token.value === "";
+if (otherwise) otherwise.hidden = !form.hidden;
+(form.hidden ? otherwise : form)?.querySelector("input:not([type=hidden])")?.focus();

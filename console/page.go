@@ -1,0 +1,152 @@
+package console
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+)
+
+// frame is what a page is set in.
+type frame struct {
+	*httpapi.Visit
+	title string
+	here  string // the section of the navigation that the page is in
+	now   rolecall.Time
+}
+
+// fragments are the parts of pages that scripts ask for alone, by the id of the
+// element that they replace.
+var fragments = map[string][]any{
+	"results": {"results", "count"},
+	"dialog":  {"dialog"},
+}
+
+// show answers with the page, or with the one part of it that is asked for.
+func (c *console) show(v *httpapi.Visit, title, here string, content func(frame) templ.Component) error {
+	f := frame{Visit: v, title: title, here: here, now: c.service.Now()}
+	return v.Write(func(w io.Writer) error {
+		if ids, ok := fragments[v.Fragment()]; ok {
+			return templ.RenderFragments(v.Context(), w, content(f), ids...)
+		}
+		return layout(f, content(f)).Render(v.Context(), w)
+	})
+}
+
+// showEntry answers with a page for people who are not signed in.
+func (c *console) showEntry(v *httpapi.Visit, title string, content func(frame) templ.Component) error {
+	f := frame{Visit: v, title: title, now: c.service.Now()}
+	return v.Write(func(w io.Writer) error {
+		return entryLayout(f, content(f)).Render(v.Context(), w)
+	})
+}
+
+// refuse answers with why there is no page. Who is not signed in is led to sign in,
+// and back from there.
+func (c *console) refuse(v *httpapi.Visit) error {
+	problem := v.Problem()
+	if problem.Kind == rolecall.Unauthenticated && v.Tenant() != "" {
+		return v.Redirect(signInAddress(v, problem.Code))
+	}
+	if v.Call().Principal == nil {
+		return c.showEntry(v, problem.Title, refusal)
+	}
+	return c.show(v, problem.Title, "", refusal)
+}
+
+// signInAddress returns where to sign in for the page that was asked for. A form
+// that was sent is not sent again: its page is.
+func signInAddress(v *httpapi.Visit, why string) string {
+	query := url.Values{}
+	if why != rolecall.ErrUnauthenticated.Code {
+		query.Set("why", why)
+	}
+	page := v.URL()
+	if current, err := url.Parse(v.Current()); v.Fragment() != "" && err == nil {
+		page = current // of a part, the page that it is in
+	}
+	if tail, ok := strings.CutPrefix(page.EscapedPath(), v.Path("")); ok && tail != "" && tail != "/" {
+		if page.RawQuery != "" {
+			tail += "?" + page.RawQuery
+		}
+		query.Set("return", tail)
+	}
+	address := v.Path("/sign-in")
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	return address
+}
+
+// returnAddress returns the page of the tenant that the text leads to, the first
+// page if it leads to none.
+func returnAddress(v *httpapi.Visit, text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.Fragment != "" || !strings.HasPrefix(u.Path, "/") ||
+		strings.ContainsAny(u.Path, "\\") || slices.Contains(strings.Split(u.Path, "/"), "..") || strings.HasPrefix(u.Path, "/sign-") {
+		return v.Path("/")
+	}
+	return v.Path(u.RequestURI())
+}
+
+// toRoot leads to the page that is meant.
+func toRoot(v *httpapi.Visit) error { return v.Redirect(v.Root()) }
+
+// toHome leads to the first page of the tenant.
+func toHome(v *httpapi.Visit) error { return v.Redirect(v.Path("/users")) }
+
+// notFound refuses an address at which there is no page.
+func notFound(*httpapi.Visit) error {
+	return rolecall.ErrNotFound.With("There is no page at this address.")
+}
+
+// faultAt returns what is wrong with the field, empty if nothing is: by the name of
+// the parameter, or by the pointer into the body that the operation has.
+func (f frame) faultAt(field string) string {
+	faults := f.Faults()
+	if p := f.Problem(); p != nil {
+		faults = append(slices.Clone(faults), p.Faults...)
+	}
+	for _, fault := range faults {
+		if fault.Parameter == field || fault.Pointer == "/"+field {
+			return sentence(fault.Detail)
+		}
+	}
+	return ""
+}
+
+// problemBeside returns the problem that is not said at one of the fields, nil if
+// there is none.
+func (f frame) problemBeside(fields ...string) *httpapi.Problem {
+	p := f.Problem()
+	if p == nil || p.Status < http.StatusBadRequest {
+		return nil
+	}
+	said := func(fault rolecall.Fault) bool {
+		return slices.ContainsFunc(fields, func(field string) bool { return fault.Parameter == field || fault.Pointer == "/"+field })
+	}
+	if len(p.Faults) > 0 && !slices.ContainsFunc(p.Faults, func(fault rolecall.Fault) bool { return !said(fault) }) {
+		return nil
+	}
+	return p
+}
+
+// may reports whether the principal holds the permission for anybody at all.
+func (f frame) may(permission rolecall.Permission) bool {
+	return !f.Call().Reach(permission).IsNowhere()
+}
+
+// returnTail returns the page of the tenant to which the sign-in leads back, as it
+// was asked for.
+func (f frame) returnTail() string {
+	if tail := f.Form("return"); tail != "" {
+		return tail
+	}
+	return f.URL().Query().Get("return")
+}

@@ -1,0 +1,38 @@
+package console
+
+import (
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// section is one entry of the navigation, shown to whom its need lets in.
+type section struct {
+	name string
+	path string
+	icon string
+	keys string // that lead there
+	need service.Need
+}
+
+var sections = []section{
+	{"Users", "/users", "users", "g u", service.NeedListUsers},
+}
+
+// done is what the page that a form leads to says: by the word in its address.
+var done = map[string]string{
+	"suspended":       "Suspended, and signed out everywhere.",
+	"resumed":         "Resumed.",
+	"invited":         "The invitation is on its way.",
+	"withdrawn":       "The invitation is withdrawn.",
+	"reset-sent":      "A link to choose a new password is on its way.",
+	"sessions-ended":  "Signed out everywhere.",
+	"factors-reset":   "All second factors are removed.",
+	"deleted":         "Deleted. A restore is possible for 30 days.",
+	"signed-out":      "You are signed out.",
+	"password-reset":  "Your new password is set. Sign in with it.",
+	"email-changed":   "Your new address is confirmed. Sign in with it.",
+	"reset-requested": "If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
+}
+
+// open reports whether the section is for who looks.
+func (s section) open(f frame) bool { return s.need(f.Call().Principal, rolecall.UserID{}) == nil }

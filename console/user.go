@@ -1,0 +1,136 @@
+package console
+
+import (
+	"slices"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func (c *console) userPages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/users/{id}", Operation: "UsersController_getUserOverview", Show: c.showUser},
+	}
+}
+
+// userView is what the page of one user shows.
+type userView struct {
+	frame
+	service.Overview
+	sight rolecall.UserMembers
+}
+
+func (c *console) showUser(v *httpapi.Visit) error {
+	overview, err := c.service.Overview(v.Context(), v.Call(), v.User())
+	if err != nil {
+		return err
+	}
+	view := userView{Overview: overview, sight: v.Call().Sight(&overview.User)}
+	return c.show(v, view.name(), "Users", func(f frame) templ.Component {
+		view.frame = f
+		return userPage(view)
+	})
+}
+
+// name returns what to call the user.
+func (u userView) name() string {
+	if u.sight.Has(rolecall.MemberName) {
+		return u.Overview.User.Name
+	}
+	return u.Overview.User.ID.String()
+}
+
+// isSelf reports whether the user is the one who looks.
+func (u userView) isSelf() bool { return u.Call().IsSelf(u.Overview.User.ID) }
+
+// actions returns those of the user that the caller may do, in their order.
+func (u userView) actions() (list []*action) {
+	for i := range actions {
+		if a := &actions[i]; slices.Contains(u.AllowedActions, a.allowed) && (a.offer == nil || a.offer(&u)) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// mending returns the action that removes an obstacle of the sign-in, nil if the
+// caller may do none.
+func (u userView) mending(operation string) *action {
+	for _, a := range u.actions() {
+		if a.operation == operation {
+			return a
+		}
+	}
+	return nil
+}
+
+// obstacleWords are the reasons for which somebody cannot sign in.
+var obstacleWords = map[string]string{
+	"tenant-suspended":                 "The tenant is suspended. An operator can resume it.",
+	"user-suspended":                   "The user is suspended.",
+	"user-pending":                     "The user has not set a password yet.",
+	"invitation-expired":               "The invitation has expired.",
+	"no-password":                      "The user has neither a password nor a passkey.",
+	"second-factor-enrolment-required": "The tenant asks for a second factor, and the user has none. They add one at the next sign-in.",
+	"too-many-attempts":                "There were too many failed sign-ins from browsers that are not known. It passes within the hour, and a known browser can sign in now.",
+}
+
+// heldBack returns the permissions that would show what the page does not.
+func (u userView) heldBack() (permissions []string) {
+	for _, part := range []struct {
+		readable   bool
+		permission rolecall.Permission
+	}{
+		{u.AssignmentsReadable, rolecall.RolesRead}, {u.SessionsReadable, rolecall.SessionsRead},
+		{u.FactorsReadable, rolecall.UsersFactors}, {u.EventsReadable, rolecall.EventsRead},
+	} {
+		if !part.readable {
+			permissions = append(permissions, part.permission.String())
+		}
+	}
+	return permissions
+}
+
+// eventWords are the types of events in words, of whom they are about.
+var eventWords = map[rolecall.EventType]string{
+	rolecall.EventUserCreated: "Created", rolecall.EventUserUpdated: "Changed", rolecall.EventUserDeleted: "Deleted",
+	rolecall.EventUserSuspended: "Suspended", rolecall.EventUserResumed: "Resumed", rolecall.EventUserRestored: "Restored",
+	rolecall.EventPasswordChanged: "Password changed", rolecall.EventUserInvited: "Invited", rolecall.EventInvitationUsed: "Invitation accepted",
+	rolecall.EventInvitationWithdrawn: "Invitation withdrawn", rolecall.EventFactorAdded: "Second factor added",
+	rolecall.EventFactorRemoved: "Second factor removed", rolecall.EventFactorsReset: "Second factors reset",
+	rolecall.EventRecoveryMade: "Recovery codes made", rolecall.EventRecoveryUsed: "Recovery code used",
+	rolecall.EventResetRequested: "New password asked for", rolecall.EventPasswordReset: "New password set by link",
+	rolecall.EventEmailRequested: "New address asked", rolecall.EventRoleAssigned: "Role assigned", rolecall.EventRoleUnassigned: "Role taken away",
+	rolecall.EventSignedIn: "Signed in", rolecall.EventSignInFailed: "Sign-in failed", rolecall.EventSessionConfirmed: "Sign-in confirmed",
+	rolecall.EventSessionEnded: "Session ended", rolecall.EventTokenReused: "Old session token used again", rolecall.EventRefused: "Request refused",
+	rolecall.EventTokenCreated: "API token made", rolecall.EventTokenRevoked: "API token revoked", rolecall.EventMailUndeliverable: "Mail could not be delivered",
+}
+
+// eventName returns what happened, in words.
+func eventName(t rolecall.EventType) string {
+	if words, ok := eventWords[t]; ok {
+		return words
+	}
+	return string(t)
+}
+
+// factorWords are the second factors in words.
+func factorWords(f *service.FactorSummary) string {
+	var has []string
+	if f.TOTP {
+		has = append(has, "an authenticator app")
+	}
+	if f.Passkeys > 0 {
+		has = append(has, plural(f.Passkeys, "passkey"))
+	}
+	if has == nil {
+		return "None"
+	}
+	if f.RecoveryCodes > 0 {
+		has = append(has, plural(f.RecoveryCodes, "recovery code"))
+	}
+	return sentence(listed(has))
+}

@@ -1,0 +1,157 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func (c *console) usersPages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/users", Operation: "UsersController_listUsers", Show: c.showUsers},
+	}
+}
+
+// userParameters are those of the list that stay in its addresses, in the order in
+// which they are written there. A cursor holds for one combination of them.
+var userParameters = []string{"q", "status", "department", "role", "sort"}
+
+// usersView is what the page of users shows.
+type usersView struct {
+	frame
+	page     service.UserPage
+	withheld rolecall.UserMembers // of some user on the page
+	roles    []rolecall.Role      // to filter by; nil if the caller may not read them
+	next     string               // address of the next page, empty for none
+}
+
+func (c *console) showUsers(v *httpapi.Visit) error {
+	list := usersView{}
+	if v.Faults() == nil {
+		listing := v.UserListing()
+		listing.Count = listing.After == nil
+		page, err := c.service.Users(v.Context(), v.Call(), listing)
+		if err != nil {
+			return err
+		}
+		list.page = page
+	}
+	for i := range list.page.Items {
+		list.withheld |= rolecall.AllUserMembers &^ v.Call().ListSight(&list.page.Items[i])
+	}
+	if service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) == nil {
+		roles, err := c.service.Roles(v.Context(), v.Call(), service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+		if err != nil {
+			return err
+		}
+		list.roles = roles.Items
+	}
+	return c.show(v, "Users", "Users", func(f frame) templ.Component {
+		list.frame = f
+		if list.page.Next != nil {
+			list.next = f.listAddress(userParameters, "cursor", f.Cursor(list.page.Next))
+		}
+		f.Rename(f.listAddress(append(slices.Clone(userParameters), "cursor")))
+		return usersPage(list)
+	})
+}
+
+// listAddress returns the address of the list with those of its parameters that are
+// set, and with the changes: name, value, name, value.
+func (f frame) listAddress(parameters []string, changes ...string) string {
+	asked, query := f.URL().Query(), url.Values{}
+	for _, name := range parameters {
+		if text := asked.Get(name); text != "" {
+			query.Set(name, text)
+		}
+	}
+	for i := 0; i < len(changes); i += 2 {
+		if query.Set(changes[i], changes[i+1]); changes[i+1] == "" {
+			query.Del(changes[i])
+		}
+	}
+	if len(query) == 0 {
+		return f.URL().Path
+	}
+	return f.URL().Path + "?" + query.Encode()
+}
+
+// asked returns what the address says of the parameter.
+func (f frame) asked(name string) string { return f.URL().Query().Get(name) }
+
+// isFiltered reports whether the list shows only some users.
+func (l usersView) isFiltered() bool {
+	return slices.ContainsFunc([]string{"q", "status", "department", "role"}, func(name string) bool { return l.asked(name) != "" })
+}
+
+// countWords says how many users the list has.
+func (l usersView) countWords() string {
+	switch total := l.page.Total; {
+	case l.Faults() != nil:
+		return ""
+	case total == nil:
+		return plural(len(l.page.Items), "user") + " on this page"
+	case !total.Exact:
+		return "More than " + plural(total.Count, "user")
+	default:
+		return plural(total.Count, "user")
+	}
+}
+
+// notes are what the page says above the list, of what is not shown and why.
+func (l usersView) notes() (notes []string) {
+	if l.page.RestrictedBy != 0 {
+		notes = append(notes, "Only users whose "+listed(lowerNames(l.page.RestrictedBy))+" you may read are searched and sorted.")
+	}
+	return notes
+}
+
+func lowerNames(members rolecall.UserMembers) (names []string) {
+	for m := range members.All() {
+		names = append(names, m.String())
+	}
+	return names
+}
+
+// statuses are those to filter by, for who may see them.
+func (l usersView) statuses() []rolecall.UserStatus {
+	list := []rolecall.UserStatus{rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended}
+	return list
+}
+
+// sortOf returns the address that sorts by the member, or the other way round, and
+// the value of aria-sort.
+func (l usersView) sortOf(by string) (address, direction string) {
+	to, direction := by, "none"
+	switch l.asked("sort") {
+	case by:
+		to, direction = "-"+by, "ascending"
+	case "-" + by:
+		to, direction = "", "descending"
+	}
+	return l.listAddress(userParameters, "sort", to), direction
+}
+
+// firstPage returns the address of the first page, empty if this is it.
+func firstPage(l usersView) string {
+	if l.asked("cursor") == "" {
+		return ""
+	}
+	return l.listAddress(userParameters)
+}
+
+// parameterName returns what people call the parameter.
+func parameterName(parameter string) string {
+	switch parameter {
+	case "q":
+		return "The search"
+	case "cursor":
+		return "The page"
+	}
+	return sentence("the " + parameter)[:len("the "+parameter)]
+}

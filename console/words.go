@@ -1,0 +1,126 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rolecall/rolecall"
+)
+
+// ago returns the moment in words, as seen from now: "3 days ago", "in 2 hours"; a
+// date where it is more than a year away.
+func ago(now, t rolecall.Time) string {
+	away := now.Sub(t)
+	future := away < 0
+	if future {
+		away = -away
+	}
+	var words string
+	switch {
+	case away < time.Minute && !future:
+		return "just now"
+	case away < time.Minute:
+		return "in a moment"
+	case away < time.Hour:
+		words = plural(int(away/time.Minute), "minute")
+	case away < 24*time.Hour:
+		words = plural(int(away/time.Hour), "hour")
+	case away < 60*24*time.Hour:
+		words = plural(int(away/(24*time.Hour)), "day")
+	case away < 365*24*time.Hour:
+		words = plural(int(away/(30*24*time.Hour)), "month")
+	default:
+		return t.Std().Format("2 Jan 2006")
+	}
+	if future {
+		return "in " + words
+	}
+	return words + " ago"
+}
+
+// exact returns the moment for who wants to know it.
+func exact(t rolecall.Time) string { return t.Std().Format("Monday, 2 January 2006, 15:04:05 MST") }
+
+// plural returns the count with the noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%s %ss", thousands(n), noun)
+}
+
+// thousands returns the number with its digits in groups.
+func thousands(n int) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// sentence returns the detail of a fault as a sentence by itself.
+func sentence(detail string) string {
+	first, size := utf8.DecodeRuneInString(detail)
+	if size == 0 {
+		return ""
+	}
+	text := string(unicode.ToUpper(first)) + detail[size:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+// initials returns what stands for a name in a circle: at most two letters.
+func initials(name string) string {
+	var letters []rune
+	for _, word := range strings.Fields(name) {
+		if r, _ := utf8.DecodeRuneInString(word); unicode.IsLetter(r) || unicode.IsDigit(r) {
+			letters = append(letters, unicode.ToUpper(r))
+		}
+	}
+	if len(letters) > 2 {
+		letters = []rune{letters[0], letters[len(letters)-1]}
+	}
+	return string(letters)
+}
+
+// orDash returns the text, a dash for none.
+func orDash(text *string) string {
+	if text == nil {
+		return "–"
+	}
+	return *text
+}
+
+// memberNames are the members of a user in words.
+var memberNames = map[rolecall.UserMember]string{
+	rolecall.MemberEmail: "E-mail address", rolecall.MemberName: "Name", rolecall.MemberDepartment: "Department",
+	rolecall.MemberExternalID: "External id", rolecall.MemberMetadata: "Metadata", rolecall.MemberStatus: "Status",
+	rolecall.MemberCreatedAt: "Created", rolecall.MemberUpdatedAt: "Changed",
+}
+
+// listed joins the words with commas and an and.
+func listed(words []string) string {
+	switch len(words) {
+	case 0:
+		return ""
+	case 1:
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// reachWords returns where something holds.
+func reachWords(r rolecall.Reach) string {
+	switch {
+	case r.IsEverywhere():
+		return "Everywhere"
+	case r.IsNowhere():
+		return "Nowhere"
+	}
+	return "In " + listed(r.Departments())
+}

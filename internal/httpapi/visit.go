@@ -1,0 +1,426 @@
+package httpapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/openapi"
+)
+
+// Console is what people see of the service in a browser: pages and forms below
+// /console. They go through the same checks as the operations that they stand for,
+// in the same order, and are bounded, observed and refused by the same edge.
+type Console struct {
+	Pages  []Page
+	Assets []Asset
+	// Refuse answers with a page that says what Visit.Problem holds, where the
+	// page itself cannot be shown.
+	Refuse func(*Visit) error
+}
+
+// Asset is a file that pages load. It is served under a path that changes with its
+// content.
+type Asset = openapi.Asset
+
+// Page is one address of the console.
+type Page struct {
+	// Path is what follows /console, such as /{tenant}/users/{id}.
+	Path string
+	// Operation is the id of the operation of the contract that the page stands
+	// for: it has its need, its parameters and its lane. Without one the page works
+	// without a session and takes no parameters.
+	Operation string
+	// Show answers GET, and POST if Act failed: Visit.Problem says then why.
+	Show func(*Visit) error
+	// Act answers POST: it does what the form on the page says; nil if there is none.
+	Act func(*Visit) error
+}
+
+// Visit is one request to a page. Nothing of it may be used after Show, Act and
+// Refuse have returned.
+type Visit struct {
+	*exchange
+	page    *Page
+	refusal func(*Visit) error
+	form    url.Values // what was sent by POST
+	faults  rolecall.Faults
+	problem *Problem
+}
+
+// Problem is why something could not be done, as it may be shown.
+type Problem struct {
+	*rolecall.Error
+	Status    int
+	Title     string
+	RequestID string
+}
+
+// The fields that every form has by these names.
+const (
+	FieldKey      = "idempotency-key"
+	FieldIfMatch  = "if-match"
+	FieldPassword = "current-password" // where the sign-in is not recent
+	FieldCode     = "current-code"
+)
+
+const consolePath = "/console"
+
+var (
+	visitPolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"}
+	// Under no-referrer browsers send forms with the origin null.
+	visitReferrer = []string{"same-origin"}
+	asHTML        = []string{"text/html; charset=utf-8"}
+	errNoForm     = errMediaType.With("A form must be sent as application/x-www-form-urlencoded.")
+)
+
+// console returns the operations that the console consists of.
+func (s *Server) console(c *Console) []*operation {
+	var list []*operation
+	for _, a := range c.Assets {
+		own := newAsset(consolePath+"/-/", compressed(a)) // no tenant is called so
+		s.assets[a.Name] = s.base + own.path
+		list = append(list, page(own.path, "console", own.serve))
+	}
+	for _, p := range c.Pages {
+		list = append(list, consolePage(http.MethodGet, &p, c))
+		if p.Act != nil {
+			list = append(list, consolePage(http.MethodPost, &p, c))
+		}
+	}
+	return list
+}
+
+// consolePage returns the operation that serves the method on the page.
+func consolePage(method string, p *Page, c *Console) *operation {
+	op := &operation{method: method, path: consolePath + p.Path, id: "console"}
+	if p.Operation != "" {
+		api := operationNamed(p.Operation)
+		op.id, op.need, op.parameters = api.id, api.need, api.parameters
+		if method == http.MethodPost {
+			op.lane, op.recent = api.lane, api.recent
+		}
+	}
+	if strings.HasSuffix(op.path, "/") {
+		op.path += "{$}"
+	}
+	op.label, op.page = "console/"+op.id, true
+	op.handle = func(x *exchange) error {
+		x.visit = &Visit{exchange: x, page: p, refusal: c.Refuse}
+		return x.visit.serve()
+	}
+	return op
+}
+
+// operationNamed returns the operation of the contract with that id.
+func operationNamed(id string) *operation {
+	for _, op := range operations {
+		if op.id == id {
+			return op
+		}
+	}
+	panic("httpapi: no operation is called " + id)
+}
+
+// isFolder reports whether the path is one of the console with a slash at its end,
+// where people expect one: /console/ and /console/{tenant}/.
+func (s *Server) isFolder(u *url.URL) bool {
+	path, ok := strings.CutSuffix(u.Path, "/")
+	return ok && u.RawPath == "" && strings.HasPrefix(u.Path, s.base+consolePath+"/") && onePath(&url.URL{Path: path})
+}
+
+// serve is exchange.serve for a page: the same checks in the same order, but that
+// what is wrong with the query is for the page to say.
+func (v *Visit) serve() error {
+	v.header["Content-Security-Policy"] = visitPolicy
+	v.header["Referrer-Policy"] = visitReferrer
+	v.header["Cross-Origin-Opener-Policy"] = sameOrigin
+	for _, name := range []string{"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers"} {
+		delete(v.header, name) // pages are for no other origin
+	}
+	if err := v.checkFraming(); err != nil {
+		return err
+	}
+	if v.presented = appendTokens(v.presented, v.request.Header["Cookie"]); v.route.need != nil && len(v.presented) == 0 {
+		return rolecall.ErrUnauthenticated
+	}
+	acts := v.request.Method == http.MethodPost
+	if acts {
+		if err := v.readForm(); err != nil {
+			return err
+		}
+	}
+	if err := v.readAddress(); err != nil {
+		return err
+	}
+	if err := v.enter(); err != nil {
+		return err
+	}
+	if err := v.admit(); err != nil {
+		return err
+	}
+	if v.in.cursor != "" {
+		v.openCursor(&v.faults)
+	}
+	if !acts {
+		return v.page.Show(v)
+	}
+	if v.readFields(); v.faults != nil {
+		return rolecall.ErrMalformed.WithFaults(v.faults...)
+	}
+	return v.page.Act(v)
+}
+
+// refuse answers with why it failed: of a form on the page that it is on, else on a
+// page of its own. It returns an error if neither can be shown.
+func (v *Visit) refuse(status int, err *rolecall.Error) error {
+	v.problem = &Problem{Error: err, Status: status, Title: titleOf(err.Code), RequestID: v.requestID}
+	entered := v.call.Principal != nil || v.route.need == nil
+	if v.form != nil && entered && v.page.Show(v) == nil {
+		return nil
+	}
+	return v.refusal(v)
+}
+
+// checkFraming refuses what can be refused by looking at the address and the
+// header alone. Other origins' forms are refused whatever their origin may do with
+// the operations.
+func (v *Visit) checkFraming() error {
+	r := v.request
+	if v.named = r.PathValue("tenant"); v.named != "" && !rolecall.IsTenantName(v.named) {
+		return errUnknownPath
+	}
+	if r.ContentLength > maxBody {
+		return errContentTooLarge
+	}
+	if v.server.origins.checkOwn(r) != nil {
+		return errCrossOrigin
+	}
+	return nil
+}
+
+// readForm reads the form that was sent.
+func (v *Visit) readForm() error {
+	mediaType, _, _ := strings.Cut(v.request.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(mediaType), "application/x-www-form-urlencoded") {
+		return errNoForm
+	}
+	var err error
+	if v.body, err = readAll(http.MaxBytesReader(v.writer, v.request.Body, maxBody), v.body[:0]); err != nil {
+		return errContentTooLarge
+	}
+	form, err := url.ParseQuery(string(v.body))
+	if err != nil || !utf8.Valid(v.body) {
+		return rolecall.ErrMalformed.With("The form could not be read.")
+	}
+	v.form = form
+	return nil
+}
+
+// readAddress reads path and query. A path that cannot be one of the page's is not
+// there.
+func (v *Visit) readAddress() error {
+	v.in.limit = rolecall.DefaultLimit
+	for _, p := range v.route.inPath {
+		if code, _ := p.read(&v.in, v.request.PathValue(p.name)); code != "" {
+			return rolecall.ErrNotFound
+		}
+	}
+	v.readQuery(&v.faults, v.request.URL.RawQuery)
+	return nil
+}
+
+// readFields reads from the form what comes to the operation in the header.
+func (v *Visit) readFields() {
+	for _, p := range v.route.inHeader {
+		if text := v.form.Get(p.name); text != "" || p.required {
+			v.readParameter(&v.faults, p, text)
+		}
+	}
+}
+
+// admit is exchange.admit, and lets who is asked for it confirm to be who signed
+// in by the same form.
+func (v *Visit) admit() error {
+	err := v.exchange.admit()
+	password := v.Form(FieldPassword)
+	if password == "" || !errors.Is(err, rolecall.ErrNotRecent) {
+		return err
+	}
+	session, err := v.server.service.Confirm(v.ctx, v.call, password, service.Proof{Code: v.Form(FieldCode)})
+	if err != nil {
+		return err
+	}
+	confirmed := *v.call.Principal
+	confirmed.Session = session
+	v.call.Principal = &confirmed
+	return nil
+}
+
+// Context returns the context of the visit, which ends with its deadline.
+func (v *Visit) Context() context.Context { return v.ctx }
+
+// Call returns who is asking; its principal is nil without a session.
+func (v *Visit) Call() service.Call { return v.call }
+
+// Attempt is what the verbs that work without a session are told.
+func (v *Visit) Attempt() (service.Attempt, error) { return v.attempt() }
+
+// Problem returns why Act failed or the page is refused, nil if neither is so.
+func (v *Visit) Problem() *Problem { return v.problem }
+
+// Faults returns what is wrong with the parameters.
+func (v *Visit) Faults() rolecall.Faults { return v.faults }
+
+// Tenant returns the name of the tenant in the path.
+func (v *Visit) Tenant() string { return v.named }
+
+// SetTenant takes the tenant from a form instead of the path. It reports whether it
+// can be a tenant's name.
+func (v *Visit) SetTenant(name string) bool {
+	if !rolecall.IsTenantName(name) {
+		return false
+	}
+	v.named = name
+	return true
+}
+
+// Path returns the address of a page of the tenant; rest begins with a slash.
+func (v *Visit) Path(rest string) string { return v.Root() + v.named + rest }
+
+// Root returns the address of the console.
+func (v *Visit) Root() string { return v.server.base + consolePath + "/" }
+
+// Base returns what the addresses of operations begin with, without a slash at the
+// end.
+func (v *Visit) Base() string { return v.server.base }
+
+// Asset returns the address of the asset.
+func (v *Visit) Asset(name string) string { return v.server.assets[name] }
+
+// URL returns the address that was asked for. It must not be changed.
+func (v *Visit) URL() *url.URL { return v.request.URL }
+
+// Current returns the address of the page that asks for a part of itself, as the
+// browser says.
+func (v *Visit) Current() string { return v.request.Header.Get("Hx-Current-Url") }
+
+// Rename makes the browser show the address, one of ours, for the page that got a
+// part of itself.
+func (v *Visit) Rename(address string) { v.header["Hx-Replace-Url"] = []string{address} }
+
+// Form returns what was sent in the field, empty if nothing was.
+func (v *Visit) Form(name string) string { return v.form.Get(name) }
+
+// Forms returns all that was sent in the field.
+func (v *Visit) Forms(name string) []string { return v.form[name] }
+
+// User returns the user of the path.
+func (v *Visit) User() rolecall.UserID { return v.in.user }
+
+// Role returns the role of the path.
+func (v *Visit) Role() rolecall.RoleID { return v.in.role }
+
+// Session returns the session of the path.
+func (v *Visit) Session() rolecall.SessionID { return v.in.session }
+
+// UserListing returns what the parameters say of a list of users.
+func (v *Visit) UserListing() service.UserListing { return v.userListing() }
+
+// Page returns where the page of a list begins, and how long it may be.
+func (v *Visit) Page() (after *rolecall.Position, limit int) { return v.in.after, v.in.limit }
+
+// Cursor returns what the address of the next page carries.
+func (v *Visit) Cursor(at *rolecall.Position) string { return v.sealCursor(at) }
+
+// MatchUser is the condition that the user is still as the form shows them.
+func (v *Visit) MatchUser() service.Match[rolecall.User] { return v.matchUser() }
+
+// UserTag returns what the form of a user carries in FieldIfMatch.
+func (v *Visit) UserTag(u *rolecall.User) string {
+	return secret.ETag(appendUser(nil, u, v.call.Sight(u)))
+}
+
+// Key returns the idempotency key of the form with its fingerprint.
+func (v *Visit) Key() service.Key {
+	said := url.Values{}
+	for name, values := range v.form {
+		if name != FieldKey && name != FieldPassword && name != FieldCode {
+			said[name] = values
+		}
+	}
+	return service.Key{Text: v.in.key, Fingerprint: secret.Digest([]byte(v.route.id), v.in.user[:], []byte(said.Encode()))}
+}
+
+// NeedsConfirmation reports whether the form must ask for the password, since the
+// sign-in is older than the operation allows.
+func (v *Visit) NeedsConfirmation() bool {
+	return v.page.Operation != "" && operationNamed(v.page.Operation).recent && v.server.service.NeedRecent(v.call.Principal) != nil
+}
+
+// SignedIn hands out the token of the session.
+func (v *Visit) SignedIn(signIn *service.SignIn) {
+	v.call.Principal = signIn.Principal
+	v.setCookie(signIn.Token, signIn.Principal.Session.ExpiresAt.Sub(v.server.service.Now()))
+	v.setDevice(signIn.Device)
+}
+
+// SignedOut takes the cookie of the session back.
+func (v *Visit) SignedOut() { v.setCookie("", 0) }
+
+// Fragment returns the id of the part that alone is to be answered; empty for the
+// whole page.
+func (v *Visit) Fragment() string {
+	if v.request.Header.Get("Hx-Request") != "true" {
+		return ""
+	}
+	return v.request.Header.Get("Hx-Target")
+}
+
+// Write answers with what render writes, under the status of the problem if there
+// is one.
+func (v *Visit) Write(render func(io.Writer) error) error {
+	status := http.StatusOK
+	if v.problem != nil {
+		status = v.problem.Status
+	}
+	rendered := bytes.NewBuffer(v.out[:0])
+	if err := render(rendered); err != nil {
+		return err
+	}
+	v.out = rendered.Bytes()
+	v.header["Content-Type"] = asHTML
+	v.write(status)
+	return nil
+}
+
+// Redirect leads to the address, which is one of ours.
+func (v *Visit) Redirect(address string) error {
+	if v.Fragment() != "" {
+		v.header["Hx-Redirect"] = []string{address}
+		v.write(http.StatusNoContent)
+		return nil
+	}
+	v.header["Location"] = []string{address}
+	v.write(http.StatusSeeOther)
+	return nil
+}
+
+// compressed returns the asset as it is kept: its content compressed.
+func compressed(a Asset) Asset {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is one
+	_, _ = w.Write(a.Content)                             // a buffer takes everything
+	_ = w.Close()
+	a.Content, a.Gzipped = b.Bytes(), true
+	return a
+}
