@@ -5,6 +5,7 @@
 SHELL = /bin/bash -o pipefail
 WITH_POSTGRES = go run ./internal/pgtest/withpostgres
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
+TEMPL = go tool -modfile=tools/go.mod templ
 GOVULNCHECK = go tool -modfile=tools/go.mod govulncheck
 FUZZTIME = 10s
 # Most of what a test does is waiting, for a database or for a process.
@@ -15,7 +16,7 @@ RACE = -race -gcflags=modernc.org/...=-race=false
 BLACK_BOX = ./internal/e2e ./internal/faults
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace
 
-.PHONY: help run test test-tools browser-test check race bench bench-scale benchmarks faults timing fuzz openapi vuln
+.PHONY: help run test test-tools browser-test console-test templ check race bench bench-scale benchmarks faults timing fuzz openapi vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,11 +39,21 @@ browser-test: test-tools ## the topologies of the guide, attacks on them, and pa
 	@command -v chromium >/dev/null || { echo "chromium is not installed"; exit 1; }
 	ROLECALL_TEST_BROWSER="$$(command -v chromium)" go test -count=1 -run '^(TestTopologies|TestPasskeysInABrowser)$$' ./internal/e2e
 
+console-test: TEST_TOOLS = chromium npm
+console-test: test-tools ## the console in a real Chromium; STORE=postgres for a PostgreSQL of its own
+	cd console/e2e && npm ci --silent --no-audit --no-fund
+	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES)) node --test --test-concurrency=1 console/e2e/*.test.js
+
+templ: ## write the Go code of the console's templates anew
+	$(TEMPL) generate -path console
+
 check race: export GORACE = halt_on_error=1 exitcode=66 atexit_sleep_ms=0
 
 check: test-tools ## what must hold before a change is merged, the race detector included
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
 	go mod tidy -diff
+	$(TEMPL) generate -path console
+	git diff --exit-code -- 'console/*_templ.go' # make templ, and commit what it writes
 	go vet ./...
 	$(STATICCHECK) ./...
 	$(WITH_POSTGRES) $(TEST) $(RACE) $$(go list ./... | grep -v -x -e '.*/internal/e2e' -e '.*/internal/faults')

@@ -19,6 +19,7 @@ type action struct {
 	operation string
 	allowed   string // what Overview.AllowedActions calls it
 	label     string
+	asks      string // the question, up to the user's name
 	tells     string // what will happen
 	done      string // the word of what was done
 	grave     bool   // takes something away
@@ -31,8 +32,8 @@ type action struct {
 // actions are in the order in which they are offered.
 var actions = []action{
 	{
-		path: "/invite", operation: "UsersController_inviteUser", allowed: "invite", label: "Invite", done: "invited",
-		tells: "is mailed a link to set a password and sign in. An older invitation is void then.",
+		path: "/invite", operation: "UsersController_inviteUser", allowed: "invite", label: "Invite", asks: "Invite", done: "invited",
+		tells: "They are mailed a link to set a password and sign in. An older invitation is void then.",
 		offer: func(u *userView) bool { return u.Overview.User.Status == rolecall.UserPending },
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			_, err := s.InviteUser(ctx, v.Call(), v.Key(), v.User())
@@ -40,16 +41,16 @@ var actions = []action{
 		},
 	},
 	{
-		path: "/resume", operation: "UsersController_resumeUser", allowed: "resume", label: "Resume", done: "resumed", reasoned: true,
-		tells: "can sign in again.",
+		path: "/resume", operation: "UsersController_resumeUser", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
+		tells: "They can sign in again.",
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			_, err := s.ResumeUser(ctx, v.Call(), v.User(), v.Form("reason"))
 			return err
 		},
 	},
 	{
-		path: "/password-reset", operation: "UsersController_sendPasswordReset", allowed: "invite", label: "Mail a password link", done: "reset-sent",
-		tells: "is mailed a link to choose a new password. Nobody else sees it.",
+		path: "/password-reset", operation: "UsersController_sendPasswordReset", allowed: "invite", label: "Mail a password link", asks: "Mail a password link to", done: "reset-sent",
+		tells: "They are mailed a link to choose a new password. Nobody else sees it.",
 		offer: func(u *userView) bool { return u.Overview.User.Status == rolecall.UserActive },
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			_, err := s.SendPasswordReset(ctx, v.Call(), v.Key(), v.User())
@@ -57,40 +58,40 @@ var actions = []action{
 		},
 	},
 	{
-		path: "/sign-out", operation: "UsersController_endUserSessions", allowed: "revokeSessions", label: "Sign out everywhere", done: "sessions-ended", grave: true,
-		tells: "is signed out of every browser at once, and can sign in again.",
+		path: "/sign-out", operation: "UsersController_endUserSessions", allowed: "revokeSessions", label: "Sign out everywhere", asks: "Sign out", done: "sessions-ended", grave: true,
+		tells: "They are signed out of every browser at once, and can sign in again.",
 		offer: func(u *userView) bool { return !u.SessionsReadable || u.Sessions.Count > 0 },
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			return s.EndUserSessions(ctx, v.Call(), v.User())
 		},
 	},
 	{
-		path: "/withdraw", operation: "UsersController_withdrawInvitation", allowed: "invite", label: "Withdraw the invitation", done: "withdrawn", grave: true,
-		tells: "can not use the link of the invitation any more.",
+		path: "/withdraw", operation: "UsersController_withdrawInvitation", allowed: "invite", label: "Withdraw the invitation", asks: "Withdraw the invitation of", done: "withdrawn", grave: true,
+		tells: "The link that they were mailed is void at once.",
 		offer: func(u *userView) bool { return u.Invitation.ExpiresAt != 0 },
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			return s.WithdrawInvitation(ctx, v.Call(), v.User())
 		},
 	},
 	{
-		path: "/reset-factors", operation: "UsersController_resetFactors", allowed: "resetFactors", label: "Reset second factors", done: "factors-reset", grave: true,
-		tells: "has no second factor any more, is signed out everywhere and is told by mail. The password alone is enough then.",
+		path: "/reset-factors", operation: "UsersController_resetFactors", allowed: "resetFactors", label: "Reset second factors", asks: "Reset the second factors of", done: "factors-reset", grave: true,
+		tells: "All their second factors are removed, they are signed out everywhere and told by mail. The password alone is enough then.",
 		offer: func(u *userView) bool { return !u.FactorsReadable || u.Factors.TOTP || u.Factors.Passkeys > 0 },
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			return s.ResetFactors(ctx, v.Call(), v.User())
 		},
 	},
 	{
-		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", label: "Suspend", done: "suspended", grave: true, reasoned: true,
-		tells: "is signed out everywhere and cannot sign in until resumed. Nothing is lost.",
+		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "suspended", grave: true, reasoned: true,
+		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost.",
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			_, err := s.SuspendUser(ctx, v.Call(), v.User(), v.Form("reason"))
 			return err
 		},
 	},
 	{
-		path: "/delete", operation: "UsersController_deleteUser", allowed: "delete", label: "Delete", done: "deleted", grave: true, gone: true,
-		tells: "is signed out everywhere and gone from every list; the address is free again. A restore is possible for 30 days.",
+		path: "/delete", operation: "UsersController_deleteUser", allowed: "delete", label: "Delete", asks: "Delete", done: "deleted", grave: true, gone: true,
+		tells: "They are signed out everywhere and gone from every list, and their address is free again. A restore is possible for 30 days.",
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			return s.DeleteUser(ctx, v.Call(), v.User(), nil)
 		},

@@ -67,7 +67,7 @@ func walk(suffix string, visit func(path string) error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "rolecall-data"):
+		case entry.IsDir() && path != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules" || entry.Name() == "rolecall-data"):
 			return fs.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(path, suffix):
 			return nil
