@@ -42,6 +42,7 @@ browser-test: test-tools ## the topologies of the guide, attacks on them, and pa
 console-test: TEST_TOOLS = chromium npm
 console-test: test-tools ## the console in a real Chromium; STORE=postgres for a PostgreSQL of its own
 	cd console/e2e && npm ci --silent --no-audit --no-fund
+	go build -o console/e2e/results/rolecall ./cmd/rolecall
 	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES)) node --test --test-concurrency=1 console/e2e/*.test.js
 
 templ: ## write the Go code of the console's templates anew

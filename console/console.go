@@ -32,8 +32,8 @@ func (c *console) pages() []httpapi.Page {
 		c.actionPages(),
 		[]httpapi.Page{
 			{Path: "", Show: toRoot},
-			{Path: "/{tenant}", Show: toHome},
-			{Path: "/{tenant}/", Show: toHome},
+			{Path: "/{tenant}", Operation: "AuthsController_getSession", Show: toHome},
+			{Path: "/{tenant}/", Operation: "AuthsController_getSession", Show: toHome},
 			{Path: "/{tenant}/{rest...}", Show: notFound, Act: notFound},
 		},
 	)

@@ -26,6 +26,7 @@ type frame struct {
 var fragments = map[string][]any{
 	"results": {"results", "count"},
 	"dialog":  {"dialog"},
+	"confirm": {"dialog"},
 }
 
 // show answers with the page, or with the one part of it that is asked for.
@@ -98,8 +99,16 @@ func returnAddress(v *httpapi.Visit, text string) string {
 // toRoot leads to the page that is meant.
 func toRoot(v *httpapi.Visit) error { return v.Redirect(v.Root()) }
 
-// toHome leads to the first page of the tenant.
-func toHome(v *httpapi.Visit) error { return v.Redirect(v.Path("/users")) }
+// toHome leads to the first section that is open to who is signed in, or to their
+// own page.
+func toHome(v *httpapi.Visit) error {
+	for _, s := range sections {
+		if s.open(v.Call().Principal) {
+			return v.Redirect(v.Path(s.path))
+		}
+	}
+	return v.Redirect(v.Path("/users/" + v.Call().User.ID.String()))
+}
 
 // notFound refuses an address at which there is no page.
 func notFound(*httpapi.Visit) error {
@@ -149,4 +158,12 @@ func (f frame) returnTail() string {
 		return tail
 	}
 	return f.URL().Query().Get("return")
+}
+
+// refusedPart returns the part of the page that the refusal takes the place of.
+func refusedPart(f frame) any {
+	if ids, ok := fragments[f.Fragment()]; ok {
+		return ids[0]
+	}
+	return ""
 }

@@ -34,5 +34,5 @@ var done = map[string]string{
 	"reset-requested": "If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
 }
 
-// open reports whether the section is for who looks.
-func (s section) open(f frame) bool { return s.need(f.Call().Principal, rolecall.UserID{}) == nil }
+// open reports whether the section is for the principal.
+func (s section) open(p *rolecall.Principal) bool { return s.need(p, rolecall.UserID{}) == nil }

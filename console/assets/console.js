@@ -12,9 +12,10 @@ addEventListener("pageshow", (event) => {
 // The dialog shows what was loaded into it, and gives the focus back.
 if (dialog) {
   document.body.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target !== dialog) return;
-    if (!dialog.open) dialog.showModal();
-    dialog.querySelector("[aria-invalid], input:not([type=hidden])")?.focus();
+    if (event.detail.target === dialog && !dialog.open) dialog.showModal();
+    if (event.detail.target !== dialog && event.detail.target.id !== "confirm") return;
+    const form = document.getElementById("confirm");
+    (form?.querySelector("[aria-invalid]") ?? form?.querySelector("input:not([type=hidden])"))?.focus();
   });
   dialog.addEventListener("click", (event) => {
     if (event.target.closest("[data-close]")) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -258,12 +259,26 @@ func (v *Visit) admit() error {
 	}
 	session, err := v.server.service.Confirm(v.ctx, v.call, password, service.Proof{Code: v.Form(FieldCode)})
 	if err != nil {
-		return err
+		return atOwnFields(err)
 	}
 	confirmed := *v.call.Principal
 	confirmed.Session = session
 	v.call.Principal = &confirmed
 	return nil
+}
+
+// atOwnFields returns the error of a confirmation with its faults at the fields of
+// the form.
+func atOwnFields(err error) error {
+	known, ok := errors.AsType[*rolecall.Error](err)
+	if !ok || known.Faults == nil {
+		return err
+	}
+	faults := slices.Clone(known.Faults)
+	for i := range faults {
+		faults[i].Pointer = strings.Replace(faults[i].Pointer, "/", "/current-", 1)
+	}
+	return known.WithFaults(faults...)
 }
 
 // Context returns the context of the visit, which ends with its deadline.

@@ -1,0 +1,227 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+)
+
+// deeds are the forms of the console by their paths, with the operation of the
+// contract that each stands for: there is no other way to change anything here.
+var deeds = map[string]string{
+	"/":                                   "AuthsController_login",
+	"/{tenant}/sign-in":                   "AuthsController_login",
+	"/{tenant}/sign-in/second-factor":     "AuthsController_completeLogin",
+	"/{tenant}/sign-in/enrolment":         "AuthsController_completeLogin",
+	"/{tenant}/sign-in/passkey":           "AuthsController_signInByPasskey",
+	"/{tenant}/sign-out":                  "AuthsController_logout",
+	"/{tenant}/invitation":                "AuthsController_acceptInvitation",
+	"/{tenant}/password-reset":            "AuthsController_resetPassword",
+	"/{tenant}/password-reset/request":    "AuthsController_requestPasswordReset",
+	"/{tenant}/email-change":              "AuthsController_changeEmail",
+	"/{tenant}/users/{id}/invite":         "UsersController_inviteUser",
+	"/{tenant}/users/{id}/withdraw":       "UsersController_withdrawInvitation",
+	"/{tenant}/users/{id}/password-reset": "UsersController_sendPasswordReset",
+	"/{tenant}/users/{id}/sign-out":       "UsersController_endUserSessions",
+	"/{tenant}/users/{id}/reset-factors":  "UsersController_resetFactors",
+	"/{tenant}/users/{id}/suspend":        "UsersController_suspendUser",
+	"/{tenant}/users/{id}/resume":         "UsersController_resumeUser",
+	"/{tenant}/users/{id}/delete":         "UsersController_deleteUser",
+	"/{tenant}/{rest...}":                 "", // there is no page
+}
+
+// looks are the pages without a form, with the operation that they show.
+var looks = map[string]string{
+	"":                     "", // leads to the next
+	"/{tenant}":            "AuthsController_getSession",
+	"/{tenant}/":           "AuthsController_getSession",
+	"/{tenant}/users":      "UsersController_listUsers",
+	"/{tenant}/users/{id}": "UsersController_getUserOverview",
+}
+
+func TestEachPageNamesItsOperation(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range New(nil).Pages {
+		named := looks
+		if p.Act != nil {
+			named = deeds
+		}
+		if operation, ok := named[p.Path]; !ok || operation != p.Operation {
+			t.Errorf("%s stands for %q, and the list says %q", p.Path, p.Operation, operation)
+		}
+		seen[p.Path] = true
+	}
+	if len(seen) != len(deeds)+len(looks) {
+		t.Errorf("%d pages, and %d in the lists", len(seen), len(deeds)+len(looks))
+	}
+}
+
+func TestWhatIsDoneIsSaid(t *testing.T) {
+	for _, a := range actions {
+		if done[a.done] == "" || a.tells == "" || a.asks == "" {
+			t.Errorf("%s: nobody is told what it does, or did", a.path)
+		}
+	}
+}
+
+func TestEveryPageHasItsPolicyAndIsKeptNowhere(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	for _, path := range []string{"/console/", "/console/acme/sign-in", "/console/acme/invitation", "/console/acme/users", "/console/acme/users/" + f.owner.ID.String(), "/console/acme/nowhere", "/console/acme/users/x"} {
+		a := f.get(path, cookie, "Origin", "https://app.example.com")
+		policy := a.Header.Get("Content-Security-Policy")
+		for _, part := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
+			if !strings.Contains(policy, part) {
+				t.Errorf("%s: policy %q lacks %s", path, policy, part)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("X-Content-Type-Options") != "nosniff" ||
+			a.Header.Get("Cross-Origin-Opener-Policy") != "same-origin" || a.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: %v", path, a.Header)
+		}
+		if found := regexp.MustCompile(`(?i)<script[^>]*>[^<]|<style| style=| on[a-z]+=|javascript:|hx-on`).FindString(a.body); found != "" {
+			t.Errorf("%s holds %q", path, found)
+		}
+	}
+}
+
+func TestFilesAreKeptForEver(t *testing.T) {
+	f := newFixture(t)
+	page := f.get("/console/", "").body
+	found := regexp.MustCompile(`(?:src|href)="(/console/-/[^"]+)"`).FindAllStringSubmatch(page, -1)
+	if len(found) < 4 {
+		t.Fatalf("%d files", len(found))
+	}
+	for _, match := range found {
+		a := f.get(match[1], "", "Accept-Encoding", "gzip")
+		if a.StatusCode != http.StatusOK || !strings.Contains(a.Header.Get("Cache-Control"), "immutable") || a.Header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s: %d %v", match[1], a.StatusCode, a.Header)
+		}
+	}
+}
+
+func TestTheSessionIsOfTheTenantInTheAddress(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("other", ownerEmail)
+	a := f.get("/console/acme/users?q=ada", cookie)
+	if want := "/console/acme/sign-in?return=%2Fusers%3Fq%3Dada"; a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != want {
+		t.Errorf("%d %s", a.StatusCode, a.Header.Get("Location"))
+	}
+	if a := f.get("/console/other/users", cookie); a.StatusCode != http.StatusOK {
+		t.Errorf("%d", a.StatusCode)
+	}
+	a = f.send(http.MethodPost, "/console/acme/users/"+f.owner.ID.String()+"/suspend", cookie, nil)
+	if a.StatusCode != http.StatusSeeOther || !strings.HasPrefix(a.Header.Get("Location"), "/console/acme/sign-in") {
+		t.Errorf("%d %s", a.StatusCode, a.Header.Get("Location"))
+	}
+	if api := f.get("/auths/session", cookie, "X-Tenant-Schema", "other"); api.StatusCode != http.StatusOK {
+		t.Errorf("the API does not know the session: %d", api.StatusCode)
+	}
+}
+
+func TestFormsComeFromHereOnly(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	user := f.hire("eve@example.com", "Eve Adams", nil)
+	path := "/console/acme/users/" + user.ID.String() + "/suspend"
+	for _, headers := range [][]string{
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"},
+		{"Origin", "https://app.example.com"}, {"Content-Type", "application/json"}, {"Content-Type", "text/plain"}, {"Content-Type", "multipart/form-data; boundary=x"},
+	} {
+		if a := f.send(http.MethodPost, path, cookie, nil, headers...); a.StatusCode != http.StatusForbidden && a.StatusCode != http.StatusUnsupportedMediaType {
+			t.Errorf("%v: %d", headers, a.StatusCode)
+		}
+	}
+	if a := f.get(path, cookie); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "Suspend <bdi>Eve Adams") {
+		t.Errorf("it was done: %d", a.StatusCode)
+	}
+	a := f.send(http.MethodPost, path, cookie, url.Values{"reason": {"left"}}, "Sec-Fetch-Site", "same-origin")
+	if a.StatusCode != http.StatusSeeOther || !strings.HasSuffix(a.Header.Get("Location"), user.ID.String()+"?done=suspended") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestOnlyWhatIsAllowedIsOfferedAndDone(t *testing.T) {
+	f := newFixture(t)
+	f.hire("clerk@example.com", "Clara Clerk", []string{"users:read"})
+	cookie := f.signIn("acme", "clerk@example.com")
+	page := f.get("/console/acme/users/"+f.owner.ID.String(), cookie)
+	if page.StatusCode != http.StatusOK || strings.Contains(page.body, "/suspend") || !strings.Contains(page.body, rolecall.RolesRead.String()) {
+		t.Errorf("%d %s", page.StatusCode, page.body)
+	}
+	for path := range deeds {
+		if !strings.Contains(path, "{id}") {
+			continue
+		}
+		path = "/console" + strings.NewReplacer("{tenant}", "acme", "{id}", f.owner.ID.String()).Replace(path)
+		if a := f.send(http.MethodPost, path, cookie, url.Values{"idempotency-key": {"k"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, a.Header.Get("X-Request-Id")) {
+			t.Errorf("%s: %d", path, a.StatusCode)
+		}
+	}
+}
+
+func TestReturnsStayInTheTenant(t *testing.T) {
+	f := newFixture(t)
+	for text, want := range map[string]string{
+		"/users?q=a%26b":            "/console/acme/users?q=a%26b",
+		"":                          "/console/acme/",
+		"//evil.example":            "/console/acme/",
+		"https://evil.example":      "/console/acme/",
+		"/\\evil.example":           "/console/acme/",
+		"/../../docs":               "/console/acme/",
+		"/%2e%2e/x":                 "/console/acme/",
+		"javascript:alert(1)":       "/console/acme/",
+		"/sign-out":                 "/console/acme/",
+		"/users\r\nSet-Cookie: a=b": "/console/acme/",
+	} {
+		a := f.send(http.MethodPost, "/console/acme/sign-in", "", url.Values{"email": {ownerEmail}, "password": {password}, "return": {text}})
+		if got := a.Header.Get("Location"); got != want {
+			t.Errorf("%q leads to %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestAPartIsAnsweredAlone(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	a := f.get("/console/acme/users?q=ada&status=", cookie, "Hx-Request", "true", "Hx-Target", "results")
+	if strings.Contains(a.body, "<html") || !strings.Contains(a.body, `id="results"`) || a.Header.Get("Hx-Replace-Url") != "/console/acme/users?q=ada" {
+		t.Errorf("%s %s", a.Header.Get("Hx-Replace-Url"), a.body)
+	}
+	if a := f.get("/console/acme/users", "", "Hx-Request", "true", "Hx-Target", "results", "Hx-Current-Url", f.url+"/console/acme/users?q=ada"); a.StatusCode != http.StatusNoContent || a.Header.Get("Hx-Redirect") != "/console/acme/sign-in?return=%2Fusers%3Fq%3Dada" {
+		t.Errorf("%d %s", a.StatusCode, a.Header.Get("Hx-Redirect"))
+	}
+	if a := f.get("/console/acme/users", cookie, "Hx-Request", "true", "Hx-Target", "anything"); !strings.Contains(a.body, "<html") {
+		t.Errorf("an unknown part: %s", a.body)
+	}
+}
+
+func TestNamesAreText(t *testing.T) {
+	f := newFixture(t)
+	const name = `<img src=x onerror=alert(1)>"'&lt;`
+	user := f.hire("eve@example.com", name, nil)
+	cookie := f.signIn("acme", ownerEmail)
+	for _, path := range []string{"/console/acme/users", "/console/acme/users/" + user.ID.String(), "/console/acme/users/" + user.ID.String() + "/delete"} {
+		if a := f.get(path, cookie); strings.Contains(a.body, "<img src=x") || !strings.Contains(a.body, "&lt;img src=x") {
+			t.Errorf("%s: %d", path, a.StatusCode)
+		}
+	}
+}
+
+func TestEachTemplateIsCompiled(t *testing.T) {
+	templates, err := filepath.Glob("*.templ")
+	if err != nil || len(templates) < 5 {
+		t.Fatal(templates, err)
+	}
+	for _, name := range templates {
+		if _, err := os.Stat(strings.TrimSuffix(name, ".templ") + "_templ.go"); err != nil {
+			t.Error(err)
+		}
+	}
+}

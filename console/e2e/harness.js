@@ -1,0 +1,191 @@
+// What the browser tests stand on: the program with its demo data, and a Chromium
+// that notices everything that should not be.
+
+import { strict as assert } from "node:assert";
+import { execFile, spawn } from "node:child_process";
+import { mkdir, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { chromium } from "playwright-core";
+
+const run = promisify(execFile);
+const results = join(dirname(fileURLToPath(import.meta.url)), "results");
+const program = join(results, "rolecall"); // built by make console-test
+const axeSource = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const waitLimit = 15_000;
+
+export const owner = "ada.lovelace@demo.example";
+
+/** The running program and browser of a file of tests. */
+export const world = { base: "", database: "", mailbox: "", password: "", browser: null };
+
+let server;
+let folder;
+let log = "";
+
+before(async () => {
+  await mkdir(results, { recursive: true });
+  folder = await mkdtemp(join(tmpdir(), "rolecall-console-"));
+  const port = await freePort();
+  world.base = `http://localhost:${port}`;
+  world.mailbox = join(folder, "mail");
+  world.database = process.env.ROLECALL_TEST_POSTGRES ? await ownDatabase(process.env.ROLECALL_TEST_POSTGRES) : join(folder, "demo.db");
+  server = spawn(program, ["serve", "--demo", "--listen", `127.0.0.1:${port}`, "--public-url", world.base, "--database", world.database, "--mailbox", world.mailbox], { stdio: ["ignore", "pipe", "pipe"] });
+  server.stderr.on("data", (text) => (log += text));
+  world.password = await new Promise((resolve, reject) => {
+    let said = "";
+    server.stdout.on("data", (text) => {
+      said += text;
+      const found = said.match(/password\s+(\S+)/);
+      if (found) resolve(found[1]);
+    });
+    server.on("exit", () => reject(new Error(`the program ended: ${log}`)));
+  });
+  await until(async () => (await fetch(`${world.base}/readyz`)).ok);
+  const executablePath = process.env.ROLECALL_TEST_BROWSER || "/usr/bin/chromium";
+  world.browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--no-proxy-server"] });
+});
+
+after(async () => {
+  await world.browser?.close();
+  if (server.exitCode === null) {
+    server.removeAllListeners("exit");
+    server.kill("SIGTERM");
+    await new Promise((resolve) => server.on("exit", resolve));
+  }
+  await rm(folder, { recursive: true });
+  assert.doesNotMatch(log, /"level":"ERROR"|panic/);
+});
+
+async function freePort() {
+  const listener = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => listener.on("listening", resolve));
+  const { port } = listener.address();
+  await new Promise((resolve) => listener.close(resolve));
+  return port;
+}
+
+/** ownDatabase makes a database and an ordinary role that owns it. */
+async function ownDatabase(server) {
+  const name = `console_${process.pid}`;
+  await run("psql", [server, "-q", "-v", "ON_ERROR_STOP=1", "-c", `create role ${name} login`, "-c", `create database ${name} owner ${name}`]);
+  const url = new URL(server);
+  url.username = name;
+  url.password = "";
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+/** command runs the program's command line on the same database. */
+export async function command(input, ...words) {
+  const child = run(program, [...words, "--database", world.database]);
+  child.child.stdin.end(input);
+  return (await child).stdout;
+}
+
+/** setPassword lets somebody of the demo in, and returns the password. */
+export async function setPassword(email) {
+  const password = "a long enough password of theirs";
+  await command(password, "user", "set-password", "--tenant", "demo", "--email", email, "--password-stdin");
+  return password;
+}
+
+/** until waits for what comes at a time that nobody knows. */
+export async function until(found) {
+  const end = Date.now() + waitLimit;
+  for (;;) {
+    const value = await Promise.resolve(found()).catch(() => null);
+    if (value) return value;
+    assert.ok(Date.now() < end, "waited too long");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** mailLink waits for the mail to the address that has a link of this kind. */
+export async function mailLink(email, kind) {
+  return until(async () => {
+    for (const name of (await readdir(world.mailbox)).sort().reverse()) {
+      const text = (await readFile(join(world.mailbox, name), "utf8")).replaceAll("=\r\n", "").replaceAll("=3D", "=");
+      const link = text.match(new RegExp(`${world.base}/console/demo/${kind}#[\\w-]+`));
+      if (link && text.includes(email)) return link[0];
+    }
+    return null;
+  });
+}
+
+/**
+ * scenario is a test with a page of its own. It fails too if the page breaks its
+ * policy, asks another host for anything, writes an error or gets a 5xx; what was to
+ * be seen is kept in results.
+ */
+export function scenario(name, play, options = {}) {
+  test(name, { timeout: 60_000 }, async () => {
+    const context = await world.browser.newContext({ baseURL: world.base, reducedMotion: "reduce", ...options });
+    const faults = [];
+    context.on("weberror", (e) => faults.push(`script: ${e.error().message}`));
+    context.on("console", (m) => {
+      const refused = /^Failed to load resource: the server responded with a status of 4\d\d/.test(m.text());
+      if (["error", "warning"].includes(m.type()) && !refused) faults.push(`console: ${m.text()}`);
+    });
+    context.on("request", (r) => {
+      if (!r.url().startsWith(`${world.base}/`) && !r.url().startsWith("about:")) faults.push(`asked ${r.url()}`);
+    });
+    context.on("response", (r) => {
+      if (r.status() >= 500) faults.push(`${r.status()} ${r.url()}`);
+    });
+    await context.exposeBinding("noteViolation", (_, what) => faults.push(`policy: ${what}`));
+    await context.addInitScript(() => {
+      addEventListener("securitypolicyviolation", (e) => window.noteViolation(`${e.violatedDirective} ${e.blockedURI}`));
+    });
+    const page = await context.newPage();
+    page.setDefaultTimeout(waitLimit);
+    try {
+      await play(page);
+      assert.deepEqual(faults, []);
+    } catch (failure) {
+      await page.screenshot({ path: join(results, `${name.replaceAll(/\W+/g, "-")}.png`), fullPage: true });
+      throw failure;
+    } finally {
+      await context.close();
+    }
+  });
+}
+
+/** signIn signs in at the form of the console. */
+export async function signIn(page, email = owner, password = world.password) {
+  await page.goto("/console/demo/sign-in");
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.waitForURL(/\/users/);
+}
+
+/** call sends a request to the API with the session of the page, and returns the answer. */
+export async function call(page, method, path, body, headers = {}) {
+  return page.evaluate(async ([method, path, body, headers]) => {
+    const answer = await fetch(path, { method, headers: { "x-tenant-schema": "demo", ...(body && { "content-type": "application/json" }), ...headers }, body: body && JSON.stringify(body) });
+    const text = await answer.text();
+    return { status: answer.status, body: text && JSON.parse(text) };
+  }, [method, path, body, headers]);
+}
+
+/** checkAccess fails if axe finds something serious on the page as it is now. */
+export async function checkAccess(page) {
+  await page.evaluate(await readFile(axeSource, "utf8"));
+  const found = await page.evaluate(async () => {
+    const { violations } = await window.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] });
+    return violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 200)).join(" | ")}`);
+  });
+  assert.deepEqual(found, []);
+}
+
+/** checkWidth fails if the page can be scrolled sideways. */
+export async function checkWidth(page) {
+  const [content, window_] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(content <= window_, `${content} pixels wide in ${window_}`);
+}

@@ -1,0 +1,55 @@
+import { strict as assert } from "node:assert";
+import { call, checkAccess, checkWidth, scenario, signIn } from "./harness.js";
+
+/** The pages that every look is taken at. Add yours. */
+const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
+const pages = ["/users", "/users?q=zzzz", "/users?q=!", "/users/{user}", "/users/{user}/suspend", "/nowhere"];
+
+for (const colorScheme of ["light", "dark"]) {
+  scenario(`no page shuts anybody out, ${colorScheme}`, async (page) => {
+    const look = async (path) => {
+      for (const width of [390, 1024, 1440]) {
+        await page.setViewportSize({ width, height: 844 });
+        await page.goto("about:blank");
+        await page.goto(path);
+        await checkWidth(page);
+        if (width !== 1024) await checkAccess(page);
+      }
+    };
+    for (const path of entries) await look(path);
+    await signIn(page);
+    const { body } = await call(page, "GET", "/users?limit=2");
+    for (const path of pages) await look(`/console/demo${path.replace("{user}", body.items[1].id)}`);
+    await page.goto(`/console/demo/users/${body.items[1].id}`);
+    await page.locator(".menu summary").click();
+    await checkAccess(page);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await checkWidth(page);
+    await page.locator(".menu a").first().click();
+    await page.getByRole("dialog").waitFor();
+    await checkAccess(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    await page.keyboard.press("?");
+    await page.getByRole("heading", { name: "Keyboard" }).waitFor();
+    await checkAccess(page);
+  }, { colorScheme });
+}
+
+scenario("the first page is light and comes in one round", async (page) => {
+  await signIn(page);
+  const context = page.context();
+  const protocol = await context.newCDPSession(page);
+  await protocol.send("Network.enable");
+  await protocol.send("Network.clearBrowserCache");
+  let bytes = 0;
+  protocol.on("Network.loadingFinished", (e) => (bytes += e.encodedDataLength));
+  await page.goto("/console/demo/users", { waitUntil: "networkidle" });
+  assert.ok(bytes > 10_000 && bytes < 100_000, `${bytes} bytes`);
+  const shifts = await page.evaluate(() => new Promise((resolve) => {
+    let sum = 0;
+    new PerformanceObserver((list) => { for (const e of list.getEntries()) sum += e.value; }).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => resolve(sum), 200);
+  }));
+  assert.ok(shifts < 0.01, `shifts by ${shifts}`);
+});

@@ -1,0 +1,151 @@
+import { strict as assert } from "node:assert";
+import { createHmac } from "node:crypto";
+import { call, mailLink, owner, scenario, setPassword, signIn, world } from "./harness.js";
+
+scenario("a wrong password is said so at the form, the right one lets in, and signing out leaves nothing behind", async (page) => {
+  await page.goto("/console/");
+  await page.getByLabel("Tenant").fill("demo");
+  await page.getByLabel("E-mail address").fill(owner);
+  await page.getByLabel("Password").fill("not the password");
+  await page.keyboard.press("Enter");
+  const problem = page.getByRole("alert");
+  assert.match(await problem.innerText(), /do not belong together.*\nRequest [0-9a-f-]{36}/s);
+  assert.equal(await page.getByLabel("Tenant").inputValue(), "demo");
+  assert.equal(await page.getByLabel("E-mail address").inputValue(), owner);
+
+  await page.getByLabel("Password").fill(world.password);
+  await page.keyboard.press("Enter");
+  await page.waitForURL("/console/demo/users");
+  const [cookie] = (await page.context().cookies()).filter((c) => c.name === "session");
+  assert.deepEqual([cookie.path, cookie.httpOnly, cookie.sameSite], ["/", true, "Lax"]);
+
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL(/sign-in/);
+  assert.match(await page.getByRole("status").innerText(), /signed out/);
+  await page.goBack();
+  await page.waitForURL(/sign-in/);
+  assert.ok(!(await page.content()).includes("grace.hopper"));
+});
+
+scenario("an address that was kept leads to where it says after the sign-in, and nowhere else", async (page) => {
+  await page.goto("/console/demo/users?q=hop&status=active");
+  await page.waitForURL(/sign-in/);
+  await page.getByLabel("E-mail address").fill(owner);
+  await page.getByLabel("Password").fill(world.password);
+  await page.keyboard.press("Enter");
+  await page.waitForURL("/console/demo/users?q=hop&status=active");
+  for (const evil of ["//evil.example", "https://evil.example/", "/\\evil.example", "/../../docs", "javascript:alert(1)", "/%2e%2e/%2e%2e/docs"]) {
+    await page.goto(`/console/demo/sign-in?return=${encodeURIComponent(evil)}`);
+    await page.getByLabel("E-mail address").fill(owner);
+    await page.getByLabel("Password").fill(world.password);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/console\/demo\/users$/);
+  }
+});
+
+/** totp returns the code of the base32 secret at the moment (RFC 6238). */
+function totp(secret) {
+  const bits = [...secret].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
+  const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
+  const step = Buffer.alloc(8);
+  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const mac = createHmac("sha1", key).update(step).digest();
+  const at = mac[19] & 15;
+  return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
+
+scenario("a second factor is asked for after the password, and a recovery code stands for it", async (page) => {
+  const email = "alan.turing@demo.example";
+  const password = await setPassword(email);
+  await signIn(page, email, password).catch(() => {}); // may read no users: another page is fine
+  const { body: begun } = await call(page, "POST", "/auths/totp");
+  const { body: codes } = await call(page, "POST", "/auths/totp/confirm", { code: totp(begun.secret) });
+  await page.context().clearCookies({ name: "session" });
+
+  await page.goto("/console/demo/sign-in?return=/users/none");
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Code of your authenticator app").fill("000000");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").waitFor();
+  await page.getByText("Use a recovery code").click();
+  await page.getByLabel("Recovery code").fill(codes.recoveryCodes[0]);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/users\/none/); // and the way back was kept
+  const { body: session } = await call(page, "GET", "/auths/session");
+  assert.equal(session.session.secondFactor, true);
+});
+
+scenario("a passkey signs in alone", async (page) => {
+  const email = "radia.perlman@demo.example";
+  const password = await setPassword(email);
+  const protocol = await page.context().newCDPSession(page);
+  await protocol.send("WebAuthn.enable");
+  await protocol.send("WebAuthn.addVirtualAuthenticator", {
+    options: { protocol: "ctap2", transport: "internal", hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+  });
+  await signIn(page, email, password).catch(() => {});
+  const made = await page.evaluate(async () => {
+    const headers = { "x-tenant-schema": "demo", "content-type": "application/json", "idempotency-key": "passkey" };
+    const options = await (await fetch("/auths/passkeys/options", { method: "POST", headers })).json();
+    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options.publicKey);
+    const passkey = (await navigator.credentials.create({ publicKey })).toJSON();
+    return (await fetch("/auths/passkeys", { method: "POST", headers, body: JSON.stringify({ name: "Key", passkey }) })).status;
+  });
+  assert.equal(made, 201);
+  await page.context().clearCookies({ name: "session" });
+  await page.goto("/console/demo/sign-in");
+  await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await page.waitForURL((url) => !url.pathname.includes("sign-in"));
+  const { body: session } = await call(page, "GET", "/auths/session");
+  assert.equal(session.user.email, email);
+});
+
+scenario("an invitation is accepted by the link of the mail, whose token leaves the address", async (page) => {
+  const email = "grace.dijkstra@demo.example";
+  await signIn(page);
+  const { body: users } = await call(page, "GET", "/users?status=pending&limit=1");
+  const [invited] = users.items;
+  await page.goto(`/console/demo/users/${invited.id}`);
+  await page.getByRole("link", { name: "Invite", exact: true }).first().click();
+  await page.getByRole("dialog").getByRole("button", { name: "Invite" }).click();
+  await page.getByText("The invitation is on its way.").waitFor();
+  const link = await mailLink(invited.email, "invitation");
+
+  await page.context().clearCookies();
+  await page.goto(link);
+  await page.getByLabel("New password").fill("short");
+  assert.ok(!page.url().includes("#"), page.url());
+  await page.getByRole("button", { name: "Accept and sign in" }).click();
+  assert.match(await page.locator(".fault").innerText(), /15/);
+  await page.getByLabel("New password").fill("a sentence of a few words");
+  await page.getByRole("button", { name: "Accept and sign in" }).click();
+  await page.waitForURL((url) => !url.pathname.includes("invitation"));
+  const { body: session } = await call(page, "GET", "/auths/session");
+  assert.equal(session.user.email, invited.email);
+
+  await page.context().clearCookies();
+  await page.goto("about:blank");
+  await page.goto(link); // which was used
+  await page.getByLabel("New password").fill("a sentence of a few words");
+  await page.getByRole("button", { name: "Accept and sign in" }).click();
+  await page.getByRole("alert").waitFor();
+});
+
+scenario("a forgotten password is replaced by the link of the mail", async (page) => {
+  const email = "katherine.johnson@demo.example";
+  await page.goto("/console/demo/sign-in");
+  await page.getByRole("link", { name: "Forgot your password?" }).click();
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByRole("button", { name: "Mail me a link" }).click();
+  assert.match(await page.getByRole("status").innerText(), /on its way/);
+  await page.goto(await mailLink(email, "password-reset"));
+  await page.getByLabel("New password").fill("another sentence of words");
+  await page.getByRole("button", { name: "Set the password" }).click();
+  assert.match(await page.getByRole("status").innerText(), /new password is set/);
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill("another sentence of words");
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => !url.pathname.includes("sign-in"));
+});

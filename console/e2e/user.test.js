@@ -1,0 +1,90 @@
+import { strict as assert } from "node:assert";
+import { call, scenario, signIn, until, world } from "./harness.js";
+
+/** open opens the page of somebody of the demo. */
+async function open(page, email) {
+  const { body } = await call(page, "GET", `/users?email=${encodeURIComponent(email)}`);
+  await page.goto(`/console/demo/users/${body.items[0].id}`);
+  return body.items[0];
+}
+
+scenario("the first screen says who it is, what they may do and why, and what happened", async (page) => {
+  await signIn(page);
+  await open(page, "ada.lovelace@demo.example");
+  const text = await page.locator("main").innerText();
+  for (const expected of ["Ada Lovelace", "Can sign in", "Owner", "*:*", "Everywhere", "by Owner", "Signed in"]) assert.ok(text.includes(expected), expected);
+});
+
+scenario("somebody is suspended and resumed by the keyboard alone, and the reason is kept", async (page) => {
+  await signIn(page);
+  const user = await open(page, "frances.allen@demo.example");
+  await page.locator(".menu summary").focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Suspend" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.name), "reason");
+  await page.keyboard.type("left the company");
+  await page.keyboard.press("Enter");
+  await page.getByText("Suspended, and signed out everywhere.").waitFor();
+  assert.ok(!page.url().includes("done="));
+  const text = await page.locator("main").innerText();
+  assert.match(text, /Cannot sign in/);
+  assert.match(text, /left the company/);
+  await page.locator(".verdict").getByRole("link", { name: "Resume" }).click(); // what mends it is beside it
+  await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
+  await page.getByText("Resumed.").waitFor();
+  const { body } = await call(page, "GET", `/users/${user.id}`);
+  assert.equal(body.status, "active");
+});
+
+scenario("what cannot be done is said where it was asked for", async (page) => {
+  await signIn(page);
+  await open(page, "ada.lovelace@demo.example");
+  await page.locator(".menu summary").click();
+  await page.getByRole("link", { name: "Suspend" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Suspend" }).click();
+  const alert = page.getByRole("dialog").getByRole("alert");
+  assert.match(await alert.innerText(), /Last owner.*Make another one first.*Request [0-9a-f-]{36}/s);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+});
+
+scenario("a deed that needs a recent sign-in asks for the password on its own form", async (page) => {
+  await signIn(page);
+  const user = await open(page, "donald.knuth@demo.example");
+  const changed = await call(page, "PATCH", "/tenant", { settings: { reauthenticationSeconds: 1 } });
+  assert.equal(changed.status, 200, JSON.stringify(changed.body));
+  const password = page.getByLabel("Your password");
+  await until(async () => {
+    await page.goto(`/console/demo/users/${user.id}/delete`);
+    return (await password.count()) > 0;
+  });
+  await password.fill("not the password");
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.locator(".fault").waitFor();
+  await page.getByLabel("Your password").fill(world.password);
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByText("Deleted. A restore is possible").waitFor();
+  assert.equal((await call(page, "GET", `/users/${user.id}`)).status, 404);
+});
+
+scenario("the page of somebody who is not there says so", async (page) => {
+  await signIn(page);
+  await page.goto("/console/demo/users/019e457a-76f0-7000-b058-082df8f37eff");
+  assert.match(await page.locator("main").innerText(), /Not found.*Request/s);
+  await page.goto("/console/demo/nowhere");
+  assert.match(await page.locator("main").innerText(), /no page at this address/);
+});
+
+scenario("a form of another origin does nothing", async (page) => {
+  await signIn(page);
+  const user = await open(page, "dennis.ritchie@demo.example");
+  const cookies = (await page.context().cookies()).map((c) => `${c.name}=${c.value}`).join("; ");
+  for (const origin of ["https://evil.example", "null", `${world.base}.evil.example`]) {
+    const answer = await fetch(`${world.base}/console/demo/users/${user.id}/suspend`, { method: "POST", headers: { cookie: cookies, origin, "sec-fetch-site": "cross-site", "content-type": "application/x-www-form-urlencoded" }, body: "reason=x" });
+    assert.equal(answer.status, 403);
+  }
+  const { body } = await call(page, "GET", `/users/${user.id}`);
+  assert.notEqual(body.status, "suspended");
+});

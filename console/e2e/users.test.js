@@ -1,0 +1,121 @@
+import { strict as assert } from "node:assert";
+import { call, owner, scenario, setPassword, signIn } from "./harness.js";
+
+const names = (page) => page.locator("[data-row] bdi").allInnerTexts();
+
+/** listed waits until the list is what is asked for. */
+async function listed(page, pattern, status) {
+  await page.waitForURL(pattern);
+  await page.getByRole("status").filter({ hasText: status }).waitFor();
+}
+
+scenario("a search narrows the list as one types, and reload and back keep it", async (page) => {
+  await signIn(page);
+  await page.keyboard.press("/");
+  await page.keyboard.type("zoe pe", { delay: 20 });
+  await listed(page, /q=zoe\+pe$/, "1 user");
+  assert.deepEqual(await names(page), ["Zoë Perlman"]);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "q");
+  await page.reload();
+  assert.deepEqual(await names(page), ["Zoë Perlman"]);
+  assert.equal(await page.getByLabel("Search by name or address").inputValue(), "zoe pe");
+  await page.getByRole("link", { name: "Zoë Perlman" }).click();
+  await page.getByRole("heading", { name: "Zoë Perlman" }).waitFor();
+  await page.goBack();
+  await listed(page, /q=zoe\+pe$/, "1 user");
+  assert.deepEqual(await names(page), ["Zoë Perlman"]);
+});
+
+scenario("filters, order and pages are in the address", async (page) => {
+  await signIn(page);
+  await page.getByLabel("Status").selectOption("suspended");
+  await page.waitForURL(/status=suspended/);
+  await page.getByLabel("Department").fill("sales");
+  await page.waitForURL(/department=sales&status=suspended/);
+  const shown = await page.locator("tbody tr").allInnerTexts();
+  assert.ok(shown.length > 0 && shown.every((row) => /Sales/.test(row) && /suspended/.test(row)), shown.join());
+
+  await page.goto("/console/demo/users");
+  const role = await page.getByLabel("Role").locator("option", { hasText: "Support agent" }).getAttribute("value");
+  await page.getByLabel("Role").selectOption(role);
+  await page.waitForURL(new RegExp(`role=${role}`));
+
+  await page.goto("/console/demo/users?sort=-name");
+  assert.equal(await page.locator("th[aria-sort=descending]").innerText(), "Name");
+  const first = await names(page);
+  assert.equal(first.length, 50);
+  await page.getByRole("link", { name: "Next page" }).click();
+  await page.waitForURL(/cursor=/);
+  const second = await names(page);
+  assert.ok(!second.some((name) => first.includes(name)));
+  await page.reload();
+  assert.deepEqual(await names(page), second);
+  await page.goBack();
+  assert.deepEqual(await names(page), first);
+});
+
+scenario("a search for nothing that can be found says so, and how to go on", async (page) => {
+  await signIn(page);
+  await page.goto("/console/demo/users?q=%21%21&status=active");
+  assert.match(await page.getByRole("alert").innerText(), /The search must hold a letter or a digit/);
+  await page.getByRole("link", { name: "Clear all filters" }).click();
+  await page.getByLabel("Search by name or address").fill("nobody is called so");
+  await page.getByText("Nobody matches").waitFor();
+});
+
+scenario("everything is done by the keyboard", async (page) => {
+  await signIn(page);
+  await page.keyboard.press("?");
+  assert.match(await page.getByRole("dialog").innerText(), /Go to Users.*Search.*Next row/s);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  const name = await page.evaluate(() => document.activeElement.innerText);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/users\/[0-9a-f-]{36}$/);
+  assert.ok(name.includes(await page.locator("h1 bdi").innerText()));
+  await page.keyboard.press("g");
+  await page.keyboard.press("u");
+  await page.waitForURL(/\/users$/);
+  await page.keyboard.press("n");
+  await page.waitForURL(/cursor=/);
+});
+
+scenario("what permission holds back is shown as held back, with what would show it", async (page) => {
+  await signIn(page);
+  const { body: roles } = await call(page, "GET", "/roles?q=directory");
+  const { body: users } = await call(page, "GET", `/users?email=tony.hoare%40demo.example`);
+  const tony = users.items[0];
+  const { status } = await call(page, "PUT", `/users/${tony.id}/roles/${roles.items[0].id}`, {});
+  assert.ok([200, 201].includes(status));
+  const password = await setPassword(tony.email);
+  await page.context().clearCookies();
+  await signIn(page, tony.email, password);
+  const held = page.locator("tbody tr").nth(1).locator(".held").first();
+  assert.equal(await held.innerText(), "held back");
+  assert.equal(await held.getAttribute("title"), "Held back: users.email:read would show it.");
+  assert.ok(!(await page.content()).includes(owner));
+  await page.locator("[data-row]").nth(1).click();
+  await page.getByText("Parts of this page are held back").waitFor();
+  assert.equal(await page.locator(".actions").count(), 0);
+});
+
+scenario("a name is text, whatever is in it", async (page) => {
+  await signIn(page);
+  const hostile = [`<img src=x onerror=alert(1)>`, `"><script>alert(1)</script>`, "\u202Egnp.exe desrever", "=HYPERLINK(\"http://evil\")", "W".repeat(255), "{{7*7}} ${7*7} <% 7 %>"];
+  for (const [i, name] of hostile.entries()) {
+    const made = await call(page, "POST", "/users", { email: `hostile${i}@demo.example`, name, department: name.slice(0, 200) }, { "idempotency-key": `hostile${i}` });
+    assert.equal(made.status, 201);
+  }
+  for (const width of [390, 1440]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto("/console/demo/users?q=hostile");
+    for (const name of hostile) assert.ok((await names(page)).includes(name), name);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, `wider than ${width}`);
+  }
+  await page.locator("[data-row]").nth(4).click();
+  await page.waitForURL(/users\/[0-9a-f-]{36}$/);
+  assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+});

@@ -1,0 +1,152 @@
+package console
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store/sqlite"
+)
+
+const (
+	ownerEmail = "owner@example.com"
+	password   = "correct horse battery staple"
+)
+
+// fixture is the console over a real edge, service and store, with two tenants that
+// have an owner of the same address and password.
+type fixture struct {
+	t       testing.TB
+	url     string
+	service *service.Service
+	owner   rolecall.User // of tenant acme
+}
+
+func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	ctx := context.Background()
+	store, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := slog.New(slog.DiscardHandler)
+	s := service.New(store, service.Options{
+		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 2, 8),
+		Keys:      secret.NewKeys(secret.NewKey()), Logger: logger,
+	})
+	f := &fixture{t: t, service: s}
+	for _, name := range []string{"other", "acme"} {
+		if _, f.owner, err = s.CreateTenant(ctx, name, "Tenant "+name, rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}, password); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edge := httpapi.New(s, httpapi.Options{Logger: logger, Console: New(s), AllowOrigins: []string{"https://app.example.com"}})
+	server := httptest.NewServer(edge)
+	f.url = server.URL
+	t.Cleanup(func() {
+		server.Close()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// reply is what came, with its body read. Redirects are not followed.
+type reply struct {
+	*http.Response
+	body string
+}
+
+// send sends a request; headers are name, value, name, value.
+func (f *fixture) send(method, path, cookie string, form url.Values, headers ...string) reply {
+	f.t.Helper()
+	var body io.Reader
+	if method == http.MethodPost {
+		body = strings.NewReader(form.Encode())
+	}
+	r, err := http.NewRequest(method, f.url+path, body)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if cookie != "" {
+		r.Header.Set("Cookie", cookie)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return reply{response, string(content)}
+}
+
+func (f *fixture) get(path, cookie string, headers ...string) reply {
+	return f.send(http.MethodGet, path, cookie, nil, headers...)
+}
+
+// signIn returns the cookie of a new session.
+func (f *fixture) signIn(tenant, email string) string {
+	f.t.Helper()
+	a := f.send(http.MethodPost, "/console/"+tenant+"/sign-in", "", url.Values{"email": {email}, "password": {password}})
+	if a.StatusCode != http.StatusSeeOther || len(a.Cookies()) == 0 {
+		f.t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	return a.Cookies()[0].Name + "=" + a.Cookies()[0].Value
+}
+
+// asOwner returns the call of the owner of acme.
+func (f *fixture) asOwner() service.Call {
+	f.t.Helper()
+	ctx := context.Background()
+	tenant, err := f.service.Tenant(ctx, "acme")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	signIn, err := f.service.Login(ctx, service.Attempt{Tenant: tenant, TenantName: "acme"}, ownerEmail, password)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return service.Call{Principal: signIn.Principal}
+}
+
+// hire makes an active user of acme who holds the permissions in the departments,
+// everywhere if there are none.
+func (f *fixture) hire(email, name string, permissions []string, departments ...string) rolecall.User {
+	f.t.Helper()
+	ctx, c := context.Background(), f.asOwner()
+	created, err := f.service.CreateUser(ctx, c, service.Key{Text: email, Fingerprint: []byte(email)}, rolecall.UserDraft{Email: email, Name: name})
+	if err == nil {
+		err = f.service.SetPassword(ctx, "acme", email, password)
+	}
+	if err == nil && permissions != nil {
+		var role service.Created[rolecall.Role]
+		role, err = f.service.CreateRole(ctx, c, service.Key{Text: email, Fingerprint: []byte(email)}, rolecall.RoleDraft{Name: "Role of " + email, Permissions: permissions})
+		if err == nil {
+			_, _, err = f.service.AssignRole(ctx, c, created.Value.ID, role.Value.ID, rolecall.AssignmentDraft{Departments: departments})
+		}
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return created.Value
+}
