@@ -64,9 +64,11 @@ func (c *console) resetPassword(v *httpapi.Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.ResetPassword(v.Context(), attempt, token, v.Form("password")); err != nil {
+	device, err := c.service.ResetPassword(v.Context(), attempt, token, v.Form("password"))
+	if err != nil {
 		return err
 	}
+	v.Known(device)
 	return v.Redirect(v.Path("/sign-in") + "?done=password-reset")
 }
 

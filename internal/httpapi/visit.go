@@ -389,6 +389,9 @@ func (v *Visit) SignedIn(signIn *service.SignIn) {
 	v.setDevice(signIn.Device)
 }
 
+// Known makes the browser a known one for the account whose mark this is.
+func (v *Visit) Known(device string) { v.setDevice(device) }
+
 // SignedOut takes the cookie of the session back.
 func (v *Visit) SignedOut() { v.setCookie("", 0) }
 
