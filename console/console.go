@@ -34,7 +34,7 @@ func (c *console) pages() []httpapi.Page {
 			{Path: "", Show: toRoot},
 			{Path: "/{tenant}", Operation: "AuthsController_getSession", Show: toHome},
 			{Path: "/{tenant}/", Operation: "AuthsController_getSession", Show: toHome},
-			{Path: "/{tenant}/{rest...}", Show: notFound, Act: notFound},
+			{Path: "/{tenant}/{rest...}", Operation: "AuthsController_getSession", Show: notFound},
 		},
 	)
 }

@@ -33,7 +33,6 @@ var deeds = map[string]string{
 	"/{tenant}/users/{id}/suspend":        "UsersController_suspendUser",
 	"/{tenant}/users/{id}/resume":         "UsersController_resumeUser",
 	"/{tenant}/users/{id}/delete":         "UsersController_deleteUser",
-	"/{tenant}/{rest...}":                 "", // there is no page
 }
 
 // looks are the pages without a form, with the operation that they show.
@@ -41,6 +40,7 @@ var looks = map[string]string{
 	"":                     "", // leads to the next
 	"/{tenant}":            "AuthsController_getSession",
 	"/{tenant}/":           "AuthsController_getSession",
+	"/{tenant}/{rest...}":  "AuthsController_getSession", // there is no page
 	"/{tenant}/users":      "UsersController_listUsers",
 	"/{tenant}/users/{id}": "UsersController_getUserOverview",
 }

@@ -53,7 +53,7 @@ before(async () => {
 
 after(async () => {
   await world.browser?.close();
-  if (server.exitCode === null) {
+  if (server?.exitCode === null) {
     server.removeAllListeners("exit");
     server.kill("SIGTERM");
     await new Promise((resolve) => server.on("exit", resolve));
@@ -74,11 +74,7 @@ async function freePort() {
 async function ownDatabase(server) {
   const name = `console_${process.pid}`;
   await run("psql", [server, "-q", "-v", "ON_ERROR_STOP=1", "-c", `create role ${name} login`, "-c", `create database ${name} owner ${name}`]);
-  const url = new URL(server);
-  url.username = name;
-  url.password = "";
-  url.pathname = `/${name}`;
-  return url.href;
+  return server.replace(/^postgres(?:ql)?:\/\/(?:[^@/]*@)?([^/?]*)(?:\/[^?]*)?/, `postgres://${name}@$1/${name}`);
 }
 
 /** command runs the program's command line on the same database. */
