@@ -25,6 +25,7 @@ type frame struct {
 // element that they replace.
 var fragments = map[string][]any{
 	"results": {"results", "count"},
+	"count":   {"total"},
 	"dialog":  {"dialog"},
 	"confirm": {"dialog"},
 }

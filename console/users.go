@@ -34,7 +34,9 @@ func (c *console) showUsers(v *httpapi.Visit) error {
 	list := usersView{}
 	if v.Faults() == nil {
 		listing := v.UserListing()
-		listing.Count = listing.After == nil
+		if v.Fragment() == "count" { // asked for apart: it takes longer than the page
+			listing.Count, listing.Limit = true, 1
+		}
 		page, err := c.service.Users(v.Context(), v.Call(), listing)
 		if err != nil {
 			return err
@@ -56,7 +58,9 @@ func (c *console) showUsers(v *httpapi.Visit) error {
 		if list.page.Next != nil {
 			list.next = f.listAddress(userParameters, "cursor", f.Cursor(list.page.Next))
 		}
-		f.Rename(f.listAddress(append(slices.Clone(userParameters), "cursor")))
+		if f.Fragment() == "results" {
+			f.Rename(f.listAddress(append(slices.Clone(userParameters), "cursor")))
+		}
 		return usersPage(list)
 	})
 }
@@ -89,18 +93,17 @@ func (l usersView) isFiltered() bool {
 	return slices.ContainsFunc([]string{"q", "status", "department", "role"}, func(name string) bool { return l.asked(name) != "" })
 }
 
-// countWords says how many users the list has.
+// countWords says how many users the list has; empty if that is to be asked for.
 func (l usersView) countWords() string {
 	switch total := l.page.Total; {
-	case l.Faults() != nil:
-		return ""
-	case total == nil:
-		return plural(len(l.page.Items), "user") + " on this page"
-	case !total.Exact:
-		return "More than " + plural(total.Count, "user")
-	default:
+	case total != nil && total.Exact:
 		return plural(total.Count, "user")
+	case total != nil:
+		return "More than " + plural(total.Count, "user")
+	case l.page.Next == nil && l.asked("cursor") == "" && l.Faults() == nil:
+		return plural(len(l.page.Items), "user")
 	}
+	return ""
 }
 
 // notes are what the page says above the list, of what is not shown and why.

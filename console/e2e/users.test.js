@@ -41,6 +41,7 @@ scenario("filters, order and pages are in the address", async (page) => {
   await page.waitForURL(new RegExp(`role=${role}`));
 
   await page.goto("/console/demo/users?sort=-name");
+  await page.getByRole("status").filter({ hasText: /^2\d\d users$/ }).waitFor();
   assert.equal(await page.locator("th[aria-sort=descending]").innerText(), "Name");
   const first = await names(page);
   assert.equal(first.length, 50);
