@@ -136,25 +136,12 @@ func (c *console) act(v *httpapi.Visit, a *action) error {
 	return v.Redirect(v.Path("/users/"+v.User().String()) + "?done=" + a.done)
 }
 
-// address returns where the action on the user is.
-func (a *action) address(u userView) string {
-	return u.Path("/users/" + u.Overview.User.ID.String() + a.path)
-}
-
 // class is how the action looks in a menu.
 func (a *action) class() string {
 	if a.grave {
 		return "menu-item grave"
 	}
 	return "menu-item"
-}
-
-// newKey returns the idempotency key of a form: the same for each time it is sent.
-func (f frame) newKey() string {
-	if key := f.Form(httpapi.FieldKey); key != "" {
-		return key
-	}
-	return rolecall.NewID[any](f.now).String()
 }
 
 func roleNames(roles []rolecall.Role) (names []string) {

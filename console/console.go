@@ -29,7 +29,9 @@ func (c *console) pages() []httpapi.Page {
 		c.linkPages(),
 		c.usersPages(),
 		c.userPages(),
+		c.editPages(),
 		c.actionPages(),
+		c.sessionPages(),
 		[]httpapi.Page{
 			{Path: "", Show: toRoot},
 			{Path: "/{tenant}", Operation: "AuthsController_getSession", Show: toHome},

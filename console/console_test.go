@@ -1,6 +1,7 @@
 package console
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,34 +16,37 @@ import (
 // deeds are the forms of the console by their paths, with the operation of the
 // contract that each stands for: there is no other way to change anything here.
 var deeds = map[string]string{
-	"/":                                   "AuthsController_login",
-	"/{tenant}/sign-in":                   "AuthsController_login",
-	"/{tenant}/sign-in/second-factor":     "AuthsController_completeLogin",
-	"/{tenant}/sign-in/enrolment":         "AuthsController_completeLogin",
-	"/{tenant}/sign-in/passkey":           "AuthsController_signInByPasskey",
-	"/{tenant}/sign-out":                  "AuthsController_logout",
-	"/{tenant}/invitation":                "AuthsController_acceptInvitation",
-	"/{tenant}/password-reset":            "AuthsController_resetPassword",
-	"/{tenant}/password-reset/request":    "AuthsController_requestPasswordReset",
-	"/{tenant}/email-change":              "AuthsController_changeEmail",
-	"/{tenant}/users/{id}/invite":         "UsersController_inviteUser",
-	"/{tenant}/users/{id}/withdraw":       "UsersController_withdrawInvitation",
-	"/{tenant}/users/{id}/password-reset": "UsersController_sendPasswordReset",
-	"/{tenant}/users/{id}/sign-out":       "UsersController_endUserSessions",
-	"/{tenant}/users/{id}/reset-factors":  "UsersController_resetFactors",
-	"/{tenant}/users/{id}/suspend":        "UsersController_suspendUser",
-	"/{tenant}/users/{id}/resume":         "UsersController_resumeUser",
-	"/{tenant}/users/{id}/delete":         "UsersController_deleteUser",
+	"/":                                             "AuthsController_login",
+	"/{tenant}/sign-in":                             "AuthsController_login",
+	"/{tenant}/sign-in/second-factor":               "AuthsController_completeLogin",
+	"/{tenant}/sign-in/enrolment":                   "AuthsController_completeLogin",
+	"/{tenant}/sign-in/passkey":                     "AuthsController_signInByPasskey",
+	"/{tenant}/sign-out":                            "AuthsController_logout",
+	"/{tenant}/invitation":                          "AuthsController_acceptInvitation",
+	"/{tenant}/password-reset":                      "AuthsController_resetPassword",
+	"/{tenant}/password-reset/request":              "AuthsController_requestPasswordReset",
+	"/{tenant}/email-change":                        "AuthsController_changeEmail",
+	"/{tenant}/users/{id}/sessions/{sessionId}/end": "UsersController_endUserSession",
+	"/{tenant}/users/{id}/edit":                     "UsersController_updateUser",
+	"/{tenant}/users/{id}/invite":                   "UsersController_inviteUser",
+	"/{tenant}/users/{id}/withdraw":                 "UsersController_withdrawInvitation",
+	"/{tenant}/users/{id}/password-reset":           "UsersController_sendPasswordReset",
+	"/{tenant}/users/{id}/sign-out":                 "UsersController_endUserSessions",
+	"/{tenant}/users/{id}/reset-factors":            "UsersController_resetFactors",
+	"/{tenant}/users/{id}/suspend":                  "UsersController_suspendUser",
+	"/{tenant}/users/{id}/resume":                   "UsersController_resumeUser",
+	"/{tenant}/users/{id}/delete":                   "UsersController_deleteUser",
 }
 
 // looks are the pages without a form, with the operation that they show.
 var looks = map[string]string{
-	"":                     "", // leads to the next
-	"/{tenant}":            "AuthsController_getSession",
-	"/{tenant}/":           "AuthsController_getSession",
-	"/{tenant}/{rest...}":  "AuthsController_getSession", // there is no page
-	"/{tenant}/users":      "UsersController_listUsers",
-	"/{tenant}/users/{id}": "UsersController_getUserOverview",
+	"":                              "", // leads to the next
+	"/{tenant}":                     "AuthsController_getSession",
+	"/{tenant}/":                    "AuthsController_getSession",
+	"/{tenant}/{rest...}":           "AuthsController_getSession", // there is no page
+	"/{tenant}/users":               "UsersController_listUsers",
+	"/{tenant}/users/{id}":          "UsersController_getUserOverview",
+	"/{tenant}/users/{id}/sessions": "UsersController_listUserSessions",
 }
 
 func TestEachPageNamesItsOperation(t *testing.T) {
@@ -159,7 +163,7 @@ func TestOnlyWhatIsAllowedIsOfferedAndDone(t *testing.T) {
 		if !strings.Contains(path, "{id}") {
 			continue
 		}
-		path = "/console" + strings.NewReplacer("{tenant}", "acme", "{id}", f.owner.ID.String()).Replace(path)
+		path = "/console" + strings.NewReplacer("{tenant}", "acme", "{id}", f.owner.ID.String(), "{sessionId}", f.owner.ID.String()).Replace(path)
 		if a := f.send(http.MethodPost, path, cookie, url.Values{"idempotency-key": {"k"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, a.Header.Get("X-Request-Id")) {
 			t.Errorf("%s: %d", path, a.StatusCode)
 		}
@@ -223,5 +227,39 @@ func TestEachTemplateIsCompiled(t *testing.T) {
 		if _, err := os.Stat(strings.TrimSuffix(name, ".templ") + "_templ.go"); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestWhoChangesWhatSomebodyElseHasChangedSeesBoth(t *testing.T) {
+	f := newFixture(t)
+	user := f.hire("eve@example.com", "Eve Adams", nil)
+	cookie := f.signIn("acme", ownerEmail)
+	path := "/console/acme/users/" + user.ID.String() + "/edit"
+	shown := f.get(path, cookie).body
+	tag := html.UnescapeString(regexp.MustCompile(`name="if-match" value="([^"]+)"`).FindStringSubmatch(shown)[1])
+	patch := rolecall.UserPatch{Name: rolecall.Some("Eva Adams"), ExternalID: rolecall.Some(orNil("E1"))}
+	if _, err := f.service.UpdateUser(t.Context(), f.asOwner(), user.ID, patch, nil); err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{"if-match": {tag}, "name": {"Evelyn Adams"}, "was-name": {"Eve Adams"}, "externalId": {""}, "was-externalId": {""}}
+	a := f.send(http.MethodPost, path, cookie, form)
+	for _, part := range []string{"Somebody else", `value="Evelyn Adams"`, "Saved meanwhile: <bdi>Eva", `name="externalId" value="E1"`} {
+		if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, part) {
+			t.Errorf("%d, lacks %s: %s", a.StatusCode, part, a.body)
+		}
+	}
+	form.Set("if-match", html.UnescapeString(regexp.MustCompile(`name="if-match" value="([^"]+)"`).FindStringSubmatch(a.body)[1]))
+	form.Set("externalId", "E1")
+	form.Set("was-externalId", "E1")
+	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	saved, err := f.service.User(t.Context(), f.asOwner(), user.ID)
+	if err != nil || saved.Name != "Evelyn Adams" || *saved.ExternalID != "E1" {
+		t.Errorf("%+v %v", saved, err)
+	}
+	a = f.send(http.MethodPost, path, cookie, url.Values{"name": {"x"}, "was-name": {"Evelyn Adams"}})
+	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="fault-name">Must have 3 to 255 characters.`) {
+		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }

@@ -168,3 +168,28 @@ func refusedPart(f frame) any {
 	}
 	return ""
 }
+
+// question is what a form asks before it does something.
+type question struct {
+	asks, whom string // "Suspend", "Ada Lovelace"
+	tells      string // what will happen
+	label      string // of the button
+	back       string // address without it
+	grave      bool   // takes something away
+}
+
+// newKey returns the idempotency key of a form: the same for each time it is sent.
+func (f frame) newKey() string {
+	if key := f.Form(httpapi.FieldKey); key != "" {
+		return key
+	}
+	return rolecall.NewID[any](f.now).String()
+}
+
+// nameOf returns what to call the user, as far as the caller may read it.
+func nameOf(v *httpapi.Visit, u *rolecall.User) string {
+	if v.Call().Sight(u).Has(rolecall.MemberName) {
+		return u.Name
+	}
+	return u.ID.String()
+}

@@ -20,11 +20,13 @@ var sections = []section{
 
 // done is what the page that a form leads to says: by the word in its address.
 var done = map[string]string{
+	"saved":           "Saved.",
 	"suspended":       "Suspended, and signed out everywhere.",
 	"resumed":         "Resumed.",
 	"invited":         "The invitation is on its way.",
 	"withdrawn":       "The invitation is withdrawn.",
 	"reset-sent":      "A link to choose a new password is on its way.",
+	"session-ended":   "The session is over.",
 	"sessions-ended":  "Signed out everywhere.",
 	"factors-reset":   "All second factors are removed.",
 	"deleted":         "Deleted. A restore is possible for 30 days.",

@@ -75,27 +75,27 @@ func (c *console) signedIn(v *httpapi.Visit, signIn service.SignIn, err error) e
 	return c.showEntry(v, "Recovery codes", func(f frame) templ.Component { return recoveryCodesPage(f, signIn.RecoveryCodes, next) })
 }
 
-// question is what a sign-in waits for beside the password. It travels in the form.
-type question struct {
-	challenge string
+// challenge is what a sign-in waits for beside the password. It travels in the form.
+type challenge struct {
+	token     string
 	methods   string // separated by spaces
 	publicKey string // what asks for a passkey, in JSON
 }
 
-func (q question) takes(method rolecall.FactorMethod) bool {
+func (q challenge) takes(method rolecall.FactorMethod) bool {
 	return strings.Contains(" "+q.methods+" ", " "+string(method)+" ")
 }
 
 func (c *console) showSecondFactor(v *httpapi.Visit) error {
-	q := question{v.Form("challenge"), v.Form("methods"), v.Form("public-key")}
+	q := challenge{v.Form("challenge"), v.Form("methods"), v.Form("public-key")}
 	if p := v.Problem(); p != nil && p.Challenge != nil {
 		var methods []string
 		for _, method := range p.Challenge.Methods {
 			methods = append(methods, string(method))
 		}
-		q = question{p.Challenge.Token, strings.Join(methods, " "), string(p.Challenge.PublicKey)}
+		q = challenge{p.Challenge.Token, strings.Join(methods, " "), string(p.Challenge.PublicKey)}
 	}
-	if p := v.Problem(); q.challenge == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
+	if p := v.Problem(); q.token == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
 		return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 	}
 	return c.showEntry(v, "Second factor", func(f frame) templ.Component { return secondFactorPage(f, q) })

@@ -243,7 +243,7 @@ func signInPage(f frame, passkey string) templ.Component {
 	})
 }
 
-func secondFactorPage(f frame, q question) templ.Component {
+func secondFactorPage(f frame, q challenge) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -295,7 +295,7 @@ func secondFactorPage(f frame, q question) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = question_(q).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = carried(q).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -364,7 +364,7 @@ func secondFactorPage(f frame, q question) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = question_(q).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = carried(q).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -419,8 +419,8 @@ func secondFactorPage(f frame, q question) templ.Component {
 	})
 }
 
-// question_ is what a form carries of the question that it answers.
-func question_(q question) templ.Component {
+// carried is what a form carries of the challenge that it answers.
+func carried(q challenge) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -441,7 +441,7 @@ func question_(q question) templ.Component {
 			templ_7745c5c3_Var17 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = hidden("challenge", q.challenge).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = hidden("challenge", q.token).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -29,19 +29,14 @@ func (c *console) showUser(v *httpapi.Visit) error {
 		return err
 	}
 	view := userView{Overview: overview, sight: v.Call().Sight(&overview.User)}
-	return c.show(v, view.name(), "Users", func(f frame) templ.Component {
+	return c.show(v, nameOf(v, &overview.User), "Users", func(f frame) templ.Component {
 		view.frame = f
 		return userPage(view)
 	})
 }
 
 // name returns what to call the user.
-func (u userView) name() string {
-	if u.sight.Has(rolecall.MemberName) {
-		return u.Overview.User.Name
-	}
-	return u.Overview.User.ID.String()
-}
+func (u userView) name() string { return nameOf(u.Visit, &u.Overview.User) }
 
 // isSelf reports whether the user is the one who looks.
 func (u userView) isSelf() bool { return u.Call().IsSelf(u.Overview.User.ID) }
@@ -133,4 +128,9 @@ func factorWords(f *service.FactorSummary) string {
 		has = append(has, plural(f.RecoveryCodes, "recovery code"))
 	}
 	return sentence(listed(has))
+}
+
+// address returns the page of the user, or one below it.
+func (u userView) address(below string) string {
+	return u.Path("/users/" + u.Overview.User.ID.String() + below)
 }

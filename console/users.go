@@ -1,7 +1,6 @@
 package console
 
 import (
-	"net/url"
 	"slices"
 
 	"github.com/a-h/templ"
@@ -27,6 +26,7 @@ type usersView struct {
 	page     service.UserPage
 	withheld rolecall.UserMembers // of some user on the page
 	roles    []rolecall.Role      // to filter by; nil if the caller may not read them
+	first    string               // address of the first page, empty if this is it
 	next     string               // address of the next page, empty for none
 }
 
@@ -55,38 +55,13 @@ func (c *console) showUsers(v *httpapi.Visit) error {
 	}
 	return c.show(v, "Users", "Users", func(f frame) templ.Component {
 		list.frame = f
-		if list.page.Next != nil {
-			list.next = f.listAddress(userParameters, "cursor", f.Cursor(list.page.Next))
-		}
+		list.first, list.next = f.pagesOf(userParameters, list.page.Next)
 		if f.Fragment() == "results" {
 			f.Rename(f.listAddress(append(slices.Clone(userParameters), "cursor")))
 		}
 		return usersPage(list)
 	})
 }
-
-// listAddress returns the address of the list with those of its parameters that are
-// set, and with the changes: name, value, name, value.
-func (f frame) listAddress(parameters []string, changes ...string) string {
-	asked, query := f.URL().Query(), url.Values{}
-	for _, name := range parameters {
-		if text := asked.Get(name); text != "" {
-			query.Set(name, text)
-		}
-	}
-	for i := 0; i < len(changes); i += 2 {
-		if query.Set(changes[i], changes[i+1]); changes[i+1] == "" {
-			query.Del(changes[i])
-		}
-	}
-	if len(query) == 0 {
-		return f.URL().Path
-	}
-	return f.URL().Path + "?" + query.Encode()
-}
-
-// asked returns what the address says of the parameter.
-func (f frame) asked(name string) string { return f.URL().Query().Get(name) }
 
 // isFiltered reports whether the list shows only some users.
 func (l usersView) isFiltered() bool {
@@ -121,10 +96,9 @@ func lowerNames(members rolecall.UserMembers) (names []string) {
 	return names
 }
 
-// statuses are those to filter by, for who may see them.
+// statuses are those to filter by.
 func (l usersView) statuses() []rolecall.UserStatus {
-	list := []rolecall.UserStatus{rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended}
-	return list
+	return []rolecall.UserStatus{rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended}
 }
 
 // sortOf returns the address that sorts by the member, or the other way round, and
@@ -138,14 +112,6 @@ func (l usersView) sortOf(by string) (address, direction string) {
 		to, direction = "", "descending"
 	}
 	return l.listAddress(userParameters, "sort", to), direction
-}
-
-// firstPage returns the address of the first page, empty if this is it.
-func firstPage(l usersView) string {
-	if l.asked("cursor") == "" {
-		return ""
-	}
-	return l.listAddress(userParameters)
 }
 
 // parameterName returns what people call the parameter.

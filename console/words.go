@@ -124,3 +124,11 @@ func reachWords(r rolecall.Reach) string {
 	}
 	return "In " + listed(r.Departments())
 }
+
+// orWords returns the text, or the words where there is none.
+func orWords(text, words string) string {
+	if text == "" {
+		return words
+	}
+	return text
+}

@@ -3,7 +3,7 @@ import { call, checkAccess, checkWidth, scenario, signIn } from "./harness.js";
 
 /** The pages that every look is taken at. Add yours. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
-const pages = ["/users", "/users?q=zzzz", "/users?q=!", "/users/{user}", "/users/{user}/suspend", "/nowhere"];
+const pages = ["/users", "/users?q=zzzz", "/users?q=!", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/sessions", "/nowhere"];
 
 for (const colorScheme of ["light", "dark"]) {
   scenario(`no page shuts anybody out, ${colorScheme}`, async (page) => {

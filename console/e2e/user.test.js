@@ -69,6 +69,36 @@ scenario("a deed that needs a recent sign-in asks for the password on its own fo
   assert.equal((await call(page, "GET", `/users/${user.id}`)).status, 404);
 });
 
+scenario("what is wrong with a change is said at the field, and what somebody else has changed beside it", async (page) => {
+  await signIn(page);
+  const user = await open(page, "tony.allen@demo.example");
+  await page.getByRole("link", { name: "Edit" }).click();
+  const form = page.getByRole("dialog");
+  await form.getByLabel("Name").fill("x");
+  await form.getByRole("button", { name: "Save" }).click();
+  await form.getByText("Must have 3 to 255 characters.").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.name), "name");
+  await call(page, "PATCH", `/users/${user.id}`, { name: "Antony Allen" });
+  await form.getByLabel("Name").fill("Toni Allen");
+  await form.getByRole("button", { name: "Save" }).click();
+  await form.getByText("Saved meanwhile: Antony Allen").waitFor();
+  await form.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved.").waitFor();
+  assert.equal(await page.locator("h1 bdi").innerText(), "Toni Allen");
+});
+
+scenario("a session is ended from the list of them", async (page) => {
+  await signIn(page);
+  const user = await open(page, "ada.lovelace@demo.example");
+  await fetch(`${world.base}/auths/login`, { method: "POST", headers: { "x-tenant-schema": "demo", "content-type": "application/json", "user-agent": "Mozilla/5.0 (Windows) Firefox/130" }, body: JSON.stringify({ email: user.email, password: world.password }) });
+  await page.goto(`/console/demo/users/${user.id}/sessions`);
+  const other = page.locator("tbody tr", { hasText: "Firefox on Windows" }).first();
+  await other.getByRole("link", { name: "End" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "End the session" }).click();
+  await page.getByText("The session is over.").waitFor();
+  assert.equal(await page.locator("tbody tr", { hasText: "Firefox on Windows" }).count(), 0);
+});
+
 scenario("the page of somebody who is not there says so", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/users/019e457a-76f0-7000-b058-082df8f37eff");

@@ -1,0 +1,118 @@
+package console
+
+import (
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+)
+
+func (c *console) editPages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/users/{id}/edit", Operation: "UsersController_updateUser", Show: c.showEdit, Act: c.edit},
+	}
+}
+
+// editView is what the form of a user shows.
+type editView struct {
+	frame
+	user  rolecall.User
+	sight rolecall.UserMembers
+}
+
+func (c *console) showEdit(v *httpapi.Visit) error {
+	user, err := c.service.User(v.Context(), v.Call(), v.User())
+	if err != nil {
+		return err
+	}
+	return c.show(v, "Edit", "Users", func(f frame) templ.Component {
+		return editPage(editView{f, user, v.Call().Sight(&user)})
+	})
+}
+
+func (c *console) edit(v *httpapi.Visit) error {
+	var patch rolecall.UserPatch
+	if name, changed := typed(v, "name"); changed {
+		patch.Name = rolecall.Some(name)
+	}
+	if department, changed := typed(v, "department"); changed {
+		patch.Department = rolecall.Some(orNil(department))
+	}
+	if id, changed := typed(v, "externalId"); changed {
+		patch.ExternalID = rolecall.Some(orNil(id))
+	}
+	if _, err := c.service.UpdateUser(v.Context(), v.Call(), v.User(), patch, v.MatchUser()); err != nil {
+		return err
+	}
+	return v.Redirect(v.Path("/users/"+v.User().String()) + "?done=saved")
+}
+
+// mayChange reports whether the caller may change the member of the user.
+func (e editView) mayChange(m rolecall.UserMember) bool {
+	return m == rolecall.MemberName && e.Call().IsSelf(e.user.ID) || e.Call().Updates(m).Includes(e.user.Department)
+}
+
+// value returns what is saved of the member, as far as the caller may read it.
+func (e editView) value(m rolecall.UserMember) string {
+	if !e.sight.Has(m) {
+		return ""
+	}
+	switch m {
+	case rolecall.MemberName:
+		return e.user.Name
+	case rolecall.MemberDepartment:
+		return orEmpty(e.user.Department)
+	case rolecall.MemberExternalID:
+		return orEmpty(e.user.ExternalID)
+	}
+	return ""
+}
+
+// typed returns what a form that changes something says in the field, and whether
+// that is another value than the form had shown. What was not touched is not sent, so
+// that it does not undo what somebody else has changed.
+func typed(v *httpapi.Visit, name string) (text string, changed bool) {
+	if v.Forms(name) == nil {
+		return "", false
+	}
+	return v.Form(name), v.Form(name) != v.Form("was-"+name)
+}
+
+// change is a field of a form that changes something: what it shows, and what is
+// saved by somebody else meanwhile beside it.
+type change struct {
+	shown, saved string
+	conflicting  bool
+}
+
+// changeOf returns the field, given what is saved now: what was not touched shows
+// that, and what was shows what was typed.
+func (f frame) changeOf(name, saved string) change {
+	shown, was := f.Form(name), f.Form("was-"+name)
+	if f.Problem() == nil || shown == was {
+		return change{shown: saved}
+	}
+	return change{shown: shown, saved: saved, conflicting: saved != was && saved != shown}
+}
+
+// isStale reports whether somebody else has changed what the form showed.
+func (f frame) isStale() bool {
+	return f.Problem() != nil && f.Problem().Code == rolecall.ErrPreconditionFailed.Code
+}
+
+func orNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func orEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// address returns where the form is.
+func (e editView) address() string { return e.Path("/users/" + e.user.ID.String() + "/edit") }

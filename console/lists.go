@@ -1,0 +1,42 @@
+package console
+
+import (
+	"net/url"
+
+	"github.com/rolecall/rolecall"
+)
+
+// listAddress returns the address of the list with those of its parameters that are
+// set, and with the changes: name, value, name, value.
+func (f frame) listAddress(parameters []string, changes ...string) string {
+	asked, query := f.URL().Query(), url.Values{}
+	for _, name := range parameters {
+		if text := asked.Get(name); text != "" {
+			query.Set(name, text)
+		}
+	}
+	for i := 0; i < len(changes); i += 2 {
+		if query.Set(changes[i], changes[i+1]); changes[i+1] == "" {
+			query.Del(changes[i])
+		}
+	}
+	if len(query) == 0 {
+		return f.URL().Path
+	}
+	return f.URL().Path + "?" + query.Encode()
+}
+
+// asked returns what the address says of the parameter.
+func (f frame) asked(name string) string { return f.URL().Query().Get(name) }
+
+// pagesOf returns the addresses of the first and the next page of a list with these
+// parameters; the first is empty on itself, the next after the last.
+func (f frame) pagesOf(parameters []string, next *rolecall.Position) (first, after string) {
+	if f.asked("cursor") != "" {
+		first = f.listAddress(parameters)
+	}
+	if next != nil {
+		after = f.listAddress(parameters, "cursor", f.Cursor(next))
+	}
+	return first, after
+}

@@ -1,0 +1,71 @@
+package console
+
+import (
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+)
+
+func (c *console) sessionPages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/users/{id}/sessions", Operation: "UsersController_listUserSessions", Show: c.showSessions},
+		{Path: "/{tenant}/users/{id}/sessions/{sessionId}/end", Operation: "UsersController_endUserSession", Show: c.askEndSession, Act: c.endSession},
+	}
+}
+
+// sessionsView is what the page of a user's sessions shows.
+type sessionsView struct {
+	frame
+	user  rolecall.User
+	page  rolecall.Page[rolecall.Session]
+	next  string
+	first string
+}
+
+func (c *console) showSessions(v *httpapi.Visit) error {
+	if v.Faults() != nil {
+		return rolecall.ErrMalformed.WithFaults(v.Faults()...)
+	}
+	user, err := c.service.User(v.Context(), v.Call(), v.User())
+	if err != nil {
+		return err
+	}
+	after, limit := v.Page()
+	page, err := c.service.UserSessions(v.Context(), v.Call(), v.User(), after, limit)
+	if err != nil {
+		return err
+	}
+	return c.show(v, "Sessions", "Users", func(f frame) templ.Component {
+		list := sessionsView{frame: f, user: user, page: page}
+		list.first, list.next = f.pagesOf(nil, page.Next)
+		return sessionsPage(list)
+	})
+}
+
+func (c *console) askEndSession(v *httpapi.Visit) error {
+	user, err := c.service.User(v.Context(), v.Call(), v.User())
+	if err != nil {
+		return err
+	}
+	return c.show(v, "End the session", "Users", func(f frame) templ.Component {
+		return confirmForm(f, question{
+			asks: "End this session of", whom: nameOf(f.Visit, &user), label: "End the session", grave: true,
+			tells: "That browser is signed out at once. Whoever uses it can sign in again.",
+			back:  f.Path("/users/" + user.ID.String() + "/sessions"),
+		})
+	})
+}
+
+func (c *console) endSession(v *httpapi.Visit) error {
+	if err := c.service.EndUserSession(v.Context(), v.Call(), v.User(), v.Session()); err != nil {
+		return err
+	}
+	return v.Redirect(v.Path("/users/"+v.User().String()+"/sessions") + "?done=session-ended")
+}
+
+// mayEnd reports whether the caller may end sessions of the user, as far as that can
+// be told beforehand.
+func (l sessionsView) mayEnd() bool {
+	return l.Call().IsSelf(l.user.ID) || l.Call().Reach(rolecall.SessionsRevoke).Includes(l.user.Department)
+}
