@@ -1,6 +1,8 @@
 package console
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"html"
 	"net/http"
 	"net/url"
@@ -261,5 +263,53 @@ func TestWhoChangesWhatSomebodyElseHasChangedSeesBoth(t *testing.T) {
 	a = f.send(http.MethodPost, path, cookie, url.Values{"name": {"x"}, "was-name": {"Evelyn Adams"}})
 	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="fault-name">Must have 3 to 255 characters.`) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestTheConsoleIsBelowTheBase(t *testing.T) {
+	f := newFixtureAt(t, "/id/people")
+	a := f.get("/id/people/console/", "")
+	for _, match := range regexp.MustCompile(`(?:src|href|action)="([^"]+)"`).FindAllStringSubmatch(a.body, -1) {
+		if !strings.HasPrefix(match[1], "/id/people/console/") && match[1] != "#main" {
+			t.Errorf("leads to %s", match[1])
+		}
+	}
+	if a.StatusCode != http.StatusOK || f.get("/console/", "").StatusCode != http.StatusNotFound {
+		t.Errorf("%d", a.StatusCode)
+	}
+	if a := f.get("/id/people/console/acme/users", ""); a.Header.Get("Location") != "/id/people/console/acme/sign-in?return=%2Fusers" {
+		t.Errorf("%s", a.Header.Get("Location"))
+	}
+}
+
+func TestAFormThatIsNoneIsRefused(t *testing.T) {
+	f := newFixture(t)
+	for _, form := range []url.Values{
+		{"email": {"\xff"}, "password": {"x"}}, {"\xff": {"x"}},
+	} {
+		if a := f.send(http.MethodPost, "/console/acme/sign-in", "", form); a.StatusCode != http.StatusBadRequest {
+			t.Errorf("%v: %d", form, a.StatusCode)
+		}
+	}
+	if a := f.send(http.MethodPost, "/console/acme/sign-in", "", url.Values{"email": {strings.Repeat("x", 70_000)}}); a.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("%d", a.StatusCode)
+	}
+	if a := f.send(http.MethodPost, "/console/", "", url.Values{"tenant": {"../acme"}}); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, `id="fault-tenant"`) {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestHtmxIsTheOneThatTheReadmeNames(t *testing.T) {
+	readme, err := os.ReadFile("assets/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile("assets/htmx.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	if !strings.Contains(string(readme), hex.EncodeToString(sum[:])) || !strings.Contains(string(content), `version:"2.0.11"`) {
+		t.Errorf("another htmx than the README names: %x", sum)
 	}
 }

@@ -32,7 +32,10 @@ type fixture struct {
 	owner   rolecall.User // of tenant acme
 }
 
-func newFixture(t testing.TB) *fixture {
+func newFixture(t testing.TB) *fixture { return newFixtureAt(t, "") }
+
+// newFixtureAt returns a fixture that is served below the base.
+func newFixtureAt(t testing.TB, base string) *fixture {
 	t.Helper()
 	ctx := context.Background()
 	store, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
@@ -50,7 +53,11 @@ func newFixture(t testing.TB) *fixture {
 			t.Fatal(err)
 		}
 	}
-	edge := httpapi.New(s, httpapi.Options{Logger: logger, Console: New(s), AllowOrigins: []string{"https://app.example.com"}})
+	options := httpapi.Options{Logger: logger, Console: New(s), AllowOrigins: []string{"https://app.example.com"}}
+	if base != "" {
+		options.PublicURL = &url.URL{Scheme: "https", Host: "id.example.com", Path: base}
+	}
+	edge := httpapi.New(s, options)
 	server := httptest.NewServer(edge)
 	f.url = server.URL
 	t.Cleanup(func() {

@@ -52,6 +52,7 @@ type Page struct {
 type Visit struct {
 	*exchange
 	page    *Page
+	recent  bool // the operation needs a recent sign-in
 	refusal func(*Visit) error
 	form    url.Values // what was sent by POST
 	faults  rolecall.Faults
@@ -104,9 +105,10 @@ func (s *Server) console(c *Console) []*operation {
 // consolePage returns the operation that serves the method on the page.
 func consolePage(method string, p *Page, c *Console) *operation {
 	op := &operation{method: method, path: consolePath + p.Path, id: "console"}
+	recent := false
 	if p.Operation != "" {
 		api := operationNamed(p.Operation)
-		op.id, op.need, op.parameters = api.id, api.need, api.parameters
+		op.id, op.need, op.parameters, recent = api.id, api.need, api.parameters, api.recent
 		if method == http.MethodPost {
 			op.lane, op.recent = api.lane, api.recent
 		}
@@ -116,7 +118,7 @@ func consolePage(method string, p *Page, c *Console) *operation {
 	}
 	op.label, op.page = "console/"+op.id, true
 	op.handle = func(x *exchange) error {
-		x.visit = &Visit{exchange: x, page: p, refusal: c.Refuse}
+		x.visit = &Visit{exchange: x, page: p, recent: recent, refusal: c.Refuse}
 		return x.visit.serve()
 	}
 	return op
@@ -216,15 +218,26 @@ func (v *Visit) readForm() error {
 		return errNoForm
 	}
 	var err error
-	if v.body, err = readAll(http.MaxBytesReader(v.writer, v.request.Body, maxBody), v.body[:0]); err != nil {
+	v.body, err = readAll(http.MaxBytesReader(v.writer, v.request.Body, maxBody), v.body[:0])
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return errContentTooLarge
 	}
-	form, err := url.ParseQuery(string(v.body))
-	if err != nil || !utf8.Valid(v.body) {
-		return rolecall.ErrMalformed.With("The form could not be read.")
+	form, syntaxErr := url.ParseQuery(string(v.body))
+	if err != nil || syntaxErr != nil || !isText(form) {
+		return rolecall.ErrMalformed.With("The form did not come whole, or is not UTF-8. Send it again.")
 	}
 	v.form = form
 	return nil
+}
+
+// isText reports whether all names and values of the form are UTF-8.
+func isText(form url.Values) bool {
+	for name, values := range form {
+		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(value string) bool { return !utf8.ValidString(value) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // readAddress reads path and query. A path that cannot be one of the page's is not
@@ -379,7 +392,7 @@ func (v *Visit) Key() service.Key {
 // NeedsConfirmation reports whether the form must ask for the password, since the
 // sign-in is older than the operation allows.
 func (v *Visit) NeedsConfirmation() bool {
-	return v.page.Operation != "" && operationNamed(v.page.Operation).recent && v.server.service.NeedRecent(v.call.Principal) != nil
+	return v.recent && v.server.service.NeedRecent(v.call.Principal) != nil
 }
 
 // SignedIn hands out the token of the session.
