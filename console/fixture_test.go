@@ -49,7 +49,8 @@ func newFixtureAt(t testing.TB, base string) *fixture {
 	})
 	f := &fixture{t: t, service: s}
 	for _, name := range []string{"other", "acme"} {
-		if _, f.owner, err = s.CreateTenant(ctx, name, "Tenant "+name, rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}, password); err != nil {
+		shown := "Tenant " + name
+		if _, f.owner, err = s.CreateTenant(ctx, rolecall.TenantDraft{Name: name, DisplayName: &shown, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, password); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -77,6 +77,7 @@ func (a demoAccess) lines() []string {
 		"  sign in   " + a.Email,
 		"  password  " + a.Password + "   (a new one at each start)",
 		"  mail      printed here, and kept in " + a.Mailbox,
+		"  console   " + a.Address + "/console/" + a.Tenant,
 		"  docs      " + a.Address + "/docs",
 		"",
 		a.Curl,
