@@ -46,14 +46,14 @@ console-test: test-tools ## the console in a real Chromium; STORE=postgres for a
 	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES)) node --test --test-concurrency=1 console/e2e/*.test.js
 
 templ: ## write the Go code of the console's templates anew
-	$(TEMPL) generate -path console
+	$(TEMPL) generate -include-version=false -path console
 
 check race: export GORACE = halt_on_error=1 exitcode=66 atexit_sleep_ms=0
 
 check: test-tools ## what must hold before a change is merged, the race detector included
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
 	go mod tidy -diff
-	$(TEMPL) generate -path console
+	$(TEMPL) generate -include-version=false -path console
 	git diff --exit-code -- 'console/*_templ.go' # make templ, and commit what it writes
 	go vet ./...
 	$(STATICCHECK) ./...

@@ -46,7 +46,7 @@ func (c *console) showUsers(v *httpapi.Visit) error {
 	for i := range list.page.Items {
 		list.withheld |= rolecall.AllUserMembers &^ v.Call().ListSight(&list.page.Items[i])
 	}
-	if service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) == nil {
+	if v.Fragment() == "" && service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) == nil {
 		roles, err := c.service.Roles(v.Context(), v.Call(), service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
 		if err != nil {
 			return err
