@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { createHmac } from "node:crypto";
-import { call, mailLink, owner, scenario, setPassword, signIn, world } from "./harness.js";
+import { call, checkAccess, mailLink, owner, scenario, setPassword, signIn, world } from "./harness.js";
 
 scenario("a wrong password is said so at the form, the right one lets in, and signing out leaves nothing behind", async (page) => {
   await page.goto("/console/");
@@ -148,4 +148,35 @@ scenario("a forgotten password is replaced by the link of the mail", async (page
   await page.getByLabel("Password").fill("another sentence of words");
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => !url.pathname.includes("sign-in"));
+});
+
+// Last: from here on the tenant demands a second factor of some.
+scenario("who has to have a second factor and has none gets one on the way in", async (page) => {
+  const email = "barbara.liskov@demo.example";
+  const password = await setPassword(email);
+  await signIn(page);
+  const { body: roles } = await call(page, "GET", "/roles?q=directory");
+  const { body: users } = await call(page, "GET", `/users?email=${encodeURIComponent(email)}`);
+  await call(page, "PUT", `/users/${users.items[0].id}/roles/${roles.items[0].id}`, {});
+  const { status } = await call(page, "PATCH", "/tenant", { settings: { secondFactor: { required: "roles", roles: [roles.items[0].id] } } });
+  assert.equal(status, 200);
+  await page.context().clearCookies();
+
+  await page.goto("/console/demo/sign-in");
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.keyboard.press("Enter");
+  const key = (await page.locator(".secret code").innerText()).replaceAll(" ", "");
+  await page.getByLabel("Code of the app").fill("000000");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").waitFor();
+  assert.equal((await page.locator(".secret code").innerText()).replaceAll(" ", ""), key); // the one in the app still counts
+  await checkAccess(page);
+  await page.getByLabel("Code of the app").fill(totp(key));
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
+  assert.ok((await page.locator(".codes li").count()) >= 8);
+  await checkAccess(page);
+  await page.getByRole("link", { name: "I have kept them" }).click();
+  await page.waitForURL(/\/console\/demo\/users$/);
 });
