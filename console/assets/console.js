@@ -11,6 +11,10 @@ addEventListener("pageshow", (event) => {
 
 // The dialog shows what was loaded into it, and gives the focus back.
 if (dialog) {
+  let opener;
+  document.body.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.detail.target === dialog) opener = event.detail.elt;
+  });
   document.body.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target === dialog && !dialog.open) dialog.showModal();
     if (event.detail.target !== dialog && event.detail.target.id !== "confirm") return;
@@ -23,7 +27,10 @@ if (dialog) {
       dialog.close();
     }
   });
-  dialog.addEventListener("close", () => dialog.replaceChildren());
+  dialog.addEventListener("close", () => {
+    dialog.replaceChildren();
+    (opener?.checkVisibility() ? opener : opener?.closest("details")?.querySelector("summary"))?.focus();
+  });
 }
 
 // A request that got no answer says so where its answer would have been.
@@ -106,7 +113,8 @@ function showSheet() {
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  const typing = event.target.closest?.("input, select, textarea");
+  const field = event.target.closest?.("input, select, textarea");
+  const typing = field?.checkVisibility() ? field : null; // not one in a dialog that has just closed
   if (event.key === "Escape") {
     for (const menu of document.querySelectorAll("details.menu[open]")) {
       menu.open = false;

@@ -48,6 +48,7 @@ scenario("what cannot be done is said where it was asked for", async (page) => {
   assert.match(await alert.innerText(), /Last owner.*Make another one first.*Request [0-9a-f-]{36}/s);
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "hidden" });
+  await page.locator(".menu summary:focus").waitFor(); // from where it was opened
 });
 
 scenario("a deed that needs a recent sign-in asks for the password on its own form", async (page) => {
