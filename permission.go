@@ -179,13 +179,46 @@ var (
 	AllApplications = mustPermission("*/*:*")
 )
 
-var ownPermissions = func() []Permission {
-	list := []Permission{
-		UsersCreate, UsersRead, UsersUpdate, UsersDelete, UsersSuspend, UsersInvite, UsersRestore, UsersErase, UsersFactors, UsersEmail,
-		RolesRead, RolesCreate, RolesUpdate, RolesDelete, RolesAssign,
-		SessionsRead, SessionsRevoke, EventsRead, TenantRead, TenantUpdate,
-		ServiceAccountsRead, ServiceAccountsCreate, ServiceAccountsUpdate, ServiceAccountsDelete,
+// opens says what each of Rolecall's own permissions opens; those of single members
+// say it by their action.
+var opens = []struct {
+	Permission
+	words string
+}{
+	{UsersRead, "all members of a user"},
+	{UsersCreate, "creating a user"},
+	{UsersUpdate, "changing every member that can be changed"},
+	{UsersDelete, "deleting a user"},
+	{UsersSuspend, "suspending and resuming a user"},
+	{UsersInvite, "inviting a user"},
+	{UsersRestore, "knowing of deleted users and bringing them back"},
+	{UsersErase, "removing all that is known of a user, at once and for good"},
+	{UsersFactors, "removing the second factors of a user who has lost them"},
+	{RolesRead, "reading roles, and who holds them"},
+	{RolesCreate, "making roles"},
+	{RolesUpdate, "changing roles"},
+	{RolesDelete, "deleting roles"},
+	{RolesAssign, "giving and taking roles"},
+	{SessionsRead, "seeing the sessions of users, and their API tokens"},
+	{SessionsRevoke, "ending the sessions of users, and their API tokens"},
+	{ServiceAccountsRead, "reading service accounts, with their roles and tokens"},
+	{ServiceAccountsCreate, "making service accounts"},
+	{ServiceAccountsUpdate, "changing service accounts, with their roles and tokens"},
+	{ServiceAccountsDelete, "deleting service accounts"},
+	{EventsRead, "reading what happened"},
+	{TenantRead, "reading the tenant's settings"},
+	{TenantUpdate, "changing the tenant's settings"},
+	{AllOwn, "everything in Rolecall"},
+	{AllApplications, "everything in every application"},
+}
+
+var ownPermissions = func() (list []Permission) {
+	for _, o := range opens {
+		if o.Own() && o.Permission != AllOwn {
+			list = append(list, o.Permission)
+		}
 	}
+	list = append(list, UsersEmail)
 	for m := range UserMember(userMembers) {
 		list = append(list, m.Read())
 		if m.Updatable() {
@@ -194,6 +227,27 @@ var ownPermissions = func() []Permission {
 	}
 	return list
 }()
+
+// Opens says what the permission opens, in the words of docs/permissions.md; empty
+// if that is an application's to say.
+func (p Permission) Opens() string {
+	for _, o := range opens {
+		if o.Permission == p {
+			return o.words
+		}
+	}
+	switch {
+	case p.Resource != "users" || !p.Own() || p.Field == "" || p.Field == "*":
+		return ""
+	case p.Action == "read":
+		return "one member: " + p.Field
+	case p == UsersEmail:
+		return "changing one member: email, which its new owner confirms"
+	case p.Action == "update":
+		return "changing one member: " + p.Field
+	}
+	return ""
+}
 
 // OwnPermissions returns the closed list of Rolecall's own permissions, without
 // wildcards.

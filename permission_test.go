@@ -87,13 +87,17 @@ func TestPublishedListOfOwnPermissions(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(page), "## Rolecall's own\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	for _, p := range rolecall.OwnPermissions() {
-		published := "`" + p.String() + "`"
+	for _, p := range append(rolecall.OwnPermissions(), rolecall.AllOwn, rolecall.AllApplications) {
+		published := "\n| `" + p.String() + "` | " + p.Opens() + " |\n"
 		if p.Field != "" {
-			published = "`" + p.Field + "`"
+			words, _, _ := strings.Cut(p.Opens(), ": ")
+			published = "\n| `users.<member>:" + p.Action + "` | " + words + ": "
+			if !strings.Contains(section, "`"+p.Field+"`") {
+				t.Errorf("%s is not on the published list", p)
+			}
 		}
-		if !strings.Contains(section, published) {
-			t.Errorf("%s is not on the published list", p)
+		if p.Opens() == "" || !strings.Contains(section, published) {
+			t.Errorf("%s: the published list does not say %q", p, p.Opens())
 		}
 	}
 }

@@ -160,24 +160,40 @@ func (p *Principal) Reach(permission Permission) Reach {
 // grants, what the principal's roles let it hand on counts as held.
 func (p *Principal) MissingFor(permissions []Permission, within Reach, until Time, grants bool) (Permission, bool) {
 	for _, permission := range permissions {
-		if !p.allows(permission) {
-			return permission, true
-		}
-		var covered []Reach
-		for _, a := range p.Assignments {
-			if a.ExpiresAt < until {
-				continue
-			}
-			if slices.ContainsFunc(a.Role.Permissions, func(held Permission) bool { return held.Covers(permission) }) ||
-				grants && slices.ContainsFunc(a.Role.Grants, func(held Permission) bool { return held.Covers(permission) }) {
-				covered = append(covered, a.Reach)
-			}
-		}
-		if !UnionOf(covered).Covers(within) {
+		if !p.allows(permission) || !p.covered(permission, until, grants).Covers(within) {
 			return permission, true
 		}
 	}
 	return Permission{}, false
+}
+
+// CoveredReach returns within which reach MissingFor finds none of the permissions
+// missing until the moment.
+func (p *Principal) CoveredReach(permissions []Permission, until Time, grants bool) Reach {
+	reach := Everywhere()
+	for _, permission := range permissions {
+		if !p.allows(permission) {
+			return Nowhere()
+		}
+		reach = reach.Intersect(p.covered(permission, until, grants))
+	}
+	return reach
+}
+
+// covered returns where the principal's assignments cover the permission until the
+// moment.
+func (p *Principal) covered(permission Permission, until Time, grants bool) Reach {
+	var covered []Reach
+	for _, a := range p.Assignments {
+		if a.ExpiresAt < until {
+			continue
+		}
+		if slices.ContainsFunc(a.Role.Permissions, func(held Permission) bool { return held.Covers(permission) }) ||
+			grants && slices.ContainsFunc(a.Role.Grants, func(held Permission) bool { return held.Covers(permission) }) {
+			covered = append(covered, a.Reach)
+		}
+	}
+	return UnionOf(covered)
 }
 
 // Reads returns for which users the principal may read the member.

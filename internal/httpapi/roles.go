@@ -9,16 +9,20 @@ import (
 )
 
 func listRoles(x *exchange) error {
-	in := &x.in
-	page, err := x.server.service.Roles(x.ctx, x.call, service.RoleListing{
-		Key: in.roleKey, Words: in.words, ByName: in.sort.by == "name", Desc: in.sort.desc,
-		After: in.after, Limit: in.limit, Count: in.count,
-	})
+	page, err := x.server.service.Roles(x.ctx, x.call, x.roleListing())
 	if err != nil {
 		return err
 	}
 	x.out = append(appendPage(x, x.out, &page, appendWholeRole), '}')
 	return x.json(http.StatusOK)
+}
+
+func (x *exchange) roleListing() service.RoleListing {
+	in := &x.in
+	return service.RoleListing{
+		Key: in.roleKey, Words: in.words, ByName: in.sort.by == "name", Desc: in.sort.desc,
+		After: in.after, Limit: in.limit, Count: in.count,
+	}
 }
 
 func createRole(x *exchange) error {

@@ -364,6 +364,9 @@ func (v *Visit) Session() rolecall.SessionID { return v.in.session }
 // UserListing returns what the parameters say of a list of users.
 func (v *Visit) UserListing() service.UserListing { return v.userListing() }
 
+// RoleListing returns what the parameters say of a list of roles.
+func (v *Visit) RoleListing() service.RoleListing { return v.roleListing() }
+
 // Page returns where the page of a list begins, and how long it may be.
 func (v *Visit) Page() (after *rolecall.Position, limit int) { return v.in.after, v.in.limit }
 
@@ -376,6 +379,14 @@ func (v *Visit) MatchUser() service.Match[rolecall.User] { return v.matchUser() 
 // UserTag returns what the form of a user carries in FieldIfMatch.
 func (v *Visit) UserTag(u *rolecall.User) string {
 	return secret.ETag(appendUser(nil, u, v.call.Sight(u)))
+}
+
+// MatchRole is the condition that the role is still as the form shows it.
+func (v *Visit) MatchRole() service.Match[rolecall.Role] { return v.matchRole() }
+
+// RoleTag returns what the form of a role carries in FieldIfMatch.
+func (v *Visit) RoleTag(r *rolecall.Role) string {
+	return secret.ETag(appendRole(nil, r, v.readsRoles()))
 }
 
 // Key returns the idempotency key of the form with its fingerprint.

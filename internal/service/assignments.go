@@ -115,7 +115,7 @@ func (s *Service) assign(c Call, h holder, role rolecall.Role, draft rolecall.As
 		UserID: h.id, Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
 		GrantedBy: c.Giver(), GrantedAt: now,
 	}
-	if err := mayGive(c, &a); err != nil {
+	if err := c.MayGive(&a); err != nil {
 		return a, false, nil, err
 	}
 	old, err := h.read(role.ID)
@@ -126,7 +126,7 @@ func (s *Service) assign(c Call, h holder, role rolecall.Role, draft rolecall.As
 	before := &old
 	if created = !was || !old.Live(now); created {
 		before = nil
-	} else if err := c.mayHandOn(&role, old.Reach, now); err != nil {
+	} else if err := c.MayHandOn(&role, old.Reach, now); err != nil {
 		return a, false, nil, err
 	} else if isFullOwner(old) && !isFullOwner(a) {
 		if err := h.spare(old); err != nil {
@@ -145,7 +145,7 @@ func (s *Service) unassign(c Call, h holder, role rolecall.Role) (*rolecall.Even
 	if err != nil {
 		return nil, err
 	}
-	if err := c.mayHandOn(&role, old.Reach, s.now()); err != nil {
+	if err := c.MayHandOn(&role, old.Reach, s.now()); err != nil {
 		return nil, err
 	}
 	if err := h.spare(old); err != nil {
@@ -171,17 +171,6 @@ func assignable(tx Tx, c Call, userID rolecall.UserID, roleID rolecall.RoleID) (
 		err = c.reaches(rolecall.RolesAssign, &user)
 	}
 	return user, role, err
-}
-
-// mayGive returns ErrBeyondOwnPermissions if the assignment is beyond what the
-// caller may hand on. Nobody gives themselves what they do not hold already.
-func mayGive(c Call, a *rolecall.Assignment) error {
-	if a.UserID == c.User.ID {
-		if err := c.covers(a.Role.Permissions, a.Reach, a.ExpiresAt, false); err != nil {
-			return err
-		}
-	}
-	return c.mayHandOn(&a.Role, a.Reach, a.ExpiresAt)
 }
 
 // assignmentEvent returns the event of a change of what roles the subject holds;

@@ -7,11 +7,32 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// mayHandOn returns ErrBeyondOwnPermissions unless what the caller holds,
+// MayHandOn returns ErrBeyondOwnPermissions unless what the caller holds,
 // together with the grants of the caller's roles, covers all that the role gives
 // within the reach until the moment.
-func (c Call) mayHandOn(role *rolecall.Role, within rolecall.Reach, until rolecall.Time) error {
+func (c Call) MayHandOn(role *rolecall.Role, within rolecall.Reach, until rolecall.Time) error {
 	return c.covers(slices.Concat(role.Permissions, role.Grants), within, until, true)
+}
+
+// MayGive returns ErrBeyondOwnPermissions if the assignment is beyond what the
+// caller may hand on. Nobody gives themselves what they do not hold already.
+func (c Call) MayGive(a *rolecall.Assignment) error {
+	if a.UserID == c.User.ID {
+		if err := c.covers(a.Role.Permissions, a.Reach, a.ExpiresAt, false); err != nil {
+			return err
+		}
+	}
+	return c.MayHandOn(&a.Role, a.Reach, a.ExpiresAt)
+}
+
+// GivesWithin returns the widest reach of an assignment of the role until the moment
+// that MayGive lets the user have.
+func (c Call) GivesWithin(user rolecall.UserID, role *rolecall.Role, until rolecall.Time) rolecall.Reach {
+	reach := c.CoveredReach(slices.Concat(role.Permissions, role.Grants), until, true)
+	if user == c.User.ID {
+		reach = reach.Intersect(c.CoveredReach(role.Permissions, until, false))
+	}
+	return reach
 }
 
 // covers returns ErrBeyondOwnPermissions, naming the first permission that is

@@ -71,7 +71,7 @@ func (s *Service) CreateRole(ctx context.Context, c Call, key Key, draft rolecal
 	if err := faults.Err(); err != nil {
 		return created, err
 	}
-	if err := c.mayHandOn(&role, rolecall.Everywhere(), rolecall.Never); err != nil {
+	if err := c.MayHandOn(&role, rolecall.Everywhere(), rolecall.Never); err != nil {
 		return created, err
 	}
 	first, err := s.create(ctx, c, key, creation{
@@ -108,7 +108,7 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 			if role = changed; members == nil {
 				return nil, nil
 			}
-			if err := c.mayHandOn(&changed, rolecall.Everywhere(), rolecall.Never); err != nil {
+			if err := c.MayHandOn(&changed, rolecall.Everywhere(), rolecall.Never); err != nil {
 				return nil, err
 			}
 			if err := giveSelf(tx, c, &old, &changed); err != nil {
@@ -215,7 +215,7 @@ func changeableRole(tx Tx, c Call, id rolecall.RoleID, match Match[rolecall.Role
 	if err != nil {
 		return role, err
 	}
-	if err := c.mayHandOn(&role, rolecall.Everywhere(), rolecall.Never); err != nil {
+	if err := c.MayHandOn(&role, rolecall.Everywhere(), rolecall.Never); err != nil {
 		return role, err
 	}
 	if err := match.check(&role); err != nil {

@@ -30,7 +30,7 @@ func mayTakeOver(c Call, assignments []rolecall.Assignment, now rolecall.Time) e
 		if !a.Live(now) {
 			continue
 		}
-		if err := c.mayHandOn(&a.Role, a.Reach, a.ExpiresAt); err != nil {
+		if err := c.MayHandOn(&a.Role, a.Reach, a.ExpiresAt); err != nil {
 			return err
 		}
 	}

@@ -85,7 +85,7 @@ func (s *Service) returning(tx Tx, c Call, user *rolecall.User, assignments []ro
 	for _, a := range live {
 		id := a.Role.ID
 		role, there := roles[id]
-		if a.Role = role; there && mayAssign && mayGive(c, &a) == nil {
+		if a.Role = role; there && mayAssign && c.MayGive(&a) == nil {
 			back = append(back, a)
 		} else {
 			missing = append(missing, id)
