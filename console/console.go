@@ -32,6 +32,9 @@ func (c *console) pages() []httpapi.Page {
 		c.editPages(),
 		c.actionPages(),
 		c.sessionPages(),
+		c.rolePages(),
+		c.roleFormPages(),
+		c.assignmentPages(),
 		[]httpapi.Page{
 			{Path: "", Show: toRoot},
 			{Path: "/{tenant}", Operation: "AuthsController_getSession", Show: toHome},

@@ -38,17 +38,27 @@ var deeds = map[string]string{
 	"/{tenant}/users/{id}/suspend":                  "UsersController_suspendUser",
 	"/{tenant}/users/{id}/resume":                   "UsersController_resumeUser",
 	"/{tenant}/users/{id}/delete":                   "UsersController_deleteUser",
+	"/{tenant}/users/{id}/roles/{roleId}":           "UsersController_assignRole",
+	"/{tenant}/users/{id}/roles/{roleId}/take":      "UsersController_unassignRole",
+	"/{tenant}/roles/create":                        "RolesController_createRole",
+	"/{tenant}/roles/{id}/edit":                     "RolesController_updateRole",
+	"/{tenant}/roles/{id}/delete":                   "RolesController_deleteRole",
 }
 
 // looks are the pages without a form, with the operation that they show.
 var looks = map[string]string{
-	"":                              "", // leads to the next
-	"/{tenant}":                     "AuthsController_getSession",
-	"/{tenant}/":                    "AuthsController_getSession",
-	"/{tenant}/{rest...}":           "AuthsController_getSession", // there is no page
-	"/{tenant}/users":               "UsersController_listUsers",
-	"/{tenant}/users/{id}":          "UsersController_getUserOverview",
-	"/{tenant}/users/{id}/sessions": "UsersController_listUserSessions",
+	"":                                "", // leads to the next
+	"/{tenant}":                       "AuthsController_getSession",
+	"/{tenant}/":                      "AuthsController_getSession",
+	"/{tenant}/{rest...}":             "AuthsController_getSession", // there is no page
+	"/{tenant}/users":                 "UsersController_listUsers",
+	"/{tenant}/users/{id}":            "UsersController_getUserOverview",
+	"/{tenant}/users/{id}/sessions":   "UsersController_listUserSessions",
+	"/{tenant}/users/{id}/roles":      "UsersController_listUserRoles",
+	"/{tenant}/users/{id}/roles/give": "UsersController_listUserRoles",
+	"/{tenant}/roles":                 "RolesController_listRoles",
+	"/{tenant}/roles/{id}":            "RolesController_getRole",
+	"/{tenant}/roles/{id}/users":      "RolesController_listRoleUsers",
 }
 
 func TestEachPageNamesItsOperation(t *testing.T) {
@@ -165,7 +175,7 @@ func TestOnlyWhatIsAllowedIsOfferedAndDone(t *testing.T) {
 		if !strings.Contains(path, "{id}") {
 			continue
 		}
-		path = "/console" + strings.NewReplacer("{tenant}", "acme", "{id}", f.owner.ID.String(), "{sessionId}", f.owner.ID.String()).Replace(path)
+		path = "/console" + strings.NewReplacer("{tenant}", "acme", "{id}", f.owner.ID.String(), "{sessionId}", f.owner.ID.String(), "{roleId}", f.owner.ID.String()).Replace(path)
 		if a := f.send(http.MethodPost, path, cookie, url.Values{"idempotency-key": {"k"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, a.Header.Get("X-Request-Id")) {
 			t.Errorf("%s: %d", path, a.StatusCode)
 		}

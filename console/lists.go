@@ -40,3 +40,16 @@ func (f frame) pagesOf(parameters []string, next *rolecall.Position) (first, aft
 	}
 	return first, after
 }
+
+// sortOf returns the address that sorts the list by the member, or the other way round, and
+// the value of aria-sort.
+func (f frame) sortOf(parameters []string, by string) (address, direction string) {
+	to, direction := by, "none"
+	switch f.asked("sort") {
+	case by:
+		to, direction = "-"+by, "ascending"
+	case "-" + by:
+		to, direction = "", "descending"
+	}
+	return f.listAddress(parameters, "sort", to), direction
+}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -131,6 +132,31 @@ func (f frame) faultAt(field string) string {
 	return ""
 }
 
+// faultsWithin returns what is wrong with the lines of a field that stands for a list,
+// or with the list.
+func (f frame) faultsWithin(field string) (faults []string) {
+	p, list := f.Problem(), lines(f.Forms(field))
+	if p == nil {
+		return nil
+	}
+	for _, fault := range p.Faults {
+		at, err := strconv.Atoi(strings.TrimPrefix(fault.Pointer, "/"+field+"/"))
+		switch {
+		case fault.Pointer == "/"+field:
+			faults = append(faults, sentence(fault.Detail))
+		case err == nil && isWithin(fault.Pointer, field) && at < len(list):
+			faults = append(faults, list[at]+" "+fault.Detail+".")
+		}
+	}
+	return faults
+}
+
+// isWithin reports whether the pointer leads to the field, or into it.
+func isWithin(pointer, field string) bool {
+	rest, ok := strings.CutPrefix(pointer, "/"+field)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
 // problemBeside returns the problem that is not said at one of the fields, nil if
 // there is none.
 func (f frame) problemBeside(fields ...string) *httpapi.Problem {
@@ -139,7 +165,7 @@ func (f frame) problemBeside(fields ...string) *httpapi.Problem {
 		return nil
 	}
 	said := func(fault rolecall.Fault) bool {
-		return slices.ContainsFunc(fields, func(field string) bool { return fault.Parameter == field || fault.Pointer == "/"+field })
+		return slices.ContainsFunc(fields, func(field string) bool { return fault.Parameter == field || isWithin(fault.Pointer, field) })
 	}
 	if len(p.Faults) > 0 && !slices.ContainsFunc(p.Faults, func(fault rolecall.Fault) bool { return !said(fault) }) {
 		return nil

@@ -16,6 +16,7 @@ type section struct {
 
 var sections = []section{
 	{"Users", "/users", "users", "g u", service.NeedListUsers},
+	{"Roles", "/roles", "roles", "g r", service.NeedReadRoles},
 }
 
 // done is what the page that a form leads to says: by the word in its address.
@@ -29,6 +30,10 @@ var done = map[string]string{
 	"session-ended":   "The session is over.",
 	"sessions-ended":  "Signed out everywhere.",
 	"factors-reset":   "All second factors are removed.",
+	"role-created":    "Created.",
+	"role-deleted":    "Deleted.",
+	"role-given":      "Given.",
+	"role-taken":      "Taken away.",
 	"deleted":         "Deleted. A restore is possible for 30 days.",
 	"signed-out":      "You are signed out.",
 	"password-reset":  "Your new password is set. Sign in with it.",

@@ -101,19 +101,6 @@ func (l usersView) statuses() []rolecall.UserStatus {
 	return []rolecall.UserStatus{rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended}
 }
 
-// sortOf returns the address that sorts by the member, or the other way round, and
-// the value of aria-sort.
-func (l usersView) sortOf(by string) (address, direction string) {
-	to, direction := by, "none"
-	switch l.asked("sort") {
-	case by:
-		to, direction = "-"+by, "ascending"
-	case "-" + by:
-		to, direction = "", "descending"
-	}
-	return l.listAddress(userParameters, "sort", to), direction
-}
-
 // parameterName returns what people call the parameter.
 func parameterName(parameter string) string {
 	switch parameter {

@@ -262,7 +262,7 @@ func usersPage(l usersView) templ.Component {
 				}
 			}
 			if l.Faults() != nil {
-				templ_7745c5c3_Err = wrongFilters(l).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = wrongFilters(l.frame).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -445,11 +445,11 @@ func userTable(l usersView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = sortable(l, "name", "Name").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = sortable(l.frame, userParameters, "name", "Name").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = sortable(l, "email", "E-mail address").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = sortable(l.frame, userParameters, "email", "E-mail address").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -457,7 +457,7 @@ func userTable(l usersView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = sortable(l, "createdAt", "Created").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = sortable(l.frame, userParameters, "createdAt", "Created").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -603,7 +603,7 @@ func userRow(l usersView, u *rolecall.User, sight rolecall.UserMembers) templ.Co
 }
 
 // sortable is the head of a column by which the list can be sorted.
-func sortable(l usersView, by, label string) templ.Component {
+func sortable(f frame, parameters []string, by, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -624,7 +624,7 @@ func sortable(l usersView, by, label string) templ.Component {
 			templ_7745c5c3_Var23 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		address, direction := l.sortOf(by)
+		address, direction := f.sortOf(parameters, by)
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<th scope=\"col\" aria-sort=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -689,7 +689,7 @@ func sortable(l usersView, by, label string) templ.Component {
 }
 
 // wrongFilters says what is wrong with the address.
-func wrongFilters(l usersView) templ.Component {
+func wrongFilters(f frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -714,7 +714,7 @@ func wrongFilters(l usersView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, fault := range l.Faults() {
+		for _, fault := range f.Faults() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<p><strong>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -751,7 +751,7 @@ func wrongFilters(l usersView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var30 templ.SafeURL
-		templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinURLErrs(l.listAddress(nil))
+		templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinURLErrs(f.listAddress(nil))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `users.templ`, Line: 171, Col: 33}
 		}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -131,4 +132,37 @@ func orWords(text, words string) string {
 		return words
 	}
 	return text
+}
+
+// openWords returns what the permission opens, in words.
+func openWords(p rolecall.Permission) string {
+	if words := p.Opens(); words != "" || !p.Own() {
+		return orWords(words, "is the application's to say")
+	}
+	return "all that it covers"
+}
+
+// detailOf returns what the error says to people.
+func detailOf(err error) string {
+	if known, ok := errors.AsType[*rolecall.Error](err); ok {
+		return known.Detail
+	}
+	return ""
+}
+
+// heading returns the words with a capital letter at their beginning.
+func heading(words string) string { return strings.TrimSuffix(sentence(words), ".") }
+
+// lowered returns the words as they stand within a sentence.
+func lowered(words string) string {
+	first, size := utf8.DecodeRuneInString(words)
+	return string(unicode.ToLower(first)) + words[size:]
+}
+
+// texts returns the permissions as they are written.
+func texts(permissions []rolecall.Permission) (list []string) {
+	for _, p := range permissions {
+		list = append(list, p.String())
+	}
+	return list
 }

@@ -1,0 +1,215 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func (c *console) assignmentPages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/users/{id}/roles", Operation: "UsersController_listUserRoles", Show: c.showAssignments},
+		{Path: "/{tenant}/users/{id}/roles/give", Operation: "UsersController_listUserRoles", Show: c.showGiveable},
+		{Path: "/{tenant}/users/{id}/roles/{roleId}", Operation: "UsersController_assignRole", Show: c.showAssign, Act: c.assign},
+		{Path: "/{tenant}/users/{id}/roles/{roleId}/take", Operation: "UsersController_unassignRole", Show: c.showTake, Act: c.take},
+	}
+}
+
+// assignmentsView is what the pages of a user's roles show.
+type assignmentsView struct {
+	frame
+	user  rolecall.User
+	held  []rolecall.Assignment
+	roles rolecall.Page[rolecall.Role] // to give
+	role  rolecall.Role                // that is given or taken
+}
+
+// assignmentsView returns the user of the path, with what they hold.
+func (c *console) assignmentsView(v *httpapi.Visit) (view assignmentsView, err error) {
+	if view.user, err = c.service.User(v.Context(), v.Call(), v.User()); err == nil {
+		view.held, err = c.service.UserRoles(v.Context(), v.Call(), v.User())
+	}
+	return view, err
+}
+
+func (c *console) showAssignments(v *httpapi.Visit) error {
+	view, err := c.assignmentsView(v)
+	if err != nil {
+		return err
+	}
+	return c.show(v, "Roles", "Users", func(f frame) templ.Component {
+		view.frame = f
+		return assignmentsPage(view)
+	})
+}
+
+func (c *console) showGiveable(v *httpapi.Visit) error {
+	view, err := c.assignmentsView(v)
+	if err != nil {
+		return err
+	}
+	words := rolecall.Words(v.URL().Query().Get("q"))
+	listing := service.RoleListing{Words: words[:min(len(words), 8)], ByName: true, Limit: rolecall.DefaultLimit}
+	if view.roles, err = c.service.Roles(v.Context(), v.Call(), listing); err != nil {
+		return err
+	}
+	return c.show(v, "Give a role", "Users", func(f frame) templ.Component {
+		view.frame = f
+		if f.Fragment() == "results" {
+			f.Rename(f.listAddress([]string{"q"}))
+		}
+		return giveablePage(view)
+	})
+}
+
+func (c *console) showAssign(v *httpapi.Visit) error {
+	return c.showRoleOf(v, "Give a role", assignDialog)
+}
+
+func (c *console) showTake(v *httpapi.Visit) error {
+	return c.showRoleOf(v, "Take a role away", takeDialog)
+}
+
+// showRoleOf shows a form about a role of a user, both of the path.
+func (c *console) showRoleOf(v *httpapi.Visit, title string, form func(assignmentsView) templ.Component) error {
+	view, err := c.assignmentsView(v)
+	if err == nil {
+		view.role, err = c.service.Role(v.Context(), v.Call(), v.Role())
+	}
+	if err != nil {
+		return err
+	}
+	return c.show(v, title, "Users", func(f frame) templ.Component {
+		view.frame = f
+		return form(view)
+	})
+}
+
+func (c *console) assign(v *httpapi.Visit) error {
+	draft, err := assignmentDraft(v)
+	if err != nil {
+		return err
+	}
+	if _, _, err := c.service.AssignRole(v.Context(), v.Call(), v.User(), v.Role(), draft); err != nil {
+		return err
+	}
+	return v.Redirect(v.Path("/users/"+v.User().String()) + "?done=role-given")
+}
+
+func (c *console) take(v *httpapi.Visit) error {
+	if err := c.service.UnassignRole(v.Context(), v.Call(), v.User(), v.Role()); err != nil {
+		return err
+	}
+	return v.Redirect(v.Path("/users/"+v.User().String()) + "?done=role-taken")
+}
+
+// Where a role is given, by the values of the form.
+const (
+	whereEverywhere  = "everywhere"
+	whereDepartments = "departments"
+)
+
+// endLayout is how browsers send a moment that has been filled in.
+const endLayout = "2006-01-02T15:04"
+
+// assignmentDraft returns what the form says.
+func assignmentDraft(v *httpapi.Visit) (draft rolecall.AssignmentDraft, err error) {
+	var faults rolecall.Faults
+	if v.Form("where") != whereEverywhere {
+		draft.Departments = append([]string{}, lines(v.Forms("reach/departments"))...)
+	}
+	if text := v.Form("expiresAt"); text != "" {
+		end, err := time.Parse(endLayout, text)
+		if err != nil {
+			faults.Add("/expiresAt", "format", "must be a day and a time")
+		}
+		moment := rolecall.Time(end.UnixMicro())
+		draft.ExpiresAt = &moment
+	}
+	return draft, faults.Err()
+}
+
+// address returns the page of the user, or one below it.
+func (a assignmentsView) address(below string) string {
+	return a.Path("/users/" + a.user.ID.String() + below)
+}
+
+// holds returns how the user holds the role, nil if they do not.
+func (a assignmentsView) holds(role rolecall.RoleID) *rolecall.Assignment {
+	if i := slices.IndexFunc(a.held, func(held rolecall.Assignment) bool { return held.Role.ID == role }); i >= 0 {
+		return &a.held[i]
+	}
+	return nil
+}
+
+// within returns the widest reach in which the caller may give the user the role
+// until the moment.
+func (a assignmentsView) within(role *rolecall.Role, until rolecall.Time) rolecall.Reach {
+	return a.Call().GivesWithin(a.user.ID, role, until)
+}
+
+// hindrance returns why the caller may not give the user the role, or change or take
+// it if they hold it; empty if they may.
+func (a assignmentsView) hindrance(role *rolecall.Role) string {
+	return assignmentHindrance(a.frame, &a.user, role, a.holds(role.ID))
+}
+
+// assignmentHindrance is assignmentsView.hindrance; held is nil if the user does not
+// hold the role.
+func assignmentHindrance(f frame, u *rolecall.User, role *rolecall.Role, held *rolecall.Assignment) string {
+	c := f.Call()
+	switch {
+	case !c.Reach(rolecall.RolesAssign).Includes(u.Department):
+		return "Your roles do not allow this: it needs " + rolecall.RolesAssign.String() + "."
+	case held != nil:
+		return detailOf(c.MayHandOn(role, held.Reach, f.now))
+	case c.GivesWithin(u.ID, role, f.now).IsNowhere():
+		return detailOf(c.MayGive(&rolecall.Assignment{UserID: u.ID, Role: *role, Reach: rolecall.Everywhere(), ExpiresAt: f.now}))
+	}
+	return ""
+}
+
+// assigned is what the form of an assignment shows.
+type assigned struct {
+	where, departments, end string
+}
+
+// assigned returns what was filled in, else how the role is held, else the widest that
+// the caller may give.
+func (a assignmentsView) assigned() assigned {
+	if a.Problem() != nil {
+		return assigned{a.Form("where"), a.Form("reach/departments"), a.Form("expiresAt")}
+	}
+	reach, end := a.within(&a.role, a.now), rolecall.Never
+	if held := a.holds(a.role.ID); held != nil {
+		reach, end = held.Reach, held.ExpiresAt
+	}
+	shown := assigned{where: whereEverywhere}
+	if !reach.IsEverywhere() {
+		shown.where, shown.departments = whereDepartments, strings.Join(reach.Departments(), "\n")
+	}
+	if end != rolecall.Never {
+		shown.end = end.Std().Format(endLayout)
+	}
+	return shown
+}
+
+// lastEnd returns the last end that an assignment of the role by the caller can have.
+func (a assignmentsView) lastEnd() rolecall.Time {
+	if !a.within(&a.role, rolecall.Never).IsNowhere() {
+		return rolecall.Never
+	}
+	last := a.now
+	for _, own := range a.Call().Assignments {
+		if own.ExpiresAt > last && !a.within(&a.role, own.ExpiresAt).IsNowhere() {
+			last = own.ExpiresAt
+		}
+	}
+	return last
+}

@@ -1,0 +1,93 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+func TestARoleIsGivenChangedAndTaken(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	role, user := f.makeRole("Helper", "users:read"), f.hire("eve@example.com", "Eve Adams", nil)
+	home := "/console/acme/users/" + user.ID.String()
+	path := home + "/roles/" + role.ID.String()
+	if a := f.get(home+"/roles/give?q=help", cookie); !strings.Contains(a.body, path) || strings.Contains(a.body, "Administrator") {
+		t.Errorf("%s", a.body)
+	}
+	for name, form := range map[string]url.Values{
+		"must name a department": {"where": {"departments"}, "reach/departments": {" \r\n"}},
+		"Must be a day":          {"where": {"everywhere"}, "expiresAt": {"tomorrow"}},
+		"Must be in the future":  {"where": {"everywhere"}, "expiresAt": {"2020-01-01T10:00"}},
+	} {
+		a := f.send(http.MethodPost, path, cookie, form)
+		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(strings.ToLower(a.body), strings.ToLower(name)) || !strings.Contains(a.body, "aria-invalid") {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)
+		}
+	}
+	end := time.Now().UTC().Add(48 * time.Hour).Format(endLayout)
+	form := url.Values{"where": {"departments"}, "reach/departments": {"Sales\r\nLegal, Risk"}, "expiresAt": {end}}
+	if a := f.send(http.MethodPost, path, cookie, form); a.Header.Get("Location") != home+"?done=role-given" {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	held, err := f.service.UserRoles(t.Context(), f.asOwner(), user.ID)
+	if err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Legal, Risk", "Sales"}) || held[0].ExpiresAt.Std().Format(endLayout) != end {
+		t.Errorf("%+v %v", held, err)
+	}
+	if a := f.get(path, cookie); !strings.Contains(a.body, "Legal, Risk\nSales</textarea>") || !strings.Contains(a.body, `value="`+end+`"`) || !strings.Contains(a.body, "Change how") {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.get(home+"/roles", cookie); !strings.Contains(a.body, "In Legal, Risk and Sales") || !strings.Contains(a.body, path+"/take") {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.send(http.MethodPost, path, cookie, url.Values{"where": {"everywhere"}, "reach/departments": {"Sales"}}); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if a := f.get(home, cookie); !strings.Contains(a.body, "without end") || !strings.Contains(a.body, "by <bdi>Helper") {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.send(http.MethodPost, path+"/take", cookie, nil); a.Header.Get("Location") != home+"?done=role-taken" {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if a := f.get(home, cookie); !strings.Contains(a.body, "Holds no role.") {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestOnlyWhatTheCeilingAllowsIsGiven(t *testing.T) {
+	f := newFixture(t)
+	user := f.hire("eve@example.com", "Eve Adams", nil)
+	sales := "Sales"
+	if _, err := f.service.UpdateUser(t.Context(), f.asOwner(), user.ID, rolecall.UserPatch{Department: rolecall.Some(&sales)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	reader, deleter := f.makeRole("Reader", "users:read"), f.makeRole("Deleter", "users:delete")
+	f.hire("clerk@example.com", "Clara Clerk", []string{"users:read", "roles:read", "roles:assign"}, "Sales")
+	cookie := f.signIn("acme", "clerk@example.com")
+	home := "/console/acme/users/" + user.ID.String()
+	a := f.get(home+"/roles/give", cookie)
+	if !strings.Contains(a.body, home+"/roles/"+reader.ID.String()) || strings.Contains(a.body, home+"/roles/"+deleter.ID.String()) || !strings.Contains(a.body, "it needs users:delete, as far and as long.") {
+		t.Errorf("%s", a.body)
+	}
+	a = f.get(home+"/roles/"+reader.ID.String(), cookie)
+	if !strings.Contains(a.body, `value="everywhere" disabled`) || !strings.Contains(a.body, "You hold what it gives in Sales only.") || !strings.Contains(a.body, ">Sales</textarea>") {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.send(http.MethodPost, home+"/roles/"+reader.ID.String(), cookie, url.Values{"where": {"everywhere"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "it needs users:read") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if a := f.get(home+"/roles/"+deleter.ID.String(), cookie); strings.Contains(a.body, "<textarea") || !strings.Contains(a.body, "it needs users:delete") {
+		t.Errorf("%s", a.body)
+	}
+	if _, _, err := f.service.AssignRole(t.Context(), f.asOwner(), user.ID, deleter.ID, rolecall.AssignmentDraft{}); err != nil {
+		t.Fatal(err)
+	}
+	if a := f.get(home, cookie); !strings.Contains(a.body, "not yours to change") || strings.Contains(a.body, deleter.ID.String()+"/take") {
+		t.Errorf("%s", a.body)
+	}
+}

@@ -1,0 +1,226 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+)
+
+func (c *console) roleFormPages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/roles/create", Operation: "RolesController_createRole", Show: c.showNewRole, Act: c.createRole},
+		{Path: "/{tenant}/roles/{id}/edit", Operation: "RolesController_updateRole", Show: c.showRoleEdit, Act: c.editRole},
+		{Path: "/{tenant}/roles/{id}/delete", Operation: "RolesController_deleteRole", Show: c.showRoleDelete, Act: c.deleteRole},
+	}
+}
+
+func (c *console) showNewRole(v *httpapi.Visit) error {
+	return c.show(v, "Create a role", "Roles", func(f frame) templ.Component {
+		return newRolePage(roleView{frame: f})
+	})
+}
+
+func (c *console) createRole(v *httpapi.Visit) error {
+	created, err := c.service.CreateRole(v.Context(), v.Call(), v.Key(), rolecall.RoleDraft{
+		Key: orNil(v.Form("key")), Name: v.Form("name"), Description: v.Form("description"),
+		Permissions: lines(v.Forms("permissions")), Grants: lines(v.Forms("grants")),
+	})
+	if err != nil {
+		return err
+	}
+	if v.Call().Reach(rolecall.RolesRead).IsNowhere() {
+		return v.Redirect(v.Path("/") + "?done=role-created")
+	}
+	return v.Redirect(v.Path("/roles/"+created.Value.ID.String()) + "?done=role-created")
+}
+
+func (c *console) showRoleEdit(v *httpapi.Visit) error {
+	role, err := c.service.Role(v.Context(), v.Call(), v.Role())
+	if err != nil {
+		return err
+	}
+	return c.show(v, "Edit "+role.Name, "Roles", func(f frame) templ.Component {
+		return roleEditPage(roleView{frame: f, role: role})
+	})
+}
+
+func (c *console) editRole(v *httpapi.Visit) error {
+	var patch rolecall.RolePatch
+	if name, changed := typed(v, "name"); changed {
+		patch.Name = rolecall.Some(name)
+	}
+	if description, changed := typed(v, "description"); changed {
+		patch.Description = rolecall.Some(description)
+	}
+	if permissions, changed := typedSet(v, "permissions"); changed {
+		patch.Permissions = rolecall.Some(permissions)
+	}
+	if grants, changed := typedSet(v, "grants"); changed {
+		patch.Grants = rolecall.Some(grants)
+	}
+	if _, err := c.service.UpdateRole(v.Context(), v.Call(), v.Role(), patch, v.MatchRole()); err != nil {
+		return err
+	}
+	return v.Redirect(v.Path("/roles/"+v.Role().String()) + "?done=saved")
+}
+
+func (c *console) showRoleDelete(v *httpapi.Visit) error {
+	view, err := c.roleView(v)
+	if err != nil {
+		return err
+	}
+	return c.show(v, "Delete "+view.role.Name, "Roles", func(f frame) templ.Component {
+		view.frame = f
+		return roleDeleteDialog(view)
+	})
+}
+
+func (c *console) deleteRole(v *httpapi.Visit) error {
+	if err := c.service.DeleteRole(v.Context(), v.Call(), v.Role(), v.Form("force") == "true", nil); err != nil {
+		return err
+	}
+	return v.Redirect(v.Path("/roles") + "?done=role-deleted")
+}
+
+// isHeld reports whether the role is to be taken from somebody when it is deleted:
+// those that the caller knows of, or others that were found by trying.
+func (r roleView) isHeld() bool {
+	return r.holders != nil && r.holders.Count > 0 || r.Problem() != nil && r.Problem().Code == rolecall.ErrRoleInUse.Code
+}
+
+// deletion says what the deletion will do.
+func (r roleView) deletion() string {
+	const taken = "It is taken from all of them and from service accounts, and what only it allows them ends at once. This cannot be undone."
+	switch {
+	case r.holders != nil && r.holders.Count == 1:
+		return "1 user holds it. " + taken
+	case r.holders != nil && r.holders.Count > 1:
+		return r.holderWords() + " hold it. " + taken
+	case r.isHeld():
+		return "Somebody holds it of whom you may not know, or a service account. " + taken
+	case r.holders == nil:
+		return "You may not know who holds it. Should somebody, you are asked again. This cannot be undone."
+	}
+	return "Nobody whom you may know of holds it. This cannot be undone."
+}
+
+// permissionGroup is a part of the editor.
+type permissionGroup struct {
+	title       string
+	permissions []rolecall.Permission
+}
+
+// permissionGroups are Rolecall's own permissions as the editor offers them.
+var permissionGroups = func() (groups []permissionGroup) {
+	titles := map[string]string{
+		"users": "Users", "roles": "Roles", "sessions": "Sessions", "service-accounts": "Service accounts", "events": "Events", "tenant": "Tenant", "*": "Everything",
+	}
+	for _, p := range append(rolecall.OwnPermissions(), rolecall.AllOwn, rolecall.AllApplications) {
+		title := titles[p.Resource]
+		if p.Field != "" {
+			title = "Single members of users"
+		}
+		i := slices.IndexFunc(groups, func(g permissionGroup) bool { return g.title == title })
+		if i < 0 {
+			i, groups = len(groups), append(groups, permissionGroup{title: title})
+		}
+		if !slices.Contains(groups[i].permissions, p) {
+			groups[i].permissions = append(groups[i].permissions, p)
+		}
+	}
+	return groups
+}()
+
+// setChange is a set of permissions in the form of a role: what it shows, and what
+// somebody else has added and taken out meanwhile.
+type setChange struct {
+	shown        []string
+	added, taken []string
+}
+
+// setOf returns the set, given what is saved now. What was ticked or not by whoever
+// fills in the form stays so; all else is as it is saved.
+func (f frame) setOf(name string, saved []rolecall.Permission) setChange {
+	now := texts(saved)
+	if f.Problem() == nil {
+		return setChange{shown: now}
+	}
+	typed, was := lines(f.Forms(name)), strings.Fields(f.Form("was-"+name))
+	change := setChange{added: without(now, was), taken: without(was, now)}
+	change.shown = append(without(now, without(was, typed)), without(without(typed, was), now)...)
+	return change
+}
+
+// others returns those shown that have no box of their own.
+func (s setChange) others() []string {
+	return slices.DeleteFunc(slices.Clone(s.shown), func(text string) bool {
+		return slices.ContainsFunc(permissionGroups, func(g permissionGroup) bool {
+			return slices.ContainsFunc(g.permissions, func(p rolecall.Permission) bool { return p.String() == text })
+		})
+	})
+}
+
+// has reports whether the permission is shown as one of the set.
+func (s setChange) has(p rolecall.Permission) bool { return slices.Contains(s.shown, p.String()) }
+
+// covering returns another one of the set that covers the permission, empty for none.
+func (s setChange) covering(p rolecall.Permission) string {
+	for _, text := range s.shown {
+		if held, err := rolecall.ParsePermission(text); err == nil && held != p && held.Covers(p) {
+			return text
+		}
+	}
+	return ""
+}
+
+// shows reports whether one of the group is shown as one of the set.
+func (g permissionGroup) shows(s setChange) bool { return slices.ContainsFunc(g.permissions, s.has) }
+
+// mayGive reports whether the caller may put the permission in a role.
+func (r roleView) mayGive(p rolecall.Permission) bool {
+	_, missing := r.Call().MissingFor([]rolecall.Permission{p}, rolecall.Everywhere(), rolecall.Never, true)
+	return !missing
+}
+
+// isBounded reports whether there is a permission that the caller may not put in a
+// role.
+func (r roleView) isBounded() bool {
+	return slices.ContainsFunc(permissionGroups, func(g permissionGroup) bool {
+		return slices.ContainsFunc(g.permissions, func(p rolecall.Permission) bool { return !r.mayGive(p) })
+	})
+}
+
+// typedSet is typed for a set.
+func typedSet(v *httpapi.Visit, name string) (list []string, changed bool) {
+	if v.Forms("was-"+name) == nil {
+		return nil, false
+	}
+	list, was := lines(v.Forms(name)), strings.Fields(v.Form("was-"+name))
+	return list, len(without(list, was)) > 0 || len(without(was, list)) > 0
+}
+
+// without returns those of the texts that are not among the others.
+func without(texts, others []string) (rest []string) {
+	for _, text := range texts {
+		if !slices.Contains(others, text) {
+			rest = append(rest, text)
+		}
+	}
+	return rest
+}
+
+// lines returns the lines of all the texts that hold something, trimmed.
+func lines(texts []string) (list []string) {
+	for _, text := range texts {
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line != "" {
+				list = append(list, line)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,166 @@
+package console
+
+import (
+	"slices"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func (c *console) rolePages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/roles", Operation: "RolesController_listRoles", Show: c.showRoles},
+		{Path: "/{tenant}/roles/{id}", Operation: "RolesController_getRole", Show: c.showRole},
+		{Path: "/{tenant}/roles/{id}/users", Operation: "RolesController_listRoleUsers", Show: c.showHolders},
+	}
+}
+
+// roleParameters are those of the list of roles, as userParameters are of users.
+var roleParameters = []string{"q", "sort"}
+
+// rolesView is what the page of roles shows.
+type rolesView struct {
+	frame
+	page  rolecall.Page[rolecall.Role]
+	first string
+	next  string
+}
+
+func (c *console) showRoles(v *httpapi.Visit) error {
+	list := rolesView{}
+	if v.Faults() == nil {
+		listing := v.RoleListing()
+		listing.Count = true
+		page, err := c.service.Roles(v.Context(), v.Call(), listing)
+		if err != nil {
+			return err
+		}
+		list.page = page
+	}
+	return c.show(v, "Roles", "Roles", func(f frame) templ.Component {
+		list.frame = f
+		list.first, list.next = f.pagesOf(roleParameters, list.page.Next)
+		if f.Fragment() == "results" {
+			f.Rename(f.listAddress(append(slices.Clone(roleParameters), "cursor")))
+		}
+		return rolesPage(list)
+	})
+}
+
+// countWords says how many roles the list has.
+func (l rolesView) countWords() string {
+	switch total := l.page.Total; {
+	case total == nil:
+		return ""
+	case total.Exact:
+		return plural(total.Count, "role")
+	default:
+		return "More than " + plural(total.Count, "role")
+	}
+}
+
+// roleView is what the page of one role shows.
+type roleView struct {
+	frame
+	role    rolecall.Role
+	holders *rolecall.Total // users who hold it, as far as the caller may know of them; nil if they may not
+}
+
+func (c *console) showRole(v *httpapi.Visit) error {
+	view, err := c.roleView(v)
+	if err != nil {
+		return err
+	}
+	return c.show(v, view.role.Name, "Roles", func(f frame) templ.Component {
+		view.frame = f
+		return rolePage(view)
+	})
+}
+
+// roleView returns the role of the path, and how many hold it.
+func (c *console) roleView(v *httpapi.Visit) (view roleView, err error) {
+	if view.role, err = c.service.Role(v.Context(), v.Call(), v.Role()); err != nil {
+		return view, err
+	}
+	if service.NeedListRoleUsers(v.Call().Principal, rolecall.UserID{}) == nil {
+		page, err := c.service.RoleUsers(v.Context(), v.Call(), v.Role(), service.UserListing{Limit: 1, Count: true})
+		if err != nil {
+			return view, err
+		}
+		view.holders = page.Total
+	}
+	return view, nil
+}
+
+// address returns the page of the role, or one below it.
+func (r roleView) address(below string) string { return r.Path("/roles/" + r.role.ID.String() + below) }
+
+// hindrance returns why the caller may not do with the role what needs the
+// permission, in words; empty if they may.
+func (r roleView) hindrance(needed rolecall.Permission) string {
+	switch err := r.Call().MayHandOn(&r.role, rolecall.Everywhere(), rolecall.Never); {
+	case r.role.System:
+		return rolecall.ErrSystemRole.Detail
+	case !r.may(needed):
+		return "Your roles do not allow this: it needs " + needed.String() + "."
+	case err != nil:
+		return detailOf(err)
+	}
+	return ""
+}
+
+// hindrances returns why the caller may not do something with the role, each reason
+// once.
+func (r roleView) hindrances() []string {
+	var reasons []string
+	for _, needed := range []rolecall.Permission{rolecall.RolesUpdate, rolecall.RolesDelete} {
+		if reason := r.hindrance(needed); reason != "" && !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
+
+// holderWords says how many users hold the role.
+func (r roleView) holderWords() string {
+	switch {
+	case r.holders == nil:
+		return ""
+	case r.holders.Count == 0:
+		return "Nobody"
+	case !r.holders.Exact:
+		return "More than " + plural(r.holders.Count, "user")
+	}
+	return plural(r.holders.Count, "user")
+}
+
+// holdersView is what the page of a role's holders shows.
+type holdersView struct {
+	usersView
+	role rolecall.Role
+}
+
+func (c *console) showHolders(v *httpapi.Visit) error {
+	role, err := c.service.Role(v.Context(), v.Call(), v.Role())
+	if err != nil {
+		return err
+	}
+	list := holdersView{role: role}
+	if v.Faults() == nil {
+		listing := v.UserListing()
+		if v.Fragment() == "count" {
+			listing.Count, listing.Limit = true, 1
+		}
+		if list.page, err = c.service.RoleUsers(v.Context(), v.Call(), v.Role(), listing); err != nil {
+			return err
+		}
+	}
+	return c.show(v, "Holders of "+role.Name, "Roles", func(f frame) templ.Component {
+		list.frame = f
+		list.first, list.next = f.pagesOf(userParameters, list.page.Next)
+		return holdersPage(list)
+	})
+}
