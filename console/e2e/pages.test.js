@@ -3,7 +3,7 @@ import { call, checkAccess, checkWidth, scenario, signIn } from "./harness.js";
 
 /** The pages that every look is taken at. Add yours. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
-const pages = ["/users", "/users?q=zzzz", "/users?q=!", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/sessions", "/nowhere"];
+const pages = ["/users", "/users?q=zzzz", "/users?q=!", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users", "/nowhere"];
 
 for (const colorScheme of ["light", "dark"]) {
   scenario(`no page shuts anybody out, ${colorScheme}`, async (page) => {
@@ -19,7 +19,8 @@ for (const colorScheme of ["light", "dark"]) {
     for (const path of entries) await look(path);
     await signIn(page);
     const { body } = await call(page, "GET", "/users?limit=2");
-    for (const path of pages) await look(`/console/demo${path.replace("{user}", body.items[1].id)}`);
+    const { body: roles } = await call(page, "GET", "/roles?q=support");
+    for (const path of pages) await look(`/console/demo${path.replace("{user}", body.items[1].id).replace("{role}", roles.items[0].id)}`);
     await page.goto(`/console/demo/users/${body.items[1].id}`);
     await page.locator(".menu summary").click();
     await checkAccess(page);

@@ -1,0 +1,146 @@
+import { strict as assert } from "node:assert";
+import { call, checkAccess, checkWidth, scenario, setPassword, signIn } from "./harness.js";
+
+/** find returns the first of the list that is searched for. */
+async function find(page, path) {
+  const { body } = await call(page, "GET", path);
+  return body.items[0];
+}
+
+scenario("roles are found as one types, and opened by the keyboard", async (page) => {
+  await signIn(page);
+  await page.keyboard.press("g");
+  await page.keyboard.press("r");
+  await page.waitForURL(/\/roles$/);
+  await page.keyboard.press("/");
+  await page.keyboard.type("support", { delay: 20 });
+  await page.waitForURL(/q=support$/);
+  await page.getByRole("status").filter({ hasText: "1 role" }).waitFor();
+  await page.reload();
+  assert.equal(await page.getByLabel("Search by name").inputValue(), "support");
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Support agent" }).waitFor();
+  const text = await page.locator("main").innerText();
+  for (const part of ["users:suspend", "suspending and resuming a user", "support-agent", "Held by"]) assert.ok(text.includes(part), part);
+  await page.getByRole("link", { name: /\d users/ }).click();
+  await page.waitForURL(/\/users$/);
+  await page.getByRole("status").filter({ hasText: /\d users/ }).waitFor();
+  assert.ok((await page.locator("tbody tr").count()) > 3);
+  await page.goBack();
+  await page.goBack();
+  await page.waitForURL(/q=support$/);
+});
+
+scenario("a role is made, edited beside somebody else and deleted by the keyboard alone", async (page) => {
+  await signIn(page);
+  await page.goto("/console/demo/roles");
+  await page.keyboard.press("c");
+  await page.waitForURL(/roles\/create$/);
+  assert.equal(await page.evaluate(() => document.activeElement.name), "name");
+  await page.keyboard.type("Night watch");
+  const box = page.getByRole("checkbox", { name: /Suspending and resuming/ });
+  await box.focus();
+  await page.keyboard.press("Space");
+  await page.getByLabel("Other permissions that it gives").fill("nonsense:fly");
+  await page.getByRole("textbox", { name: "Name" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("nonsense:fly is not one of Rolecall's own permissions").waitFor();
+  assert.ok(await box.isChecked());
+  await page.getByLabel("Other permissions that it gives").fill("shop/tills:close");
+  await page.getByRole("textbox", { name: "Name" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("Created.").waitFor();
+  const role = await find(page, "/roles?q=night");
+  assert.deepEqual(role.permissions, ["shop/tills:close", "users:suspend"]);
+
+  await page.keyboard.press("e");
+  await page.waitForURL(/\/edit$/);
+  await call(page, "PATCH", `/roles/${role.id}`, { name: "Night guard", permissions: [...role.permissions, "users:read"] });
+  await page.getByRole("textbox", { name: "Name" }).fill("Late watch");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved meanwhile: Night guard").waitFor();
+  await page.getByText("Added meanwhile: users:read").waitFor();
+  await checkAccess(page);
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved.").waitFor();
+  assert.deepEqual((await find(page, "/roles?q=late")).permissions, ["shop/tills:close", "users:read", "users:suspend"]);
+
+  const user = await find(page, "/users?email=edsger.allen%40demo.example");
+  await call(page, "PUT", `/users/${user.id}/roles/${role.id}`, {});
+  await page.getByRole("link", { name: "Delete" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("1 user holds it.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("Deleted.").waitFor();
+  assert.equal((await call(page, "GET", `/roles/${role.id}`)).status, 404);
+});
+
+scenario("a role that comes with the tenant is shown, and not to be edited", async (page) => {
+  await signIn(page);
+  const role = await find(page, "/roles?key=owner");
+  await page.goto(`/console/demo/roles/${role.id}`);
+  await page.getByText("This role comes with the tenant and cannot be changed or deleted.").waitFor();
+  assert.equal(await page.getByRole("link", { name: "Edit" }).count(), 0);
+});
+
+scenario("a role is given in departments until a day, changed and taken", async (page) => {
+  await signIn(page);
+  const user = await find(page, "/users?email=radia.wirth%40demo.example");
+  await page.goto(`/console/demo/users/${user.id}`);
+  await page.getByRole("link", { name: "Give a role" }).click();
+  await page.keyboard.press("/");
+  await page.keyboard.type("people", { delay: 20 });
+  await page.waitForURL(/q=people$/);
+  await page.getByRole("link", { name: "Give People partner" }).click();
+  const form = page.getByRole("dialog");
+  await form.getByLabel("For the users of some departments").check();
+  await form.getByRole("button", { name: "Give" }).click();
+  await form.getByText("Must name a department").waitFor();
+  await form.getByRole("textbox", { name: "Departments" }).fill("Sales\nLegal");
+  await form.getByLabel("Ends").fill("2099-12-31T18:00");
+  await checkAccess(page);
+  await form.getByRole("button", { name: "Give" }).click();
+  await page.getByText("Given.").waitFor();
+  const { body } = await call(page, "GET", `/users/${user.id}/roles`);
+  const held = body.items.find((a) => a.role.name === "People partner");
+  assert.deepEqual([held.reach.departments, held.expiresAt], [["Legal", "Sales"], "2099-12-31T18:00:00.000000Z"]);
+
+  await page.getByRole("link", { name: "Change People partner" }).click();
+  assert.equal(await form.getByRole("textbox", { name: "Departments" }).inputValue(), "Legal\nSales");
+  await form.getByLabel("In the whole tenant").check();
+  await form.getByLabel("Ends").fill("");
+  await form.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Given.").waitFor();
+  await page.getByText("by People partner").first().waitFor();
+  await page.getByRole("link", { name: "Take People partner away" }).click();
+  await form.getByRole("button", { name: "Take it away" }).click();
+  await page.getByText("Taken away.").waitFor();
+  assert.ok(!(await page.locator("main").innerText()).includes("by People partner"));
+});
+
+scenario("what is beyond what one holds is not offered, and why is said", async (page) => {
+  await signIn(page);
+  const helper = await find(page, "/users?email=tony.hoare%40demo.example");
+  const agent = await find(page, "/roles?q=support");
+  const made = await call(page, "POST", "/roles", { name: "Role clerk", permissions: ["users:read", "roles:*", "roles:assign"] }, { "idempotency-key": "clerk" });
+  assert.equal((await call(page, "PUT", `/users/${helper.id}/roles/${made.body.id}`, {})).status, 201);
+  const password = await setPassword(helper.email);
+  const user = await find(page, "/users?email=radia.wirth%40demo.example");
+  await page.context().clearCookies();
+  await signIn(page, helper.email, password);
+  await page.goto(`/console/demo/users/${user.id}/roles/give`);
+  const row = page.locator("tbody tr", { hasText: "Support agent" });
+  await row.getByText("not yours to give").waitFor();
+  assert.match(await row.locator(".held").getAttribute("title"), /more than you hold yourself: it needs/);
+  for (const path of [`/roles/${agent.id}`, "/roles/create", `/users/${user.id}/roles/give`]) {
+    for (const width of [390, 1440]) {
+      await page.setViewportSize({ width, height: 844 });
+      await page.goto(`/console/demo${path}`);
+      await checkWidth(page);
+      await checkAccess(page);
+    }
+  }
+  assert.equal(await page.getByRole("link", { name: "Edit" }).count(), 0);
+});
