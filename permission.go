@@ -185,7 +185,7 @@ var opens = []struct {
 	Permission
 	words string
 }{
-	{UsersRead, "all members of a user"},
+	{UsersRead, "reading all members of a user"},
 	{UsersCreate, "creating a user"},
 	{UsersUpdate, "changing every member that can be changed"},
 	{UsersDelete, "deleting a user"},
@@ -240,7 +240,7 @@ func (p Permission) Opens() string {
 	case p.Resource != "users" || !p.Own() || p.Field == "" || p.Field == "*":
 		return ""
 	case p.Action == "read":
-		return "one member: " + p.Field
+		return "reading one member: " + p.Field
 	case p == UsersEmail:
 		return "changing one member: email, which its new owner confirms"
 	case p.Action == "update":

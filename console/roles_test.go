@@ -73,7 +73,7 @@ func TestARoleIsMadeAndSaysWhatItOpens(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	made := f.get(strings.TrimSuffix(a.Header.Get("Location"), "?done=role-created"), cookie).body
-	for _, part := range []string{"Helper", "all members of a user", "shop/invoices:read", "reading roles, and who holds them", "Nobody"} {
+	for _, part := range []string{"Helper", "reading all members of a user", "shop/invoices:read", "reading roles, and who holds them", "Nobody"} {
 		if !strings.Contains(made, part) {
 			t.Errorf("the role lacks %s: %s", part, made)
 		}
