@@ -251,3 +251,26 @@ func TestGrantsSayThroughWhichRoles(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestCoveredReachIsWhereNothingIsMissing checks that the two ways to ask for the
+// ceiling agree.
+func TestCoveredReachIsWhereNothingIsMissing(t *testing.T) {
+	somePermissions := rapid.SliceOfN(anyPermission, 1, 4)
+	ends := rapid.SampledFrom([]rolecall.Time{aMoment + 1, aMoment + 2, rolecall.Never})
+	rapid.Check(t, func(t *rapid.T) {
+		var assignments []rolecall.Assignment
+		for range rapid.IntRange(0, 3).Draw(t, "assignments") {
+			assignments = append(assignments, rolecall.Assignment{
+				Role:  rolecall.Role{Permissions: somePermissions.Draw(t, "held"), Grants: somePermissions.Draw(t, "granted")},
+				Reach: reaches.Draw(t, "where"), ExpiresAt: ends.Draw(t, "end"),
+			})
+		}
+		p := rolecall.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, assignments, aMoment)
+		asked, until, grants := somePermissions.Draw(t, "asked"), ends.Draw(t, "until"), rapid.Bool().Draw(t, "grants")
+		within := reaches.Draw(t, "within")
+		_, missing := p.MissingFor(asked, within, until, grants)
+		if got := p.CoveredReach(asked, until, grants); got.Covers(within) == missing {
+			t.Errorf("%s is covered, and within %s something is missing: %v", reachText(got), reachText(within), missing)
+		}
+	})
+}
