@@ -173,6 +173,11 @@ func (f frame) problemBeside(fields ...string) *httpapi.Problem {
 	return p
 }
 
+// may reports whether the principal holds the permission for anybody at all.
+func (f frame) may(permission rolecall.Permission) bool {
+	return !f.Call().Reach(permission).IsNowhere()
+}
+
 // returnTail returns the page of the tenant to which the sign-in leads back, as it
 // was asked for.
 func (f frame) returnTail() string {
