@@ -90,6 +90,7 @@ scenario("a role is given in departments until a day, changed and taken", async 
   const user = await find(page, "/users?email=radia.wirth%40demo.example");
   await page.goto(`/console/demo/users/${user.id}`);
   await page.getByRole("link", { name: "Give a role" }).click();
+  await page.waitForURL(/roles\/give$/);
   await page.keyboard.press("/");
   await page.keyboard.type("people", { delay: 20 });
   await page.waitForURL(/q=people$/);
