@@ -8,6 +8,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
 )
 
 // linkPages are where the links of mails lead. The token is in the fragment, which
@@ -21,14 +22,16 @@ func (c *console) linkPages() []httpapi.Page {
 	}
 }
 
-// linkToken returns the token that the form carries. A text that cannot be one is
-// one that is not known, which is the error invalid.
-func linkToken(v *httpapi.Visit, invalid *rolecall.Error) (secret.Token, error) {
+// followed returns the attempt of somebody who followed a link, with the token that
+// the form carries. A text that cannot be one is one that is not known, which is the
+// error invalid.
+func followed(v *httpapi.Visit, invalid *rolecall.Error) (service.Attempt, secret.Token, error) {
 	token, ok := secret.ParseToken(v.Form("token"))
 	if !ok {
-		return "", invalid
+		return service.Attempt{}, "", invalid
 	}
-	return token, nil
+	attempt, err := v.Attempt()
+	return attempt, token, err
 }
 
 func (c *console) showInvitation(v *httpapi.Visit) error {
@@ -39,11 +42,7 @@ func (c *console) showInvitation(v *httpapi.Visit) error {
 }
 
 func (c *console) acceptInvitation(v *httpapi.Visit) error {
-	token, err := linkToken(v, rolecall.ErrInvitationInvalid)
-	if err != nil {
-		return err
-	}
-	attempt, err := v.Attempt()
+	attempt, token, err := followed(v, rolecall.ErrInvitationInvalid)
 	if err != nil {
 		return err
 	}
@@ -56,11 +55,7 @@ func (c *console) showPasswordReset(v *httpapi.Visit) error {
 }
 
 func (c *console) resetPassword(v *httpapi.Visit) error {
-	token, err := linkToken(v, rolecall.ErrPasswordResetInvalid)
-	if err != nil {
-		return err
-	}
-	attempt, err := v.Attempt()
+	attempt, token, err := followed(v, rolecall.ErrPasswordResetInvalid)
 	if err != nil {
 		return err
 	}
@@ -88,11 +83,7 @@ func (c *console) showEmailChange(v *httpapi.Visit) error {
 }
 
 func (c *console) changeEmail(v *httpapi.Visit) error {
-	token, err := linkToken(v, rolecall.ErrEmailChangeInvalid)
-	if err != nil {
-		return err
-	}
-	attempt, err := v.Attempt()
+	attempt, token, err := followed(v, rolecall.ErrEmailChangeInvalid)
 	if err != nil {
 		return err
 	}

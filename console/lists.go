@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/url"
+	"slices"
 
 	"github.com/rolecall/rolecall"
 )
@@ -30,10 +31,14 @@ func (f frame) listAddress(parameters []string, changes ...string) string {
 func (f frame) asked(name string) string { return f.URL().Query().Get(name) }
 
 // pagesOf returns the addresses of the first and the next page of a list with these
-// parameters; the first is empty on itself, the next after the last.
+// parameters; the first is empty on itself, the next after the last. Where only the
+// results are asked for, the browser is told the address of the list that they are.
 func (f frame) pagesOf(parameters []string, next *rolecall.Position) (first, after string) {
 	if f.asked("cursor") != "" {
 		first = f.listAddress(parameters)
+	}
+	if f.Fragment() == "results" {
+		f.Rename(f.listAddress(append(slices.Clone(parameters), "cursor")))
 	}
 	if next != nil {
 		after = f.listAddress(parameters, "cursor", f.Cursor(next))

@@ -43,9 +43,6 @@ func (c *console) showRoles(v *httpapi.Visit) error {
 	return c.show(v, "Roles", "Roles", func(f frame) templ.Component {
 		list.frame = f
 		list.first, list.next = f.pagesOf(roleParameters, list.page.Next)
-		if f.Fragment() == "results" {
-			f.Rename(f.listAddress(append(slices.Clone(roleParameters), "cursor")))
-		}
 		return rolesPage(list)
 	})
 }

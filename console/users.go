@@ -56,9 +56,6 @@ func (c *console) showUsers(v *httpapi.Visit) error {
 	return c.show(v, "Users", "Users", func(f frame) templ.Component {
 		list.frame = f
 		list.first, list.next = f.pagesOf(userParameters, list.page.Next)
-		if f.Fragment() == "results" {
-			f.Rename(f.listAddress(append(slices.Clone(userParameters), "cursor")))
-		}
 		return usersPage(list)
 	})
 }

@@ -67,7 +67,7 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus/":            {"internal/app", "internal/httpapi"},
 	"pgregory.net/rapid":                {"internal/store/storetest"},
 	"github.com/go-webauthn/":           {"internal/passkey"},
-	"testing":                           {"internal/e2e/browser", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest"},
+	"testing":                           {"internal/e2e/browser", "internal/mail/mailtest", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest"},
 	"github.com/go-json-experiment/":    {"internal/httpapi", "internal/store"},
 	"golang.org/x/text/unicode/norm":    {".", "internal/secret"},
 	"golang.org/x/sys/":                 {"internal/app"},

@@ -16,17 +16,8 @@ const mailLimit = 20 * time.Second
 // receiveMail starts a mail server for the program, and has it send there.
 func (p *program) receiveMail(t *testing.T) {
 	t.Helper()
-	server, err := mailtest.Start(mailtest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	p.mail = server
-	p.Flags = append(p.Flags[:len(p.Flags):len(p.Flags)], "--smtp", server.URL(), "--mail-from", "rolecall@example.org")
+	p.mail = mailtest.Start(t, mailtest.Options{})
+	p.Flags = append(p.Flags[:len(p.Flags):len(p.Flags)], "--smtp", p.mail.URL(), "--mail-from", "rolecall@example.org")
 	if !slices.Contains(p.Flags, "--public-url") {
 		p.Flags = append(p.Flags, "--public-url", public)
 	}

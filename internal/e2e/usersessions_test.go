@@ -138,9 +138,15 @@ func testLimitOfSessions(t *testing.T, w *world) {
 
 func userSessionsCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
-		p.compare(t, s.name, "GET /users/"+s.id+"/sessions", "", first(done(200, "items nextCursor"),
-			check{p.is(s) || p.mayAnywhere("sessions:read"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("sessions:read", s.department), mayNot}))
+		p.compare(t, s.name, "GET /users/"+s.id+"/sessions", "", p.listingAccess(s))
 	}
+}
+
+// listingAccess is what the principal is told who lists by what the subject is let
+// in: sessions or tokens.
+func (p *principal) listingAccess(s *subject) expectation {
+	return first(done(200, "items nextCursor"),
+		check{p.is(s) || p.mayAnywhere("sessions:read"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("sessions:read", s.department), mayNot})
 }
 
 func endUserSessionCells(t *testing.T, m *matrix, p *principal) {

@@ -26,13 +26,7 @@ func TestKillDuringEndings(t *testing.T) {
 			})
 		}
 		kills := times(5, 300)
-		for range kills {
-			l.await(20 + rand.Int64N(60))
-			kill(t, s)
-			start(t, s)
-		}
-		l.await(40)
-		l.stop()
+		l.dieAgain(kills)
 		l.checkDatabase()
 		l.report("kill -9 during the ends of accounts")
 		t.Logf("killed %d times", kills)

@@ -32,3 +32,16 @@ func TestKill(t *testing.T) {
 		t.Logf("killed %d times; ready again within %v", cycles, slowest.Round(time.Millisecond))
 	})
 }
+
+// dieAgain kills the program amid the load and starts it again, so many times, and
+// ends the load soon after.
+func (l *load) dieAgain(kills int) {
+	l.t.Helper()
+	for range kills {
+		l.await(20 + rand.Int64N(60))
+		kill(l.t, l.server)
+		start(l.t, l.server)
+	}
+	l.await(40)
+	l.stop()
+}

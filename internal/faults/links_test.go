@@ -24,15 +24,7 @@ func TestKillDuringLinks(t *testing.T) {
 }
 
 func killDuringLinks(t *testing.T, database string) {
-	mail, err := mailtest.Start(mailtest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := mail.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	mail := mailtest.Start(t, mailtest.Options{})
 	s := serve(t, database, "--smtp", mail.URL(), "--mail-from", "rolecall@faults.example", "--public-url", "http://id.faults.example",
 		"--resets-per-account=1000000", "--resets-per-source=1000000")
 	l := newLoad(t, s)
@@ -51,13 +43,7 @@ func killDuringLinks(t *testing.T, database string) {
 		})
 	}
 	kills := times(3, 60)
-	for range kills {
-		l.await(20 + rand.Int64N(60))
-		kill(t, s)
-		start(t, s)
-	}
-	l.await(40)
-	l.stop()
+	l.dieAgain(kills)
 	links := int64(0)
 	for _, f := range people {
 		f.checkNotices()

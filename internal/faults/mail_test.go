@@ -18,11 +18,7 @@ const mailLimit = 90 * time.Second
 // mail, and none comes to who was not made.
 func TestKillBesideMail(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
-		server, err := mailtest.Start(mailtest.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Close() }) // what it took is what counts
+		server := mailtest.Start(t, mailtest.Options{})
 		s := serve(t, database, "--smtp", server.URL(), "--mail-from", "rolecall@example.org", "--public-url", "http://id.example.com")
 		l := newLoad(t, s)
 		l.spread = 1

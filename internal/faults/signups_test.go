@@ -3,7 +3,6 @@ package faults
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -17,24 +16,11 @@ import (
 // or not at all; and however often it is asked for with one idempotency key, it is
 // made once and answered alike.
 func TestKillDuringSignUps(t *testing.T) {
-	for _, store := range stores { // side by side: much of the time is waiting for claims of mail to end
-		t.Run(store.name, func(t *testing.T) {
-			t.Parallel()
-			killDuringSignUps(t, store.database(t))
-		})
-	}
+	onStores(t, killDuringSignUps)
 }
 
 func killDuringSignUps(t *testing.T, database string) {
-	mail, err := mailtest.Start(mailtest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := mail.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	mail := mailtest.Start(t, mailtest.Options{})
 	s := serve(t, database, "--smtp", mail.URL(), "--mail-from", "rolecall@faults.example", "--public-url", "http://id.faults.example")
 	l := newLoad(t, s)
 	l.spread = 0
@@ -48,13 +34,7 @@ func killDuringSignUps(t *testing.T, database string) {
 		})
 	}
 	kills := times(5, 300)
-	for range kills {
-		l.await(20 + rand.Int64N(60))
-		kill(t, s)
-		start(t, s)
-	}
-	l.await(40)
-	l.stop()
+	l.dieAgain(kills)
 	f.check()
 	l.checkDatabase()
 	l.report("kill -9 during sign-ups")

@@ -75,7 +75,7 @@ func TestInjectionsAreRefusedOrText(t *testing.T) {
 }
 
 func TestControlCharactersAreRefused(t *testing.T) {
-	server := start(t, mailtest.Options{})
+	server := mailtest.Start(t, mailtest.Options{})
 	s := through(t, server)
 	for _, set := range []func(*Message){
 		func(m *Message) { m.To = "hedy@example.com\r\nBcc: evil@example.com" }, func(m *Message) { m.To = "hedy@example.com> RCPT TO:<evil@example.com" },

@@ -28,21 +28,6 @@ func aMessage() Message {
 	}
 }
 
-// start starts a mail server that ends with the test.
-func start(t *testing.T, o mailtest.Options) *mailtest.Server {
-	t.Helper()
-	server, err := mailtest.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return server
-}
-
 // through returns a sender through the server.
 func through(t *testing.T, server *mailtest.Server) *SMTP {
 	t.Helper()
@@ -81,7 +66,7 @@ func await(t *testing.T, server *mailtest.Server, to string) mailtest.Message {
 }
 
 func TestSendIsWhatArrives(t *testing.T) {
-	server := start(t, mailtest.Options{})
+	server := mailtest.Start(t, mailtest.Options{})
 	if err := send(t, through(t, server), aMessage()); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +86,7 @@ func TestSendIsWhatArrives(t *testing.T) {
 
 // An address beyond ASCII needs a server that takes it (RFC 6531).
 func TestAddressesBeyondASCII(t *testing.T) {
-	server := start(t, mailtest.Options{})
+	server := mailtest.Start(t, mailtest.Options{})
 	m := aMessage()
 	m.To = "hédy@bücher.example"
 	if err := send(t, through(t, server), m); err != nil {
@@ -114,7 +99,7 @@ func TestAddressesBeyondASCII(t *testing.T) {
 }
 
 func TestLinesOfATextAreNoCommands(t *testing.T) {
-	server := start(t, mailtest.Options{})
+	server := mailtest.Start(t, mailtest.Options{})
 	m := aMessage()
 	m.Text = "one\n.\nQUIT\n..two\n\r.\r\n\r\n.\r\nMAIL FROM:<evil@example.com>\n"
 	if err := send(t, through(t, server), m); err != nil {
@@ -156,7 +141,7 @@ func TestEncryptedWhenOffered(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			server := start(t, c.options)
+			server := mailtest.Start(t, c.options)
 			s := through(t, server)
 			if c.change != nil {
 				c.change(s)
@@ -185,7 +170,7 @@ func TestFailuresAreTold(t *testing.T) {
 	for _, at := range []string{mailtest.Connect, "EHLO", "MAIL", "RCPT", "DATA", mailtest.End} {
 		for name, fail := range faults {
 			t.Run(at+" "+name, func(t *testing.T) {
-				server := start(t, mailtest.Options{})
+				server := mailtest.Start(t, mailtest.Options{})
 				s := through(t, server)
 				fail(server, at)
 				if err := send(t, s, aMessage()); err == nil || strings.Contains(err.Error(), "hedy") {
@@ -205,13 +190,13 @@ func TestNoMailboxIsToldApart(t *testing.T) {
 		"550 5.1.1 no hedy@example.com": true, "556 5.1.10 null MX": true, "551 5.1.6 moved": true,
 		"450 4.1.1 not yet": false, "550 5.7.1 blocked": false, "550 no such user": false, "553 5.1.8 your address": false,
 	} {
-		server := start(t, mailtest.Options{})
+		server := mailtest.Start(t, mailtest.Options{})
 		server.Refuse("RCPT", reply)
 		if err := send(t, through(t, server), aMessage()); errors.Is(err, rolecall.ErrNoMailbox) != want {
 			t.Errorf("%s: %v", reply, err)
 		}
 	}
-	server := start(t, mailtest.Options{})
+	server := mailtest.Start(t, mailtest.Options{})
 	server.Refuse("MAIL", "550 5.1.1 who are you")
 	if err := send(t, through(t, server), aMessage()); err == nil || errors.Is(err, rolecall.ErrNoMailbox) {
 		t.Errorf("a refused sender: %v", err)
@@ -221,7 +206,7 @@ func TestNoMailboxIsToldApart(t *testing.T) {
 func TestHangsEnd(t *testing.T) {
 	for _, at := range []string{mailtest.Connect, "EHLO", "MAIL", "RCPT", "DATA", mailtest.End} {
 		t.Run(at, func(t *testing.T) {
-			server := start(t, mailtest.Options{})
+			server := mailtest.Start(t, mailtest.Options{})
 			server.Hang(at)
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
@@ -234,7 +219,7 @@ func TestHangsEnd(t *testing.T) {
 
 // Who is not told that a message was taken sends it again, as the same.
 func TestSentAgainIsTheSame(t *testing.T) {
-	server := start(t, mailtest.Options{})
+	server := mailtest.Start(t, mailtest.Options{})
 	s := through(t, server)
 	server.Drop(mailtest.Taken)
 	if err := send(t, s, aMessage()); err == nil {
@@ -252,7 +237,7 @@ func TestSentAgainIsTheSame(t *testing.T) {
 
 // A server that says goodbye slowly has taken the message.
 func TestLeavingIsNoFailure(t *testing.T) {
-	server := start(t, mailtest.Options{})
+	server := mailtest.Start(t, mailtest.Options{})
 	server.Hang("QUIT")
 	if err := send(t, through(t, server), aMessage()); err != nil {
 		t.Error(err)

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -273,6 +274,45 @@ func TestNobodyActsBeyondWhatTheyHold(t *testing.T) {
 				err := c.act(f, f.caller(append(c.holds, manager)...))
 				if c.barred && !errors.Is(err, rolecall.ErrBeyondOwnPermissions) || !c.barred && err != nil {
 					t.Errorf("%s: %v", c.what, err)
+				}
+			}
+		}
+	})
+}
+
+// Who may hand a role on without holding it gives it to others, and not to themselves.
+func TestWhatCanBeGivenIsWhatMayBe(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		deleter := holding("users:delete").role(f)
+		other, _ := f.person("")
+		for name, c := range map[string]struct {
+			holds         []held
+			others, their string // departments that others and they themselves can be given; "*": everywhere
+		}{
+			"grants":              {hold(granting("users:delete")), "*", ""},
+			"holds":               {hold(holding("users:delete")), "*", "*"},
+			"holds less far":      {hold(granting("users:delete"), holding("users:delete").within("Sales")), "*", "Sales"},
+			"grants less far":     {hold(granting("users:delete").within("Sales", "Legal")), "Legal Sales", ""},
+			"grants for too long": {hold(granting("users:delete").to(tomorrow)), "", ""},
+		} {
+			caller := f.caller(c.holds...)
+			for user, wanted := range map[rolecall.UserID]string{other.ID: c.others, caller.User.ID: c.their} {
+				reach := caller.GivesWithin(user, &deleter, nextWeek)
+				got := strings.Join(reach.Departments(), " ")
+				if reach.IsEverywhere() {
+					got = "*"
+				}
+				if got != wanted {
+					t.Errorf("%s: can be given in %q, not %q", name, got, wanted)
+				}
+				give := func(in rolecall.Reach) error {
+					return caller.MayGive(&rolecall.Assignment{UserID: user, Role: deleter, Reach: in, ExpiresAt: nextWeek})
+				}
+				if err := give(reach); err != nil {
+					t.Errorf("%s: not given as far as it can be: %v", name, err)
+				}
+				if err := give(rolecall.Everywhere()); (err == nil) != reach.IsEverywhere() {
+					t.Errorf("%s: given everywhere: %v", name, err)
 				}
 			}
 		}

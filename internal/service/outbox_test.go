@@ -16,19 +16,6 @@ import (
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-// mailServer starts a mail server.
-func (f *fixture) mailServer() *mailtest.Server {
-	f.Helper()
-	server, err := mailtest.Start(mailtest.Options{})
-	f.ok(err)
-	f.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			f.Error(err)
-		}
-	})
-	return server
-}
-
 // sender returns another process on the same database that sends mail to the
 // server, and what stops it.
 func (f *fixture) sender(server *mailtest.Server) (node *service.Service, stop func()) {
@@ -72,7 +59,7 @@ func recipients(server *mailtest.Server) (all []string) {
 
 func TestMailOfEveryNodeIsSentOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		server := f.mailServer()
+		server := mailtest.Start(f, mailtest.Options{})
 		one, _ := f.sender(server)
 		other, _ := f.sender(server)
 		var want []string
@@ -95,7 +82,7 @@ func TestMailOfEveryNodeIsSentOnce(t *testing.T) {
 
 func TestMailWaitsForItsServerAndBacksOff(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		server := f.mailServer()
+		server := mailtest.Start(f, mailtest.Options{})
 		server.Refuse("RCPT", "451 4.3.0 later")
 		node, _ := f.sender(server)
 		began := time.Now()
@@ -156,7 +143,7 @@ func TestMailThatIsNotWorthItAnyMoreIsGivenUpWithAnEvent(t *testing.T) {
 // count and an event say so.
 func TestOneWhomTheServerRefuses(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		server := f.mailServer()
+		server := mailtest.Start(f, mailtest.Options{})
 		server.Refuse("RCPT "+address("ada"), "550 5.7.1 not for you")
 		node, _ := f.sender(server)
 		ada := f.user("ada")
@@ -205,7 +192,7 @@ func TestMailOfATenantThatCannotBeWrittenKeepsNoOther(t *testing.T) {
 
 func TestMailToNoMailboxIsGivenUpAtOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		server := f.mailServer()
+		server := mailtest.Start(f, mailtest.Options{})
 		server.Refuse("RCPT "+address("ada"), "550 5.1.1 no such user")
 		node, _ := f.sender(server)
 		ada := f.user("ada")
@@ -228,7 +215,7 @@ func TestMailOfANodeThatDiedIsSentByAnother(t *testing.T) {
 			_, err := tx.ClaimMail(f.clock.Now(), f.clock.Now().Add(time.Minute))
 			return err
 		}))
-		server := f.mailServer()
+		server := mailtest.Start(f, mailtest.Options{})
 		f.sender(server)
 		f.invite(f.user("eve").ID)
 		f.eventually(func() bool { return f.waiting() == 1 })
@@ -245,7 +232,7 @@ func TestMailOfANodeThatDiedIsSentByAnother(t *testing.T) {
 
 func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		server := f.mailServer()
+		server := mailtest.Start(f, mailtest.Options{})
 		server.Hang(mailtest.Taken)
 		f.invite(f.user("ada").ID)
 		node, stop := f.sender(server)
@@ -273,7 +260,7 @@ func TestMailOfNobodyAndOfDeletedTenantsGoesNowhere(t *testing.T) {
 			tx.InsertMail(f.sealed(f.tenant.ID, rolecall.Mail{Kind: rolecall.MailNothing, To: address("nobody")}))
 			return nil
 		}))
-		server := f.mailServer()
+		server := mailtest.Start(f, mailtest.Options{})
 		node, _ := f.sender(server)
 		f.eventually(func() bool { return f.waiting() == 0 })
 		if got := node.MailCounts(); got != (service.MailCounts{}) || len(server.Messages()) != 0 {

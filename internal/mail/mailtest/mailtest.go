@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -39,18 +40,24 @@ type fault struct {
 	drop  bool   // the connection
 }
 
-// Start starts a server.
-func Start(o Options) (*Server, error) {
+// Start starts a server that ends with the test.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
 	if o.Address == "" {
 		o.Address = "127.0.0.1:0"
 	}
 	listener, err := net.Listen("tcp", o.Address)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	s := &Server{listener: listener, options: o, open: map[net.Conn]bool{}, faults: map[string]fault{}, arrived: make(chan struct{})}
 	s.sessions.Go(s.accept)
-	return s, nil
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }
 
 // Address returns where the server listens.
