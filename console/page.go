@@ -104,10 +104,8 @@ func toRoot(v *httpapi.Visit) error { return v.Redirect(v.Root()) }
 // toHome leads to the first section that is open to who is signed in, or to their
 // own page.
 func toHome(v *httpapi.Visit) error {
-	for _, s := range sections {
-		if s.open(v.Call().Principal) {
-			return v.Redirect(v.Path(s.path))
-		}
+	if open := openTo(v.Call().Principal, sections); len(open) > 0 {
+		return v.Redirect(v.Path(open[0].path))
 	}
 	return v.Redirect(v.Path("/users/" + v.Call().User.ID.String()))
 }

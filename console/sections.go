@@ -5,7 +5,8 @@ import (
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-// section is one entry of the navigation, shown to whom its need lets in.
+// section is one entry of the navigation, or of the tabs within such a section. It is
+// shown to whom its need lets in.
 type section struct {
 	name string
 	path string
@@ -39,6 +40,21 @@ var done = map[string]string{
 	"password-reset":  "Your new password is set. Sign in with it.",
 	"email-changed":   "Your new address is confirmed. Sign in with it.",
 	"reset-requested": "If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
+}
+
+// userLists are the lists that the section of users consists of.
+var userLists = []section{
+	{name: "All users", path: "/users", need: service.NeedListUsers},
+}
+
+// openTo returns those of the sections that are for the principal.
+func openTo(p *rolecall.Principal, list []section) (shown []section) {
+	for _, s := range list {
+		if s.open(p) {
+			shown = append(shown, s)
+		}
+	}
+	return shown
 }
 
 // open reports whether the section is for the principal.

@@ -33,13 +33,27 @@ if (dialog) {
   });
 }
 
-// A request that got no answer says so where its answer would have been.
-document.body.addEventListener("htmx:sendError", () => {
+// What happens is said where everybody notices it, for a while.
+function say(words) {
   const note = document.createElement("p");
   note.className = "toast";
-  note.textContent = "The service did not answer. Check the connection and try again.";
+  note.textContent = words;
   document.getElementById("toasts")?.replaceChildren(note);
   setTimeout(() => note.remove(), 8000);
+}
+document.body.addEventListener("htmx:sendError", () => say("The service did not answer. Check the connection and try again."));
+
+// The text beside the button is copied, or selected where that is not allowed.
+document.addEventListener("click", async (event) => {
+  const text = event.target.closest("[data-copy]")?.previousElementSibling;
+  if (!text) return;
+  try {
+    await navigator.clipboard.writeText(text.textContent);
+    say("Copied.");
+  } catch {
+    getSelection().selectAllChildren(text);
+    say("Selected: copy it with the keyboard or the menu of the browser.");
+  }
 });
 
 // A form is sent once.
