@@ -416,6 +416,10 @@ func testKeysOfPrograms(t *testing.T, w *world) {
 			t.Errorf("%s is shown %s, and by another token %s", who.name, shown, later)
 		}
 	}
+
+	body := tokenBody("Whose", "users:create")
+	w.owner.do(t, "POST /service-accounts/"+account+"/tokens", body, "idempotency-key: of-which").expect(t, 201)
+	w.owner.do(t, "POST /service-accounts/"+other+"/tokens", body, "idempotency-key: of-which").refused(t, 422, "idempotency-key-reused")
 }
 
 // testSoManyTokens: no holder has more than a hundred.

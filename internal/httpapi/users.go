@@ -146,8 +146,16 @@ func (x *exchange) userListing() service.UserListing {
 func (x *exchange) key() service.Key {
 	return service.Key{
 		Text:        x.in.key,
-		Fingerprint: secret.Digest([]byte(x.route.method+" "+x.route.path), x.in.user[:], canonicalJSON(x.body)),
+		Fingerprint: secret.Digest([]byte(x.route.method+" "+x.route.path), x.holder(), canonicalJSON(x.body)),
 	}
+}
+
+// holder returns the id of the user or the service account of the path.
+func (x *exchange) holder() []byte {
+	if !x.in.account.IsZero() {
+		return x.in.account[:]
+	}
+	return x.in.user[:]
 }
 
 // created sets what every answer to a creation says.
