@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-// action is one thing that can be done to a user after one question: its page says
+// action is one thing that can be done to a user, or a service account, after one question: its page says
 // what will happen, and does it.
 type action struct {
 	path      string // below the user
@@ -104,7 +104,7 @@ func (c *console) actionPages() (pages []httpapi.Page) {
 		pages = append(pages, httpapi.Page{
 			Path: "/{tenant}/users/{id}" + a.path, Operation: a.operation,
 			Show: func(v *httpapi.Visit) error { return c.showAction(v, a) },
-			Act:  func(v *httpapi.Visit) error { return c.act(v, a) },
+			Act:  func(v *httpapi.Visit) error { return c.act(v, a, "/users") },
 		})
 	}
 	return pages
@@ -120,20 +120,21 @@ func (c *console) showAction(v *httpapi.Visit, a *action) error {
 	return c.show(v, a.label, "Users", func(f frame) templ.Component {
 		view.frame = f
 		if !slices.Contains(view.actions(), a) && v.Problem() == nil {
-			return unavailableAction(view, a)
+			return unavailableAction(view.holder(), a)
 		}
-		return actionDialog(view, a)
+		return actionDialog(f, view.holder(), a)
 	})
 }
 
-func (c *console) act(v *httpapi.Visit, a *action) error {
+// act does it to the one of the path, of the list at that path.
+func (c *console) act(v *httpapi.Visit, a *action, list string) error {
 	if err := a.do(v.Context(), c.service, v); err != nil {
 		return err
 	}
 	if a.gone {
-		return v.Redirect(v.Path("/users") + "?done=" + a.done)
+		return v.Redirect(v.Path(list) + "?done=" + a.done)
 	}
-	return v.Redirect(v.Path("/users/"+v.User().String()) + "?done=" + a.done)
+	return v.Redirect(homeOf(v, list) + "?done=" + a.done)
 }
 
 // class is how the action looks in a menu.
@@ -142,6 +143,14 @@ func (a *action) class() string {
 		return "menu-item grave"
 	}
 	return "menu-item"
+}
+
+// button is how the action looks beside others.
+func (a *action) button() string {
+	if a.grave {
+		return "button grave"
+	}
+	return "button"
 }
 
 func roleNames(roles []rolecall.Role) (names []string) {

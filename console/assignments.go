@@ -12,45 +12,50 @@ import (
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) assignmentPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/users/{id}/roles", Operation: "UsersController_listUserRoles", Show: c.showAssignments},
-		{Path: "/{tenant}/users/{id}/roles/give", Operation: "UsersController_listUserRoles", Show: c.showGiveable},
-		{Path: "/{tenant}/users/{id}/roles/{roleId}", Operation: "UsersController_assignRole", Show: c.showAssign, Act: c.assign},
-		{Path: "/{tenant}/users/{id}/roles/{roleId}/take", Operation: "UsersController_unassignRole", Show: c.showTake, Act: c.take},
+func (c *console) assignmentPages() (pages []httpapi.Page) {
+	for i := range holderKinds {
+		k := &holderKinds[i]
+		path := "/{tenant}" + k.path + "/{id}/roles"
+		pages = append(pages,
+			httpapi.Page{Path: path, Operation: k.listRoles, Show: k.page(c.showAssignments)},
+			httpapi.Page{Path: path + "/give", Operation: k.listRoles, Show: k.page(c.showGiveable)},
+			httpapi.Page{Path: path + "/{roleId}", Operation: k.assignRole, Show: k.page(c.showAssign), Act: k.page(c.assign)},
+			httpapi.Page{Path: path + "/{roleId}/take", Operation: k.unassignRole, Show: k.page(c.showTake), Act: k.page(c.take)},
+		)
 	}
+	return pages
 }
 
-// assignmentsView is what the pages of a user's roles show.
+// assignmentsView is what the pages of a holder's roles show.
 type assignmentsView struct {
 	frame
-	user  rolecall.User
+	holder
 	held  []rolecall.Assignment
 	roles rolecall.Page[rolecall.Role] // to give
 	role  rolecall.Role                // that is given or taken
 }
 
-// assignmentsView returns the user of the path, with what they hold.
-func (c *console) assignmentsView(v *httpapi.Visit) (view assignmentsView, err error) {
-	if view.user, err = c.service.User(v.Context(), v.Call(), v.User()); err == nil {
-		view.held, err = c.service.UserRoles(v.Context(), v.Call(), v.User())
+// assignmentsView returns the holder of the path, with what they hold.
+func (c *console) assignmentsView(v *httpapi.Visit, k *holderKind) (view assignmentsView, err error) {
+	if view.holder, err = k.find(c.service, v); err == nil {
+		view.held, err = k.held(c.service, v)
 	}
 	return view, err
 }
 
-func (c *console) showAssignments(v *httpapi.Visit) error {
-	view, err := c.assignmentsView(v)
+func (c *console) showAssignments(v *httpapi.Visit, k *holderKind) error {
+	view, err := c.assignmentsView(v, k)
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Roles", "Users", func(f frame) templ.Component {
+	return c.show(v, "Roles", view.section, func(f frame) templ.Component {
 		view.frame = f
 		return assignmentsPage(view)
 	})
 }
 
-func (c *console) showGiveable(v *httpapi.Visit) error {
-	view, err := c.assignmentsView(v)
+func (c *console) showGiveable(v *httpapi.Visit, k *holderKind) error {
+	view, err := c.assignmentsView(v, k)
 	if err != nil {
 		return err
 	}
@@ -59,7 +64,7 @@ func (c *console) showGiveable(v *httpapi.Visit) error {
 	if view.roles, err = c.service.Roles(v.Context(), v.Call(), listing); err != nil {
 		return err
 	}
-	return c.show(v, "Give a role", "Users", func(f frame) templ.Component {
+	return c.show(v, "Give a role", view.section, func(f frame) templ.Component {
 		view.frame = f
 		if f.Fragment() == "results" {
 			f.Rename(f.listAddress([]string{"q"}))
@@ -68,45 +73,45 @@ func (c *console) showGiveable(v *httpapi.Visit) error {
 	})
 }
 
-func (c *console) showAssign(v *httpapi.Visit) error {
-	return c.showRoleOf(v, "Give a role", assignDialog)
+func (c *console) showAssign(v *httpapi.Visit, k *holderKind) error {
+	return c.showRoleOf(v, k, "Give a role", assignDialog)
 }
 
-func (c *console) showTake(v *httpapi.Visit) error {
-	return c.showRoleOf(v, "Take a role away", takeDialog)
+func (c *console) showTake(v *httpapi.Visit, k *holderKind) error {
+	return c.showRoleOf(v, k, "Take a role away", takeDialog)
 }
 
-// showRoleOf shows a form about a role of a user, both of the path.
-func (c *console) showRoleOf(v *httpapi.Visit, title string, form func(assignmentsView) templ.Component) error {
-	view, err := c.assignmentsView(v)
+// showRoleOf shows a form about a role of a holder, both of the path.
+func (c *console) showRoleOf(v *httpapi.Visit, k *holderKind, title string, form func(assignmentsView) templ.Component) error {
+	view, err := c.assignmentsView(v, k)
 	if err == nil {
 		view.role, err = c.service.Role(v.Context(), v.Call(), v.Role())
 	}
 	if err != nil {
 		return err
 	}
-	return c.show(v, title, "Users", func(f frame) templ.Component {
+	return c.show(v, title, view.section, func(f frame) templ.Component {
 		view.frame = f
 		return form(view)
 	})
 }
 
-func (c *console) assign(v *httpapi.Visit) error {
+func (c *console) assign(v *httpapi.Visit, k *holderKind) error {
 	draft, err := assignmentDraft(v)
 	if err != nil {
 		return err
 	}
-	if _, _, err := c.service.AssignRole(v.Context(), v.Call(), v.User(), v.Role(), draft); err != nil {
+	if err := k.assign(c.service, v, draft); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/users/"+v.User().String()) + "?done=role-given")
+	return v.Redirect(k.home(v) + "?done=role-given")
 }
 
-func (c *console) take(v *httpapi.Visit) error {
-	if err := c.service.UnassignRole(v.Context(), v.Call(), v.User(), v.Role()); err != nil {
+func (c *console) take(v *httpapi.Visit, k *holderKind) error {
+	if err := k.unassign(c.service, v); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/users/"+v.User().String()) + "?done=role-taken")
+	return v.Redirect(k.home(v) + "?done=role-taken")
 }
 
 // Where a role is given, by the values of the form.
@@ -135,12 +140,7 @@ func assignmentDraft(v *httpapi.Visit) (draft rolecall.AssignmentDraft, err erro
 	return draft, faults.Err()
 }
 
-// address returns the page of the user, or one below it.
-func (a assignmentsView) address(below string) string {
-	return a.Path("/users/" + a.user.ID.String() + below)
-}
-
-// holds returns how the user holds the role, nil if they do not.
+// holds returns how the role is held, nil if it is not.
 func (a assignmentsView) holds(role rolecall.RoleID) *rolecall.Assignment {
 	if i := slices.IndexFunc(a.held, func(held rolecall.Assignment) bool { return held.Role.ID == role }); i >= 0 {
 		return &a.held[i]
@@ -148,29 +148,28 @@ func (a assignmentsView) holds(role rolecall.RoleID) *rolecall.Assignment {
 	return nil
 }
 
-// within returns the widest reach in which the caller may give the user the role
-// until the moment.
+// within returns the widest reach in which the caller may give the role until the moment.
 func (a assignmentsView) within(role *rolecall.Role, until rolecall.Time) rolecall.Reach {
-	return a.Call().GivesWithin(a.user.ID, role, until)
+	return a.Call().GivesWithin(a.id, role, until)
 }
 
-// hindrance returns why the caller may not give the user the role, or change or take
-// it if they hold it; empty if they may.
+// hindrance returns why the caller may not give the role, or change or take it where it
+// is held; empty if they may.
 func (a assignmentsView) hindrance(role *rolecall.Role) string {
-	return assignmentHindrance(a.frame, &a.user, role, a.holds(role.ID))
+	return a.holder.hindrance(a.frame, role, a.holds(role.ID))
 }
 
-// assignmentHindrance is assignmentsView.hindrance; held is nil if the user does not
-// hold the role.
-func assignmentHindrance(f frame, u *rolecall.User, role *rolecall.Role, held *rolecall.Assignment) string {
+// hindrance is assignmentsView.hindrance; held is nil if the holder does not hold the
+// role.
+func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignment) string {
 	c := f.Call()
 	switch {
-	case !c.Reach(rolecall.RolesAssign).Includes(u.Department):
-		return "Your roles do not allow this: it needs " + rolecall.RolesAssign.String() + "."
+	case !h.assigns:
+		return "Your roles do not allow this: it needs " + h.needed.String() + "."
 	case held != nil:
 		return detailOf(c.MayHandOn(role, held.Reach, f.now))
-	case c.GivesWithin(u.ID, role, f.now).IsNowhere():
-		return detailOf(c.MayGive(&rolecall.Assignment{UserID: u.ID, Role: *role, Reach: rolecall.Everywhere(), ExpiresAt: f.now}))
+	case c.GivesWithin(h.id, role, f.now).IsNowhere():
+		return detailOf(c.MayGive(&rolecall.Assignment{UserID: h.id, Role: *role, Reach: rolecall.Everywhere(), ExpiresAt: f.now}))
 	}
 	return ""
 }

@@ -35,6 +35,8 @@ func (c *console) pages() []httpapi.Page {
 		c.rolePages(),
 		c.roleFormPages(),
 		c.assignmentPages(),
+		c.serviceAccountPages(),
+		c.serviceAccountActionPages(),
 		[]httpapi.Page{
 			{Path: "", Show: toRoot},
 			{Path: "/{tenant}", Operation: "AuthsController_getSession", Show: toHome},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,14 @@ var deeds = map[string]string{
 	"/{tenant}/roles/create":                        "RolesController_createRole",
 	"/{tenant}/roles/{id}/edit":                     "RolesController_updateRole",
 	"/{tenant}/roles/{id}/delete":                   "RolesController_deleteRole",
+
+	"/{tenant}/service-accounts/create":                   "ServiceAccountsController_createServiceAccount",
+	"/{tenant}/service-accounts/{id}/edit":                "ServiceAccountsController_updateServiceAccount",
+	"/{tenant}/service-accounts/{id}/suspend":             "ServiceAccountsController_suspendServiceAccount",
+	"/{tenant}/service-accounts/{id}/resume":              "ServiceAccountsController_resumeServiceAccount",
+	"/{tenant}/service-accounts/{id}/delete":              "ServiceAccountsController_deleteServiceAccount",
+	"/{tenant}/service-accounts/{id}/roles/{roleId}":      "ServiceAccountsController_assignServiceAccountRole",
+	"/{tenant}/service-accounts/{id}/roles/{roleId}/take": "ServiceAccountsController_unassignServiceAccountRole",
 }
 
 // looks are the pages without a form, with the operation that they show.
@@ -59,6 +68,11 @@ var looks = map[string]string{
 	"/{tenant}/roles":                 "RolesController_listRoles",
 	"/{tenant}/roles/{id}":            "RolesController_getRole",
 	"/{tenant}/roles/{id}/users":      "RolesController_listRoleUsers",
+
+	"/{tenant}/service-accounts":                 "ServiceAccountsController_listServiceAccounts",
+	"/{tenant}/service-accounts/{id}":            "ServiceAccountsController_getServiceAccount",
+	"/{tenant}/service-accounts/{id}/roles":      "ServiceAccountsController_listServiceAccountRoles",
+	"/{tenant}/service-accounts/{id}/roles/give": "ServiceAccountsController_listServiceAccountRoles",
 }
 
 func TestEachPageNamesItsOperation(t *testing.T) {
@@ -79,7 +93,7 @@ func TestEachPageNamesItsOperation(t *testing.T) {
 }
 
 func TestWhatIsDoneIsSaid(t *testing.T) {
-	for _, a := range actions {
+	for _, a := range slices.Concat(actions, serviceAccountActions) {
 		if done[a.done] == "" || a.tells == "" || a.asks == "" {
 			t.Errorf("%s: nobody is told what it does, or did", a.path)
 		}

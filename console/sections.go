@@ -18,6 +18,7 @@ type section struct {
 var sections = []section{
 	{"Users", "/users", "users", "g u", service.NeedListUsers},
 	{"Roles", "/roles", "roles", "g r", service.NeedReadRoles},
+	{"Service accounts", "/service-accounts", "machines", "g m", service.NeedReadServiceAccounts},
 }
 
 // done is what the page that a form leads to says: by the word in its address.
@@ -40,6 +41,10 @@ var done = map[string]string{
 	"password-reset":  "Your new password is set. Sign in with it.",
 	"email-changed":   "Your new address is confirmed. Sign in with it.",
 	"reset-requested": "If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
+
+	"service-account-created":   "Created. It holds nothing yet: give it a role, then make a token.",
+	"service-account-suspended": "Suspended. Its tokens count for nothing.",
+	"service-account-deleted":   "Deleted, with its tokens.",
 }
 
 // userLists are the lists that the section of users consists of.

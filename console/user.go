@@ -38,6 +38,9 @@ func (c *console) showUser(v *httpapi.Visit) error {
 // name returns what to call the user.
 func (u userView) name() string { return nameOf(u.Visit, &u.Overview.User) }
 
+// holder returns the user as whom they hold roles.
+func (u userView) holder() holder { return userHolder(u.Visit, &u.Overview.User) }
+
 // isSelf reports whether the user is the one who looks.
 func (u userView) isSelf() bool { return u.Call().IsSelf(u.Overview.User.ID) }
 

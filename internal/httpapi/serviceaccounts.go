@@ -9,15 +9,19 @@ import (
 )
 
 func listServiceAccounts(x *exchange) error {
-	in := &x.in
-	page, err := x.server.service.ServiceAccounts(x.ctx, x.call, rolecall.ServiceAccountQuery{
-		Words: in.words, ByName: in.sort.by == "name", Desc: in.sort.desc, After: in.after, Limit: in.limit, Count: in.count,
-	})
+	page, err := x.server.service.ServiceAccounts(x.ctx, x.call, x.serviceAccountQuery())
 	if err != nil {
 		return err
 	}
 	x.out = append(appendPage(x, x.out, &page, appendWholeServiceAccount), '}')
 	return x.json(http.StatusOK)
+}
+
+func (x *exchange) serviceAccountQuery() rolecall.ServiceAccountQuery {
+	in := &x.in
+	return rolecall.ServiceAccountQuery{
+		Words: in.words, ByName: in.sort.by == "name", Desc: in.sort.desc, After: in.after, Limit: in.limit, Count: in.count,
+	}
 }
 
 func createServiceAccount(x *exchange) error {

@@ -332,6 +332,10 @@ func (v *Visit) Root() string { return v.server.base + consolePath + "/" }
 // end.
 func (v *Visit) Base() string { return v.server.base }
 
+// Public returns the address under which clients reach the service, without a slash at
+// the end.
+func (v *Visit) Public() string { return v.server.public }
+
 // Asset returns the address of the asset.
 func (v *Visit) Asset(name string) string { return v.server.assets[name] }
 
@@ -358,6 +362,12 @@ func (v *Visit) User() rolecall.UserID { return v.in.user }
 // Role returns the role of the path.
 func (v *Visit) Role() rolecall.RoleID { return v.in.role }
 
+// ServiceAccount returns the service account of the path.
+func (v *Visit) ServiceAccount() rolecall.ServiceAccountID { return v.in.account }
+
+// APIToken returns the API token of the path.
+func (v *Visit) APIToken() rolecall.APITokenID { return v.in.token }
+
 // Session returns the session of the path.
 func (v *Visit) Session() rolecall.SessionID { return v.in.session }
 
@@ -366,6 +376,9 @@ func (v *Visit) UserListing() service.UserListing { return v.userListing() }
 
 // RoleListing returns what the parameters say of a list of roles.
 func (v *Visit) RoleListing() service.RoleListing { return v.roleListing() }
+
+// ServiceAccountQuery returns what the parameters say of a list of service accounts.
+func (v *Visit) ServiceAccountQuery() rolecall.ServiceAccountQuery { return v.serviceAccountQuery() }
 
 // Page returns where the page of a list begins, and how long it may be.
 func (v *Visit) Page() (after *rolecall.Position, limit int) { return v.in.after, v.in.limit }
@@ -389,6 +402,17 @@ func (v *Visit) RoleTag(r *rolecall.Role) string {
 	return secret.ETag(appendRole(nil, r, v.readsRoles()))
 }
 
+// MatchServiceAccount is the condition that the service account is still as the form
+// shows it.
+func (v *Visit) MatchServiceAccount() service.Match[rolecall.ServiceAccount] {
+	return v.matchServiceAccount()
+}
+
+// ServiceAccountTag returns what the form of a service account carries in FieldIfMatch.
+func (v *Visit) ServiceAccountTag(a *rolecall.ServiceAccount) string {
+	return secret.ETag(appendServiceAccount(nil, a, v.readsServiceAccounts()))
+}
+
 // Key returns the idempotency key of the form with its fingerprint.
 func (v *Visit) Key() service.Key {
 	said := url.Values{}
@@ -397,7 +421,7 @@ func (v *Visit) Key() service.Key {
 			said[name] = values
 		}
 	}
-	return service.Key{Text: v.in.key, Fingerprint: secret.Digest([]byte(v.route.id), v.in.user[:], []byte(said.Encode()))}
+	return service.Key{Text: v.in.key, Fingerprint: secret.Digest([]byte(v.route.id), v.holder(), []byte(said.Encode()))}
 }
 
 // NeedsConfirmation reports whether the form must ask for the password, since the

@@ -1,0 +1,105 @@
+package console
+
+import (
+	"cmp"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// holder is who holds roles, and for whom API tokens speak: the pages about both are the
+// same for a user and for a service account.
+type holder struct {
+	id      rolecall.UserID // also of a service account
+	name    string
+	section string              // of the navigation
+	list    string              // address of all such
+	home    string              // address of their page
+	needed  rolecall.Permission // to change what they hold
+	assigns bool                // the caller has that
+}
+
+// userHolder returns the user.
+func userHolder(v *httpapi.Visit, u *rolecall.User) holder {
+	return holder{
+		id: u.ID, name: nameOf(v, u), section: "Users", list: v.Path("/users"), home: v.Path("/users/" + u.ID.String()),
+		needed: rolecall.RolesAssign, assigns: v.Call().Reach(rolecall.RolesAssign).Includes(u.Department),
+	}
+}
+
+// accountHolder returns the service account.
+func accountHolder(v *httpapi.Visit, a *rolecall.ServiceAccount) holder {
+	return holder{
+		id: rolecall.UserID(a.ID), name: a.Name, section: "Service accounts", list: v.Path("/service-accounts"), home: v.Path("/service-accounts/" + a.ID.String()),
+		needed: rolecall.ServiceAccountsUpdate, assigns: service.NeedUpdateServiceAccounts(v.Call().Principal, rolecall.UserID{}) == nil,
+	}
+}
+
+// userOf returns the user of the path.
+func userOf(s *service.Service, v *httpapi.Visit) (holder, error) {
+	user, err := s.User(v.Context(), v.Call(), v.User())
+	return userHolder(v, &user), err
+}
+
+// accountOf returns the service account of the path.
+func accountOf(s *service.Service, v *httpapi.Visit) (holder, error) {
+	account, err := s.ServiceAccount(v.Context(), v.Call(), v.ServiceAccount())
+	return accountHolder(v, &account), err
+}
+
+// holderKind is one kind of holders: where they are, and what can be done about their
+// roles and API tokens by which operations of the contract.
+type holderKind struct {
+	path string // of their list
+	find func(*service.Service, *httpapi.Visit) (holder, error)
+
+	listRoles, assignRole, unassignRole string
+	held                                func(*service.Service, *httpapi.Visit) ([]rolecall.Assignment, error)
+	assign                              func(*service.Service, *httpapi.Visit, rolecall.AssignmentDraft) error
+	unassign                            func(*service.Service, *httpapi.Visit) error
+}
+
+var holderKinds = []holderKind{
+	{
+		path: "/users", find: userOf,
+		listRoles: "UsersController_listUserRoles", assignRole: "UsersController_assignRole", unassignRole: "UsersController_unassignRole",
+		held: func(s *service.Service, v *httpapi.Visit) ([]rolecall.Assignment, error) {
+			return s.UserRoles(v.Context(), v.Call(), v.User())
+		},
+		assign: func(s *service.Service, v *httpapi.Visit, draft rolecall.AssignmentDraft) error {
+			_, _, err := s.AssignRole(v.Context(), v.Call(), v.User(), v.Role(), draft)
+			return err
+		},
+		unassign: func(s *service.Service, v *httpapi.Visit) error {
+			return s.UnassignRole(v.Context(), v.Call(), v.User(), v.Role())
+		},
+	},
+	{
+		path: "/service-accounts", find: accountOf,
+		listRoles: "ServiceAccountsController_listServiceAccountRoles", assignRole: "ServiceAccountsController_assignServiceAccountRole", unassignRole: "ServiceAccountsController_unassignServiceAccountRole",
+		held: func(s *service.Service, v *httpapi.Visit) ([]rolecall.Assignment, error) {
+			return s.ServiceAccountRoles(v.Context(), v.Call(), v.ServiceAccount())
+		},
+		assign: func(s *service.Service, v *httpapi.Visit, draft rolecall.AssignmentDraft) error {
+			_, _, err := s.AssignServiceAccountRole(v.Context(), v.Call(), v.ServiceAccount(), v.Role(), draft)
+			return err
+		},
+		unassign: func(s *service.Service, v *httpapi.Visit) error {
+			return s.UnassignServiceAccountRole(v.Context(), v.Call(), v.ServiceAccount(), v.Role())
+		},
+	},
+}
+
+// page returns what a page does about holders of the kind.
+func (k *holderKind) page(does func(*httpapi.Visit, *holderKind) error) func(*httpapi.Visit) error {
+	return func(v *httpapi.Visit) error { return does(v, k) }
+}
+
+// home returns the page of the holder of the path.
+func (k *holderKind) home(v *httpapi.Visit) string { return homeOf(v, k.path) }
+
+// homeOf returns the page of the one of the path, of the list at that path.
+func homeOf(v *httpapi.Visit, list string) string {
+	return v.Path(list + "/" + cmp.Or(rolecall.AnyID(v.User()), rolecall.AnyID(v.ServiceAccount())).String())
+}

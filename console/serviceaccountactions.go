@@ -1,0 +1,80 @@
+package console
+
+import (
+	"context"
+	"slices"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// serviceAccountActions are in the order in which they are offered.
+var serviceAccountActions = []action{
+	{
+		path: "/resume", operation: "ServiceAccountsController_resumeServiceAccount", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
+		tells: "Its tokens work again.",
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			_, err := s.ResumeServiceAccount(ctx, v.Call(), v.ServiceAccount(), v.Form("reason"))
+			return err
+		},
+	},
+	{
+		path: "/suspend", operation: "ServiceAccountsController_suspendServiceAccount", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "service-account-suspended", grave: true, reasoned: true,
+		tells: "Its tokens count for nothing at once, until it is resumed. Nothing is lost.",
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			_, err := s.SuspendServiceAccount(ctx, v.Call(), v.ServiceAccount(), v.Form("reason"))
+			return err
+		},
+	},
+	{
+		path: "/delete", operation: "ServiceAccountsController_deleteServiceAccount", allowed: "delete", label: "Delete", asks: "Delete", done: "service-account-deleted", grave: true, gone: true,
+		tells: "Programs that use one of its tokens are refused from now on. Its roles and tokens are gone, and this cannot be undone.",
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			return s.DeleteServiceAccount(ctx, v.Call(), v.ServiceAccount(), nil)
+		},
+	},
+}
+
+func (c *console) serviceAccountActionPages() (pages []httpapi.Page) {
+	for i := range serviceAccountActions {
+		a := &serviceAccountActions[i]
+		pages = append(pages, httpapi.Page{
+			Path: "/{tenant}/service-accounts/{id}" + a.path, Operation: a.operation,
+			Show: func(v *httpapi.Visit) error { return c.showServiceAccountAction(v, a) },
+			Act:  func(v *httpapi.Visit) error { return c.act(v, a, "/service-accounts") },
+		})
+	}
+	return pages
+}
+
+// showServiceAccountAction asks whether it is to be done.
+func (c *console) showServiceAccountAction(v *httpapi.Visit, a *action) error {
+	view, err := c.serviceAccountView(v)
+	if err != nil {
+		return err
+	}
+	return c.show(v, a.label, view.section, func(f frame) templ.Component {
+		view.frame = f
+		if !slices.Contains(view.actions(), a) && v.Problem() == nil {
+			return unavailableAction(view.holder, a)
+		}
+		return actionDialog(f, view.holder, a)
+	})
+}
+
+// actions returns those of the service account that the caller may do, in their order,
+// as far as that can be told beforehand.
+func (s serviceAccountView) actions() (list []*action) {
+	suspended, p := s.account.Status == rolecall.ServiceAccountSuspended, s.Call().Principal
+	updates, deletes := service.NeedUpdateServiceAccounts(p, rolecall.UserID{}) == nil, service.NeedDeleteServiceAccounts(p, rolecall.UserID{}) == nil
+	allowed := map[string]bool{"resume": updates && suspended, "suspend": updates && !suspended, "delete": deletes}
+	for i := range serviceAccountActions {
+		if a := &serviceAccountActions[i]; allowed[a.allowed] {
+			list = append(list, a)
+		}
+	}
+	return list
+}
