@@ -117,7 +117,7 @@ func (c *console) showAction(v *httpapi.Visit, a *action) error {
 		return err
 	}
 	view := userView{Overview: overview, sight: v.Call().Sight(&overview.User)}
-	return c.show(v, a.label, "Users", func(f frame) templ.Component {
+	return c.show(v, a.asks+" "+nameOf(v, &overview.User), "Users", func(f frame) templ.Component {
 		view.frame = f
 		if !slices.Contains(view.actions(), a) && v.Problem() == nil {
 			return unavailableAction(view.holder(), a)

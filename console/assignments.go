@@ -48,7 +48,7 @@ func (c *console) showAssignments(v *httpapi.Visit, k *holderKind) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Roles", view.section, func(f frame) templ.Component {
+	return c.show(v, "Roles of "+view.name, view.section, func(f frame) templ.Component {
 		view.frame = f
 		return assignmentsPage(view)
 	})
@@ -64,7 +64,7 @@ func (c *console) showGiveable(v *httpapi.Visit, k *holderKind) error {
 	if view.roles, err = c.service.Roles(v.Context(), v.Call(), listing); err != nil {
 		return err
 	}
-	return c.show(v, "Give a role", view.section, func(f frame) templ.Component {
+	return c.show(v, "Give "+view.name+" a role", view.section, func(f frame) templ.Component {
 		view.frame = f
 		if f.Fragment() == "results" {
 			f.Rename(f.listAddress([]string{"q"}))

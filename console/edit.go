@@ -25,7 +25,7 @@ func (c *console) showEdit(v *httpapi.Visit) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Edit", "Users", func(f frame) templ.Component {
+	return c.show(v, "Edit "+nameOf(v, &user), "Users", func(f frame) templ.Component {
 		return editPage(editView{f, user, v.Call().Sight(&user)})
 	})
 }

@@ -42,6 +42,20 @@ func (c *console) show(v *httpapi.Visit, title, here string, content func(frame)
 	})
 }
 
+// fullTitle is what the browser calls the page, the most particular first.
+func (f frame) fullTitle() string {
+	words := []string{f.title}
+	if f.here != "" && f.here != f.title {
+		words = append(words, f.here)
+	}
+	if p := f.Call().Principal; p != nil {
+		words = append(words, p.Tenant.DisplayName)
+	} else if f.Tenant() != "" {
+		words = append(words, f.Tenant())
+	}
+	return strings.Join(append(words, "Rolecall"), " · ")
+}
+
 // showEntry answers with a page for people who are not signed in.
 func (c *console) showEntry(v *httpapi.Visit, title string, content func(frame) templ.Component) error {
 	f := frame{Visit: v, title: title, now: c.service.Now()}

@@ -36,7 +36,7 @@ func (c *console) showSessions(v *httpapi.Visit) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Sessions", "Users", func(f frame) templ.Component {
+	return c.show(v, "Sessions of "+nameOf(v, &user), "Users", func(f frame) templ.Component {
 		list := sessionsView{frame: f, user: user, page: page}
 		list.first, list.next = f.pagesOf(nil, page.Next)
 		return sessionsPage(list)

@@ -78,12 +78,35 @@ func (l usersView) countWords() string {
 	return ""
 }
 
+// countSwap is how the count takes the place of the one before: what is to be asked
+// for leaves it in sight until then.
+func (l usersView) countSwap() string {
+	if l.countWords() == "" && l.Faults() == nil {
+		return "beforeend:#count"
+	}
+	return "innerHTML:#count"
+}
+
 // notes are what the page says above the list, of what is not shown and why.
 func (l usersView) notes() (notes []string) {
 	if l.page.RestrictedBy != 0 {
 		notes = append(notes, "Only users whose "+listed(lowerNames(l.page.RestrictedBy))+" you may read are searched and sorted.")
 	}
+	if permissions := reads(l.withheld & listMembers); permissions != nil {
+		notes = append(notes, "Some of this is held back: "+listed(permissions)+" would show it.")
+	}
 	return notes
+}
+
+// listMembers are those that the list has a column of.
+var listMembers = rolecall.SetOf(rolecall.MemberEmail, rolecall.MemberName, rolecall.MemberDepartment, rolecall.MemberStatus, rolecall.MemberCreatedAt)
+
+// reads returns the permissions that show the members.
+func reads(members rolecall.UserMembers) (permissions []string) {
+	for m := range members.All() {
+		permissions = append(permissions, m.Read().String())
+	}
+	return permissions
 }
 
 func lowerNames(members rolecall.UserMembers) (names []string) {

@@ -4,12 +4,26 @@
 const dialog = document.getElementById("dialog");
 const sheet = document.getElementById("shortcuts");
 
-// A page of which the browser kept a picture may be of somebody who has signed out.
+// A page of which the browser keeps a picture may be of somebody who has signed out
+// when it is shown again: it is loaded anew, and not seen before.
+addEventListener("pagehide", (event) => {
+  if (event.persisted) document.documentElement.hidden = true;
+});
 addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
 });
 
-// The dialog shows what was loaded into it, and gives the focus back.
+// A form that failed has the focus where it says why.
+function focusFault(root) {
+  const place = root.querySelector("[aria-invalid]") ?? root.querySelector(".problem");
+  if (place?.matches(".problem")) place.tabIndex = -1;
+  place?.focus();
+  return place;
+}
+focusFault(document.getElementById("main"));
+
+// The dialog shows what was loaded into it, and gives the focus back. Of a question
+// whether to take something away, Enter is not the answer.
 if (dialog) {
   let opener;
   document.body.addEventListener("htmx:beforeRequest", (event) => {
@@ -19,7 +33,8 @@ if (dialog) {
     if (event.detail.target === dialog && !dialog.open) dialog.showModal();
     if (event.detail.target !== dialog && event.detail.target.id !== "confirm") return;
     const form = document.getElementById("confirm");
-    (form?.querySelector("[aria-invalid]") ?? form?.querySelector("input:not([type=hidden])"))?.focus();
+    const field = "input:not([type=hidden], [type=radio]:not(:checked)), textarea, select";
+    if (form && !focusFault(form)) (form.querySelector(field) ?? form.querySelector(".danger ~ [data-close]"))?.focus();
   });
   dialog.addEventListener("click", (event) => {
     if (event.target.closest("[data-close]")) {
@@ -33,15 +48,29 @@ if (dialog) {
   });
 }
 
-// What happens is said where everybody notices it, for a while.
+// What happens is said for a while, where it is seen and heard: a dialog that is open
+// covers all else.
 function say(words) {
   const note = document.createElement("p");
   note.className = "toast";
   note.textContent = words;
-  document.getElementById("toasts")?.replaceChildren(note);
+  const open = document.querySelector("dialog[open]");
+  if (open) note.role = "status";
+  if (open) open.append(note);
+  else document.getElementById("toasts")?.replaceChildren(note);
   setTimeout(() => note.remove(), 8000);
 }
-document.body.addEventListener("htmx:sendError", () => say("The service did not answer. Check the connection and try again."));
+function sayUnanswered() {
+  say("The service did not answer. Check the connection and try again.");
+}
+document.body.addEventListener("htmx:sendError", sayUnanswered);
+
+// What is not an answer of ours, such as one of a proxy, is not shown as one.
+document.body.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.xhr.getResponseHeader("x-request-id")) return;
+  event.detail.shouldSwap = false;
+  sayUnanswered();
+});
 
 // The text beside the button is copied, or selected where that is not allowed.
 document.addEventListener("click", async (event) => {
@@ -63,16 +92,16 @@ document.addEventListener("submit", (event) => {
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "yes";
 });
-addEventListener("pageshow", () => {
-  for (const form of document.forms) delete form.dataset.sent;
-});
-
 // What has been done is said once, and not again after a reload.
 const here = new URL(location.href);
 if (here.searchParams.has("done")) {
   here.searchParams.delete("done");
   history.replaceState(history.state, "", here);
-  setTimeout(() => document.querySelector("[data-toast]")?.remove(), 6000);
+  const note = document.querySelector("[data-toast]");
+  const toasts = note?.parentElement;
+  note?.remove(); // only what comes later is read out
+  setTimeout(() => note && toasts.append(note), 100);
+  setTimeout(() => note?.remove(), 8000);
 }
 
 // Exact times are those of the reader's clock.
@@ -106,6 +135,13 @@ function step(by) {
   next?.scrollIntoView({ block: "nearest" });
 }
 
+// Who comes back to a list goes on from the row that they left it by.
+document.addEventListener("click", (event) => {
+  const row = rows().indexOf(event.target.closest("[data-row]"));
+  if (row >= 0) history.replaceState({ ...history.state, row }, "");
+});
+if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") rows()[history.state?.row]?.focus({ preventScroll: true });
+
 function showSheet() {
   const list = sheet.querySelector("dl");
   const entries = [...document.querySelectorAll("[data-keys]")].map((e) => [e.dataset.keys, e.dataset.does]);
@@ -127,7 +163,7 @@ function showSheet() {
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  const field = event.target.closest?.("input, select, textarea");
+  const field = event.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea");
   const typing = field?.checkVisibility() ? field : null; // not one in a dialog that has just closed
   if (event.key === "Escape") {
     for (const menu of document.querySelectorAll("details.menu[open]")) {

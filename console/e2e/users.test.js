@@ -97,6 +97,7 @@ scenario("what permission holds back is shown as held back, with what would show
   const held = page.locator("tbody tr").nth(1).locator(".held").first();
   assert.equal(await held.innerText(), "held back");
   assert.equal(await held.getAttribute("title"), "Held back: users.email:read would show it.");
+  await page.getByText("Some of this is held back: users.email:read").waitFor();
   assert.ok(!(await page.content()).includes(owner));
   await page.locator("[data-row]").nth(1).click();
   await page.getByText("Parts of this page are held back").waitFor();
