@@ -121,7 +121,7 @@ func checkDemo(t *testing.T, s *server, password string) {
 		}
 		roles++
 	}
-	if n := statuses["active"] + statuses["suspended"] + statuses["pending"]; n != 241 || len(statuses) != 3 || len(departments) != 8 || roles != 7 {
+	if n := statuses["active"] + statuses["suspended"] + statuses["pending"]; n != 241 || len(statuses) != 3 || len(departments) != 8 || roles != 10 {
 		t.Errorf("the demo has users %v in %d departments and %d roles", statuses, len(departments), roles)
 	}
 }

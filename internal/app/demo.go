@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -89,7 +88,7 @@ func (a demoAccess) lines() []string {
 // What happens there happens through the verbs of the service, under a clock of
 // its own, so that the history is as real as the data.
 func seedDemo(ctx context.Context, store service.Store, options service.Options) error {
-	clock := demoBegin()
+	clock := now().Add(-demoAge)
 	options.Clock = func() rolecall.Time { return clock }
 	tenant, err := service.New(store, options).Tenant(ctx, demoTenant)
 	if err != nil {
@@ -118,10 +117,10 @@ func seedDemo(ctx context.Context, store service.Store, options service.Options)
 		if err != nil {
 			return err
 		}
-		clock = demoBegin().Add(time.Hour)
+		read := &reading{Tx: tx}
 		d := &demo{
-			service: service.New(within{store, tx}, options), tenant: tenant, clock: &clock,
-			call: service.Call{Principal: rolecall.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: "127.0.0.1"},
+			service: service.New(within{store, read}, options), keys: options.Keys, tx: read, tenant: tenant, clock: &clock, end: now(),
+			owner: service.Call{Principal: rolecall.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: demoSources[0]},
 		}
 		return d.play(ctx)
 	})
@@ -140,6 +139,16 @@ type silentTx struct{ service.Tx }
 
 // InsertMail does nothing.
 func (silentTx) InsertMail(rolecall.OutboxMail) {}
+
+// reading is a transaction that keeps the newest mail instead of sending it, for whom
+// it is to.
+type reading struct {
+	service.Tx
+	mail rolecall.OutboxMail
+}
+
+// InsertMail keeps the mail.
+func (r *reading) InsertMail(m rolecall.OutboxMail) { r.mail = m }
 
 // within is a store inside of a transaction that has begun: all that is done
 // through it is committed together.

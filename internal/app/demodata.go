@@ -1,25 +1,18 @@
 package app
 
 import (
-	"context"
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // demoPeople is how many users the demo has beside its owner: each first name
 // with each last name.
 var demoPeople = len(demoFirst) * len(demoLast)
 
-// demoStep is the time from one newcomer to the next.
-const demoStep = 30 * time.Hour
-
-// demoBegin is when the demo's history begins: so that it ends now.
-func demoBegin() rolecall.Time { return now().Add(-demoStep * time.Duration(demoPeople+2)) }
+// demoAge is how long the demo's tenant has been there.
+const demoAge = 300 * 24 * time.Hour
 
 var (
 	demoFirst = []string{
@@ -30,129 +23,88 @@ var (
 		"Hopper", "Turing", "Johnson", "Dijkstra", "Liskov", "Knuth", "Perlman", "Hoare",
 		"Allen", "Ritchie", "Hamilton", "Wirth", "Kowalewska", "García", "Björk",
 	}
+	// demoLeavers were there and are deleted, the last one first.
+	demoLeavers     = []string{"Inês Duarte", "Bruno Weber", "Léa Fontaine", "Omar Haddad", "Yuki Tanaka", "Nora Lindgren"}
 	demoDepartments = []string{"Sales", "Support", "Engineering", "Finance", "Marketing", "Operations", "People", "Legal"}
-	demoRoles       = []rolecall.RoleDraft{
+
+	// demoClients are what people sign in with, demoSources where they do.
+	demoClients = []string{
+		"Firefox on Windows", "Chrome on macOS", "Safari on iPhone", "Edge on Windows", "Chrome on Android", "Safari on macOS", "Firefox on Linux",
+	}
+	demoSources = []string{
+		"192.0.2.10", "198.51.100.23", "203.0.113.77", "2001:db8:40::17", "192.0.2.44", "198.51.100.140", "203.0.113.9", "2001:db8:7::5", "192.0.2.91", "203.0.113.201", "198.51.100.66",
+	}
+	demoReasons = []string{"Parental leave", "Laptop reported as stolen", "On sabbatical until spring", "Contract ended", "Asked for by Legal", "Away for a long time"}
+)
+
+// The keys of the demo's roles.
+const (
+	supportAgent    = "support-agent"
+	peoplePartner   = "people-partner"
+	departmentLead  = "department-lead"
+	securityOfficer = "security-officer"
+	auditor         = "auditor"
+	directory       = "directory"
+	invoiceApprover = "invoice-approver"
+)
+
+var (
+	supports  = []string{"users:read", "users:suspend", "users:invite", "roles:read", "sessions:read", "sessions:revoke", "events:read"}
+	approves  = []string{"shop/invoices:read", "shop/invoices:approve"}
+	demoRoles = []rolecall.RoleDraft{
 		{
-			Key: text("support-agent"), Name: "Support agent", Description: "Looks people up and pauses accounts.",
-			Permissions: []string{"users:read", "users:suspend", "roles:read", "sessions:read", "events:read"},
+			Key: text(supportAgent), Name: "Support agent", Description: "Looks people up, helps them in and pauses accounts.",
+			Permissions: supports[:5], // the rest came later
 		},
 		{
-			Key: text("people-partner"), Name: "People partner", Description: "Hires, moves and says goodbye.",
-			Permissions: []string{"users:read", "users:create", "users:update", "users:delete", "users:invite"},
+			Key: text(peoplePartner), Name: "People partner", Description: "Hires, moves and says goodbye.",
+			Permissions: []string{"users:read", "users:create", "users:update", "users:delete", "users:restore", "users:invite", "roles:read", "roles:assign"},
 		},
 		{
-			Key: text("directory"), Name: "Directory", Description: "Sees names and departments, and nothing else.",
+			Key: text(departmentLead), Name: "Department lead", Description: "Invites people to a department, and decides who helps and who approves there.",
+			Permissions: []string{"users:read", "users:invite", "roles:read", "roles:assign"},
+			Grants:      slices.Concat(supports, approves),
+		},
+		{
+			Key: text(securityOfficer), Name: "Security officer", Description: "Ends sessions, removes lost second factors and erases people for good.",
+			Permissions: []string{"users:read", "users:suspend", "users:reset-factors", "users:erase", "roles:read", "sessions:*", "events:read", "tenant:read"},
+		},
+		{
+			Key: text(auditor), Name: "Auditor", Description: "Sees everything and changes nothing.",
+			Permissions: []string{"*:read", "*/*:read"},
+		},
+		{
+			Key: text(directory), Name: "Directory", Description: "Sees names and departments, and nothing else.",
 			Permissions: []string{"users.name:read", "users.department:read"},
 		},
 		{
-			Key: text("invoice-approver"), Name: "Invoice approver", Description: "Approves invoices in the shop.",
-			Permissions: []string{"shop/invoices:read", "shop/invoices:approve"},
+			Key: text(invoiceApprover), Name: "Invoice approver", Description: "Approves invoices in the shop.",
+			Permissions: approves,
 		},
+	}
+	// demoStaff are the roles, by key, of those who have done what the history says. The
+	// leads have theirs in their own department.
+	demoStaff = map[int]string{
+		16: departmentLead, 17: departmentLead, 18: departmentLead, 19: departmentLead, 20: departmentLead, 21: departmentLead, 22: departmentLead, 23: departmentLead,
+		25: supportAgent, 33: supportAgent, 30: peoplePartner, 38: peoplePartner, demoOfficer: securityOfficer, 50: "administrator",
 	}
 )
 
+// demoOfficer is the number of the security officer.
+const demoOfficer = 42
+
+// demoPrograms are the demo's service accounts.
+var demoPrograms = []struct {
+	rolecall.ServiceAccountDraft
+	role        string
+	token       string
+	permissions []string
+	left        time.Duration // of the token's time
+	endedFor    string        // why it was suspended; empty: it is at work
+}{
+	{rolecall.ServiceAccountDraft{Name: "Shop", Description: "Asks who may approve an invoice."}, auditor, "Production", []string{"users.name:read", "shop/invoices:read"}, 160 * day, ""},
+	{rolecall.ServiceAccountDraft{Name: "Payroll sync", Description: "Reads each night who works where."}, directory, "Nightly job", []string{"users.name:read", "users.department:read"}, 6 * day, ""},
+	{rolecall.ServiceAccountDraft{Name: "Badge printer", Description: "Printed badges at the old office."}, directory, "Printer on floor 2", []string{"users.name:read"}, 30 * day, "The office was closed"},
+}
+
 func text(s string) *string { return &s }
-
-// demo plays the demo's history, from its beginning to now.
-type demo struct {
-	service *service.Service
-	tenant  rolecall.Tenant
-	call    service.Call // of the owner
-	clock   *rolecall.Time
-	roles   []rolecall.RoleID
-}
-
-func (d *demo) play(ctx context.Context) error {
-	for _, draft := range demoRoles {
-		role, err := d.service.CreateRole(ctx, d.call, demoKey(*draft.Key), draft)
-		if err != nil {
-			return err
-		}
-		d.roles = append(d.roles, role.Value.ID)
-		*d.clock = d.clock.Add(time.Minute)
-	}
-	for i := range demoPeople {
-		next := d.clock.Add(demoStep)
-		if err := d.hire(ctx, i); err != nil {
-			return fmt.Errorf("person %d: %w", i, err)
-		}
-		*d.clock = next
-	}
-	return nil
-}
-
-// hire makes a person and lets happen to them what their number says.
-func (d *demo) hire(ctx context.Context, i int) error {
-	first, last := demoFirst[i%len(demoFirst)], demoLast[i%len(demoLast)]
-	email := rolecall.Fold(first+"."+last) + "@demo.example"
-	draft := rolecall.UserDraft{
-		Email: email, Name: first + " " + last, Department: &demoDepartments[i%len(demoDepartments)],
-		ExternalID: text(fmt.Sprintf("E%05d", 10_000+i)),
-		Metadata:   map[string]string{"floor": fmt.Sprint(1 + i%5), "locale": []string{"en", "de", "pl", "es"}[i%4]},
-	}
-	created, err := d.service.CreateUser(ctx, d.call, demoKey(email), draft)
-	if err != nil {
-		return err
-	}
-	id := created.Value.ID
-	steps := []struct {
-		when bool
-		do   func() error
-	}{
-		{i%11 != 5, func() error { return d.signIn(ctx, email, i%6 == 1) }}, // the others are pending
-		{i%3 == 0, func() error { return d.assign(ctx, id, i) }},
-		{i%10 == 4, func() error { return d.move(ctx, id, i) }},
-		{i%17 == 3, func() error { return d.suspend(ctx, id) }},
-	}
-	for _, step := range steps {
-		if !step.when {
-			continue
-		}
-		*d.clock = d.clock.Add(time.Hour)
-		if err := step.do(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// signIn gives a person a password, and uses it.
-func (d *demo) signIn(ctx context.Context, email string, use bool) error {
-	password := secret.RandomPassword()
-	if err := d.service.SetPassword(ctx, demoTenant, email, password); err != nil || !use {
-		return err
-	}
-	attempt := service.Attempt{Tenant: d.tenant, TenantName: demoTenant, Source: "127.0.0.1"}
-	_, err := d.service.Login(ctx, attempt, email, password)
-	return err
-}
-
-// assign gives a person a role: everywhere, in their department, or for a time.
-func (d *demo) assign(ctx context.Context, id rolecall.UserID, i int) error {
-	var draft rolecall.AssignmentDraft
-	switch i / 3 % 4 {
-	case 1, 2:
-		draft.Departments = []string{demoDepartments[i%len(demoDepartments)]}
-	case 3:
-		expiry := d.clock.Add(time.Duration(30+i) * 24 * time.Hour)
-		draft.ExpiresAt = &expiry
-	}
-	_, _, err := d.service.AssignRole(ctx, d.call, id, d.roles[i/3%len(d.roles)], draft)
-	return err
-}
-
-func (d *demo) move(ctx context.Context, id rolecall.UserID, i int) error {
-	patch := rolecall.UserPatch{Department: rolecall.Some(&demoDepartments[(i+3)%len(demoDepartments)])}
-	_, err := d.service.UpdateUser(ctx, d.call, id, patch, nil)
-	return err
-}
-
-func (d *demo) suspend(ctx context.Context, id rolecall.UserID) error {
-	_, err := d.service.SuspendUser(ctx, d.call, id, "Away for a long time")
-	return err
-}
-
-// demoKey returns the idempotency key of something that is made once.
-func demoKey(name string) service.Key {
-	return service.Key{Text: strings.ToLower(name), Fingerprint: secret.Digest([]byte(name))}
-}

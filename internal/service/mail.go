@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // mail has the mail sent once the Update is committed, and only then. Whom it is for
@@ -32,10 +33,11 @@ func (s *Service) notify(tx Tx, tenant rolecall.TenantID, user *rolecall.User, w
 	return s.mail(tx, tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what})
 }
 
-// openMail returns the mail that was sealed, or secret.ErrSealed if its key is gone.
-func (s *Service) openMail(o rolecall.OutboxMail) (rolecall.Mail, error) {
+// OpenMail returns the mail that was sealed under the keys, or secret.ErrSealed if its
+// key is gone.
+func OpenMail(keys *secret.Keys, o rolecall.OutboxMail) (rolecall.Mail, error) {
 	m := rolecall.Mail{ID: o.ID, CreatedAt: o.CreatedAt}
-	plain, err := s.keys.Open(mailPurpose, string(o.Sealed), mailBelongs(o.TenantID, o.ID))
+	plain, err := keys.Open(mailPurpose, string(o.Sealed), mailBelongs(o.TenantID, o.ID))
 	if err == nil {
 		err = json.Unmarshal(plain, &m)
 	}

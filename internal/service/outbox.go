@@ -155,7 +155,7 @@ func (s *Service) settleMail(ctx context.Context, claimed rolecall.OutboxMail, s
 // sendMail sends the mail, and reports whether there was anything to be sent: mail
 // to an address that nobody has, and of a tenant that was deleted, goes nowhere.
 func (s *Service) sendMail(ctx context.Context, claimed rolecall.OutboxMail) (sent bool, err error) {
-	m, err := s.openMail(claimed)
+	m, err := OpenMail(s.keys, claimed)
 	if err != nil || m.Kind == rolecall.MailNothing {
 		return false, err
 	}
@@ -227,7 +227,7 @@ func (s *Service) giveUpMail(ctx context.Context) error {
 // giveUp removes a mail that is of no use any more, and records that. It reports
 // whether there was anything to be recorded.
 func (s *Service) giveUp(ctx context.Context, old rolecall.OutboxMail) (givenUp bool, err error) {
-	m, err := s.openMail(old)
+	m, err := OpenMail(s.keys, old)
 	readable := err == nil
 	err = s.operate(ctx, old.TenantID, func(tx Tx) (*rolecall.Event, error) {
 		ok, err := tx.DeleteMail(old.ID)
