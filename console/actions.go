@@ -24,6 +24,7 @@ type action struct {
 	done      string // the word of what was done
 	grave     bool   // takes something away
 	reasoned  bool   // asks for a reason
+	addressed bool   // asks for an e-mail address
 	gone      bool   // there is no user to come back to
 	offer     func(*userView) bool
 	do        func(context.Context, *service.Service, *httpapi.Visit) error
@@ -71,6 +72,14 @@ var actions = []action{
 		offer: func(u *userView) bool { return u.Invitation.ExpiresAt != 0 },
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			return s.WithdrawInvitation(ctx, v.Call(), v.User())
+		},
+	},
+	{
+		path: "/email", operation: "UsersController_requestEmailChange", allowed: "changeEmail", label: "Change the address", asks: "Change the e-mail address of", done: "email-asked", addressed: true,
+		tells: "A link goes to the new address. Until it is opened there, for at most 24 hours, the old address stays and nothing changes. When it is opened, they are signed out everywhere and sign in with the new one, and the old one is told.",
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			_, err := s.RequestEmailChange(ctx, v.Call(), v.Key(), v.User(), v.Form("email"))
+			return err
 		},
 	},
 	{

@@ -28,6 +28,7 @@ func (c *console) pages() []httpapi.Page {
 		c.signInPages(),
 		c.linkPages(),
 		c.usersPages(),
+		c.newUserPages(),
 		c.userPages(),
 		c.editPages(),
 		c.actionPages(),

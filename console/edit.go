@@ -41,6 +41,13 @@ func (c *console) edit(v *httpapi.Visit) error {
 	if id, changed := typed(v, "externalId"); changed {
 		patch.ExternalID = rolecall.Some(orNil(id))
 	}
+	pairs, faults := metadataPatch(v)
+	if pairs != nil {
+		patch.Metadata = rolecall.Some(pairs)
+	}
+	if faults != nil {
+		return append(faults, patch.Check()...).Err()
+	}
 	if _, err := c.service.UpdateUser(v.Context(), v.Call(), v.User(), patch, v.MatchUser()); err != nil {
 		return err
 	}
@@ -66,6 +73,14 @@ func (e editView) value(m rolecall.UserMember) string {
 		return orEmpty(e.user.ExternalID)
 	}
 	return ""
+}
+
+// metadata returns what is saved of the metadata, as far as the caller may read it.
+func (e editView) metadata() rolecall.Metadata {
+	if !e.sight.Has(rolecall.MemberMetadata) {
+		return rolecall.Metadata{}
+	}
+	return e.user.Metadata
 }
 
 // typed returns what a form that changes something says in the field, and whether

@@ -134,7 +134,7 @@ func notFound(*httpapi.Visit) error {
 func (f frame) faultAt(field string) string {
 	faults := f.Faults()
 	if p := f.Problem(); p != nil {
-		faults = append(slices.Clone(faults), p.Faults...)
+		faults = append(slices.Clone(faults), faultsOf(p)...)
 	}
 	for _, fault := range faults {
 		if fault.Parameter == field || fault.Pointer == "/"+field {
@@ -142,6 +142,27 @@ func (f frame) faultAt(field string) string {
 		}
 	}
 	return ""
+}
+
+// placeOf are the members that problems are about which the contract says of the whole.
+var placeOf = map[string]string{
+	rolecall.ErrEmailTaken.Code: "email", rolecall.ErrExternalIDTaken.Code: "externalId", rolecall.ErrOutsideReach.Code: "department",
+	rolecall.ErrRoleNameTaken.Code: "name", rolecall.ErrRoleKeyTaken.Code: "key",
+}
+
+// faultsOf returns the faults of the problem, also if it has one by what it is.
+func faultsOf(p *httpapi.Problem) rolecall.Faults {
+	if place, ok := placeOf[p.Code]; ok && p.Faults == nil {
+		return rolecall.Faults{{Pointer: "/" + place, Code: p.Code, Detail: p.Detail}}
+	}
+	return p.Faults
+}
+
+// isWrongWithin reports whether something is wrong with one of the fields, or within.
+func (f frame) isWrongWithin(fields ...string) bool {
+	return f.Problem() != nil && slices.ContainsFunc(faultsOf(f.Problem()), func(fault rolecall.Fault) bool {
+		return slices.ContainsFunc(fields, func(field string) bool { return isWithin(fault.Pointer, field) })
+	})
 }
 
 // faultsWithin returns what is wrong with the lines of a field that stands for a list,
@@ -179,7 +200,7 @@ func (f frame) problemBeside(fields ...string) *httpapi.Problem {
 	said := func(fault rolecall.Fault) bool {
 		return slices.ContainsFunc(fields, func(field string) bool { return fault.Parameter == field || isWithin(fault.Pointer, field) })
 	}
-	if len(p.Faults) > 0 && !slices.ContainsFunc(p.Faults, func(fault rolecall.Fault) bool { return !said(fault) }) {
+	if faults := faultsOf(p); len(faults) > 0 && !slices.ContainsFunc(faults, func(fault rolecall.Fault) bool { return !said(fault) }) {
 		return nil
 	}
 	return p

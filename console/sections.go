@@ -24,9 +24,12 @@ var sections = []section{
 // done is what the page that a form leads to says: by the word in its address.
 var done = map[string]string{
 	"saved":           "Saved.",
+	"user-created":    "Created.",
+	"user-invited":    "Created, and the invitation is on its way.",
 	"suspended":       "Suspended, and signed out everywhere.",
 	"resumed":         "Resumed.",
 	"invited":         "The invitation is on its way.",
+	"email-asked":     "The new address is asked. Until it says yes, the old one stays.",
 	"withdrawn":       "The invitation is withdrawn.",
 	"reset-sent":      "A link to choose a new password is on its way.",
 	"session-ended":   "The session is over.",

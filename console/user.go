@@ -65,6 +65,25 @@ func (u userView) mending(operation string) *action {
 	return nil
 }
 
+// label returns what the action is called: an invitation that is open is sent again.
+func (u userView) label(a *action) string {
+	if a.path == "/invite" && u.isInvited() {
+		return "Invite again"
+	}
+	return a.label
+}
+
+// isInvited reports whether the user has an invitation that can be accepted.
+func (u userView) isInvited() bool { return u.Invitation.ExpiresAt > u.now }
+
+// obstacle returns why the user cannot sign in.
+func (u userView) obstacle(code string) string {
+	if code == "user-pending" && u.isInvited() {
+		return "The user is invited, and has not set a password yet."
+	}
+	return obstacleWords[code]
+}
+
 // obstacleWords are the reasons for which somebody cannot sign in.
 var obstacleWords = map[string]string{
 	"tenant-suspended":                 "The tenant is suspended. An operator can resume it.",

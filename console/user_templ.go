@@ -247,7 +247,7 @@ func userActions(u userView) templ.Component {
 			}
 			for i, a := range list {
 				if i < 2 && !a.grave {
-					templ_7745c5c3_Err = opener(u.address(a.path), "button", a.label).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = opener(u.address(a.path), "button", u.label(a)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -264,7 +264,7 @@ func userActions(u userView) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = opener(u.address(a.path), a.class(), a.label).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = opener(u.address(a.path), a.class(), u.label(a)).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -419,9 +419,9 @@ func signInCard(u userView) templ.Component {
 								return templ_7745c5c3_Err
 							}
 							var templ_7745c5c3_Var14 string
-							templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(obstacleWords[reason.Code])
+							templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(u.obstacle(reason.Code))
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 117, Col: 43}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 117, Col: 40}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 							if templ_7745c5c3_Err != nil {
@@ -432,7 +432,7 @@ func signInCard(u userView) templ.Component {
 								return templ_7745c5c3_Err
 							}
 							if a := u.mending(reason.Operation); a != nil {
-								templ_7745c5c3_Err = opener(u.address(a.path), "button button-small", a.label).Render(ctx, templ_7745c5c3_Buffer)
+								templ_7745c5c3_Err = opener(u.address(a.path), "button button-small", u.label(a)).Render(ctx, templ_7745c5c3_Buffer)
 								if templ_7745c5c3_Err != nil {
 									return templ_7745c5c3_Err
 								}

@@ -109,6 +109,14 @@ func reads(members rolecall.UserMembers) (permissions []string) {
 	return permissions
 }
 
+// firstAdvice says how there come to be users.
+func (l usersView) firstAdvice() string {
+	if l.may(rolecall.UsersCreate) {
+		return "Create the first one, and they are invited by mail."
+	}
+	return "Users appear here once they are created."
+}
+
 func lowerNames(members rolecall.UserMembers) (names []string) {
 	for m := range members.All() {
 		names = append(names, m.String())

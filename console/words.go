@@ -42,6 +42,17 @@ func ago(now, t rolecall.Time) string {
 	return words + " ago"
 }
 
+// lifetime returns how long something lasts, in words.
+func lifetime(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return plural(int(d/(24*time.Hour)), "day")
+	case d >= 2*time.Hour:
+		return plural(int(d/time.Hour), "hour")
+	}
+	return plural(int(d/time.Minute), "minute")
+}
+
 // exact returns the moment for who wants to know it.
 func exact(t rolecall.Time) string { return t.Std().Format("Monday, 2 January 2006, 15:04:05 MST") }
 

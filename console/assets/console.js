@@ -119,6 +119,25 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// Rows of a form come and go. What is removed is emptied first, so that the last one
+// stays as a blank one.
+document.addEventListener("click", (event) => {
+  const repeat = event.target.closest("[data-repeat]");
+  const row = event.target.closest("[data-unrepeat]")?.closest("[data-repeats]");
+  if (repeat) {
+    const spare = [...repeat.closest("[data-repeated]").querySelectorAll("[data-repeats]")].at(-1);
+    const added = spare.cloneNode(true);
+    added.classList.remove("spare");
+    spare.parentElement.querySelector(".spare").before(added);
+    added.querySelector("input").focus();
+  } else if (row) {
+    for (const input of row.querySelectorAll("input")) input.value = "";
+    const others = [...row.parentElement.querySelectorAll("[data-repeats]:not(.spare)")].filter((other) => other !== row);
+    if (others.length > 0) row.remove();
+    (others.at(-1) ?? row).querySelector("input").focus();
+  }
+});
+
 // The keyboard. What a key does is said by the element that it stands for:
 // data-keys="g u". Rows are walked with j and k.
 let prefix = "";

@@ -1,0 +1,211 @@
+package console
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// newUserForm is what the form of a new user sends.
+func newUserForm(email, key string) url.Values {
+	return url.Values{
+		"idempotency-key": {key}, "name": {"Grace Hopper"}, "email": {email}, "department": {"Sales"}, "externalId": {""}, "invite": {"true"},
+		"metadata-key": {"floor", "", "site"}, "metadata-value": {"3", "", `<b>"=1+1"`},
+	}
+}
+
+func TestAUserIsCreatedAndInvitedOnce(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	shown := f.get("/console/acme/users/create", cookie).body
+	key := regexp.MustCompile(`name="idempotency-key" value="([^"]+)"`).FindStringSubmatch(shown)[1]
+	form := newUserForm("grace@example.com", key)
+	var home string
+	for range 2 {
+		a := f.send(http.MethodPost, "/console/acme/users/create", cookie, form)
+		if !strings.HasSuffix(a.Header.Get("Location"), "?done=user-invited") || home != "" && a.Header.Get("Location") != home {
+			t.Fatalf("%d %s %s", a.StatusCode, a.Header.Get("Location"), a.body)
+		}
+		home = a.Header.Get("Location")
+	}
+	page, err := f.service.Users(t.Context(), f.asOwner(), service.UserListing{Department: "sales", Limit: 10})
+	if err != nil || len(page.Items) != 1 || page.Items[0].Metadata != rolecall.NewMetadata(map[string]string{"floor": "3", "site": `<b>"=1+1"`}) {
+		t.Fatalf("%+v %v", page.Items, err)
+	}
+	for _, part := range []string{"is invited, and has not set a password yet", "Invite again", "&lt;b&gt;&#34;=1+1&#34;", "Created, and the invitation is on its way.", `class="button primary" href="/console/acme/users/` + page.Items[0].ID.String() + `/roles/give"`} {
+		if a := f.get(home, cookie); !strings.Contains(a.body, part) {
+			t.Errorf("lacks %s: %s", part, a.body)
+		}
+	}
+	form.Set("name", "Grace Brewster Hopper")
+	if a := f.send(http.MethodPost, "/console/acme/users/create", cookie, form); a.StatusCode != http.StatusUnprocessableEntity && a.StatusCode != http.StatusConflict {
+		t.Errorf("the same key for another user: %d", a.StatusCode)
+	}
+}
+
+func TestWhatIsWrongWithANewUserIsSaidAtItsField(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	for want, change := range map[string]url.Values{
+		`id="fault-email">Another user of this tenant has this address.`: {"email": {"Owner@Example.com"}},
+		`id="fault-email">Must be an e-mail address`:                     {"email": {"=cmd|'/c calc'!A1"}},
+		`id="fault-name">Must have 3 to 255 characters.`:                 {"name": {"x"}},
+		`id="fault-department">Must have 3`:                              {"department": {"x"}},
+		`class="fault">Stands more than once.`:                           {"metadata-key": {"floor", "floor"}, "metadata-value": {"1", "2"}},
+		`role="alert">Each value must have a key`:                        {"metadata-key": {""}, "metadata-value": {"1"}},
+	} {
+		form := newUserForm("grace@example.com", "k")
+		for name, values := range change {
+			form[name] = values
+		}
+		a := f.send(http.MethodPost, "/console/acme/users/create", cookie, form)
+		if a.StatusCode < 400 || a.StatusCode >= 500 || !strings.Contains(a.body, want) || strings.Contains(a.body, `class="problem"`) || !strings.Contains(a.body, `value="true" checked`) {
+			t.Errorf("%s: %d %s", want, a.StatusCode, a.body)
+		}
+		if change.Has("metadata-key") && !strings.Contains(a.body, `<details class="more" open>`) {
+			t.Errorf("%s: what is wrong is folded away", want)
+		}
+	}
+	many := newUserForm("grace@example.com", "k")
+	for range 60 {
+		many.Add("metadata-key", many.Encode()[:rolecall.MetadataKeyMax+1])
+	}
+	if a := f.send(http.MethodPost, "/console/acme/users/create", cookie, many); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("%d", a.StatusCode)
+	}
+}
+
+func TestOnlyWhoMayCreatesAndInvites(t *testing.T) {
+	f := newFixture(t)
+	f.hire("reader@example.com", "Rita Reader", []string{"users:read"})
+	f.hire("creator@example.com", "Carl Creator", []string{"users:read", "users:create"}, "Sales")
+	reader, creator := f.signIn("acme", "reader@example.com"), f.signIn("acme", "creator@example.com")
+	if a := f.get("/console/acme/users", reader); strings.Contains(a.body, "/users/create") {
+		t.Error("creating is offered to who may not")
+	}
+	if a := f.send(http.MethodPost, "/console/acme/users/create", reader, newUserForm("grace@example.com", "k")); a.StatusCode != http.StatusForbidden {
+		t.Errorf("%d", a.StatusCode)
+	}
+	if a := f.get("/console/acme/users", creator); !strings.Contains(a.body, `href="/console/acme/users/create"`) {
+		t.Error("creating is not offered to who may")
+	}
+	if a := f.get("/console/acme/users/create", creator); strings.Contains(a.body, `name="invite"`) || !strings.Contains(a.body, "users:invite") {
+		t.Errorf("%s", a.body)
+	}
+	form := newUserForm("grace@example.com", "k")
+	if a := f.send(http.MethodPost, "/console/acme/users/create", creator, form); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "users:invite") {
+		t.Errorf("an invitation: %d %s", a.StatusCode, a.body)
+	}
+	form.Del("invite")
+	form.Set("department", "Legal")
+	if a := f.send(http.MethodPost, "/console/acme/users/create", creator, form); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, `id="fault-department"`) {
+		t.Errorf("another department: %d %s", a.StatusCode, a.body)
+	}
+	form.Set("department", "sales")
+	if a := f.send(http.MethodPost, "/console/acme/users/create", creator, form); !strings.HasSuffix(a.Header.Get("Location"), "?done=user-created") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestMetadataIsChangedPairByPair(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	draft := rolecall.UserDraft{Email: "eve@example.com", Name: "Eve Adams", Metadata: map[string]string{"a": "1", "b": "2", "c": "3", "d": "4"}}
+	created, err := f.service.CreateUser(t.Context(), f.asOwner(), service.Key{Text: "k", Fingerprint: []byte("k")}, draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, path := created.Value, "/console/acme/users/"+created.Value.ID.String()+"/edit"
+	tagOf := func(body string) string {
+		return html.UnescapeString(regexp.MustCompile(`name="if-match" value="([^"]+)"`).FindStringSubmatch(body)[1])
+	}
+	form := url.Values{ // a is changed, b removed, c left alone, e added
+		"if-match":         {tagOf(f.get(path, cookie).body)},
+		"was-metadata-key": {"a", "b", "c", "d"}, "was-metadata-value": {"1", "2", "3", "4"},
+		"metadata-key": {"a", "", "c", "d", "e"}, "metadata-value": {"one", "", "3", "4", "5"},
+	}
+	uno, zwei, drei, neu := "uno", "zwei", "drei", "neu"
+	patch := rolecall.UserPatch{Metadata: rolecall.Some(map[string]*string{"a": &uno, "b": &zwei, "c": &drei, "d": nil, "f": &neu})}
+	if _, err := f.service.UpdateUser(t.Context(), f.asOwner(), user.ID, patch, nil); err != nil {
+		t.Fatal(err)
+	}
+	a := f.send(http.MethodPost, path, cookie, form)
+	for _, part := range []string{"Somebody else", `value="one"`, "Saved meanwhile: <bdi>uno", "<code>b</code> is <bdi>zwei", `value="drei"`, `value="5"`, `value="neu"`} {
+		if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, part) {
+			t.Errorf("%d, lacks %s: %s", a.StatusCode, part, a.body)
+		}
+	}
+	if strings.Contains(a.body, `name="metadata-key" value="d"`) {
+		t.Error("what somebody else has removed and nobody touched is back")
+	}
+	form = url.Values{ // sent again as it is shown
+		"if-match":         {tagOf(a.body)},
+		"was-metadata-key": {"a", "b", "c", "f"}, "was-metadata-value": {"uno", "zwei", "drei", "neu"},
+		"metadata-key": {"a", "c", "e", "f", ""}, "metadata-value": {"one", "drei", "5", "neu", ""},
+	}
+	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusSeeOther {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	saved, err := f.service.User(t.Context(), f.asOwner(), user.ID)
+	if want := rolecall.NewMetadata(map[string]string{"a": "one", "c": "drei", "e": "5", "f": "neu"}); err != nil || saved.Metadata != want {
+		t.Errorf("%s %v", saved.Metadata, err)
+	}
+}
+
+func TestMetadataIsHeldBackAndYetChanged(t *testing.T) {
+	f := newFixture(t)
+	secret := "s3cret"
+	user := f.hire("eve@example.com", "Eve Adams", nil)
+	if _, err := f.service.UpdateUser(t.Context(), f.asOwner(), user.ID, rolecall.UserPatch{Metadata: rolecall.Some(map[string]*string{"a": &secret})}, nil); err != nil {
+		t.Fatal(err)
+	}
+	f.hire("clerk@example.com", "Clara Clerk", []string{"users.name:read", "users.metadata:update"})
+	cookie, path := f.signIn("acme", "clerk@example.com"), "/console/acme/users/"+user.ID.String()+"/edit"
+	if a := f.get(path, cookie); strings.Contains(a.body, secret) || strings.Contains(a.body, `name="department"`) || !strings.Contains(a.body, "users.metadata:read") || !strings.Contains(a.body, `name="metadata-key"`) {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.send(http.MethodPost, path, cookie, url.Values{"metadata-key": {"b"}, "metadata-value": {"2"}}); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	saved, err := f.service.User(t.Context(), f.asOwner(), user.ID)
+	if want := rolecall.NewMetadata(map[string]string{"a": secret, "b": "2"}); err != nil || saved.Metadata != want {
+		t.Errorf("%s %v", saved.Metadata, err)
+	}
+}
+
+func TestANewAddressIsAskedOnce(t *testing.T) {
+	f := newFixture(t)
+	user := f.hire("eve@example.com", "Eve Adams", nil)
+	cookie, home := f.signIn("acme", ownerEmail), "/console/acme/users/"+user.ID.String()
+	if a := f.get(home, cookie); !strings.Contains(a.body, home+"/email") {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.send(http.MethodPost, home+"/email", cookie, url.Values{"idempotency-key": {"a"}, "email": {"nowhere"}}); !strings.Contains(a.body, `id="fault-email"`) {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	form := url.Values{"idempotency-key": {"a"}, "email": {"eve.adams@example.com"}}
+	for range 2 {
+		if a := f.send(http.MethodPost, home+"/email", cookie, form); a.Header.Get("Location") != home+"?done=email-asked" {
+			t.Errorf("%d %s", a.StatusCode, a.body)
+		}
+	}
+	events, err := f.service.UserEvents(t.Context(), f.asOwner(), user.ID, service.EventListing{Limit: 50})
+	asked := 0
+	for _, e := range events.Items {
+		if e.Type == rolecall.EventEmailRequested {
+			asked++
+		}
+	}
+	if err != nil || asked != 1 {
+		t.Errorf("asked %d times, %v", asked, err)
+	}
+	if saved, err := f.service.User(t.Context(), f.asOwner(), user.ID); err != nil || saved.Email != "eve@example.com" {
+		t.Errorf("%s %v", saved.Email, err)
+	}
+}
