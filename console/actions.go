@@ -25,6 +25,7 @@ type action struct {
 	grave     bool   // takes something away
 	reasoned  bool   // asks for a reason
 	addressed bool   // asks for an e-mail address
+	ends      bool   // all sessions of the user
 	gone      bool   // there is no user to come back to
 	offer     func(*userView) bool
 	do        func(context.Context, *service.Service, *httpapi.Visit) error
@@ -59,7 +60,7 @@ var actions = []action{
 		},
 	},
 	{
-		path: "/sign-out", operation: "UsersController_endUserSessions", allowed: "revokeSessions", label: "Sign out everywhere", asks: "Sign out", done: "sessions-ended", grave: true,
+		path: "/sign-out", operation: "UsersController_endUserSessions", allowed: "revokeSessions", label: "Sign out everywhere", asks: "Sign out", done: "sessions-ended", grave: true, ends: true,
 		tells: "They are signed out of every browser at once, and can sign in again.",
 		offer: func(u *userView) bool { return !u.SessionsReadable || u.Sessions.Count > 0 },
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
@@ -83,7 +84,7 @@ var actions = []action{
 		},
 	},
 	{
-		path: "/reset-factors", operation: "UsersController_resetFactors", allowed: "resetFactors", label: "Reset second factors", asks: "Reset the second factors of", done: "factors-reset", grave: true,
+		path: "/reset-factors", operation: "UsersController_resetFactors", allowed: "resetFactors", label: "Reset second factors", asks: "Reset the second factors of", done: "factors-reset", grave: true, ends: true,
 		tells: "All their second factors are removed, they are signed out everywhere and told by mail. The password alone is enough then.",
 		offer: func(u *userView) bool { return !u.FactorsReadable || u.Factors.TOTP || u.Factors.Passkeys > 0 },
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
@@ -91,7 +92,7 @@ var actions = []action{
 		},
 	},
 	{
-		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "suspended", grave: true, reasoned: true,
+		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "suspended", grave: true, reasoned: true, ends: true,
 		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost.",
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			_, err := s.SuspendUser(ctx, v.Call(), v.User(), v.Form("reason"))
@@ -99,7 +100,7 @@ var actions = []action{
 		},
 	},
 	{
-		path: "/delete", operation: "UsersController_deleteUser", allowed: "delete", label: "Delete", asks: "Delete", done: "deleted", grave: true, gone: true,
+		path: "/delete", operation: "UsersController_deleteUser", allowed: "delete", label: "Delete", asks: "Delete", done: "deleted", grave: true, ends: true, gone: true,
 		tells: "They are signed out everywhere and gone from every list, and their address is free again. A restore is possible for 30 days.",
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
 			return s.DeleteUser(ctx, v.Call(), v.User(), nil)
@@ -139,6 +140,9 @@ func (c *console) showAction(v *httpapi.Visit, a *action) error {
 func (c *console) act(v *httpapi.Visit, a *action, list string) error {
 	if err := a.do(v.Context(), c.service, v); err != nil {
 		return err
+	}
+	if a.ends && v.Call().IsSelf(v.User()) {
+		return signedOut(v)
 	}
 	if a.gone {
 		return v.Redirect(v.Path(list) + "?done=" + a.done)

@@ -27,6 +27,8 @@ func (c *console) pages() []httpapi.Page {
 	return slices.Concat(
 		c.signInPages(),
 		c.linkPages(),
+		c.accountPages(),
+		c.factorPages(),
 		c.usersPages(),
 		c.newUserPages(),
 		c.userPages(),

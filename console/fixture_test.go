@@ -8,11 +8,15 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
@@ -30,6 +34,7 @@ type fixture struct {
 	url     string
 	service *service.Service
 	owner   rolecall.User // of tenant acme
+	ahead   atomic.Int64  // how far the clock of the service is ahead, in nanoseconds
 }
 
 func newFixture(t testing.TB) *fixture { return newFixtureAt(t, "") }
@@ -43,11 +48,18 @@ func newFixtureAt(t testing.TB, base string) *fixture {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.DiscardHandler)
+	party, err := passkey.New("example.com", []string{"https://example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t}
 	s := service.New(store, service.Options{
+		Clock:     func() rolecall.Time { return rolecall.TimeOf(time.Now().Add(time.Duration(f.ahead.Load()))) },
+		Passkeys:  party,
 		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 2, 8),
 		Keys:      secret.NewKeys(secret.NewKey()), Logger: logger,
 	})
-	f := &fixture{t: t, service: s}
+	f.service = s
 	for _, name := range []string{"other", "acme"} {
 		shown := "Tenant " + name
 		if _, f.owner, err = s.CreateTenant(ctx, rolecall.TenantDraft{Name: name, DisplayName: &shown, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, password); err != nil {
@@ -122,6 +134,9 @@ func (f *fixture) signIn(tenant, email string) string {
 	return a.Cookies()[0].Name + "=" + a.Cookies()[0].Value
 }
 
+// await lets the time pass that makes a sign-in too old for what needs a recent one.
+func (f *fixture) await() { f.ahead.Add(int64(rolecall.DefaultReauthentication + time.Minute)) }
+
 // asOwner returns the call of the owner of acme.
 func (f *fixture) asOwner() service.Call {
 	f.t.Helper()
@@ -157,4 +172,13 @@ func (f *fixture) hire(email, name string, permissions []string, departments ...
 		f.t.Fatal(err)
 	}
 	return created.Value
+}
+
+func number(t testing.TB, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"strings"
-
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
@@ -91,16 +89,4 @@ func (c *console) changeEmail(v *httpapi.Visit) error {
 		return err
 	}
 	return v.Redirect(v.Path("/sign-in") + "?done=email-changed")
-}
-
-// grouped returns the key in groups of four, in which people type it.
-func grouped(key string) string {
-	var b strings.Builder
-	for i, r := range key {
-		if i > 0 && i%4 == 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }

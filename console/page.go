@@ -20,6 +20,7 @@ type frame struct {
 	title string
 	here  string // the section of the navigation that the page is in
 	now   rolecall.Time
+	asks  *rolecall.Challenge // how to confirm beside the password; nil if that is enough
 }
 
 // fragments are the parts of pages that scripts ask for alone, by the id of the
@@ -34,6 +35,12 @@ var fragments = map[string][]any{
 // show answers with the page, or with the one part of it that is asked for.
 func (c *console) show(v *httpapi.Visit, title, here string, content func(frame) templ.Component) error {
 	f := frame{Visit: v, title: title, here: here, now: c.service.Now()}
+	if v.NeedsConfirmation() {
+		var err error
+		if f.asks, err = c.service.AskAgain(v.Context(), v.Call()); err != nil {
+			return err
+		}
+	}
 	return v.Write(func(w io.Writer) error {
 		if ids, ok := fragments[v.Fragment()]; ok {
 			return templ.RenderFragments(v.Context(), w, content(f), ids...)
@@ -121,7 +128,7 @@ func toHome(v *httpapi.Visit) error {
 	if open := openTo(v.Call().Principal, sections); len(open) > 0 {
 		return v.Redirect(v.Path(open[0].path))
 	}
-	return v.Redirect(v.Path("/users/" + v.Call().User.ID.String()))
+	return toAccount(v)
 }
 
 // notFound refuses an address at which there is no page.
@@ -190,15 +197,15 @@ func isWithin(pointer, field string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// problemBeside returns the problem that is not said at one of the fields, nil if
-// there is none.
+// problemBeside returns the problem that is not said at one of the fields, or at those
+// of the confirmation; nil if there is none.
 func (f frame) problemBeside(fields ...string) *httpapi.Problem {
 	p := f.Problem()
 	if p == nil || p.Status < http.StatusBadRequest {
 		return nil
 	}
 	said := func(fault rolecall.Fault) bool {
-		return slices.ContainsFunc(fields, func(field string) bool { return fault.Parameter == field || isWithin(fault.Pointer, field) })
+		return strings.HasPrefix(fault.Pointer, "/"+httpapi.FieldsOwn) || slices.ContainsFunc(fields, func(field string) bool { return fault.Parameter == field || isWithin(fault.Pointer, field) })
 	}
 	if faults := faultsOf(p); len(faults) > 0 && !slices.ContainsFunc(faults, func(fault rolecall.Fault) bool { return !said(fault) }) {
 		return nil

@@ -114,16 +114,29 @@ type permissionGroup struct {
 	permissions []rolecall.Permission
 }
 
+// applicationsTitle is the group of what only applications know.
+const applicationsTitle = "Applications"
+
+// resourceTitles are the groups of permissions by their resource.
+var resourceTitles = map[string]string{
+	"users": "Users", "roles": "Roles", "sessions": "Sessions", "service-accounts": "Service accounts", "events": "Events", "tenant": "Tenant", "*": "Everything",
+}
+
+// permissionTitle returns the group that the permission is in.
+func permissionTitle(p rolecall.Permission) string {
+	switch {
+	case !p.Own() && p != rolecall.AllApplications:
+		return applicationsTitle
+	case p.Field != "":
+		return "Single members of users"
+	}
+	return resourceTitles[p.Resource]
+}
+
 // permissionGroups are Rolecall's own permissions as the editor offers them.
 var permissionGroups = func() (groups []permissionGroup) {
-	titles := map[string]string{
-		"users": "Users", "roles": "Roles", "sessions": "Sessions", "service-accounts": "Service accounts", "events": "Events", "tenant": "Tenant", "*": "Everything",
-	}
 	for _, p := range append(rolecall.OwnPermissions(), rolecall.AllOwn, rolecall.AllApplications) {
-		title := titles[p.Resource]
-		if p.Field != "" {
-			title = "Single members of users"
-		}
+		title := permissionTitle(p)
 		i := slices.IndexFunc(groups, func(g permissionGroup) bool { return g.title == title })
 		if i < 0 {
 			i, groups = len(groups), append(groups, permissionGroup{title: title})

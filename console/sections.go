@@ -45,6 +45,13 @@ var done = map[string]string{
 	"email-changed":   "Your new address is confirmed. Sign in with it.",
 	"reset-requested": "If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
 
+	"password-changed": "Your password is changed, and you are signed out everywhere else.",
+	"app-added":        "Your authenticator app counts from now on.",
+	"app-removed":      "The authenticator app is removed.",
+	"codes-made":       "The new recovery codes count, the old ones no longer.",
+	"passkey-added":    "The passkey signs you in from now on.",
+	"passkey-removed":  "The passkey is removed.",
+
 	"service-account-created":   "Created. It holds nothing yet: give it a role, then make a token.",
 	"service-account-suspended": "Suspended. Its tokens count for nothing.",
 	"service-account-deleted":   "Deleted, with its tokens.",

@@ -61,6 +61,9 @@ func (c *console) endSession(v *httpapi.Visit) error {
 	if err := c.service.EndUserSession(v.Context(), v.Call(), v.User(), v.Session()); err != nil {
 		return err
 	}
+	if v.Session() == v.Call().Session.ID {
+		return signedOut(v)
+	}
 	return v.Redirect(v.Path("/users/"+v.User().String()+"/sessions") + "?done=session-ended")
 }
 

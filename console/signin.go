@@ -82,6 +82,15 @@ type challenge struct {
 	publicKey string // what asks for a passkey, in JSON
 }
 
+// challengeOf returns what a form carries of the challenge.
+func challengeOf(c *rolecall.Challenge) challenge {
+	methods := make([]string, len(c.Methods))
+	for i, method := range c.Methods {
+		methods[i] = string(method)
+	}
+	return challenge{c.Token, strings.Join(methods, " "), string(c.PublicKey)}
+}
+
 func (q challenge) takes(method rolecall.FactorMethod) bool {
 	return strings.Contains(" "+q.methods+" ", " "+string(method)+" ")
 }
@@ -89,11 +98,7 @@ func (q challenge) takes(method rolecall.FactorMethod) bool {
 func (c *console) showSecondFactor(v *httpapi.Visit) error {
 	q := challenge{v.Form("challenge"), v.Form("methods"), v.Form("public-key")}
 	if p := v.Problem(); p != nil && p.Challenge != nil {
-		var methods []string
-		for _, method := range p.Challenge.Methods {
-			methods = append(methods, string(method))
-		}
-		q = challenge{p.Challenge.Token, strings.Join(methods, " "), string(p.Challenge.PublicKey)}
+		q = challengeOf(p.Challenge)
 	}
 	if p := v.Problem(); q.token == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
 		return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
@@ -107,15 +112,9 @@ func answer(v *httpapi.Visit) (secret.Token, service.Proof, error) {
 	if !ok {
 		return "", service.Proof{}, rolecall.ErrChallengeInvalid
 	}
-	proof := service.Proof{Code: strings.ReplaceAll(v.Form("code"), " ", ""), RecoveryCode: strings.TrimSpace(v.Form("recovery-code"))}
-	if passkey := v.Form("passkey"); passkey != "" {
-		return challenge, service.Proof{Passkey: []byte(passkey)}, nil
-	}
-	if proof.RecoveryCode != "" {
-		proof.Code = ""
-	}
-	if proof.Code == "" && proof.RecoveryCode == "" {
-		return challenge, proof, rolecall.ErrWrongCode.With("Give the code of your authenticator app, or a recovery code.")
+	proof := v.Proof("")
+	if proof.Passkey == nil && proof.Code == "" && proof.RecoveryCode == "" {
+		return challenge, proof, rolecall.ErrWrongCode.With("Nothing was shown. Give a code, or use another way.")
 	}
 	return challenge, proof, nil
 }
@@ -133,6 +132,10 @@ func (c *console) completeSignIn(v *httpapi.Visit) error {
 	return c.signedIn(v, signIn, err)
 }
 
+// enrolment is what a second factor can be made of on the way in. It travels in the
+// form, as a new secret would be another than the one in the app.
+type enrolment struct{ challenge, secret, uri, publicKey string }
+
 // askEnrolment shows what to make a second factor of.
 func (c *console) askEnrolment(v *httpapi.Visit, challenge string) error {
 	token, ok := secret.ParseToken(challenge)
@@ -143,24 +146,21 @@ func (c *console) askEnrolment(v *httpapi.Visit, challenge string) error {
 	if err != nil {
 		return err
 	}
-	enrolment, err := c.service.BeginEnrolment(v.Context(), attempt, token)
+	made, err := c.service.BeginEnrolment(v.Context(), attempt, token)
 	if err != nil {
 		return err
 	}
-	return c.showEntry(v, "Second factor", func(f frame) templ.Component {
-		return enrolmentPage(f, challenge, enrolment.Secret, enrolment.URI)
-	})
+	e := enrolment{challenge, made.Secret, made.URI, string(made.PublicKey)}
+	return c.showEntry(v, "Second factor", func(f frame) templ.Component { return enrolmentPage(f, e) })
 }
 
-// showEnrolment shows the form again: a new secret would be another than the one in
-// the app.
+// showEnrolment shows the form again.
 func (c *console) showEnrolment(v *httpapi.Visit) error {
-	if p := v.Problem(); v.Form("challenge") == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
+	e := enrolment{v.Form("challenge"), v.Form("secret"), v.Form("uri"), v.Form("public-key")}
+	if p := v.Problem(); e.challenge == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
 		return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 	}
-	return c.showEntry(v, "Second factor", func(f frame) templ.Component {
-		return enrolmentPage(f, v.Form("challenge"), v.Form("secret"), v.Form("uri"))
-	})
+	return c.showEntry(v, "Second factor", func(f frame) templ.Component { return enrolmentPage(f, e) })
 }
 
 func (c *console) signInByPasskey(v *httpapi.Visit) error {
@@ -184,6 +184,11 @@ func (c *console) signOut(v *httpapi.Visit) error {
 	if err := c.service.Logout(v.Context(), attempt); err != nil {
 		return err
 	}
+	return signedOut(v)
+}
+
+// signedOut leads who has just ended their own session to where one begins.
+func signedOut(v *httpapi.Visit) error {
 	v.SignedOut()
 	return v.Redirect(v.Path("/sign-in") + "?done=signed-out")
 }

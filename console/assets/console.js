@@ -33,7 +33,7 @@ if (dialog) {
     if (event.detail.target === dialog && !dialog.open) dialog.showModal();
     if (event.detail.target !== dialog && event.detail.target.id !== "confirm") return;
     const form = document.getElementById("confirm");
-    const field = "input:not([type=hidden], [type=radio]:not(:checked)), textarea, select";
+    const field = "input:not([type=hidden], [hidden], [type=radio]:not(:checked)), textarea, select";
     if (form && !focusFault(form)) (form.querySelector(field) ?? form.querySelector(".danger ~ [data-close]"))?.focus();
   });
   dialog.addEventListener("click", (event) => {
@@ -72,12 +72,14 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
   sayUnanswered();
 });
 
-// The text beside the button is copied, or selected where that is not allowed.
+// What the button names, or stands beside, is copied; selected where that is not
+// allowed.
 document.addEventListener("click", async (event) => {
-  const text = event.target.closest("[data-copy]")?.previousElementSibling;
-  if (!text) return;
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = document.getElementById(button.dataset.copy) ?? button.previousElementSibling;
   try {
-    await navigator.clipboard.writeText(text.textContent);
+    await navigator.clipboard.writeText(text.innerText);
     say("Copied.");
   } catch {
     getSelection().selectAllChildren(text);

@@ -1,22 +1,66 @@
-// Forms that are answered by a passkey: data-passkey is what the browser asks an
-// authenticator for, and the field passkey takes what that says.
+// Forms that a passkey answers. Their field with data-passkey holds what the browser
+// asks an authenticator for, and takes what that says: where nothing else is typed that
+// would do, or a button with data-by-passkey was pressed.
 
-for (const form of document.querySelectorAll("form[data-passkey]")) {
-  if (!window.PublicKeyCredential?.parseRequestOptionsFromJSON) continue;
-  form.hidden = false;
-  const fault = form.querySelector(".fault");
-  form.addEventListener("submit", async (event) => {
-    if (form.elements.passkey.value) return;
-    event.preventDefault();
-    fault.hidden = true;
-    try {
-      const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(JSON.parse(form.dataset.passkey));
-      const credential = await navigator.credentials.get({ publicKey });
-      form.elements.passkey.value = JSON.stringify(credential.toJSON());
-      form.submit();
-    } catch {
-      fault.textContent = "No passkey was given. Try again, or sign in with your password.";
-      fault.hidden = false;
-    }
-  });
+const known = Boolean(window.PublicKeyCredential?.parseRequestOptionsFromJSON && PublicKeyCredential.parseCreationOptionsFromJSON);
+document.documentElement.classList.toggle("passkeys", known);
+
+let asking; // the request that is under way; a browser has one at a time
+
+const failures = {
+  NotAllowedError: "No passkey was given: it was cancelled, or took too long. Try again, or use another way.",
+  InvalidStateError: "This device keeps a passkey of this account already. Use another device, or remove that passkey first.",
+  NotSupportedError: "This device cannot keep such a passkey. Use another one.",
+  ConstraintError: "This device cannot check that it is you, which a passkey needs. Use another one.",
+  AbortError: "",
+};
+
+function failureOf(error, publicKey) {
+  if (error.name !== "SecurityError") return failures[error.name] ?? "The browser could not ask for a passkey. Try again, or use another way.";
+  return `Passkeys belong to ${publicKey.rpId ?? publicKey.rp.id} here, and this page is at ${location.hostname}. Open the console there.`;
 }
+
+async function answer(field) {
+  asking?.abort();
+  asking = new AbortController();
+  const { signal } = asking;
+  const options = JSON.parse(field.dataset.passkey);
+  const credential = field.dataset.passkeyDoes === "makes"
+    ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options), signal })
+    : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options), signal });
+  return JSON.stringify(credential.toJSON());
+}
+
+async function ask(form, field, submitter) {
+  const says = form.querySelector("[data-passkey-says]");
+  says.hidden = true;
+  form.setAttribute("aria-busy", "true");
+  try {
+    field.value = await answer(field);
+    form.requestSubmit(submitter);
+  } catch (error) {
+    says.textContent = failureOf(error, JSON.parse(field.dataset.passkey));
+    says.hidden = says.textContent === "";
+  }
+  form.removeAttribute("aria-busy");
+}
+
+// Before all others that listen for it: the form is sent when the passkey is there.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  const field = form.querySelector("[data-passkey]");
+  if (!known || !field || field.value !== "") return;
+  if ([...form.querySelectorAll("[data-proof]")].some((other) => other.value !== "")) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  ask(form, field, event.submitter);
+}, { capture: true });
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-by-passkey]");
+  if (!button) return;
+  for (const other of button.form.querySelectorAll("[data-proof]")) other.value = "";
+  button.form.requestSubmit();
+});
+
+document.getElementById("dialog")?.addEventListener("close", () => asking?.abort());

@@ -3,7 +3,7 @@ import { call, checkAccess, checkWidth, scenario, signIn } from "./harness.js";
 
 /** The pages that every look is taken at. Add yours. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
-const pages = ["/users", "/users?q=zzzz", "/users?q=!", "/users/create", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users", "/nowhere"];
+const pages = ["/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/users", "/users?q=zzzz", "/users?q=!", "/users/create", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users", "/nowhere"];
 
 for (const colorScheme of ["light", "dark"]) {
   scenario(`no page shuts anybody out, ${colorScheme}`, async (page) => {

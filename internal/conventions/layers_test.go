@@ -60,6 +60,7 @@ var onlyIn = map[string][]string{
 	"github.com/pressly/":               {"internal/store/sqlite", "internal/store/postgres"},
 	"github.com/danielgtaylor/huma/":    {"internal/httpapi"},
 	"github.com/a-h/templ":              {"console"},
+	"rsc.io/qr":                         {"console"},
 	"github.com/a-h/templ/":             {"console"},
 	"github.com/alecthomas/kong":        {"internal/app"},
 	"github.com/maypok86/otter/":        {"internal/service"},

@@ -67,12 +67,14 @@ type Problem struct {
 	RequestID string
 }
 
-// The fields that every form has by these names.
+// The fields that every form has by these names. Those by which somebody confirms to
+// be who signed in, where that is not recent, begin with FieldsOwn: the password, and
+// what Visit.Proof reads.
 const (
 	FieldKey      = "idempotency-key"
 	FieldIfMatch  = "if-match"
-	FieldPassword = "current-password" // where the sign-in is not recent
-	FieldCode     = "current-code"
+	FieldsOwn     = "current-"
+	FieldPassword = FieldsOwn + "password"
 )
 
 const consolePath = "/console"
@@ -270,7 +272,7 @@ func (v *Visit) admit() error {
 	if password == "" || !errors.Is(err, rolecall.ErrNotRecent) {
 		return err
 	}
-	session, err := v.server.service.Confirm(v.ctx, v.call, password, service.Proof{Code: v.Form(FieldCode)})
+	session, err := v.server.service.Confirm(v.ctx, v.call, password, v.Proof(FieldsOwn))
 	if err != nil {
 		return atOwnFields(err)
 	}
@@ -289,7 +291,7 @@ func atOwnFields(err error) error {
 	}
 	faults := slices.Clone(known.Faults)
 	for i := range faults {
-		faults[i].Pointer = strings.Replace(faults[i].Pointer, "/", "/current-", 1)
+		faults[i].Pointer = strings.Replace(faults[i].Pointer, "/", "/"+FieldsOwn, 1)
 	}
 	return known.WithFaults(faults...)
 }
@@ -356,6 +358,18 @@ func (v *Visit) Form(name string) string { return v.form.Get(name) }
 // Forms returns all that was sent in the field.
 func (v *Visit) Forms(name string) []string { return v.form[name] }
 
+// Proof returns the second factor that the fields show whose names begin with prefix:
+// a passkey before a recovery code before a code of an app.
+func (v *Visit) Proof(prefix string) service.Proof {
+	if passkey := v.Form(prefix + "passkey"); passkey != "" {
+		return service.Proof{Passkey: []byte(passkey)}
+	}
+	if code := strings.TrimSpace(v.Form(prefix + "recoveryCode")); code != "" {
+		return service.Proof{RecoveryCode: code}
+	}
+	return service.Proof{Code: strings.ReplaceAll(v.Form(prefix+"code"), " ", "")}
+}
+
 // User returns the user of the path.
 func (v *Visit) User() rolecall.UserID { return v.in.user }
 
@@ -370,6 +384,9 @@ func (v *Visit) APIToken() rolecall.APITokenID { return v.in.token }
 
 // Session returns the session of the path.
 func (v *Visit) Session() rolecall.SessionID { return v.in.session }
+
+// Passkey returns the id of the passkey of the path.
+func (v *Visit) Passkey() []byte { return v.in.passkey }
 
 // UserListing returns what the parameters say of a list of users.
 func (v *Visit) UserListing() service.UserListing { return v.userListing() }
@@ -413,11 +430,17 @@ func (v *Visit) ServiceAccountTag(a *rolecall.ServiceAccount) string {
 	return secret.ETag(appendServiceAccount(nil, a, v.readsServiceAccounts()))
 }
 
+// MatchTenant is the condition that the tenant is still as the form shows it.
+func (v *Visit) MatchTenant() service.Match[rolecall.Tenant] { return v.matchTenant() }
+
+// TenantTag returns what the form of the tenant carries in FieldIfMatch.
+func (v *Visit) TenantTag(t *rolecall.Tenant) string { return secret.ETag(appendTenant(nil, t)) }
+
 // Key returns the idempotency key of the form with its fingerprint.
 func (v *Visit) Key() service.Key {
 	said := url.Values{}
 	for name, values := range v.form {
-		if name != FieldKey && name != FieldPassword && name != FieldCode {
+		if name != FieldKey && !strings.HasPrefix(name, FieldsOwn) {
 			said[name] = values
 		}
 	}

@@ -325,7 +325,7 @@ var harmless = []string{
 	"AuthenticateOperator", "CreateOperatorKey", "FoundTenant", "NeedRecent", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys",
 	"ServiceAccount", "ServiceAccountRoles", "ServiceAccountTokens", "ServiceAccounts", "UserTokens",
 	"Check", "CreateTenant", "CurrentTenant", "DeletedUsers", "Events", "Flush", "Keys", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
-	"BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",
+	"AskAgain", "BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",
 	"Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "UserSessions", "Users", "Watching",
 }
 

@@ -60,7 +60,7 @@ func (s *Service) ownProof(ctx context.Context, c Call, p Proof) (take func(Tx) 
 	if p.pointer() != "" {
 		return s.shownAgain(ctx, c, p)
 	}
-	challenge, err := s.askAgain(ctx, c)
+	challenge, err := s.AskAgain(ctx, c)
 	if err == nil && challenge != nil {
 		err = rolecall.ErrSecondFactorRequired.With("The password is right, and your second factor is needed too. Show it beside the password.").Asking(*challenge)
 	}

@@ -176,9 +176,9 @@ func orWrong(ok bool, err error) error {
 	return err
 }
 
-// askAgain returns what asks somebody who is signed in for their second factor
+// AskAgain returns what asks somebody who is signed in for their second factor
 // again, nil if they have none.
-func (s *Service) askAgain(ctx context.Context, c Call) (*rolecall.Challenge, error) {
+func (s *Service) AskAgain(ctx context.Context, c Call) (*rolecall.Challenge, error) {
 	own, err := s.Factors(ctx, c)
 	if err != nil || own.Methods() == nil {
 		return nil, err
