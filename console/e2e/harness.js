@@ -119,8 +119,8 @@ export async function mailLink(email, kind) {
  * policy, asks another host for anything, writes an error or gets a 5xx; what was to
  * be seen is kept in results.
  */
-export function scenario(name, play, options = {}) {
-  test(name, { timeout: 60_000 }, async () => {
+export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
+  test(name, { timeout }, async () => {
     const context = await world.browser.newContext({ baseURL: world.base, reducedMotion: "reduce", ...options });
     const faults = [];
     context.on("weberror", (e) => faults.push(`script: ${e.error().message}`));

@@ -34,7 +34,7 @@ for (const colorScheme of ["light", "dark"]) {
     await page.keyboard.press("?");
     await page.getByRole("heading", { name: "Keyboard" }).waitFor();
     await checkAccess(page);
-  }, { colorScheme });
+  }, { colorScheme, timeout: 240_000 });
 }
 
 scenario("the first page is light and comes in one round", async (page) => {
