@@ -53,9 +53,9 @@ func recordRevoked(tx Tx, user rolecall.UserID, revoked []rolecall.APIToken, lik
 }
 
 // emailChanged ends what got into the user's account before, and tells whoever
-// reads the mail of the old address.
-func (s *Service) emailChanged(tx Tx, tenant rolecall.TenantID, old *rolecall.User, except rolecall.SessionID, event *rolecall.Event) error {
-	if err := shut(tx, old.ID, except, event, "e-mail changed"); err != nil {
+// reads the mail of the old address, unless the new one is the same in other letters.
+func (s *Service) emailChanged(tx Tx, tenant rolecall.TenantID, old, changed *rolecall.User, except rolecall.SessionID, event *rolecall.Event) error {
+	if err := shut(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
 		return err
 	}
 	return s.mail(tx, tenant, rolecall.Mail{

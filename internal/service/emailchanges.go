@@ -146,7 +146,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a Attempt, token secret.Token
 			if err != nil {
 				return nil, err
 			}
-			return event, s.emailChanged(tx, a.Tenant.ID, &old, kept, event)
+			return event, s.emailChanged(tx, a.Tenant.ID, &old, &changed, kept, event)
 		}
 		return nil, rolecall.ErrUnavailable
 	})

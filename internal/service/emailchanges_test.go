@@ -73,6 +73,28 @@ func TestWithoutASessionANewAddressEndsThemAll(t *testing.T) {
 	})
 }
 
+// TestTheSameAddressInOtherLettersIsNoFarewell respells addresses: mail still reaches
+// them, so nobody is told that it does not.
+func TestTheSameAddressInOtherLettersIsNoFarewell(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada, bob := f.member("ada"), f.member("bob")
+		sessions := []service.SignIn{f.signIn("ada"), f.signIn("bob")}
+		link := f.emailLink(f.call(sessions[0]), ada.ID, "ADA")
+		f.expectMailed(func() {
+			f.ok(f.confirm(link))
+			f.ok(f.service.SetEmail(f.Context(), f.tenant.Name, bob.Email, address("BOB")))
+		})
+		for id, email := range map[rolecall.UserID]string{ada.ID: address("ADA"), bob.ID: address("BOB")} {
+			if user, err := f.service.User(f.Context(), f.owner, id); err != nil || user.Email != email {
+				t.Errorf("the address is %q, not %q: %v", user.Email, email, err)
+			}
+		}
+		for _, in := range sessions {
+			f.is(errorOf(f.authenticate(f.service, in.Token)), rolecall.ErrUnauthenticated)
+		}
+	})
+}
+
 // TestAnAddressThatIsTakenIsAskedForLikeAnother compares the answers and the work.
 func TestAnAddressThatIsTakenIsAskedForLikeAnother(t *testing.T) {
 	onEachStore(t, func(f *fixture) {

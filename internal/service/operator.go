@@ -138,7 +138,7 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 }
 
 // SetEmail changes the user's address, ends all their sessions and tells the old
-// address. It returns ErrNotFound, ErrValidation, ErrEmailTaken.
+// address, unless only its letters change. It returns ErrNotFound, ErrValidation, ErrEmailTaken.
 func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail string) error {
 	if err := checkEmail(newEmail); err != nil {
 		return err
@@ -159,6 +159,6 @@ func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail stri
 		if err != nil {
 			return nil, err
 		}
-		return event, s.emailChanged(tx, tenant.ID, &user, rolecall.SessionID{}, event)
+		return event, s.emailChanged(tx, tenant.ID, &user, &changed, rolecall.SessionID{}, event)
 	})
 }
