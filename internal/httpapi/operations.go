@@ -57,7 +57,7 @@ var operations = []*operation{
 		method: http.MethodPost, path: "/users/{id}/resume", id: "UsersController_resumeUser", summary: "Resume a suspended user",
 		need: service.NeedSuspendUsers, parameters: []*parameter{userID}, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "User", "The resumed user as far as the caller may read it.", []string{"ETag", "Withheld-Fields"}}},
-		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
+		problems: problems{rolecall.ErrNotFound},
 		handle:   resumeUser,
 	},
 	{
