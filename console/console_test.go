@@ -302,6 +302,34 @@ func TestWhoChangesWhatSomebodyElseHasChangedSeesBoth(t *testing.T) {
 	}
 }
 
+func TestWhatIsRefusedBeforeThereIsAPageIsSaidOnOne(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{
+		{http.MethodPut, "/console/acme/users", http.StatusMethodNotAllowed},
+		{http.MethodPost, "/console/acme/users", http.StatusMethodNotAllowed},
+		{http.MethodDelete, "/console", http.StatusMethodNotAllowed},
+		{http.MethodGet, "/console/acme/users?q=" + strings.Repeat("x", 9000), http.StatusRequestURITooLong},
+		{http.MethodGet, "/console/acme//users", http.StatusNotFound},
+		{http.MethodGet, "/console/ac%6De/users", http.StatusNotFound},
+		{http.MethodGet, "/console/A!/users", http.StatusNotFound},
+	} {
+		a := f.send(c.method, c.path, cookie, nil, "Origin", f.url)
+		if a.StatusCode != c.status || !strings.Contains(a.body, "<h1") || !strings.Contains(a.body, a.Header.Get("X-Request-Id")) ||
+			!strings.Contains(a.Header.Get("Content-Security-Policy"), "script-src 'self'") || a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %.40s: %d %v %.300s", c.method, c.path, a.StatusCode, a.Header, a.body)
+		}
+	}
+	for _, path := range []string{"/users", "/consoles", "/console/-/none.js"} {
+		if a := f.send(http.MethodPut, path, cookie, nil); a.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %v", path, a.Header)
+		}
+	}
+}
+
 func TestTheConsoleIsBelowTheBase(t *testing.T) {
 	f := newFixtureAt(t, "/id/people")
 	a := f.get("/id/people/console/", "")

@@ -227,6 +227,14 @@ func (f frame) returnTail() string {
 	return f.URL().Query().Get("return")
 }
 
+// start returns where to begin: the tenant's first page, or where to name the tenant.
+func (f frame) start() string {
+	if f.Tenant() == "" {
+		return f.Root()
+	}
+	return f.Path("/")
+}
+
 // refusedPart returns the part of the page that the refusal takes the place of.
 func refusedPart(f frame) any {
 	if ids, ok := fragments[f.Fragment()]; ok {

@@ -94,6 +94,7 @@ func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := res.server.begin(w, r)
 	defer x.end()
 	x.route = res.operation(r.Method)
+	x.visit = res.server.visit(x)
 	switch {
 	case x.isPreflight():
 		x.permit()

@@ -85,8 +85,9 @@ type Server struct {
 	logger    *slog.Logger
 	meters    *meters
 	mux       *http.ServeMux
-	assets    map[string]string // where the files of the console are, by their names
-	unknown   *resource         // answers on every path that is not served
+	assets    map[string]string  // where the files of the console are, by their names
+	refusal   func(*Visit) error // Console.Refuse; nil without a console
+	unknown   *resource          // answers on every path that is not served
 	origins   origins
 	proxies   proxies
 	exchanges sync.Pool

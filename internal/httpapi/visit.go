@@ -52,8 +52,7 @@ type Page struct {
 type Visit struct {
 	*exchange
 	page    *Page
-	recent  bool // the operation needs a recent sign-in
-	refusal func(*Visit) error
+	recent  bool       // the operation needs a recent sign-in
 	form    url.Values // what was sent by POST
 	faults  rolecall.Faults
 	problem *Problem
@@ -77,7 +76,10 @@ const (
 	FieldPassword = FieldsOwn + "password"
 )
 
-const consolePath = "/console"
+const (
+	consolePath = "/console"
+	assetsPath  = "/-/" // below it: no tenant is called so
+)
 
 var (
 	visitPolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"}
@@ -89,23 +91,24 @@ var (
 
 // console returns the operations that the console consists of.
 func (s *Server) console(c *Console) []*operation {
+	s.refusal = c.Refuse
 	var list []*operation
 	for _, a := range c.Assets {
-		own := newAsset(consolePath+"/-/", compressed(a)) // no tenant is called so
+		own := newAsset(consolePath+assetsPath, compressed(a))
 		s.assets[a.Name] = s.base + own.path
 		list = append(list, page(own.path, "console", own.serve))
 	}
 	for _, p := range c.Pages {
-		list = append(list, consolePage(http.MethodGet, &p, c))
+		list = append(list, consolePage(http.MethodGet, &p))
 		if p.Act != nil {
-			list = append(list, consolePage(http.MethodPost, &p, c))
+			list = append(list, consolePage(http.MethodPost, &p))
 		}
 	}
 	return list
 }
 
 // consolePage returns the operation that serves the method on the page.
-func consolePage(method string, p *Page, c *Console) *operation {
+func consolePage(method string, p *Page) *operation {
 	op := &operation{method: method, path: consolePath + p.Path, id: "console"}
 	recent := false
 	if p.Operation != "" {
@@ -120,7 +123,7 @@ func consolePage(method string, p *Page, c *Console) *operation {
 	}
 	op.label, op.page = "console/"+op.id, true
 	op.handle = func(x *exchange) error {
-		x.visit = &Visit{exchange: x, page: p, recent: recent, refusal: c.Refuse}
+		x.visit.page, x.visit.recent = p, recent
 		return x.visit.serve()
 	}
 	return op
@@ -136,6 +139,26 @@ func operationNamed(id string) *operation {
 	panic("httpapi: no operation is called " + id)
 }
 
+// visit returns the exchange as one with a page, nil if its path is of none. What is
+// refused before there is a page is said on one too.
+func (s *Server) visit(x *exchange) *Visit {
+	path, ok := strings.CutPrefix(x.request.URL.Path, s.base+consolePath)
+	if !ok || s.refusal == nil || path != "" && path[0] != '/' || strings.HasPrefix(path, assetsPath) {
+		return nil
+	}
+	v := &Visit{exchange: x}
+	v.header["Content-Security-Policy"] = visitPolicy
+	v.header["Referrer-Policy"] = visitReferrer
+	v.header["Cross-Origin-Opener-Policy"] = sameOrigin
+	for _, name := range []string{"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers"} {
+		delete(v.header, name) // pages are for no other origin
+	}
+	if tenant := x.request.PathValue("tenant"); rolecall.IsTenantName(tenant) {
+		v.named = tenant
+	}
+	return v
+}
+
 // isFolder reports whether the path is one of the console with a slash at its end,
 // where people expect one: /console/ and /console/{tenant}/.
 func (s *Server) isFolder(u *url.URL) bool {
@@ -146,12 +169,6 @@ func (s *Server) isFolder(u *url.URL) bool {
 // serve is exchange.serve for a page: the same checks in the same order, but that
 // what is wrong with the query is for the page to say.
 func (v *Visit) serve() error {
-	v.header["Content-Security-Policy"] = visitPolicy
-	v.header["Referrer-Policy"] = visitReferrer
-	v.header["Cross-Origin-Opener-Policy"] = sameOrigin
-	for _, name := range []string{"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers"} {
-		delete(v.header, name) // pages are for no other origin
-	}
 	if err := v.checkFraming(); err != nil {
 		return err
 	}
@@ -193,7 +210,7 @@ func (v *Visit) refuse(status int, err *rolecall.Error) error {
 	if v.form != nil && entered && v.page.Show(v) == nil {
 		return nil
 	}
-	return v.refusal(v)
+	return v.server.refusal(v)
 }
 
 // checkFraming refuses what can be refused by looking at the address and the
@@ -201,7 +218,7 @@ func (v *Visit) refuse(status int, err *rolecall.Error) error {
 // the operations.
 func (v *Visit) checkFraming() error {
 	r := v.request
-	if v.named = r.PathValue("tenant"); v.named != "" && !rolecall.IsTenantName(v.named) {
+	if v.named != r.PathValue("tenant") { // which cannot be one's name
 		return errUnknownPath
 	}
 	if r.ContentLength > maxBody {
