@@ -14,9 +14,10 @@ TEST = go test -timeout 20m -p 4 -parallel 6
 # itself, and would take four fifths of the time.
 RACE = -race -gcflags=modernc.org/...=-race=false
 BLACK_BOX = ./internal/e2e ./internal/faults
+BROWSER_TESTS = cd console/e2e && npm ci --silent --no-audit --no-fund && cd ../.. && go build -o console/e2e/results/rolecall ./cmd/rolecall
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace
 
-.PHONY: help run test test-tools browser-test console-test templ check race bench bench-scale benchmarks faults timing fuzz openapi vuln
+.PHONY: help run test test-tools browser-test console-test screenshots templ check race bench bench-scale benchmarks faults timing fuzz openapi vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,11 +40,14 @@ browser-test: test-tools ## the topologies of the guide, attacks on them, and pa
 	@command -v chromium >/dev/null || { echo "chromium is not installed"; exit 1; }
 	ROLECALL_TEST_BROWSER="$$(command -v chromium)" go test -count=1 -run '^(TestTopologies|TestPasskeysInABrowser)$$' ./internal/e2e
 
-console-test: TEST_TOOLS = chromium npm
+console-test screenshots: TEST_TOOLS = chromium npm
 console-test: test-tools ## the console in a real Chromium; STORE=postgres for a PostgreSQL of its own
-	cd console/e2e && npm ci --silent --no-audit --no-fund
-	go build -o console/e2e/results/rolecall ./cmd/rolecall
+	$(BROWSER_TESTS)
 	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES)) node --test --test-concurrency=1 console/e2e/*.test.js
+
+screenshots: test-tools ## the pictures of the README; ALL=1 for all pages, into console/e2e/results/pages
+	$(BROWSER_TESTS)
+	$(if $(ALL),ROLECALL_TEST_PICTURES=1 node --test --test-name-pattern='no page' console/e2e/pages.test.js,node console/e2e/screenshots.js)
 
 templ: ## write the Go code of the console's templates anew
 	$(TEMPL) generate -include-version=false -path console

@@ -14,7 +14,9 @@ import { promisify } from "node:util";
 import { chromium } from "playwright-core";
 
 const run = promisify(execFile);
-const results = join(dirname(fileURLToPath(import.meta.url)), "results");
+
+/** results is where what was seen is kept. */
+export const results = join(dirname(fileURLToPath(import.meta.url)), "results");
 const program = join(results, "rolecall"); // built by make console-test
 const axeSource = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const waitLimit = 15_000;

@@ -1,26 +1,36 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, checkWidth, scenario, signIn } from "./harness.js";
+import { join } from "node:path";
+import { call, checkAccess, checkWidth, results, scenario, signIn } from "./harness.js";
 
 /** The pages that every look is taken at. Add yours. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
 const pages = ["/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/users", "/users?q=zzzz", "/users?q=!", "/users/create", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users", "/nowhere"];
 
+/** look looks at the page, and keeps a picture of it where they are asked for. */
+async function look(page, address, name, colorScheme) {
+  await page.goto("about:blank");
+  await page.goto(address);
+  await checkWidth(page);
+  const { width } = page.viewportSize();
+  if (width !== 1024) await checkAccess(page);
+  const file = `${name.replaceAll(/\W+/g, "-").replaceAll(/^-|-$/g, "")}-${width}-${colorScheme}.png`;
+  if (process.env.ROLECALL_TEST_PICTURES) await page.screenshot({ path: join(results, "pages", file), fullPage: true });
+}
+
 for (const colorScheme of ["light", "dark"]) {
-  scenario(`no page shuts anybody out, ${colorScheme}`, async (page) => {
-    const look = async (path) => {
-      for (const width of [390, 1024, 1440]) {
-        await page.setViewportSize({ width, height: 844 });
-        await page.goto("about:blank");
-        await page.goto(path);
-        await checkWidth(page);
-        if (width !== 1024) await checkAccess(page);
-      }
-    };
-    for (const path of entries) await look(path);
+  for (const width of [390, 1024, 1440]) {
+    scenario(`no page shuts anybody out, ${colorScheme}, ${width} pixels wide`, async (page) => {
+      for (const path of entries) await look(page, path, path, colorScheme);
+      await signIn(page);
+      const { body } = await call(page, "GET", "/users?limit=2");
+      const { body: roles } = await call(page, "GET", "/roles?q=support");
+      for (const path of pages) await look(page, `/console/demo${path}`.replace("{user}", body.items[1].id).replace("{role}", roles.items[0].id), path, colorScheme);
+    }, { colorScheme, viewport: { width, height: 844 } });
+  }
+
+  scenario(`nor does a menu, a dialog or the sheet of keys, ${colorScheme}`, async (page) => {
     await signIn(page);
     const { body } = await call(page, "GET", "/users?limit=2");
-    const { body: roles } = await call(page, "GET", "/roles?q=support");
-    for (const path of pages) await look(`/console/demo${path.replace("{user}", body.items[1].id).replace("{role}", roles.items[0].id)}`);
     await page.goto(`/console/demo/users/${body.items[1].id}`);
     await page.locator(".menu summary").click();
     await checkAccess(page);

@@ -61,7 +61,7 @@ var (
 			Permissions: []string{"users:read", "users:create", "users:update", "users:delete", "users:restore", "users:invite", "roles:read", "roles:assign"},
 		},
 		{
-			Key: text(departmentLead), Name: "Department lead", Description: "Invites people to a department, and decides who helps and who approves there.",
+			Key: text(departmentLead), Name: "Department lead", Description: "Invites people, and decides who helps and who approves.",
 			Permissions: []string{"users:read", "users:invite", "roles:read", "roles:assign"},
 			Grants:      slices.Concat(supports, approves),
 		},

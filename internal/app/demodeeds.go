@@ -89,24 +89,20 @@ func (d *demo) work(ctx context.Context, i int) error {
 
 // mistype gives a wrong password twice.
 func (d *demo) mistype(ctx context.Context, i int) error {
-	return d.fail(ctx, d.people[i], 2, d.attempt(d.people[i]).Source)
+	return d.fail(ctx, i, 2, d.people[i].source(0))
 }
 
 // lockOut gives so many wrong passwords, from several places, that the account is
 // closed to browsers that it is not known by.
 func (d *demo) lockOut(ctx context.Context, i int) error {
-	for _, source := range demoSources[:10] {
-		if err := d.fail(ctx, d.people[i], 10, source); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.fail(ctx, i, 10, demoSources[:10]...)
 }
 
-func (d *demo) fail(ctx context.Context, p *demoPerson, times int, source string) error {
-	for range times {
+func (d *demo) fail(ctx context.Context, i, times int, sources ...string) error {
+	p := d.people[i]
+	for n := range times * len(sources) {
 		attempt := d.attempt(p)
-		attempt.Source = source
+		attempt.Source = sources[n/times]
 		if _, err := d.service.Login(ctx, attempt, p.user.Email, "not the password"); !errors.Is(err, rolecall.ErrWrongCredentials) {
 			return fmt.Errorf("a wrong password of %s: %w", p.user.Email, err)
 		}

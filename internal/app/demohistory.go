@@ -114,11 +114,11 @@ func (d *demo) plan(i int) {
 	}
 	today := ago - time.Duration(i/5%10)*time.Hour - time.Duration(30+i%29)*time.Minute
 	later(today-time.Minute, i%15 == 7, d.mistype)
-	later(today, i%5 == 2, d.signIn)
+	later(today, i%5 == 2 || i%75 == 64, d.signIn)
 	later(today+2*time.Minute, i%25 == 12, d.addFactor)
 	later(ago-time.Duration(3+i%27)*time.Minute, i%10 == 2, d.work)
 	later(ago-time.Duration(2+i%25)*time.Minute, i%25 == 17, d.signIn) // by a second client
-	later(ago-20*time.Minute, i%80 == 64, d.lockOut)
+	later(ago-20*time.Minute, i%75 == 64, d.lockOut)
 }
 
 // planLeaver plans for somebody who is deleted then; the last of them is erased besides.

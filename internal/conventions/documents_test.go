@@ -44,6 +44,37 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// largestPicture is in bytes: a clone is not to grow by what only looks nice.
+const largestPicture = 150_000
+
+func TestPicturesAreSmallAndShown(t *testing.T) {
+	all := documents(t)
+	shown := 0
+	for _, suffix := range []string{".png", ".jpg", ".jpeg", ".webp", ".gif"} {
+		err := walk(suffix, func(name string) error {
+			info, err := fs.Stat(root, name)
+			switch {
+			case err != nil || strings.HasPrefix(name, "console/e2e/results/"): // not part of the repository
+				return err
+			case path.Dir(name) != "docs/pictures":
+				t.Errorf("%s: pictures are in docs/pictures", name)
+			case !strings.Contains(all["README.md"], "("+name+")"):
+				t.Errorf("README.md does not show %s", name)
+			case info.Size() > largestPicture:
+				t.Errorf("%s has %d bytes, want at most %d", name, info.Size(), largestPicture)
+			}
+			shown++
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if shown == 0 {
+		t.Error("there is no picture")
+	}
+}
+
 func TestDecisionsAreListed(t *testing.T) {
 	texts := documents(t)
 	for document := range texts {
