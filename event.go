@@ -27,6 +27,10 @@ type Event struct {
 type EventValues struct {
 	Before []byte
 	After  []byte
+
+	// Withheld are the members that were taken out since the caller may not read them,
+	// with the permission that would show each; zero if none would.
+	Withheld map[string]Permission
 }
 
 // EventType says what happened, in the past tense.

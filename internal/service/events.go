@@ -69,38 +69,66 @@ func showAllValues(c Call, events []rolecall.Event) error {
 	return nil
 }
 
+// showValues takes out of the event's values what the caller may not read, and notes
+// what would show it.
 func showValues(c Call, e *rolecall.Event) (err error) {
 	if e.Values == nil {
 		return nil
 	}
-	var readable func(member string) bool
-	switch e.Subject.Type {
-	case rolecall.SubjectUser:
-		subject := rolecall.User{ID: rolecall.UserID(e.Subject.ID), Department: e.SubjectDepartment}
-		sight := c.Sight(&subject)
-		roles := c.IsSelf(subject.ID) || c.Reach(rolecall.RolesRead).Includes(subject.Department)
-		tokens := c.IsSelf(subject.ID) || c.Reach(rolecall.SessionsRead).Includes(subject.Department)
-		known := !e.SubjectDeleted || c.Reach(rolecall.UsersRestore).Includes(subject.Department)
-		readable = func(member string) bool {
-			m, ok := rolecall.UserMemberNamed(member)
-			return known && (ok && sight.Has(m) || member == "id" || roles && assignmentMembers[member] || tokens && member == "token" ||
-				member == "passkey" && c.IsSelf(subject.ID))
+	needed, withheld := valueNeeds(c, e), map[string]rolecall.Permission{}
+	readable := func(member string) bool {
+		permission, held := needed(member)
+		if !held {
+			withheld[member] = permission
 		}
-	case rolecall.SubjectRole:
-		all := !c.Reach(rolecall.RolesRead).IsNowhere()
-		readable = func(string) bool { return all }
-	case rolecall.SubjectServiceAccount:
-		all := c.Reach(rolecall.ServiceAccountsRead).IsEverywhere()
-		readable = func(string) bool { return all }
-	default:
-		all := c.Reach(rolecall.TenantRead).IsEverywhere()
-		readable = func(string) bool { return all }
+		return held
 	}
 	if e.Values.Before, err = keepMembers(e.Values.Before, readable); err != nil {
 		return err
 	}
 	e.Values.After, err = keepMembers(e.Values.After, readable)
+	e.Values.Withheld = withheld
 	return err
+}
+
+// valueNeeds returns what shows a member of the event's values, zero if no permission
+// does, and whether the caller has it.
+func valueNeeds(c Call, e *rolecall.Event) func(member string) (needed rolecall.Permission, held bool) {
+	always := func(permission rolecall.Permission, held bool) func(string) (rolecall.Permission, bool) {
+		return func(string) (rolecall.Permission, bool) { return permission, held }
+	}
+	switch e.Subject.Type {
+	case rolecall.SubjectUser:
+		subject := rolecall.User{ID: rolecall.UserID(e.Subject.ID), Department: e.SubjectDepartment}
+		if e.SubjectDeleted && !c.Reach(rolecall.UsersRestore).Includes(subject.Department) {
+			return always(rolecall.UsersRestore, false)
+		}
+		return userValueNeeds(c, &subject)
+	case rolecall.SubjectRole:
+		return always(rolecall.RolesRead, !c.Reach(rolecall.RolesRead).IsNowhere())
+	case rolecall.SubjectServiceAccount:
+		return always(rolecall.ServiceAccountsRead, c.Reach(rolecall.ServiceAccountsRead).IsEverywhere())
+	}
+	return always(rolecall.TenantRead, c.Reach(rolecall.TenantRead).IsEverywhere())
+}
+
+// userValueNeeds is valueNeeds of what happened to a user.
+func userValueNeeds(c Call, subject *rolecall.User) func(member string) (needed rolecall.Permission, held bool) {
+	self, sight := c.IsSelf(subject.ID), c.Sight(subject)
+	return func(member string) (rolecall.Permission, bool) {
+		m, ok := rolecall.UserMemberNamed(member)
+		switch {
+		case member == "id":
+			return rolecall.Permission{}, true
+		case ok:
+			return m.Read(), sight.Has(m)
+		case assignmentMembers[member]:
+			return rolecall.RolesRead, self || c.Reach(rolecall.RolesRead).Includes(subject.Department)
+		case member == "token":
+			return rolecall.SessionsRead, self || c.Reach(rolecall.SessionsRead).Includes(subject.Department)
+		}
+		return rolecall.Permission{}, self && member == "passkey"
+	}
 }
 
 // valuesOf are the values of what changed.

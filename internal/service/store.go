@@ -63,6 +63,8 @@ type Tx interface {
 type UserTx interface {
 	// UserByID returns the user, or ErrNotFound.
 	UserByID(id rolecall.UserID) (rolecall.User, error)
+	// UsersByID returns those of the users that are there, in no order.
+	UsersByID(ids []rolecall.UserID) ([]rolecall.User, error)
 	// UserByEmail returns the user of the address and the hash of the password,
 	// empty if there is none; or ErrNotFound.
 	UserByEmail(emailKey string) (user rolecall.User, passwordHash string, err error)
@@ -100,6 +102,9 @@ type TombstoneTx interface {
 	// TakeTombstone removes the tombstone of the user, deleted after the moment, and
 	// returns it, or ErrNotFound.
 	TakeTombstone(id rolecall.UserID, since rolecall.Time) (rolecall.Tombstone, error)
+	// TombstonesByUser returns the tombstones of those of the users who were deleted
+	// after the moment, in no order.
+	TombstonesByUser(ids []rolecall.UserID, since rolecall.Time) ([]rolecall.Tombstone, error)
 	// Tombstones returns a page, the last deleted first, in bounded work.
 	Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombstone], error)
 	// InsertErasure notes that nothing may be left of a user who is gone: from the
@@ -208,6 +213,9 @@ type SessionTx interface {
 type ServiceAccountTx interface {
 	// ServiceAccountByID returns the service account, or ErrNotFound.
 	ServiceAccountByID(id rolecall.ServiceAccountID) (rolecall.ServiceAccount, error)
+	// ServiceAccountsByID returns those of the service accounts that are there, in no
+	// order.
+	ServiceAccountsByID(ids []rolecall.ServiceAccountID) ([]rolecall.ServiceAccount, error)
 	// ServiceAccounts returns a page, in bounded work.
 	ServiceAccounts(q rolecall.ServiceAccountQuery) (rolecall.Page[rolecall.ServiceAccount], error)
 	// InsertServiceAccount writes a new service account. Update returns

@@ -32,6 +32,27 @@ func (s *Service) DeletedUsers(ctx context.Context, c Call, l DeletedListing) (p
 	return page, err
 }
 
+// DeletedUser returns what is kept of a user whom the caller may restore, or
+// ErrNotFound.
+func (s *Service) DeletedUser(ctx context.Context, c Call, id rolecall.UserID) (tombstone rolecall.Tombstone, err error) {
+	if err := NeedRestoreUsers(c.Principal, id); err != nil {
+		return tombstone, err
+	}
+	err = s.view(ctx, c, func(tx Tx) error {
+		tombstones, err := tx.TombstonesByUser([]rolecall.UserID{id}, s.restorable())
+		if err != nil {
+			return err
+		}
+		if len(tombstones) == 0 || !c.Reach(rolecall.UsersRestore).Includes(tombstones[0].User.Department) {
+			return rolecall.ErrNotFound
+		}
+		tombstone = tombstones[0]
+		tombstone.User.Status = rolecall.UserDeleted
+		return nil
+	})
+	return tombstone, err
+}
+
 // restorable returns the moment after which a deletion can be undone.
 func (s *Service) restorable() rolecall.Time { return s.now().Add(-rolecall.TombstoneLifetime) }
 

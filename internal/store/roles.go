@@ -45,17 +45,22 @@ func (t *Tx) RoleByKey(key string) (r rolecall.Role, err error) {
 
 // RolesByID returns those of the roles that are there, in no order.
 func (t *Tx) RolesByID(ids []rolecall.RoleID) ([]rolecall.Role, error) {
-	var roles []rolecall.Role
+	return among(t, selectRoles, "r.id", ids, roleDest)
+}
+
+// among returns the rows of the selection of which the column has one of the ids and
+// the conditions hold, in no order.
+func among[T, ID any](t *Tx, selection, column string, ids []ID, dest func(*T) []any, conditions ...condition) ([]T, error) {
+	var rows []T
 	for chunk := range slices.Chunk(ids, rowsAtOnce) {
 		b := newBuilder(t.tenant)
-		b.write(selectRoles)
-		b.all([]condition{oneOf("r.id", chunk)})
-		err := b.query(t.q, into(&roles, roleDest))
-		if err != nil {
+		b.write(selection)
+		b.all(append(conditions[:len(conditions):len(conditions)], oneOf(column, chunk)))
+		if err := b.query(t.q, into(&rows, dest)); err != nil {
 			return nil, err
 		}
 	}
-	return roles, nil
+	return rows, nil
 }
 
 // Roles returns a page of the roles that q selects, in bounded work.

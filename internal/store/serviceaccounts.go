@@ -5,7 +5,9 @@ import "github.com/rolecall/rolecall"
 const (
 	serviceAccountColumns = `r.id, r.name, r.description, r.status, r.created_at, r.updated_at, r.version`
 
-	selectServiceAccount = `select ` + serviceAccountColumns + ` from service_accounts r where r.tenant_id = $1 and r.id = $2`
+	selectServiceAccounts = `select ` + serviceAccountColumns + ` from service_accounts r where r.tenant_id = $1`
+
+	selectServiceAccount = selectServiceAccounts + ` and r.id = $2`
 
 	insertServiceAccount = `insert into service_accounts (tenant_id, id, name, name_key, words, description, status, created_at, updated_at, version)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
@@ -48,6 +50,12 @@ func serviceAccountDest(a *rolecall.ServiceAccount) []any {
 func (t *Tx) ServiceAccountByID(id rolecall.ServiceAccountID) (a rolecall.ServiceAccount, err error) {
 	err = t.row(selectServiceAccount, []any{t.tenant, id}, serviceAccountDest(&a)...)
 	return a, err
+}
+
+// ServiceAccountsByID returns those of the service accounts that are there, in no
+// order.
+func (t *Tx) ServiceAccountsByID(ids []rolecall.ServiceAccountID) ([]rolecall.ServiceAccount, error) {
+	return among(t, selectServiceAccounts, "r.id", ids, serviceAccountDest)
 }
 
 // ServiceAccounts returns a page of the service accounts that q selects, in bounded

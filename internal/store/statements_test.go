@@ -193,6 +193,15 @@ func builtStatements(t *testing.T) map[string]bool {
 		if _, err := tx.RolesByID([]rolecall.RoleID{rolecall.NewID[rolecall.Role](now), rolecall.NewID[rolecall.Role](now)}); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := tx.UsersByID([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ServiceAccountsByID([]rolecall.ServiceAccountID{rolecall.NewID[rolecall.ServiceAccount](now)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.TombstonesByUser([]rolecall.UserID{rolecall.NewID[rolecall.User](now)}, now); err != nil {
+			t.Fatal(err)
+		}
 		old := rolecall.User{ID: rolecall.NewID[rolecall.User](now), Name: "Ada Lovelace", Email: "ada@example.com"}
 		changed := old
 		changed.Name, changed.Email = "Ada King", "king@example.org"

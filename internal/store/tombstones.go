@@ -5,6 +5,10 @@ import (
 )
 
 const (
+	tombstoneColumns = `r.id, r.deleted_at, r.content`
+
+	selectTombstones = `select ` + tombstoneColumns + ` from tombstones r where r.tenant_id = $1`
+
 	insertTombstone = `insert into tombstones (tenant_id, user_id, id, deleted_at, department, department_key, content)
 		values ($1, $2, $3, $4, $5, $6, $7)`
 
@@ -69,14 +73,32 @@ type tombstoneRow struct {
 	stored tombstone
 }
 
+func tombstoneDest(r *tombstoneRow) []any { return []any{&r.ID, &r.DeletedAt, asJSON(&r.stored)} }
+
+// tombstonesOf returns the tombstones of the rows.
+func tombstonesOf(rows []tombstoneRow) []rolecall.Tombstone {
+	list := make([]rolecall.Tombstone, len(rows))
+	for i := range rows {
+		list[i] = rows[i].Tombstone
+		list[i].User, list[i].Assignments = rows[i].stored.restorable()
+	}
+	return list
+}
+
+// TombstonesByUser returns the tombstones of those of the users who were deleted
+// after the moment, in no order.
+func (t *Tx) TombstonesByUser(ids []rolecall.UserID, since rolecall.Time) ([]rolecall.Tombstone, error) {
+	rows, err := among(t, selectTombstones, "r.user_id", ids, tombstoneDest, where("r.deleted_at > ?", since))
+	return tombstonesOf(rows), err
+}
+
 // Tombstones returns a page of those that q selects, the last deleted first.
 func (t *Tx) Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombstone], error) {
 	if q.Within.IsNowhere() {
 		return rolecall.Page[rolecall.Tombstone]{}, nil
 	}
 	l := &listing[tombstoneRow]{
-		tx: t, table: "tombstones", columns: "r.id, r.deleted_at, r.content",
-		dest: func(r *tombstoneRow) []any { return []any{&r.ID, &r.DeletedAt, asJSON(&r.stored)} },
+		tx: t, table: "tombstones", columns: tombstoneColumns, dest: tombstoneDest,
 		id:   func(r *tombstoneRow) rolecall.AnyID { return rolecall.AnyID(r.ID) },
 		desc: true, after: q.After, limit: q.Limit, walk: source{table: "tombstones", id: "id"},
 		conditions: []condition{where("r.deleted_at > ?", q.Since)},
@@ -85,11 +107,5 @@ func (t *Tx) Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombs
 		l.conditions = append(l.conditions, inReach(q.Within))
 	}
 	rows, err := l.page(nil)
-	page := rolecall.Page[rolecall.Tombstone]{Items: make([]rolecall.Tombstone, len(rows.Items)), Next: rows.Next}
-	for i := range rows.Items {
-		row := &rows.Items[i]
-		page.Items[i] = row.Tombstone
-		page.Items[i].User, page.Items[i].Assignments = row.stored.restorable()
-	}
-	return page, err
+	return rolecall.Page[rolecall.Tombstone]{Items: tombstonesOf(rows.Items), Next: rows.Next}, err
 }

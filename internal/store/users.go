@@ -9,7 +9,9 @@ import (
 const (
 	userColumns = `r.id, r.email, r.name, r.department, r.external_id, r.metadata, r.status, r.created_at, r.updated_at, r.version`
 
-	selectUser = `select ` + userColumns + ` from users r where r.tenant_id = $1 and r.id = $2`
+	selectUsers = `select ` + userColumns + ` from users r where r.tenant_id = $1`
+
+	selectUser = selectUsers + ` and r.id = $2`
 
 	selectUserByEmail = `select ` + userColumns + `, coalesce(p.hash, '')
 		from users r left join passwords p on p.tenant_id = r.tenant_id and p.user_id = r.id
@@ -47,6 +49,11 @@ func userDest(u *rolecall.User) []any {
 func (t *Tx) UserByID(id rolecall.UserID) (u rolecall.User, err error) {
 	err = t.row(selectUser, []any{t.tenant, id}, userDest(&u)...)
 	return u, err
+}
+
+// UsersByID returns those of the users that are there, in no order.
+func (t *Tx) UsersByID(ids []rolecall.UserID) ([]rolecall.User, error) {
+	return among(t, selectUsers, "r.id", ids, userDest)
 }
 
 // UserByEmail returns the user of the address and the hash of the password, empty

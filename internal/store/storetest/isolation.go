@@ -158,11 +158,24 @@ func readsNothing(f *fixture, c contents) {
 		}
 	}
 	same(f, len(f.tombstones(rolecall.TombstoneQuery{Within: rolecall.Everywhere(), Limit: 10})), 0)
-	same(f, len(read(f, func(tx service.Tx) ([]rolecall.Role, error) { return tx.RolesByID([]rolecall.RoleID{c.roles[0].ID}) })), 0)
+	readsNobodyAtOnce(f, c)
 	same(f, len(f.events(rolecall.EventQuery{Limit: 10})), 0)
 	same(f, f.roleNames(rolecall.RoleQuery{Words: []string{"support"}}), []string{})
 	same(f, read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(c.roles[0].ID, start) }), false)
 	same(f, f.owners(), 0)
+}
+
+// readsNobodyAtOnce is readsNothing for what is read by many ids.
+func readsNobodyAtOnce(f *fixture, c contents) {
+	f.Helper()
+	same(f, len(read(f, func(tx service.Tx) ([]rolecall.Role, error) { return tx.RolesByID([]rolecall.RoleID{c.roles[0].ID}) })), 0)
+	same(f, len(read(f, func(tx service.Tx) ([]rolecall.User, error) { return tx.UsersByID([]rolecall.UserID{c.users[0].ID}) })), 0)
+	same(f, len(read(f, func(tx service.Tx) ([]rolecall.ServiceAccount, error) {
+		return tx.ServiceAccountsByID([]rolecall.ServiceAccountID{c.accounts[0].ID})
+	})), 0)
+	same(f, len(read(f, func(tx service.Tx) ([]rolecall.Tombstone, error) {
+		return tx.TombstonesByUser([]rolecall.UserID{c.deleted.ID}, 0)
+	})), 0)
 }
 
 func changesNothing(f *fixture, c contents) {

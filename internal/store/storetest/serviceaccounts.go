@@ -19,6 +19,12 @@ var serviceAccountCases = []testCase{
 		})
 		f.is(err, rolecall.ErrNotFound)
 	}},
+	{"Of many service accounts those that are there are read at once", func(f *fixture) {
+		a := f.newServiceAccount("Import")
+		f.newServiceAccount("Export")
+		asked := []rolecall.ServiceAccountID{aServiceAccount("None").ID, a.ID}
+		same(f, read(f, func(tx service.Tx) ([]rolecall.ServiceAccount, error) { return tx.ServiceAccountsByID(asked) }), []rolecall.ServiceAccount{a})
+	}},
 	{"The name of a service account is unique per tenant by folding", func(f *fixture) {
 		insert := func(f *fixture, name string) error {
 			return f.tryWrite(func(tx service.Tx) { tx.InsertServiceAccount(aServiceAccount(name)) })

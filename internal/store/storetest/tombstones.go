@@ -35,6 +35,20 @@ var tombstoneCases = []testCase{
 		f.oneWins(parallel(20, func(int) error { return f.tryTakeTombstone(u.ID, start+hour-1) }), rolecall.ErrNotFound)
 		f.is(f.tryTakeTombstone(u.ID, 0), rolecall.ErrNotFound)
 	}},
+	{"Of many users the tombstones of those who were deleted later are read at once", func(f *fixture) {
+		stays, early, late := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Alan Turing")
+		f.deleteAt(early, start+hour)
+		f.deleteAt(late, start+2*hour)
+		of := func(since rolecall.Time, ids ...rolecall.UserID) []rolecall.Tombstone {
+			return read(f, func(tx service.Tx) ([]rolecall.Tombstone, error) { return tx.TombstonesByUser(ids, since) })
+		}
+		found := of(start+hour, stays.ID, early.ID, late.ID)
+		same(f, len(found), 1)
+		same(f, found[0].User, late)
+		same(f, found[0].DeletedAt, start+2*hour)
+		same(f, len(of(0, stays.ID, early.ID, late.ID)), 2)
+		same(f, len(of(0)), 0)
+	}},
 	{"A tombstone that is taken in a failed update is still there", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		f.deleteAt(u, start)

@@ -1,6 +1,9 @@
 package storetest
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -40,6 +43,18 @@ var userCases = []testCase{
 			return u, err
 		})
 		f.is(err, rolecall.ErrNotFound)
+	}},
+	{"Of many users those that are there are read at once", func(f *fixture) {
+		users := f.crowd(300)
+		asked := []rolecall.UserID{aUser("Nobody").ID}
+		for _, u := range users {
+			asked = append(asked, u.ID)
+		}
+		found := read(f, func(tx service.Tx) ([]rolecall.User, error) { return tx.UsersByID(asked) })
+		slices.SortFunc(found, func(a, b rolecall.User) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+		same(f, ids(found), asked[1:])
+		same(f, found[0], f.userByID(found[0].ID))
+		same(f, len(read(f, func(tx service.Tx) ([]rolecall.User, error) { return tx.UsersByID(nil) })), 0)
 	}},
 	{"An address is unique per tenant whatever its case and composition", func(f *fixture) {
 		insert := func(f *fixture, email string) error {
