@@ -31,6 +31,7 @@ type assignmentsView struct {
 	frame
 	holder
 	held  []rolecall.Assignment
+	names names                        // of who gave it
 	roles rolecall.Page[rolecall.Role] // to give
 	role  rolecall.Role                // that is given or taken
 }
@@ -46,6 +47,13 @@ func (c *console) assignmentsView(v *httpapi.Visit, k *holderKind) (view assignm
 func (c *console) showAssignments(v *httpapi.Visit, k *holderKind) error {
 	view, err := c.assignmentsView(v, k)
 	if err != nil {
+		return err
+	}
+	givers := make([]rolecall.AnyID, len(view.held))
+	for i := range view.held {
+		givers[i] = rolecall.AnyID(view.held[i].GrantedBy)
+	}
+	if view.names, err = c.namesOf(v, givers); err != nil {
 		return err
 	}
 	return c.show(v, "Roles of "+view.name, view.section, func(f frame) templ.Component {

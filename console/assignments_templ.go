@@ -166,7 +166,7 @@ func assignmentRow(a assignmentsView, held *rolecall.Assignment) templ.Component
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = byWhom(a.frame, held.GrantedBy).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = byWhom(a.frame, a.names, held.GrantedBy).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -40,6 +40,7 @@ func (c *console) pages() []httpapi.Page {
 		c.assignmentPages(),
 		c.serviceAccountPages(),
 		c.serviceAccountActionPages(),
+		c.eventPages(),
 		[]httpapi.Page{
 			{Path: "", Show: toRoot},
 			{Path: "/{tenant}", Operation: "AuthsController_getSession", Show: toHome},

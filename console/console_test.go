@@ -77,6 +77,8 @@ var looks = map[string]string{
 	"/{tenant}/users/{id}/sessions":   "UsersController_listUserSessions",
 	"/{tenant}/users/{id}/roles":      "UsersController_listUserRoles",
 	"/{tenant}/users/{id}/roles/give": "UsersController_listUserRoles",
+	"/{tenant}/users/{id}/events":     "UsersController_listUserEvents",
+	"/{tenant}/events":                "EventsController_listEvents",
 	"/{tenant}/roles":                 "RolesController_listRoles",
 	"/{tenant}/roles/{id}":            "RolesController_getRole",
 	"/{tenant}/roles/{id}/users":      "RolesController_listRoleUsers",

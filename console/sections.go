@@ -18,6 +18,7 @@ type section struct {
 var sections = []section{
 	{"Users", "/users", "users", "g u", service.NeedListUsers},
 	{"Roles", "/roles", "roles", "g r", service.NeedReadRoles},
+	{"Events", "/events", "events", "g e", service.NeedReadEvents},
 	{"Service accounts", "/service-accounts", "machines", "g m", service.NeedReadServiceAccounts},
 }
 

@@ -21,6 +21,7 @@ type userView struct {
 	frame
 	service.Overview
 	sight rolecall.UserMembers
+	names names // of who is in the recent events
 }
 
 func (c *console) showUser(v *httpapi.Visit) error {
@@ -29,6 +30,9 @@ func (c *console) showUser(v *httpapi.Visit) error {
 		return err
 	}
 	view := userView{Overview: overview, sight: v.Call().Sight(&overview.User)}
+	if view.names, err = c.namesIn(v, overview.RecentEvents); err != nil {
+		return err
+	}
 	return c.show(v, nameOf(v, &overview.User), "Users", func(f frame) templ.Component {
 		view.frame = f
 		return userPage(view)
@@ -109,29 +113,6 @@ func (u userView) heldBack() (permissions []string) {
 		}
 	}
 	return permissions
-}
-
-// eventWords are the types of events in words, of whom they are about.
-var eventWords = map[rolecall.EventType]string{
-	rolecall.EventUserCreated: "Created", rolecall.EventUserUpdated: "Changed", rolecall.EventUserDeleted: "Deleted",
-	rolecall.EventUserSuspended: "Suspended", rolecall.EventUserResumed: "Resumed", rolecall.EventUserRestored: "Restored",
-	rolecall.EventPasswordChanged: "Password changed", rolecall.EventUserInvited: "Invited", rolecall.EventInvitationUsed: "Invitation accepted",
-	rolecall.EventInvitationWithdrawn: "Invitation withdrawn", rolecall.EventFactorAdded: "Second factor added",
-	rolecall.EventFactorRemoved: "Second factor removed", rolecall.EventFactorsReset: "Second factors reset",
-	rolecall.EventRecoveryMade: "Recovery codes made", rolecall.EventRecoveryUsed: "Recovery code used",
-	rolecall.EventResetRequested: "New password asked for", rolecall.EventPasswordReset: "New password set by link",
-	rolecall.EventEmailRequested: "New address asked", rolecall.EventRoleAssigned: "Role assigned", rolecall.EventRoleUnassigned: "Role taken away",
-	rolecall.EventSignedIn: "Signed in", rolecall.EventSignInFailed: "Sign-in failed", rolecall.EventSessionConfirmed: "Sign-in confirmed",
-	rolecall.EventSessionEnded: "Session ended", rolecall.EventTokenReused: "Old session token used again", rolecall.EventRefused: "Request refused",
-	rolecall.EventTokenCreated: "API token made", rolecall.EventTokenRevoked: "API token revoked", rolecall.EventMailUndeliverable: "Mail could not be delivered",
-}
-
-// eventName returns what happened, in words.
-func eventName(t rolecall.EventType) string {
-	if words, ok := eventWords[t]; ok {
-		return words
-	}
-	return string(t)
 }
 
 // factorWords are the second factors in words.

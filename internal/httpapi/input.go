@@ -44,6 +44,7 @@ type input struct {
 	actor      rolecall.AnyID
 	subject    rolecall.AnyID
 	from, to   rolecall.Time
+	days       bool // a day stands for its beginning, as fields of browsers say it
 	untouched  bool // leave the idle clock alone
 }
 

@@ -262,7 +262,7 @@ func isText(form url.Values) bool {
 // readAddress reads path and query. A path that cannot be one of the page's is not
 // there.
 func (v *Visit) readAddress() error {
-	v.in.limit = rolecall.DefaultLimit
+	v.in.limit, v.in.days = rolecall.DefaultLimit, true
 	for _, p := range v.route.inPath {
 		if code, _ := p.read(&v.in, v.request.PathValue(p.name)); code != "" {
 			return rolecall.ErrNotFound
@@ -413,6 +413,9 @@ func (v *Visit) RoleListing() service.RoleListing { return v.roleListing() }
 
 // ServiceAccountQuery returns what the parameters say of a list of service accounts.
 func (v *Visit) ServiceAccountQuery() rolecall.ServiceAccountQuery { return v.serviceAccountQuery() }
+
+// EventListing returns what the parameters say of a list of events.
+func (v *Visit) EventListing() service.EventListing { return v.eventListing() }
 
 // Page returns where the page of a list begins, and how long it may be.
 func (v *Visit) Page() (after *rolecall.Position, limit int) { return v.in.after, v.in.limit }

@@ -10,6 +10,7 @@ import (
 type Named struct {
 	Name    string // empty: the caller may not read it
 	Deleted bool   // a user who can be restored
+	Program bool   // a service account
 }
 
 // Names returns by their ids what to call those of the users, roles and service
@@ -73,7 +74,7 @@ func namesOfOthers(tx Tx, c Call, ids []rolecall.AnyID, named map[rolecall.AnyID
 			return err
 		}
 		for i := range accounts {
-			named[rolecall.AnyID(accounts[i].ID)] = Named{Name: accounts[i].Name}
+			named[rolecall.AnyID(accounts[i].ID)] = Named{Name: accounts[i].Name, Program: true}
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func TestNamesAreForThoseWhoMayReadThem(t *testing.T) {
 			{"the deleted and names", hold(holding("users:restore", "users.name:read").within("Sales")), []service.Named{person, deleted}, []int{0, 2}},
 			{"the deleted elsewhere", hold(holding("users:restore").within("Ops"), holding("users.name:read")), []service.Named{person, person}, []int{0, 1}},
 			{"roles in Ops", hold(holding("roles:read").within("Ops")), []service.Named{{Name: "Support"}}, []int{3}},
-			{"programs", hold(holding("service-accounts:read")), []service.Named{{Name: "Import"}}, []int{4}},
+			{"programs", hold(holding("service-accounts:read")), []service.Named{{Name: "Import", Program: true}}, []int{4}},
 		} {
 			want := map[rolecall.AnyID]service.Named{}
 			for i, at := range c.known {

@@ -1,0 +1,90 @@
+import { strict as assert } from "node:assert";
+import { call, checkAccess, checkWidth, scenario, setPassword, signIn, world } from "./harness.js";
+
+/** find returns somebody of the demo. */
+async function find(page, email) {
+  const { body } = await call(page, "GET", `/users?email=${encodeURIComponent(email)}`);
+  return body.items[0];
+}
+
+/** shown returns what the list of events says, one text for each. */
+const shown = (page) => page.locator(".table-events tbody tr").allInnerTexts();
+
+scenario("an act is found by what it was and by who did it, and stays found after back and reload", async (page) => {
+  await signIn(page);
+  const user = await find(page, "edsger.wirth@demo.example");
+  await call(page, "POST", `/users/${user.id}/suspend`, { reason: "long leave" });
+  await page.keyboard.press("g");
+  await page.keyboard.press("e");
+  await page.waitForURL(/\/events$/);
+  await page.getByLabel("What").selectOption("user.suspended");
+  await page.waitForURL(/type=user.suspended/);
+  await page.getByText("long leave").waitFor();
+  assert.ok((await shown(page)).every((line) => /Suspended/.test(line)));
+
+  await page.getByLabel("Find a person").fill("edsger wir");
+  await page.getByRole("link", { name: `What happened to them ${user.name}` }).click();
+  await page.waitForURL(new RegExp(`subject=${user.id}&type=user.suspended`));
+  assert.equal((await shown(page)).length, 1);
+  const line = page.locator(".table-events tbody tr");
+  await line.getByText("Details").click();
+  assert.match(await line.innerText(), /Suspended.*long leave.*you.*Status.*→.*suspended.*Source address.*127\.0\.0\.1.*Request/s);
+  await page.reload();
+  assert.equal((await shown(page)).length, 1);
+  await line.getByRole("link", { name: user.name, exact: true }).click();
+  await page.getByRole("heading", { name: user.name }).waitFor();
+  await page.goBack();
+  await page.waitForURL(/type=user.suspended/);
+  assert.equal((await shown(page)).length, 1);
+  await page.getByRole("link", { name: `About ${user.name}` }).click();
+  await page.waitForURL(/events\?type=user.suspended$/);
+  await page.getByLabel("Before (UTC)").fill("2000-01-01");
+  await page.waitForURL(/to=2000-01-01/);
+  await page.getByText("Nothing matches").waitFor();
+});
+
+scenario("the whole history of somebody is a step away from their page, and pages follow pages", async (page) => {
+  await signIn(page);
+  const user = await find(page, "ada.lovelace@demo.example");
+  for (let i = 0; i < 60; i++) await call(page, "PATCH", `/users/${user.id}`, { externalId: `A-${i}` });
+  await page.goto(`/console/demo/users/${user.id}`);
+  await page.getByRole("link", { name: "All changes" }).click();
+  await page.getByRole("heading", { name: "What happened to Ada Lovelace" }).waitFor();
+  const first = await shown(page);
+  assert.equal(first.length, 50);
+  assert.match(first[0], /Changed\s+external id/);
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.getByText("A-59").first().waitFor();
+  await page.keyboard.press("n");
+  await page.waitForURL(/cursor=/);
+  assert.ok((await shown(page)).length > 10);
+  await page.goBack();
+  await page.waitForURL(/events$/);
+  assert.equal((await shown(page)).length, 50);
+});
+
+scenario("who reads events alone sees what happened, and nobody's name", async (page) => {
+  await signIn(page);
+  const user = await find(page, "barbara.liskov@demo.example") ?? await find(page, "tony.hoare@demo.example");
+  const { body: role } = await call(page, "POST", "/roles", { name: "Events only", permissions: ["events:read"] }, { "idempotency-key": "events-only" });
+  await call(page, "PUT", `/users/${user.id}/roles/${role.id}`, {});
+  for (const held of (await call(page, "GET", `/users/${user.id}/roles`)).body.items) {
+    if (held.role.id !== role.id) await call(page, "DELETE", `/users/${user.id}/roles/${held.role.id}`);
+  }
+  const password = await setPassword(user.email);
+  await page.context().clearCookies();
+  await page.goto("/console/demo/sign-in");
+  await page.getByLabel("E-mail address").fill(user.email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.waitForURL(/\/events$/); // the only section that is open to them
+  await page.goto(`/console/demo/events?type=user.created`);
+  assert.ok((await shown(page)).every((line) => /another user/.test(line)));
+  await page.locator("summary[data-row]").first().click();
+  assert.equal(await page.locator("details[open] .held").first().getAttribute("title"), "Held back: users.createdAt:read would show it.");
+  assert.ok(!(await page.content()).includes("Lovelace"));
+  await checkAccess(page);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await checkWidth(page);
+});

@@ -1,0 +1,139 @@
+package console
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func (c *console) eventPages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/events", Operation: "EventsController_listEvents", Show: c.showEvents},
+		{Path: "/{tenant}/users/{id}/events", Operation: "UsersController_listUserEvents", Show: c.showUserEvents},
+	}
+}
+
+// eventParameters are those of the lists of events, as userParameters are of users.
+// The person is one whose acts are looked for by name.
+var eventParameters = []string{"type", "actor", "subject", "from", "to"}
+
+const (
+	eventPerson = "person"
+	peopleShown = 8
+)
+
+// eventsView is what the pages of events show.
+type eventsView struct {
+	frame
+	user   *rolecall.User // whose history it is; nil of the whole tenant
+	page   rolecall.Page[rolecall.Event]
+	names  names
+	people []rolecall.User // who is called as the address asks
+	more   bool            // people
+	first  string
+	next   string
+}
+
+func (c *console) showEvents(v *httpapi.Visit) error {
+	list := eventsView{}
+	switch words := rolecall.Words(v.URL().Query().Get(eventPerson)); {
+	case v.Faults() != nil:
+	case len(words) > 0 && mayFindPeople(v):
+		found, err := c.service.Users(v.Context(), v.Call(), service.UserListing{Words: words[:min(len(words), 8)], Limit: peopleShown})
+		if err != nil {
+			return err
+		}
+		list.people, list.more = found.Items, found.Next != nil
+	default:
+		page, err := c.service.Events(v.Context(), v.Call(), v.EventListing())
+		if err != nil {
+			return err
+		}
+		list.page = page
+	}
+	return c.showEventList(v, list, "Events", "Events")
+}
+
+func (c *console) showUserEvents(v *httpapi.Visit) (err error) {
+	list := eventsView{}
+	if v.Faults() == nil {
+		if list.page, err = c.service.UserEvents(v.Context(), v.Call(), v.User(), v.EventListing()); err != nil {
+			return err
+		}
+	}
+	user, err := c.service.User(v.Context(), v.Call(), v.User())
+	if err != nil {
+		return err
+	}
+	list.user = &user
+	return c.showEventList(v, list, "Changes", "Users")
+}
+
+// showEventList shows the list with the names of who is in it.
+func (c *console) showEventList(v *httpapi.Visit, list eventsView, title, here string) (err error) {
+	listing := v.EventListing()
+	if list.names, err = c.namesIn(v, list.page.Items, listing.Actor, listing.Subject); err != nil {
+		return err
+	}
+	return c.show(v, title, here, func(f frame) templ.Component {
+		list.frame = f
+		list.first, list.next = f.pagesOf(eventParameters, list.page.Next)
+		if f.Fragment() == "results" {
+			f.Rename(f.listAddress(append(slices.Clone(eventParameters), eventPerson, "cursor")))
+		}
+		return eventsPage(list)
+	})
+}
+
+// mayFindPeople reports whether the caller may look for somebody by name or address.
+func mayFindPeople(v *httpapi.Visit) bool {
+	c := v.Call()
+	return !c.Reads(rolecall.MemberName).IsNowhere() || !c.Reads(rolecall.MemberEmail).IsNowhere()
+}
+
+// isFiltered reports whether the list shows only some events.
+func (l eventsView) isFiltered() bool {
+	return slices.ContainsFunc(eventParameters, func(name string) bool { return l.asked(name) != "" })
+}
+
+// isLookingFor reports whether the page shows people to choose from instead of events.
+func (l eventsView) isLookingFor() bool {
+	return len(rolecall.Words(l.asked(eventPerson))) > 0 && l.Faults() == nil && mayFindPeople(l.Visit)
+}
+
+// day returns what the field of a day shows of a moment.
+func day(t rolecall.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return t.Std().Format(time.DateOnly)
+}
+
+// names are what to call those whom a page names by their ids.
+type names map[rolecall.AnyID]service.Named
+
+// namesIn returns the names of all who are in the events, and of the others.
+func (c *console) namesIn(v *httpapi.Visit, events []rolecall.Event, others ...rolecall.AnyID) (names, error) {
+	for i := range events {
+		e := &events[i]
+		others = append(others, rolecall.AnyID(e.Actor.ID), e.Subject.ID)
+		others = append(others, idsWithin(e)...)
+	}
+	return c.namesOf(v, others)
+}
+
+// namesOf returns the names of those with the ids, by one look-up.
+func (c *console) namesOf(v *httpapi.Visit, ids []rolecall.AnyID) (names, error) {
+	ids = slices.DeleteFunc(ids, func(id rolecall.AnyID) bool { return id.IsZero() })
+	slices.SortFunc(ids, func(a, b rolecall.AnyID) int { return bytes.Compare(a[:], b[:]) })
+	if ids = slices.Compact(ids); len(ids) == 0 {
+		return nil, nil
+	}
+	return c.service.Names(v.Context(), v.Call(), ids)
+}

@@ -1,0 +1,173 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+func TestEachTypeOfEventHasWords(t *testing.T) {
+	source, err := os.ReadFile("../event.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`EventType += "([a-z_.]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(found) < 30 {
+		t.Fatalf("%d types", len(found))
+	}
+	offered := map[rolecall.EventType]int{}
+	for _, kind := range eventKinds {
+		for _, kind := range kind.types {
+			offered[kind]++
+		}
+	}
+	for _, match := range found {
+		if kind := rolecall.EventType(match[1]); eventWords[kind] == "" || offered[kind] != 1 {
+			t.Errorf("%s has the words %q, and is offered %d times", kind, eventWords[kind], offered[kind])
+		}
+	}
+}
+
+// changed is a user of whom every member was changed by the owner.
+func (f *fixture) changed(name string) rolecall.User {
+	f.t.Helper()
+	user := f.hire("secret@example.com", "Before "+name, nil)
+	c := f.asOwner()
+	patch := rolecall.UserPatch{Name: rolecall.Some(name), Department: rolecall.Some(orNil("Hidden department"))}
+	if _, err := f.service.UpdateUser(f.t.Context(), c, user.ID, patch, nil); err != nil {
+		f.t.Fatal(err)
+	}
+	if _, err := f.service.SuspendUser(f.t.Context(), c, user.ID, "Left "+name); err != nil {
+		f.t.Fatal(err)
+	}
+	return user
+}
+
+func TestEventsNameNobodyWhomTheReaderMayNotKnow(t *testing.T) {
+	f := newFixture(t)
+	user := f.changed("Eve Secret")
+	f.hire("auditor@example.com", "Andy Auditor", []string{"events:read"})
+	f.hire("dated@example.com", "Dan Dated", []string{"events:read", "users.createdAt:read"})
+	f.hire("names@example.com", "Nora Names", []string{"events:read", "users.name:read"})
+	history := "/console/acme/users/" + user.ID.String() + "/events"
+	pages := []string{"/console/acme/events", "/console/acme/events?subject=" + user.ID.String(), "/console/acme/events?person=eve", "/console/acme/events?actor=" + f.owner.ID.String()}
+
+	auditor := f.signIn("acme", "auditor@example.com")
+	for _, path := range pages {
+		a := f.get(path, auditor)
+		// A reason is the actor's own words, and for everybody who reads events.
+		page := strings.ReplaceAll(a.body, "Left Eve Secret", "")
+		for _, secret := range []string{"Eve Secret", "Ada Lovelace", "Hidden department", "secret@example.com"} {
+			if a.StatusCode != http.StatusOK || strings.Contains(page, secret) {
+				t.Errorf("%s: %d, shows %s", path, a.StatusCode, secret)
+			}
+		}
+		for _, part := range []string{"another user", "Held back: users.name:read would show it."} {
+			if !strings.Contains(page, part) {
+				t.Errorf("%s lacks %q", path, part)
+			}
+		}
+		if strings.Contains(page, `name="person"`) {
+			t.Errorf("%s offers to find people", path)
+		}
+	}
+	if a := f.get(history, auditor); a.StatusCode != http.StatusNotFound {
+		t.Errorf("a history of somebody unknown: %d", a.StatusCode)
+	}
+	dated := f.signIn("acme", "dated@example.com")
+	for _, path := range append(pages, history, "/console/acme/users/"+user.ID.String()) {
+		a := f.get(path, dated)
+		if page := strings.ReplaceAll(a.body, "Left Eve Secret", ""); a.StatusCode != http.StatusOK || strings.Contains(page, "Eve Secret") || strings.Contains(page, "Ada Lovelace") {
+			t.Errorf("%s: %d", path, a.StatusCode)
+		}
+	}
+	names := f.signIn("acme", "names@example.com")
+	a := f.get("/console/acme/events?subject="+user.ID.String(), names)
+	for _, part := range []string{"Before Eve Secret</bdi></del>", "Eve Secret</bdi></ins>", "Ada Lovelace", "Held back: users.department:read would show it."} {
+		if !strings.Contains(a.body, part) {
+			t.Errorf("lacks %q", part)
+		}
+	}
+	if strings.Contains(a.body, "Hidden department") {
+		t.Error("a department is shown")
+	}
+}
+
+func TestEventsAreForThoseWhoMayReadThem(t *testing.T) {
+	f := newFixture(t)
+	user := f.hire("clerk@example.com", "Clara Clerk", []string{"users:read"})
+	clerk := f.signIn("acme", "clerk@example.com")
+	if a := f.get("/console/acme/events", clerk); a.StatusCode != http.StatusForbidden || strings.Contains(a.body, `href="/console/acme/events"`) {
+		t.Errorf("%d", a.StatusCode)
+	}
+	if a := f.get("/console/acme/users/"+f.owner.ID.String()+"/events", clerk); a.StatusCode != http.StatusForbidden {
+		t.Errorf("of another: %d", a.StatusCode)
+	}
+	if a := f.get("/console/acme/users/"+user.ID.String()+"/events", clerk); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "Signed in") {
+		t.Errorf("one's own: %d", a.StatusCode)
+	}
+}
+
+func TestEventsAreText(t *testing.T) {
+	f := newFixture(t)
+	user := f.changed(`<img src=x onerror=alert(1)>"'&lt;`)
+	cookie := f.signIn("acme", ownerEmail)
+	for _, path := range []string{"/console/acme/events", "/console/acme/users/" + user.ID.String() + "/events", "/console/acme/events?subject=" + user.ID.String(), "/console/acme/events?person=img", "/console/acme/events?type=" + url.QueryEscape(`"><img src=x>`)} {
+		if a := f.get(path, cookie); a.StatusCode != http.StatusOK || strings.Contains(a.body, "<img src=x") || !strings.Contains(a.body, "&lt;img src=x") {
+			t.Errorf("%s: %d", path, a.StatusCode)
+		}
+	}
+}
+
+// titles returns what the page of events says that happened.
+func titles(page string) (list []string) {
+	for _, match := range regexp.MustCompile(`<strong>([^<]+)</strong>`).FindAllStringSubmatch(page, -1) {
+		list = append(list, match[1])
+	}
+	return list
+}
+
+func TestFiltersOfEventsAreThoseOfTheOperation(t *testing.T) {
+	f := newFixture(t)
+	user := f.changed("Eve Adams")
+	cookie := f.signIn("acme", ownerEmail)
+	today, tomorrow := time.Now().UTC().Format(time.DateOnly), time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly)
+	about := "/console/acme/events?subject=" + user.ID.String()
+	all := []string{"Suspended", "Changed", "Password changed", "Created"}
+	for query, want := range map[string][]string{
+		"":                                    all,
+		"&type=user.updated":                  {"Changed"},
+		"&type=user.unheard_of":               nil,
+		"&actor=" + f.owner.ID.String():       {"Suspended", "Changed", "Created"},
+		"&actor=" + user.ID.String():          nil,
+		"&from=" + today:                      all,
+		"&from=" + tomorrow:                   nil,
+		"&to=" + tomorrow:                     all,
+		"&to=" + today:                        nil,
+		"&from=" + today + "T00%3A00%3A00Z":   all,
+		"&type=user.created&from=&to=&actor=": {"Created"},
+	} {
+		if a := f.get(about+query, cookie); a.StatusCode != http.StatusOK || !slices.Equal(titles(a.body), want) {
+			t.Errorf("%s: %d %q", query, a.StatusCode, titles(a.body))
+		}
+	}
+	for _, query := range []string{"&from=yesterday", "&from=2026-13-40", "&to=0000-00-00", "&actor=x", "&cursor=x", "&type=%07"} {
+		if a := f.get(about+query, cookie); a.StatusCode != http.StatusOK || !strings.Contains(a.body, `role="alert"`) || len(titles(a.body)) > 1 {
+			t.Errorf("%s: %d %q", query, a.StatusCode, titles(a.body))
+		}
+	}
+	if a := f.get("/console/acme/events?person=eve", cookie); !strings.Contains(a.body, "/console/acme/events?actor="+user.ID.String()) || !strings.Contains(a.body, about) {
+		t.Errorf("%s", a.body)
+	}
+	page := f.get("/console/acme/users/"+user.ID.String(), cookie).body
+	if !strings.Contains(page, "/users/"+user.ID.String()+"/events") || !strings.Contains(page, " by you") {
+		t.Error("the user's page does not lead to the history, or does not say who did it")
+	}
+}
