@@ -29,6 +29,7 @@ func (c *console) pages() []httpapi.Page {
 		c.linkPages(),
 		c.accountPages(),
 		c.factorPages(),
+		c.settingsPages(),
 		c.usersPages(),
 		c.newUserPages(),
 		c.userPages(),

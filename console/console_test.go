@@ -29,6 +29,7 @@ var deeds = map[string]string{
 	"/{tenant}/password-reset":                      "AuthsController_resetPassword",
 	"/{tenant}/password-reset/request":              "AuthsController_requestPasswordReset",
 	"/{tenant}/email-change":                        "AuthsController_changeEmail",
+	"/{tenant}/settings/edit":                       "TenantController_updateTenant",
 	"/{tenant}/account/password":                    "AuthsController_changePassword",
 	"/{tenant}/account/app":                         "AuthsController_beginTotp",
 	"/{tenant}/account/app/confirm":                 "AuthsController_confirmTotp",
@@ -71,6 +72,7 @@ var looks = map[string]string{
 	"/{tenant}":                       "AuthsController_getSession",
 	"/{tenant}/":                      "AuthsController_getSession",
 	"/{tenant}/{rest...}":             "AuthsController_getSession", // there is no page
+	"/{tenant}/settings":              "TenantController_getTenant",
 	"/{tenant}/account":               "AuthsController_getFactors",
 	"/{tenant}/users":                 "UsersController_listUsers",
 	"/{tenant}/users/{id}":            "UsersController_getUserOverview",

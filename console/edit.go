@@ -104,7 +104,7 @@ type change struct {
 // that, and what was shows what was typed.
 func (f frame) changeOf(name, saved string) change {
 	shown, was := f.Form(name), f.Form("was-"+name)
-	if f.Problem() == nil || shown == was {
+	if f.Forms("was-"+name) == nil || shown == was {
 		return change{shown: saved}
 	}
 	return change{shown: shown, saved: saved, conflicting: saved != was && saved != shown}

@@ -148,7 +148,7 @@ var permissionGroups = func() (groups []permissionGroup) {
 	return groups
 }()
 
-// setChange is a set of permissions in the form of a role: what it shows, and what
+// setChange is a set in a form that changes something, as texts: what it shows, and what
 // somebody else has added and taken out meanwhile.
 type setChange struct {
 	shown        []string
@@ -157,9 +157,8 @@ type setChange struct {
 
 // setOf returns the set, given what is saved now. What was ticked or not by whoever
 // fills in the form stays so; all else is as it is saved.
-func (f frame) setOf(name string, saved []rolecall.Permission) setChange {
-	now := texts(saved)
-	if f.Problem() == nil {
+func (f frame) setOf(name string, now []string) setChange {
+	if f.Forms(name) == nil && f.Forms("was-"+name) == nil {
 		return setChange{shown: now}
 	}
 	typed, was := lines(f.Forms(name)), strings.Fields(f.Form("was-"+name))

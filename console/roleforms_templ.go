@@ -301,7 +301,7 @@ func permissionEditor(r roleView) templ.Component {
 			templ_7745c5c3_Var13 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		gives, grants := r.setOf("permissions", r.role.Permissions), r.setOf("grants", r.role.Grants)
+		gives, grants := r.setOf("permissions", texts(r.role.Permissions)), r.setOf("grants", texts(r.role.Grants))
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<section class=\"permits\" aria-label=\"Permissions\"><h2>What its holders may do, and what they may hand on beyond that</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -20,6 +20,7 @@ var sections = []section{
 	{"Roles", "/roles", "roles", "g r", service.NeedReadRoles},
 	{"Events", "/events", "events", "g e", service.NeedReadEvents},
 	{"Service accounts", "/service-accounts", "machines", "g m", service.NeedReadServiceAccounts},
+	{settingsSection, "/settings", "settings", "g s", service.NeedReadTenant},
 }
 
 // done is what the page that a form leads to says: by the word in its address.

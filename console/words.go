@@ -3,6 +3,9 @@ package console
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -42,15 +45,52 @@ func ago(now, t rolecall.Time) string {
 	return words + " ago"
 }
 
-// lifetime returns how long something lasts, in words.
+type lifetimeUnit struct {
+	length time.Duration
+	name   string
+}
+
+// lifetimeUnits are those in which people say how long something lasts.
+var lifetimeUnits = []lifetimeUnit{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}}
+
+// lifetime returns how long something lasts, in words: "1 day 12 hours".
 func lifetime(d time.Duration) string {
-	switch {
-	case d >= 48*time.Hour:
-		return plural(int(d/(24*time.Hour)), "day")
-	case d >= 2*time.Hour:
-		return plural(int(d/time.Hour), "hour")
+	var words []string
+	for _, unit := range lifetimeUnits {
+		if n := d / unit.length; n > 0 {
+			words = append(words, plural(int(n), unit.name))
+			d -= n * unit.length
+		}
 	}
-	return plural(int(d/time.Minute), "minute")
+	if words == nil {
+		return "0 seconds"
+	}
+	return strings.Join(words, " ")
+}
+
+var lifetimePart = regexp.MustCompile(`^(\d{1,9})\s*([a-z]+)\s*`)
+
+// readLifetime returns how many seconds the words say. Each number has its unit, of
+// which the first letters are enough.
+func readLifetime(text string) (seconds int64, ok bool) {
+	rest := strings.ToLower(strings.TrimSpace(strings.ReplaceAll(text, ",", "")))
+	if rest == "0" {
+		return 0, true
+	}
+	for ; rest != ""; ok = true {
+		part := lifetimePart.FindStringSubmatch(rest)
+		if part == nil {
+			return 0, false
+		}
+		at := slices.IndexFunc(lifetimeUnits, func(u lifetimeUnit) bool { return strings.HasPrefix(u.name+"s", part[2]) })
+		n, err := strconv.ParseInt(part[1], 10, 64)
+		if at < 0 || err != nil {
+			return 0, false
+		}
+		seconds += n * int64(lifetimeUnits[at].length/time.Second)
+		rest = rest[len(part[0]):]
+	}
+	return seconds, ok
 }
 
 // exact returns the moment for who wants to know it.

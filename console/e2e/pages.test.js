@@ -4,7 +4,7 @@ import { call, checkAccess, checkWidth, results, scenario, signIn } from "./harn
 
 /** The pages that every look is taken at. Add yours. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
-const pages = ["/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/users", "/users?q=zzzz", "/users?q=!", "/users/create", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users",
+const pages = ["/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/settings", "/settings/edit", "/users", "/users?q=zzzz", "/users?q=!", "/users/create", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users",
   "/events", "/events?person=edsger", "/events?from=x", "/users/{user}/events",
   "/nowhere"];
 

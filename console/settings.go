@@ -1,0 +1,323 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func (c *console) settingsPages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/settings", Operation: "TenantController_getTenant", Show: c.showSettings},
+		{Path: "/{tenant}/settings/edit", Operation: "TenantController_updateTenant", Show: c.showSettingsEdit, Act: c.editSettings},
+	}
+}
+
+// settingsSection is the entry of the navigation.
+const settingsSection = "Settings"
+
+// The fields of the settings that are no numbers, by their pointers in the operation.
+const (
+	fieldRequired      = "settings/secondFactor/required"
+	fieldRequiredRoles = "settings/secondFactor/roles"
+	fieldSender        = "settings/mailSenderName"
+)
+
+// settingWords say what a setting that is a number means to people.
+type settingWords struct {
+	label, tells string
+	unit         string // what is counted; empty for a length of time
+	weakens      string // what it means to make it weaker: the new value, the old one
+	lessIsWeaker bool
+}
+
+// settingTexts are those of each setting by its name.
+var settingTexts = map[string]settingWords{
+	"sessionIdleSeconds":      {label: "End of a session that is not used", tells: "Who does nothing for as long is signed out. One hour is the default where a second factor is asked of all.", weakens: "A session that nobody uses ends after %s, not after %s."},
+	"sessionAbsoluteSeconds":  {label: "End of a session, however much it is used", tells: "Then people sign in again. One day is the default where a second factor is asked of all.", weakens: "A session ends after %s at the latest, not after %s."},
+	"reauthenticationSeconds": {label: "Age of a sign-in that still counts as recent", tells: "What gives or takes much asks for the password again when the sign-in is older. 0 seconds: never.", weakens: "What gives or takes much asks for the password again after %s, not after %s."},
+	"sessionsPerUser":         {label: "Sessions of a user at once", tells: "One more ends the oldest.", unit: "session"},
+	"refreshGraceSeconds":     {label: "Grace of a replaced session token", tells: "Requests that were under way with the old token still pass.", weakens: "A session token that was replaced works on for %s, not %s."},
+	"passwordMinimum":         {label: "Least length of a new password", tells: "Less than 15 only where a second factor is asked of all. Passwords that people have stay as they are.", unit: "character", weakens: "New passwords may have only %s, not at least %s.", lessIsWeaker: true},
+	"invitationSeconds":       {label: "Life of an invitation", tells: "Its link is void then. Invitations that are out keep their end.", weakens: "The link of an invitation works for %s, not %s."},
+	"passwordResetSeconds":    {label: "Life of a link to choose a new password", tells: "Whoever reads the mail of somebody can use it for as long.", weakens: "The link to choose a new password works for %s, not %s."},
+	"eventsKeptSeconds":       {label: "Time that events are kept", tells: "Older ones are deleted for good.", weakens: "Events are deleted for good after %s, not after %s.", lessIsWeaker: true},
+	"idempotencyKeptSeconds":  {label: "Time that idempotency keys are kept", tells: "A program that repeats a request within it does nothing twice."},
+}
+
+// settingGroup is a part of the page of settings.
+type settingGroup struct {
+	title string
+	names []string
+}
+
+// settingGroups are the settings that are numbers, as they are shown.
+var settingGroups = []settingGroup{
+	{"Sessions", []string{"sessionIdleSeconds", "sessionAbsoluteSeconds", "sessionsPerUser", "reauthenticationSeconds", "refreshGraceSeconds"}},
+	{"Passwords and links", []string{"passwordMinimum", "passwordResetSeconds", "invitationSeconds"}},
+	{"What is kept", []string{"eventsKeptSeconds", "idempotencyKeptSeconds"}},
+}
+
+// settingNamed returns the setting that is a number and has that name.
+func settingNamed(name string) rolecall.NumberSetting {
+	return rolecall.NumberSettings[slices.IndexFunc(rolecall.NumberSettings, func(n rolecall.NumberSetting) bool { return n.Name == name })]
+}
+
+// of returns the value in words, as it can be typed.
+func (w settingWords) of(value int64) string {
+	if w.unit != "" {
+		return plural(int(value), w.unit)
+	}
+	return lifetime(time.Duration(value) * time.Second)
+}
+
+// read returns the value that the text says.
+func (w settingWords) read(text string) (value int64, ok bool) {
+	if w.unit == "" {
+		return readLifetime(text)
+	}
+	digits := strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(text), "s"), w.unit))
+	value, err := strconv.ParseInt(strings.ReplaceAll(digits, ",", ""), 10, 64)
+	return value, err == nil
+}
+
+// advice says what the setting means, and what it can be.
+func (w settingWords) advice(n rolecall.NumberSetting) string {
+	return fmt.Sprintf("%s %s; %s if nothing is said.", w.tells, heading(w.bounds(n)), w.of(n.Default()))
+}
+
+// bounds says what the setting can be at all.
+func (w settingWords) bounds(n rolecall.NumberSetting) string {
+	least := w.of(n.Min)
+	if w.unit != "" {
+		least = thousands(int(n.Min))
+	}
+	return "from " + least + " to " + w.of(n.Max)
+}
+
+// isWeaker reports whether the setting protects less with the value than with the one
+// before. No age at which a sign-in is too old is the longest of all.
+func (w settingWords) isWeaker(n rolecall.NumberSetting, value, before int64) bool {
+	switch {
+	case w.weakens == "" || value == before:
+		return false
+	case n.Name == "reauthenticationSeconds" && (value == 0 || before == 0):
+		return value == 0
+	}
+	return w.lessIsWeaker == (value < before)
+}
+
+// weakenings say what protects less with the settings than with those before.
+func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.RoleID) string) (list []string) {
+	was, is := before.SecondFactor, after.SecondFactor
+	switch {
+	case was.Scope() == rolecall.SecondFactorOfNobody || is.Scope() == rolecall.SecondFactorOfAll:
+	case is.Scope() == rolecall.SecondFactorOfNobody:
+		list = append(list, "A second factor is asked of nobody any more.")
+	case was.Scope() == rolecall.SecondFactorOfAll:
+		list = append(list, "A second factor is asked of the holders of some roles only, not of everybody.")
+	default:
+		for _, id := range was.Roles {
+			if !slices.Contains(is.Roles, id) {
+				list = append(list, "A second factor is no longer asked of the holders of "+nameOf(id)+".")
+			}
+		}
+	}
+	for _, n := range rolecall.NumberSettings {
+		w, value, old := settingTexts[n.Name], n.InForce(after), n.InForce(before)
+		switch {
+		case !w.isWeaker(n, value, old):
+		case value == 0:
+			list = append(list, w.label+": any. The password is never asked for again.")
+		default:
+			list = append(list, fmt.Sprintf(w.weakens, w.of(value), w.of(old)))
+		}
+	}
+	return list
+}
+
+// settingsView is what the pages of settings show.
+type settingsView struct {
+	frame
+	tenant  rolecall.Tenant
+	roles   []rolecall.Role // the first of them by name, as far as the caller may read them
+	more    bool            // there are more
+	weakens []string        // what is to be agreed to before it is saved
+}
+
+func (c *console) settingsView(v *httpapi.Visit) (view settingsView, err error) {
+	if view.tenant, err = c.service.CurrentTenant(v.Context(), v.Call()); err != nil {
+		return view, err
+	}
+	if service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) == nil {
+		page, err := c.service.Roles(v.Context(), v.Call(), service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+		if err != nil {
+			return view, err
+		}
+		view.roles, view.more = page.Items, page.Next != nil
+	}
+	return view, nil
+}
+
+func (c *console) showSettings(v *httpapi.Visit) error {
+	view, err := c.settingsView(v)
+	if err != nil {
+		return err
+	}
+	return c.show(v, "Settings", settingsSection, func(f frame) templ.Component {
+		view.frame = f
+		return settingsPage(view)
+	})
+}
+
+func (c *console) showSettingsEdit(v *httpapi.Visit) error {
+	view, err := c.settingsView(v)
+	if err != nil {
+		return err
+	}
+	return c.showSettingsForm(v, view)
+}
+
+func (c *console) showSettingsForm(v *httpapi.Visit, view settingsView) error {
+	return c.show(v, "Edit the settings", settingsSection, func(f frame) templ.Component {
+		view.frame = f
+		return settingsEditPage(view)
+	})
+}
+
+// editSettings saves what was changed. What protects less is said first, and saved
+// once that was seen.
+func (c *console) editSettings(v *httpapi.Visit) error {
+	patch, err := settingsPatch(v)
+	if err != nil {
+		return err
+	}
+	view, err := c.settingsView(v)
+	if err != nil {
+		return err
+	}
+	if match := v.MatchTenant(); (match == nil || match(&view.tenant)) && patch.CheckOn(view.tenant.Settings) == nil {
+		changed, _ := patch.Apply(view.tenant, c.service.Now())
+		view.weakens = weakenings(view.tenant.Settings, changed.Settings, view.roleName)
+		if strings.Join(view.weakens, "\n") != strings.ReplaceAll(v.Form("weakens"), "\r\n", "\n") {
+			return c.showSettingsForm(v, view)
+		}
+	}
+	if _, err := c.service.UpdateTenant(v.Context(), v.Call(), patch, v.MatchTenant()); err != nil {
+		return inSettingWords(err)
+	}
+	return v.Redirect(v.Path("/settings") + "?done=saved")
+}
+
+// settingsPatch returns what the form changes, or ErrValidation with what it says
+// that means nothing.
+func settingsPatch(v *httpapi.Visit) (patch rolecall.TenantPatch, err error) {
+	var faults rolecall.Faults
+	if name, changed := typed(v, "displayName"); changed {
+		patch.DisplayName = rolecall.Some(name)
+	}
+	patch.Settings.Numbers = map[string]*int64{}
+	for _, n := range rolecall.NumberSettings {
+		text, changed := typed(v, "settings/"+n.Name)
+		if !changed {
+			continue
+		}
+		w := settingTexts[n.Name]
+		if value, ok := w.read(text); ok {
+			patch.Settings.Numbers[n.Name] = &value
+		} else if strings.TrimSpace(text) == "" {
+			patch.Settings.Numbers[n.Name] = nil
+		} else {
+			faults.Add("/settings/"+n.Name, "format", "must be said like "+w.of(n.Default()))
+		}
+	}
+	if required, changed := typed(v, fieldRequired); changed {
+		patch.Settings.SecondFactor.Required = rolecall.Some(&required)
+	}
+	if roles, changed := typedSet(v, fieldRequiredRoles); changed && v.Form(fieldRequired) == string(rolecall.SecondFactorOfRoles) {
+		patch.Settings.SecondFactor.Roles = rolecall.Some(roles)
+	}
+	if sender, changed := typed(v, fieldSender); changed {
+		patch.Settings.MailSender = rolecall.Some(orNil(sender))
+	}
+	return patch, faults.Err()
+}
+
+// inSettingWords returns the error with the bounds of its settings in the units in
+// which people say them.
+func inSettingWords(err error) error {
+	known, ok := errors.AsType[*rolecall.Error](err)
+	if !ok || known.Faults == nil {
+		return err
+	}
+	faults := slices.Clone(known.Faults)
+	for i, fault := range faults {
+		name := strings.TrimPrefix(fault.Pointer, "/settings/")
+		w, isNumber := settingTexts[name]
+		switch {
+		case isNumber && fault.Code == "range":
+			faults[i].Detail = "must be " + w.bounds(settingNamed(name))
+		case strings.Contains(fault.Detail, "sessionIdleSeconds"):
+			faults[i].Detail = "does not fit: a session that is not used must end before, or when, every session does"
+		case strings.Contains(fault.Detail, "passwordMinimum"):
+			faults[i].Detail = "does not fit: passwords have at least 15 characters unless a second factor is asked of all"
+		}
+	}
+	return known.WithFaults(faults...)
+}
+
+// roleName returns what the role is called, its id where that is not known here.
+func (s settingsView) roleName(id rolecall.RoleID) string {
+	for i := range s.roles {
+		if s.roles[i].ID == id {
+			return s.roles[i].Name
+		}
+	}
+	return id.String()
+}
+
+// requiredRoles returns the ids of the roles of whose holders a second factor is
+// asked, as texts.
+func (s settingsView) requiredRoles() (ids []string) {
+	for _, id := range s.tenant.Settings.SecondFactor.Roles {
+		ids = append(ids, id.String())
+	}
+	return ids
+}
+
+// named returns the change of a set of roles with their names.
+func (s settingsView) named(change setChange) setChange {
+	named := func(ids []string) (names []string) {
+		for _, text := range ids {
+			id, err := rolecall.ParseID[rolecall.Role](text)
+			if err == nil {
+				names = append(names, s.roleName(id))
+			}
+		}
+		return names
+	}
+	return setChange{shown: change.shown, added: named(change.added), taken: named(change.taken)}
+}
+
+// unlisted returns those of the ids that are none of the roles that the form lists.
+func (s settingsView) unlisted(ids []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		return slices.ContainsFunc(s.roles, func(r rolecall.Role) bool { return r.ID.String() == id })
+	})
+}
+
+// scopeWords say of whom a second factor is asked.
+var scopeWords = map[rolecall.SecondFactorScope]string{
+	rolecall.SecondFactorOfNobody: "Nobody",
+	rolecall.SecondFactorOfAll:    "Everybody",
+	rolecall.SecondFactorOfRoles:  "Holders of some roles",
+}

@@ -1,0 +1,169 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func TestEverySettingIsSaidInWords(t *testing.T) {
+	grouped := 0
+	for _, g := range settingGroups {
+		grouped += len(g.names)
+	}
+	if grouped != len(rolecall.NumberSettings) || len(settingTexts) != len(rolecall.NumberSettings) {
+		t.Errorf("%d settings, %d in groups, %d in words", len(rolecall.NumberSettings), grouped, len(settingTexts))
+	}
+	for _, n := range rolecall.NumberSettings {
+		w := settingTexts[n.Name]
+		if w.label == "" || w.tells == "" {
+			t.Errorf("nobody is told what %s is", n.Name)
+		}
+		for _, value := range []int64{n.Min, n.Max, n.Default(), n.Min + 1, (n.Min + n.Max) / 2} {
+			if read, ok := w.read(w.of(value)); !ok || read != value {
+				t.Errorf("%s: %d is said %q and read %d", n.Name, value, w.of(value), read)
+			}
+		}
+	}
+}
+
+func TestLengthsOfTimeAreReadAsPeopleSayThem(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "0 seconds": 0, "90s": 90, "90 sec": 90, "15 min": 900, "15m": 900, "12 hours": 43200, "1 Hour": 3600, "1 day 12 hours": 129600,
+		" 7  days ": 604800, "3,660 days": 3660 * 86400, "1d12h": 129600,
+	} {
+		if got, ok := readLifetime(text); !ok || got != want {
+			t.Errorf("%q: %d %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"", " ", "12", "hours", "1 fortnight", "-1 day", "1.5 days", "1 day and", "1e3 days", "99999999999999999999 days", "1 dayss"} {
+		if got, ok := readLifetime(text); ok {
+			t.Errorf("%q: %d", text, got)
+		}
+	}
+}
+
+func TestSettingsAreChangedAndWhatProtectsLessIsSaidFirst(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	const path = "/console/acme/settings/edit"
+	shown := f.get(path, cookie).body
+	form := url.Values{"if-match": {fieldOf(t, shown, "if-match", "value")}}
+	for name, typed := range map[string]string{"settings/sessionIdleSeconds": "2 days", "settings/passwordMinimum": "20", "settings/mailSenderName": "People"} {
+		form.Set("was-"+name, fieldOf(t, shown, "was-"+name, "value"))
+		form.Set(name, typed)
+	}
+	asked := f.send(http.MethodPost, path, cookie, form)
+	for _, part := range []string{"This protects less", "ends after 2 days, not after 12 hours.", `value="2 days"`, `value="20"`, "Save it all the same"} {
+		if asked.StatusCode != http.StatusOK || !strings.Contains(asked.body, part) {
+			t.Errorf("%d, lacks %s: %s", asked.StatusCode, part, asked.body)
+		}
+	}
+	if strings.Contains(asked.body, "not at least") {
+		t.Errorf("a longer password is no less: %s", asked.body)
+	}
+	form.Set("weakens", fieldOf(t, asked.body, "weakens", "value"))
+	further := url.Values{}
+	for name, values := range form {
+		further[name] = values
+	}
+	further.Set("settings/sessionIdleSeconds", "3 days") // which was not agreed to
+	if a := f.send(http.MethodPost, path, cookie, further); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "after 3 days, not after 12 hours.") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if a := f.send(http.MethodPost, path, cookie, form); a.Header.Get("Location") != "/console/acme/settings?done=saved" {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	saved, err := f.service.Tenant(t.Context(), "acme")
+	if s := saved.Settings; err != nil || *s.SessionIdle != 2*86400 || *s.PasswordMin != 20 || *s.MailSender != "People" || s.SessionAbsolute != nil {
+		t.Errorf("%+v %v", saved, err)
+	}
+	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, "Somebody else has changed this") {
+		t.Errorf("sent twice: %d %s", a.StatusCode, a.body)
+	}
+	again := url.Values{"was-settings/sessionIdleSeconds": {"2 days"}, "settings/sessionIdleSeconds": {""}}
+	if a := f.send(http.MethodPost, path, cookie, again); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if saved, err = f.service.Tenant(t.Context(), "acme"); err != nil || saved.Settings.SessionIdle != nil {
+		t.Errorf("not the default again: %+v %v", saved, err)
+	}
+}
+
+func TestWhatIsWrongWithASettingIsSaidInItsUnit(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	for typed, c := range map[string]struct{ name, fault string }{
+		"soon":         {"settings/sessionIdleSeconds", "Must be said like 12 hours."},
+		"1 second":     {"settings/sessionIdleSeconds", "Must be from 1 minute to 30 days."},
+		"8 days":       {"settings/sessionIdleSeconds", "Does not fit: a session that is not used"},
+		"8":            {"settings/passwordMinimum", "Does not fit: passwords have at least 15"},
+		"65":           {"settings/passwordMinimum", "Must be from 8 to 64 characters."},
+		"a\u0000":      {"displayName", "ust"},
+		"roles":        {"settings/secondFactor/required", "Must name at least one role"},
+		"<b>of</b> me": {"settings/invitationSeconds", "Must be said like 3 days."},
+	} {
+		form := url.Values{"was-" + c.name: {"none"}, c.name: {typed}, "was-settings/secondFactor/roles": {""}}
+		if a := f.send(http.MethodPost, "/console/acme/settings/edit", cookie, form); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, c.fault) || strings.Contains(a.body, "<b>of") {
+			t.Errorf("%q: %d %s", typed, a.StatusCode, a.body)
+		}
+	}
+}
+
+func TestWhoseSecondFactorIsAskedForIsChosen(t *testing.T) {
+	f := newFixture(t)
+	f.hire("eve@example.com", `<i>Eve</i>`, []string{"users:read"})
+	cookie := f.signIn("acme", ownerEmail)
+	page, err := f.service.Roles(t.Context(), f.asOwner(), service.RoleListing{Words: rolecall.Words("Role of eve"), Limit: 2})
+	if err != nil || len(page.Items) != 1 {
+		t.Fatal(page, err)
+	}
+	id := page.Items[0].ID.String()
+	form := url.Values{
+		"was-settings/secondFactor/required": {"none"}, "settings/secondFactor/required": {"roles"},
+		"was-settings/secondFactor/roles": {""}, "settings/secondFactor/roles": {id},
+	}
+	if a := f.send(http.MethodPost, "/console/acme/settings/edit", cookie, form); a.StatusCode != http.StatusSeeOther {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	if a := f.get("/console/acme/settings", cookie); !strings.Contains(a.body, "/console/acme/roles/"+id) || !strings.Contains(a.body, "Role of eve") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	back := url.Values{"was-settings/secondFactor/required": {"roles"}, "settings/secondFactor/required": {"none"}, "was-settings/secondFactor/roles": {id}, "settings/secondFactor/roles": {id}}
+	if a := f.send(http.MethodPost, "/console/acme/settings/edit", cookie, back); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "asked of nobody any more") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestSettingsAreForWhoMayReadAndChangeThem(t *testing.T) {
+	f := newFixture(t)
+	f.hire("eve@example.com", "Eve Adams", []string{"users:read"})
+	f.hire("rea@example.com", "Rea Reader", []string{"tenant:read"})
+	eve, rea := f.signIn("acme", "eve@example.com"), f.signIn("acme", "rea@example.com")
+	if a := f.get("/console/acme/users", eve); strings.Contains(a.body, "/settings") {
+		t.Error("the section is offered to whom it is not open")
+	}
+	if a := f.get("/console/acme/settings", eve); a.StatusCode != http.StatusForbidden {
+		t.Errorf("%d", a.StatusCode)
+	}
+	if a := f.get("/console/acme/settings", rea); a.StatusCode != http.StatusOK || strings.Contains(a.body, "/settings/edit") || !strings.Contains(a.body, "tenant:update") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	form := url.Values{"was-displayName": {"Tenant acme"}, "displayName": {"Mine"}}
+	if a := f.send(http.MethodPost, "/console/acme/settings/edit", rea, form); a.StatusCode != http.StatusForbidden {
+		t.Errorf("%d", a.StatusCode)
+	}
+	owner := f.signIn("acme", ownerEmail)
+	f.await()
+	if a := f.send(http.MethodPost, "/console/acme/settings/edit", owner, form); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, `name="current-password"`) || fieldOf(t, a.body, "displayName", "value") != "Mine" {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	form.Set("current-password", password)
+	if a := f.send(http.MethodPost, "/console/acme/settings/edit", owner, form); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
