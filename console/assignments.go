@@ -2,7 +2,6 @@ package console
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -34,6 +33,8 @@ type assignmentsView struct {
 	names names                        // of who gave it
 	roles rolecall.Page[rolecall.Role] // to give
 	role  rolecall.Role                // that is given or taken
+
+	departments []string // to give it in
 }
 
 // assignmentsView returns the holder of the path, with what they hold.
@@ -94,6 +95,9 @@ func (c *console) showRoleOf(v *httpapi.Visit, k *holderKind, title string, form
 	view, err := c.assignmentsView(v, k)
 	if err == nil {
 		view.role, err = c.service.Role(v.Context(), v.Call(), v.Role())
+	}
+	if err == nil {
+		view.departments, err = c.service.Departments(v.Context(), v.Call())
 	}
 	if err != nil {
 		return err
@@ -184,14 +188,21 @@ func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignmen
 
 // assigned is what the form of an assignment shows.
 type assigned struct {
-	where, departments, end string
+	where       string
+	departments []string
+	end         string
+}
+
+// filledIn returns what was filled in.
+func (f frame) filledIn() assigned {
+	return assigned{f.Form("where"), lines(f.Forms("reach/departments")), f.Form("expiresAt")}
 }
 
 // assigned returns what was filled in, else how the role is held, else the widest that
 // the caller may give.
 func (a assignmentsView) assigned() assigned {
 	if a.Problem() != nil {
-		return assigned{a.Form("where"), a.Form("reach/departments"), a.Form("expiresAt")}
+		return a.filledIn()
 	}
 	reach, end := a.within(&a.role, a.now), rolecall.Never
 	if held := a.holds(a.role.ID); held != nil {
@@ -199,12 +210,35 @@ func (a assignmentsView) assigned() assigned {
 	}
 	shown := assigned{where: whereEverywhere}
 	if !reach.IsEverywhere() {
-		shown.where, shown.departments = whereDepartments, strings.Join(reach.Departments(), "\n")
+		shown.where, shown.departments = whereDepartments, reach.Departments()
 	}
 	if end != rolecall.Never {
 		shown.end = end.Std().Format(endLayout)
 	}
 	return shown
+}
+
+// offered returns the departments to choose from: of the reach in which the caller may
+// give the role, or else those that there are.
+func (a assignmentsView) offered() []string {
+	if widest := a.within(&a.role, a.now); !widest.IsEverywhere() {
+		return widest.Departments()
+	}
+	return a.departments
+}
+
+// otherDepartments is the label of the field for departments that are not offered.
+func otherDepartments(offered []string) string {
+	if len(offered) == 0 {
+		return "Departments, one in each line"
+	}
+	return "Other departments, one in each line"
+}
+
+// notAmong returns those of the chosen departments that are not offered.
+func notAmong(offered, chosen []string) []string {
+	reach := rolecall.Within(offered...)
+	return slices.DeleteFunc(slices.Clone(chosen), func(department string) bool { return reach.Includes(&department) })
 }
 
 // lastEnd returns the last end that an assignment of the role by the caller can have.

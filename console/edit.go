@@ -16,8 +16,9 @@ func (c *console) editPages() []httpapi.Page {
 // editView is what the form of a user shows.
 type editView struct {
 	frame
-	user  rolecall.User
-	sight rolecall.UserMembers
+	user        rolecall.User
+	sight       rolecall.UserMembers
+	departments []string // to choose from
 }
 
 func (c *console) showEdit(v *httpapi.Visit) error {
@@ -25,8 +26,12 @@ func (c *console) showEdit(v *httpapi.Visit) error {
 	if err != nil {
 		return err
 	}
+	departments, err := c.service.Departments(v.Context(), v.Call())
+	if err != nil {
+		return err
+	}
 	return c.show(v, "Edit "+nameOf(v, &user), "Users", func(f frame) templ.Component {
-		return editPage(editView{f, user, v.Call().Sight(&user)})
+		return editPage(editView{f, user, v.Call().Sight(&user), departments})
 	})
 }
 

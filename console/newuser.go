@@ -13,8 +13,25 @@ func (c *console) newUserPages() []httpapi.Page {
 	}
 }
 
-func (c *console) showNewUser(v *httpapi.Visit) error {
-	return c.show(v, "New user", "Users", func(f frame) templ.Component { return newUserPage(f) })
+// newUserView is what the form of a new user shows.
+type newUserView struct {
+	frame
+	reach       rolecall.Reach // in which the caller creates users
+	departments []string       // to choose from
+}
+
+func (c *console) showNewUser(v *httpapi.Visit) (err error) {
+	reach := v.Call().Reach(rolecall.UsersCreate)
+	view := newUserView{reach: reach, departments: reach.Departments()}
+	if reach.IsEverywhere() {
+		if view.departments, err = c.service.Departments(v.Context(), v.Call()); err != nil {
+			return err
+		}
+	}
+	return c.show(v, "New user", "Users", func(f frame) templ.Component {
+		view.frame = f
+		return newUserPage(view)
+	})
 }
 
 func (c *console) createUser(v *httpapi.Visit) error {

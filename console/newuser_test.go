@@ -1,10 +1,12 @@
 package console
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,5 +209,48 @@ func TestANewAddressIsAskedOnce(t *testing.T) {
 	}
 	if saved, err := f.service.User(t.Context(), f.asOwner(), user.ID); err != nil || saved.Email != "eve@example.com" {
 		t.Errorf("%s %v", saved.Email, err)
+	}
+}
+
+func TestDepartmentsAreSuggestedToWhoMayReadThem(t *testing.T) {
+	f := newFixture(t)
+	for i, department := range []string{"Sales", `Le"gal`, "sales"} {
+		email := fmt.Sprintf("user%d@example.com", i)
+		draft := rolecall.UserDraft{Email: email, Name: "Somebody", Department: &department}
+		if _, err := f.service.CreateUser(t.Context(), f.asOwner(), service.Key{Text: email, Fingerprint: []byte(email)}, draft); err != nil {
+			t.Fatal(err)
+		}
+	}
+	role := f.makeRole("Helper", "users:read")
+	f.hire("clerk@example.com", "Clara Clerk", []string{"users:read", "users:create", "roles:read", "roles:assign"}, "Sales")
+	f.hire("namer@example.com", "Nora Namer", []string{"users.name:read", "users:create"})
+	owner, clerk, namer := f.signIn("acme", ownerEmail), f.signIn("acme", "clerk@example.com"), f.signIn("acme", "namer@example.com")
+	give := "/console/acme/users/" + f.owner.ID.String() + "/roles/" + role.ID.String()
+	for _, c := range []struct {
+		cookie, path string
+		shown        []string
+	}{
+		{owner, "/console/acme/users", []string{"Sales", "Le&#34;gal"}},
+		{owner, "/console/acme/users/create", []string{"Sales", "Le&#34;gal"}},
+		{owner, "/console/acme/users/" + f.owner.ID.String() + "/edit", []string{"Sales", "Le&#34;gal"}},
+		{owner, give, []string{"Sales", "Le&#34;gal"}},
+		{clerk, "/console/acme/users", []string{"Sales"}},
+		{clerk, "/console/acme/users/create", []string{"Sales"}},
+		{namer, "/console/acme/users", nil},
+		{namer, "/console/acme/users/create", nil},
+	} {
+		body := f.get(c.path, c.cookie).body
+		for _, department := range []string{"Sales", "Le&#34;gal"} {
+			if strings.Contains(body, `value="`+department+`"`) != slices.Contains(c.shown, department) || strings.Contains(body, `value="sales"`) {
+				t.Errorf("%s: %s, expected %v: %s", c.path, department, c.shown, body)
+			}
+		}
+	}
+	if a := f.get("/console/acme/users/create", clerk); !strings.Contains(a.body, "You create users in Sales only.") {
+		t.Errorf("%s", a.body)
+	}
+	form := url.Values{"where": {"departments"}, "reach/departments": {"Sales", "x\r\nOps & Co"}}
+	if a := f.send(http.MethodPost, give, owner, form); !strings.Contains(a.body, "x must have") || !strings.Contains(a.body, `value="Sales" checked`) || !strings.Contains(a.body, "x\nOps &amp; Co</textarea>") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }

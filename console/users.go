@@ -23,11 +23,12 @@ var userParameters = []string{"q", "status", "department", "role", "sort"}
 // usersView is what the page of users shows.
 type usersView struct {
 	frame
-	page     service.UserPage
-	withheld rolecall.UserMembers // of some user on the page
-	roles    []rolecall.Role      // to filter by; nil if the caller may not read them
-	first    string               // address of the first page, empty if this is it
-	next     string               // address of the next page, empty for none
+	page        service.UserPage
+	withheld    rolecall.UserMembers // of some user on the page
+	roles       []rolecall.Role      // to filter by; nil if the caller may not read them
+	departments []string             // to filter by
+	first       string               // address of the first page, empty if this is it
+	next        string               // address of the next page, empty for none
 }
 
 func (c *console) showUsers(v *httpapi.Visit) error {
@@ -46,18 +47,26 @@ func (c *console) showUsers(v *httpapi.Visit) error {
 	for i := range list.page.Items {
 		list.withheld |= rolecall.AllUserMembers &^ v.Call().ListSight(&list.page.Items[i])
 	}
-	if v.Fragment() == "" && service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) == nil {
-		roles, err := c.service.Roles(v.Context(), v.Call(), service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
-		if err != nil {
+	if v.Fragment() == "" {
+		if err := c.filters(v, &list); err != nil {
 			return err
 		}
-		list.roles = roles.Items
 	}
 	return c.show(v, "Users", "Users", func(f frame) templ.Component {
 		list.frame = f
 		list.first, list.next = f.pagesOf(userParameters, list.page.Next)
 		return usersPage(list)
 	})
+}
+
+// filters loads what to filter the list by.
+func (c *console) filters(v *httpapi.Visit, list *usersView) (err error) {
+	if list.departments, err = c.service.Departments(v.Context(), v.Call()); err != nil || service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) != nil {
+		return err
+	}
+	roles, err := c.service.Roles(v.Context(), v.Call(), service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+	list.roles = roles.Items
+	return err
 }
 
 // isFiltered reports whether the list shows only some users.

@@ -70,6 +70,9 @@ type UserTx interface {
 	UserByEmail(emailKey string) (user rolecall.User, passwordHash string, err error)
 	// Users returns a page, in bounded work.
 	Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error)
+	// Departments returns up to 200 departments that users are in, by key, each as
+	// one of its users has it, in bounded work.
+	Departments() ([]string, error)
 	// InsertUser writes a new user. Update returns ErrEmailTaken or
 	// ErrExternalIDTaken.
 	InsertUser(u rolecall.User)

@@ -106,6 +106,19 @@ func (s *Service) userQuery(p *rolecall.Principal, l UserListing) (q rolecall.Us
 	return q, restrictedBy, err
 }
 
+// Departments returns departments to choose from: those that users are in, at most
+// 200, by the order of names, as far as the caller may read them. Who may not gets none.
+func (s *Service) Departments(ctx context.Context, c Call) (list []string, err error) {
+	if reach := c.Reads(rolecall.MemberDepartment); !reach.IsEverywhere() {
+		return reach.Departments(), nil
+	}
+	err = s.view(ctx, c, func(tx Tx) (err error) {
+		list, err = tx.Departments()
+		return err
+	})
+	return list, err
+}
+
 // User returns the user, or ErrNotFound if the caller may not know of one.
 func (s *Service) User(ctx context.Context, c Call, id rolecall.UserID) (user rolecall.User, err error) {
 	if err := NeedReadUser(c.Principal, id); err != nil {

@@ -21,7 +21,7 @@ func TestEveryStatementNamesTheTenant(t *testing.T) {
 	for sql := range allStatements(t) {
 		tables := 0
 		for _, found := range tableOf.FindAllStringSubmatch(sql, -1) {
-			if !ofInstance[found[1]] {
+			if !ofInstance[found[1]] && !strings.Contains(sql, "with recursive "+found[1]+" ") {
 				tables++
 			}
 		}

@@ -38,6 +38,15 @@ const (
 	lockActiveUser = `update users set version = version where tenant_id = $1 and id = $2 and status = $3 returning id`
 
 	selectPassword = `select hash from passwords where tenant_id = $1 and user_id = $2`
+
+	// From one department to the next, however many users are in each.
+	selectDepartments = `with recursive departments (key) as (
+			select min(department_key) from users where tenant_id = $1 and department_key is not null
+			union all
+			select (select min(u.department_key) from users u where u.tenant_id = $1 and u.department_key > departments.key)
+			from departments where departments.key is not null)
+		select (select u.department from users u where u.tenant_id = $1 and u.department_key = departments.key order by u.id limit 1)
+		from departments where departments.key is not null limit 200`
 )
 
 func userDest(u *rolecall.User) []any {
@@ -131,4 +140,16 @@ func (t *Tx) PasswordHash(id rolecall.UserID) (hash string, err error) {
 		return "", nil
 	}
 	return hash, err
+}
+
+// Departments returns up to 200 departments that users are in, by key, each as the
+// oldest of its users has it.
+func (t *Tx) Departments() (list []string, err error) {
+	err = t.q.Query(selectDepartments, []any{t.tenant}, func(scan func(dest ...any) error) error {
+		var department string
+		err := scan(&department)
+		list = append(list, department)
+		return err
+	})
+	return list, err
 }

@@ -132,6 +132,21 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+func TestDepartmentsAreSoughtOneByOne(t *testing.T) {
+	url := pgtest.Migrated(t)
+	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
+	p := plannerOf(t, url, tenant)
+	list, err := store.New(p, tenant).Departments()
+	if err != nil || !slices.Equal(list, []string{"Sales", "Support"}) {
+		t.Error(list, err)
+	}
+	for _, plan := range p.plans {
+		if strings.Contains(plan, "Seq Scan") || pgtest.LookedAt(plan) > 10 {
+			t.Error(plan)
+		}
+	}
+}
+
 func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))

@@ -149,6 +149,31 @@ func withoutWindow(plan string) string {
 	return plan
 }
 
+func TestDepartmentsAreSoughtOneByOne(t *testing.T) {
+	s := openNew(t)
+	tenant, _ := crowd(t, s)
+	plans := plansOf(t, s, tenant, func(tx *store.Tx) error {
+		list, err := tx.Departments()
+		if !slices.Equal(list, []string{"Sales", "Support"}) {
+			t.Error(list)
+		}
+		return err
+	})
+	all := strings.Join(plans, "\n")
+	for _, drives := range []string{
+		"SEARCH users USING COVERING INDEX users_department (tenant_id=? AND department_key>?)",
+		"SEARCH u USING COVERING INDEX users_department (tenant_id=? AND department_key>?)",
+		"SEARCH u USING INDEX users_department (tenant_id=? AND department_key=?)",
+	} {
+		if !strings.Contains(all, drives) {
+			t.Errorf("not driven by %q: %s", drives, all)
+		}
+	}
+	if strings.Contains(all, "SCAN u") || strings.Contains(all, "TEMP B-TREE") {
+		t.Error(all)
+	}
+}
+
 func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)

@@ -48,6 +48,7 @@ var listCases = []testCase{
 	{"Words are used only where they may be read", wordsWithin},
 	{"A role filter counts unexpired assignments only", roleFilter},
 	{"A walk returns what was there throughout exactly once", walkUnderChange},
+	{"Departments are those that users are in, once each", departmentsOnce},
 	{"A total is exact", func(f *fixture) {
 		f.crowd(30)
 		q := everyone()
@@ -319,4 +320,29 @@ func names(users []rolecall.User) []string {
 		list[i] = u.Name
 	}
 	return list
+}
+
+func departmentsOnce(f *fixture) {
+	departments := func() []string {
+		return read(f, func(tx service.Tx) ([]string, error) { return tx.Departments() })
+	}
+	same(f, departments(), nil)
+	inDepartments := func(list ...*string) {
+		f.write(func(tx service.Tx) {
+			for i, department := range list {
+				u := aUser(fmt.Sprintf("Someone %d", i))
+				u.Department = department
+				tx.InsertUser(u)
+			}
+		})
+	}
+	inDepartments(ptr("Sales"), nil, ptr("Überseehandel"), ptr("sales"), ptr("Legal"), ptr("Legal, Risk"), ptr("SALES"))
+	same(f, departments(), []string{"Legal", "Legal, Risk", "Sales", "Überseehandel"})
+	var branches []*string
+	for i := range 300 {
+		branches = append(branches, ptr(fmt.Sprintf("Branch %03d", i)))
+	}
+	inDepartments(branches...)
+	same(f, len(departments()), 200)
+	same(f, departments()[199], "Branch 199")
 }
