@@ -58,7 +58,7 @@ func actionDialog(f frame, h holder, a *action) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = confirmForm(f, question{a.asks, h.name, a.tells, a.label, h.home, a.grave}, "reason", "email").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = confirmForm(f, question{asks: a.asks, whom: h.name, tells: a.tells, label: a.label, back: h.home, grave: a.grave}, "reason", "email").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -116,14 +116,14 @@ func (c *console) assign(v *httpapi.Visit, k *holderKind) error {
 	if err := k.assign(c.service, v, draft); err != nil {
 		return err
 	}
-	return v.Redirect(k.home(v) + "?done=role-given")
+	return v.Redirect(k.home(v) + "?done=role-given&role=" + v.Role().String())
 }
 
 func (c *console) take(v *httpapi.Visit, k *holderKind) error {
 	if err := k.unassign(c.service, v); err != nil {
 		return err
 	}
-	return v.Redirect(k.home(v) + "?done=role-taken")
+	return v.Redirect(k.home(v) + "?done=role-taken&role=" + v.Role().String())
 }
 
 // Where a role is given, by the values of the form.

@@ -1286,7 +1286,7 @@ func takeDialog(a assignmentsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = confirmForm(a.frame, question{"Take " + a.role.Name + " from", a.name, "What only this role allows them ends at once. Their other roles stay.", "Take it away", a.home, true}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = confirmForm(a.frame, question{asks: "Take " + a.role.Name + " from", whom: a.name, tells: "What only this role allows them ends at once. Their other roles stay.", label: "Take it away", back: a.home, grave: true}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -32,7 +32,7 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	}
 	end := time.Now().UTC().Add(48 * time.Hour).Format(endLayout)
 	form := url.Values{"where": {"departments"}, "reach/departments": {"Sales\r\nLegal, Risk"}, "expiresAt": {end}}
-	if a := f.send(http.MethodPost, path, cookie, form); a.Header.Get("Location") != home+"?done=role-given" {
+	if a := f.send(http.MethodPost, path, cookie, form); a.Header.Get("Location") != home+"?done=role-given&role="+role.ID.String() {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	held, err := f.service.UserRoles(t.Context(), f.asOwner(), user.ID)
@@ -51,7 +51,7 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	if a := f.get(home, cookie); !strings.Contains(a.body, "without end") || !strings.Contains(a.body, "by <bdi>Helper") {
 		t.Errorf("%s", a.body)
 	}
-	if a := f.send(http.MethodPost, path+"/take", cookie, nil); a.Header.Get("Location") != home+"?done=role-taken" {
+	if a := f.send(http.MethodPost, path+"/take", cookie, nil); a.Header.Get("Location") != home+"?done=role-taken&role="+role.ID.String() {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if a := f.get(home, cookie); !strings.Contains(a.body, "Holds no role.") {

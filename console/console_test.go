@@ -116,6 +116,36 @@ func TestWhatIsDoneIsSaid(t *testing.T) {
 	}
 }
 
+func TestWhatIsDoneIsSaidOfWhomAndByUsAlone(t *testing.T) {
+	f := newFixture(t)
+	role := f.makeRole("<b>Helper", "users:read")
+	eve := f.hire("eve@example.com", "Eve <i>", []string{"users:read"})
+	page := "/console/acme/users/" + eve.ID.String() + "?done=role-given&role="
+	owner, reader := f.signIn("acme", ownerEmail), f.signIn("acme", "eve@example.com")
+	for _, c := range []struct {
+		cookie, path, site string
+		wanted             string // empty for nothing
+	}{
+		{owner, page + role.ID.String(), "", "<bdi>&lt;b&gt;Helper</bdi> is given to <bdi>Eve &lt;i&gt;</bdi>."},
+		{owner, page + role.ID.String(), "same-origin", "<bdi>&lt;b&gt;Helper</bdi> is given to"},
+		{owner, page + role.ID.String(), "cross-site", ""},
+		{owner, page + role.ID.String(), "none", ""},
+		{owner, page + "x", "", "The role is given to <bdi>Eve"},
+		{owner, page + eve.ID.String(), "", "The role is given to <bdi>Eve"},
+		{reader, page + role.ID.String(), "", "The role is given to <bdi>Eve"},
+		{owner, "/console/acme/users?done={whom}", "", ""},
+	} {
+		headers := []string{}
+		if c.site != "" {
+			headers = []string{"Sec-Fetch-Site", c.site}
+		}
+		body := regexp.MustCompile(`>\s+<`).ReplaceAllString(f.get(c.path, c.cookie, headers...).body, "><")
+		if c.wanted == "" && strings.Contains(body, "data-toast") || !strings.Contains(body, c.wanted) {
+			t.Errorf("%s from %q: %s", c.path, c.site, body)
+		}
+	}
+}
+
 func TestEveryPageHasItsPolicyAndIsKeptNowhere(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)

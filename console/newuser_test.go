@@ -40,7 +40,7 @@ func TestAUserIsCreatedAndInvitedOnce(t *testing.T) {
 	if err != nil || len(page.Items) != 1 || page.Items[0].Metadata != rolecall.NewMetadata(map[string]string{"floor": "3", "site": `<b>"=1+1"`}) {
 		t.Fatalf("%+v %v", page.Items, err)
 	}
-	for _, part := range []string{"is invited, and has not set a password yet", "Invite again", "&lt;b&gt;&#34;=1+1&#34;", "Created, and the invitation is on its way.", `class="button primary" href="/console/acme/users/` + page.Items[0].ID.String() + `/roles/give"`} {
+	for _, part := range []string{"is invited, and has not set a password yet", "Invite again", "&lt;b&gt;&#34;=1+1&#34;", " is created, and the invitation is on its way.", `class="button primary" href="/console/acme/users/` + page.Items[0].ID.String() + `/roles/give"`} {
 		if a := f.get(home, cookie); !strings.Contains(a.body, part) {
 			t.Errorf("lacks %s: %s", part, a.body)
 		}

@@ -20,6 +20,7 @@ type frame struct {
 	title string
 	here  string // the section of the navigation that the page is in
 	now   rolecall.Time
+	told  []part              // what has been done
 	asks  *rolecall.Challenge // how to confirm beside the password; nil if that is enough
 }
 
@@ -35,6 +36,7 @@ var fragments = map[string][]any{
 // show answers with the page, or with the one part of it that is asked for.
 func (c *console) show(v *httpapi.Visit, title, here string, content func(frame) templ.Component) error {
 	f := frame{Visit: v, title: title, here: here, now: c.service.Now()}
+	f.told = c.told(f)
 	if v.NeedsConfirmation() {
 		var err error
 		if f.asks, err = c.service.AskAgain(v.Context(), v.Call()); err != nil {
@@ -250,6 +252,7 @@ type question struct {
 	label      string // of the button
 	back       string // address without it
 	grave      bool   // takes something away
+	answers    string // code of the problem to which the question is the answer
 }
 
 // newKey returns the idempotency key of a form: the same for each time it is sent.

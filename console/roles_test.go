@@ -169,7 +169,7 @@ func TestADeletionSaysWhoHoldsTheRoleAndTakesItFromThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := f.send(http.MethodPost, path+"/delete", cookie, nil) // it was shown before
-	if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "1 user holds it.") || f.hiddenField(a.body, "force") != "true" {
+	if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "1 user holds it.") || strings.Contains(a.body, "?force") || f.hiddenField(a.body, "force") != "true" {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if a := f.get(path+"/users", cookie); !strings.Contains(a.body, "Eve Adams") || strings.Contains(a.body, f.owner.ID.String()+`" data-row`) {

@@ -23,29 +23,26 @@ var sections = []section{
 	{settingsSection, "/settings", "settings", "g s", service.NeedReadTenant},
 }
 
-// done is what the page that a form leads to says: by the word in its address.
+// done is what the page that a form leads to says, by the word in its address. The
+// words may name {whom} the page is about, and the {role} of the address.
 var done = map[string]string{
-	"saved":           "Saved.",
-	"user-created":    "Created.",
-	"user-invited":    "Created, and the invitation is on its way.",
-	"suspended":       "Suspended, and signed out everywhere.",
-	"resumed":         "Resumed.",
-	"invited":         "The invitation is on its way.",
-	"email-asked":     "The new address is asked. Until it says yes, the old one stays.",
-	"withdrawn":       "The invitation is withdrawn.",
-	"reset-sent":      "A link to choose a new password is on its way.",
-	"session-ended":   "The session is over.",
-	"sessions-ended":  "Signed out everywhere.",
-	"factors-reset":   "All second factors are removed.",
-	"role-created":    "Created.",
-	"role-deleted":    "Deleted.",
-	"role-given":      "Given.",
-	"role-taken":      "Taken away.",
-	"deleted":         "Deleted. A restore is possible for 30 days.",
-	"signed-out":      "You are signed out.",
-	"password-reset":  "Your new password is set. Sign in with it.",
-	"email-changed":   "Your new address is confirmed. Sign in with it.",
-	"reset-requested": "If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
+	"saved":          "Saved.",
+	"user-created":   "{whom} is created.",
+	"user-invited":   "{whom} is created, and the invitation is on its way.",
+	"suspended":      "{whom} is suspended, and signed out everywhere.",
+	"resumed":        "{whom} is resumed.",
+	"invited":        "The invitation of {whom} is on its way.",
+	"email-asked":    "The new address is asked. Until it says yes, the old one stays.",
+	"withdrawn":      "The invitation of {whom} is withdrawn.",
+	"reset-sent":     "A link to choose a new password is on its way to {whom}.",
+	"session-ended":  "The session is over.",
+	"sessions-ended": "{whom} is signed out everywhere.",
+	"factors-reset":  "All second factors of {whom} are removed.",
+	"role-created":   "The role is created.",
+	"role-deleted":   "The role is deleted, and taken from all who held it.",
+	"role-given":     "{role} is given to {whom}.",
+	"role-taken":     "{role} is taken from {whom}.",
+	"deleted":        "The user is deleted. A restore is possible for 30 days.",
 
 	"password-changed": "Your password is changed, and you are signed out everywhere else.",
 	"app-added":        "Your authenticator app counts from now on.",
@@ -54,9 +51,17 @@ var done = map[string]string{
 	"passkey-added":    "The passkey signs you in from now on.",
 	"passkey-removed":  "The passkey is removed.",
 
-	"service-account-created":   "Created. It holds nothing yet: give it a role, then make a token.",
-	"service-account-suspended": "Suspended. Its tokens count for nothing.",
-	"service-account-deleted":   "Deleted, with its tokens.",
+	"service-account-created":   "The service account is created. It holds nothing yet: give it a role, then make a token.",
+	"service-account-suspended": "{whom} is suspended. Its tokens count for nothing.",
+	"service-account-deleted":   "The service account is deleted, with its tokens.",
+}
+
+// doneBefore is done of the sign-in page.
+var doneBefore = map[string]string{
+	"signed-out":      "You are signed out.",
+	"password-reset":  "Your new password is set. Sign in with it.",
+	"email-changed":   "Your new address is confirmed. Sign in with it.",
+	"reset-requested": "If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
 }
 
 // userLists are the lists that the section of users consists of.

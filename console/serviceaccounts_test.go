@@ -81,7 +81,7 @@ func TestAServiceAccountHoldsRolesAsAUserDoes(t *testing.T) {
 	if a := f.get(home+"/roles/give?q=help", cookie); !strings.Contains(a.body, path) || !strings.Contains(a.body, `aria-current="page" data-keys="g m"`) {
 		t.Errorf("%s", a.body)
 	}
-	if a := f.send(http.MethodPost, path, cookie, url.Values{"where": {"departments"}, "reach/departments": {"Sales"}}); a.Header.Get("Location") != home+"?done=role-given" {
+	if a := f.send(http.MethodPost, path, cookie, url.Values{"where": {"departments"}, "reach/departments": {"Sales"}}); a.Header.Get("Location") != home+"?done=role-given&role="+role.ID.String() {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	for _, page := range []string{home, home + "/roles"} {
@@ -89,7 +89,7 @@ func TestAServiceAccountHoldsRolesAsAUserDoes(t *testing.T) {
 			t.Errorf("%s: %s", page, a.body)
 		}
 	}
-	if a := f.send(http.MethodPost, path+"/take", cookie, nil); a.Header.Get("Location") != home+"?done=role-taken" {
+	if a := f.send(http.MethodPost, path+"/take", cookie, nil); a.Header.Get("Location") != home+"?done=role-taken&role="+role.ID.String() {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }

@@ -38,7 +38,7 @@ func signInPage(f frame, options string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if words, ok := done[f.URL().Query().Get("done")]; ok && f.Problem() == nil {
+		if words, ok := doneBefore[f.asked("done")]; ok && f.Problem() == nil {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"note\" role=\"status\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

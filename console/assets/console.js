@@ -98,6 +98,7 @@ document.addEventListener("submit", (event) => {
 const here = new URL(location.href);
 if (here.searchParams.has("done")) {
   here.searchParams.delete("done");
+  here.searchParams.delete("role");
   history.replaceState(history.state, "", here);
   const note = document.querySelector("[data-toast]");
   const toasts = note?.parentElement;

@@ -50,7 +50,7 @@ scenario("a role is made, edited beside somebody else and deleted by the keyboar
   await page.getByLabel("Other permissions that it gives").fill("shop/tills:close");
   await page.getByRole("textbox", { name: "Name" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("Created.").waitFor();
+  await page.getByText("The role is created.").waitFor();
   const role = await find(page, "/roles?q=night");
   assert.deepEqual(role.permissions, ["shop/tills:close", "users:suspend"]);
 
@@ -73,7 +73,7 @@ scenario("a role is made, edited beside somebody else and deleted by the keyboar
   await page.getByText("1 user holds it.").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("Deleted.").waitFor();
+  await page.getByText("The role is deleted, and taken from all who held it.").waitFor();
   assert.equal((await call(page, "GET", `/roles/${role.id}`)).status, 404);
 });
 
@@ -104,7 +104,7 @@ scenario("a role is given in departments until a day, changed and taken", async 
   await form.getByLabel("Ends").fill("2099-12-31T18:00");
   await checkAccess(page);
   await form.getByRole("button", { name: "Give" }).click();
-  await page.getByText("Given.").waitFor();
+  await page.getByText("People partner is given to Radia Wirth.").waitFor();
   const { body } = await call(page, "GET", `/users/${user.id}/roles`);
   const held = body.items.find((a) => a.role.name === "People partner");
   assert.deepEqual([held.reach.departments, held.expiresAt], [["Legal", "Sales"], "2099-12-31T18:00:00.000000Z"]);
@@ -114,11 +114,11 @@ scenario("a role is given in departments until a day, changed and taken", async 
   await form.getByLabel("In the whole tenant").check();
   await form.getByLabel("Ends").fill("");
   await form.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Given.").waitFor();
+  await page.getByText("People partner is given to Radia Wirth.").waitFor();
   await page.getByText("by People partner").first().waitFor();
   await page.getByRole("link", { name: "Take People partner away" }).click();
   await form.getByRole("button", { name: "Take it away" }).click();
-  await page.getByText("Taken away.").waitFor();
+  await page.getByText("People partner is taken from Radia Wirth.").waitFor();
   assert.ok(!(await page.locator("main").innerText()).includes("by People partner"));
 });
 

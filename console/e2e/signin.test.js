@@ -110,7 +110,7 @@ scenario("an invitation is accepted by the link of the mail, whose token leaves 
   await page.goto(`/console/demo/users/${invited.id}`);
   await page.getByRole("link", { name: /^Invite/ }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: "Invite" }).click();
-  await page.getByText("The invitation is on its way.").waitFor();
+  await page.getByText(/The invitation of .+ is on its way/).waitFor();
   const link = await mailLink(invited.email, "invitation");
 
   await page.context().clearCookies();

@@ -26,14 +26,14 @@ scenario("somebody is suspended and resumed by the keyboard alone, and the reaso
   assert.equal(await page.evaluate(() => document.activeElement.name), "reason");
   await page.keyboard.type("left the company");
   await page.keyboard.press("Enter");
-  await page.getByText("Suspended, and signed out everywhere.").waitFor();
+  await page.getByText("Frances Allen is suspended, and signed out everywhere.").waitFor();
   assert.ok(!page.url().includes("done="));
   const text = await page.locator("main").innerText();
   assert.match(text, /Cannot sign in/);
   assert.match(text, /left the company/);
   await page.locator(".verdict").getByRole("link", { name: "Resume" }).click(); // what mends it is beside it
   await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
-  await page.getByText("Resumed.").waitFor();
+  await page.getByText("Frances Allen is resumed.").waitFor();
   const { body } = await call(page, "GET", `/users/${user.id}`);
   assert.equal(body.status, "active");
 });
@@ -66,7 +66,7 @@ scenario("a deed that needs a recent sign-in asks for the password on its own fo
   await page.locator(".fault").waitFor();
   await page.getByLabel("Your password").fill(world.password);
   await page.getByRole("button", { name: "Delete" }).click();
-  await page.getByText("Deleted. A restore is possible").waitFor();
+  await page.getByText("The user is deleted. A restore is possible").waitFor();
   assert.equal((await call(page, "GET", `/users/${user.id}`)).status, 404);
 });
 

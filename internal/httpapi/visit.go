@@ -361,6 +361,12 @@ func (v *Visit) Asset(name string) string { return v.server.assets[name] }
 // URL returns the address that was asked for. It must not be changed.
 func (v *Visit) URL() *url.URL { return v.request.URL }
 
+// IsLed reports whether a page of ours leads here, and no link elsewhere.
+func (v *Visit) IsLed() bool {
+	site := v.request.Header.Get("Sec-Fetch-Site")
+	return site == "" || site == "same-origin"
+}
+
 // Current returns the address of the page that asks for a part of itself, as the
 // browser says.
 func (v *Visit) Current() string { return v.request.Header.Get("Hx-Current-Url") }
