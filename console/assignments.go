@@ -141,15 +141,20 @@ func assignmentDraft(v *httpapi.Visit) (draft rolecall.AssignmentDraft, err erro
 	if v.Form("where") != whereEverywhere {
 		draft.Departments = append([]string{}, lines(v.Forms("reach/departments"))...)
 	}
-	if text := v.Form("expiresAt"); text != "" {
-		end, err := time.Parse(endLayout, text)
-		if err != nil {
-			faults.Add("/expiresAt", "format", "must be a day and a time")
-		}
-		moment := rolecall.Time(end.UnixMicro())
-		draft.ExpiresAt = &moment
+	if v.Form("expiresAt") != "" {
+		end := endOf(v, &faults)
+		draft.ExpiresAt = &end
 	}
 	return draft, faults.Err()
+}
+
+// endOf returns the moment that the form says in the field expiresAt.
+func endOf(v *httpapi.Visit, faults *rolecall.Faults) rolecall.Time {
+	end, err := time.Parse(endLayout, v.Form("expiresAt"))
+	if err != nil {
+		faults.Add("/expiresAt", "format", "must be a day and a time")
+	}
+	return rolecall.Time(end.UnixMicro())
 }
 
 // holds returns how the role is held, nil if it is not.

@@ -39,6 +39,7 @@ func (c *console) pages() []httpapi.Page {
 		c.rolePages(),
 		c.roleFormPages(),
 		c.assignmentPages(),
+		c.tokenPages(),
 		c.serviceAccountPages(),
 		c.serviceAccountActionPages(),
 		c.eventPages(),

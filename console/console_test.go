@@ -57,13 +57,17 @@ var deeds = map[string]string{
 	"/{tenant}/roles/{id}/edit":                     "RolesController_updateRole",
 	"/{tenant}/roles/{id}/delete":                   "RolesController_deleteRole",
 
-	"/{tenant}/service-accounts/create":                   "ServiceAccountsController_createServiceAccount",
-	"/{tenant}/service-accounts/{id}/edit":                "ServiceAccountsController_updateServiceAccount",
-	"/{tenant}/service-accounts/{id}/suspend":             "ServiceAccountsController_suspendServiceAccount",
-	"/{tenant}/service-accounts/{id}/resume":              "ServiceAccountsController_resumeServiceAccount",
-	"/{tenant}/service-accounts/{id}/delete":              "ServiceAccountsController_deleteServiceAccount",
-	"/{tenant}/service-accounts/{id}/roles/{roleId}":      "ServiceAccountsController_assignServiceAccountRole",
-	"/{tenant}/service-accounts/{id}/roles/{roleId}/take": "ServiceAccountsController_unassignServiceAccountRole",
+	"/{tenant}/service-accounts/create":                       "ServiceAccountsController_createServiceAccount",
+	"/{tenant}/service-accounts/{id}/edit":                    "ServiceAccountsController_updateServiceAccount",
+	"/{tenant}/service-accounts/{id}/suspend":                 "ServiceAccountsController_suspendServiceAccount",
+	"/{tenant}/service-accounts/{id}/resume":                  "ServiceAccountsController_resumeServiceAccount",
+	"/{tenant}/service-accounts/{id}/delete":                  "ServiceAccountsController_deleteServiceAccount",
+	"/{tenant}/service-accounts/{id}/roles/{roleId}":          "ServiceAccountsController_assignServiceAccountRole",
+	"/{tenant}/service-accounts/{id}/roles/{roleId}/take":     "ServiceAccountsController_unassignServiceAccountRole",
+	"/{tenant}/service-accounts/{id}/tokens/create":           "ServiceAccountsController_createServiceAccountToken",
+	"/{tenant}/service-accounts/{id}/tokens/{tokenId}/revoke": "ServiceAccountsController_revokeServiceAccountToken",
+	"/{tenant}/users/{id}/tokens/create":                      "UsersController_createUserToken",
+	"/{tenant}/users/{id}/tokens/{tokenId}/revoke":            "UsersController_revokeUserToken",
 }
 
 // looks are the pages without a form, with the operation that they show.
@@ -89,6 +93,8 @@ var looks = map[string]string{
 	"/{tenant}/service-accounts/{id}":            "ServiceAccountsController_getServiceAccount",
 	"/{tenant}/service-accounts/{id}/roles":      "ServiceAccountsController_listServiceAccountRoles",
 	"/{tenant}/service-accounts/{id}/roles/give": "ServiceAccountsController_listServiceAccountRoles",
+	"/{tenant}/service-accounts/{id}/tokens":     "ServiceAccountsController_listServiceAccountTokens",
+	"/{tenant}/users/{id}/tokens":                "UsersController_listUserTokens",
 }
 
 func TestEachPageNamesItsOperation(t *testing.T) {
@@ -235,7 +241,7 @@ func TestOnlyWhatIsAllowedIsOfferedAndDone(t *testing.T) {
 		if !strings.Contains(path, "{id}") {
 			continue
 		}
-		path = "/console" + strings.NewReplacer("{tenant}", "acme", "{id}", f.owner.ID.String(), "{sessionId}", f.owner.ID.String(), "{roleId}", f.owner.ID.String()).Replace(path)
+		path = "/console" + strings.NewReplacer("{tenant}", "acme", "{id}", f.owner.ID.String(), "{sessionId}", f.owner.ID.String(), "{roleId}", f.owner.ID.String(), "{tokenId}", f.owner.ID.String()).Replace(path)
 		if a := f.send(http.MethodPost, path, cookie, url.Values{"idempotency-key": {"k"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, a.Header.Get("X-Request-Id")) {
 			t.Errorf("%s: %d", path, a.StatusCode)
 		}

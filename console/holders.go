@@ -18,6 +18,8 @@ type holder struct {
 	home    string              // address of their page
 	needed  rolecall.Permission // to change what they hold
 	assigns bool                // the caller has that
+	makes   bool                // the caller may make tokens
+	revokes bool                // the caller may revoke them, as far as that can be told beforehand
 }
 
 // userHolder returns the user.
@@ -25,14 +27,17 @@ func userHolder(v *httpapi.Visit, u *rolecall.User) holder {
 	return holder{
 		id: u.ID, name: nameOf(v, u), section: "Users", list: v.Path("/users"), home: v.Path("/users/" + u.ID.String()),
 		needed: rolecall.RolesAssign, assigns: v.Call().Reach(rolecall.RolesAssign).Includes(u.Department),
+		makes:   service.NeedCreateUserToken(v.Call().Principal, u.ID) == nil,
+		revokes: v.Call().IsSelf(u.ID) || v.Call().Reach(rolecall.SessionsRevoke).Includes(u.Department),
 	}
 }
 
 // accountHolder returns the service account.
 func accountHolder(v *httpapi.Visit, a *rolecall.ServiceAccount) holder {
+	updates := service.NeedUpdateServiceAccounts(v.Call().Principal, rolecall.UserID{}) == nil
 	return holder{
 		id: rolecall.UserID(a.ID), name: a.Name, section: "Service accounts", list: v.Path("/service-accounts"), home: v.Path("/service-accounts/" + a.ID.String()),
-		needed: rolecall.ServiceAccountsUpdate, assigns: service.NeedUpdateServiceAccounts(v.Call().Principal, rolecall.UserID{}) == nil,
+		needed: rolecall.ServiceAccountsUpdate, assigns: updates, makes: updates, revokes: updates,
 	}
 }
 
@@ -58,6 +63,11 @@ type holderKind struct {
 	held                                func(*service.Service, *httpapi.Visit) ([]rolecall.Assignment, error)
 	assign                              func(*service.Service, *httpapi.Visit, rolecall.AssignmentDraft) error
 	unassign                            func(*service.Service, *httpapi.Visit) error
+
+	listTokens, createToken, revokeToken string
+	tokens                               func(*service.Service, *httpapi.Visit, *rolecall.Position, int) (rolecall.Page[rolecall.APIToken], error)
+	makeToken                            func(*service.Service, *httpapi.Visit, rolecall.APITokenDraft) (service.Created[service.APIToken], error)
+	revoke                               func(*service.Service, *httpapi.Visit) error
 }
 
 var holderKinds = []holderKind{
@@ -74,6 +84,16 @@ var holderKinds = []holderKind{
 		unassign: func(s *service.Service, v *httpapi.Visit) error {
 			return s.UnassignRole(v.Context(), v.Call(), v.User(), v.Role())
 		},
+		listTokens: "UsersController_listUserTokens", createToken: "UsersController_createUserToken", revokeToken: "UsersController_revokeUserToken",
+		tokens: func(s *service.Service, v *httpapi.Visit, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
+			return s.UserTokens(v.Context(), v.Call(), v.User(), after, limit)
+		},
+		makeToken: func(s *service.Service, v *httpapi.Visit, draft rolecall.APITokenDraft) (service.Created[service.APIToken], error) {
+			return s.CreateUserToken(v.Context(), v.Call(), v.Key(), v.User(), draft)
+		},
+		revoke: func(s *service.Service, v *httpapi.Visit) error {
+			return s.RevokeUserToken(v.Context(), v.Call(), v.User(), v.APIToken())
+		},
 	},
 	{
 		path: "/service-accounts", find: accountOf,
@@ -87,6 +107,16 @@ var holderKinds = []holderKind{
 		},
 		unassign: func(s *service.Service, v *httpapi.Visit) error {
 			return s.UnassignServiceAccountRole(v.Context(), v.Call(), v.ServiceAccount(), v.Role())
+		},
+		listTokens: "ServiceAccountsController_listServiceAccountTokens", createToken: "ServiceAccountsController_createServiceAccountToken", revokeToken: "ServiceAccountsController_revokeServiceAccountToken",
+		tokens: func(s *service.Service, v *httpapi.Visit, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
+			return s.ServiceAccountTokens(v.Context(), v.Call(), v.ServiceAccount(), after, limit)
+		},
+		makeToken: func(s *service.Service, v *httpapi.Visit, draft rolecall.APITokenDraft) (service.Created[service.APIToken], error) {
+			return s.CreateServiceAccountToken(v.Context(), v.Call(), v.Key(), v.ServiceAccount(), draft)
+		},
+		revoke: func(s *service.Service, v *httpapi.Visit) error {
+			return s.RevokeServiceAccountToken(v.Context(), v.Call(), v.ServiceAccount(), v.APIToken())
 		},
 	},
 }

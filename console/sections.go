@@ -53,6 +53,7 @@ var done = map[string]string{
 
 	"service-account-created":   "The service account is created. It holds nothing yet: give it a role, then make a token.",
 	"service-account-suspended": "{whom} is suspended. Its tokens count for nothing.",
+	"token-revoked":             "The token is revoked. Programs that use it are refused from now on.",
 	"service-account-deleted":   "The service account is deleted, with its tokens.",
 }
 

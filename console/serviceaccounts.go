@@ -61,13 +61,18 @@ func (l serviceAccountsView) countWords() string {
 	return plural(l.page.Total.Count, "service account")
 }
 
+// recentEvents is how much of a history is on a page beside other things.
+const recentEvents = 10
+
 // serviceAccountView is what the pages of one service account show.
 type serviceAccountView struct {
 	frame
 	holder
 	account rolecall.ServiceAccount
 	held    []rolecall.Assignment
-	tokens  []rolecall.APIToken
+	tokens  []rolecall.APIToken // the newest first
+	events  []rolecall.Event    // the newest first; nil if the caller may not read them
+	names   names               // of who is in the events
 }
 
 // serviceAccountView returns the service account of the path.
@@ -90,10 +95,28 @@ func (c *console) showServiceAccount(v *httpapi.Visit) error {
 		return err
 	}
 	view.tokens = tokens.Items
+	slices.Reverse(view.tokens)
+	if err := c.addHistory(v, &view); err != nil {
+		return err
+	}
 	return c.show(v, view.account.Name, view.section, func(f frame) templ.Component {
 		view.frame = f
 		return serviceAccountPage(view)
 	})
+}
+
+// addHistory adds what happened to the service account lately, for who may read events.
+func (c *console) addHistory(v *httpapi.Visit, view *serviceAccountView) error {
+	if service.NeedReadEvents(v.Call().Principal, rolecall.UserID{}) != nil {
+		return nil
+	}
+	recent, err := c.service.Events(v.Context(), v.Call(), service.EventListing{Subject: rolecall.AnyID(view.account.ID), Limit: recentEvents})
+	if err != nil {
+		return err
+	}
+	view.events = recent.Items
+	view.names, err = c.namesIn(v, recent.Items)
+	return err
 }
 
 func (c *console) showNewServiceAccount(v *httpapi.Visit) error {

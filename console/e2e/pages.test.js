@@ -6,6 +6,8 @@ import { call, checkAccess, checkWidth, results, scenario, signIn } from "./harn
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
 const pages = ["/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/settings", "/settings/edit", "/users", "/users?q=zzzz", "/users?q=!", "/users/create", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users",
   "/events", "/events?person=edsger", "/events?from=x", "/users/{user}/events",
+  "/service-accounts", "/service-accounts?q=zzzz", "/service-accounts/create", "/service-accounts/{account}", "/service-accounts/{account}/edit", "/service-accounts/{account}/suspend",
+  "/service-accounts/{account}/roles", "/service-accounts/{account}/roles/give", "/service-accounts/{account}/tokens", "/service-accounts/{account}/tokens/create", "/users/{self}/tokens", "/users/{self}/tokens/create",
   "/nowhere"];
 
 /** look looks at the page, and keeps a picture of it where they are asked for. */
@@ -26,7 +28,11 @@ for (const colorScheme of ["light", "dark"]) {
       await signIn(page);
       const { body } = await call(page, "GET", "/users?limit=2");
       const { body: roles } = await call(page, "GET", "/roles?q=support");
-      for (const path of pages) await look(page, `/console/demo${path}`.replace("{user}", body.items[1].id).replace("{role}", roles.items[0].id), path, colorScheme);
+      const { body: account } = await call(page, "POST", "/service-accounts", { name: `Import ${colorScheme} ${width}` }, { "idempotency-key": `import-${colorScheme}-${width}` });
+      await call(page, "PUT", `/service-accounts/${account.id}/roles/${roles.items[0].id}`, {});
+      const { body: own } = await call(page, "GET", "/auths/session");
+      const ids = { "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id };
+      for (const path of pages) await look(page, `/console/demo${path.replaceAll(/\{\w+\}/g, (name) => ids[name])}`, path, colorScheme);
     }, { colorScheme, viewport: { width, height: 844 } });
   }
 

@@ -1,0 +1,201 @@
+import { strict as assert } from "node:assert";
+import { call, checkAccess, checkWidth, owner, scenario, setPassword, signIn, until, world } from "./harness.js";
+
+/** make makes a service account that holds the role in the departments. */
+async function make(page, name, roleName, departments) {
+  const key = { "idempotency-key": name.replaceAll(" ", "-") };
+  const { body: account } = await call(page, "POST", "/service-accounts", { name }, key);
+  const { body: roles } = await call(page, "GET", `/roles?q=${roleName}`);
+  const given = await call(page, "PUT", `/service-accounts/${account.id}/roles/${roles.items[0].id}`, departments ? { reach: { departments } } : {});
+  assert.equal(given.status, 201, JSON.stringify(given.body));
+  return account;
+}
+
+/** ask asks the API as a program does, by the token. */
+async function ask(token, path) {
+  const answer = await fetch(world.base + path, { headers: { authorization: `Bearer ${token}`, "x-tenant-schema": "demo" } });
+  return { status: answer.status, body: await answer.json() };
+}
+
+/** self returns who is signed in. */
+async function self(page) {
+  return (await call(page, "GET", "/auths/session")).body.user;
+}
+
+scenario("a program gets an account, a role in a department and a token, by the keyboard alone", async (page) => {
+  await signIn(page);
+  await page.keyboard.press("g");
+  await page.keyboard.press("m");
+  await page.waitForURL(/service-accounts$/);
+  await page.getByRole("heading", { name: "Service accounts" }).waitFor();
+  await page.keyboard.press("c");
+  await page.waitForURL(/service-accounts\/create$/);
+  await page.locator("input[name=name]:focus").waitFor();
+  await page.keyboard.type("Nightly import");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("Brings people from the payroll.");
+  await page.keyboard.press("Enter");
+  await page.getByText("It holds nothing yet").waitFor();
+
+  await page.getByRole("link", { name: "Give a role" }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/roles\/give$/);
+  await page.keyboard.press("/");
+  await page.keyboard.type("support", { delay: 20 });
+  await page.waitForURL(/q=support$/);
+  await page.getByRole("link", { name: "Give Support agent" }).focus();
+  await page.keyboard.press("Enter");
+  const form = page.getByRole("dialog");
+  await form.getByLabel("For the users of some departments").focus();
+  await page.keyboard.press("Space");
+  await form.getByRole("textbox", { name: "Departments" }).focus();
+  await page.keyboard.type("Sales");
+  await form.getByRole("button", { name: "Give" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("Support agent is given to Nightly import.").waitFor();
+  await page.getByText("In Sales").first().waitFor();
+
+  await page.getByRole("link", { name: "Make a token" }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/tokens\/create$/);
+  await page.locator("input[name=name]:focus").waitFor();
+  await page.keyboard.type("Production");
+  await page.getByRole("checkbox", { name: "users:read" }).focus();
+  await page.keyboard.press("Space");
+  await checkAccess(page);
+  await page.keyboard.press("Enter");
+  const secret = page.locator(".secret code");
+  await secret.waitFor();
+  const token = await secret.innerText();
+  assert.match(token, /^rc_\S{40,}$/);
+  assert.ok(!page.url().includes("rc_"));
+  await checkAccess(page);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy the token" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("Copied.").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), token);
+
+  const people = await ask(token, "/users?limit=200");
+  assert.equal(people.status, 200);
+  assert.ok(people.body.items.length > 0);
+  assert.deepEqual([...new Set(people.body.items.map((u) => u.department))], ["Sales"]);
+  await page.reload(); // sends the form again
+  await page.getByText("This token was made before").waitFor();
+  assert.ok(!(await page.content()).includes("rc_"));
+
+  await page.getByRole("link", { name: "To the tokens" }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/tokens$/);
+  const row = page.locator("tbody tr", { hasText: "Production" });
+  assert.equal(await row.count(), 1);
+  await until(async () => {
+    await page.reload();
+    return /just now/.test(await row.locator("td").nth(1).innerText());
+  });
+  await row.getByRole("link", { name: "Revoke Production" }).focus();
+  await page.keyboard.press("Enter");
+  await form.getByText("Programs that use it are refused").waitFor();
+  await form.getByRole("button", { name: "Revoke" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("The token is revoked.").waitFor();
+  assert.equal((await ask(token, "/users?limit=1")).status, 401);
+});
+
+scenario("a service account is found, edited beside somebody else, suspended, resumed and deleted", async (page) => {
+  await signIn(page);
+  const account = await make(page, "Zebra back end", "viewer");
+  const { body: made } = await call(page, "POST", `/service-accounts/${account.id}/tokens`, { name: "Shop", permissions: ["users:read"], expiresAt: new Date(Date.now() + 3600_000).toISOString() }, { "idempotency-key": "zebra" });
+  await page.goto("/console/demo/service-accounts");
+  await page.keyboard.press("/");
+  await page.keyboard.type("zeb", { delay: 20 });
+  await page.waitForURL(/q=zeb$/);
+  await page.getByRole("status").filter({ hasText: "1 service account" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(new RegExp(account.id));
+  await page.getByText("ends soon").waitFor();
+
+  const form = page.getByRole("dialog");
+  await page.keyboard.press("e");
+  await form.getByRole("textbox", { name: "Name" }).fill("Zebra");
+  await call(page, "PATCH", `/service-accounts/${account.id}`, { name: "Zebra shop", description: "Sells stripes." });
+  await form.getByRole("button", { name: "Save" }).click();
+  await form.getByText("Saved meanwhile: Zebra shop").waitFor();
+  assert.equal(await form.getByLabel("What it is for").inputValue(), "Sells stripes.");
+  await form.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved.").waitFor();
+
+  assert.equal((await ask(made.token, "/users?limit=1")).status, 200);
+  await page.getByRole("link", { name: "Suspend" }).click();
+  await form.getByText("Its tokens count for nothing at once").waitFor();
+  await form.getByLabel("Reason").fill("sells spots");
+  await form.getByRole("button", { name: "Suspend" }).click();
+  await page.getByText("Suspended: its tokens count for nothing").waitFor();
+  assert.equal((await ask(made.token, "/users?limit=1")).status, 401);
+  await page.getByRole("link", { name: "Resume" }).click();
+  await form.getByRole("button", { name: "Resume" }).click();
+  await page.getByText("is resumed.").waitFor();
+  assert.equal((await ask(made.token, "/users?limit=1")).status, 200);
+  await page.getByRole("link", { name: "Delete" }).click();
+  await form.getByRole("button", { name: "Delete" }).click();
+  await page.getByText("is deleted, with its tokens.").waitFor();
+  assert.equal((await ask(made.token, "/users?limit=1")).status, 401);
+});
+
+scenario("somebody makes a token for themselves, and what is wrong is said at the field", async (page) => {
+  await signIn(page);
+  const user = await self(page);
+  await page.goto(`/console/demo/users/${user.id}`);
+  await page.getByRole("link", { name: "make one" }).click();
+  await page.waitForURL(/tokens\/create$/);
+  await page.getByRole("textbox", { name: "Name" }).fill("Laptop");
+  await page.getByLabel("Ends").fill("2099-01-01T00:00");
+  await page.getByRole("checkbox", { name: "users:read", exact: false }).first().check();
+  await page.getByLabel("Other permissions").fill("shop/tills:close");
+  await page.getByRole("button", { name: "Make the token" }).click();
+  await page.getByText("Must be at most 366 days from now.").waitFor();
+  assert.equal(await page.getByLabel("Other permissions").inputValue(), "shop/tills:close");
+  assert.ok(await page.getByRole("checkbox", { name: "users:read", exact: false }).first().isChecked());
+  const end = new Date(Date.now() + 60 * 864e5).toISOString().slice(0, 16);
+  await page.getByLabel("Ends").fill(end);
+  await page.getByRole("button", { name: "Make the token" }).click();
+  const token = await page.locator(".secret code").innerText();
+  const session = await ask(token, "/auths/session");
+  assert.equal(session.status, 200);
+  assert.equal(session.body.user.email, owner);
+  await page.goto(`/console/demo/users/${user.id}`);
+  await page.getByRole("link", { name: "1 token" }).click();
+  await page.getByRole("link", { name: "Revoke Laptop" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page.getByText("The token is revoked.").waitFor();
+  assert.equal((await ask(token, "/auths/session")).status, 401);
+});
+
+scenario("an administrator sees and revokes another's token, and makes none", async (page) => {
+  await signIn(page);
+  const { body } = await call(page, "GET", "/users?email=barbara.hopper%40demo.example");
+  const { body: viewers } = await call(page, "GET", "/roles?key=viewer");
+  await call(page, "PUT", `/users/${body.items[0].id}/roles/${viewers.items[0].id}`, {});
+  const theirs = await setPassword("barbara.hopper@demo.example");
+  await page.context().clearCookies();
+  await signIn(page, "barbara.hopper@demo.example", theirs);
+  const user = await self(page);
+  const { body: made } = await call(page, "POST", `/users/${user.id}/tokens`, { name: "Spreadsheet", permissions: ["users:read"], expiresAt: new Date(Date.now() + 864e6).toISOString() }, { "idempotency-key": "sheet" });
+  await page.context().clearCookies();
+  await signIn(page);
+  await page.goto(`/console/demo/users/${user.id}`);
+  await page.getByRole("link", { name: "1 token" }).click();
+  await page.getByRole("heading", { name: "API tokens" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Make a token" }).count(), 0);
+  for (const width of [390, 1440]) {
+    await page.setViewportSize({ width, height: 844 });
+    await checkWidth(page);
+    await checkAccess(page);
+  }
+  await page.getByRole("link", { name: "Revoke Spreadsheet" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page.getByText("The token is revoked.").waitFor();
+  assert.equal((await ask(made.token, "/auths/session")).status, 401);
+});

@@ -1,0 +1,234 @@
+package console
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func (c *console) tokenPages() (pages []httpapi.Page) {
+	for i := range holderKinds {
+		k := &holderKinds[i]
+		path := "/{tenant}" + k.path + "/{id}/tokens"
+		pages = append(pages,
+			httpapi.Page{Path: path, Operation: k.listTokens, Show: k.page(c.showTokens)},
+			httpapi.Page{Path: path + "/create", Operation: k.createToken, Show: k.page(c.showNewToken), Act: k.page(c.createToken)},
+			httpapi.Page{Path: path + "/{tokenId}/revoke", Operation: k.revokeToken, Show: k.page(c.askRevokeToken), Act: k.page(c.revokeToken)},
+		)
+	}
+	return pages
+}
+
+// tokensView is what the pages of a holder's API tokens show.
+type tokensView struct {
+	frame
+	holder
+	page  rolecall.Page[rolecall.APIToken]
+	names names // of who made them
+	first string
+	next  string
+	held  []rolecall.Assignment             // of which a new token can have a part
+	made  service.Created[service.APIToken] // just now
+}
+
+func (c *console) showTokens(v *httpapi.Visit, k *holderKind) error {
+	if v.Faults() != nil {
+		return rolecall.ErrMalformed.WithFaults(v.Faults()...)
+	}
+	var view tokensView
+	var err error
+	if view.holder, err = k.find(c.service, v); err != nil {
+		return err
+	}
+	after, limit := v.Page()
+	if view.page, err = k.tokens(c.service, v, after, limit); err != nil {
+		return err
+	}
+	var makers []rolecall.AnyID
+	for i := range view.page.Items {
+		makers = append(makers, rolecall.AnyID(view.page.Items[i].CreatedBy))
+	}
+	if view.names, err = c.namesOf(v, makers); err != nil {
+		return err
+	}
+	return c.show(v, "API tokens", view.section, func(f frame) templ.Component {
+		view.frame = f
+		view.first, view.next = f.pagesOf(nil, view.page.Next)
+		return tokensPage(view)
+	})
+}
+
+func (c *console) showNewToken(v *httpapi.Visit, k *holderKind) error {
+	var view tokensView
+	var err error
+	if view.holder, err = k.find(c.service, v); err == nil {
+		view.held, err = k.held(c.service, v)
+	}
+	if err != nil {
+		return err
+	}
+	return c.show(v, "Make an API token", view.section, func(f frame) templ.Component {
+		view.frame = f
+		return newTokenPage(view)
+	})
+}
+
+// createToken answers with the token itself: it is shown this once, and has no address.
+// The same form sent again is answered without it.
+func (c *console) createToken(v *httpapi.Visit, k *holderKind) error {
+	var faults rolecall.Faults
+	draft := rolecall.APITokenDraft{Name: v.Form("name"), Permissions: lines(v.Forms("permissions")), ExpiresAt: endOf(v, &faults)}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	var view tokensView
+	var err error
+	if view.holder, err = k.find(c.service, v); err != nil {
+		return err
+	}
+	if view.made, err = k.makeToken(c.service, v, draft); err != nil {
+		return err
+	}
+	return c.show(v, "API token", view.section, func(f frame) templ.Component {
+		view.frame = f
+		return madeTokenPage(view)
+	})
+}
+
+func (c *console) askRevokeToken(v *httpapi.Visit, k *holderKind) error {
+	var view tokensView
+	var err error
+	if view.holder, err = k.find(c.service, v); err == nil {
+		view.page, err = k.tokens(c.service, v, nil, rolecall.APITokensMax)
+	}
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(view.page.Items, func(t rolecall.APIToken) bool { return t.ID == v.APIToken() })
+	if i < 0 {
+		return rolecall.ErrNotFound
+	}
+	token := &view.page.Items[i]
+	return c.show(v, "Revoke a token", view.section, func(f frame) templ.Component {
+		asked := question{
+			asks: "Revoke", whom: token.Name, label: "Revoke", back: view.home + "/tokens", grave: true,
+			tells: "Programs that use it are refused from now on. This cannot be undone.",
+		}
+		if !token.Live(f.now) {
+			asked.tells = "It has ended already, and leaves the list."
+		}
+		return confirmForm(f, asked)
+	})
+}
+
+func (c *console) revokeToken(v *httpapi.Visit, k *holderKind) error {
+	if err := k.revoke(c.service, v); err != nil {
+		return err
+	}
+	return v.Redirect(k.home(v) + "/tokens?done=token-revoked")
+}
+
+// whom returns for whom a token speaks.
+func (t tokensView) whom() string {
+	if t.id == t.Call().User.ID {
+		return "you"
+	}
+	return t.name
+}
+
+// cardTokens is how many tokens a card shows.
+const cardTokens = 5
+
+// When a token is worth a second look.
+const (
+	endsSoon   = 7 * 24 * time.Hour
+	longUnused = 90 * 24 * time.Hour
+	neverUsed  = 30 * 24 * time.Hour
+)
+
+// concernOf returns why the token is worth a second look, empty if it is not.
+func concernOf(t *rolecall.APIToken, now rolecall.Time) string {
+	switch {
+	case !t.Live(now):
+		return "ended"
+	case t.ExpiresAt < now.Add(endsSoon):
+		return "ends soon"
+	case t.LastUsedAt == 0 && t.CreatedAt.Add(neverUsed) < now:
+		return "never used"
+	case t.LastUsedAt != 0 && t.LastUsedAt.Add(longUnused) < now:
+		return "long unused"
+	}
+	return ""
+}
+
+// hindrance returns why the caller can make no token that speaks for the holder, empty if
+// they can.
+func (t tokensView) hindrance() string {
+	if t.id == t.Call().User.ID {
+		return ""
+	}
+	for i := range t.held {
+		if err := t.Call().MayHandOn(&t.held[i].Role, t.held[i].Reach, t.held[i].ExpiresAt); err != nil {
+			return detailOf(err)
+		}
+	}
+	return ""
+}
+
+// offered are the permissions of which a new token can have some: those that the holder
+// has or may hand on, as their roles say them, and what these cover.
+func (t tokensView) offered() (groups []permissionGroup) {
+	var held []rolecall.Permission
+	for i := range t.held {
+		held = append(append(held, t.held[i].Role.Permissions...), t.held[i].Role.Grants...)
+	}
+	others := permissionGroup{"As the roles say", rolecall.NormalPermissions(held)}
+	for _, g := range permissionGroups {
+		some := slices.DeleteFunc(slices.Clone(g.permissions), func(p rolecall.Permission) bool {
+			return !slices.ContainsFunc(held, func(h rolecall.Permission) bool { return h.Covers(p) })
+		})
+		if len(some) > 0 {
+			groups = append(groups, permissionGroup{g.title, some})
+		}
+		others.permissions = slices.DeleteFunc(others.permissions, func(p rolecall.Permission) bool { return slices.Contains(some, p) })
+	}
+	if len(others.permissions) > 0 {
+		groups = append([]permissionGroup{others}, groups...)
+	}
+	return groups
+}
+
+// isOpen reports whether more can be asked for than is offered: of applications, whose
+// permissions nobody here knows.
+func (t tokensView) isOpen() bool {
+	return slices.ContainsFunc(t.held, func(a rolecall.Assignment) bool {
+		return slices.ContainsFunc(slices.Concat(a.Role.Permissions, a.Role.Grants), func(p rolecall.Permission) bool {
+			return !p.Own() && (p.Application == "*" || p.Resource == "*" || p.Action == "*" || p.Field == "*")
+		})
+	})
+}
+
+// ticked are the permissions that the form shows as asked for.
+func (t tokensView) ticked() setChange { return setChange{shown: lines(t.Forms("permissions"))} }
+
+// othersTicked are those of them that have no box of their own.
+func (t tokensView) othersTicked(groups []permissionGroup) string {
+	return strings.Join(slices.DeleteFunc(t.ticked().shown, func(text string) bool {
+		return slices.ContainsFunc(groups, func(g permissionGroup) bool { return slices.Contains(texts(g.permissions), text) })
+	}), "\n")
+}
+
+// end returns what the form shows as the end of a new token.
+func (t tokensView) end() string {
+	return cmp.Or(t.Form("expiresAt"), t.now.Add(usualLifetime).Std().Format(endLayout))
+}
+
+// usualLifetime is how long a token lasts if nobody says otherwise.
+const usualLifetime = 90 * 24 * time.Hour
