@@ -94,12 +94,13 @@ document.addEventListener("submit", (event) => {
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "yes";
 });
-// What has been done is said once, and not again after a reload.
+// What has been done is said once, and not again after a reload; nor does a reload, or
+// the way back, send a form again whose answer this page is.
 const here = new URL(location.href);
-if (here.searchParams.has("done")) {
-  here.searchParams.delete("done");
-  here.searchParams.delete("role");
-  history.replaceState(history.state, "", here);
+const done = here.searchParams.has("done");
+if (done) for (const name of ["done", "role"]) here.searchParams.delete(name);
+history.replaceState(history.state, "", here);
+if (done) {
   const note = document.querySelector("[data-toast]");
   const toasts = note?.parentElement;
   note?.remove(); // only what comes later is read out

@@ -3,6 +3,7 @@
 
 import { strict as assert } from "node:assert";
 import { execFile, spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
 import { mkdir, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
@@ -19,6 +20,7 @@ const run = promisify(execFile);
 export const results = join(dirname(fileURLToPath(import.meta.url)), "results");
 const program = join(results, "rolecall"); // built by make console-test
 const axeSource = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const qrSource = createRequire(import.meta.url).resolve("jsqr");
 const waitLimit = 15_000;
 
 export const owner = "ada.lovelace@demo.example";
@@ -160,7 +162,43 @@ export async function signIn(page, email = owner, password = world.password) {
   await page.getByLabel("E-mail address").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await page.waitForURL(/\/users/);
+  await page.waitForURL((url) => !url.pathname.includes("/sign-in"));
+}
+
+/** authenticator gives the page one that says yes at once, and returns how to speak to it. */
+export async function authenticator(page) {
+  const protocol = await page.context().newCDPSession(page);
+  await protocol.send("WebAuthn.enable");
+  const { authenticatorId } = await protocol.send("WebAuthn.addVirtualAuthenticator", {
+    options: { protocol: "ctap2", transport: "internal", hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+  });
+  return (verb, more = {}) => protocol.send(`WebAuthn.${verb}`, { authenticatorId, ...more });
+}
+
+/** totp returns the code of the base32 secret, so many periods later than now (RFC 6238). */
+export function totp(secret, later = 0) {
+  const bits = [...secret].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
+  const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
+  const step = Buffer.alloc(8);
+  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + later));
+  const mac = createHmac("sha1", key).update(step).digest();
+  const at = mac[19] & 15;
+  return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
+
+/** readPicture returns what a camera reads of the QR code on the page. */
+export async function readPicture(page) {
+  const picture = (await page.locator("svg.qr").screenshot()).toString("base64");
+  const reader = await world.browser.newPage();
+  await reader.evaluate(await readFile(qrSource, "utf8"));
+  const text = await reader.evaluate(async (base64) => {
+    const bitmap = await createImageBitmap(new Blob([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))]));
+    const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
+    canvas.drawImage(bitmap, 0, 0);
+    return window.jsQR(canvas.getImageData(0, 0, bitmap.width, bitmap.height).data, bitmap.width, bitmap.height)?.data;
+  }, picture);
+  await reader.close();
+  return text;
 }
 
 /** call sends a request to the API with the session of the page, and returns the answer. */

@@ -1,0 +1,307 @@
+import { strict as assert } from "node:assert";
+import { readFile } from "node:fs/promises";
+import { authenticator, call, checkAccess, readPicture, scenario, setPassword, signIn, totp, until, world } from "./harness.js";
+
+/** enter signs in by address and password, up to what is asked for beside them. */
+async function enter(page, email, password) {
+  await page.context().clearCookies({ name: "session" });
+  await page.goto("/console/demo/sign-in");
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.keyboard.press("Enter");
+}
+
+/** signedIn waits until the page is one of somebody who is signed in. */
+const signedIn = (page) => page.waitForURL((url) => !url.pathname.includes("/sign-in"));
+
+/** age lets what matters ask for a recent sign-in from now on. */
+async function age(page) {
+  const { status } = await call(page, "PATCH", "/tenant", { settings: { reauthenticationSeconds: 1 } });
+  assert.equal(status, 200);
+}
+
+/** openOld opens the page once the sign-in is too old for it. */
+async function openOld(page, path) {
+  await until(async () => {
+    await page.goto(path);
+    return (await page.getByLabel("Your password", { exact: true }).count()) > 0;
+  });
+}
+
+scenario("a password is changed by the keyboard alone", async (page) => {
+  const email = "alan.turing@demo.example";
+  const password = await setPassword(email);
+  await signIn(page, email, password);
+  await page.locator("body").press("g");
+  await page.keyboard.press("a");
+  await page.waitForURL(/\/account$/);
+  await page.getByRole("link", { name: "Change", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog");
+  await dialog.waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.name), "currentPassword");
+  await page.keyboard.type("not my password");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("a new sentence of a few words");
+  await page.keyboard.press("Enter");
+  await dialog.getByText("Is not your current password.").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.name), "currentPassword");
+  await checkAccess(page);
+  await page.keyboard.type(password);
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("short");
+  await page.keyboard.press("Enter");
+  await dialog.locator("#fault-newPassword").waitFor();
+  await dialog.getByLabel("Your password now").fill(password);
+  await dialog.getByLabel("New password").fill("a new sentence of a few words");
+  await page.keyboard.press("Enter");
+  await page.getByText("Your password is changed").waitFor();
+  await enter(page, email, "a new sentence of a few words");
+  await signedIn(page);
+});
+
+scenario("an app is set up by its picture, and signs in; the codes that come with it stand for it once", async (page) => {
+  const email = "katherine.johnson@demo.example";
+  const password = await setPassword(email);
+  await signIn(page, email, password);
+  await page.goto("/console/demo/account");
+  await page.getByRole("link", { name: "Set up" }).click();
+  await page.getByRole("button", { name: "Go on" }).click();
+  const uri = new URL(await readPicture(page));
+  assert.equal(uri.protocol, "otpauth:");
+  assert.ok(decodeURIComponent(uri.pathname).endsWith(email), uri.pathname);
+  const key = uri.searchParams.get("secret");
+  await page.getByText("The app is on this device").click();
+  assert.equal(await page.locator("#secret").innerText(), key);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy" }).click();
+  await page.getByText("Copied.").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), key);
+  await page.getByLabel("Code of the app").fill("000000");
+  await page.keyboard.press("Enter");
+  await page.locator("#fault-code").waitFor();
+  assert.equal(await readPicture(page), uri.href);
+  await page.getByLabel("Code of the app").fill(totp(key, -1)); // leaves the next ones for the sign-in
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
+  const codes = await page.locator(".codes code").allInnerTexts();
+  assert.equal(codes.length, 10);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save" }).click()]);
+  assert.equal(download.suggestedFilename(), "rolecall-demo-recovery-codes.txt");
+  assert.deepEqual((await readFile(await download.path(), "utf8")).trim().split("\n"), codes);
+  await page.getByRole("link", { name: "I have kept them" }).click();
+  await page.getByText("10 codes left").waitFor();
+  await page.goBack();
+  await page.getByText("10 codes left").waitFor(); // the answer with them is nowhere any more
+
+  await enter(page, email, password);
+  await page.getByLabel("Code of your authenticator app").fill(totp(key));
+  await page.keyboard.press("Enter");
+  await signedIn(page);
+  for (const again of [false, true]) {
+    await enter(page, email, password);
+    await page.getByText("Use a recovery code").click();
+    await page.getByLabel("Recovery code").fill(codes[0]);
+    await page.keyboard.press("Enter");
+    if (again) await page.getByRole("alert").filter({ visible: true }).waitFor();
+    else await signedIn(page);
+  }
+  await page.getByText("Use a recovery code").click();
+  await page.getByLabel("Recovery code").fill(codes[1]);
+  await page.keyboard.press("Enter");
+  await signedIn(page);
+  await page.goto("/console/demo/account/recovery-codes");
+  await page.getByRole("button", { name: "Make new codes" }).click();
+  await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
+  assert.ok(!(await page.locator(".codes code").allInnerTexts()).includes(codes[2]));
+  await page.goto("/console/demo/account");
+  await page.locator("li", { hasText: "Authenticator app" }).getByRole("link", { name: "Remove" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await page.getByText("The authenticator app is removed.").waitFor();
+  await enter(page, email, password);
+  await signedIn(page);
+});
+
+scenario("a passkey is added, renamed, used and removed, and what fails is said where it was asked for", async (page) => {
+  const email = "barbara.liskov@demo.example";
+  const password = await setPassword(email);
+  const ask = await authenticator(page);
+  await page.goto("/console/demo/sign-in");
+  const byPasskey = page.getByRole("button", { name: "Sign in with a passkey" });
+  await byPasskey.click(); // there is none yet
+  await page.getByText("No passkey was given: it was cancelled, or took too long.").waitFor();
+  await checkAccess(page);
+  await signIn(page, email, password);
+  await page.goto("/console/demo/account");
+  await page.getByRole("link", { name: "Add", exact: true }).click();
+  await page.getByLabel("What you call it").fill("Laptop");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "I have kept them" }).click();
+  await page.getByText("The passkey signs you in from now on.").waitFor();
+  await page.getByRole("link", { name: "Add", exact: true }).click();
+  await page.getByLabel("What you call it").fill("The same");
+  await page.keyboard.press("Enter");
+  await page.getByText("This device keeps a passkey of this account already.").waitFor();
+  assert.equal(await page.getByLabel("What you call it").inputValue(), "The same");
+  await page.goto("/console/demo/account");
+  await page.getByRole("link", { name: "Rename" }).click();
+  await page.getByRole("dialog").getByLabel("What you call it").fill("Desk");
+  await page.keyboard.press("Enter");
+  await page.getByText("Saved.").waitFor();
+  await page.locator("li", { hasText: "Desk" }).waitFor();
+
+  await page.context().clearCookies({ name: "session" });
+  await page.goto("/console/demo/sign-in");
+  await ask("setUserVerified", { isUserVerified: false });
+  await byPasskey.click();
+  await page.getByText("No passkey was given").waitFor();
+  await ask("setUserVerified", { isUserVerified: true });
+  await byPasskey.click();
+  await signedIn(page);
+  await enter(page, email, password);
+  await page.getByText("Your browser asks for your passkey").waitFor();
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await signedIn(page);
+
+  await page.goto("/console/demo/account");
+  await page.locator("li", { hasText: "Desk" }).getByRole("link", { name: "Remove" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await page.getByText("The passkey is removed.").waitFor();
+  await page.context().clearCookies({ name: "session" });
+  await page.goto("/console/demo/sign-in");
+  await byPasskey.click();
+  await page.getByRole("alert").filter({ visible: true }).waitFor();
+});
+
+scenario("a page of another domain than the passkeys' says so", async (page) => {
+  await authenticator(page);
+  await page.goto("/console/demo/sign-in");
+  await page.evaluate(() => {
+    const field = document.querySelector("[data-passkey]");
+    field.dataset.passkey = JSON.stringify({ ...JSON.parse(field.dataset.passkey), rpId: "people.example" });
+  });
+  await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await page.getByText("Passkeys belong to people.example here, and this page is at localhost.").waitFor();
+});
+
+scenario("a browser without passkeys is not offered any", async (page) => {
+  await page.addInitScript(() => delete window.PublicKeyCredential);
+  await page.goto("/console/demo/sign-in");
+  await page.getByLabel("E-mail address").waitFor();
+  assert.ok(!(await page.getByRole("button", { name: "Sign in with a passkey" }).isVisible()));
+});
+
+scenario("who ends their own session is signed out, and nothing is left of it", async (page) => {
+  await signIn(page);
+  const { body: session } = await call(page, "GET", "/auths/session");
+  await page.goto(`/console/demo/users/${session.user.id}/sessions`);
+  await page.locator("tbody tr", { hasText: "this one" }).getByRole("link", { name: "End" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "End the session" }).click();
+  await page.getByText("You are signed out.").waitFor();
+  assert.deepEqual((await page.context().cookies()).filter((c) => c.name === "session"), []);
+  await page.goBack();
+  await page.waitForURL(/sign-in/);
+});
+
+scenario("settings are changed by the keyboard; what protects less is said first, and what others changed beside it", async (page) => {
+  await signIn(page);
+  await page.locator("body").press("g");
+  await page.keyboard.press("s");
+  await page.waitForURL(/\/settings$/);
+  await page.locator("body").press("e");
+  await page.waitForURL(/\/settings\/edit$/);
+  const invitation = page.getByLabel("Life of an invitation");
+  await invitation.fill("90 days");
+  await page.keyboard.press("Enter");
+  await page.getByText("Must be from 5 minutes to 30 days.").waitFor();
+  assert.ok((await page.evaluate(() => document.activeElement.name)).endsWith("invitationSeconds"));
+  await checkAccess(page);
+  assert.equal((await call(page, "PATCH", "/tenant", { displayName: "Demo Limited", settings: { invitationSeconds: 3600 } })).status, 200);
+  await invitation.fill("5d");
+  await page.keyboard.press("Enter");
+  await page.getByText("Somebody else has changed this meanwhile.").waitFor();
+  await page.getByText("Saved meanwhile: 1 hour").waitFor();
+  assert.equal(await page.getByLabel("Name to show").inputValue(), "Demo Limited");
+  await invitation.press("Enter");
+  await page.getByText("The link of an invitation works for 5 days, not 1 hour.").waitFor();
+  await checkAccess(page);
+  assert.equal((await call(page, "GET", "/tenant")).body.settings.invitationSeconds, 3600);
+  await page.getByRole("button", { name: "Save it all the same" }).press("Enter");
+  await page.getByText("Saved.").waitFor();
+  assert.match(await page.locator("li", { hasText: "Life of an invitation" }).innerText(), /5 days/);
+  assert.equal((await call(page, "GET", "/tenant")).body.settings.invitationSeconds, 5 * 86400);
+});
+
+scenario("who is asked for a second factor by the settings makes a passkey on the way in", async (page) => {
+  const email = "donald.knuth@demo.example";
+  const password = await setPassword(email);
+  await signIn(page);
+  const { body: roles } = await call(page, "GET", "/roles?q=directory");
+  const { body: users } = await call(page, "GET", `/users?email=${encodeURIComponent(email)}`);
+  await call(page, "PUT", `/users/${users.items[0].id}/roles/${roles.items[0].id}`, {});
+  await page.goto("/console/demo/settings/edit");
+  await page.getByLabel("Holders of some roles").check();
+  await page.getByLabel(roles.items[0].name, { exact: true }).check();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved.").waitFor();
+
+  await authenticator(page);
+  await enter(page, email, password);
+  assert.match(await readPicture(page), /^otpauth:/);
+  await page.getByRole("button", { name: "Make a passkey instead" }).click();
+  await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
+  await page.getByRole("link", { name: "I have kept them" }).click();
+  await page.waitForURL((url) => !url.pathname.includes("/sign-in"));
+  await page.goto("/console/demo/account");
+  await page.getByText("the last one cannot be removed").waitFor();
+  await page.getByRole("link", { name: "Remove" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await page.getByRole("dialog").getByText("Add another one first.").waitFor();
+});
+
+// Last: from here on the owner has second factors, and a sign-in is soon too old.
+scenario("who has to confirm does so once at the form: by an app, a recovery code or a passkey", async (page) => {
+  await authenticator(page);
+  await signIn(page);
+  await page.goto("/console/demo/account/app");
+  await page.getByRole("button", { name: "Go on" }).click();
+  const key = new URL(await readPicture(page)).searchParams.get("secret");
+  await page.getByLabel("Code of the app").fill(totp(key, -1));
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
+  const codes = await page.locator(".codes code").allInnerTexts();
+  await page.goto("/console/demo/account/passkeys/add");
+  await page.getByRole("button", { name: "Add the passkey" }).click();
+  await page.getByText("The passkey signs you in from now on.").waitFor();
+  await page.goto("/console/demo/account");
+  const rename = await page.getByRole("link", { name: "Rename" }).getAttribute("href");
+  await age(page);
+  const form = page.getByRole("main");
+  const save = form.getByRole("button", { name: "Save" });
+  const confirmings = {
+    "by the app": async () => {
+      await form.getByLabel("Code of your authenticator app").fill(totp(key));
+      await save.click();
+    },
+    "by a code": async () => {
+      await form.getByText("Use a recovery code").click();
+      await form.getByLabel("Recovery code").fill(codes[0]);
+      await save.click();
+    },
+    "by the passkey": () => form.getByRole("button", { name: "Use a passkey instead" }).click(),
+  };
+  for (const [name, confirm] of Object.entries(confirmings)) {
+    await openOld(page, rename);
+    await form.getByLabel("What you call it").fill(name);
+    await form.getByLabel("Your password").fill("not the password");
+    await form.getByLabel("Code of your authenticator app").fill("000000");
+    await save.click();
+    await form.getByText("Is not your current password.").waitFor();
+    assert.equal(await form.getByLabel("What you call it").inputValue(), name);
+    await checkAccess(page);
+    await form.getByLabel("Your password").fill(world.password);
+    await confirm();
+    await page.getByText("Saved.").waitFor();
+    await page.locator("li", { hasText: name }).waitFor();
+  }
+}, { timeout: 120_000 });
