@@ -31,6 +31,7 @@ type accountView struct {
 	frame
 	factors  service.OwnFactors
 	sessions rolecall.Page[rolecall.Session]
+	tokens   []rolecall.APIToken // the newest first
 }
 
 func (c *console) showAccount(v *httpapi.Visit) error {
@@ -42,8 +43,13 @@ func (c *console) showAccount(v *httpapi.Visit) error {
 	if err != nil {
 		return err
 	}
+	tokens, err := c.service.UserTokens(v.Context(), v.Call(), v.Call().User.ID, nil, rolecall.APITokensMax)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(tokens.Items)
 	return c.show(v, "Your account", accountSection, func(f frame) templ.Component {
-		return accountPage(accountView{f, factors, sessions})
+		return accountPage(accountView{f, factors, sessions, tokens.Items})
 	})
 }
 

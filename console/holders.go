@@ -14,7 +14,7 @@ type holder struct {
 	id      rolecall.UserID // also of a service account
 	name    string
 	section string              // of the navigation
-	list    string              // address of all such
+	list    string              // address of all such, empty if the caller may not list them
 	home    string              // address of their page
 	needed  rolecall.Permission // to change what they hold
 	assigns bool                // the caller has that
@@ -24,8 +24,12 @@ type holder struct {
 
 // userHolder returns the user.
 func userHolder(v *httpapi.Visit, u *rolecall.User) holder {
+	list := ""
+	if service.NeedListUsers(v.Call().Principal, rolecall.UserID{}) == nil {
+		list = v.Path("/users")
+	}
 	return holder{
-		id: u.ID, name: nameOf(v, u), section: "Users", list: v.Path("/users"), home: v.Path("/users/" + u.ID.String()),
+		id: u.ID, name: nameOf(v, u), section: "Users", list: list, home: v.Path("/users/" + u.ID.String()),
 		needed: rolecall.RolesAssign, assigns: v.Call().Reach(rolecall.RolesAssign).Includes(u.Department),
 		makes:   service.NeedCreateUserToken(v.Call().Principal, u.ID) == nil,
 		revokes: v.Call().IsSelf(u.ID) || v.Call().Reach(rolecall.SessionsRevoke).Includes(u.Department),
@@ -39,6 +43,14 @@ func accountHolder(v *httpapi.Visit, a *rolecall.ServiceAccount) holder {
 		id: rolecall.UserID(a.ID), name: a.Name, section: "Service accounts", list: v.Path("/service-accounts"), home: v.Path("/service-accounts/" + a.ID.String()),
 		needed: rolecall.ServiceAccountsUpdate, assigns: updates, makes: updates, revokes: updates,
 	}
+}
+
+// called returns what to call the holder in a sentence to the caller.
+func (h holder) called(f frame) string {
+	if h.id == f.Call().User.ID {
+		return "you"
+	}
+	return h.name
 }
 
 // userOf returns the user of the path.

@@ -135,14 +135,6 @@ func (c *console) revokeToken(v *httpapi.Visit, k *holderKind) error {
 	return v.Redirect(k.home(v) + "/tokens?done=token-revoked")
 }
 
-// whom returns for whom a token speaks.
-func (t tokensView) whom() string {
-	if t.id == t.Call().User.ID {
-		return "you"
-	}
-	return t.name
-}
-
 // cardTokens is how many tokens a card shows.
 const cardTokens = 5
 

@@ -147,6 +147,25 @@ func TestNobodyMakesTokensForSomebodyElse(t *testing.T) {
 	}
 }
 
+func TestOnesOwnTokensAreOnTheAccount(t *testing.T) {
+	f := newFixture(t)
+	user := f.hire("eve@example.com", "Eve Adams", []string{"shop/tills:open"})
+	cookie := f.signIn("acme", "eve@example.com")
+	home := "/console/acme/users/" + user.ID.String()
+	if a := f.get("/console/acme/account", cookie); !strings.Contains(a.body, "no program acts as <bdi>you") || !strings.Contains(a.body, home+"/tokens/create") {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.send(http.MethodPost, home+"/tokens/create", cookie, tokenFields("k", "Laptop", "shop/tills:open")); !secretOf.MatchString(a.body) {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	if a := f.get("/console/acme/account", cookie); !strings.Contains(a.body, "Laptop") || !strings.Contains(a.body, `href="`+home+`/tokens"`) {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.get(home+"/tokens", cookie); !strings.Contains(a.body, "Laptop") || strings.Contains(a.body, `href="/console/acme/users"`) {
+		t.Errorf("%s", a.body)
+	}
+}
+
 func TestTokensWorthASecondLookAreSeen(t *testing.T) {
 	const now = rolecall.Time(2_000_000_000_000_000)
 	day := 24 * time.Hour

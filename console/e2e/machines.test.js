@@ -147,8 +147,8 @@ scenario("a service account is found, edited beside somebody else, suspended, re
 scenario("somebody makes a token for themselves, and what is wrong is said at the field", async (page) => {
   await signIn(page);
   const user = await self(page);
-  await page.goto(`/console/demo/users/${user.id}`);
-  await page.getByRole("link", { name: "make one" }).click();
+  await page.goto("/console/demo/account");
+  await page.getByRole("link", { name: "Make a token" }).click();
   await page.waitForURL(/tokens\/create$/);
   await page.getByRole("textbox", { name: "Name" }).fill("Laptop");
   await page.getByLabel("Ends").fill("2099-01-01T00:00");
