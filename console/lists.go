@@ -58,3 +58,17 @@ func (f frame) sortOf(parameters []string, by string) (address, direction string
 	}
 	return f.listAddress(parameters, "sort", to), direction
 }
+
+// suggestedBytes bounds what is suggested: the list is not to outweigh the page.
+const suggestedBytes = 4 << 10
+
+// suggested returns as many of the words, from the first on, as a field may suggest.
+func suggested(words []string) []string {
+	size := 0
+	for i, word := range words {
+		if size += len(word); size > suggestedBytes {
+			return words[:i]
+		}
+	}
+	return words
+}

@@ -514,6 +514,7 @@ func (v *Visit) Write(render func(io.Writer) error) error {
 	}
 	v.out = rendered.Bytes()
 	v.header["Content-Type"] = asHTML
+	v.pack()
 	v.write(status)
 	return nil
 }
