@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -27,6 +28,7 @@ type action struct {
 	addressed bool   // asks for an e-mail address
 	ends      bool   // all sessions of the user
 	gone      bool   // there is no user to come back to
+	sure      bool   // asks to type whom it is done to, and is done to the deleted too
 	offer     func(*userView) bool
 	do        func(context.Context, *service.Service, *httpapi.Visit) error
 }
@@ -106,6 +108,13 @@ var actions = []action{
 			return s.DeleteUser(ctx, v.Call(), v.User(), nil)
 		},
 	},
+	{
+		path: "/erase", operation: "UsersController_eraseUser", allowed: "erase", label: "Erase", asks: "Erase", done: "erased", grave: true, ends: true, gone: true, sure: true,
+		tells: "All that is known of them is removed at once: nobody can undo it, and no restore brings them back. Events keep that something happened, and when, under an id that leads to nobody.",
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+			return s.EraseUser(ctx, v.Call(), v.User())
+		},
+	},
 }
 
 func (c *console) actionPages() (pages []httpapi.Page) {
@@ -123,6 +132,13 @@ func (c *console) actionPages() (pages []httpapi.Page) {
 // showAction asks whether it is to be done.
 func (c *console) showAction(v *httpapi.Visit, a *action) error {
 	overview, err := c.service.Overview(v.Context(), v.Call(), v.User())
+	if a.sure && errors.Is(err, rolecall.ErrNotFound) {
+		return c.showFor(v, a.asks+" ", func(d deletedView) templ.Component {
+			h := userHolder(v, &d.User)
+			h.home = d.address("/deleted")
+			return actionDialog(d.frame, h, a)
+		})
+	}
 	if err != nil {
 		return err
 	}
@@ -138,6 +154,11 @@ func (c *console) showAction(v *httpapi.Visit, a *action) error {
 
 // act does it to the one of the path, of the list at that path.
 func (c *console) act(v *httpapi.Visit, a *action, list string) error {
+	if a.sure {
+		if err := c.checkSure(v); err != nil {
+			return err
+		}
+	}
 	if err := a.do(v.Context(), c.service, v); err != nil {
 		return err
 	}

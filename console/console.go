@@ -43,6 +43,7 @@ func (c *console) pages() []httpapi.Page {
 		c.serviceAccountPages(),
 		c.serviceAccountActionPages(),
 		c.eventPages(),
+		c.deletedPages(),
 		[]httpapi.Page{
 			{Path: "", Show: toRoot},
 			{Path: "/{tenant}", Operation: "AuthsController_getSession", Show: toHome},

@@ -13,6 +13,7 @@ import (
 type holder struct {
 	id      rolecall.UserID // also of a service account
 	name    string
+	sure    string              // what to type to confirm that it is them
 	section string              // of the navigation
 	list    string              // address of all such, empty if the caller may not list them
 	home    string              // address of their page
@@ -29,7 +30,7 @@ func userHolder(v *httpapi.Visit, u *rolecall.User) holder {
 		list = v.Path("/users")
 	}
 	return holder{
-		id: u.ID, name: nameOf(v, u), section: "Users", list: list, home: v.Path("/users/" + u.ID.String()),
+		id: u.ID, name: nameOf(v, u), sure: sureWords(v, u), section: "Users", list: list, home: v.Path("/users/" + u.ID.String()),
 		needed: rolecall.RolesAssign, assigns: v.Call().Reach(rolecall.RolesAssign).Includes(u.Department),
 		makes:   service.NeedCreateUserToken(v.Call().Principal, u.ID) == nil,
 		revokes: v.Call().IsSelf(u.ID) || v.Call().Reach(rolecall.SessionsRevoke).Includes(u.Department),

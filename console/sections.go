@@ -43,6 +43,8 @@ var done = map[string]string{
 	"role-given":     "{role} is given to {whom}.",
 	"role-taken":     "{role} is taken from {whom}.",
 	"deleted":        "The user is deleted. A restore is possible for 30 days.",
+	"restored":       "{whom} is restored, and cannot sign in yet: what mends that is said here.",
+	"erased":         "The user is erased for good.",
 
 	"password-changed": "Your password is changed, and you are signed out everywhere else.",
 	"app-added":        "Your authenticator app counts from now on.",
@@ -68,6 +70,15 @@ var doneBefore = map[string]string{
 // userLists are the lists that the section of users consists of.
 var userLists = []section{
 	{name: "All users", path: "/users", need: service.NeedListUsers},
+	{name: "Deleted", path: "/users/deleted", need: needListDeleted},
+}
+
+// needListDeleted is of the list of users with those who can be restored.
+func needListDeleted(p *rolecall.Principal, subject rolecall.UserID) error {
+	if err := service.NeedListUsers(p, subject); err != nil {
+		return err
+	}
+	return service.NeedRestoreUsers(p, subject)
 }
 
 // openTo returns those of the sections that are for the principal.

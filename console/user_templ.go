@@ -167,7 +167,7 @@ func userPage(u userView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = detailsCard(u).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = detailsCard(u.frame, &u.Overview.User, u.sight).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -674,7 +674,8 @@ func signInCard(u userView) templ.Component {
 	})
 }
 
-func detailsCard(u userView) templ.Component {
+// detailsCard is what is known of the user.
+func detailsCard(f frame, user *rolecall.User, sight rolecall.UserMembers) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -719,7 +720,7 @@ func detailsCard(u userView) templ.Component {
 				var templ_7745c5c3_Var27 string
 				templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(memberNames[m])
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 186, Col: 24}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `user.templ`, Line: 187, Col: 24}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var27))
 				if templ_7745c5c3_Err != nil {
@@ -729,8 +730,8 @@ func detailsCard(u userView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if u.sight.Has(m) {
-					templ_7745c5c3_Err = memberValue(u, m).Render(ctx, templ_7745c5c3_Buffer)
+				if sight.Has(m) {
+					templ_7745c5c3_Err = memberValue(f, user, m).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -749,7 +750,7 @@ func detailsCard(u userView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = copyable("the id", u.Overview.User.ID.String()).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = copyable("the id", user.ID.String()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -767,7 +768,7 @@ func detailsCard(u userView) templ.Component {
 	})
 }
 
-func memberValue(u userView, m rolecall.UserMember) templ.Component {
+func memberValue(f frame, user *rolecall.User, m rolecall.UserMember) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -788,7 +789,6 @@ func memberValue(u userView, m rolecall.UserMember) templ.Component {
 			templ_7745c5c3_Var28 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		user := &u.Overview.User
 		switch m {
 		case rolecall.MemberEmail:
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "<bdi>")
@@ -873,12 +873,12 @@ func memberValue(u userView, m rolecall.UserMember) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		case rolecall.MemberCreatedAt:
-			templ_7745c5c3_Err = moment(u.frame, user.CreatedAt).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = moment(f, user.CreatedAt).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case rolecall.MemberUpdatedAt:
-			templ_7745c5c3_Err = moment(u.frame, user.UpdatedAt).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = moment(f, user.UpdatedAt).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -32,6 +32,9 @@ type usersView struct {
 }
 
 func (c *console) showUsers(v *httpapi.Visit) error {
+	if v.URL().Query().Get("status") == string(rolecall.UserDeleted) {
+		return v.Redirect(v.Path("/users/deleted"))
+	}
 	list := usersView{}
 	if v.Faults() == nil {
 		listing := v.UserListing()
@@ -135,7 +138,11 @@ func lowerNames(members rolecall.UserMembers) (names []string) {
 
 // statuses are those to filter by.
 func (l usersView) statuses() []rolecall.UserStatus {
-	return []rolecall.UserStatus{rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended}
+	list := []rolecall.UserStatus{rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended}
+	if l.may(rolecall.UsersRestore) {
+		list = append(list, rolecall.UserDeleted) // which has a page of its own
+	}
+	return list
 }
 
 // parameterName returns what people call the parameter.

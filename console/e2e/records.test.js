@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, checkWidth, scenario, setPassword, signIn, world } from "./harness.js";
+import { call, checkAccess, checkWidth, mailLink, scenario, setPassword, signIn } from "./harness.js";
 
 /** find returns somebody of the demo. */
 async function find(page, email) {
@@ -66,7 +66,7 @@ scenario("the whole history of somebody is a step away from their page, and page
 
 scenario("who reads events alone sees what happened, and nobody's name", async (page) => {
   await signIn(page);
-  const user = await find(page, "barbara.liskov@demo.example") ?? await find(page, "tony.hoare@demo.example");
+  const user = await find(page, "barbara.liskov@demo.example");
   const { body: role } = await call(page, "POST", "/roles", { name: "Events only", permissions: ["events:read"] }, { "idempotency-key": "events-only" });
   await call(page, "PUT", `/users/${user.id}/roles/${role.id}`, {});
   for (const held of (await call(page, "GET", `/users/${user.id}/roles`)).body.items) {
@@ -87,4 +87,76 @@ scenario("who reads events alone sees what happened, and nobody's name", async (
   await checkAccess(page);
   await page.setViewportSize({ width: 390, height: 844 });
   await checkWidth(page);
+});
+
+scenario("somebody is deleted, found under the deleted, restored and invited again, by the keyboard alone", async (page) => {
+  await signIn(page);
+  const user = await find(page, "margaret.hamilton@demo.example");
+  await page.goto(`/console/demo/users/${user.id}/delete`);
+  await page.getByRole("button", { name: "Delete" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("A restore is possible").waitFor();
+  await page.getByLabel("Status").selectOption("deleted");
+  await page.waitForURL(/users\/deleted$/);
+  assert.equal(await page.locator("tbody tr").first().locator("bdi").first().innerText(), user.name);
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: user.name }).waitFor();
+  assert.equal((await call(page, "GET", `/users/${user.id}`)).status, 404);
+  await page.getByRole("link", { name: "Restore" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByText("need an invitation").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Restore" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("is restored, and cannot sign in yet").waitFor();
+  await page.locator(".verdict").getByRole("link", { name: "Invite" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByRole("button", { name: "Invite" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText(`The invitation of ${user.name} is on its way.`).waitFor();
+  await mailLink(user.email, "invitation");
+});
+
+scenario("a restore by who cannot give the roles says which did not come back", async (page) => {
+  await signIn(page);
+  const helper = await find(page, "tony.knuth@demo.example");
+  const user = (await call(page, "GET", "/users?limit=40")).body.items[33];
+  const made = await Promise.all([
+    call(page, "POST", "/roles", { name: "Restorers", permissions: ["users:restore", "users:read", "roles:read"] }, { "idempotency-key": "restorers" }),
+    call(page, "POST", "/roles", { name: "Lost in the restore", permissions: ["shop/orders:approve"] }, { "idempotency-key": "lost" }),
+  ]);
+  await call(page, "PUT", `/users/${helper.id}/roles/${made[0].body.id}`, {});
+  await call(page, "PUT", `/users/${user.id}/roles/${made[1].body.id}`, {});
+  assert.equal((await call(page, "DELETE", `/users/${user.id}`)).status, 204);
+  const password = await setPassword(helper.email);
+  await page.context().clearCookies();
+  await signIn(page, helper.email, password);
+  await page.getByRole("link", { name: "Deleted" }).click();
+  await page.locator("tbody tr", { hasText: user.name }).first().getByRole("link", { name: "Restore" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
+  await page.getByRole("heading", { name: `${user.name} is back` }).waitFor();
+  assert.match(await page.getByRole("dialog").innerText(), /did not come back.*Lost in the restore/s);
+  await checkAccess(page);
+  await page.getByRole("link", { name: "To their page" }).click();
+  await page.waitForURL(new RegExp(`users/${user.id}$`));
+});
+
+scenario("who is erased is named first, and is gone from lists and events", async (page) => {
+  await signIn(page);
+  const user = (await call(page, "GET", "/users?limit=60")).body.items[50];
+  await page.goto(`/console/demo/users/${user.id}`);
+  await page.locator(".menu summary").click();
+  await page.getByRole("link", { name: "Erase" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Whom to erase").fill("somebody else");
+  await dialog.getByRole("button", { name: "Erase" }).click();
+  await dialog.getByText("Must be what is written above.").waitFor();
+  await dialog.getByLabel("Whom to erase").fill(user.email);
+  await dialog.getByRole("button", { name: "Erase" }).click();
+  await page.getByText("The user is erased for good.").waitFor();
+  await page.goto(`/console/demo/events?subject=${user.id}`);
+  assert.match((await shown(page))[0], /Erased/);
+  assert.ok(!(await page.content()).includes(user.name));
+  await page.goto("/console/demo/users/deleted");
+  assert.ok(!(await page.content()).includes(user.name));
 });

@@ -76,7 +76,7 @@ func TestADeletedUserIsReadByWhoMayRestoreThem(t *testing.T) {
 		f.is(read(f.caller(holding("users:read", "users:delete", "users:erase"))), rolecall.ErrPermissionDenied)
 		tombstone, err := f.service.DeletedUser(f.Context(), restores, user.ID)
 		f.ok(err)
-		if tombstone.User.Email != user.Email || tombstone.User.Status != rolecall.UserDeleted || tombstone.DeletedAt != start || tombstone.Assignments[0].Role.ID != assignments[0].Role.ID {
+		if tombstone.User.Email != user.Email || tombstone.User.Status != rolecall.UserActive || tombstone.DeletedAt != start || tombstone.Assignments[0].Role.ID != assignments[0].Role.ID {
 			t.Errorf("%+v", tombstone)
 		}
 		f.clock.advance(30 * aDay)

@@ -32,8 +32,8 @@ func (s *Service) DeletedUsers(ctx context.Context, c Call, l DeletedListing) (p
 	return page, err
 }
 
-// DeletedUser returns what is kept of a user whom the caller may restore, or
-// ErrNotFound.
+// DeletedUser returns what is kept of a user whom the caller may restore, with the
+// status that they had, or ErrNotFound.
 func (s *Service) DeletedUser(ctx context.Context, c Call, id rolecall.UserID) (tombstone rolecall.Tombstone, err error) {
 	if err := NeedRestoreUsers(c.Principal, id); err != nil {
 		return tombstone, err
@@ -47,7 +47,6 @@ func (s *Service) DeletedUser(ctx context.Context, c Call, id rolecall.UserID) (
 			return rolecall.ErrNotFound
 		}
 		tombstone = tombstones[0]
-		tombstone.User.Status = rolecall.UserDeleted
 		return nil
 	})
 	return tombstone, err

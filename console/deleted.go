@@ -1,0 +1,176 @@
+package console
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func (c *console) deletedPages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/users/deleted", Operation: "UsersController_listUsers", Show: c.showAllDeleted},
+		{Path: "/{tenant}/users/{id}/deleted", Operation: "UsersController_restoreUser", Show: c.showDeleted},
+		{Path: "/{tenant}/users/{id}/restore", Operation: "UsersController_restoreUser", Show: c.askRestore, Act: c.restore},
+	}
+}
+
+// allDeletedView is what the page of those who can be restored shows.
+type allDeletedView struct {
+	frame
+	page  rolecall.Page[rolecall.Tombstone]
+	first string
+	next  string
+}
+
+func (c *console) showAllDeleted(v *httpapi.Visit) (err error) {
+	list := allDeletedView{}
+	if v.Faults() == nil {
+		after, limit := v.Page()
+		if list.page, err = c.service.DeletedUsers(v.Context(), v.Call(), service.DeletedListing{After: after, Limit: limit}); err != nil {
+			return err
+		}
+	}
+	return c.show(v, "Deleted users", "Users", func(f frame) templ.Component {
+		list.frame = f
+		list.first, list.next = f.pagesOf(nil, list.page.Next)
+		return allDeletedPage(list)
+	})
+}
+
+// deletedView is what the pages of one deleted user show.
+type deletedView struct {
+	frame
+	rolecall.Tombstone
+	sight rolecall.UserMembers
+	names names // of roles
+}
+
+// showFor shows a page of the deleted user of the path, with the names of the roles
+// that they held. Who is back has a page of their own.
+func (c *console) showFor(v *httpapi.Visit, title string, page func(deletedView) templ.Component) error {
+	tombstone, err := c.service.DeletedUser(v.Context(), v.Call(), v.User())
+	if errors.Is(err, rolecall.ErrNotFound) {
+		if _, err := c.service.User(v.Context(), v.Call(), v.User()); err == nil {
+			return v.Redirect(v.Path("/users/" + v.User().String()))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	view := deletedView{Tombstone: tombstone, sight: v.Call().Sight(&tombstone.User)}
+	if view.names, err = c.namesOf(v, roleIDs(tombstone.Assignments)); err != nil {
+		return err
+	}
+	return c.show(v, title+nameOf(v, &tombstone.User), "Users", func(f frame) templ.Component {
+		view.frame = f
+		return page(view)
+	})
+}
+
+func (c *console) showDeleted(v *httpapi.Visit) error { return c.showFor(v, "", deletedPage) }
+
+func (c *console) askRestore(v *httpapi.Visit) error { return c.showFor(v, "Restore ", restoreDialog) }
+
+// restore brings the user back, and says which roles did not come with them.
+func (c *console) restore(v *httpapi.Visit) error {
+	restored, err := c.service.RestoreUser(v.Context(), v.Call(), v.User())
+	if err != nil {
+		return err
+	}
+	home := v.Path("/users/" + v.User().String())
+	if !restored.RolesReadable || len(restored.RolesNotRestored) == 0 {
+		return v.Redirect(home + "?done=restored")
+	}
+	lost := make([]rolecall.AnyID, len(restored.RolesNotRestored))
+	for i, id := range restored.RolesNotRestored {
+		lost[i] = rolecall.AnyID(id)
+	}
+	named, err := c.namesOf(v, slices.Clone(lost))
+	if err != nil {
+		return err
+	}
+	return c.show(v, "Restored", "Users", func(f frame) templ.Component {
+		return restoredDialog(f, userHolder(v, &restored.User), lost, named)
+	})
+}
+
+// readsRoles reports whether the caller may know what the user held.
+func (d deletedView) readsRoles() bool {
+	return d.Call().Reach(rolecall.RolesRead).Includes(d.User.Department)
+}
+
+// erases reports whether the caller may erase the user, as far as that can be told
+// beforehand.
+func (d deletedView) erases() bool {
+	return d.Call().Reach(rolecall.UsersErase).Includes(d.User.Department)
+}
+
+// restorableUntil returns when they are gone for good.
+func (d deletedView) restorableUntil() rolecall.Time {
+	return d.DeletedAt.Add(rolecall.TombstoneLifetime)
+}
+
+// address returns a page of the user.
+func (d deletedView) address(below string) string {
+	return d.Path("/users/" + d.User.ID.String() + below)
+}
+
+// restoreWords say what a restore does.
+func (d deletedView) restoreWords() string {
+	words := "They are in the lists again, and hold those of their roles that you could give them. "
+	switch {
+	case !d.sight.Has(rolecall.MemberStatus):
+		return words + "They cannot sign in until they are invited again, or resumed if they were suspended."
+	case d.Restored(d.now).Status == rolecall.UserSuspended:
+		return words + "They come back suspended, as they were, and cannot sign in until they are resumed and invited again."
+	}
+	return words + "Their password and second factors are gone: they come back pending, and need an invitation to sign in."
+}
+
+func roleIDs(assignments []rolecall.Assignment) []rolecall.AnyID {
+	ids := make([]rolecall.AnyID, len(assignments))
+	for i := range assignments {
+		ids[i] = rolecall.AnyID(assignments[i].Role.ID)
+	}
+	return ids
+}
+
+// userOrDeleted returns the user of the path, also one who is deleted and whom the
+// caller may restore.
+func (c *console) userOrDeleted(v *httpapi.Visit) (rolecall.User, error) {
+	user, err := c.service.User(v.Context(), v.Call(), v.User())
+	if err == nil {
+		return user, nil
+	}
+	if tombstone, gone := c.service.DeletedUser(v.Context(), v.Call(), v.User()); gone == nil {
+		return tombstone.User, nil
+	}
+	return rolecall.User{}, err
+}
+
+// sureWords returns what somebody types who is sure that it is this user.
+func sureWords(v *httpapi.Visit, u *rolecall.User) string {
+	if v.Call().Sight(u).Has(rolecall.MemberEmail) {
+		return u.Email
+	}
+	return nameOf(v, u)
+}
+
+// checkSure returns ErrValidation unless the form says whom it is about.
+func (c *console) checkSure(v *httpapi.Visit) error {
+	user, err := c.userOrDeleted(v)
+	if err != nil {
+		return err
+	}
+	var faults rolecall.Faults
+	if rolecall.EmailKey(strings.TrimSpace(v.Form("sure"))) != rolecall.EmailKey(sureWords(v, &user)) {
+		faults.Add("/sure", "format", "must be what is written above")
+	}
+	return faults.Err()
+}
