@@ -19,7 +19,7 @@ func (c *console) roleFormPages() []httpapi.Page {
 }
 
 func (c *console) showNewRole(v *httpapi.Visit) error {
-	return c.show(v, "Create a role", "Roles", func(f frame) templ.Component {
+	return c.show(v, "New role", "Roles", func(f frame) templ.Component {
 		return newRolePage(roleView{frame: f})
 	})
 }

@@ -120,7 +120,7 @@ func (c *console) addHistory(v *httpapi.Visit, view *serviceAccountView) error {
 }
 
 func (c *console) showNewServiceAccount(v *httpapi.Visit) error {
-	return c.show(v, "Create a service account", "Service accounts", newServiceAccountPage)
+	return c.show(v, "New service account", "Service accounts", newServiceAccountPage)
 }
 
 func (c *console) createServiceAccount(v *httpapi.Visit) error {

@@ -58,6 +58,19 @@ func (u userView) actions() (list []*action) {
 	return list
 }
 
+// offered returns the actions of the user in two: the most likely ones, and the others,
+// among them all that take something away.
+func (u userView) offered() (near, far []*action) {
+	for i, a := range u.actions() {
+		if i < 2 && !a.grave {
+			near = append(near, a)
+		} else {
+			far = append(far, a)
+		}
+	}
+	return near, far
+}
+
 // mending returns the action that removes an obstacle of the sign-in, nil if the
 // caller may do none.
 func (u userView) mending(operation string) *action {

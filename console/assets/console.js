@@ -207,6 +207,7 @@ document.addEventListener("keydown", (event) => {
       target.select();
     } else {
       target.click();
+      target.closest("details[open]")?.querySelector("a, button")?.focus();
     }
   } else if (keys === "j" || (keys === "ArrowDown" && rows().includes(document.activeElement))) {
     event.preventDefault();

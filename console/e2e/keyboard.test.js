@@ -1,0 +1,200 @@
+import { strict as assert } from "node:assert";
+import { call, checkAccess, owner, scenario, signIn, world } from "./harness.js";
+
+/** at returns what has the focus, in words. */
+const at = (page) => page.evaluate(() => {
+  const e = document.activeElement;
+  return e.name || e.innerText?.trim() || e.tagName;
+});
+
+/** focused waits until what has the focus is what is meant. */
+async function focused(page, expected) {
+  await page.waitForFunction((expected) => {
+    const e = document.activeElement;
+    return (e.name || e.innerText?.trim() || e.tagName).startsWith(expected);
+  }, expected).catch(async () => assert.equal(await at(page), expected));
+}
+
+async function press(page, ...keys) {
+  for (const key of keys) await page.keyboard.press(key);
+}
+
+scenario("a working day by the keyboard alone", async (page) => {
+  await page.goto("/console/");
+  await focused(page, "tenant");
+  await page.keyboard.type("demo");
+  await press(page, "Tab");
+  await page.keyboard.type(owner);
+  await press(page, "Tab");
+  await page.keyboard.type(world.password);
+  await press(page, "Enter");
+  await page.waitForURL(/\/users$/);
+  assert.match(await page.title(), /^Users · .+ · Rolecall$/);
+
+  // Straight to the content.
+  await press(page, "Tab");
+  await focused(page, "Skip to the content");
+  await press(page, "Enter");
+  await focused(page, "Users");
+
+  // Somebody is found, opened by the row, edited; the focus is back where the dialog was opened.
+  await press(page, "/");
+  await page.keyboard.type("margaret ham", { delay: 20 });
+  await page.getByRole("status").filter({ hasText: /^1 user$/ }).waitFor();
+  await press(page, "Escape", "j", "Enter");
+  await page.getByRole("heading", { name: "Margaret Hamilton" }).waitFor();
+  assert.match(await page.title(), /^Margaret Hamilton · Users · /);
+  await press(page, "e");
+  await focused(page, "name");
+  await press(page, "Escape");
+  await focused(page, "Edit");
+  await press(page, "e");
+  await focused(page, "name");
+  await press(page, "Tab");
+  await focused(page, "department");
+  await page.keyboard.insertText("Apollo");
+  await press(page, "Enter");
+  await page.getByText("Saved.").waitFor();
+
+  // A question that takes something away does not answer to the Enter that opened it.
+  await press(page, "m");
+  for (let i = 0; !(await at(page)).startsWith("Delete"); i++, await press(page, "Tab")) assert.ok(i < 9);
+  await press(page, "Enter");
+  await focused(page, "Cancel");
+  await press(page, "Enter");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+  await focused(page, "More");
+
+  // A role is given, and said by its name.
+  await press(page, "r");
+  await page.waitForURL(/roles\/give$/);
+  await press(page, "/");
+  await page.keyboard.type("viewer", { delay: 20 });
+  await page.waitForURL(/q=viewer$/);
+  await press(page, "Tab");
+  for (let i = 0; !(await at(page)).startsWith("Give"); i++, await press(page, "Tab")) assert.ok(i < 9);
+  await press(page, "Enter");
+  await focused(page, "where");
+  await press(page, "Enter");
+  await page.getByText("Viewer is given to Margaret Hamilton.").waitFor();
+
+  // Back to the list, at the row that it was left by.
+  await press(page, "g", "u");
+  await page.waitForURL(/\/users$/);
+  await press(page, "j", "j", "j");
+  const row = await at(page);
+  await press(page, "Enter");
+  await page.waitForURL(/users\/[0-9a-f-]{36}$/);
+  await page.goBack();
+  await page.waitForURL(/\/users$/);
+  await focused(page, row);
+  await press(page, "j");
+  assert.notEqual(await at(page), row);
+
+  // Every section has its keys, and the sheet says them.
+  await press(page, "?");
+  const sheet = await page.getByRole("dialog").innerText();
+  await press(page, "Escape");
+  for (const [keys, name, path] of await page.locator(".sections a").evaluateAll((list) => list.map((a) => [a.dataset.keys, a.innerText.trim(), a.pathname]))) {
+    assert.ok(sheet.includes(`Go to ${name}`), name);
+    await press(page, ...keys.split(" "));
+    await page.waitForURL((url) => url.pathname === path);
+    assert.equal(await page.locator(".sections [aria-current=page]").innerText(), name);
+  }
+
+  // The way out.
+  await page.getByRole("button", { name: "Sign out" }).focus();
+  await press(page, "Enter");
+  await page.waitForURL(/sign-in/);
+});
+
+scenario("who fails is led to why", async (page) => {
+  await signIn(page);
+  await press(page, "g", "r");
+  await page.waitForURL(/\/roles$/);
+  await press(page, "c");
+  await page.waitForURL(/roles\/create$/);
+  await focused(page, "name");
+  await page.keyboard.type("Viewer"); // which there is
+  await press(page, "Enter");
+  await page.locator("[aria-invalid], .problem").first().waitFor();
+  await page.waitForFunction(() => document.activeElement.matches("[aria-invalid], .problem"));
+  await checkAccess(page);
+
+  const { body } = await call(page, "GET", `/users?email=${encodeURIComponent(owner)}`);
+  await page.goto(`/console/demo/users/${body.items[0].id}`);
+  await press(page, "m");
+  for (let i = 0; !(await at(page)).startsWith("Suspend"); i++, await press(page, "Tab")) assert.ok(i < 9);
+  await press(page, "Enter");
+  await focused(page, "reason");
+  await press(page, "Enter");
+  await page.waitForFunction(() => document.activeElement.matches("dialog .problem"));
+  assert.match(await at(page), /Last owner/);
+});
+
+scenario("a form in a dialog is sent once", async (page) => {
+  await signIn(page);
+  const { body } = await call(page, "GET", "/users?email=barbara.hoare%40demo.example");
+  await page.goto(`/console/demo/users/${body.items[0].id}`);
+  const sent = [];
+  let answer;
+  const held = new Promise((resolve) => (answer = resolve));
+  await page.route("**/suspend", async (route) => {
+    if (route.request().method() === "POST") {
+      sent.push(route.request().url());
+      await held;
+    }
+    await route.continue();
+  });
+  await press(page, "m");
+  await page.getByRole("link", { name: "Suspend" }).press("Enter");
+  await focused(page, "reason");
+  await press(page, "Enter", "Enter", "Enter");
+  answer();
+  await page.getByText(/is suspended, and signed out everywhere/).waitFor();
+  assert.equal(sent.length, 1);
+});
+
+scenario("an answer that is not ours is not shown as one", async (page) => {
+  await signIn(page);
+  await page.route("**/users?*", (route) => route.fulfill({ status: 200, contentType: "text/html", body: "<b>the proxy's own page</b>" }));
+  await press(page, "/");
+  await page.keyboard.type("ada");
+  await page.getByText("The service did not answer.").waitFor();
+  assert.ok((await page.locator("tbody tr").count()) > 1);
+  assert.equal(await page.getByText("the proxy's own page").count(), 0);
+});
+
+scenario("a page that the browser kept is not seen after the sign-out", async (page) => {
+  await signIn(page);
+  const shown = await page.evaluate(() => {
+    dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true })); // as where a browser keeps pages
+    return document.body.checkVisibility();
+  });
+  assert.equal(shown, false);
+  await page.context().clearCookies({ name: "session" });
+  await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })));
+  await page.waitForURL(/sign-in/);
+  assert.ok(await page.getByRole("heading", { name: "Sign in" }).isVisible());
+});
+
+scenario("an id is copied, and nothing else is", async (page) => {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await signIn(page);
+  const { body } = await call(page, "GET", `/users?email=${encodeURIComponent(owner)}`);
+  await page.goto(`/console/demo/users/${body.items[0].id}`);
+  await page.getByRole("button", { name: "Copy the id" }).press("Enter");
+  await page.getByText("Copied.").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), body.items[0].id);
+});
+
+scenario("two tabs show two lists, and a sign-out in one is felt in the other", async (page) => {
+  await signIn(page);
+  const other = await page.context().newPage();
+  await other.goto("/console/demo/users?q=hopper");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL(/sign-in/);
+  await other.getByLabel("Search by name or address").fill("ada");
+  await other.waitForURL(/sign-in\?return=%2Fusers/);
+  assert.ok(!(await other.content()).includes("@demo.example"));
+});
