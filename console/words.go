@@ -15,12 +15,12 @@ import (
 )
 
 // ago returns the moment in words, as seen from now: "3 days ago", "in 2 hours"; a
-// date where it is more than a year away.
+// date where it is more than a year away. What is to come is rounded to the nearest.
 func ago(now, t rolecall.Time) string {
 	away := now.Sub(t)
 	future := away < 0
 	if future {
-		away = -away
+		away = nearest(-away)
 	}
 	var words string
 	switch {
@@ -91,6 +91,17 @@ func readLifetime(text string) (seconds int64, ok bool) {
 		rest = rest[len(part[0]):]
 	}
 	return seconds, ok
+}
+
+// nearest rounds a time to what it is told in.
+func nearest(d time.Duration) time.Duration {
+	if d = d.Round(time.Minute); d < time.Hour {
+		return d
+	}
+	if d = d.Round(time.Hour); d < 24*time.Hour {
+		return d
+	}
+	return d.Round(24 * time.Hour)
 }
 
 // exact returns the moment for who wants to know it.
