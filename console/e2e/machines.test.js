@@ -80,11 +80,11 @@ scenario("a program gets an account, a role in a department and a token, by the 
   assert.equal(people.status, 200);
   assert.ok(people.body.items.length > 0);
   assert.deepEqual([...new Set(people.body.items.map((u) => u.department))], ["Sales"]);
-  await page.reload(); // sends the form again
-  await page.getByText("This token was made before").waitFor();
+  await page.reload(); // asks for the form, and sends nothing again
+  await page.getByRole("button", { name: "Make the token" }).waitFor();
   assert.ok(!(await page.content()).includes("rc_"));
 
-  await page.getByRole("link", { name: "To the tokens" }).focus();
+  await page.getByRole("link", { name: "API tokens" }).focus();
   await page.keyboard.press("Enter");
   await page.waitForURL(/tokens$/);
   const row = page.locator("tbody tr", { hasText: "Production" });
