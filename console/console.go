@@ -44,6 +44,7 @@ func (c *console) pages() []httpapi.Page {
 		c.serviceAccountActionPages(),
 		c.eventPages(),
 		c.deletedPages(),
+		c.invitationPages(),
 		[]httpapi.Page{
 			{Path: "", Show: toRoot},
 			{Path: "/{tenant}", Operation: "AuthsController_getSession", Show: toHome},

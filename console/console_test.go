@@ -88,6 +88,7 @@ var looks = map[string]string{
 	"/{tenant}/users/{id}/events":     "UsersController_listUserEvents",
 	"/{tenant}/users/{id}/deleted":    "UsersController_restoreUser",
 	"/{tenant}/users/deleted":         "UsersController_listUsers",
+	"/{tenant}/invitations":           "InvitationsController_listInvitations",
 	"/{tenant}/events":                "EventsController_listEvents",
 	"/{tenant}/roles":                 "RolesController_listRoles",
 	"/{tenant}/roles/{id}":            "RolesController_getRole",

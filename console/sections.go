@@ -70,6 +70,7 @@ var doneBefore = map[string]string{
 // userLists are the lists that the section of users consists of.
 var userLists = []section{
 	{name: "All users", path: "/users", need: service.NeedListUsers},
+	{name: "Invitations", path: "/invitations", need: service.NeedInviteUsers},
 	{name: "Deleted", path: "/users/deleted", need: needListDeleted},
 }
 

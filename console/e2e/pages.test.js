@@ -5,7 +5,7 @@ import { call, checkAccess, checkWidth, results, scenario, signIn, world } from 
 /** The pages that every look is taken at. Add yours. */
 const entries = ["/console/", "/console/demo/sign-in", "/console/demo/sign-out", "/console/demo/invitation#x", "/console/demo/password-reset", "/console/demo/email-change#x"];
 const pages = ["/account", "/account/password", "/account/app", "/account/app/remove", "/account/passkeys/add", "/account/recovery-codes", "/settings", "/settings/edit", "/users", "/users?q=zzzz", "/users?q=!", "/users/create", "/users/{user}", "/users/{user}/suspend", "/users/{user}/edit", "/users/{user}/email", "/users/{user}/sessions", "/users/{user}/roles", "/users/{user}/roles/give", "/users/{user}/roles/{role}", "/roles", "/roles?q=zzzz", "/roles/create", "/roles/{role}", "/roles/{role}/edit", "/roles/{role}/delete", "/roles/{role}/users",
-  "/events", "/events?person=edsger", "/events?from=x", "/users/{user}/events", "/users/deleted", "/users/{deleted}/deleted", "/users/{deleted}/restore", "/users/{deleted}/erase", "/users/{user}/erase",
+  "/events", "/events?person=edsger", "/events?from=x", "/users/{user}/events", "/users/deleted", "/invitations", "/users/{deleted}/deleted", "/users/{deleted}/restore", "/users/{deleted}/erase", "/users/{user}/erase",
   "/service-accounts", "/service-accounts?q=zzzz", "/service-accounts/create", "/service-accounts/{account}", "/service-accounts/{account}/edit", "/service-accounts/{account}/suspend",
   "/service-accounts/{account}/roles", "/service-accounts/{account}/roles/give", "/service-accounts/{account}/tokens", "/service-accounts/{account}/tokens/create", "/users/{self}/tokens", "/users/{self}/tokens/create",
   "/nowhere"];

@@ -160,3 +160,21 @@ scenario("who is erased is named first, and is gone from lists and events", asyn
   await page.goto("/console/demo/users/deleted");
   assert.ok(!(await page.content()).includes(user.name));
 });
+
+scenario("an open invitation is found, sent again and withdrawn", async (page) => {
+  await signIn(page);
+  const made = await call(page, "POST", "/users", { email: "new.hire@demo.example", name: "New Hire", invite: true }, { "idempotency-key": "new-hire" });
+  assert.equal(made.status, 201);
+  await page.getByRole("navigation", { name: "Lists of users" }).getByRole("link", { name: "Invitations" }).click();
+  await page.waitForURL(/\/invitations$/);
+  await page.getByRole("link", { name: "Withdraw New Hire" }).waitFor();
+  await page.getByRole("link", { name: "Invite again New Hire" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Invite" }).click();
+  await page.getByText("The invitation of New Hire is on its way.").waitFor();
+  await page.goBack();
+  await page.getByRole("link", { name: "Withdraw New Hire" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Withdraw the invitation" }).click();
+  await page.getByText("The invitation of New Hire is withdrawn.").waitFor();
+  await page.goto("/console/demo/invitations");
+  assert.equal(await page.getByRole("link", { name: "Withdraw New Hire" }).count(), 0);
+});

@@ -1,0 +1,52 @@
+package console
+
+import (
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func (c *console) invitationPages() []httpapi.Page {
+	return []httpapi.Page{
+		{Path: "/{tenant}/invitations", Operation: "InvitationsController_listInvitations", Show: c.showInvitations},
+	}
+}
+
+// invitationsView is what the page of open invitations shows.
+type invitationsView struct {
+	frame
+	page  rolecall.Page[rolecall.Invited]
+	names names // of who invited
+	first string
+	next  string
+}
+
+func (c *console) showInvitations(v *httpapi.Visit) (err error) {
+	list := invitationsView{}
+	if v.Faults() == nil {
+		after, limit := v.Page()
+		if list.page, err = c.service.Invitations(v.Context(), v.Call(), service.InvitationListing{After: after, Limit: limit}); err != nil {
+			return err
+		}
+	}
+	authors := make([]rolecall.AnyID, len(list.page.Items))
+	for i := range list.page.Items {
+		authors[i] = rolecall.AnyID(list.page.Items[i].CreatedBy)
+	}
+	if list.names, err = c.namesOf(v, authors); err != nil {
+		return err
+	}
+	return c.show(v, "Invitations", "Users", func(f frame) templ.Component {
+		list.frame = f
+		list.first, list.next = f.pagesOf(nil, list.page.Next)
+		return invitationsPage(list)
+	})
+}
+
+// mayBeInvited reports whether an invitation is of use to the user, as far as the
+// caller may know.
+func mayBeInvited(u *rolecall.User, sight rolecall.UserMembers) bool {
+	return !sight.Has(rolecall.MemberStatus) || u.Status == rolecall.UserPending
+}
