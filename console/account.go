@@ -30,6 +30,7 @@ const accountSessions = 5
 type accountView struct {
 	frame
 	factors  service.OwnFactors
+	passkeys bool // can be added here
 	sessions rolecall.Page[rolecall.Session]
 	tokens   []rolecall.APIToken // the newest first
 }
@@ -49,8 +50,15 @@ func (c *console) showAccount(v *httpapi.Visit) error {
 	}
 	slices.Reverse(tokens.Items)
 	return c.show(v, "Your account", accountSection, func(f frame) templ.Component {
-		return accountPage(accountView{f, factors, sessions, tokens.Items})
+		passkeys := c.passkeyOptions(v) != "" && len(factors.Passkeys) < rolecall.PasskeysMax
+		return accountPage(accountView{f, factors, passkeys, sessions, tokens.Items})
 	})
+}
+
+// mayRemove reports whether one of the factors may go: all of them may where the tenant
+// demands none.
+func (a accountView) mayRemove() bool {
+	return !a.factors.Demanded || a.factors.TOTP.Sealed != nil && len(a.factors.Passkeys) > 0 || len(a.factors.Passkeys) > 1
 }
 
 // own returns the page of who is signed in among the users, or one below it.

@@ -58,7 +58,7 @@ func (f *fixture) addApp(cookie string) (page string, codes []string) {
 
 func TestTheCodeForACameraIsTheOneOfTheText(t *testing.T) {
 	for _, text := range []string{"", "otpauth://totp/Acme:ada%40example.com?issuer=Acme&secret=JBSWY3DPEHPK3PXP", strings.Repeat("é", 400)} {
-		code, err := qr.Encode(text, qr.M)
+		code, err := qr.Encode(text, qr.L)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ const quiet = 4
 // qrPath returns the modules of the QR code of the text as one path in SVG, and how
 // many units its side has; nothing for a text that is too long for one.
 func qrPath(text string) (path string, side int) {
-	code, err := qr.Encode(text, qr.M)
+	code, err := qr.Encode(text, qr.L) // a screen has no stains
 	if err != nil {
 		return "", 0
 	}

@@ -36,7 +36,11 @@ func (c *console) showSessions(v *httpapi.Visit) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Sessions of "+nameOf(v, &user), "Users", func(f frame) templ.Component {
+	title, here := "Sessions of "+nameOf(v, &user), "Users"
+	if v.Call().IsSelf(user.ID) {
+		title, here = "Your sessions", accountSection
+	}
+	return c.show(v, title, here, func(f frame) templ.Component {
 		list := sessionsView{frame: f, user: user, page: page}
 		list.first, list.next = f.pagesOf(nil, page.Next)
 		return sessionsPage(list)

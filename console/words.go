@@ -196,6 +196,11 @@ func orWords(text, words string) string {
 	return text
 }
 
+// problemWords are what is said of problems whose own words are for programs.
+var problemWords = map[string]string{
+	rolecall.ErrNotRecent.Code: "Your sign-in is a while ago. Nothing is lost: confirm below that it is you.",
+}
+
 // openWords returns what the permission opens, in words.
 func openWords(p rolecall.Permission) string {
 	if words := p.Opens(); words != "" || !p.Own() {
