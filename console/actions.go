@@ -48,7 +48,10 @@ var actions = []action{
 		path: "/resume", operation: "UsersController_resumeUser", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
 		tells: "They can sign in again.",
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			_, err := s.ResumeUser(ctx, v.Call(), v.User(), v.Form("reason"))
+			reason, err := v.Reason()
+			if err == nil {
+				_, err = s.ResumeUser(ctx, v.Call(), v.User(), reason)
+			}
 			return err
 		},
 	},
@@ -97,7 +100,10 @@ var actions = []action{
 		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "suspended", grave: true, reasoned: true, ends: true,
 		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost.",
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			_, err := s.SuspendUser(ctx, v.Call(), v.User(), v.Form("reason"))
+			reason, err := v.Reason()
+			if err == nil {
+				_, err = s.SuspendUser(ctx, v.Call(), v.User(), reason)
+			}
 			return err
 		},
 	},

@@ -32,6 +32,7 @@ func (c *console) pages() []httpapi.Page {
 		c.settingsPages(),
 		c.usersPages(),
 		c.newUserPages(),
+		c.selectedPages(),
 		c.userPages(),
 		c.editPages(),
 		c.actionPages(),

@@ -877,7 +877,7 @@ func holdersPage(l holdersView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if len(l.page.Items) > 0 {
-			templ_7745c5c3_Err = userTable(l.usersView).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userTable(l.usersView, false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -17,7 +17,10 @@ var serviceAccountActions = []action{
 		path: "/resume", operation: "ServiceAccountsController_resumeServiceAccount", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
 		tells: "Its tokens work again.",
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			_, err := s.ResumeServiceAccount(ctx, v.Call(), v.ServiceAccount(), v.Form("reason"))
+			reason, err := v.Reason()
+			if err == nil {
+				_, err = s.ResumeServiceAccount(ctx, v.Call(), v.ServiceAccount(), reason)
+			}
 			return err
 		},
 	},
@@ -25,7 +28,10 @@ var serviceAccountActions = []action{
 		path: "/suspend", operation: "ServiceAccountsController_suspendServiceAccount", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "service-account-suspended", grave: true, reasoned: true,
 		tells: "Its tokens count for nothing at once, until it is resumed. Nothing is lost.",
 		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			_, err := s.SuspendServiceAccount(ctx, v.Call(), v.ServiceAccount(), v.Form("reason"))
+			reason, err := v.Reason()
+			if err == nil {
+				_, err = s.SuspendServiceAccount(ctx, v.Call(), v.ServiceAccount(), reason)
+			}
 			return err
 		},
 	},

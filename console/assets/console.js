@@ -43,6 +43,7 @@ if (dialog) {
     }
   });
   dialog.addEventListener("close", () => {
+    if (dialog.querySelector("[data-stale]")) location.reload(); // what is behind it is not so any more
     dialog.replaceChildren();
     (opener?.checkVisibility() ? opener : opener?.closest("details")?.querySelector("summary"))?.focus();
   });
@@ -152,7 +153,7 @@ function rows() {
 
 function step(by) {
   const all = rows();
-  const at = all.indexOf(document.activeElement);
+  const at = all.indexOf(document.activeElement.closest("tr")?.querySelector("[data-row]"));
   const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
@@ -169,6 +170,7 @@ function showSheet() {
   const list = sheet.querySelector("dl");
   const entries = [...document.querySelectorAll("[data-keys]")].map((e) => [e.dataset.keys, e.dataset.does]);
   if (rows().length > 0) entries.push(["j", "Next row"], ["k", "Previous row"], ["Enter", "Open the row"]);
+  if (document.querySelector("[data-selection]")) entries.push(["x", "Select the row"]);
   entries.push(["?", "This sheet"], ["Esc", "Close, or leave a field"]);
   list.replaceChildren(...entries.flatMap(([keys, does]) => {
     const dt = document.createElement("dt");
@@ -215,6 +217,8 @@ document.addEventListener("keydown", (event) => {
   } else if (keys === "k" || (keys === "ArrowUp" && rows().includes(document.activeElement))) {
     event.preventDefault();
     step(-1);
+  } else if (keys === "x") {
+    document.activeElement.closest("[data-selection] tr")?.querySelector("input[name=user]")?.click();
   } else if (keys === "?" && sheet) {
     event.preventDefault();
     showSheet();

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, mailLink, scenario, signIn, world } from "./harness.js";
+import { call, checkAccess, mailLink, scenario, signIn, world } from "./harness.js";
 
 /** named returns the user of the demo who has the address. */
 async function named(page, email) {
@@ -127,3 +127,105 @@ scenario("an address is changed by the link that goes to the new one", async (pa
   await page.getByText("Your new address is confirmed.").waitFor();
   assert.equal((await call(page, "GET", `/users/${user.id}`)).body.email, "radia.new@demo.example");
 });
+
+/** statuses returns the statuses of the rows, by the names in them. */
+const statuses = (page) => page.locator("tbody tr").evaluateAll((rows) => Object.fromEntries(rows.map((row) => [row.querySelector("bdi").innerText, row.querySelector(".badge").innerText])));
+
+scenario("users are selected, suspended and resumed by the keyboard alone, and the list stays as it was", async (page) => {
+  await signIn(page);
+  const list = "/console/demo/users?department=marketing&sort=-name&status=active";
+  await page.goto(list);
+  const names = Object.keys(await statuses(page));
+  const bar = page.locator(".selection-bar");
+  assert.equal(await bar.isVisible(), false);
+  for (const key of ["j", "x", "j", "j", "x"]) await page.keyboard.press(key);
+  await bar.getByText("2 selected").waitFor();
+  assert.equal(await page.getByRole("status").filter({ hasText: "2 selected" }).count(), 1);
+  await bar.getByRole("button", { name: "Suspend" }).focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("heading", { name: "Suspend 2 users?" }).waitFor();
+  assert.ok([0, 2].every((i) => names[i]) && (await dialog.innerText()).includes(names[0]) && (await dialog.innerText()).includes(names[2]));
+  await checkAccess(page);
+  await page.locator("[name=reason]:focus").waitFor();
+  await page.keyboard.type("the campaign is over");
+  await page.keyboard.press("Enter");
+  await dialog.getByRole("heading", { name: "2 users are suspended" }).waitFor();
+  await dialog.getByRole("link", { name: "Back to the list" }).and(page.locator(":focus")).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: names[0] }).waitFor({ state: "detached" }); // it shows the active ones only
+  assert.ok(page.url().endsWith(list));
+  assert.deepEqual(Object.keys(await statuses(page)), names.filter((name, i) => i !== 0 && i !== 2));
+
+  await page.goto(list.replace("active", "suspended"));
+  await page.getByLabel("Select all on this page").check();
+  await bar.getByRole("button", { name: "Resume" }).click();
+  await dialog.getByRole("button", { name: "Resume" }).click();
+  await dialog.getByText("able to sign in").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByText("Nobody matches").waitFor(); // the list is shown anew
+  await page.goto(list);
+  const { [names[0]]: first, [names[2]]: third } = await statuses(page);
+  assert.deepEqual([first, third], ["active", "active"]);
+});
+
+scenario("of those whom it is not done to, each is named with the reason", async (page) => {
+  await signIn(page);
+  await page.goto("/console/demo/users?sort=name");
+  await page.getByLabel("Select Ada Lovelace").check();
+  await page.getByLabel("Select Alan Allen").check();
+  await page.locator(".selection-bar").getByRole("button", { name: "Suspend" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Suspend" }).click();
+  await dialog.getByText("1 user could not be").waitFor();
+  assert.match(await dialog.innerText(), /1 user is suspended.*Ada Lovelace.*you.*keeps at least one active user/s);
+  await checkAccess(page);
+  await dialog.getByRole("link", { name: "Try these again" }).click();
+  await dialog.getByRole("heading", { name: "Suspend 1 user?" }).waitFor();
+});
+
+scenario("a role is given to many at once, in departments, after what is wrong was said", async (page) => {
+  await signIn(page);
+  await page.goto("/console/demo/users?department=legal&sort=name");
+  await page.getByLabel("Select all on this page").check();
+  const count = await page.locator("tbody input:checked").count();
+  assert.ok(count > 5);
+  await page.locator(".selection-bar").getByRole("button", { name: "Give a role" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Role").selectOption({ label: "Auditor" });
+  await dialog.getByLabel("For the users of some departments").check();
+  await dialog.getByRole("button", { name: "Give a role" }).click();
+  await dialog.getByText("Must name a department").waitFor();
+  await dialog.getByRole("group", { name: "Departments" }).getByLabel("Legal").check();
+  await dialog.getByLabel("Ends").fill("2099-12-31T18:00");
+  await dialog.getByRole("button", { name: "Give a role" }).click();
+  await dialog.getByText(/ are given the role/).waitFor();
+  const given = Number((await dialog.getByRole("heading").innerText()).split(" ")[0]);
+  const refused = await dialog.locator(".outcome li").count();
+  assert.equal(given + refused, count);
+  const shownAnew = page.waitForEvent("load");
+  await dialog.getByRole("link", { name: "Back to the list" }).click();
+  await shownAnew;
+  assert.match(page.url(), /department=legal&sort=name$/);
+  const { body } = await call(page, "GET", "/roles?q=auditor");
+  await page.goto(`/console/demo/users?department=legal&role=${body.items[0].id}`);
+  assert.equal(await page.locator("tbody tr").count(), given);
+});
+
+scenario("many are suspended without scripts too", async (page) => {
+  await page.goto("/console/demo/sign-in");
+  await page.getByLabel("E-mail address").fill("ada.lovelace@demo.example");
+  await page.getByLabel("Password").fill(world.password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.goto("/console/demo/users?q=turing&department=support");
+  const boxes = page.getByRole("checkbox");
+  const count = await boxes.count();
+  for (let i = 0; i < count; i++) await boxes.nth(i).check();
+  await page.getByRole("button", { name: "Suspend" }).click();
+  await page.waitForURL(/users\/selected\/suspend/);
+  await page.getByRole("button", { name: "Suspend" }).click();
+  await page.getByRole("heading", { name: count === 1 ? "1 user is suspended" : `${count} users are suspended` }).waitFor();
+  await page.getByRole("link", { name: "Back to the list" }).click();
+  await page.waitForURL(/users\?department=support&q=turing$/);
+  assert.ok(Object.values(await statuses(page)).every((status) => status === "suspended"));
+}, { javaScriptEnabled: false });

@@ -38,7 +38,7 @@ type Page struct {
 	// Path is what follows /console, such as /{tenant}/users/{id}.
 	Path string
 	// Operation is the id of the operation of the contract that the page stands
-	// for: it has its need, its parameters and its lane. Without one the page works
+	// for: it has its need, its parameters, of the path those that it names, and its lane. Without one the page works
 	// without a session and takes no parameters.
 	Operation string
 	// Show answers GET, and POST if Act failed: Visit.Problem says then why.
@@ -113,7 +113,7 @@ func consolePage(method string, p *Page) *operation {
 	recent := false
 	if p.Operation != "" {
 		api := operationNamed(p.Operation)
-		op.id, op.need, op.parameters, recent = api.id, api.need, api.parameters, api.recent
+		op.id, op.need, op.parameters, recent = api.id, api.need, p.parameters(api), api.recent
 		if method == http.MethodPost {
 			op.lane, op.recent = api.lane, api.recent
 		}
@@ -127,6 +127,14 @@ func consolePage(method string, p *Page) *operation {
 		return x.visit.serve()
 	}
 	return op
+}
+
+// parameters returns those of the operation that the page takes: of those in a path, the
+// ones that its own names, as a page can be about several of what the operation is about.
+func (p *Page) parameters(api *operation) []*parameter {
+	return slices.DeleteFunc(slices.Clone(api.parameters), func(a *parameter) bool {
+		return a.in == inPath && !strings.Contains(p.Path, "{"+a.name+"}")
+	})
 }
 
 // operationNamed returns the operation of the contract with that id.
@@ -391,6 +399,16 @@ func (v *Visit) Proof(prefix string) service.Proof {
 		return service.Proof{RecoveryCode: code}
 	}
 	return service.Proof{Code: strings.ReplaceAll(v.Form(prefix+"code"), " ", "")}
+}
+
+// Reason returns what the form gives as the reason of an act.
+func (v *Visit) Reason() (string, error) {
+	var faults rolecall.Faults
+	reason := v.Form("reason")
+	if reason != "" {
+		faults.Text("/reason", reason, 1, reasonMax)
+	}
+	return reason, faults.Err()
 }
 
 // User returns the user of the path.

@@ -1,0 +1,29 @@
+// Selecting rows of a list: how many are, all of them, and none.
+
+const boxes = (form) => [...form.querySelectorAll("input[name=user]")];
+
+function tell(form) {
+  const all = boxes(form);
+  const count = all.filter((box) => box.checked).length;
+  const whole = form.querySelector("[data-select-all]");
+  whole.checked = count === all.length;
+  whole.indeterminate = count > 0 && count < all.length;
+  for (const place of form.querySelectorAll("[data-selected]")) place.textContent = `${count} selected`;
+}
+
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("[data-selection]");
+  if (!form) return;
+  if (event.target.matches("[data-select-all]")) {
+    for (const box of boxes(form)) box.checked = event.target.checked;
+  }
+  tell(form);
+});
+
+document.addEventListener("click", (event) => {
+  const form = event.target.closest("[data-select-none]")?.closest("[data-selection]");
+  if (!form) return;
+  for (const box of boxes(form)) box.checked = false;
+  tell(form);
+  form.querySelector("[data-row]").focus();
+});

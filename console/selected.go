@@ -1,0 +1,268 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// selectedMax bounds to how many users something is done at once.
+const selectedMax = 100
+
+// bulkAction is one thing that can be done to all selected users after one question: to
+// each by the same verb as to one alone.
+type bulkAction struct {
+	path      string // below the selected users
+	operation string
+	label     string
+	tells     string // what will happen
+	did       string // what has been done to them
+	need      service.Need
+	grave     bool
+	gives     bool // asks for a role, and how it is held; else for a reason
+	do        func(context.Context, *service.Service, *httpapi.Visit, rolecall.UserID) error
+}
+
+// bulkActions are in the order in which they are offered.
+var bulkActions = []bulkAction{
+	{
+		path: "/give-role", operation: "UsersController_assignRole", label: "Give a role", did: "given the role", gives: true,
+		tells: "Each of them holds the role from now on as it is said here, also who holds it otherwise.",
+		need: func(p *rolecall.Principal, u rolecall.UserID) error {
+			return errors.Join(service.NeedAssignRoles(p, u), service.NeedReadRoles(p, u))
+		},
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
+			role, draft, err := givenRole(v)
+			if err == nil {
+				_, _, err = s.AssignRole(ctx, v.Call(), id, role, draft)
+			}
+			return err
+		},
+	},
+	{
+		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", need: service.NeedSuspendUsers, grave: true,
+		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost. Who is suspended already stays so.",
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
+			reason, err := v.Reason()
+			if err == nil {
+				_, err = s.SuspendUser(ctx, v.Call(), id, reason)
+			}
+			return err
+		},
+	},
+	{
+		path: "/resume", operation: "UsersController_resumeUser", label: "Resume", did: "able to sign in", need: service.NeedSuspendUsers,
+		tells: "Those of them who are suspended can sign in again. Nothing changes for the others.",
+		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
+			reason, err := v.Reason()
+			if err == nil {
+				_, err = s.ResumeUser(ctx, v.Call(), id, reason)
+			}
+			return err
+		},
+	},
+}
+
+func (c *console) selectedPages() (pages []httpapi.Page) {
+	for i := range bulkActions {
+		a := &bulkActions[i]
+		pages = append(pages, httpapi.Page{
+			Path: "/{tenant}/users/selected" + a.path, Operation: a.operation,
+			Show: func(v *httpapi.Visit) error { return c.showSelected(v, a) },
+			Act:  func(v *httpapi.Visit) error { return c.actOnSelected(v, a) },
+		})
+	}
+	return pages
+}
+
+// selectedView is what the pages about selected users show.
+type selectedView struct {
+	frame
+	*bulkAction
+	users       []rolecall.UserID
+	names       map[rolecall.AnyID]service.Named
+	roles       rolecall.Page[rolecall.Role] // to give
+	departments []string                     // to give it in
+	refused     []refusedUser
+}
+
+// refusedUser is a selected user to whom it was not done, and why.
+type refusedUser struct {
+	id  rolecall.UserID
+	why *rolecall.Error
+}
+
+// selectedUsers returns the users that the form or the address names, once each.
+func selectedUsers(v *httpapi.Visit) (users []rolecall.UserID, err error) {
+	texts := v.Forms("user")
+	if texts == nil {
+		texts = v.URL().Query()["user"]
+	}
+	for _, text := range texts {
+		id, err := rolecall.ParseID[rolecall.User](text)
+		if err != nil {
+			return nil, rolecall.ErrNotFound.With("One of the selected users cannot be one. Select them in the list again.")
+		}
+		if !slices.Contains(users, id) {
+			users = append(users, id)
+		}
+		if len(users) > selectedMax {
+			return nil, rolecall.ErrMalformed.With("At most " + plural(selectedMax, "user") + " can be selected at once.")
+		}
+	}
+	return users, nil
+}
+
+// selectedView returns the selected users with their names.
+func (c *console) selectedView(v *httpapi.Visit, a *bulkAction) (view selectedView, err error) {
+	view.bulkAction = a
+	if view.users, err = selectedUsers(v); err != nil {
+		return view, err
+	}
+	var ids []rolecall.AnyID
+	for _, id := range view.users {
+		ids = append(ids, rolecall.AnyID(id))
+	}
+	view.names, err = c.service.Names(v.Context(), v.Call(), ids)
+	return view, err
+}
+
+// showSelected asks whether it is to be done.
+func (c *console) showSelected(v *httpapi.Visit, a *bulkAction) error {
+	view, err := c.selectedView(v, a)
+	if err == nil && a.gives {
+		view.roles, err = c.service.Roles(v.Context(), v.Call(), service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+	}
+	if err == nil && a.gives {
+		view.departments, err = c.service.Departments(v.Context(), v.Call())
+	}
+	if err != nil {
+		return err
+	}
+	return c.show(v, a.label, "Users", func(f frame) templ.Component {
+		view.frame = f
+		if len(view.users) == 0 {
+			return nobodySelected(view)
+		}
+		return selectedDialog(view)
+	})
+}
+
+// actOnSelected does it to one after the other. What is wrong with the form is wrong for
+// all of them, and what fails for another reason than one's own ends it: it can be sent
+// again, as nothing is done twice.
+func (c *console) actOnSelected(v *httpapi.Visit, a *bulkAction) error {
+	view, err := c.selectedView(v, a)
+	if err != nil {
+		return err
+	}
+	if len(view.users) == 0 {
+		return c.showSelected(v, a)
+	}
+	for _, id := range view.users {
+		err := a.do(v.Context(), c.service, v, id)
+		why, known := errors.AsType[*rolecall.Error](err)
+		switch {
+		case err == nil:
+		case !known || why.Faults != nil || why.Kind == rolecall.Unavailable:
+			return err
+		default:
+			view.refused = append(view.refused, refusedUser{id, why})
+		}
+	}
+	return c.show(v, a.label, "Users", func(f frame) templ.Component {
+		view.frame = f
+		return selectedOutcome(view)
+	})
+}
+
+// givenRole returns the role that the form gives, and how.
+func givenRole(v *httpapi.Visit) (role rolecall.RoleID, draft rolecall.AssignmentDraft, err error) {
+	if role, err = rolecall.ParseID[rolecall.Role](v.Form("role")); err != nil {
+		var faults rolecall.Faults
+		faults.Add("/role", "required", "must be chosen")
+		return role, draft, faults.Err()
+	}
+	draft, err = assignmentDraft(v)
+	return role, draft, err
+}
+
+// bulkActions returns what the caller may do to users whom they select.
+func (f frame) bulkActions() (list []*bulkAction) {
+	for i := range bulkActions {
+		if a := &bulkActions[i]; a.need(f.Call().Principal, rolecall.UserID{}) == nil {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// listTail returns the list as it is, as forms that lead back to it carry it.
+func (f frame) listTail(parameters []string) string {
+	return strings.TrimPrefix(f.listAddress(append(slices.Clone(parameters), "cursor")), f.Path(""))
+}
+
+// back returns the list from which the users were selected.
+func (s selectedView) back() string {
+	if tail := s.returnTail(); strings.HasPrefix(tail, "/users?") {
+		return returnAddress(s.Visit, tail)
+	}
+	return s.Path("/users")
+}
+
+// again returns the question about those to whom it was not done.
+func (s selectedView) again() string {
+	query := url.Values{"return": {s.returnTail()}}
+	for _, r := range s.refused {
+		query.Add("user", r.id.String())
+	}
+	return s.URL().Path + "?" + query.Encode()
+}
+
+// nameOf returns what to call one of the users.
+func (s selectedView) nameOf(id rolecall.UserID) string {
+	return orWords(s.names[rolecall.AnyID(id)].Name, id.String())
+}
+
+// asks returns the question.
+func (s selectedView) asks() string {
+	if s.gives {
+		return "Give " + plural(len(s.users), "user") + " a role"
+	}
+	return s.label + " " + plural(len(s.users), "user")
+}
+
+// outcome says to how many it was done.
+func (s selectedView) outcome() string {
+	n := len(s.users) - len(s.refused)
+	switch {
+	case n == 0:
+		return "Nobody was " + s.did
+	case n == 1:
+		return "1 user is " + s.did
+	}
+	return plural(n, "user") + " are " + s.did
+}
+
+// giveable returns the roles that the caller may give anywhere.
+func (s selectedView) giveable() []rolecall.Role {
+	return slices.DeleteFunc(slices.Clone(s.roles.Items), func(r rolecall.Role) bool {
+		return s.Call().GivesWithin(rolecall.UserID{}, &r, s.now).IsNowhere()
+	})
+}
+
+// assigned returns what was filled in, else the widest.
+func (s selectedView) assigned() assigned {
+	if s.Problem() != nil && s.Forms("where") != nil {
+		return s.filledIn()
+	}
+	return assigned{where: whereEverywhere}
+}
