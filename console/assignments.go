@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -17,7 +18,7 @@ func (c *console) assignmentPages() (pages []httpapi.Page) {
 		path := "/{tenant}" + k.path + "/{id}/roles"
 		pages = append(pages,
 			httpapi.Page{Path: path, Operation: k.listRoles, Show: k.page(c.showAssignments)},
-			httpapi.Page{Path: path + "/give", Operation: k.listRoles, Show: k.page(c.showGiveable)},
+			httpapi.Page{Path: path + "/give", Operation: k.read, Show: k.page(c.showGiveable)},
 			httpapi.Page{Path: path + "/{roleId}", Operation: k.assignRole, Show: k.page(c.showAssign), Act: k.page(c.assign)},
 			httpapi.Page{Path: path + "/{roleId}/take", Operation: k.unassignRole, Show: k.page(c.showTake), Act: k.page(c.take)},
 		)
@@ -30,17 +31,23 @@ type assignmentsView struct {
 	frame
 	holder
 	held  []rolecall.Assignment
+	blind bool                         // the caller may not read what is held
 	names names                        // of who gave it
 	roles rolecall.Page[rolecall.Role] // to give
+	own   bool                         // these are what the caller holds: others they may not read
 	role  rolecall.Role                // that is given or taken
 
 	departments []string // to give it in
 }
 
-// assignmentsView returns the holder of the path, with what they hold.
+// assignmentsView returns the holder of the path, with what they hold as far as the
+// caller may read it: who gives roles need not know of them.
 func (c *console) assignmentsView(v *httpapi.Visit, k *holderKind) (view assignmentsView, err error) {
-	if view.holder, err = k.find(c.service, v); err == nil {
-		view.held, err = k.held(c.service, v)
+	if view.holder, err = k.find(c.service, v); err != nil {
+		return view, err
+	}
+	if view.held, err = k.held(c.service, v); rolecall.KindOf(err) == rolecall.Forbidden {
+		view.blind, err = true, nil
 	}
 	return view, err
 }
@@ -68,10 +75,14 @@ func (c *console) showGiveable(v *httpapi.Visit, k *holderKind) error {
 	if err != nil {
 		return err
 	}
-	words := rolecall.Words(v.URL().Query().Get("q"))
-	listing := service.RoleListing{Words: words[:min(len(words), 8)], ByName: true, Limit: rolecall.DefaultLimit}
-	if view.roles, err = c.service.Roles(v.Context(), v.Call(), listing); err != nil {
-		return err
+	if view.own = service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) != nil; view.own {
+		view.roles.Items = ownRoles(v)
+	} else {
+		words := rolecall.Words(v.URL().Query().Get("q"))
+		listing := service.RoleListing{Words: words[:min(len(words), 8)], ByName: true, Limit: rolecall.DefaultLimit}
+		if view.roles, err = c.service.Roles(v.Context(), v.Call(), listing); err != nil {
+			return err
+		}
 	}
 	return c.show(v, "Give "+view.name+" a role", view.section, func(f frame) templ.Component {
 		view.frame = f
@@ -94,7 +105,7 @@ func (c *console) showTake(v *httpapi.Visit, k *holderKind) error {
 func (c *console) showRoleOf(v *httpapi.Visit, k *holderKind, title string, form func(assignmentsView) templ.Component) error {
 	view, err := c.assignmentsView(v, k)
 	if err == nil {
-		view.role, err = c.service.Role(v.Context(), v.Call(), v.Role())
+		view.role, err = c.roleToGive(v)
 	}
 	if err == nil {
 		view.departments, err = c.service.Departments(v.Context(), v.Call())
@@ -106,6 +117,28 @@ func (c *console) showRoleOf(v *httpapi.Visit, k *holderKind, title string, form
 		view.frame = f
 		return form(view)
 	})
+}
+
+// ownRoles returns the roles that the caller holds, by name: they may be given on by who
+// may not read any others.
+func ownRoles(v *httpapi.Visit) (roles []rolecall.Role) {
+	for i := range v.Call().Assignments {
+		roles = append(roles, v.Call().Assignments[i].Role)
+	}
+	slices.SortFunc(roles, func(a, b rolecall.Role) int { return strings.Compare(a.NameKey(), b.NameKey()) })
+	return roles
+}
+
+// roleToGive returns the role of the path, as far as the caller may know of it.
+func (c *console) roleToGive(v *httpapi.Visit) (rolecall.Role, error) {
+	if service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) == nil {
+		return c.service.Role(v.Context(), v.Call(), v.Role())
+	}
+	own := ownRoles(v)
+	if i := slices.IndexFunc(own, func(r rolecall.Role) bool { return r.ID == v.Role() }); i >= 0 {
+		return own[i], nil
+	}
+	return rolecall.Role{}, rolecall.ErrNotFound
 }
 
 func (c *console) assign(v *httpapi.Visit, k *holderKind) error {

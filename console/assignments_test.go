@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -94,5 +95,43 @@ func TestOnlyWhatTheCeilingAllowsIsGiven(t *testing.T) {
 		if a := f.get(home, cookie); !strings.Contains(a.body, "not yours to change") || strings.Contains(a.body, role.ID.String()+"/take") {
 			t.Errorf("%s: %s", role.Name, a.body)
 		}
+	}
+}
+
+func TestWhoMayNotReadRolesGivesThoseThatTheyHold(t *testing.T) {
+	f := newFixture(t)
+	user, hidden := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Hidden", "users:read")
+	f.hire("clerk@example.com", "Clara Clerk", []string{"users:read", "roles:assign"})
+	cookie := f.signIn("acme", "clerk@example.com")
+	home := "/console/acme/users/" + user.ID.String()
+	if a := f.get(home, cookie); !strings.Contains(a.body, home+"/roles/give") || !strings.Contains(a.body, "held back: roles:read would show them") {
+		t.Errorf("%s", a.body)
+	}
+	a := f.get(home+"/roles/give", cookie)
+	offered := regexp.MustCompile(`hx-get="([^"]+/roles/[^"]+)"`).FindAllStringSubmatch(a.body, -1)
+	if len(offered) != 1 || strings.Contains(a.body, "Hidden") || !strings.Contains(a.body, "Role of clerk@example.com") || strings.Contains(a.body, `role="search"`) {
+		t.Fatalf("%v %s", offered, a.body)
+	}
+	if a := f.get(home+"/roles/"+hidden.ID.String(), cookie); a.StatusCode != http.StatusNotFound || strings.Contains(a.body, "Hidden") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	path := offered[0][1]
+	if a := f.get(path, cookie); !strings.Contains(a.body, "You may not read what <bdi>Eve Adams</bdi> holds.") {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.send(http.MethodPost, path, cookie, url.Values{"where": {"departments"}, "reach/departments": {"Sales"}}); a.StatusCode != http.StatusSeeOther {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	if held, err := f.service.UserRoles(t.Context(), f.asOwner(), user.ID); err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Sales"}) {
+		t.Errorf("%+v %v", held, err)
+	}
+	if a := f.get(home+"/roles", cookie); a.StatusCode != http.StatusForbidden {
+		t.Errorf("%d", a.StatusCode)
+	}
+	f.hire("mover@example.com", "Mo Mover", []string{"service-accounts:*", "users:read"})
+	account := f.makeAccount("Import")
+	a = f.get("/console/acme/service-accounts/"+account.ID.String()+"/roles/give", f.signIn("acme", "mover@example.com"))
+	if strings.Contains(a.body, "Hidden") || !strings.Contains(a.body, "Give <span class=\"unseen\">Role of mover@example.com") {
+		t.Errorf("%s", a.body)
 	}
 }

@@ -87,7 +87,7 @@ var looks = map[string]string{
 	"/{tenant}/users/{id}":            "UsersController_getUserOverview",
 	"/{tenant}/users/{id}/sessions":   "UsersController_listUserSessions",
 	"/{tenant}/users/{id}/roles":      "UsersController_listUserRoles",
-	"/{tenant}/users/{id}/roles/give": "UsersController_listUserRoles",
+	"/{tenant}/users/{id}/roles/give": "UsersController_getUser",
 	"/{tenant}/users/{id}/events":     "UsersController_listUserEvents",
 	"/{tenant}/users/{id}/deleted":    "UsersController_restoreUser",
 	"/{tenant}/users/deleted":         "UsersController_listUsers",
@@ -100,7 +100,7 @@ var looks = map[string]string{
 	"/{tenant}/service-accounts":                 "ServiceAccountsController_listServiceAccounts",
 	"/{tenant}/service-accounts/{id}":            "ServiceAccountsController_getServiceAccount",
 	"/{tenant}/service-accounts/{id}/roles":      "ServiceAccountsController_listServiceAccountRoles",
-	"/{tenant}/service-accounts/{id}/roles/give": "ServiceAccountsController_listServiceAccountRoles",
+	"/{tenant}/service-accounts/{id}/roles/give": "ServiceAccountsController_getServiceAccount",
 	"/{tenant}/service-accounts/{id}/tokens":     "ServiceAccountsController_listServiceAccountTokens",
 	"/{tenant}/users/{id}/tokens":                "UsersController_listUserTokens",
 }

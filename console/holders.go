@@ -70,6 +70,7 @@ func accountOf(s *service.Service, v *httpapi.Visit) (holder, error) {
 // roles and API tokens by which operations of the contract.
 type holderKind struct {
 	path string // of their list
+	read string // the operation that find stands for
 	find func(*service.Service, *httpapi.Visit) (holder, error)
 
 	listRoles, assignRole, unassignRole string
@@ -85,7 +86,7 @@ type holderKind struct {
 
 var holderKinds = []holderKind{
 	{
-		path: "/users", find: userOf,
+		path: "/users", read: "UsersController_getUser", find: userOf,
 		listRoles: "UsersController_listUserRoles", assignRole: "UsersController_assignRole", unassignRole: "UsersController_unassignRole",
 		held: func(s *service.Service, v *httpapi.Visit) ([]rolecall.Assignment, error) {
 			return s.UserRoles(v.Context(), v.Call(), v.User())
@@ -109,7 +110,7 @@ var holderKinds = []holderKind{
 		},
 	},
 	{
-		path: "/service-accounts", find: accountOf,
+		path: "/service-accounts", read: "ServiceAccountsController_getServiceAccount", find: accountOf,
 		listRoles: "ServiceAccountsController_listServiceAccountRoles", assignRole: "ServiceAccountsController_assignServiceAccountRole", unassignRole: "ServiceAccountsController_unassignServiceAccountRole",
 		held: func(s *service.Service, v *httpapi.Visit) ([]rolecall.Assignment, error) {
 			return s.ServiceAccountRoles(v.Context(), v.Call(), v.ServiceAccount())

@@ -199,3 +199,25 @@ scenario("an administrator sees and revokes another's token, and makes none", as
   await page.getByText("The token is revoked.").waitFor();
   assert.equal((await ask(made.token, "/auths/session")).status, 401);
 });
+
+scenario("a token asks for a recent sign-in on its own form, and what was filled in stays", async (page) => {
+  await signIn(page);
+  const account = await make(page, "Careful", "viewer");
+  const { status } = await call(page, "PATCH", "/tenant", { settings: { reauthenticationSeconds: 1 } });
+  assert.equal(status, 200);
+  const password = page.getByLabel("Your password");
+  await until(async () => {
+    await page.goto(`/console/demo/service-accounts/${account.id}/tokens/create`);
+    return (await password.count()) > 0;
+  });
+  await page.getByRole("textbox", { name: "Name" }).fill("Kept");
+  await page.getByRole("checkbox", { name: "users:read", exact: false }).first().check();
+  await password.fill("not the password");
+  await page.getByRole("button", { name: "Make the token" }).click();
+  await page.locator(".fault").waitFor();
+  assert.equal(await page.getByRole("textbox", { name: "Name" }).inputValue(), "Kept");
+  assert.ok(await page.getByRole("checkbox", { name: "users:read", exact: false }).first().isChecked());
+  await password.fill(world.password);
+  await page.getByRole("button", { name: "Make the token" }).click();
+  assert.equal((await ask(await page.locator(".secret code").innerText(), "/users?limit=1")).status, 200);
+});
