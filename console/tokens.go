@@ -74,7 +74,7 @@ func (c *console) showNewToken(v *httpapi.Visit, k *holderKind) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Make an API token", view.section, func(f frame) templ.Component {
+	return c.show(v, "New API token", view.section, func(f frame) templ.Component {
 		view.frame = f
 		return newTokenPage(view)
 	})

@@ -55,8 +55,7 @@ scenario("a program gets an account, a role in a department and a token, by the 
   await page.getByText("Support agent is given to Nightly import.").waitFor();
   await page.getByText("In Sales").first().waitFor();
 
-  await page.getByRole("link", { name: "Make a token" }).focus();
-  await page.keyboard.press("Enter");
+  await page.keyboard.press("t");
   await page.waitForURL(/tokens\/create$/);
   await page.locator("input[name=name]:focus").waitFor();
   await page.keyboard.type("Production");
@@ -84,7 +83,7 @@ scenario("a program gets an account, a role in a department and a token, by the 
   await page.keyboard.press("Enter");
   await page.waitForURL(/tokens$/);
   await page.goBack(); // to the form, and not to the token
-  await page.getByRole("button", { name: "Make the token" }).waitFor();
+  await page.getByRole("button", { name: "Create", exact: true }).waitFor();
   assert.ok(!(await page.content()).includes("rc_"));
   await page.goForward();
   await page.waitForURL(/tokens$/);
@@ -149,19 +148,19 @@ scenario("somebody makes a token for themselves, and what is wrong is said at th
   await signIn(page);
   const user = await self(page);
   await page.goto("/console/demo/account");
-  await page.getByRole("link", { name: "Make a token" }).click();
+  await page.getByRole("link", { name: "New token" }).click();
   await page.waitForURL(/tokens\/create$/);
   await page.getByRole("textbox", { name: "Name" }).fill("Laptop");
   await page.getByLabel("Ends").fill("2099-01-01T00:00");
   await page.getByRole("checkbox", { name: "users:read", exact: false }).first().check();
   await page.getByLabel("Other permissions").fill("shop/tills:close");
-  await page.getByRole("button", { name: "Make the token" }).click();
+  await page.getByRole("button", { name: "Create", exact: true }).click();
   await page.getByText("Must be at most 366 days from now.").waitFor();
   assert.equal(await page.getByLabel("Other permissions").inputValue(), "shop/tills:close");
   assert.ok(await page.getByRole("checkbox", { name: "users:read", exact: false }).first().isChecked());
   const end = new Date(Date.now() + 60 * 864e5).toISOString().slice(0, 16);
   await page.getByLabel("Ends").fill(end);
-  await page.getByRole("button", { name: "Make the token" }).click();
+  await page.getByRole("button", { name: "Create", exact: true }).click();
   const token = await page.locator(".secret code").innerText();
   const session = await ask(token, "/auths/session");
   assert.equal(session.status, 200);
@@ -189,7 +188,7 @@ scenario("an administrator sees and revokes another's token, and makes none", as
   await page.goto(`/console/demo/users/${user.id}`);
   await page.getByRole("link", { name: "1 token" }).click();
   await page.getByRole("heading", { name: "API tokens" }).waitFor();
-  assert.equal(await page.getByRole("link", { name: "Make a token" }).count(), 0);
+  assert.equal(await page.getByRole("link", { name: "New token" }).count(), 0);
   for (const width of [390, 1440]) {
     await page.setViewportSize({ width, height: 844 });
     await checkWidth(page);
@@ -207,7 +206,7 @@ scenario("without scripts a token is made too, and a reload makes and shows no o
   await page.goto(`/console/demo/users/${(await session.json()).user.id}/tokens/create`);
   await page.getByRole("textbox", { name: "Name" }).fill("Plain");
   await page.getByRole("checkbox", { name: "users:read", exact: false }).first().check();
-  await page.getByRole("button", { name: "Make the token" }).click();
+  await page.getByRole("button", { name: "Create", exact: true }).click();
   const token = await page.locator(".secret code").innerText();
   assert.equal((await ask(token, "/auths/session")).status, 200);
   await page.reload(); // sends the form again
@@ -230,11 +229,11 @@ scenario("a token asks for a recent sign-in on its own form, and what was filled
   await page.getByRole("textbox", { name: "Name" }).fill("Kept");
   await page.getByRole("checkbox", { name: "users:read", exact: false }).first().check();
   await password.fill("not the password");
-  await page.getByRole("button", { name: "Make the token" }).click();
+  await page.getByRole("button", { name: "Create", exact: true }).click();
   await page.locator(".fault").waitFor();
   assert.equal(await page.getByRole("textbox", { name: "Name" }).inputValue(), "Kept");
   assert.ok(await page.getByRole("checkbox", { name: "users:read", exact: false }).first().isChecked());
   await password.fill(world.password);
-  await page.getByRole("button", { name: "Make the token" }).click();
+  await page.getByRole("button", { name: "Create", exact: true }).click();
   assert.equal((await ask(await page.locator(".secret code").innerText(), "/users?limit=1")).status, 200);
 });
