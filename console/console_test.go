@@ -371,6 +371,12 @@ func TestWhatIsRefusedBeforeThereIsAPageIsSaidOnOne(t *testing.T) {
 			t.Errorf("%s %.40s: %d %v %.300s", c.method, c.path, a.StatusCode, a.Header, a.body)
 		}
 	}
+	if a := f.get("/console/acme/users/no-id", cookie); a.StatusCode != http.StatusNotFound || !strings.Contains(a.body, `aria-label="Sections"`) {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if a := f.get("/console/acme/users/no-id", ""); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
 	for _, path := range []string{"/users", "/consoles", "/console/-/none.js"} {
 		if a := f.send(http.MethodPut, path, cookie, nil); a.Header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: %v", path, a.Header)

@@ -204,7 +204,7 @@ var problemWords = map[string]string{
 // openWords returns what the permission opens, in words.
 func openWords(p rolecall.Permission) string {
 	if words := p.Opens(); words != "" || !p.Own() {
-		return orWords(words, "is the application's to say")
+		return orWords(words, "what the application makes of it")
 	}
 	return "all that it covers"
 }

@@ -189,14 +189,15 @@ func (v *Visit) serve() error {
 			return err
 		}
 	}
-	if err := v.readAddress(); err != nil {
-		return err
-	}
+	nowhere := v.readAddress() // said after who may not be here is told so
 	if err := v.enter(); err != nil {
 		return err
 	}
 	if err := v.admit(); err != nil {
 		return err
+	}
+	if nowhere != nil {
+		return nowhere
 	}
 	if v.in.cursor != "" {
 		v.openCursor(&v.faults)
