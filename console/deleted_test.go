@@ -52,6 +52,15 @@ func TestTheDeletedAreForThoseWhoMayRestoreThem(t *testing.T) {
 	if a := f.get("/console/acme/users?status=deleted&q=ada", owner); a.Header.Get("Location") != "/console/acme/users/deleted" {
 		t.Errorf("%d %s", a.StatusCode, a.Header.Get("Location"))
 	}
+	if a := f.get(page, owner); a.Header.Get("Location") != page+"/deleted" {
+		t.Errorf("their page: %d", a.StatusCode)
+	}
+	if a := f.get(page, nameless); a.Header.Get("Location") != page+"/deleted" {
+		t.Errorf("their page: %d", a.StatusCode)
+	}
+	if a := f.get(page, reader); a.StatusCode != http.StatusNotFound {
+		t.Errorf("their page: %d", a.StatusCode)
+	}
 	if a := f.get("/console/acme/users/deleted?cursor=x", owner); a.StatusCode != http.StatusOK || !strings.Contains(a.body, `role="alert"`) {
 		t.Errorf("%d", a.StatusCode)
 	}

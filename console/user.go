@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/a-h/templ"
@@ -21,16 +22,21 @@ type userView struct {
 	frame
 	service.Overview
 	sight rolecall.UserMembers
-	names names // of who is in the recent events
+	names names // of who is in the recent events, and of who invited them
 }
 
 func (c *console) showUser(v *httpapi.Visit) error {
 	overview, err := c.service.Overview(v.Context(), v.Call(), v.User())
+	if errors.Is(err, rolecall.ErrNotFound) {
+		if _, err := c.service.DeletedUser(v.Context(), v.Call(), v.User()); err == nil {
+			return v.Redirect(v.Path("/users/" + v.User().String() + "/deleted"))
+		}
+	}
 	if err != nil {
 		return err
 	}
 	view := userView{Overview: overview, sight: v.Call().Sight(&overview.User)}
-	if view.names, err = c.namesIn(v, overview.RecentEvents); err != nil {
+	if view.names, err = c.namesIn(v, overview.RecentEvents, rolecall.AnyID(overview.Invitation.CreatedBy)); err != nil {
 		return err
 	}
 	return c.show(v, nameOf(v, &overview.User), "Users", func(f frame) templ.Component {

@@ -82,6 +82,36 @@ func TestEventsShowTheMembersThatTheCallerMayRead(t *testing.T) {
 	})
 }
 
+func TestEventsSayWhatWouldShowWhatTheyHoldBack(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.changedInSales()
+		role := f.role("Reader", "users:read")
+		f.assign(ada.ID, role.ID, rolecall.AssignmentDraft{})
+		f.ok(errorOf(f.service.UpdateTenant(f.Context(), f.owner, rolecall.TenantPatch{DisplayName: rolecall.Some("ACME")}, nil)))
+		names := f.caller(holding("events:read", "users.name:read"))
+		for kind, want := range map[rolecall.EventType]map[string]rolecall.Permission{
+			rolecall.EventUserCreated: {
+				"email": rolecall.MemberEmail.Read(), "department": rolecall.MemberDepartment.Read(), "externalId": rolecall.MemberExternalID.Read(), "metadata": rolecall.MemberMetadata.Read(),
+				"status": rolecall.MemberStatus.Read(), "createdAt": rolecall.MemberCreatedAt.Read(), "updatedAt": rolecall.MemberUpdatedAt.Read(),
+			},
+			rolecall.EventRoleAssigned:  {"roleId": rolecall.RolesRead},
+			rolecall.EventTenantUpdated: {"displayName": rolecall.TenantRead, "settings": rolecall.TenantRead},
+		} {
+			if got := f.events(names, service.EventListing{Type: string(kind)})[0].Values.Withheld; !maps.Equal(got, want) {
+				t.Errorf("%s holds back %v, want %v", kind, got, want)
+			}
+			if got := f.events(f.owner, service.EventListing{Type: string(kind)})[0].Values.Withheld; len(got) != 0 {
+				t.Errorf("%s holds back %v from the owner", kind, got)
+			}
+		}
+		f.remove(ada.ID)
+		gone := f.events(names, service.EventListing{Subject: rolecall.AnyID(ada.ID)})[0]
+		if got := gone.Values.Withheld["name"]; got != rolecall.UsersRestore || gone.Values.Before != nil {
+			t.Errorf("of who is deleted: %v, %s", gone.Values.Withheld, gone.Values.Before)
+		}
+	})
+}
+
 func TestEventsFollowWhereTheirSubjectIsNow(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.changedInSales()

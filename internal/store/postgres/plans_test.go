@@ -168,6 +168,30 @@ func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
 	}
 }
 
+func TestManyIDsAreSoughtOneByOne(t *testing.T) {
+	url := pgtest.Migrated(t)
+	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
+	admin := connect(t, pgtest.Admin(t, url))
+	run(t, admin, `insert into tombstones (tenant_id, user_id, id, deleted_at, department, department_key, content)
+		select tenant_id, id, id, created_at, department, department_key, '{}' from users`, "analyze tombstones")
+	p := plannerOf(t, url, tenant)
+	ids := make([]rolecall.UserID, 100)
+	for i := range ids {
+		ids[i] = rolecall.NewID[rolecall.User](now)
+	}
+	if _, err := store.New(p, tenant).UsersByID(ids); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.New(p, tenant).TombstonesByUser(ids, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range p.plans {
+		if strings.Contains(plan, "Seq Scan") || pgtest.LookedAt(plan) > float64(len(ids)) {
+			t.Error(plan)
+		}
+	}
+}
+
 // check fails the test if a statement of the list, in any order, reads a table
 // without an index or a node of its plan looks at more rows than the bound.
 func (p *planner) check(name string, tenant rolecall.TenantID, q rolecall.UserQuery, bound float64) {

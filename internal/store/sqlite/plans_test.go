@@ -174,6 +174,30 @@ func TestDepartmentsAreSoughtOneByOne(t *testing.T) {
 	}
 }
 
+func TestManyIDsAreSoughtOneByOne(t *testing.T) {
+	s := openNew(t)
+	tenant, _ := crowd(t, s)
+	for drives, look := range map[string]func(*store.Tx) error{
+		"SEARCH r USING PRIMARY KEY (tenant_id=? AND id=?)": func(tx *store.Tx) error {
+			if _, err := tx.UsersByID([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}); err != nil {
+				return err
+			}
+			_, err := tx.ServiceAccountsByID([]rolecall.ServiceAccountID{rolecall.NewID[rolecall.ServiceAccount](now)})
+			return err
+		},
+		"SEARCH r USING PRIMARY KEY (tenant_id=? AND user_id=?)": func(tx *store.Tx) error {
+			_, err := tx.TombstonesByUser([]rolecall.UserID{rolecall.NewID[rolecall.User](now), rolecall.NewID[rolecall.User](now)}, now)
+			return err
+		},
+	} {
+		for _, plan := range plansOf(t, s, tenant, look) {
+			if !strings.Contains(plan, drives) || strings.Contains(plan, "SCAN r") {
+				t.Errorf("not driven by %q: %s", drives, plan)
+			}
+		}
+	}
+}
+
 func TestRoleListsAreDrivenByAnIndex(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
