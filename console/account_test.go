@@ -104,6 +104,10 @@ func TestTheSecretOfAnAppIsInTheAnswerAlone(t *testing.T) {
 	if wrong.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(wrong.body, `id="fault-code"`) || !strings.Contains(wrong.body, key) {
 		t.Errorf("%d %s", wrong.StatusCode, wrong.body)
 	}
+	odd := f.send(http.MethodPost, "/console/acme/account/app/confirm", cookie, url.Values{"code": {"000000"}, "secret": {"<b>"}, "uri": {"javascript:alert(1)"}})
+	if strings.Contains(odd.body, `href="javascript`) || strings.Contains(odd.body, "<b>") {
+		t.Errorf("%s", odd.body)
+	}
 	right := f.send(http.MethodPost, "/console/acme/account/app/confirm", cookie, url.Values{"code": {f.codeOf(begun.body, 0)}})
 	if right.StatusCode != http.StatusOK || right.Header.Get("Location") != "" || strings.Count(right.body, "<li><code>") != secret.RecoveryCodes {
 		t.Errorf("%d %s", right.StatusCode, right.body)

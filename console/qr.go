@@ -4,8 +4,18 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/a-h/templ"
 	"rsc.io/qr"
 )
+
+// appURL returns the address that opens an authenticator app. A form brought the text
+// back, so it may be anything.
+func appURL(uri string) templ.SafeURL {
+	if !strings.HasPrefix(uri, "otpauth://") {
+		return ""
+	}
+	return templ.SafeURL(uri)
+}
 
 // quiet is how many modules are free around a QR code (ISO/IEC 18004, 6.3.8).
 const quiet = 4

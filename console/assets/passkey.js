@@ -12,7 +12,6 @@ const failures = {
   InvalidStateError: "This device keeps a passkey of this account already. Use another device, or remove that passkey first.",
   NotSupportedError: "This device cannot keep such a passkey. Use another one.",
   ConstraintError: "This device cannot check that it is you, which a passkey needs. Use another one.",
-  AbortError: "",
 };
 
 function failureOf(error, publicKey) {
@@ -33,16 +32,17 @@ async function answer(field) {
 
 async function ask(form, field, submitter) {
   const says = form.querySelector("[data-passkey-says]");
-  says.hidden = true;
-  form.setAttribute("aria-busy", "true");
+  says.className = "quiet";
+  says.textContent = "Waiting for your passkey: follow what your browser says.";
+  says.hidden = false;
   try {
     field.value = await answer(field);
     form.requestSubmit(submitter);
   } catch (error) {
+    if (error.name === "AbortError") return; // asked anew, or closed
+    says.className = "fault";
     says.textContent = failureOf(error, JSON.parse(field.dataset.passkey));
-    says.hidden = says.textContent === "";
   }
-  form.removeAttribute("aria-busy");
 }
 
 // Before all others that listen for it: the form is sent when the passkey is there.
