@@ -35,7 +35,11 @@ func (d *demo) attempt(p *demoPerson) service.Attempt {
 	}
 }
 
-func demoDepartment(i int) *string { return &demoDepartments[i%len(demoDepartments)] }
+// departmentOf returns the place of somebody's department among all: so that no two
+// departments have people of the same first names.
+func departmentOf(i int) int { return (i + i/len(demoDepartments)) % len(demoDepartments) }
+
+func demoDepartment(i int) *string { return &demoDepartments[departmentOf(i)] }
 
 func demoName(i int) string {
 	if i >= demoPeople {
@@ -168,6 +172,17 @@ func (d *demo) assign(ctx context.Context, by service.Call, i int, role string, 
 func (d *demo) move(ctx context.Context, i int) error {
 	_, err := d.service.UpdateUser(ctx, d.byPartner(i), d.people[i].user.ID, rolecall.UserPatch{Department: rolecall.Some(demoDepartment(i + 3))}, nil)
 	return err
+}
+
+func (d *demo) changeFloor(ctx context.Context, i int) error {
+	patch := rolecall.UserPatch{Metadata: rolecall.Some(map[string]*string{"floor": text("6")})}
+	_, err := d.service.UpdateUser(ctx, d.byPartner(i), d.people[i].user.ID, patch, nil)
+	return err
+}
+
+// closeDirectory takes a role that somebody was given before.
+func (d *demo) closeDirectory(ctx context.Context, i int) error {
+	return d.service.UnassignRole(ctx, d.byPartner(i), d.people[i].user.ID, d.roles[directory])
 }
 
 func (d *demo) suspend(ctx context.Context, i int) error {

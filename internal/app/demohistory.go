@@ -117,7 +117,10 @@ func (d *demo) plan(i int) {
 	later(today, i%5 == 2 || i%75 == 64, d.signIn)
 	later(today+2*time.Minute, i%25 == 12, d.addFactor)
 	later(ago-time.Duration(3+i%27)*time.Minute, i%10 == 2, d.work)
-	later(ago-time.Duration(2+i%25)*time.Minute, i%25 == 17, d.signIn) // by a second client
+	later(ago-time.Duration(2+i%97)*time.Minute, i%25 == 17, d.signIn) // by a second client
+	later(ago-time.Duration(1+i%59)*4*time.Minute, i%22 == 4, d.changeFloor)
+	later(ago-time.Duration(1+i%61)*4*time.Minute, i%40 == 10, d.makeSupportAgent)
+	later(ago-time.Duration(1+i%53)*4*time.Minute, i%35 == 9, d.closeDirectory)
 	later(ago-20*time.Minute, i%75 == 64, d.lockOut)
 }
 
@@ -166,4 +169,8 @@ func (d *demo) byPartner(i int) service.Call { return d.by([]int{30, 38}[i%2]) }
 
 func (d *demo) byAgent(i int) service.Call { return d.by([]int{25, 33}[i%2]) }
 
-func (d *demo) byLead(i int) service.Call { return d.by(16 + i%len(demoDepartments)) }
+func (d *demo) byLead(i int) service.Call {
+	const first = 16
+	n := len(demoDepartments)
+	return d.by(first + (departmentOf(i)-departmentOf(first)+n)%n)
+}
