@@ -40,7 +40,7 @@ func main() {
 	b := &bench{sizes: large}
 	small := flag.Bool("small", false, "large stores of 20,000 users and 500 tenants: a minute or two, for development")
 	stores := flag.String("stores", "sqlite,postgres", "stores to measure")
-	parts := flag.String("parts", "tenant,tenants,nodes", "what to measure: one large tenant, many tenants, several nodes")
+	parts := flag.String("parts", "tenant,tenants,nodes,console", "what to measure: one large tenant, many tenants, several nodes, pages of the console")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often small and large take turns")
 	flag.DurationVar(&b.duration, "duration", 500*time.Millisecond, "of each turn")
 	flag.Parse()
@@ -107,12 +107,12 @@ func (b *bench) measure(ctx context.Context, store string, parts []string) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.folder)) }()
-	b.table = table{title: store}
+	b.table = table{title: store, columns: [2]string{"small", "large"}}
 	defer func() { err = errors.Join(err, b.table.print(os.Stdout)) }()
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"tenant", b.oneTenant}, {"tenants", b.manyTenants}, {"nodes", b.manyNodes}} {
+	}{{"tenant", b.oneTenant}, {"tenants", b.manyTenants}, {"nodes", b.manyNodes}, {"console", b.manyPages}} {
 		if !slices.Contains(parts, part.name) {
 			continue
 		}

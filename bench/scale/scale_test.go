@@ -29,7 +29,7 @@ func TestARequestIsWhole(t *testing.T) {
 }
 
 func TestWhatMissesItsGoalIsMarked(t *testing.T) {
-	var b table
+	b := table{columns: [2]string{"small", "large"}}
 	fast, slow := []time.Duration{2, 1, 3}, []time.Duration{4, 3, 6}
 	b.times("within", fast, slow, 3)
 	b.times("beyond", fast, slow, 1.5)

@@ -12,8 +12,9 @@ import (
 
 // table is what was measured on one kind of store.
 type table struct {
-	title string
-	rows  []row
+	title   string
+	columns [2]string // what small and large are
+	rows    []row
 }
 
 // row is one thing that was measured, small and large.
@@ -75,10 +76,14 @@ func (t *table) memory(name string, small, large int, goal float64, fixed int) {
 	t.rows = append(t.rows, r)
 }
 
+// print prints what was measured, if anything was.
 func (t *table) print(out io.Writer) error {
+	if len(t.rows) == 0 {
+		return nil
+	}
 	fmt.Fprintf(out, "\n%s\n", t.title)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "what\tsmall\tlarge\tratio\tgoal\t\t")
+	fmt.Fprintf(w, "what\t%s\t%s\tratio\tgoal\t\t\n", t.columns[0], t.columns[1])
 	for _, r := range t.rows {
 		ratio, mark := "", ""
 		if r.ratio != 0 {
