@@ -60,7 +60,7 @@ func (f frame) sortOf(parameters []string, by string) (address, direction string
 }
 
 // suggestedBytes bounds what is suggested: the list is not to outweigh the page.
-const suggestedBytes = 4 << 10
+const suggestedBytes = 2 << 10
 
 // suggested returns as many of the words, from the first on, as a field may suggest.
 func suggested(words []string) []string {
