@@ -99,11 +99,11 @@ func accountPage(a accountView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = opener(a.own("/edit"), "button", "Change your name").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = opener(a.own("/edit"), "button", "Change name").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = opener(a.own("/email"), "button", "Change your address").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = opener(a.own("/email"), "button", "Change address").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
