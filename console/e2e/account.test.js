@@ -72,6 +72,7 @@ scenario("an app is set up by its picture, and signs in; the codes that come wit
   assert.ok(decodeURIComponent(uri.pathname).endsWith(email), uri.pathname);
   const key = uri.searchParams.get("secret");
   await page.getByText("The app is on this device").click();
+  await checkAccess(page);
   assert.equal(await page.locator("#secret").innerText(), key);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.getByRole("button", { name: "Copy" }).click();
@@ -86,6 +87,7 @@ scenario("an app is set up by its picture, and signs in; the codes that come wit
   await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
   const codes = await page.locator(".codes code").allInnerTexts();
   assert.equal(codes.length, 10);
+  await checkAccess(page);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save" }).click()]);
   assert.equal(download.suggestedFilename(), "rolecall-demo-recovery-codes.txt");
   assert.deepEqual((await readFile(await download.path(), "utf8")).trim().split("\n"), codes);
