@@ -256,15 +256,6 @@ func (a assignmentsView) assigned() assigned {
 	return shown
 }
 
-// offered returns the departments to choose from: of the reach in which the caller may
-// give the role, or else those that there are.
-func (a assignmentsView) offered() []string {
-	if widest := a.within(&a.role, a.now); !widest.IsEverywhere() {
-		return widest.Departments()
-	}
-	return a.departments
-}
-
 // otherDepartments is the label of the field for departments that are not offered.
 func otherDepartments(offered []string) string {
 	if len(offered) == 0 {

@@ -259,10 +259,22 @@ func (s selectedView) giveable() []rolecall.Role {
 	})
 }
 
-// assigned returns what was filled in, else the widest.
+// widest returns the widest reach in which the caller may give one of the roles.
+func (s selectedView) widest() rolecall.Reach {
+	var reaches []rolecall.Reach
+	for _, r := range s.giveable() {
+		reaches = append(reaches, s.Call().GivesWithin(rolecall.UserID{}, &r, s.now))
+	}
+	return rolecall.UnionOf(reaches)
+}
+
+// assigned returns what was filled in, else the widest that the caller may give.
 func (s selectedView) assigned() assigned {
-	if s.Problem() != nil && s.Forms("where") != nil {
+	switch widest := s.widest(); {
+	case s.Problem() != nil && s.Forms("where") != nil:
 		return s.filledIn()
+	case !widest.IsEverywhere():
+		return assigned{where: whereDepartments, departments: widest.Departments()}
 	}
 	return assigned{where: whereEverywhere}
 }

@@ -132,6 +132,12 @@ func TestOnlyWhatIsAllowedIsDoneToSelectedUsers(t *testing.T) {
 	if a := f.get("/console/acme/users", clerk); !strings.Contains(a.body, `value="`+eve.ID.String()) || !strings.Contains(a.body, "selected/suspend") || strings.Contains(a.body, "selected/give-role") {
 		t.Errorf("%s", a.body)
 	}
+	f.hire("giver@example.com", "Greta Giver", []string{"users:read", "roles:read", "roles:assign"}, "Sales")
+	f.makeRole("Deleter", "users:delete")
+	giver := f.signIn("acme", "giver@example.com")
+	if a := f.get("/console/acme/users/selected/give-role?"+selecting(users).Encode(), giver); !strings.Contains(a.body, `value="everywhere" disabled`) || !strings.Contains(a.body, `value="Sales" checked`) || strings.Contains(a.body, ">Deleter</option>") || strings.Contains(a.body, "<textarea") {
+		t.Errorf("%s", a.body)
+	}
 	a := f.send(http.MethodPost, "/console/acme/users/selected/suspend", clerk, selecting(users))
 	if !strings.Contains(a.body, "1 user is suspended") || !strings.Contains(a.body, mallory.ID.String()) || strings.Contains(a.body, "Mallory Hidden") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
