@@ -190,7 +190,7 @@ var valueLabels = map[string]string{
 func changedWords(e *rolecall.Event) string {
 	var words []string
 	for _, member := range e.Members {
-		if member != "roles" && member != "tokens" {
+		if member != "roles" && member != "tokens" && member != "status" {
 			words = append(words, lowered(memberLabel(member)))
 		}
 	}

@@ -19,7 +19,7 @@ scenario("an act is found by what it was and by who did it, and stays found afte
   await page.waitForURL(/\/events$/);
   await page.getByLabel("What").selectOption("user.suspended");
   await page.waitForURL(/type=user.suspended/);
-  await page.getByText("long leave").waitFor();
+  await page.getByRole("rowheader", { name: "long leave" }).waitFor();
   assert.ok((await shown(page)).every((line) => /Suspended/.test(line)));
 
   await page.getByLabel("Find a person").fill("edsger wir");
