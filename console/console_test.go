@@ -160,6 +160,16 @@ func TestWhatIsDoneIsSaidOfWhomAndByUsAlone(t *testing.T) {
 	}
 }
 
+func TestTheWayHomeKeepsWhatIsToBeSaid(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	for query, wanted := range map[string]string{"?done=role-created": "?done=role-created", "?done=x%26y": "", "": ""} {
+		if a := f.get("/console/acme/"+query, cookie); a.Header.Get("Location") != "/console/acme/users"+wanted {
+			t.Errorf("%s leads to %s", query, a.Header.Get("Location"))
+		}
+	}
+}
+
 func TestEveryPageHasItsPolicyAndIsKeptNowhere(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)

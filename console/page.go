@@ -125,10 +125,14 @@ func returnAddress(v *httpapi.Visit, text string) string {
 func toRoot(v *httpapi.Visit) error { return v.Redirect(v.Root()) }
 
 // toHome leads to the first section that is open to who is signed in, or to their
-// own page.
+// own page. What has been done is said there.
 func toHome(v *httpapi.Visit) error {
 	if open := openTo(v.Call().Principal, sections); len(open) > 0 {
-		return v.Redirect(v.Path(open[0].path))
+		address := v.Path(open[0].path)
+		if word := v.URL().Query().Get("done"); done[word] != "" {
+			address += "?done=" + word
+		}
+		return v.Redirect(address)
 	}
 	return toAccount(v)
 }
