@@ -270,6 +270,8 @@ func TestReturnsStayInTheTenant(t *testing.T) {
 	f := newFixture(t)
 	for text, want := range map[string]string{
 		"/users?q=a%26b":            "/console/acme/users?q=a%26b",
+		"/users?done=erased":        "/console/acme/users",
+		"/users?q=a%26b&done=saved": "/console/acme/users?q=a%26b",
 		"":                          "/console/acme/",
 		"//evil.example":            "/console/acme/",
 		"https://evil.example":      "/console/acme/",
@@ -390,6 +392,11 @@ func TestWhatIsRefusedBeforeThereIsAPageIsSaidOnOne(t *testing.T) {
 	for _, path := range []string{"/users", "/consoles", "/console/-/none.js"} {
 		if a := f.send(http.MethodPut, path, cookie, nil); a.Header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: %v", path, a.Header)
+		}
+	}
+	for _, path := range []string{"/console/-/none.js", "/console/-/users", "/console/-/users/no-id/edit", "/console/-%2Fx/users"} {
+		if a := f.get(path, cookie); a.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
 		}
 	}
 }

@@ -46,8 +46,14 @@ func TestAUserIsCreatedAndInvitedOnce(t *testing.T) {
 		}
 	}
 	form.Set("name", "Grace Brewster Hopper")
-	if a := f.send(http.MethodPost, "/console/acme/users/create", cookie, form); a.StatusCode != http.StatusUnprocessableEntity && a.StatusCode != http.StatusConflict {
-		t.Errorf("the same key for another user: %d", a.StatusCode)
+	form.Set("email", "brewster@example.com")
+	a := f.send(http.MethodPost, "/console/acme/users/create", cookie, form)
+	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Send it again to do this too.") {
+		t.Errorf("the same key for another user: %d %s", a.StatusCode, a.body)
+	}
+	form.Set("idempotency-key", regexp.MustCompile(`name="idempotency-key" value="([^"]+)"`).FindStringSubmatch(a.body)[1])
+	if a := f.send(http.MethodPost, "/console/acme/users/create", cookie, form); !strings.HasSuffix(a.Header.Get("Location"), "?done=user-invited") || a.Header.Get("Location") == home {
+		t.Errorf("the form as it came back: %d %s", a.StatusCode, a.body)
 	}
 }
 

@@ -118,6 +118,10 @@ func returnAddress(v *httpapi.Visit, text string) string {
 		strings.ContainsAny(u.Path, "\\") || slices.Contains(strings.Split(u.Path, "/"), "..") || strings.HasPrefix(u.Path, "/sign-") {
 		return v.Path("/")
 	}
+	if query := u.Query(); query.Has("done") { // nothing has been, whatever the text says
+		query.Del("done")
+		u.RawQuery = query.Encode()
+	}
 	return v.Path(u.RequestURI())
 }
 
@@ -259,9 +263,11 @@ type question struct {
 	answers    string // code of the problem to which the question is the answer
 }
 
-// newKey returns the idempotency key of a form: the same for each time it is sent.
+// newKey returns the idempotency key of a form: the same for each time it is sent, until
+// what it says now is another request.
 func (f frame) newKey() string {
-	if key := f.Form(httpapi.FieldKey); key != "" {
+	reused := f.Problem() != nil && f.Problem().Code == rolecall.ErrKeyReused.Code
+	if key := f.Form(httpapi.FieldKey); key != "" && !reused {
 		return key
 	}
 	return rolecall.NewID[any](f.now).String()

@@ -217,8 +217,12 @@ func typedSet(v *httpapi.Visit, name string) (list []string, changed bool) {
 
 // without returns those of the texts that are not among the others.
 func without(texts, others []string) (rest []string) {
+	among := map[string]bool{} // a form may bring thousands
+	for _, text := range others {
+		among[text] = true
+	}
 	for _, text := range texts {
-		if !slices.Contains(others, text) {
+		if !among[text] {
 			rest = append(rest, text)
 		}
 	}

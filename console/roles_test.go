@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
@@ -196,5 +198,19 @@ func TestRolesAreSearchedSortedAndPaged(t *testing.T) {
 	}
 	if a := f.get("/console/acme/roles?sort=x", cookie); !strings.Contains(a.body, "The sort") {
 		t.Errorf("%s", a.body)
+	}
+}
+
+func TestASetOfThousandsIsComparedAtOnce(t *testing.T) {
+	var texts, others []string
+	for i := range 100_000 {
+		texts, others = append(texts, fmt.Sprint("a", i)), append(others, fmt.Sprint("b", i))
+	}
+	begun := time.Now()
+	if rest := without(append(texts, "b7"), others); !slices.Equal(rest, texts) {
+		t.Errorf("%d are left", len(rest))
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }

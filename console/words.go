@@ -199,6 +199,7 @@ func orWords(text, words string) string {
 // problemWords are what is said of problems whose own words are for programs.
 var problemWords = map[string]string{
 	rolecall.ErrNotRecent.Code: "Your sign-in is a while ago. Nothing is lost: confirm below that it is you.",
+	rolecall.ErrKeyReused.Code: "This form came before with something else in it, and that was done. Send it again to do this too.",
 }
 
 // openWords returns what the permission opens, in words.

@@ -123,6 +123,9 @@ func consolePage(method string, p *Page) *operation {
 	}
 	op.label, op.page = "console/"+op.id, true
 	op.handle = func(x *exchange) error {
+		if x.visit == nil { // below assetsPath, where no file is
+			return errUnknownPath
+		}
 		x.visit.page, x.visit.recent = p, recent
 		return x.visit.serve()
 	}
