@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/a-h/templ"
@@ -13,10 +12,10 @@ import (
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-// action is one thing that can be done to a user, or a service account, after one question: its page says
-// what will happen, and does it.
+// action is one thing that can be done to a user, or to a service account, after one
+// question: its page says what will happen, and does it.
 type action struct {
-	path      string // below the user
+	path      string // below whom it is done to
 	operation string
 	allowed   string // what Overview.AllowedActions calls it
 	label     string
@@ -191,23 +190,4 @@ func (a *action) button() string {
 		return "button grave"
 	}
 	return "button"
-}
-
-func roleNames(roles []rolecall.Role) (names []string) {
-	for i := range roles {
-		names = append(names, roles[i].Name)
-	}
-	return names
-}
-
-// sortedPairs returns the metadata by its keys.
-func sortedPairs(m rolecall.Metadata) (list [][2]string) {
-	pairs, err := m.Pairs()
-	if err != nil {
-		return nil // it was written by us
-	}
-	for _, key := range slices.Sorted(maps.Keys(pairs)) {
-		list = append(list, [2]string{key, pairs[key]})
-	}
-	return list
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/openapi"
 )
 
 // deeds are the forms of the console by their paths, with the operation of the
@@ -119,6 +120,77 @@ func TestEachPageNamesItsOperation(t *testing.T) {
 	}
 	if len(seen) != len(deeds)+len(looks) {
 		t.Errorf("%d pages, and %d in the lists", len(seen), len(deeds)+len(looks))
+	}
+}
+
+// elsewhere are the operations of the contract that no page stands for, and why.
+var elsewhere = map[string]string{
+	"AuthsController_beginEnrolment":          "a step of the sign-in",
+	"AuthsController_getPasskeySignInOptions": "a step of the sign-in",
+	"AuthsController_confirm":                 "asked for by the forms that need it",
+	"AuthsController_refresh":                 "sessions of the console keep their token",
+	"AuthsController_check":                   "a question of applications",
+}
+
+func TestAllThatPeopleCanDoCanBeDoneHere(t *testing.T) {
+	here := map[string]bool{}
+	for _, p := range New(nil).Pages {
+		here[p.Operation] = true
+	}
+	found := regexp.MustCompile(`"operationId":\s*"((\w+)Controller_\w+)"`).FindAllSubmatch(openapi.JSON, -1)
+	if len(found) < 60 {
+		t.Fatalf("%d operations", len(found))
+	}
+	for _, match := range found {
+		operation, isOperators := string(match[1]), string(match[2]) == "Operator"
+		if has := here[operation] || elsewhere[operation] != "" || isOperators; !has {
+			t.Errorf("no page stands for %s", operation)
+		}
+		if here[operation] && (elsewhere[operation] != "" || isOperators) {
+			t.Errorf("a page stands for %s", operation)
+		}
+	}
+}
+
+func TestEachClassHasItsLooksAndEachLookItsUse(t *testing.T) {
+	css, err := os.ReadFile("assets/console.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := map[string]bool{}
+	rules := regexp.MustCompile(`(?s)/\*.*?\*/|\{[^{}]*\}`).ReplaceAll(css, nil)
+	for _, match := range regexp.MustCompile(`\.([a-z][a-z-]*)`).FindAllSubmatch(rules, -1) {
+		looks[string(match[1])] = true
+	}
+	used := map[string]bool{"badge-active": true, "badge-suspended": true, "htmx-request": true} // made of a status, and by htmx
+	for _, pattern := range []string{"*.templ", "*.go", "assets/*.js"} {
+		names, _ := filepath.Glob(pattern)
+		for _, name := range names {
+			if strings.HasSuffix(name, "_templ.go") || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".min.js") {
+				continue
+			}
+			source, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range regexp.MustCompile(`"[^"\n]*"`).FindAll(source, -1) {
+				for _, word := range strings.Fields(strings.Trim(string(text), `"`)) {
+					used[word] = true
+				}
+			}
+			for _, classes := range regexp.MustCompile(`class="([^"]*)"`).FindAllSubmatch(source, -1) {
+				for _, class := range strings.Fields(string(classes[1])) {
+					if !looks[class] {
+						t.Errorf("%s: nothing says how .%s looks", name, class)
+					}
+				}
+			}
+		}
+	}
+	for class := range looks {
+		if !used[class] {
+			t.Errorf("nothing is a .%s", class)
+		}
 	}
 }
 

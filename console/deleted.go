@@ -23,9 +23,8 @@ func (c *console) deletedPages() []httpapi.Page {
 // allDeletedView is what the page of those who can be restored shows.
 type allDeletedView struct {
 	frame
-	page  rolecall.Page[rolecall.Tombstone]
-	first string
-	next  string
+	pageLinks
+	page rolecall.Page[rolecall.Tombstone]
 }
 
 func (c *console) showAllDeleted(v *httpapi.Visit) (err error) {
@@ -38,7 +37,7 @@ func (c *console) showAllDeleted(v *httpapi.Visit) (err error) {
 	}
 	return c.show(v, "Deleted users", "Users", func(f frame) templ.Component {
 		list.frame = f
-		list.first, list.next = f.pagesOf(nil, list.page.Next)
+		list.pageLinks = f.pagesOf(nil, list.page.Next)
 		return allDeletedPage(list)
 	})
 }
@@ -131,14 +130,6 @@ func (d deletedView) restoreWords() string {
 		return words + "They come back suspended, as they were, and cannot sign in until they are resumed and invited again."
 	}
 	return words + "Their password and second factors are gone: they come back pending, and need an invitation to sign in."
-}
-
-func roleIDs(assignments []rolecall.Assignment) []rolecall.AnyID {
-	ids := make([]rolecall.AnyID, len(assignments))
-	for i := range assignments {
-		ids[i] = rolecall.AnyID(assignments[i].Role.ID)
-	}
-	return ids
 }
 
 // userOrDeleted returns the user of the path, also one who is deleted and whom the

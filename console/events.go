@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -31,13 +30,12 @@ const (
 // eventsView is what the pages of events show.
 type eventsView struct {
 	frame
+	pageLinks
 	user   *rolecall.User // whose history it is; nil of the whole tenant
 	page   rolecall.Page[rolecall.Event]
 	names  names
 	people []rolecall.User // who is called as the address asks
 	more   bool            // people
-	first  string
-	next   string
 }
 
 func (c *console) showEvents(v *httpapi.Visit) error {
@@ -83,10 +81,7 @@ func (c *console) showEventList(v *httpapi.Visit, list eventsView, title, here s
 	}
 	return c.show(v, title, here, func(f frame) templ.Component {
 		list.frame = f
-		list.first, list.next = f.pagesOf(eventParameters, list.page.Next)
-		if f.Fragment() == "results" {
-			f.Rename(f.listAddress(append(slices.Clone(eventParameters), eventPerson, "cursor")))
-		}
+		list.pageLinks = f.pagesOf(append(slices.Clone(eventParameters), eventPerson), list.page.Next)
 		return eventsPage(list)
 	})
 }
@@ -113,27 +108,4 @@ func day(t rolecall.Time) string {
 		return ""
 	}
 	return t.Std().Format(time.DateOnly)
-}
-
-// names are what to call those whom a page names by their ids.
-type names map[rolecall.AnyID]service.Named
-
-// namesIn returns the names of all who are in the events, and of the others.
-func (c *console) namesIn(v *httpapi.Visit, events []rolecall.Event, others ...rolecall.AnyID) (names, error) {
-	for i := range events {
-		e := &events[i]
-		others = append(others, rolecall.AnyID(e.Actor.ID), e.Subject.ID)
-		others = append(others, idsWithin(e)...)
-	}
-	return c.namesOf(v, others)
-}
-
-// namesOf returns the names of those with the ids, by one look-up.
-func (c *console) namesOf(v *httpapi.Visit, ids []rolecall.AnyID) (names, error) {
-	ids = slices.DeleteFunc(ids, func(id rolecall.AnyID) bool { return id.IsZero() })
-	slices.SortFunc(ids, func(a, b rolecall.AnyID) int { return bytes.Compare(a[:], b[:]) })
-	if ids = slices.Compact(ids); len(ids) == 0 {
-		return nil, nil
-	}
-	return c.service.Names(v.Context(), v.Call(), ids)
 }

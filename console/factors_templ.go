@@ -167,7 +167,7 @@ func appStartPage(f frame, replaces bool) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = dialogButtons(f, "Go on", false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = dialogButtons(f.Path("/account"), "Go on", false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -255,7 +255,7 @@ func appPage(f frame, key, uri string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = dialogButtons(f, "Add the app", false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = dialogButtons(f.Path("/account"), "Add the app", false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -314,7 +314,7 @@ func recoveryCodesStartPage(f frame) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = dialogButtons(f, "Make new codes", false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = dialogButtons(f.Path("/account"), "Make new codes", false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -450,7 +450,7 @@ func passkeyStartPage(f frame) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = dialogButtons(f, "Go on", false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = dialogButtons(f.Path("/account"), "Go on", false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -534,7 +534,7 @@ func passkeyPage(f frame, options string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = dialogButtons(f, "Add the passkey", false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = dialogButtons(f.Path("/account"), "Add the passkey", false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -634,7 +634,7 @@ func renamePage(f frame, key *rolecall.Passkey) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = dialogButtons(f, "Save", false).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = dialogButtons(f.Path("/account"), "Save", false).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -17,10 +17,9 @@ func (c *console) invitationPages() []httpapi.Page {
 // invitationsView is what the page of open invitations shows.
 type invitationsView struct {
 	frame
+	pageLinks
 	page  rolecall.Page[rolecall.Invited]
 	names names // of who invited
-	first string
-	next  string
 }
 
 func (c *console) showInvitations(v *httpapi.Visit) (err error) {
@@ -40,7 +39,7 @@ func (c *console) showInvitations(v *httpapi.Visit) (err error) {
 	}
 	return c.show(v, "Invitations", "Users", func(f frame) templ.Component {
 		list.frame = f
-		list.first, list.next = f.pagesOf(nil, list.page.Next)
+		list.pageLinks = f.pagesOf(nil, list.page.Next)
 		return invitationsPage(list)
 	})
 }

@@ -30,20 +30,23 @@ func (f frame) listAddress(parameters []string, changes ...string) string {
 // asked returns what the address says of the parameter.
 func (f frame) asked(name string) string { return f.URL().Query().Get(name) }
 
-// pagesOf returns the addresses of the first and the next page of a list with these
-// parameters; the first is empty on itself, the next after the last. Where only the
-// results are asked for, the browser is told the address of the list that they are.
-func (f frame) pagesOf(parameters []string, next *rolecall.Position) (first, after string) {
+// pageLinks are the addresses of the first and the next page of a list; the first is
+// empty on itself, the next after the last.
+type pageLinks struct{ first, next string }
+
+// pagesOf returns those of a list with these parameters. Where only the results are
+// asked for, the browser is told the address of the list that they are.
+func (f frame) pagesOf(parameters []string, next *rolecall.Position) (links pageLinks) {
 	if f.asked("cursor") != "" {
-		first = f.listAddress(parameters)
+		links.first = f.listAddress(parameters)
 	}
 	if f.Fragment() == "results" {
 		f.Rename(f.listAddress(append(slices.Clone(parameters), "cursor")))
 	}
 	if next != nil {
-		after = f.listAddress(parameters, "cursor", f.Cursor(next))
+		links.next = f.listAddress(parameters, "cursor", f.Cursor(next))
 	}
-	return first, after
+	return links
 }
 
 // sortOf returns the address that sorts the list by the member, or the other way round, and

@@ -1,6 +1,9 @@
 package console
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/httpapi"
 )
@@ -118,4 +121,16 @@ func (f frame) metadataRows(saved rolecall.Metadata) (rows, removed []pairRow) {
 		}
 	}
 	return rows, removed
+}
+
+// sortedPairs returns the metadata by its keys.
+func sortedPairs(m rolecall.Metadata) (list [][2]string) {
+	pairs, err := m.Pairs()
+	if err != nil {
+		return nil // it was written by us
+	}
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		list = append(list, [2]string{key, pairs[key]})
+	}
+	return list
 }

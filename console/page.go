@@ -272,11 +272,3 @@ func (f frame) newKey() string {
 	}
 	return rolecall.NewID[any](f.now).String()
 }
-
-// nameOf returns what to call the user, as far as the caller may read it.
-func nameOf(v *httpapi.Visit, u *rolecall.User) string {
-	if v.Call().Sight(u).Has(rolecall.MemberName) {
-		return u.Name
-	}
-	return u.ID.String()
-}

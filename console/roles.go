@@ -24,9 +24,8 @@ var roleParameters = []string{"q", "sort"}
 // rolesView is what the page of roles shows.
 type rolesView struct {
 	frame
-	page  rolecall.Page[rolecall.Role]
-	first string
-	next  string
+	pageLinks
+	page rolecall.Page[rolecall.Role]
 }
 
 func (c *console) showRoles(v *httpapi.Visit) error {
@@ -42,7 +41,7 @@ func (c *console) showRoles(v *httpapi.Visit) error {
 	}
 	return c.show(v, "Roles", "Roles", func(f frame) templ.Component {
 		list.frame = f
-		list.first, list.next = f.pagesOf(roleParameters, list.page.Next)
+		list.pageLinks = f.pagesOf(roleParameters, list.page.Next)
 		return rolesPage(list)
 	})
 }
@@ -157,7 +156,7 @@ func (c *console) showHolders(v *httpapi.Visit) error {
 	}
 	return c.show(v, "Holders of "+role.Name, "Roles", func(f frame) templ.Component {
 		list.frame = f
-		list.first, list.next = f.pagesOf(userParameters, list.page.Next)
+		list.pageLinks = f.pagesOf(userParameters, list.page.Next)
 		return holdersPage(list)
 	})
 }

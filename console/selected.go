@@ -88,7 +88,7 @@ type selectedView struct {
 	frame
 	*bulkAction
 	users       []rolecall.UserID
-	names       map[rolecall.AnyID]service.Named
+	names       names
 	roles       rolecall.Page[rolecall.Role] // to give
 	departments []string                     // to give it in
 	refused     []refusedUser
@@ -131,7 +131,7 @@ func (c *console) selectedView(v *httpapi.Visit, a *bulkAction) (view selectedVi
 	for _, id := range view.users {
 		ids = append(ids, rolecall.AnyID(id))
 	}
-	view.names, err = c.service.Names(v.Context(), v.Call(), ids)
+	view.names, err = c.namesOf(v, ids)
 	return view, err
 }
 

@@ -26,9 +26,8 @@ var serviceAccountParameters = []string{"q", "sort"}
 // serviceAccountsView is what the page of service accounts shows.
 type serviceAccountsView struct {
 	frame
-	page  rolecall.Page[rolecall.ServiceAccount]
-	first string
-	next  string
+	pageLinks
+	page rolecall.Page[rolecall.ServiceAccount]
 }
 
 func (c *console) showServiceAccounts(v *httpapi.Visit) error {
@@ -44,10 +43,7 @@ func (c *console) showServiceAccounts(v *httpapi.Visit) error {
 	}
 	return c.show(v, "Service accounts", "Service accounts", func(f frame) templ.Component {
 		list.frame = f
-		list.first, list.next = f.pagesOf(serviceAccountParameters, list.page.Next)
-		if f.Fragment() == "results" {
-			f.Rename(f.listAddress(append(slices.Clone(serviceAccountParameters), "cursor")))
-		}
+		list.pageLinks = f.pagesOf(serviceAccountParameters, list.page.Next)
 		return serviceAccountsPage(list)
 	})
 }

@@ -17,10 +17,9 @@ func (c *console) sessionPages() []httpapi.Page {
 // sessionsView is what the page of a user's sessions shows.
 type sessionsView struct {
 	frame
-	user  rolecall.User
-	page  rolecall.Page[rolecall.Session]
-	next  string
-	first string
+	pageLinks
+	user rolecall.User
+	page rolecall.Page[rolecall.Session]
 }
 
 func (c *console) showSessions(v *httpapi.Visit) error {
@@ -42,7 +41,7 @@ func (c *console) showSessions(v *httpapi.Visit) error {
 	}
 	return c.show(v, title, here, func(f frame) templ.Component {
 		list := sessionsView{frame: f, user: user, page: page}
-		list.first, list.next = f.pagesOf(nil, page.Next)
+		list.pageLinks = f.pagesOf(nil, page.Next)
 		return sessionsPage(list)
 	})
 }

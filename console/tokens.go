@@ -30,10 +30,9 @@ func (c *console) tokenPages() (pages []httpapi.Page) {
 type tokensView struct {
 	frame
 	holder
+	pageLinks
 	page  rolecall.Page[rolecall.APIToken]
-	names names // of who made them
-	first string
-	next  string
+	names names                             // of who made them
 	held  []rolecall.Assignment             // of which a new token can have a part
 	made  service.Created[service.APIToken] // just now
 }
@@ -60,7 +59,7 @@ func (c *console) showTokens(v *httpapi.Visit, k *holderKind) error {
 	}
 	return c.show(v, "API tokens", view.section, func(f frame) templ.Component {
 		view.frame = f
-		view.first, view.next = f.pagesOf(nil, view.page.Next)
+		view.pageLinks = f.pagesOf(nil, view.page.Next)
 		return tokensPage(view)
 	})
 }

@@ -23,12 +23,11 @@ var userParameters = []string{"q", "status", "department", "role", "sort"}
 // usersView is what the page of users shows.
 type usersView struct {
 	frame
+	pageLinks
 	page        service.UserPage
 	withheld    rolecall.UserMembers // of some user on the page
 	roles       []rolecall.Role      // to filter by; nil if the caller may not read them
 	departments []string             // to filter by
-	first       string               // address of the first page, empty if this is it
-	next        string               // address of the next page, empty for none
 }
 
 func (c *console) showUsers(v *httpapi.Visit) error {
@@ -57,7 +56,7 @@ func (c *console) showUsers(v *httpapi.Visit) error {
 	}
 	return c.show(v, "Users", "Users", func(f frame) templ.Component {
 		list.frame = f
-		list.first, list.next = f.pagesOf(userParameters, list.page.Next)
+		list.pageLinks = f.pagesOf(userParameters, list.page.Next)
 		return usersPage(list)
 	})
 }

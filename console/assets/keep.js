@@ -1,7 +1,5 @@
 // What is shown once can be saved and printed.
 
-document.documentElement.classList.add("scripts");
-
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-save], [data-print]");
   if (!button) return;

@@ -38,8 +38,9 @@ type Page struct {
 	// Path is what follows /console, such as /{tenant}/users/{id}.
 	Path string
 	// Operation is the id of the operation of the contract that the page stands
-	// for: it has its need, its parameters, of the path those that it names, and its lane. Without one the page works
-	// without a session and takes no parameters.
+	// for: it has its need, its lane, and its parameters, of those in the path the
+	// ones that Path names. Without one the page works without a session and takes no
+	// parameters.
 	Operation string
 	// Show answers GET, and POST if Act failed: Visit.Problem says then why.
 	Show func(*Visit) error
@@ -358,10 +359,6 @@ func (v *Visit) Path(rest string) string { return v.Root() + v.named + rest }
 
 // Root returns the address of the console.
 func (v *Visit) Root() string { return v.server.base + consolePath + "/" }
-
-// Base returns what the addresses of operations begin with, without a slash at the
-// end.
-func (v *Visit) Base() string { return v.server.base }
 
 // Public returns the address under which clients reach the service, without a slash at
 // the end.

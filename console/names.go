@@ -1,0 +1,56 @@
+package console
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// nameOf returns what to call the user, as far as the caller may read it.
+func nameOf(v *httpapi.Visit, u *rolecall.User) string {
+	if v.Call().Sight(u).Has(rolecall.MemberName) {
+		return u.Name
+	}
+	return u.ID.String()
+}
+
+// names are what to call those whom a page names by their ids.
+type names map[rolecall.AnyID]service.Named
+
+// namesIn returns the names of all who are in the events, and of the others.
+func (c *console) namesIn(v *httpapi.Visit, events []rolecall.Event, others ...rolecall.AnyID) (names, error) {
+	for i := range events {
+		e := &events[i]
+		others = append(others, rolecall.AnyID(e.Actor.ID), e.Subject.ID)
+		others = append(others, idsWithin(e)...)
+	}
+	return c.namesOf(v, others)
+}
+
+// namesOf returns the names of those with the ids, by one look-up.
+func (c *console) namesOf(v *httpapi.Visit, ids []rolecall.AnyID) (names, error) {
+	ids = slices.DeleteFunc(ids, func(id rolecall.AnyID) bool { return id.IsZero() })
+	slices.SortFunc(ids, func(a, b rolecall.AnyID) int { return bytes.Compare(a[:], b[:]) })
+	if ids = slices.Compact(ids); len(ids) == 0 {
+		return nil, nil
+	}
+	return c.service.Names(v.Context(), v.Call(), ids)
+}
+
+func roleIDs(assignments []rolecall.Assignment) []rolecall.AnyID {
+	ids := make([]rolecall.AnyID, len(assignments))
+	for i := range assignments {
+		ids[i] = rolecall.AnyID(assignments[i].Role.ID)
+	}
+	return ids
+}
+
+func roleNames(roles []rolecall.Role) (names []string) {
+	for i := range roles {
+		names = append(names, roles[i].Name)
+	}
+	return names
+}
