@@ -1,18 +1,6 @@
 import { strict as assert } from "node:assert";
 import { readFile } from "node:fs/promises";
-import { authenticator, call, checkAccess, readPicture, scenario, setPassword, signIn, totp, until, world } from "./harness.js";
-
-/** enter signs in by address and password, up to what is asked for beside them. */
-async function enter(page, email, password) {
-  await page.context().clearCookies({ name: "session" });
-  await page.goto("/console/demo/sign-in");
-  await page.getByLabel("E-mail address").fill(email);
-  await page.getByLabel("Password").fill(password);
-  await page.keyboard.press("Enter");
-}
-
-/** signedIn waits until the page is one of somebody who is signed in. */
-const signedIn = (page) => page.waitForURL((url) => !url.pathname.includes("/sign-in"));
+import { authenticator, call, checkAccess, enter, first, person, readPicture, scenario, setPassword, signedIn, signIn, totp, until, world } from "./harness.js";
 
 /** age lets what matters ask for a recent sign-in from now on. */
 async function age(page) {
@@ -238,12 +226,12 @@ scenario("who is asked for a second factor by the settings makes a passkey on th
   const email = "donald.knuth@demo.example";
   const password = await setPassword(email);
   await signIn(page);
-  const { body: roles } = await call(page, "GET", "/roles?q=directory");
-  const { body: users } = await call(page, "GET", `/users?email=${encodeURIComponent(email)}`);
-  await call(page, "PUT", `/users/${users.items[0].id}/roles/${roles.items[0].id}`, {});
+  const role = await first(page, "/roles?q=directory");
+  const user = await person(page, email);
+  await call(page, "PUT", `/users/${user.id}/roles/${role.id}`, {});
   await page.goto("/console/demo/settings/edit");
   await page.getByLabel("Holders of some roles").check();
-  await page.getByLabel(roles.items[0].name, { exact: true }).check();
+  await page.getByLabel(role.name, { exact: true }).check();
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
 

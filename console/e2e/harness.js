@@ -156,13 +156,22 @@ export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
   });
 }
 
-/** signIn signs in at the form of the console. */
-export async function signIn(page, email = owner, password = world.password) {
+/** enter sends the form of the sign-in, whatever comes then. */
+export async function enter(page, email, password) {
+  await page.context().clearCookies({ name: "session" });
   await page.goto("/console/demo/sign-in");
   await page.getByLabel("E-mail address").fill(email);
   await page.getByLabel("Password").fill(password);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await page.waitForURL((url) => !url.pathname.includes("/sign-in"));
+  await page.keyboard.press("Enter");
+}
+
+/** signedIn waits until the page is one of somebody who is signed in. */
+export const signedIn = (page) => page.waitForURL((url) => !url.pathname.includes("/sign-in"));
+
+/** signIn signs in at the form of the console. */
+export async function signIn(page, email = owner, password = world.password) {
+  await enter(page, email, password);
+  await signedIn(page);
 }
 
 /** authenticator gives the page one that says yes at once, and returns how to speak to it. */
@@ -209,6 +218,14 @@ export async function call(page, method, path, body, headers = {}) {
     return { status: answer.status, body: text && JSON.parse(text) };
   }, [method, path, body, headers]);
 }
+
+/** first returns the first of the list that the API is asked for. */
+export async function first(page, path) {
+  return (await call(page, "GET", path)).body.items[0];
+}
+
+/** person returns somebody of the demo. */
+export const person = (page, email) => first(page, `/users?email=${encodeURIComponent(email)}`);
 
 /** checkAccess fails if axe finds something serious on the page as it is now. */
 export async function checkAccess(page) {

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, owner, scenario, signIn, world } from "./harness.js";
+import { checkAccess, owner, person, scenario, signIn, world } from "./harness.js";
 
 /** at returns what has the focus, in words. */
 const at = (page) => page.evaluate(() => {
@@ -121,8 +121,8 @@ scenario("who fails is led to why", async (page) => {
   await page.waitForFunction(() => document.activeElement.matches("[aria-invalid], .problem"));
   await checkAccess(page);
 
-  const { body } = await call(page, "GET", `/users?email=${encodeURIComponent(owner)}`);
-  await page.goto(`/console/demo/users/${body.items[0].id}`);
+  const { id } = await person(page, owner);
+  await page.goto(`/console/demo/users/${id}`);
   await press(page, "m");
   for (let i = 0; !(await at(page)).startsWith("Suspend"); i++, await press(page, "Tab")) assert.ok(i < 9);
   await press(page, "Enter");
@@ -134,8 +134,8 @@ scenario("who fails is led to why", async (page) => {
 
 scenario("a form in a dialog is sent once", async (page) => {
   await signIn(page);
-  const { body } = await call(page, "GET", "/users?email=barbara.hoare%40demo.example");
-  await page.goto(`/console/demo/users/${body.items[0].id}`);
+  const { id } = await person(page, "barbara.hoare@demo.example");
+  await page.goto(`/console/demo/users/${id}`);
   const sent = [];
   let answer;
   const held = new Promise((resolve) => (answer = resolve));
@@ -181,11 +181,11 @@ scenario("a page that the browser kept is not seen after the sign-out", async (p
 scenario("an id is copied, and nothing else is", async (page) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await signIn(page);
-  const { body } = await call(page, "GET", `/users?email=${encodeURIComponent(owner)}`);
-  await page.goto(`/console/demo/users/${body.items[0].id}`);
+  const { id } = await person(page, owner);
+  await page.goto(`/console/demo/users/${id}`);
   await page.getByRole("button", { name: "Copy the id" }).press("Enter");
   await page.getByText("Copied.").waitFor();
-  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), body.items[0].id);
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), id);
 });
 
 scenario("two tabs show two lists, and a sign-out in one is felt in the other", async (page) => {

@@ -1,12 +1,12 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, checkWidth, owner, scenario, setPassword, signIn, until, world } from "./harness.js";
+import { call, checkAccess, checkWidth, first, owner, person, scenario, setPassword, signIn, until, world } from "./harness.js";
 
 /** make makes a service account that holds the role in the departments. */
 async function make(page, name, roleName, departments) {
   const key = { "idempotency-key": name.replaceAll(" ", "-") };
   const { body: account } = await call(page, "POST", "/service-accounts", { name }, key);
-  const { body: roles } = await call(page, "GET", `/roles?q=${roleName}`);
-  const given = await call(page, "PUT", `/service-accounts/${account.id}/roles/${roles.items[0].id}`, departments ? { reach: { departments } } : {});
+  const role = await first(page, `/roles?q=${roleName}`);
+  const given = await call(page, "PUT", `/service-accounts/${account.id}/roles/${role.id}`, departments ? { reach: { departments } } : {});
   assert.equal(given.status, 201, JSON.stringify(given.body));
   return account;
 }
@@ -175,13 +175,12 @@ scenario("somebody makes a token for themselves, and what is wrong is said at th
 
 scenario("an administrator sees and revokes another's token, and makes none", async (page) => {
   await signIn(page);
-  const { body } = await call(page, "GET", "/users?email=barbara.hopper%40demo.example");
-  const { body: viewers } = await call(page, "GET", "/roles?key=viewer");
-  await call(page, "PUT", `/users/${body.items[0].id}/roles/${viewers.items[0].id}`, {});
+  const user = await person(page, "barbara.hopper@demo.example");
+  const viewer = await first(page, "/roles?key=viewer");
+  await call(page, "PUT", `/users/${user.id}/roles/${viewer.id}`, {});
   const theirs = await setPassword("barbara.hopper@demo.example");
   await page.context().clearCookies();
   await signIn(page, "barbara.hopper@demo.example", theirs);
-  const user = await self(page);
   const { body: made } = await call(page, "POST", `/users/${user.id}/tokens`, { name: "Spreadsheet", permissions: ["users:read"], expiresAt: new Date(Date.now() + 864e6).toISOString() }, { "idempotency-key": "sheet" });
   await page.context().clearCookies();
   await signIn(page);

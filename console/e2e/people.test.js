@@ -1,11 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, mailLink, scenario, signIn, world } from "./harness.js";
-
-/** named returns the user of the demo who has the address. */
-async function named(page, email) {
-  const { body } = await call(page, "GET", `/users?email=${encodeURIComponent(email)}`);
-  return body.items[0];
-}
+import { call, checkAccess, mailLink, person, scenario, signIn, world } from "./harness.js";
 
 /** newcomer makes a user, and opens their page. */
 async function newcomer(page, email, members = {}) {
@@ -69,7 +63,7 @@ scenario("an address that another has is said at the field, and nobody is made",
   await form.getByLabel("Mail them an invitation").uncheck();
   await form.getByRole("button", { name: "Create" }).click();
   await page.getByText(/ is created\./).waitFor();
-  assert.deepEqual((await named(page, "ada.two@demo.example")).metadata, { floor: "=HYPERLINK(\"http://evil\")", site: "" });
+  assert.deepEqual((await person(page, "ada.two@demo.example")).metadata, { floor: "=HYPERLINK(\"http://evil\")", site: "" });
 });
 
 scenario("metadata is changed row by row, and what somebody else has changed stands beside it", async (page) => {

@@ -1,18 +1,12 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, checkWidth, mailLink, scenario, setPassword, signIn } from "./harness.js";
-
-/** find returns somebody of the demo. */
-async function find(page, email) {
-  const { body } = await call(page, "GET", `/users?email=${encodeURIComponent(email)}`);
-  return body.items[0];
-}
+import { call, checkAccess, checkWidth, mailLink, person, scenario, setPassword, signIn } from "./harness.js";
 
 /** shown returns what the list of events says, one text for each. */
 const shown = (page) => page.locator(".table-events tbody tr").allInnerTexts();
 
 scenario("an act is found by what it was and by who did it, and stays found after back and reload", async (page) => {
   await signIn(page);
-  const user = await find(page, "edsger.wirth@demo.example");
+  const user = await person(page, "edsger.wirth@demo.example");
   await call(page, "POST", `/users/${user.id}/suspend`, { reason: "long leave" });
   await page.keyboard.press("g");
   await page.keyboard.press("e");
@@ -45,7 +39,7 @@ scenario("an act is found by what it was and by who did it, and stays found afte
 
 scenario("the whole history of somebody is a step away from their page, and pages follow pages", async (page) => {
   await signIn(page);
-  const user = await find(page, "ada.lovelace@demo.example");
+  const user = await person(page, "ada.lovelace@demo.example");
   for (let i = 0; i < 60; i++) await call(page, "PATCH", `/users/${user.id}`, { externalId: `A-${i}` });
   await page.goto(`/console/demo/users/${user.id}`);
   await page.getByRole("link", { name: "All changes" }).click();
@@ -66,7 +60,7 @@ scenario("the whole history of somebody is a step away from their page, and page
 
 scenario("who reads events alone sees what happened, and nobody's name", async (page) => {
   await signIn(page);
-  const user = await find(page, "barbara.liskov@demo.example");
+  const user = await person(page, "barbara.liskov@demo.example");
   const { body: role } = await call(page, "POST", "/roles", { name: "Events only", permissions: ["events:read"] }, { "idempotency-key": "events-only" });
   await call(page, "PUT", `/users/${user.id}/roles/${role.id}`, {});
   for (const held of (await call(page, "GET", `/users/${user.id}/roles`)).body.items) {
@@ -91,7 +85,7 @@ scenario("who reads events alone sees what happened, and nobody's name", async (
 
 scenario("somebody is deleted, found under the deleted, restored and invited again, by the keyboard alone", async (page) => {
   await signIn(page);
-  const user = await find(page, "margaret.hamilton@demo.example");
+  const user = await person(page, "margaret.hamilton@demo.example");
   await page.goto(`/console/demo/users/${user.id}/delete`);
   await page.getByRole("button", { name: "Delete" }).focus();
   await page.keyboard.press("Enter");
@@ -119,7 +113,7 @@ scenario("somebody is deleted, found under the deleted, restored and invited aga
 
 scenario("a restore by who cannot give the roles says which did not come back", async (page) => {
   await signIn(page);
-  const helper = await find(page, "tony.knuth@demo.example");
+  const helper = await person(page, "tony.knuth@demo.example");
   const user = (await call(page, "GET", "/users?limit=40")).body.items[33];
   const made = await Promise.all([
     call(page, "POST", "/roles", { name: "Restorers", permissions: ["users:restore", "users:read", "roles:read"] }, { "idempotency-key": "restorers" }),

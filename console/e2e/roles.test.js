@@ -1,11 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, checkWidth, scenario, setPassword, signIn } from "./harness.js";
-
-/** find returns the first of the list that is searched for. */
-async function find(page, path) {
-  const { body } = await call(page, "GET", path);
-  return body.items[0];
-}
+import { call, checkAccess, checkWidth, first, person, scenario, setPassword, signIn } from "./harness.js";
 
 scenario("roles are found as one types, and opened by the keyboard", async (page) => {
   await signIn(page);
@@ -51,7 +45,7 @@ scenario("a role is made, edited beside somebody else and deleted by the keyboar
   await page.getByRole("textbox", { name: "Name" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("The role is created.").waitFor();
-  const role = await find(page, "/roles?q=night");
+  const role = await first(page, "/roles?q=night");
   assert.deepEqual(role.permissions, ["shop/tills:close", "users:suspend"]);
 
   await page.keyboard.press("e");
@@ -64,9 +58,9 @@ scenario("a role is made, edited beside somebody else and deleted by the keyboar
   await checkAccess(page);
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
-  assert.deepEqual((await find(page, "/roles?q=late")).permissions, ["shop/tills:close", "users:read", "users:suspend"]);
+  assert.deepEqual((await first(page, "/roles?q=late")).permissions, ["shop/tills:close", "users:read", "users:suspend"]);
 
-  const user = await find(page, "/users?email=edsger.allen%40demo.example");
+  const user = await person(page, "edsger.allen@demo.example");
   await call(page, "PUT", `/users/${user.id}/roles/${role.id}`, {});
   await page.getByRole("link", { name: "Delete" }).focus();
   await page.keyboard.press("Enter");
@@ -79,7 +73,7 @@ scenario("a role is made, edited beside somebody else and deleted by the keyboar
 
 scenario("a role that comes with the tenant is shown, and not to be edited", async (page) => {
   await signIn(page);
-  const role = await find(page, "/roles?key=owner");
+  const role = await first(page, "/roles?key=owner");
   await page.goto(`/console/demo/roles/${role.id}`);
   await page.getByText("This role comes with the tenant and cannot be changed or deleted.").waitFor();
   assert.equal(await page.getByRole("link", { name: "Edit" }).count(), 0);
@@ -87,7 +81,7 @@ scenario("a role that comes with the tenant is shown, and not to be edited", asy
 
 scenario("a role is given in departments until a day, changed and taken", async (page) => {
   await signIn(page);
-  const user = await find(page, "/users?email=radia.wirth%40demo.example");
+  const user = await person(page, "radia.wirth@demo.example");
   await page.goto(`/console/demo/users/${user.id}`);
   await page.getByRole("link", { name: "Give a role" }).click();
   await page.waitForURL(/roles\/give$/);
@@ -124,12 +118,12 @@ scenario("a role is given in departments until a day, changed and taken", async 
 
 scenario("what is beyond what one holds is not offered, and why is said", async (page) => {
   await signIn(page);
-  const helper = await find(page, "/users?email=tony.hoare%40demo.example");
-  const agent = await find(page, "/roles?q=support");
+  const helper = await person(page, "tony.hoare@demo.example");
+  const agent = await first(page, "/roles?q=support");
   const made = await call(page, "POST", "/roles", { name: "Role clerk", permissions: ["users:read", "roles:*", "roles:assign"] }, { "idempotency-key": "clerk" });
   assert.equal((await call(page, "PUT", `/users/${helper.id}/roles/${made.body.id}`, {})).status, 201);
   const password = await setPassword(helper.email);
-  const user = await find(page, "/users?email=radia.wirth%40demo.example");
+  const user = await person(page, "radia.wirth@demo.example");
   await page.context().clearCookies();
   await signIn(page, helper.email, password);
   await page.goto(`/console/demo/users/${user.id}/roles/give`);

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { authenticator, call, checkAccess, mailLink, owner, scenario, setPassword, signIn, totp, world } from "./harness.js";
+import { authenticator, call, checkAccess, first, mailLink, owner, person, scenario, setPassword, signIn, totp, world } from "./harness.js";
 
 scenario("a wrong password is said so at the form, the right one lets in, and signing out leaves nothing behind", async (page) => {
   await page.goto("/console/");
@@ -139,10 +139,10 @@ scenario("who has to have a second factor and has none gets one on the way in", 
   const email = "barbara.liskov@demo.example";
   const password = await setPassword(email);
   await signIn(page);
-  const { body: roles } = await call(page, "GET", "/roles?q=directory");
-  const { body: users } = await call(page, "GET", `/users?email=${encodeURIComponent(email)}`);
-  await call(page, "PUT", `/users/${users.items[0].id}/roles/${roles.items[0].id}`, {});
-  const { status } = await call(page, "PATCH", "/tenant", { settings: { secondFactor: { required: "roles", roles: [roles.items[0].id] } } });
+  const role = await first(page, "/roles?q=directory");
+  const user = await person(page, email);
+  await call(page, "PUT", `/users/${user.id}/roles/${role.id}`, {});
+  const { status } = await call(page, "PATCH", "/tenant", { settings: { secondFactor: { required: "roles", roles: [role.id] } } });
   assert.equal(status, 200);
   await page.context().clearCookies();
 

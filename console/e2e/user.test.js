@@ -1,11 +1,11 @@
 import { strict as assert } from "node:assert";
-import { call, scenario, signIn, until, world } from "./harness.js";
+import { call, person, scenario, signIn, until, world } from "./harness.js";
 
 /** open opens the page of somebody of the demo. */
 async function open(page, email) {
-  const { body } = await call(page, "GET", `/users?email=${encodeURIComponent(email)}`);
-  await page.goto(`/console/demo/users/${body.items[0].id}`);
-  return body.items[0];
+  const user = await person(page, email);
+  await page.goto(`/console/demo/users/${user.id}`);
+  return user;
 }
 
 scenario("the first screen says who it is, what they may do and why, and what happened", async (page) => {

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, owner, scenario, setPassword, signIn } from "./harness.js";
+import { call, first, owner, person, scenario, setPassword, signIn } from "./harness.js";
 
 const names = (page) => page.locator("[data-row] bdi").allInnerTexts();
 
@@ -86,10 +86,9 @@ scenario("everything is done by the keyboard", async (page) => {
 
 scenario("what permission holds back is shown as held back, with what would show it", async (page) => {
   await signIn(page);
-  const { body: roles } = await call(page, "GET", "/roles?q=directory");
-  const { body: users } = await call(page, "GET", `/users?email=tony.hoare%40demo.example`);
-  const tony = users.items[0];
-  const { status } = await call(page, "PUT", `/users/${tony.id}/roles/${roles.items[0].id}`, {});
+  const role = await first(page, "/roles?q=directory");
+  const tony = await person(page, "tony.hoare@demo.example");
+  const { status } = await call(page, "PUT", `/users/${tony.id}/roles/${role.id}`, {});
   assert.ok([200, 201].includes(status));
   const password = await setPassword(tony.email);
   await page.context().clearCookies();
