@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"slices"
 
@@ -29,7 +28,7 @@ type action struct {
 	gone      bool   // there is no user to come back to
 	sure      bool   // asks to type whom it is done to, and is done to the deleted too
 	offer     func(*userView) bool
-	do        func(context.Context, *service.Service, *httpapi.Visit) error
+	do        func(*service.Service, *httpapi.Visit) error
 }
 
 // actions are in the order in which they are offered.
@@ -38,18 +37,18 @@ var actions = []action{
 		path: "/invite", operation: "UsersController_inviteUser", allowed: "invite", label: "Invite", asks: "Invite", done: "invited",
 		tells: "They are mailed a link to set a password and sign in. An older invitation is void then.",
 		offer: func(u *userView) bool { return u.Overview.User.Status == rolecall.UserPending },
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			_, err := s.InviteUser(ctx, v.Call(), v.Key(), v.User())
+		do: func(s *service.Service, v *httpapi.Visit) error {
+			_, err := s.InviteUser(v.Context(), v.Call(), v.Key(), v.User())
 			return err
 		},
 	},
 	{
 		path: "/resume", operation: "UsersController_resumeUser", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
 		tells: "They can sign in again.",
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+		do: func(s *service.Service, v *httpapi.Visit) error {
 			reason, err := v.Reason()
 			if err == nil {
-				_, err = s.ResumeUser(ctx, v.Call(), v.User(), reason)
+				_, err = s.ResumeUser(v.Context(), v.Call(), v.User(), reason)
 			}
 			return err
 		},
@@ -58,8 +57,8 @@ var actions = []action{
 		path: "/password-reset", operation: "UsersController_sendPasswordReset", allowed: "invite", label: "Mail a password link", asks: "Mail a password link to", done: "reset-sent",
 		tells: "They are mailed a link to choose a new password. Nobody else sees it.",
 		offer: func(u *userView) bool { return u.Overview.User.Status == rolecall.UserActive },
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			_, err := s.SendPasswordReset(ctx, v.Call(), v.Key(), v.User())
+		do: func(s *service.Service, v *httpapi.Visit) error {
+			_, err := s.SendPasswordReset(v.Context(), v.Call(), v.Key(), v.User())
 			return err
 		},
 	},
@@ -67,23 +66,23 @@ var actions = []action{
 		path: "/sign-out", operation: "UsersController_endUserSessions", allowed: "revokeSessions", label: "Sign out everywhere", asks: "Sign out", done: "sessions-ended", grave: true, ends: true,
 		tells: "They are signed out of every browser at once, and can sign in again.",
 		offer: func(u *userView) bool { return !u.SessionsReadable || u.Sessions.Count > 0 },
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			return s.EndUserSessions(ctx, v.Call(), v.User())
+		do: func(s *service.Service, v *httpapi.Visit) error {
+			return s.EndUserSessions(v.Context(), v.Call(), v.User())
 		},
 	},
 	{
 		path: "/withdraw", operation: "UsersController_withdrawInvitation", allowed: "invite", label: "Withdraw the invitation", asks: "Withdraw the invitation of", done: "withdrawn", grave: true,
 		tells: "The link that they were mailed is void at once.",
 		offer: func(u *userView) bool { return u.Invitation.ExpiresAt != 0 },
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			return s.WithdrawInvitation(ctx, v.Call(), v.User())
+		do: func(s *service.Service, v *httpapi.Visit) error {
+			return s.WithdrawInvitation(v.Context(), v.Call(), v.User())
 		},
 	},
 	{
 		path: "/email", operation: "UsersController_requestEmailChange", allowed: "changeEmail", label: "Change the address", asks: "Change the e-mail address of", done: "email-asked", addressed: true,
 		tells: "A link goes to the new address. Until it is opened there, for at most 24 hours, the old address stays and nothing changes. When it is opened, they are signed out everywhere and sign in with the new one, and the old one is told.",
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			_, err := s.RequestEmailChange(ctx, v.Call(), v.Key(), v.User(), v.Form("email"))
+		do: func(s *service.Service, v *httpapi.Visit) error {
+			_, err := s.RequestEmailChange(v.Context(), v.Call(), v.Key(), v.User(), v.Form("email"))
 			return err
 		},
 	},
@@ -91,17 +90,17 @@ var actions = []action{
 		path: "/reset-factors", operation: "UsersController_resetFactors", allowed: "resetFactors", label: "Reset second factors", asks: "Reset the second factors of", done: "factors-reset", grave: true, ends: true,
 		tells: "All their second factors are removed, they are signed out everywhere and told by mail. The password alone is enough then.",
 		offer: func(u *userView) bool { return !u.FactorsReadable || u.Factors.TOTP || u.Factors.Passkeys > 0 },
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			return s.ResetFactors(ctx, v.Call(), v.User())
+		do: func(s *service.Service, v *httpapi.Visit) error {
+			return s.ResetFactors(v.Context(), v.Call(), v.User())
 		},
 	},
 	{
 		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "suspended", grave: true, reasoned: true, ends: true,
 		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost.",
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+		do: func(s *service.Service, v *httpapi.Visit) error {
 			reason, err := v.Reason()
 			if err == nil {
-				_, err = s.SuspendUser(ctx, v.Call(), v.User(), reason)
+				_, err = s.SuspendUser(v.Context(), v.Call(), v.User(), reason)
 			}
 			return err
 		},
@@ -109,15 +108,15 @@ var actions = []action{
 	{
 		path: "/delete", operation: "UsersController_deleteUser", allowed: "delete", label: "Delete", asks: "Delete", done: "deleted", grave: true, ends: true, gone: true,
 		tells: "They are signed out everywhere and gone from every list, and their address is free again. A restore is possible for 30 days.",
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			return s.DeleteUser(ctx, v.Call(), v.User(), nil)
+		do: func(s *service.Service, v *httpapi.Visit) error {
+			return s.DeleteUser(v.Context(), v.Call(), v.User(), nil)
 		},
 	},
 	{
 		path: "/erase", operation: "UsersController_eraseUser", allowed: "erase", label: "Erase", asks: "Erase", done: "erased", grave: true, ends: true, gone: true, sure: true,
 		tells: "All that is known of them is removed at once: nobody can undo it, and no restore brings them back. Events keep that something happened, and when, under an id that leads to nobody.",
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			return s.EraseUser(ctx, v.Call(), v.User())
+		do: func(s *service.Service, v *httpapi.Visit) error {
+			return s.EraseUser(v.Context(), v.Call(), v.User())
 		},
 	},
 }
@@ -138,7 +137,7 @@ func (c *console) actionPages() (pages []httpapi.Page) {
 func (c *console) showAction(v *httpapi.Visit, a *action) error {
 	overview, err := c.service.Overview(v.Context(), v.Call(), v.User())
 	if a.sure && errors.Is(err, rolecall.ErrNotFound) {
-		return c.showFor(v, a.asks+" ", func(d deletedView) templ.Component {
+		return c.showTombstone(v, a.asks+" ", func(d deletedView) templ.Component {
 			h := userHolder(v, &d.User)
 			h.home = d.address("/deleted")
 			return actionDialog(d.frame, h, a)
@@ -164,7 +163,7 @@ func (c *console) act(v *httpapi.Visit, a *action, list string) error {
 			return err
 		}
 	}
-	if err := a.do(v.Context(), c.service, v); err != nil {
+	if err := a.do(c.service, v); err != nil {
 		return err
 	}
 	if a.ends && v.Call().IsSelf(v.User()) {

@@ -50,9 +50,9 @@ type deletedView struct {
 	names names // of roles
 }
 
-// showFor shows a page of the deleted user of the path, with the names of the roles
+// showTombstone shows a page of the deleted user of the path, with the names of the roles
 // that they held. Who is back has a page of their own.
-func (c *console) showFor(v *httpapi.Visit, title string, page func(deletedView) templ.Component) error {
+func (c *console) showTombstone(v *httpapi.Visit, title string, page func(deletedView) templ.Component) error {
 	tombstone, err := c.service.DeletedUser(v.Context(), v.Call(), v.User())
 	if errors.Is(err, rolecall.ErrNotFound) {
 		if _, err := c.service.User(v.Context(), v.Call(), v.User()); err == nil {
@@ -72,9 +72,11 @@ func (c *console) showFor(v *httpapi.Visit, title string, page func(deletedView)
 	})
 }
 
-func (c *console) showDeleted(v *httpapi.Visit) error { return c.showFor(v, "", deletedPage) }
+func (c *console) showDeleted(v *httpapi.Visit) error { return c.showTombstone(v, "", deletedPage) }
 
-func (c *console) askRestore(v *httpapi.Visit) error { return c.showFor(v, "Restore ", restoreDialog) }
+func (c *console) askRestore(v *httpapi.Visit) error {
+	return c.showTombstone(v, "Restore ", restoreDialog)
+}
 
 // restore brings the user back, and says which roles did not come with them.
 func (c *console) restore(v *httpapi.Visit) error {

@@ -62,6 +62,17 @@ func (f frame) sortOf(parameters []string, by string) (address, direction string
 	return f.listAddress(parameters, "sort", to), direction
 }
 
+// parameterName returns what people call the parameter.
+func parameterName(parameter string) string {
+	switch parameter {
+	case "q":
+		return "The search"
+	case "cursor":
+		return "The page"
+	}
+	return sentence("the " + parameter)[:len("the "+parameter)]
+}
+
 // suggestedBytes bounds what is suggested: the list is not to outweigh the page.
 const suggestedBytes = 2 << 10
 

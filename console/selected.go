@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -28,7 +27,7 @@ type bulkAction struct {
 	need      service.Need
 	grave     bool
 	gives     bool // asks for a role, and how it is held; else for a reason
-	do        func(context.Context, *service.Service, *httpapi.Visit, rolecall.UserID) error
+	do        func(*service.Service, *httpapi.Visit, rolecall.UserID) error
 }
 
 // bulkActions are in the order in which they are offered.
@@ -39,10 +38,10 @@ var bulkActions = []bulkAction{
 		need: func(p *rolecall.Principal, u rolecall.UserID) error {
 			return errors.Join(service.NeedAssignRoles(p, u), service.NeedReadRoles(p, u))
 		},
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
+		do: func(s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
 			role, draft, err := givenRole(v)
 			if err == nil {
-				_, _, err = s.AssignRole(ctx, v.Call(), id, role, draft)
+				_, _, err = s.AssignRole(v.Context(), v.Call(), id, role, draft)
 			}
 			return err
 		},
@@ -50,10 +49,10 @@ var bulkActions = []bulkAction{
 	{
 		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", need: service.NeedSuspendUsers, grave: true,
 		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost. Who is suspended already stays so.",
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
+		do: func(s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
 			reason, err := v.Reason()
 			if err == nil {
-				_, err = s.SuspendUser(ctx, v.Call(), id, reason)
+				_, err = s.SuspendUser(v.Context(), v.Call(), id, reason)
 			}
 			return err
 		},
@@ -61,10 +60,10 @@ var bulkActions = []bulkAction{
 	{
 		path: "/resume", operation: "UsersController_resumeUser", label: "Resume", did: "able to sign in", need: service.NeedSuspendUsers,
 		tells: "Those of them who are suspended can sign in again. Nothing changes for the others.",
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
+		do: func(s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
 			reason, err := v.Reason()
 			if err == nil {
-				_, err = s.ResumeUser(ctx, v.Call(), id, reason)
+				_, err = s.ResumeUser(v.Context(), v.Call(), id, reason)
 			}
 			return err
 		},
@@ -168,7 +167,7 @@ func (c *console) actOnSelected(v *httpapi.Visit, a *bulkAction) error {
 		return c.showSelected(v, a)
 	}
 	for _, id := range view.users {
-		err := a.do(v.Context(), c.service, v, id)
+		err := a.do(c.service, v, id)
 		why, known := errors.AsType[*rolecall.Error](err)
 		switch {
 		case err == nil:

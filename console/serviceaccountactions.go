@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"slices"
 
 	"github.com/a-h/templ"
@@ -16,10 +15,10 @@ var serviceAccountActions = []action{
 	{
 		path: "/resume", operation: "ServiceAccountsController_resumeServiceAccount", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
 		tells: "Its tokens work again.",
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+		do: func(s *service.Service, v *httpapi.Visit) error {
 			reason, err := v.Reason()
 			if err == nil {
-				_, err = s.ResumeServiceAccount(ctx, v.Call(), v.ServiceAccount(), reason)
+				_, err = s.ResumeServiceAccount(v.Context(), v.Call(), v.ServiceAccount(), reason)
 			}
 			return err
 		},
@@ -27,10 +26,10 @@ var serviceAccountActions = []action{
 	{
 		path: "/suspend", operation: "ServiceAccountsController_suspendServiceAccount", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "service-account-suspended", grave: true, reasoned: true,
 		tells: "Its tokens count for nothing at once, until it is resumed. Nothing is lost.",
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
+		do: func(s *service.Service, v *httpapi.Visit) error {
 			reason, err := v.Reason()
 			if err == nil {
-				_, err = s.SuspendServiceAccount(ctx, v.Call(), v.ServiceAccount(), reason)
+				_, err = s.SuspendServiceAccount(v.Context(), v.Call(), v.ServiceAccount(), reason)
 			}
 			return err
 		},
@@ -38,8 +37,8 @@ var serviceAccountActions = []action{
 	{
 		path: "/delete", operation: "ServiceAccountsController_deleteServiceAccount", allowed: "delete", label: "Delete", asks: "Delete", done: "service-account-deleted", grave: true, gone: true,
 		tells: "Programs that use one of its tokens are refused from now on. Its roles and tokens are gone, and this cannot be undone.",
-		do: func(ctx context.Context, s *service.Service, v *httpapi.Visit) error {
-			return s.DeleteServiceAccount(ctx, v.Call(), v.ServiceAccount(), nil)
+		do: func(s *service.Service, v *httpapi.Visit) error {
+			return s.DeleteServiceAccount(v.Context(), v.Call(), v.ServiceAccount(), nil)
 		},
 	},
 }

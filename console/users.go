@@ -143,14 +143,3 @@ func (l usersView) statuses() []rolecall.UserStatus {
 	}
 	return list
 }
-
-// parameterName returns what people call the parameter.
-func parameterName(parameter string) string {
-	switch parameter {
-	case "q":
-		return "The search"
-	case "cursor":
-		return "The page"
-	}
-	return sentence("the " + parameter)[:len("the "+parameter)]
-}
