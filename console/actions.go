@@ -126,15 +126,15 @@ func (c *console) actionPages() (pages []httpapi.Page) {
 		a := &actions[i]
 		pages = append(pages, httpapi.Page{
 			Path: "/{tenant}/users/{id}" + a.path, Operation: a.operation,
-			Show: func(v *httpapi.Visit) error { return c.showAction(v, a) },
+			Show: func(v *httpapi.Visit) error { return c.askAction(v, a) },
 			Act:  func(v *httpapi.Visit) error { return c.act(v, a, "/users") },
 		})
 	}
 	return pages
 }
 
-// showAction asks whether it is to be done.
-func (c *console) showAction(v *httpapi.Visit, a *action) error {
+// askAction asks whether it is to be done.
+func (c *console) askAction(v *httpapi.Visit, a *action) error {
 	overview, err := c.service.Overview(v.Context(), v.Call(), v.User())
 	if a.sure && errors.Is(err, rolecall.ErrNotFound) {
 		return c.showTombstone(v, a.asks+" ", func(d deletedView) templ.Component {

@@ -20,7 +20,7 @@ func (c *console) assignmentPages() (pages []httpapi.Page) {
 			httpapi.Page{Path: path, Operation: k.listRoles, Show: k.page(c.showAssignments)},
 			httpapi.Page{Path: path + "/give", Operation: k.read, Show: k.page(c.showGiveable)},
 			httpapi.Page{Path: path + "/{roleId}", Operation: k.assignRole, Show: k.page(c.showAssign), Act: k.page(c.assign)},
-			httpapi.Page{Path: path + "/{roleId}/take", Operation: k.unassignRole, Show: k.page(c.showTake), Act: k.page(c.take)},
+			httpapi.Page{Path: path + "/{roleId}/take", Operation: k.unassignRole, Show: k.page(c.askTake), Act: k.page(c.take)},
 		)
 	}
 	return pages
@@ -97,7 +97,7 @@ func (c *console) showAssign(v *httpapi.Visit, k *holderKind) error {
 	return c.showRoleOf(v, k, "Give a role", assignDialog)
 }
 
-func (c *console) showTake(v *httpapi.Visit, k *holderKind) error {
+func (c *console) askTake(v *httpapi.Visit, k *holderKind) error {
 	return c.showRoleOf(v, k, "Take a role away", takeDialog)
 }
 

@@ -14,7 +14,7 @@ func (c *console) roleFormPages() []httpapi.Page {
 	return []httpapi.Page{
 		{Path: "/{tenant}/roles/create", Operation: "RolesController_createRole", Show: c.showNewRole, Act: c.createRole},
 		{Path: "/{tenant}/roles/{id}/edit", Operation: "RolesController_updateRole", Show: c.showRoleEdit, Act: c.editRole},
-		{Path: "/{tenant}/roles/{id}/delete", Operation: "RolesController_deleteRole", Show: c.showRoleDelete, Act: c.deleteRole},
+		{Path: "/{tenant}/roles/{id}/delete", Operation: "RolesController_deleteRole", Show: c.askDeleteRole, Act: c.deleteRole},
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *console) editRole(v *httpapi.Visit) error {
 	return v.Redirect(v.Path("/roles/"+v.Role().String()) + "?done=saved")
 }
 
-func (c *console) showRoleDelete(v *httpapi.Visit) error {
+func (c *console) askDeleteRole(v *httpapi.Visit) error {
 	view, err := c.roleView(v)
 	if err != nil {
 		return err

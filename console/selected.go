@@ -75,7 +75,7 @@ func (c *console) selectedPages() (pages []httpapi.Page) {
 		a := &bulkActions[i]
 		pages = append(pages, httpapi.Page{
 			Path: "/{tenant}/users/selected" + a.path, Operation: a.operation,
-			Show: func(v *httpapi.Visit) error { return c.showSelected(v, a) },
+			Show: func(v *httpapi.Visit) error { return c.askSelected(v, a) },
 			Act:  func(v *httpapi.Visit) error { return c.actOnSelected(v, a) },
 		})
 	}
@@ -134,8 +134,8 @@ func (c *console) selectedView(v *httpapi.Visit, a *bulkAction) (view selectedVi
 	return view, err
 }
 
-// showSelected asks whether it is to be done.
-func (c *console) showSelected(v *httpapi.Visit, a *bulkAction) error {
+// askSelected asks whether it is to be done.
+func (c *console) askSelected(v *httpapi.Visit, a *bulkAction) error {
 	view, err := c.selectedView(v, a)
 	if err == nil && a.gives {
 		view.roles, err = c.service.Roles(v.Context(), v.Call(), service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
@@ -164,7 +164,7 @@ func (c *console) actOnSelected(v *httpapi.Visit, a *bulkAction) error {
 		return err
 	}
 	if len(view.users) == 0 {
-		return c.showSelected(v, a)
+		return c.askSelected(v, a)
 	}
 	for _, id := range view.users {
 		err := a.do(c.service, v, id)

@@ -48,15 +48,15 @@ func (c *console) serviceAccountActionPages() (pages []httpapi.Page) {
 		a := &serviceAccountActions[i]
 		pages = append(pages, httpapi.Page{
 			Path: "/{tenant}/service-accounts/{id}" + a.path, Operation: a.operation,
-			Show: func(v *httpapi.Visit) error { return c.showServiceAccountAction(v, a) },
+			Show: func(v *httpapi.Visit) error { return c.askServiceAccountAction(v, a) },
 			Act:  func(v *httpapi.Visit) error { return c.act(v, a, "/service-accounts") },
 		})
 	}
 	return pages
 }
 
-// showServiceAccountAction asks whether it is to be done.
-func (c *console) showServiceAccountAction(v *httpapi.Visit, a *action) error {
+// askServiceAccountAction asks whether it is to be done.
+func (c *console) askServiceAccountAction(v *httpapi.Visit, a *action) error {
 	view, err := c.serviceAccountView(v)
 	if err != nil {
 		return err
