@@ -1,6 +1,8 @@
 package console
 
 import (
+	"strings"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/httpapi"
 )
@@ -32,6 +34,34 @@ func (f frame) changeOf(name, saved string) change {
 	return change{shown: shown, saved: saved, conflicting: saved != was && saved != shown}
 }
 
+// typedSet is typed for a set.
+func typedSet(v *httpapi.Visit, name string) (list []string, changed bool) {
+	if v.Forms("was-"+name) == nil {
+		return nil, false
+	}
+	list, was := lines(v.Forms(name)), strings.Fields(v.Form("was-"+name))
+	return list, len(without(list, was)) > 0 || len(without(was, list)) > 0
+}
+
+// setChange is a set in a form that changes something, as texts: what it shows, and what
+// somebody else has added and taken out meanwhile.
+type setChange struct {
+	shown        []string
+	added, taken []string
+}
+
+// setOf returns the set, given what is saved now. What was ticked or not by whoever
+// fills in the form stays so; all else is as it is saved.
+func (f frame) setOf(name string, now []string) setChange {
+	if f.Forms(name) == nil && f.Forms("was-"+name) == nil {
+		return setChange{shown: now}
+	}
+	typed, was := lines(f.Forms(name)), strings.Fields(f.Form("was-"+name))
+	change := setChange{added: without(now, was), taken: without(was, now)}
+	change.shown = append(without(now, without(was, typed)), without(without(typed, was), now)...)
+	return change
+}
+
 // isStale reports whether somebody else has changed what the form showed.
 func (f frame) isStale() bool {
 	return f.Problem() != nil && f.Problem().Code == rolecall.ErrPreconditionFailed.Code
@@ -49,4 +79,30 @@ func orEmpty(text *string) string {
 		return ""
 	}
 	return *text
+}
+
+// without returns those of the texts that are not among the others.
+func without(texts, others []string) (rest []string) {
+	among := map[string]bool{} // a form may bring thousands
+	for _, text := range others {
+		among[text] = true
+	}
+	for _, text := range texts {
+		if !among[text] {
+			rest = append(rest, text)
+		}
+	}
+	return rest
+}
+
+// lines returns the lines of all the texts that hold something, trimmed.
+func lines(texts []string) (list []string) {
+	for _, text := range texts {
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line != "" {
+				list = append(list, line)
+			}
+		}
+	}
+	return list
 }

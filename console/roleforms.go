@@ -2,7 +2,6 @@ package console
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/a-h/templ"
 
@@ -148,25 +147,6 @@ var permissionGroups = func() (groups []permissionGroup) {
 	return groups
 }()
 
-// setChange is a set in a form that changes something, as texts: what it shows, and what
-// somebody else has added and taken out meanwhile.
-type setChange struct {
-	shown        []string
-	added, taken []string
-}
-
-// setOf returns the set, given what is saved now. What was ticked or not by whoever
-// fills in the form stays so; all else is as it is saved.
-func (f frame) setOf(name string, now []string) setChange {
-	if f.Forms(name) == nil && f.Forms("was-"+name) == nil {
-		return setChange{shown: now}
-	}
-	typed, was := lines(f.Forms(name)), strings.Fields(f.Form("was-"+name))
-	change := setChange{added: without(now, was), taken: without(was, now)}
-	change.shown = append(without(now, without(was, typed)), without(without(typed, was), now)...)
-	return change
-}
-
 // others returns those shown that have no box of their own.
 func (s setChange) others() []string {
 	return slices.DeleteFunc(slices.Clone(s.shown), func(text string) bool {
@@ -204,39 +184,4 @@ func (r roleView) isBounded() bool {
 	return slices.ContainsFunc(permissionGroups, func(g permissionGroup) bool {
 		return slices.ContainsFunc(g.permissions, func(p rolecall.Permission) bool { return !r.mayGive(p) })
 	})
-}
-
-// typedSet is typed for a set.
-func typedSet(v *httpapi.Visit, name string) (list []string, changed bool) {
-	if v.Forms("was-"+name) == nil {
-		return nil, false
-	}
-	list, was := lines(v.Forms(name)), strings.Fields(v.Form("was-"+name))
-	return list, len(without(list, was)) > 0 || len(without(was, list)) > 0
-}
-
-// without returns those of the texts that are not among the others.
-func without(texts, others []string) (rest []string) {
-	among := map[string]bool{} // a form may bring thousands
-	for _, text := range others {
-		among[text] = true
-	}
-	for _, text := range texts {
-		if !among[text] {
-			rest = append(rest, text)
-		}
-	}
-	return rest
-}
-
-// lines returns the lines of all the texts that hold something, trimmed.
-func lines(texts []string) (list []string) {
-	for _, text := range texts {
-		for line := range strings.Lines(text) {
-			if line = strings.TrimSpace(line); line != "" {
-				list = append(list, line)
-			}
-		}
-	}
-	return list
 }
