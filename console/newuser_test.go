@@ -97,8 +97,8 @@ func TestOnlyWhoMayCreatesAndInvites(t *testing.T) {
 	if a := f.get("/console/acme/users", reader); strings.Contains(a.body, "/users/create") {
 		t.Error("creating is offered to who may not")
 	}
-	if a := f.send(http.MethodPost, "/console/acme/users/create", reader, newUserForm("grace@example.com", "k")); a.StatusCode != http.StatusForbidden {
-		t.Errorf("%d", a.StatusCode)
+	if a := f.send(http.MethodPost, "/console/acme/users/create", reader, newUserForm("grace@example.com", "k")); a.StatusCode != http.StatusForbidden || strings.Contains(a.body, "<form method=\"post\" action=\"/console/acme/users/create") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if a := f.get("/console/acme/users", creator); !strings.Contains(a.body, `href="/console/acme/users/create"`) {
 		t.Error("creating is not offered to who may")

@@ -55,6 +55,7 @@ type Visit struct {
 	page    *Page
 	recent  bool       // the operation needs a recent sign-in
 	form    url.Values // what was sent by POST
+	let     bool       // in: the need of the operation is met
 	faults  rolecall.Faults
 	problem *Problem
 }
@@ -219,8 +220,7 @@ func (v *Visit) serve() error {
 // page of its own. It returns an error if neither can be shown.
 func (v *Visit) refuse(status int, err *rolecall.Error) error {
 	v.problem = &Problem{Error: err, Status: status, Title: titleOf(err.Code), RequestID: v.requestID}
-	entered := v.call.Principal != nil || v.route.need == nil
-	if v.form != nil && entered && v.page.Show(v) == nil {
+	if v.form != nil && (v.let || v.route.need == nil) && v.page.Show(v) == nil {
 		return nil
 	}
 	return v.server.refusal(v)
@@ -298,8 +298,10 @@ func (v *Visit) readFields() {
 // in by the same form.
 func (v *Visit) admit() error {
 	err := v.exchange.admit()
+	stale := errors.Is(err, rolecall.ErrNotRecent)
+	v.let = err == nil || stale
 	password := v.Form(FieldPassword)
-	if password == "" || !errors.Is(err, rolecall.ErrNotRecent) {
+	if password == "" || !stale {
 		return err
 	}
 	session, err := v.server.service.Confirm(v.ctx, v.call, password, v.Proof(FieldsOwn))
