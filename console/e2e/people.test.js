@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { call, checkAccess, mailLink, person, scenario, signIn, world } from "./harness.js";
+import { call, checkAccess, mailLink, person, scenario, signIn } from "./harness.js";
 
 /** newcomer makes a user, and opens their page. */
 async function newcomer(page, email, members = {}) {
@@ -88,10 +88,7 @@ scenario("metadata is changed row by row, and what somebody else has changed sta
 });
 
 scenario("metadata has spare rows where no script adds them", async (page) => {
-  await page.goto("/console/demo/sign-in");
-  await page.getByLabel("E-mail address").fill("ada.lovelace@demo.example");
-  await page.getByLabel("Password").fill(world.password);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await signIn(page);
   await page.getByRole("link", { name: "New user" }).click();
   await page.waitForURL(/users\/create$/);
   await page.getByLabel("Name").fill("Plain Jane");
@@ -207,10 +204,7 @@ scenario("a role is given to many at once, in departments, after what is wrong w
 });
 
 scenario("many are suspended without scripts too", async (page) => {
-  await page.goto("/console/demo/sign-in");
-  await page.getByLabel("E-mail address").fill("ada.lovelace@demo.example");
-  await page.getByLabel("Password").fill(world.password);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await signIn(page);
   await page.goto("/console/demo/users?q=turing&department=support");
   const boxes = page.getByRole("checkbox");
   const count = await boxes.count();
