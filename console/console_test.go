@@ -376,6 +376,17 @@ func TestAPartIsAnsweredAlone(t *testing.T) {
 	}
 }
 
+func TestWhatIsWrongWithAnAddressIsSaidInItsList(t *testing.T) {
+	f := newFixture(t)
+	cookie := f.signIn("acme", ownerEmail)
+	own := "/users/" + f.owner.ID.String()
+	for _, path := range []string{"/users", "/users/deleted", "/invitations", "/events", "/roles", "/service-accounts", own + "/events", own + "/sessions", own + "/tokens"} {
+		if a := f.get("/console/acme"+path+"?cursor=x", cookie); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "<strong>The page</strong>") || !strings.Contains(a.body, "Clear all filters") {
+			t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
+		}
+	}
+}
+
 func TestNamesAreText(t *testing.T) {
 	f := newFixture(t)
 	const name = `<img src=x onerror=alert(1)>"'&lt;`

@@ -23,25 +23,24 @@ type sessionsView struct {
 }
 
 func (c *console) showSessions(v *httpapi.Visit) error {
-	if v.Faults() != nil {
-		return rolecall.ErrMalformed.WithFaults(v.Faults()...)
-	}
 	user, err := c.service.User(v.Context(), v.Call(), v.User())
 	if err != nil {
 		return err
 	}
-	after, limit := v.Page()
-	page, err := c.service.UserSessions(v.Context(), v.Call(), v.User(), after, limit)
-	if err != nil {
-		return err
+	list := sessionsView{user: user}
+	if v.Faults() == nil {
+		after, limit := v.Page()
+		if list.page, err = c.service.UserSessions(v.Context(), v.Call(), v.User(), after, limit); err != nil {
+			return err
+		}
 	}
 	title, here := "Sessions of "+nameOf(v, &user), "Users"
 	if v.Call().IsSelf(user.ID) {
 		title, here = "Your sessions", accountSection
 	}
 	return c.show(v, title, here, func(f frame) templ.Component {
-		list := sessionsView{frame: f, user: user, page: page}
-		list.pageLinks = f.pagesOf(nil, page.Next)
+		list.frame = f
+		list.pageLinks = f.pagesOf(nil, list.page.Next)
 		return sessionsPage(list)
 	})
 }

@@ -38,17 +38,16 @@ type tokensView struct {
 }
 
 func (c *console) showTokens(v *httpapi.Visit, k *holderKind) error {
-	if v.Faults() != nil {
-		return rolecall.ErrMalformed.WithFaults(v.Faults()...)
-	}
 	var view tokensView
 	var err error
 	if view.holder, err = k.find(c.service, v); err != nil {
 		return err
 	}
-	after, limit := v.Page()
-	if view.page, err = k.tokens(c.service, v, after, limit); err != nil {
-		return err
+	if v.Faults() == nil {
+		after, limit := v.Page()
+		if view.page, err = k.tokens(c.service, v, after, limit); err != nil {
+			return err
+		}
 	}
 	var makers []rolecall.AnyID
 	for i := range view.page.Items {
