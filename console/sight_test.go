@@ -1,0 +1,111 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// secrets are the words of which those stand on a page that the caller may read.
+func secrets(c service.Call, shown, deleted *rolecall.User) (list []string) {
+	sight := c.Sight(shown)
+	for m, of := range map[rolecall.UserMember]func(*rolecall.User) string{
+		rolecall.MemberName:       func(u *rolecall.User) string { return u.Name },
+		rolecall.MemberEmail:      func(u *rolecall.User) string { return u.Email },
+		rolecall.MemberDepartment: func(u *rolecall.User) string { return *u.Department },
+		rolecall.MemberExternalID: func(u *rolecall.User) string { return *u.ExternalID },
+	} {
+		if !sight.Has(m) {
+			list = append(list, of(shown))
+		}
+		if !sight.Has(m) || c.Reach(rolecall.UsersRestore).IsNowhere() {
+			list = append(list, of(deleted))
+		}
+	}
+	for word, permission := range map[string]rolecall.Permission{
+		"Secret role": rolecall.RolesRead, "Secret account": rolecall.ServiceAccountsRead, "Secret sender": rolecall.TenantRead, "Secret reason": rolecall.EventsRead,
+	} {
+		if c.Reach(permission).IsNowhere() {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+// pathsAbout returns the addresses of all pages, those of users about the one.
+func (f *fixture) pathsAbout(u *rolecall.User, role rolecall.RoleID, account rolecall.ServiceAccountID) (paths []string) {
+	user := u.ID.String()
+	names := strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.String(), "/service-accounts/{id}", "/service-accounts/"+account.String(), "{id}", user,
+		"{roleId}", role.String(), "{tokenId}", user, "{sessionId}", user, "{passkeyId}", "eA", "{rest...}", "x")
+	for _, page := range New(f.service).Pages {
+		path := "/console" + names.Replace(page.Path)
+		if strings.Contains(path, "/selected/") {
+			path += "?user=" + user
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+func TestNoPageShowsWhatMayNotBeRead(t *testing.T) {
+	f := newFixture(t)
+	ctx, c := t.Context(), f.asOwner()
+	var users []rolecall.User
+	for _, word := range []string{"shown", "deleted"} {
+		department, id, sender := "Department of the "+word, "id-of-the-"+word, "Secret sender"
+		created, err := f.service.CreateUser(ctx, c, service.Key{Text: word, Fingerprint: []byte(word)}, rolecall.UserDraft{
+			Email: word + "@secret.example", Name: "Name of the " + word, Department: &department, ExternalID: &id, Invite: true,
+		})
+		if err == nil {
+			_, err = f.service.SuspendUser(ctx, c, created.Value.ID, "Secret reason")
+		}
+		if err == nil {
+			_, err = f.service.UpdateTenant(ctx, c, rolecall.TenantPatch{Settings: rolecall.SettingsPatch{MailSender: rolecall.Some(&sender)}}, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		users = append(users, created.Value)
+	}
+	shown, deleted, role := &users[0], &users[1], f.makeRole("Secret role", "shop/invoices:read")
+	account, err := f.service.CreateServiceAccount(ctx, c, service.Key{Text: "a", Fingerprint: []byte("a")}, rolecall.ServiceAccountDraft{Name: "Secret account"})
+	if err == nil {
+		_, _, err = f.service.AssignRole(ctx, c, deleted.ID, role.ID, rolecall.AssignmentDraft{})
+	}
+	if err == nil {
+		err = f.service.DeleteUser(ctx, c, deleted.ID, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := append(f.pathsAbout(shown, role.ID, account.Value.ID), f.pathsAbout(deleted, role.ID, account.Value.ID)...)
+	for _, permission := range rolecall.OwnPermissions() {
+		for _, held := range [][]string{{permission.String()}, {permission.String(), rolecall.EventsRead.String()}} {
+			if len(held) == 2 && held[0] == held[1] {
+				continue
+			}
+			email := "reader" + strings.NewReplacer(":", "-").Replace(strings.Join(held, "-")) + "@example.com"
+			f.hire(email, "Rita Reader", held)
+			cookie := f.signIn("acme", email)
+			signIn, err := f.service.Login(ctx, service.Attempt{Tenant: c.Tenant, TenantName: "acme"}, email, password)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hidden := secrets(service.Call{Principal: signIn.Principal}, shown, deleted)
+			for _, path := range paths {
+				a := f.get(path, cookie)
+				if a.StatusCode >= http.StatusInternalServerError {
+					t.Errorf("%v: %s: %d", held, path, a.StatusCode)
+				}
+				for _, word := range hidden {
+					if strings.Contains(a.body, word) {
+						t.Errorf("%v: %s shows %q", held, path, word)
+					}
+				}
+			}
+		}
+	}
+}
