@@ -62,7 +62,7 @@ func (a accountView) mayRemove() bool {
 }
 
 // own returns the page of who is signed in among the users, or one below it.
-func (f frame) own(below string) string { return f.Path("/users/" + f.Call().User.ID.String() + below) }
+func (f frame) own(below string) string { return userAddress(f.Visit, f.Call().User.ID, below) }
 
 // grantGroup is a part of what somebody may do.
 type grantGroup struct {

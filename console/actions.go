@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -46,11 +47,7 @@ var actions = []action{
 		path: "/resume", operation: "UsersController_resumeUser", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
 		tells: "They can sign in again.",
 		do: func(s *service.Service, v *httpapi.Visit) error {
-			reason, err := v.Reason()
-			if err == nil {
-				_, err = s.ResumeUser(v.Context(), v.Call(), v.User(), reason)
-			}
-			return err
+			return withReason(s.ResumeUser, v, v.User())
 		},
 	},
 	{
@@ -98,11 +95,7 @@ var actions = []action{
 		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "suspended", grave: true, reasoned: true, ends: true,
 		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost.",
 		do: func(s *service.Service, v *httpapi.Visit) error {
-			reason, err := v.Reason()
-			if err == nil {
-				_, err = s.SuspendUser(v.Context(), v.Call(), v.User(), reason)
-			}
-			return err
+			return withReason(s.SuspendUser, v, v.User())
 		},
 	},
 	{
@@ -173,6 +166,15 @@ func (c *console) act(v *httpapi.Visit, a *action, list string) error {
 		return v.Redirect(v.Path(list) + "?done=" + a.done)
 	}
 	return v.Redirect(homeOf(v, list) + "?done=" + a.done)
+}
+
+// withReason calls the verb with the reason that the form gives.
+func withReason[ID, T any](verb func(context.Context, service.Call, ID, string) (T, error), v *httpapi.Visit, id ID) error {
+	reason, err := v.Reason()
+	if err == nil {
+		_, err = verb(v.Context(), v.Call(), id, reason)
+	}
+	return err
 }
 
 // class is how the action looks in a menu.

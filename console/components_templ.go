@@ -252,7 +252,7 @@ func person(f frame, u *rolecall.User, sight rolecall.UserMembers) templ.Compone
 			templ_7745c5c3_Var12 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = personAt(f.Path("/users/"+u.ID.String()), u, sight).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = personAt(userAddress(f.Visit, u.ID, ""), u, sight).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

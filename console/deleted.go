@@ -56,7 +56,7 @@ func (c *console) showTombstone(v *httpapi.Visit, title string, page func(delete
 	tombstone, err := c.service.DeletedUser(v.Context(), v.Call(), v.User())
 	if errors.Is(err, rolecall.ErrNotFound) {
 		if _, err := c.service.User(v.Context(), v.Call(), v.User()); err == nil {
-			return v.Redirect(v.Path("/users/" + v.User().String()))
+			return v.Redirect(userAddress(v, v.User(), ""))
 		}
 	}
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *console) restore(v *httpapi.Visit) error {
 	if err != nil {
 		return err
 	}
-	home := v.Path("/users/" + v.User().String())
+	home := userAddress(v, v.User(), "")
 	if !restored.RolesReadable || len(restored.RolesNotRestored) == 0 {
 		return v.Redirect(home + "?done=restored")
 	}
@@ -119,7 +119,7 @@ func (d deletedView) restorableUntil() rolecall.Time {
 
 // address returns a page of the user.
 func (d deletedView) address(below string) string {
-	return d.Path("/users/" + d.User.ID.String() + below)
+	return userAddress(d.Visit, d.User.ID, below)
 }
 
 // restoreWords say what a restore does.

@@ -30,7 +30,7 @@ func userHolder(v *httpapi.Visit, u *rolecall.User) holder {
 		list = v.Path("/users")
 	}
 	return holder{
-		id: u.ID, name: nameOf(v, u), sure: sureWords(v, u), section: "Users", list: list, home: v.Path("/users/" + u.ID.String()),
+		id: u.ID, name: nameOf(v, u), sure: sureWords(v, u), section: "Users", list: list, home: userAddress(v, u.ID, ""),
 		needed: rolecall.RolesAssign, assigns: v.Call().Reach(rolecall.RolesAssign).Includes(u.Department),
 		makes:   service.NeedCreateUserToken(v.Call().Principal, u.ID) == nil,
 		revokes: v.Call().IsSelf(u.ID) || v.Call().Reach(rolecall.SessionsRevoke).Includes(u.Department),

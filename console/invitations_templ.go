@@ -106,7 +106,7 @@ func invitationRow(l invitationsView, i *rolecall.Invited, sight rolecall.UserMe
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		address := l.Path("/users/" + i.User.ID.String())
+		address := userAddress(l.Visit, i.User.ID, "")
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<tr><th scope=\"row\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -51,7 +51,7 @@ func (c *console) createUser(v *httpapi.Visit) error {
 	if draft.Invite {
 		word = "user-invited"
 	}
-	return v.Redirect(v.Path("/users/"+created.Value.ID.String()) + "?done=" + word)
+	return v.Redirect(userAddress(v, created.Value.ID, "") + "?done=" + word)
 }
 
 // invites reports whether the form of a new user is to invite them: unless it says

@@ -125,6 +125,11 @@ func returnAddress(v *httpapi.Visit, text string) string {
 	return v.Path(u.RequestURI())
 }
 
+// userAddress returns the page of the user, or one below it.
+func userAddress(v *httpapi.Visit, id rolecall.UserID, below string) string {
+	return v.Path("/users/" + id.String() + below)
+}
+
 // toRoot leads to the page that is meant.
 func toRoot(v *httpapi.Visit) error { return v.Redirect(v.Root()) }
 

@@ -50,22 +50,14 @@ var bulkActions = []bulkAction{
 		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", need: service.NeedSuspendUsers, grave: true,
 		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost. Who is suspended already stays so.",
 		do: func(s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
-			reason, err := v.Reason()
-			if err == nil {
-				_, err = s.SuspendUser(v.Context(), v.Call(), id, reason)
-			}
-			return err
+			return withReason(s.SuspendUser, v, id)
 		},
 	},
 	{
 		path: "/resume", operation: "UsersController_resumeUser", label: "Resume", did: "able to sign in", need: service.NeedSuspendUsers,
 		tells: "Those of them who are suspended can sign in again. Nothing changes for the others.",
 		do: func(s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
-			reason, err := v.Reason()
-			if err == nil {
-				_, err = s.ResumeUser(v.Context(), v.Call(), id, reason)
-			}
-			return err
+			return withReason(s.ResumeUser, v, id)
 		},
 	},
 }

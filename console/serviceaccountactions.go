@@ -16,22 +16,14 @@ var serviceAccountActions = []action{
 		path: "/resume", operation: "ServiceAccountsController_resumeServiceAccount", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
 		tells: "Its tokens work again.",
 		do: func(s *service.Service, v *httpapi.Visit) error {
-			reason, err := v.Reason()
-			if err == nil {
-				_, err = s.ResumeServiceAccount(v.Context(), v.Call(), v.ServiceAccount(), reason)
-			}
-			return err
+			return withReason(s.ResumeServiceAccount, v, v.ServiceAccount())
 		},
 	},
 	{
 		path: "/suspend", operation: "ServiceAccountsController_suspendServiceAccount", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "service-account-suspended", grave: true, reasoned: true,
 		tells: "Its tokens count for nothing at once, until it is resumed. Nothing is lost.",
 		do: func(s *service.Service, v *httpapi.Visit) error {
-			reason, err := v.Reason()
-			if err == nil {
-				_, err = s.SuspendServiceAccount(v.Context(), v.Call(), v.ServiceAccount(), reason)
-			}
-			return err
+			return withReason(s.SuspendServiceAccount, v, v.ServiceAccount())
 		},
 	},
 	{

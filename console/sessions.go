@@ -54,7 +54,7 @@ func (c *console) askEndSession(v *httpapi.Visit) error {
 		return confirmForm(f, question{
 			asks: "End this session of", whom: nameOf(f.Visit, &user), label: "End the session", grave: true,
 			tells: "That browser is signed out at once. Whoever uses it can sign in again.",
-			back:  f.Path("/users/" + user.ID.String() + "/sessions"),
+			back:  userAddress(f.Visit, user.ID, "/sessions"),
 		})
 	})
 }
@@ -66,7 +66,7 @@ func (c *console) endSession(v *httpapi.Visit) error {
 	if v.Session() == v.Call().Session.ID {
 		return signedOut(v)
 	}
-	return v.Redirect(v.Path("/users/"+v.User().String()+"/sessions") + "?done=session-ended")
+	return v.Redirect(userAddress(v, v.User(), "/sessions") + "?done=session-ended")
 }
 
 // mayEnd reports whether the caller may end sessions of the user, as far as that can

@@ -157,7 +157,7 @@ func sessionRow(l sessionsView, s *rolecall.Session) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if l.mayEnd() {
-			templ_7745c5c3_Err = opener(l.Path("/users/"+l.user.ID.String()+"/sessions/"+s.ID.String()+"/end"), "button button-small", "End").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = opener(userAddress(l.Visit, l.user.ID, "/sessions/"+s.ID.String()+"/end"), "button button-small", "End").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -29,7 +29,7 @@ func (c *console) showUser(v *httpapi.Visit) error {
 	overview, err := c.service.Overview(v.Context(), v.Call(), v.User())
 	if errors.Is(err, rolecall.ErrNotFound) {
 		if _, err := c.service.DeletedUser(v.Context(), v.Call(), v.User()); err == nil {
-			return v.Redirect(v.Path("/users/" + v.User().String() + "/deleted"))
+			return v.Redirect(userAddress(v, v.User(), "/deleted"))
 		}
 	}
 	if err != nil {
@@ -154,5 +154,5 @@ func factorWords(f *service.FactorSummary) string {
 
 // address returns the page of the user, or one below it.
 func (u userView) address(below string) string {
-	return u.Path("/users/" + u.Overview.User.ID.String() + below)
+	return userAddress(u.Visit, u.Overview.User.ID, below)
 }

@@ -56,7 +56,7 @@ func (c *console) edit(v *httpapi.Visit) error {
 	if _, err := c.service.UpdateUser(v.Context(), v.Call(), v.User(), patch, v.MatchUser()); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/users/"+v.User().String()) + "?done=saved")
+	return v.Redirect(userAddress(v, v.User(), "") + "?done=saved")
 }
 
 // mayChange reports whether the caller may change the member of the user.
@@ -89,4 +89,4 @@ func (e editView) metadata() rolecall.Metadata {
 }
 
 // address returns where the form is.
-func (e editView) address() string { return e.Path("/users/" + e.user.ID.String() + "/edit") }
+func (e editView) address() string { return userAddress(e.Visit, e.user.ID, "/edit") }
