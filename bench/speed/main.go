@@ -30,6 +30,7 @@ type options struct {
 	stores     string
 	operations string
 	binary     string
+	before     string
 	full       bool
 	json       bool
 	markdown   bool
@@ -42,6 +43,7 @@ func main() {
 	flag.StringVar(&o.stores, "store", "sqlite,postgres", "stores to measure")
 	flag.StringVar(&o.operations, "only", "", "operations to measure, such as read,page; empty: all of session, read, page, create, login")
 	flag.StringVar(&o.binary, "binary", "", "the program to measure; empty: it is built from this tree")
+	flag.StringVar(&o.before, "before", "", "an older program to measure against, instead of the floor: five pairs of windows in turn")
 	flag.BoolVar(&o.full, "full", false, "measure for a quarter of an hour, not two minutes")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
 	flag.BoolVar(&o.markdown, "markdown", false, "print tables for docs/performance.md")
@@ -78,7 +80,11 @@ func run(ctx context.Context, o options) (err error) {
 // measure measures every store that is asked for, and is here.
 func (r *report) measure(ctx context.Context, o options, binary, folder string) error {
 	for store := range strings.SplitSeq(o.stores, ",") {
-		measured, err := measureStore(ctx, o, store, binary, folder)
+		measure := measureStore
+		if o.before != "" {
+			measure = compareVersions
+		}
+		measured, err := measure(ctx, o, store, binary, folder)
 		switch {
 		case errors.Is(err, pgtest.ErrNotInstalled) && len(r.Stores) > 0:
 			fmt.Fprintln(os.Stderr, "speed:", err)
@@ -116,17 +122,12 @@ func build(ctx context.Context, given, folder string) (string, error) {
 
 // measureStore fills a store and measures Rolecall and the floor on it.
 func measureStore(ctx context.Context, o options, store, binary, folder string) (_ *storeReport, err error) {
-	s := &subject{folder: filepath.Join(folder, store)}
-	s.Binary = binary
+	s, err := fillStore(ctx, store, binary, filepath.Join(folder, store))
+	if err != nil {
+		return nil, err
+	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.open(ctx, store); err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(os.Stderr, "speed: filling %s with %d users\n", store, users)
-	if err := s.fill(ctx); err != nil {
-		return nil, err
-	}
-	r := &storeReport{Store: store}
+	r := &storeReport{Store: store, Reference: "floor"}
 	if err := s.measureIdle(ctx, o, r); err != nil {
 		return nil, err
 	}

@@ -13,28 +13,34 @@ import (
 
 // compare measures an operation on the floor and on Rolecall in turn.
 func (b *bench) compare(ctx context.Context, op *operation, s schedule) (*row, error) {
-	var ours, theirs []sample
-	var ratios []float64
+	r, err := comparePairs(op, s,
+		func() (sample, error) { return b.window(ctx, op, s, b.floor.Address, b.floor.PID()) },
+		func() (sample, error) { return b.window(ctx, op, s, b.Address, b.PID()) })
+	if err == nil && s.connections == crowd {
+		r.Goal = op.goal
+	}
+	return r, err
+}
+
+// comparePairs measures windows of the reference and of the program in turn.
+func comparePairs(op *operation, s schedule, reference, program func() (sample, error)) (*row, error) {
+	r := &row{Operation: op.title, Connections: s.connections}
+	var references, programs []sample
 	for range s.pairs {
-		floor, err := b.window(ctx, op, s, b.floor.Address, b.floor.PID())
+		first, err := reference()
 		if err != nil {
-			return nil, fmt.Errorf("the floor: %w", err)
+			return nil, fmt.Errorf("the reference: %w", err)
 		}
-		rolecall, err := b.window(ctx, op, s, b.Address, b.PID())
+		second, err := program()
 		if err != nil {
 			return nil, fmt.Errorf("the program: %w", err)
 		}
-		theirs, ours, ratios = append(theirs, floor), append(ours, rolecall), append(ratios, rolecall.Rate/floor.Rate)
+		references, programs, r.Ratios = append(references, first), append(programs, second), append(r.Ratios, second.Rate/first.Rate)
+		r.Others += (first.Others + second.Others) / float64(2*s.pairs)
 	}
-	r := &row{Operation: op.title, Connections: s.connections, Rolecall: middle(ours), Floor: middle(theirs), Ratios: ratios, Ratio: median(ratios)}
+	r.Rolecall, r.Floor, r.Ratio = middle(programs), middle(references), median(r.Ratios)
 	if r.Rolecall.CPU > 0 {
 		r.RatioByCPU = r.Floor.CPU / r.Rolecall.CPU
-	}
-	for _, one := range slices.Concat(theirs, ours) {
-		r.Others += one.Others / float64(2*s.pairs)
-	}
-	if s.connections == crowd {
-		r.Goal = op.goal
 	}
 	return r, nil
 }

@@ -68,27 +68,19 @@ type bench struct {
 // openBench starts the floor on a copy of the users, and checks that both answer
 // alike.
 func (s *subject) openBench(ctx context.Context) (_ *bench, err error) {
-	b := &bench{subject: s}
 	source := s.Database
 	if s.postgres != nil {
-		if b.database, err = s.postgres.PID(); err != nil {
-			return nil, err
-		}
 		source = strings.Replace(s.postgres.URL(), "/postgres?", "/rolecall?", 1)
 	}
 	o := floor.Options{Password: password}
 	if o.Database, err = floor.Copy(ctx, source, filepath.Join(s.folder, "floor.db")); err != nil {
 		return nil, err
 	}
-	var sessions []string
-	for n := range owners {
-		session, answer, err := s.signIn(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		sessions, o.Login = append(sessions, session), answer
+	b, sessions, err := s.planBench(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if err := b.plan(ctx, sessions); err != nil {
+	if _, o.Login, err = s.signIn(ctx, 0); err != nil {
 		return nil, err
 	}
 	if o.Tenant, o.Session, o.Cursor, err = b.sample(ctx, sessions[0]); err != nil {
@@ -101,6 +93,24 @@ func (s *subject) openBench(ctx context.Context) (_ *bench, err error) {
 		return nil, errors.Join(err, b.floor.Stop())
 	}
 	return b, nil
+}
+
+// planBench signs the owners in and makes the requests of each operation.
+func (s *subject) planBench(ctx context.Context) (b *bench, sessions []string, err error) {
+	b = &bench{subject: s}
+	if s.postgres != nil {
+		if b.database, err = s.postgres.PID(); err != nil {
+			return nil, nil, err
+		}
+	}
+	for n := range owners {
+		session, _, err := s.signIn(ctx, n)
+		if err != nil {
+			return nil, nil, err
+		}
+		sessions = append(sessions, session)
+	}
+	return b, sessions, b.plan(ctx, sessions)
 }
 
 // plan makes the requests of each operation.
@@ -162,16 +172,14 @@ func (b *bench) sample(ctx context.Context, session string) (tenant, who, cursor
 // away with less. It records how long they are.
 func (b *bench) checkAlike(ctx context.Context) error {
 	for _, op := range b.operations {
-		ours, err := ask(ctx, b.Address, op.requests[0])
+		ours, err := b.measureAnswer(ctx, op)
 		if err != nil {
-			return fmt.Errorf("the program: %s: %w", op.title, err)
+			return err
 		}
 		theirs, err := ask(ctx, b.floor.Address, op.requests[0])
 		if err != nil {
 			return fmt.Errorf("the floor: %s: %w", op.title, err)
 		}
-		// Names differ in length, and whatever else does is no list of 50.
-		op.atLeast = len(ours) * 3 / 4
 		switch op.name {
 		case "read", "page":
 			if !alike(ours, theirs) {
@@ -184,6 +192,18 @@ func (b *bench) checkAlike(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// measureAnswer returns Rolecall's answer to one request of the operation. Its length
+// sets how long an answer must be to count: names differ in length, pages do not hold
+// fewer users.
+func (b *bench) measureAnswer(ctx context.Context, op *operation) (string, error) {
+	answer, err := ask(ctx, b.Address, op.requests[0])
+	if err != nil {
+		return "", fmt.Errorf("the program: %s: %w", op.title, err)
+	}
+	op.atLeast = len(answer) * 3 / 4
+	return answer, nil
 }
 
 // alike reports whether two answers say the same of users.

@@ -15,16 +15,17 @@ type report struct {
 
 // storeReport is what was measured on one store.
 type storeReport struct {
-	Store string
-	Rows  []row
-	Facts []fact
+	Store     string
+	Reference string // what Rolecall is compared with: "floor" or "before"
+	Rows      []row
+	Facts     []fact
 }
 
 // row is one operation with one number of connections.
 type row struct {
 	Operation       string
 	Connections     int
-	Rolecall, Floor sample
+	Rolecall, Floor sample    // Floor is the older program if the reference is "before"
 	Ratio           float64   // of the rates: the median of the pairs
 	Ratios          []float64 // of each pair
 	RatioByCPU      float64   // of the CPU time for an answer; tells more where other work takes the cores
@@ -77,7 +78,9 @@ func (f *fact) verdict(others float64) string {
 	}
 }
 
-var columns = []string{"operation", "connections", "rate", "p50", "p99", "CPU", "floor's rate", "its p99", "its CPU", "ratio", "by CPU", "goal", ""}
+func (s *storeReport) columns() []string {
+	return []string{"operation", "connections", "rate", "p50", "p99", "CPU", s.Reference + ": rate", "p99", "CPU", "ratio", "by CPU", "goal", ""}
+}
 
 func (r *row) cells() []string {
 	goal := ""
@@ -126,7 +129,7 @@ func (r *report) writeText(out io.Writer) error {
 	fmt.Fprintln(w, r.Machine.String())
 	for _, s := range r.Stores {
 		fmt.Fprintf(w, "\n%s. %s\n", s.title(), s.noise())
-		fmt.Fprintln(w, strings.Join(columns, "\t"))
+		fmt.Fprintln(w, strings.Join(s.columns(), "\t"))
 		for _, row := range s.Rows {
 			fmt.Fprintln(w, strings.Join(row.cells(), "\t"))
 		}
@@ -144,12 +147,14 @@ func (r *report) writeMarkdown(out io.Writer) error {
 	fmt.Fprintf(&b, "Measured on: %s.\n", r.Machine.String())
 	for _, s := range r.Stores {
 		fmt.Fprintf(&b, "\n### %s\n\n", s.title())
-		markdownLine(&b, columns)
-		b.WriteString("|---|" + strings.Repeat("---:|", len(columns)-2) + "---|\n")
+		markdownLine(&b, s.columns())
+		b.WriteString("|---|" + strings.Repeat("---:|", len(s.columns())-2) + "---|\n")
 		for _, row := range s.Rows {
 			markdownLine(&b, row.cells())
 		}
-		b.WriteString("\n| | | goal, at most | |\n|---|---:|---:|---|\n")
+		if len(s.Facts) > 0 {
+			b.WriteString("\n| | | goal, at most | |\n|---|---:|---:|---|\n")
+		}
 		for _, fact := range s.Facts {
 			markdownLine(&b, fact.cells(s.others()))
 		}

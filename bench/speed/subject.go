@@ -37,6 +37,22 @@ type subject struct {
 	postgres *pgtest.Server // nil: the store is a SQLite file
 }
 
+// fillStore returns the program with a store of its own in the folder, filled and
+// stopped. The caller closes it.
+func fillStore(ctx context.Context, store, binary, folder string) (*subject, error) {
+	s := &subject{folder: folder}
+	s.Binary = binary
+	err := s.open(ctx, store)
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "speed: filling %s with %d users\n", store, users)
+		err = s.fill(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
 // open makes an empty store.
 func (s *subject) open(ctx context.Context, store string) (err error) {
 	if err := os.Mkdir(s.folder, 0o700); err != nil {
