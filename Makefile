@@ -15,7 +15,7 @@ TEST = go test -timeout 20m -p 4 -parallel 6
 RACE = -race -gcflags=modernc.org/...=-race=false
 BLACK_BOX = ./internal/e2e ./internal/faults
 BROWSER_TESTS = cd console/e2e && npm ci --silent --no-audit --no-fund && cd ../.. && go build -o console/e2e/results/rolecall ./cmd/rolecall
-TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace
+TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 
 .PHONY: help run test test-tools browser-test console-test screenshots templ check race bench bench-scale benchmarks faults timing fuzz openapi vuln
 
@@ -85,8 +85,8 @@ fuzz: ## every fuzz target for FUZZTIME each
 	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { target[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, target[i]; n = 0 }' | \
 	while read -r package target; do go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; done
 
-openapi: ## write the OpenAPI document and the permissions page out anew
-	go test ./internal/httpapi -run 'TestDocumentIsTheCommittedOne|TestPermissionsPage' -update
+openapi: ## write the OpenAPI document and the pages of permissions, events and step-up
+	go test ./internal/httpapi -run 'TestDocumentIsTheCommittedOne|TestPermissionsPage|TestEventsPage|TestTheStepUpPage' -update
 
 vuln: ## known vulnerabilities of what is imported; needs vuln.go.dev
 	$(GOVULNCHECK) ./...

@@ -1,6 +1,9 @@
 package rolecall
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // EmailChangeLifetime is how long a new address can be confirmed.
 const EmailChangeLifetime = 24 * time.Hour
@@ -11,4 +14,17 @@ const EmailChangeLifetime = 24 * time.Hour
 type EmailChange struct {
 	UserID    UserID `json:"userId"`
 	ExpiresAt Time   `json:"expiresAt"`
+}
+
+// MaskEmail returns the first character and the domain of an address, such as
+// a***@example.com. Its owner recognizes it, and nobody else learns it.
+func MaskEmail(email string) string {
+	at := strings.LastIndexByte(email, '@')
+	if at < 0 {
+		return "***"
+	}
+	for _, first := range email[:at] {
+		return string(first) + "***" + email[at:]
+	}
+	return "***" + email[at:]
 }

@@ -12,16 +12,17 @@ type Kind uint8
 // The closed set of kinds. The zero Kind is Internal, so that an error nobody
 // classified says nothing to the outside.
 const (
-	Internal           Kind = iota
-	Malformed               // the request breaks the protocol: a header, a path or query value, JSON syntax
-	Invalid                 // the body was understood and breaks a rule
-	Unauthenticated         // no live session, or wrong credentials
-	Forbidden               // known, and not allowed
-	NotFound                // not there, or not visible to this principal
-	Conflict                // collides with what is stored
-	PreconditionFailed      // If-Match named another version
-	TooMany                 // a limit was reached; later it may pass
-	Unavailable             // the store or a queue cannot serve now
+	Internal             Kind = iota
+	Malformed                 // the request breaks the protocol: a header, a path or query value, JSON syntax
+	Invalid                   // the body was understood and breaks a rule
+	Unauthenticated           // no live session, or wrong credentials
+	Forbidden                 // known, and not allowed
+	NotFound                  // not there, or not visible to this principal
+	Conflict                  // collides with what is stored
+	PreconditionFailed        // If-Match named another version
+	PreconditionRequired      // If-Match is missing
+	TooMany                   // a limit was reached; later it may pass
+	Unavailable               // the store or a queue cannot serve now
 )
 
 // Error is a failure that may be shown to whoever caused it. Its texts hold no
@@ -145,7 +146,9 @@ var (
 	ErrKeyReused            = &Error{Kind: Invalid, Code: "idempotency-key-reused", Detail: "This idempotency key came with another request before. Use a new key for a new request."}
 	ErrTooManyKeys          = &Error{Kind: TooMany, Code: "too-many-idempotency-keys", Detail: "You have used very many idempotency keys in the last day. Wait for some to expire.", RetryAfter: 10 * time.Minute}
 	ErrTooManyAttempts      = &Error{Kind: TooMany, Code: "too-many-attempts", Detail: "This was tried or asked for too often. Wait before the next time."}
+	ErrTooManyMails         = &Error{Kind: TooMany, Code: "too-many-mails", Detail: "This tenant has sent as many links to other people as it may in an hour. Wait before the next one. The operator can raise the limit with --mail-limit."}
 	ErrPreconditionFailed   = &Error{Kind: PreconditionFailed, Code: "precondition-failed", Detail: "What If-Match names is not the current version. Read it again and repeat the change on that."}
+	ErrPreconditionRequired = &Error{Kind: PreconditionRequired, Code: "precondition-required", Detail: "This request needs If-Match. Read the resource and repeat the request with its ETag."}
 	ErrUnavailable          = &Error{Kind: Unavailable, Code: "unavailable", Detail: "The service cannot answer this now. Nothing was lost; repeat the request shortly.", RetryAfter: time.Second}
 	ErrBusy                 = &Error{Kind: Unavailable, Code: "busy", Detail: "Too many sign-ins are under way. Repeat the request shortly.", RetryAfter: time.Second}
 )

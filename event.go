@@ -76,6 +76,7 @@ const (
 	EventTenantSuspended  EventType = "tenant.suspended"
 	EventTenantResumed    EventType = "tenant.resumed"
 	EventTenantDeleted    EventType = "tenant.deleted"
+	EventTenantRestored   EventType = "tenant.restored"
 	EventTokenCreated     EventType = "token.created"
 	EventTokenRevoked     EventType = "token.revoked"
 

@@ -13,6 +13,7 @@ type Invitation struct {
 	CreatedBy UserID `json:"-"` // zero: an operator
 	CreatedAt Time   `json:"createdAt,omitzero"`
 	ExpiresAt Time   `json:"expiresAt"`
+	Origin    `json:"-"`
 }
 
 // Invited is an invitation that can be accepted, with its user.

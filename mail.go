@@ -17,6 +17,15 @@ type Mail struct {
 	Token  string   `json:"token,omitempty"` // what its link bears
 	What   string   `json:"what,omitempty"`  // of a notice: what was changed, such as "password"
 
+	// Of a notice that a new address was requested.
+	NewEmail        string `json:"newEmail,omitempty"` // masked
+	ByAdministrator bool   `json:"byAdministrator,omitempty"`
+
+	// Of a notice about a request or a session: the browser in words, empty if it is
+	// unknown, and the address that the session came from.
+	Client string `json:"client,omitempty"`
+	Source string `json:"source,omitempty"`
+
 	ExpiresAt Time `json:"expiresAt"` // when its link ends, or after which it is not worth sending
 }
 
@@ -31,11 +40,16 @@ type MailKind string
 
 // The kinds of mail.
 const (
-	MailInvitation         MailKind = "invitation"
-	MailPasswordReset      MailKind = "password-reset"
-	MailEmailChange        MailKind = "email-change"        // to the new address: confirm it
-	MailEmailChanged       MailKind = "email-changed"       // to the old address: a notice
+	MailInvitation    MailKind = "invitation"
+	MailPasswordReset MailKind = "password-reset"
+	MailEmailChange   MailKind = "email-change"  // to the new address: confirm it
+	MailEmailChanged  MailKind = "email-changed" // to the old address: a notice
+
+	MailEmailChangeRequested MailKind = "email-change-requested" // to the old address: a notice
+
 	MailCredentialsChanged MailKind = "credentials-changed" // a notice; What says what
+	MailNewBrowser         MailKind = "new-browser"         // a notice: somebody signed in from an unknown browser
+	MailTokenReused        MailKind = "token-reused"        // a notice: an old session token was used, so the session ended
 	MailNothing            MailKind = "nothing"             // to an address that nobody has: never sent
 )
 

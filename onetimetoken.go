@@ -8,6 +8,14 @@ type OneTimeToken struct {
 	Data      string // what the purpose needs
 	CreatedAt Time
 	ExpiresAt Time
+	Origin
+}
+
+// Origin names the credential of the request that sent a link. A link is void once
+// that credential is revoked.
+type Origin struct {
+	Credential  AnyID         // a session or an API token; zero: neither
+	OperatorKey OperatorKeyID // zero: none
 }
 
 // TokenPurpose is what a one-time token is good for, and for nothing else.

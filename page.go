@@ -93,7 +93,7 @@ type APITokenQuery struct {
 // SessionQuery selects the sessions of a user that live, newest first.
 type SessionQuery struct {
 	User     UserID
-	Settings TenantSettings // of the tenant: how long sessions live
+	Settings TenantSettings // for the user: how long sessions live
 	Now      Time
 	After    *Position
 	Limit    int

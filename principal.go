@@ -44,6 +44,11 @@ func (p *Principal) Interactive() bool { return p.Kind == PrincipalUser && p.Tok
 // the user are not: what everybody may do to themselves is not theirs.
 func (p *Principal) IsSelf(id UserID) bool { return p.Interactive() && id == p.User.ID }
 
+// Settings returns the tenant's settings as they hold for the user.
+func (p *Principal) Settings() TenantSettings {
+	return p.Tenant.Settings.For(p.Assignments, 0) // which are live, so any moment before their end does
+}
+
 // Actor returns who acts, for events.
 func (p *Principal) Actor() Actor {
 	actor := Actor{Type: ActorUser, ID: p.User.ID, Via: "http"}
@@ -69,6 +74,19 @@ func (p *Principal) Giver() UserID {
 		return UserID{}
 	}
 	return p.User.ID
+}
+
+// Origin returns the credential that the principal uses.
+func (p *Principal) Origin() (o Origin) {
+	switch {
+	case p.Token != nil:
+		o.Credential = AnyID(p.Token.ID)
+	case p.Operator != nil:
+		o.OperatorKey = p.Operator.ID
+	default:
+		o.Credential = AnyID(p.Session.ID)
+	}
+	return o
 }
 
 // holding is a permission and where it holds.

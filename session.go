@@ -12,7 +12,7 @@ type Session struct {
 	UserID          UserID
 	AuthenticatedAt Time
 	LastUsedAt      Time
-	ExpiresAt       Time // absolute end, whatever the use
+	ExpiresAt       Time // the absolute end as it was at the sign-in; see EndsAt
 	Source          string
 	Client          string // the client in words
 	ConfirmedAt     Time   // the last confirmation after the sign-in; zero: none
@@ -22,9 +22,19 @@ type Session struct {
 // ConfirmedSince returns when the person last showed to be the one who signed in.
 func (s *Session) ConfirmedSince() Time { return max(s.AuthenticatedAt, s.ConfirmedAt) }
 
+// EndsAt returns when the session ends, whatever the use. The settings are those for
+// its user: the shorter default of a required second factor also holds for sessions
+// that began before it was required.
+func (s *Session) EndsAt(settings TenantSettings) Time {
+	if settings.SessionAbsolute == nil && settings.RequireFactor() {
+		return min(s.ExpiresAt, s.AuthenticatedAt.Add(GuardedSessionAbsolute))
+	}
+	return s.ExpiresAt
+}
+
 // IdleExpiresAt returns when the session ends if it is not used.
 func (s *Session) IdleExpiresAt(settings TenantSettings) Time {
-	return min(s.LastUsedAt.Add(settings.IdleLifetime()), s.ExpiresAt)
+	return min(s.LastUsedAt.Add(settings.IdleLifetime()), s.EndsAt(settings))
 }
 
 // Live reports whether the session counts at the moment.

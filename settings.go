@@ -21,6 +21,8 @@ type TenantSettings struct {
 	SessionsMax      *int64           `json:"sessionsPerUser,omitempty"`
 	SecondFactor     SecondFactorRule `json:"secondFactor,omitzero"`
 	MailSender       *string          `json:"mailSenderName,omitempty"`
+
+	ofGuarded bool // for a user of whom a second factor is required; see For
 }
 
 // Seconds is a length of time in whole seconds.
@@ -65,7 +67,7 @@ func (r SecondFactorRule) Demands(assignments []Assignment, now Time) bool {
 }
 
 // The defaults of the settings. The guarded ones hold where a second factor is
-// demanded of all (NIST SP 800-63B-4, 2.2.3).
+// required (NIST SP 800-63B-4, 2.2.3).
 const (
 	DefaultSessionIdle     = 12 * time.Hour
 	GuardedSessionIdle     = time.Hour
@@ -98,10 +100,23 @@ func orDefault(s *Seconds, standard time.Duration) time.Duration {
 	return time.Duration(*s) * time.Second
 }
 
-// guarded returns the second of two defaults where a second factor is demanded of
-// all.
+// For returns the settings as they hold at the moment for a user with the assignments.
+// Where a role of theirs requires a second factor, the default lifetimes of their
+// sessions are those of a required second factor.
+func (s TenantSettings) For(assignments []Assignment, now Time) TenantSettings {
+	s.ofGuarded = s.SecondFactor.Demands(assignments, now)
+	return s
+}
+
+// RequireFactor reports whether a second factor is required: of all, or of the user
+// that the settings are for.
+func (s TenantSettings) RequireFactor() bool {
+	return s.ofGuarded || s.SecondFactor.Required == SecondFactorOfAll
+}
+
+// guarded returns the second of two defaults where a second factor is required.
 func (s TenantSettings) guarded(standard, guarded time.Duration) time.Duration {
-	if s.SecondFactor.Required == SecondFactorOfAll {
+	if s.RequireFactor() {
 		return guarded
 	}
 	return standard
@@ -116,6 +131,14 @@ func (s TenantSettings) IdleLifetime() time.Duration {
 // AbsoluteLifetime returns how long a session lives at most.
 func (s TenantSettings) AbsoluteLifetime() time.Duration {
 	return orDefault(s.SessionAbsolute, s.guarded(DefaultSessionAbsolute, GuardedSessionAbsolute))
+}
+
+// SessionsSince returns since when a session that is live now was used and began.
+func (s TenantSettings) SessionsSince(now Time) (used, began Time) {
+	if used = now.Add(-s.IdleLifetime()); s.SessionAbsolute == nil && s.RequireFactor() {
+		began = now.Add(-GuardedSessionAbsolute)
+	}
+	return used, began
 }
 
 // Grace returns how long the old token works on after its successor was used.
@@ -194,6 +217,9 @@ type NumberSetting struct {
 // Default returns what holds in a tenant that has set nothing.
 func (n NumberSetting) Default() int64 { return n.InForce(TenantSettings{}) }
 
+// allows reports whether the value is within the bounds.
+func (n NumberSetting) allows(value int64) bool { return n.Min <= value && value <= n.Max }
+
 func inSeconds(of func(TenantSettings) time.Duration) func(TenantSettings) int64 {
 	return func(s TenantSettings) int64 { return int64(of(s) / time.Second) }
 }
@@ -212,9 +238,9 @@ const (
 // NumberSettings are all settings that are whole numbers, in the order in which they
 // are shown.
 var NumberSettings = []NumberSetting{
-	{sessionIdle, "How long a session lives without a request; at most sessionAbsoluteSeconds. By default an hour where a second factor is required of all.",
+	{sessionIdle, "How long a session lives without a request; at most sessionAbsoluteSeconds. By default an hour for users of whom a second factor is required.",
 		60, 30 * 86400, inSeconds(TenantSettings.IdleLifetime), func(s *TenantSettings) **int64 { return &s.SessionIdle }},
-	{sessionAbsolute, "How long a session lives at most. By default a day where a second factor is required of all.",
+	{sessionAbsolute, "How long a session lives at most. By default a day for users of whom a second factor is required.",
 		300, 90 * 86400, inSeconds(TenantSettings.AbsoluteLifetime), func(s *TenantSettings) **int64 { return &s.SessionAbsolute }},
 	{"refreshGraceSeconds", "How long a session's old token works on after its successor was used.",
 		0, 300, inSeconds(TenantSettings.Grace), func(s *TenantSettings) **int64 { return &s.RefreshGrace }},

@@ -3,6 +3,7 @@ package rolecall
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -24,7 +25,7 @@ type SecondFactorPatch struct {
 // check adds what is wrong with the members, each by itself.
 func (p *SettingsPatch) check(faults *Faults) {
 	for _, n := range NumberSettings {
-		if value := p.Numbers[n.Name]; value != nil && (*value < n.Min || *value > n.Max) {
+		if value := p.Numbers[n.Name]; value != nil && !n.allows(*value) {
 			faults.Add(settingPointer(n.Name), "range", fmt.Sprintf("must be from %d to %d", n.Min, n.Max))
 		}
 	}
@@ -55,7 +56,7 @@ func settingPointer(name string) string { return "/settings/" + name }
 // checkTogether adds where what the patch makes of old does not fit together, at
 // the member that the patch names and that has no fault of its own.
 func (p *SettingsPatch) checkTogether(faults *Faults, old TenantSettings) {
-	s := p.apply(old)
+	s := p.withinBounds().apply(old)
 	conflict := func(detail string, pointers ...string) {
 		i := slices.IndexFunc(pointers, p.names)
 		if i >= 0 && !slices.ContainsFunc(*faults, func(f Fault) bool { return f.Pointer == pointers[i] }) {
@@ -88,6 +89,18 @@ func (p *SettingsPatch) names(pointer string) bool {
 	}
 	_, named := p.Numbers[pointer[len("/settings/"):]]
 	return named
+}
+
+// withinBounds returns the patch without the numbers that are out of their bounds.
+func (p *SettingsPatch) withinBounds() *SettingsPatch {
+	bounded := *p
+	bounded.Numbers = maps.Clone(p.Numbers)
+	for _, n := range NumberSettings {
+		if value := bounded.Numbers[n.Name]; value != nil && !n.allows(*value) {
+			delete(bounded.Numbers, n.Name)
+		}
+	}
+	return &bounded
 }
 
 // apply returns the settings as the patch makes them.

@@ -1,5 +1,7 @@
 package rolecall
 
+import "time"
+
 // Tenant is one customer: the unit of isolation that x-tenant-schema names. The
 // zero Tenant is what an unknown name resolves to; it holds nothing.
 type Tenant struct {
@@ -10,6 +12,7 @@ type Tenant struct {
 	Settings    TenantSettings
 	CreatedAt   Time
 	UpdatedAt   Time
+	PurgeAt     Time // of a deleted tenant: until when it can be restored; else zero
 	Version     int64
 }
 
@@ -20,7 +23,21 @@ type TenantStatus string
 const (
 	TenantActive    TenantStatus = "active"
 	TenantSuspended TenantStatus = "suspended"
+	TenantDeleted   TenantStatus = "deleted" // can still be restored
 )
+
+// TenantRestorable is how long a deleted tenant can be restored. Then its data is
+// removed.
+const TenantRestorable = 24 * time.Hour
+
+// TenantQuery says which tenants are wanted, by name.
+type TenantQuery struct {
+	Among  []string     // only these names, of which there are few; nil: all
+	Status TenantStatus // only these; empty: all that are not deleted
+	Now    Time         // for TenantDeleted
+	After  string       // a name
+	Limit  int
+}
 
 // TenantDraft is what an operator says of a new tenant and its first owner.
 type TenantDraft struct {

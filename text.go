@@ -106,10 +106,14 @@ func isVisible(r rune) bool {
 // Faults collects what is wrong with a body, by member.
 type Faults []Fault
 
+// MaxFaults is how many faults an answer lists. Faults keeps one more, which says that
+// there are others.
+const MaxFaults = 100
+
 // Add records that the member at pointer breaks a rule; an empty code records
 // nothing.
 func (f *Faults) Add(pointer, code, detail string) {
-	if code != "" {
+	if code != "" && len(*f) <= MaxFaults {
 		*f = append(*f, Fault{Pointer: pointer, Code: code, Detail: detail})
 	}
 }

@@ -12,3 +12,10 @@ type Attempts struct {
 	Count  int
 	EndsAt Time // of the window
 }
+
+// Counted is one bucket in which an attempt was counted, in one window. It is all that
+// may be refunded for the attempt.
+type Counted struct {
+	Key    []byte `json:"key"`
+	EndsAt Time   `json:"endsAt"` // of the window
+}

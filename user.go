@@ -277,6 +277,7 @@ func isDomain(domain string) bool {
 func checkMetadata(faults *Faults, metadata map[string]string) {
 	if len(metadata) > MetadataPairs {
 		faults.Add("/metadata", "too-many", fmt.Sprintf("must hold at most %d pairs", MetadataPairs))
+		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		value := metadata[key]
@@ -293,6 +294,6 @@ func checkMetadata(faults *Faults, metadata map[string]string) {
 }
 
 // EscapePointer returns the member name as a token of a JSON Pointer (RFC 6901).
-func EscapePointer(member string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(member)
-}
+func EscapePointer(member string) string { return pointerEscapes.Replace(member) }
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

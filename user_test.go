@@ -91,6 +91,22 @@ func TestEmailKey(t *testing.T) {
 	}
 }
 
+func TestMaskEmail(t *testing.T) {
+	for email, want := range map[string]string{
+		"ada@example.com": "a***@example.com",
+		"a@b.c":           "a***@b.c",
+		"用户@例子.公司":        "用***@例子.公司",
+		`"a@b"@host`:      `"***@host`,
+		"@host":           "***@host",
+		"no address":      "***",
+		"":                "***",
+	} {
+		if got := rolecall.MaskEmail(email); got != want {
+			t.Errorf("MaskEmail(%q) = %q, want %q", email, got, want)
+		}
+	}
+}
+
 func draft(change func(*rolecall.UserDraft)) *rolecall.UserDraft {
 	d := &rolecall.UserDraft{
 		Email: "ada@example.com", Name: "Ada Lovelace", Department: new("Engineering"), ExternalID: new("e-1"),

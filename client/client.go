@@ -41,7 +41,8 @@ type Client struct {
 	tenant  string
 	token   string // of an API; empty for a session
 	http    *http.Client
-	session atomic.Pointer[string] // the bearer token; nil when signed out
+	session atomic.Pointer[http.Cookie] // nil when signed out
+	device  atomic.Pointer[http.Cookie] // the known-device token; nil before a sign-in
 }
 
 // New returns a client of the service at base, an http or https URL with any base
@@ -72,6 +73,9 @@ type Problem struct {
 	Instance  string  `json:"instance"`
 	RequestID string  `json:"requestId"`
 	Errors    []Fault `json:"errors"`
+
+	// MoreErrors reports that the service found more errors than it lists.
+	MoreErrors bool `json:"moreErrors"`
 
 	// The sign-in that this problem asks a second factor of, or the confirmation:
 	// Challenge is for CompleteLogin and BeginEnrolment, Methods say how it can be
@@ -130,7 +134,7 @@ func (c *Client) do(ctx context.Context, call call) (http.Header, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rolecall: read the answer of %s %s: %w", call.method, call.path, err)
 	}
-	c.keepSession(answer)
+	c.keepCookies(answer)
 	if answer.StatusCode >= http.StatusBadRequest {
 		return answer.Header, problem(answer, body)
 	}
@@ -171,21 +175,29 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	}
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
-	} else if token := c.session.Load(); token != nil {
-		request.AddCookie(&http.Cookie{Name: "session", Value: *token})
+		return request, nil
+	}
+	for _, cookie := range []*http.Cookie{c.session.Load(), c.device.Load()} {
+		if cookie != nil {
+			request.AddCookie(&http.Cookie{Name: cookie.Name, Value: cookie.Value})
+		}
 	}
 	return request, nil
 }
 
-// keepSession takes over the session cookie that an answer sets or clears.
-func (c *Client) keepSession(answer *http.Response) {
+// keepCookies takes over the session cookie that an answer sets or clears, and the
+// known-device token, which keeps the user from a mail about each sign-in. The operator
+// decides whether their names have the prefix.
+func (c *Client) keepCookies(answer *http.Response) {
 	for _, cookie := range answer.Cookies() {
-		switch {
-		case cookie.Name != "session":
-		case cookie.Value == "" || cookie.MaxAge < 0:
+		isCleared := cookie.Value == "" || cookie.MaxAge < 0
+		switch name := strings.TrimPrefix(cookie.Name, "__Host-"); {
+		case name == "session" && isCleared:
 			c.session.Store(nil)
-		default:
-			c.session.Store(&cookie.Value)
+		case name == "session":
+			c.session.Store(cookie)
+		case name == "rolecall_device" && !isCleared:
+			c.device.Store(cookie)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -168,6 +169,33 @@ func TestRolesAndAssignments(t *testing.T) {
 	}
 }
 
+func TestCheckPermissions(t *testing.T) {
+	c, ctx := signedIn(t), t.Context()
+	sales := "Sales"
+	got, err := c.CheckPermissions(ctx, client.PermissionCheck{Permission: "shop/invoices:approve", Department: &sales}, client.PermissionCheck{Permission: "tenant:update"})
+	if err != nil || !slices.Equal(got, []bool{true, true}) {
+		t.Errorf("of an owner: %v, %v", got, err)
+	}
+	if got, err := c.CheckPermissions(ctx); err != nil || len(got) != 0 {
+		t.Errorf("of nothing: %v, %v", got, err)
+	}
+	if got, err := c.CheckPermissions(ctx, client.PermissionCheck{Permission: "shop/*:*"}); !is(err, "validation") {
+		t.Errorf("of a wildcard: %v, %v", got, err)
+	}
+}
+
+// An answer that is not Rolecall's must not count as permission.
+func TestCheckPermissionsWantsAResultForEachCheck(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"results":[{"allowed":true}]}`) // the client has left if it fails
+	}))
+	defer server.Close()
+	c := client.New(server.URL, "acme", nil)
+	if got, err := c.CheckPermissions(t.Context(), client.PermissionCheck{Permission: "a/b:c"}, client.PermissionCheck{Permission: "a/b:d"}); err == nil {
+		t.Errorf("one result of two checks: %v", got)
+	}
+}
+
 func TestSessions(t *testing.T) {
 	c, ctx := signedIn(t), t.Context()
 	before, err := c.Session(ctx)
@@ -221,5 +249,37 @@ func TestAProgramSendsItsTokenAndNoCookie(t *testing.T) {
 		if sent.Get("Authorization") != "Bearer rc_token" || sent.Get("Cookie") != "" || sent.Get("X-Tenant-Schema") != "acme" {
 			t.Errorf("sent %v", sent)
 		}
+	}
+}
+
+func TestTheClientKeepsCookiesWithThePrefix(t *testing.T) {
+	var presented []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		presented = append(presented, r.Header.Get("Cookie"))
+		switch r.URL.Path {
+		case "/auths/login":
+			w.Header().Add("Set-Cookie", "rolecall_device=; Path=/; Max-Age=0; Secure; HttpOnly")
+			w.Header().Add("Set-Cookie", "__Host-rolecall_device=known; Path=/; Secure; HttpOnly")
+			w.Header().Add("Set-Cookie", "__Host-session=token; Path=/; Secure; HttpOnly")
+		case "/auths/logout":
+			w.Header().Set("Set-Cookie", "__Host-session=; Path=/; Max-Age=0; Secure; HttpOnly")
+		}
+		_, _ = io.WriteString(w, "{}") // the client finds out
+	}))
+	defer server.Close()
+	c := client.New(server.URL, "acme", nil)
+	_, err := c.Login(t.Context(), "ada@example.com", "password")
+	if _, read := c.Session(t.Context()); err != nil || read != nil {
+		t.Fatal(err, read)
+	}
+	if err := c.Logout(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Session(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const known = "__Host-rolecall_device=known"
+	if want := []string{"", "__Host-session=token; " + known, "__Host-session=token; " + known, known}; !slices.Equal(presented, want) {
+		t.Errorf("the client presents %q, want %q", presented, want)
 	}
 }

@@ -108,7 +108,7 @@ type Session struct {
 }
 
 // Principal is who is signed in and what they may do. Permissions are the
-// tenant-wide ones alone.
+// tenant-wide ones alone, and can have wildcards: to check one, use CheckPermissions.
 type Principal struct {
 	SignIn
 	Tenant struct {
@@ -138,9 +138,10 @@ func (c *Client) Refresh(ctx context.Context) (in SignIn, err error) {
 }
 
 // Confirm shows the password once more, and of somebody who has a second factor that
-// too, and returns the session. What gives or takes much, such as DeleteUser and
-// AssignRole, needs a sign-in or a confirmation that is not long ago, and fails with
-// the code reauthentication-required without. An empty proof of who has a factor fails
+// too, and returns the session. The client takes over its new token. Operations with
+// x-step-up in the contract, such as DeleteUser and AssignRole, need a recent sign-in or
+// confirmation. Without one they fail with the code reauthentication-required. An empty
+// proof of who has a factor fails
 // with second-factor-required, whose Problem says how it can be shown.
 func (c *Client) Confirm(ctx context.Context, password string, p Proof) (s Session, err error) {
 	body := struct {
@@ -216,7 +217,7 @@ func (c *Client) ResumeUser(ctx context.Context, id, reason string) (User, error
 	return c.user(ctx, call{method: http.MethodPost, path: "/users/" + url.PathEscape(id) + "/resume", body: map[string]string{"reason": reason}})
 }
 
-// UserRoles returns what roles a user holds.
+// UserRoles returns what roles a user holds, without expired assignments.
 func (c *Client) UserRoles(ctx context.Context, id string) ([]Assignment, error) {
 	var list struct {
 		Items []Assignment `json:"items"`

@@ -47,7 +47,7 @@ func (f *fixture) addApp(cookie string) (page string, codes []string) {
 	f.t.Helper()
 	page = f.send(http.MethodPost, "/console/acme/account/app", cookie, nil).body
 	a := f.send(http.MethodPost, "/console/acme/account/app/confirm", cookie, url.Values{"code": {f.codeOf(page, 0)}})
-	for _, match := range regexp.MustCompile(`<li><code>([0-9a-z-]{19})</code>`).FindAllStringSubmatch(a.body, -1) {
+	for _, match := range regexp.MustCompile(`<li><code>([0-9a-z-]{32})</code>`).FindAllStringSubmatch(a.body, -1) {
 		codes = append(codes, match[1])
 	}
 	if a.StatusCode != http.StatusOK || len(codes) != secret.RecoveryCodes {
@@ -142,8 +142,20 @@ func TestWhoHasASecondFactorConfirmsByItAtTheForm(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, url.Values{"current-password": {password}}); a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.body, "your second factor is needed too") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if a := f.send(http.MethodPost, path, cookie, url.Values{"current-password": {password}, "current-code": {f.codeOf(page, 1)}}); a.StatusCode != http.StatusSeeOther {
-		t.Errorf("%d %s", a.StatusCode, a.body)
+	confirmed := f.send(http.MethodPost, path, cookie, url.Values{"current-password": {password}, "current-code": {f.codeOf(page, 1)}})
+	if confirmed.StatusCode != http.StatusSeeOther {
+		t.Errorf("%d %s", confirmed.StatusCode, confirmed.body)
+	}
+	old := cookie
+	if set := confirmed.Cookies(); len(set) != 1 || set[0].Name != "session" || strings.HasSuffix(old, set[0].Value) {
+		t.Fatalf("a confirmation sets %q", confirmed.Header["Set-Cookie"])
+	} else {
+		cookie = "session=" + set[0].Value
+	}
+	for _, tab := range []string{old, cookie, old} {
+		if a := f.get("/console/acme/account", tab); a.StatusCode != http.StatusOK {
+			t.Errorf("a tab is answered %d", a.StatusCode)
+		}
 	}
 	if shown := f.get("/console/acme/account/recovery-codes", cookie).body; strings.Contains(shown, "current-password") {
 		t.Error("it is asked for twice")

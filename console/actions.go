@@ -61,14 +61,14 @@ var actions = []action{
 	},
 	{
 		path: "/sign-out", operation: "UsersController_endUserSessions", allowed: "revokeSessions", label: "Sign out everywhere", asks: "Sign out", done: "sessions-ended", grave: true, ends: true,
-		tells: "They are signed out of every browser at once, and can sign in again.",
+		tells: "They are signed out of every browser at once, and can sign in again. Links that they sent in these sessions, such as invitations, stop working.",
 		offer: func(u *userView) bool { return !u.SessionsReadable || u.Sessions.Count > 0 },
 		do: func(s *service.Service, v *httpapi.Visit) error {
 			return s.EndUserSessions(v.Context(), v.Call(), v.User())
 		},
 	},
 	{
-		path: "/withdraw", operation: "UsersController_withdrawInvitation", allowed: "invite", label: "Withdraw the invitation", asks: "Withdraw the invitation of", done: "withdrawn", grave: true,
+		path: "/withdraw", operation: "UsersController_withdrawInvitation", allowed: "withdrawInvitation", label: "Withdraw the invitation", asks: "Withdraw the invitation of", done: "withdrawn", grave: true,
 		tells: "The link that they were mailed is void at once.",
 		offer: func(u *userView) bool { return u.Invitation.ExpiresAt != 0 },
 		do: func(s *service.Service, v *httpapi.Visit) error {
@@ -77,7 +77,7 @@ var actions = []action{
 	},
 	{
 		path: "/email", operation: "UsersController_requestEmailChange", allowed: "changeEmail", label: "Change the address", asks: "Change the e-mail address of", done: "email-asked", addressed: true,
-		tells: "A link goes to the new address. Until it is opened there, for at most 24 hours, the old address stays and nothing changes. When it is opened, they are signed out everywhere and sign in with the new one, and the old one is told.",
+		tells: "A link goes to the new address, and a notice to the old one. Until it is opened there, for at most 24 hours, the old address stays and nothing changes. When it is opened, they are signed out everywhere and sign in with the new one, and the old one is told.",
 		do: func(s *service.Service, v *httpapi.Visit) error {
 			_, err := s.RequestEmailChange(v.Context(), v.Call(), v.Key(), v.User(), v.Form("email"))
 			return err

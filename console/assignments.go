@@ -31,6 +31,7 @@ type assignmentsView struct {
 	frame
 	holder
 	held  []rolecall.Assignment
+	ended []rolecall.Assignment        // expired, the last one first
 	blind bool                         // the caller may not read what is held
 	names names                        // of who gave it
 	roles rolecall.Page[rolecall.Role] // to give
@@ -46,7 +47,7 @@ func (c *console) assignmentsView(v *httpapi.Visit, k *holderKind) (view assignm
 	if view.holder, err = k.find(c.service, v); err != nil {
 		return view, err
 	}
-	if view.held, err = k.held(c.service, v); rolecall.KindOf(err) == rolecall.Forbidden {
+	if view.held, view.ended, err = k.held(c.service, v); rolecall.KindOf(err) == rolecall.Forbidden {
 		view.blind, err = true, nil
 	}
 	return view, err
@@ -57,9 +58,9 @@ func (c *console) showAssignments(v *httpapi.Visit, k *holderKind) error {
 	if err != nil {
 		return err
 	}
-	givers := make([]rolecall.AnyID, len(view.held))
-	for i := range view.held {
-		givers[i] = rolecall.AnyID(view.held[i].GrantedBy)
+	var givers []rolecall.AnyID
+	for _, a := range slices.Concat(view.held, view.ended) {
+		givers = append(givers, rolecall.AnyID(a.GrantedBy))
 	}
 	if view.names, err = c.namesOf(v, givers); err != nil {
 		return err

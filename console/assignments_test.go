@@ -36,7 +36,7 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, form); a.Header.Get("Location") != home+"?done=role-given&role="+role.ID.String() {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	held, err := f.service.UserRoles(t.Context(), f.asOwner(), user.ID)
+	held, _, err := f.service.UserRoles(t.Context(), f.asOwner(), user.ID)
 	if err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Legal, Risk", "Sales"}) || held[0].ExpiresAt.Std().Format(endLayout) != end {
 		t.Errorf("%+v %v", held, err)
 	}
@@ -122,7 +122,7 @@ func TestWhoMayNotReadRolesGivesThoseThatTheyHold(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, url.Values{"where": {"departments"}, "reach/departments": {"Sales"}}); a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	if held, err := f.service.UserRoles(t.Context(), f.asOwner(), user.ID); err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Sales"}) {
+	if held, _, err := f.service.UserRoles(t.Context(), f.asOwner(), user.ID); err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Sales"}) {
 		t.Errorf("%+v %v", held, err)
 	}
 	if a := f.get(home+"/roles", cookie); a.StatusCode != http.StatusForbidden {
@@ -133,5 +133,49 @@ func TestWhoMayNotReadRolesGivesThoseThatTheyHold(t *testing.T) {
 	a = f.get("/console/acme/service-accounts/"+account.ID.String()+"/roles/give", f.signIn("acme", "mover@example.com"))
 	if strings.Contains(a.body, "Hidden") || !strings.Contains(a.body, "Give <span class=\"unseen\">Role of mover@example.com") {
 		t.Errorf("%s", a.body)
+	}
+}
+
+func TestExpiredRolesStayInSight(t *testing.T) {
+	f := newFixture(t)
+	user, role, account := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Summer help", "shop/stock:count"), f.makeAccount("Import")
+	end := f.service.Now().Add(time.Hour)
+	draft := rolecall.AssignmentDraft{Departments: []string{"Sales"}, ExpiresAt: &end}
+	_, _, err := f.service.AssignRole(t.Context(), f.asOwner(), user.ID, role.ID, draft)
+	if err == nil {
+		_, _, err = f.service.AssignServiceAccountRole(t.Context(), f.asOwner(), account.ID, role.ID, draft)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?s)<(?:li|tr) class="expired">.*?</(?:li|tr)>`)
+	for _, home := range []string{"/console/acme/users/" + user.ID.String(), "/console/acme/service-accounts/" + account.ID.String()} {
+		for _, path := range []string{home, home + "/roles"} {
+			if a := f.get(path, f.signIn("acme", ownerEmail)); row.MatchString(a.body) || !strings.Contains(a.body, "Summer help") {
+				t.Errorf("%s before the end: %s", path, row.FindString(a.body))
+			}
+		}
+	}
+	f.ahead.Add(int64(2 * time.Hour))
+	cookie := f.signIn("acme", ownerEmail)
+	for _, home := range []string{"/console/acme/users/" + user.ID.String(), "/console/acme/service-accounts/" + account.ID.String()} {
+		for _, path := range []string{home, home + "/roles"} {
+			a := f.get(path, cookie)
+			expired := row.FindAllString(a.body, -1)
+			if len(expired) != 1 {
+				t.Fatalf("%s: %d expired roles", path, len(expired))
+			}
+			for _, part := range []string{"Summer help", "In Sales", "expired", `datetime="` + end.String() + `"`} {
+				if !strings.Contains(expired[0], part) {
+					t.Errorf("%s lacks %q: %s", path, part, expired[0])
+				}
+			}
+			if strings.Contains(a.body, "shop/stock:count") || strings.Contains(a.body, "/take") {
+				t.Errorf("%s says that an expired role allows something, or can be taken", path)
+			}
+		}
+		if a := f.get(home+"/roles", cookie); !strings.Contains(a.body, home+"/roles/"+role.ID.String()+`"`) {
+			t.Errorf("%s does not offer to give it again", home)
+		}
 	}
 }

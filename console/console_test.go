@@ -130,6 +130,7 @@ var elsewhere = map[string]string{
 	"AuthsController_confirm":                 "asked for by the forms that need it",
 	"AuthsController_refresh":                 "sessions of the console keep their token",
 	"AuthsController_check":                   "a question of applications",
+	"AuthsController_checkAll":                "a question of applications",
 }
 
 func TestAllThatPeopleCanDoCanBeDoneHere(t *testing.T) {
@@ -457,7 +458,7 @@ func TestWhatIsRefusedBeforeThereIsAPageIsSaidOnOne(t *testing.T) {
 		{http.MethodDelete, "/console", http.StatusMethodNotAllowed},
 		{http.MethodGet, "/console/acme/users?q=" + strings.Repeat("x", 9000), http.StatusRequestURITooLong},
 		{http.MethodGet, "/console/acme//users", http.StatusNotFound},
-		{http.MethodGet, "/console/ac%6De/users", http.StatusNotFound},
+		{http.MethodGet, "/console/acme%2Fusers", http.StatusNotFound},
 		{http.MethodGet, "/console/A!/users", http.StatusNotFound},
 	} {
 		a := f.send(c.method, c.path, cookie, nil, "Origin", f.url)
@@ -465,6 +466,9 @@ func TestWhatIsRefusedBeforeThereIsAPageIsSaidOnOne(t *testing.T) {
 			!strings.Contains(a.Header.Get("Content-Security-Policy"), "script-src 'self'") || a.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s %.40s: %d %v %.300s", c.method, c.path, a.StatusCode, a.Header, a.body)
 		}
+	}
+	if a := f.get("/console/ac%6De/users", cookie); a.StatusCode != http.StatusOK || !strings.Contains(a.body, `href="/console/acme/users"`) {
+		t.Errorf("an encoded letter: %d %.300s", a.StatusCode, a.body)
 	}
 	if a := f.get("/console/acme/users/no-id", cookie); a.StatusCode != http.StatusNotFound || !strings.Contains(a.body, `aria-label="Sections"`) {
 		t.Errorf("%d %s", a.StatusCode, a.body)

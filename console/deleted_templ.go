@@ -562,7 +562,7 @@ func restoredDialog(f frame, h holder, lost []rolecall.AnyID, named names) templ
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "</bdi> is back</h1><p>They cannot sign in yet: their page says what mends that. These roles did not come back, since you could not give them, or they are gone:</p><ul class=\"lines\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "</bdi> is back</h1><p>They cannot sign in yet: their page says what mends that. These roles did not come back, because you may not give them or because they were deleted:</p><ul class=\"lines\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -69,7 +69,7 @@ func TestEventsNameNobodyWhomTheReaderMayNotKnow(t *testing.T) {
 				t.Errorf("%s: %d, shows %s", path, a.StatusCode, secret)
 			}
 		}
-		for _, part := range []string{"another user", "Held back: users.name:read would show it."} {
+		for _, part := range []string{"a user you can&#39;t view", "Held back: users.name:read would show it."} {
 			if !strings.Contains(page, part) {
 				t.Errorf("%s lacks %q", path, part)
 			}
@@ -144,7 +144,6 @@ func TestFiltersOfEventsAreThoseOfTheOperation(t *testing.T) {
 	for query, want := range map[string][]string{
 		"":                                    all,
 		"&type=user.updated":                  {"Changed"},
-		"&type=user.unheard_of":               nil,
 		"&actor=" + f.owner.ID.String():       {"Suspended", "Changed", "Created"},
 		"&actor=" + user.ID.String():          nil,
 		"&from=" + today:                      all,
@@ -158,9 +157,18 @@ func TestFiltersOfEventsAreThoseOfTheOperation(t *testing.T) {
 			t.Errorf("%s: %d %q", query, a.StatusCode, titles(a.body))
 		}
 	}
-	for _, query := range []string{"&from=yesterday", "&from=2026-13-40", "&to=0000-00-00", "&actor=x", "&cursor=x", "&type=%07"} {
+	for _, query := range []string{"&from=yesterday", "&from=2026-13-40", "&to=0000-00-00", "&actor=x", "&cursor=x", "&type=%07", "&type=user.unheard_of"} {
 		if a := f.get(about+query, cookie); a.StatusCode != http.StatusOK || !strings.Contains(a.body, `role="alert"`) || len(titles(a.body)) > 1 {
 			t.Errorf("%s: %d %q", query, a.StatusCode, titles(a.body))
+		}
+	}
+	for query, want := range map[string]string{
+		"/events?type=user.unheard_of":                  "<strong>The type</strong> must be a known type of event",
+		"/users/" + user.ID.String() + "/events?type=x": "<strong>The type</strong> must be a known type of event",
+		"/users?status=activ":                           "<strong>The status</strong> must be pending, active, suspended or deleted.",
+	} {
+		if a := f.get("/console/acme"+query, cookie); a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) || strings.Contains(a.body, "Nobody matches") || strings.Contains(a.body, "Nothing matches") {
+			t.Errorf("%s: %d does not say %q", query, a.StatusCode, want)
 		}
 	}
 	if a := f.get("/console/acme/events?person=eve", cookie); !strings.Contains(a.body, "/console/acme/events?actor="+user.ID.String()) || !strings.Contains(a.body, about) {
@@ -169,5 +177,89 @@ func TestFiltersOfEventsAreThoseOfTheOperation(t *testing.T) {
 	page := f.get("/console/acme/users/"+user.ID.String(), cookie).body
 	if !strings.Contains(page, "/users/"+user.ID.String()+"/events") || !strings.Contains(page, " by you") {
 		t.Error("the user's page does not lead to the history, or does not say who did it")
+	}
+}
+
+func TestEventsOfAssignmentsSayWhereAndUntilWhen(t *testing.T) {
+	f := newFixture(t)
+	user, role := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Helper", "shop/stock:count")
+	end := rolecall.TimeOf(time.Date(2199, 1, 2, 15, 4, 0, 0, time.UTC))
+	for _, draft := range []rolecall.AssignmentDraft{{Departments: []string{"Sales", "Ops"}, ExpiresAt: &end}, {}} {
+		if _, _, err := f.service.AssignRole(t.Context(), f.asOwner(), user.ID, role.ID, draft); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.service.UnassignRole(t.Context(), f.asOwner(), user.ID, role.ID); err != nil {
+		t.Fatal(err)
+	}
+	said := regexp.MustCompile(`<strong>(Role [a-z ]+)</strong> *<bdi>([^<]*)</bdi> *<span class="quiet"> *<bdi>([^<]*)</bdi>`)
+	want := []string{"Role taken away: Helper, everywhere, without end", "Role given: Helper, everywhere, without end", "Role given: Helper, in Ops and Sales, until 2 January 2199, 15:04 UTC"}
+	cookie := f.signIn("acme", ownerEmail)
+	for _, path := range []string{"/console/acme/events?subject=" + user.ID.String(), "/console/acme/users/" + user.ID.String() + "/events", "/console/acme/users/" + user.ID.String()} {
+		var got []string
+		for _, match := range said.FindAllStringSubmatch(f.get(path, cookie).body, -1) {
+			got = append(got, match[1]+": "+match[2]+", "+match[3])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s says %q", path, got)
+		}
+	}
+	page := f.get("/console/acme/users/"+user.ID.String()+"/events", cookie).body
+	for _, part := range []string{"Ops, Sales</bdi></del>", "everywhere</bdi></ins>", "without end</bdi></ins>", "everywhere</bdi></del>"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the details lack %q", part)
+		}
+	}
+	f.hire("auditor@example.com", "Andy Auditor", []string{"events:read", "users:read"})
+	if a := f.get("/console/acme/events?subject="+user.ID.String(), f.signIn("acme", "auditor@example.com")); strings.Contains(a.body, "2199") || strings.Contains(a.body, "without end") || strings.Contains(a.body, "Ops") || !strings.Contains(a.body, "Held back: roles:read would show it.") {
+		t.Errorf("without roles:read: %s", a.body)
+	}
+}
+
+func TestWhatTheReaderMayNotViewIsNotCalledGone(t *testing.T) {
+	f := newFixture(t)
+	eve, role := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Secret role", "shop/stock:count")
+	account := f.makeAccount("Secret import", role)
+	c := f.asOwner()
+	if _, _, err := f.service.AssignRole(t.Context(), c, eve.ID, role.ID, rolecall.AssignmentDraft{}); err != nil {
+		t.Fatal(err)
+	}
+	f.hire("auditor@example.com", "Andy Auditor", []string{"events:read"})
+	f.hire("reader@example.com", "Rita Reader", []string{"events:read", "roles:read", "users:read", "service-accounts:read"})
+	auditor, self, reader := f.signIn("acme", "auditor@example.com"), f.signIn("acme", "eve@example.com"), f.signIn("acme", "reader@example.com")
+	shows := func(path, cookie, part string, lacking ...string) {
+		t.Helper()
+		a := f.get(path, cookie)
+		if !strings.Contains(a.body, strings.ReplaceAll(part, "'", "&#39;")) {
+			t.Errorf("%s lacks %q", path, part)
+		}
+		for _, other := range append(lacking, "gone", "Secret") {
+			if strings.Contains(a.body, other) {
+				t.Errorf("%s shows %q", path, other)
+			}
+		}
+	}
+	events := "/console/acme/events?subject="
+	shows("/console/acme/users/"+eve.ID.String()+"/events", self, "a role you can't view", "a deleted")
+	shows("/console/acme/users/"+eve.ID.String()+"/events", self, "a role you can't view ("+role.ID.String()+")")
+	if a := f.get("/console/acme/users/"+eve.ID.String()+"/roles", self); !strings.Contains(a.body, "somebody you can&#39;t view") {
+		t.Errorf("one's own roles: %s", a.body)
+	}
+	shows(events+role.ID.String(), auditor, "a role you can't view", "a deleted")
+	shows(events+account.ID.String(), auditor, "a service account you can't view", "a deleted")
+	shows(events+eve.ID.String(), auditor, "a user you can't view", "a deleted")
+
+	if err := f.service.DeleteRole(t.Context(), c, role.ID, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.service.DeleteServiceAccount(t.Context(), c, account.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	f.remove(eve)
+	shows(events+role.ID.String(), auditor, "a role you can't view", "a deleted")
+	for path, part := range map[string]string{events + role.ID.String(): "a deleted role", events + account.ID.String(): "a deleted service account", events + eve.ID.String(): "a deleted user"} {
+		if a := f.get(path, reader); !strings.Contains(a.body, part) || strings.Contains(a.body, "you can&#39;t view") {
+			t.Errorf("%s lacks %q, or calls it unreadable", path, part)
+		}
 	}
 }

@@ -38,7 +38,7 @@ var eventKinds = []eventKind{
 		rolecall.EventServiceAccountResumed, rolecall.EventServiceAccountDeleted,
 	}},
 	{"Tenant", []rolecall.EventType{
-		rolecall.EventTenantCreated, rolecall.EventTenantUpdated, rolecall.EventTenantSuspended, rolecall.EventTenantResumed, rolecall.EventTenantDeleted,
+		rolecall.EventTenantCreated, rolecall.EventTenantUpdated, rolecall.EventTenantSuspended, rolecall.EventTenantResumed, rolecall.EventTenantDeleted, rolecall.EventTenantRestored,
 		rolecall.EventRefused, rolecall.EventMailUndeliverable,
 	}},
 }
@@ -62,6 +62,7 @@ var eventWords = map[rolecall.EventType]string{
 	rolecall.EventServiceAccountDeleted: "Service account deleted",
 	rolecall.EventTenantCreated:         "Tenant created", rolecall.EventTenantUpdated: "Settings changed", rolecall.EventTenantSuspended: "Tenant suspended",
 	rolecall.EventTenantResumed: "Tenant resumed", rolecall.EventTenantDeleted: "Tenant deleted",
+	rolecall.EventTenantRestored:    "Tenant restored",
 	rolecall.EventMailUndeliverable: "Mail could not be delivered",
 }
 
@@ -82,15 +83,19 @@ type difference struct {
 
 // differences returns the members that the event changed, and of something new or
 // gone all that it has.
-func differences(e *rolecall.Event, named names) (list []difference) {
+func differences(f frame, e *rolecall.Event, named names) (list []difference) {
 	if e.Values == nil {
 		return nil
 	}
 	before, after := membersOf(e.Values.Before), membersOf(e.Values.After)
+	if isAssignment(e) {
+		addLimits(before)
+		addLimits(after)
+	}
 	both := maps.Clone(before)
 	maps.Copy(both, after)
 	for _, member := range slices.Sorted(maps.Keys(both)) {
-		d := difference{member: memberLabel(member), before: valueText(member, before[member], named), after: valueText(member, after[member], named)}
+		d := difference{member: memberLabel(member), before: valueText(f, member, before[member], named), after: valueText(f, member, after[member], named)}
 		if d.before != d.after {
 			list = append(list, d)
 		}
@@ -99,6 +104,55 @@ func differences(e *rolecall.Event, named names) (list []difference) {
 		list = append(list, difference{member: memberLabel(member), withheld: true, needed: e.Values.Withheld[member]})
 	}
 	return list
+}
+
+// isAssignment reports whether the event gave or took a role.
+func isAssignment(e *rolecall.Event) bool {
+	return e.Type == rolecall.EventRoleAssigned || e.Type == rolecall.EventRoleUnassigned
+}
+
+// addLimits says in words that an assignment has no departments and no end: the values
+// of an event leave them out then.
+func addLimits(assignment map[string]any) {
+	if assignment["roleId"] == nil {
+		return
+	}
+	for member, words := range map[string]string{"departments": "everywhere", "expiresAt": "without end"} {
+		if assignment[member] == nil {
+			assignment[member] = words
+		}
+	}
+}
+
+// assignmentWords returns where and until when the assignment of the event applies, or
+// applied before it was taken away; empty if the event is about none, or the caller may
+// not read it.
+func assignmentWords(e *rolecall.Event) string {
+	if e.Values == nil || !isAssignment(e) {
+		return ""
+	}
+	values := e.Values.After
+	if e.Type == rolecall.EventRoleUnassigned {
+		values = e.Values.Before
+	}
+	assignment := membersOf(values)
+	if assignment["roleId"] == nil {
+		return ""
+	}
+	where, end := "everywhere", "without end"
+	if departments, ok := assignment["departments"].([]any); ok {
+		var names []string
+		for _, name := range departments {
+			text, _ := name.(string)
+			names = append(names, text)
+		}
+		where = "in " + listed(names)
+	}
+	var expiresAt rolecall.Time
+	if text, ok := assignment["expiresAt"].(string); ok && expiresAt.UnmarshalText([]byte(text)) == nil {
+		end = "until " + expiresAt.Std().Format("2 January 2006, 15:04 MST")
+	}
+	return where + ", " + end
 }
 
 // membersOf returns the members of the object by their names, those of objects
@@ -127,13 +181,15 @@ func flatten(members map[string]any, path string, value any) {
 
 // valueText returns the value of the member in words; what the caller may know the
 // name of is called by it.
-func valueText(member string, value any, named names) string {
+func valueText(f frame, member string, value any, named names) string {
 	switch value := value.(type) {
 	case string:
 		var moment rolecall.Time
 		switch id, err := rolecall.ParseID[any](value); {
-		case idMembers[member] && err == nil:
-			return orWords(named[id].Name, value)
+		case idMembers[member] && err == nil && named[id].Name != "":
+			return named[id].Name
+		case roleMembers[member] && err == nil:
+			return f.missingRole() + " (" + value + ")"
 		case timeMembers[member] && moment.UnmarshalText([]byte(value)) == nil:
 			return exact(moment)
 		}
@@ -145,16 +201,18 @@ func valueText(member string, value any, named names) string {
 	case []any:
 		var texts []string
 		for _, item := range value {
-			texts = append(texts, valueText(member, item, named))
+			texts = append(texts, valueText(f, member, item, named))
 		}
 		return strings.Join(texts, ", ")
 	}
 	return ""
 }
 
-// The members of values that name others by their ids, and those that are moments.
+// The members of values that name others by their ids, those of them that are roles,
+// and those that are moments.
 var (
-	idMembers = map[string]bool{
+	roleMembers = map[string]bool{"roleId": true, "roles": true, "rolesNotRestored": true, "settings.secondFactor.roles": true}
+	idMembers   = map[string]bool{
 		"roleId": true, "roles": true, "rolesNotRestored": true, "settings.secondFactor.roles": true,
 		"token.userId": true, "token.serviceAccountId": true, "token.createdBy": true,
 	}

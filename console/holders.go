@@ -23,6 +23,9 @@ type holder struct {
 	revokes bool                // the caller may revoke them, as far as that can be told beforehand
 }
 
+// expiredShown is how many expired assignments are on a page with other things.
+const expiredShown = 5
+
 // userHolder returns the user.
 func userHolder(v *httpapi.Visit, u *rolecall.User) holder {
 	list := ""
@@ -74,7 +77,7 @@ type holderKind struct {
 	find func(*service.Service, *httpapi.Visit) (holder, error)
 
 	listRoles, assignRole, unassignRole string
-	held                                func(*service.Service, *httpapi.Visit) ([]rolecall.Assignment, error)
+	held                                func(*service.Service, *httpapi.Visit) (live, expired []rolecall.Assignment, err error)
 	assign                              func(*service.Service, *httpapi.Visit, rolecall.AssignmentDraft) error
 	unassign                            func(*service.Service, *httpapi.Visit) error
 
@@ -88,7 +91,7 @@ var holderKinds = []holderKind{
 	{
 		path: "/users", read: "UsersController_getUser", find: userOf,
 		listRoles: "UsersController_listUserRoles", assignRole: "UsersController_assignRole", unassignRole: "UsersController_unassignRole",
-		held: func(s *service.Service, v *httpapi.Visit) ([]rolecall.Assignment, error) {
+		held: func(s *service.Service, v *httpapi.Visit) (live, expired []rolecall.Assignment, err error) {
 			return s.UserRoles(v.Context(), v.Call(), v.User())
 		},
 		assign: func(s *service.Service, v *httpapi.Visit, draft rolecall.AssignmentDraft) error {
@@ -112,7 +115,7 @@ var holderKinds = []holderKind{
 	{
 		path: "/service-accounts", read: "ServiceAccountsController_getServiceAccount", find: accountOf,
 		listRoles: "ServiceAccountsController_listServiceAccountRoles", assignRole: "ServiceAccountsController_assignServiceAccountRole", unassignRole: "ServiceAccountsController_unassignServiceAccountRole",
-		held: func(s *service.Service, v *httpapi.Visit) ([]rolecall.Assignment, error) {
+		held: func(s *service.Service, v *httpapi.Visit) (live, expired []rolecall.Assignment, err error) {
 			return s.ServiceAccountRoles(v.Context(), v.Call(), v.ServiceAccount())
 		},
 		assign: func(s *service.Service, v *httpapi.Visit, draft rolecall.AssignmentDraft) error {

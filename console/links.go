@@ -57,11 +57,9 @@ func (c *console) resetPassword(v *httpapi.Visit) error {
 	if err != nil {
 		return err
 	}
-	device, err := c.service.ResetPassword(v.Context(), attempt, token, v.Form("password"))
-	if err != nil {
+	if err := c.service.ResetPassword(v.Context(), attempt, token, v.Form("password")); err != nil {
 		return err
 	}
-	v.Known(device)
 	return v.Redirect(v.Path("/sign-in") + "?done=password-reset")
 }
 

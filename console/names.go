@@ -40,6 +40,40 @@ func (c *console) namesOf(v *httpapi.Visit, ids []rolecall.AnyID) (names, error)
 	return c.service.Names(v.Context(), v.Call(), ids)
 }
 
+// missingRole is what to call a role of which the page knows the id alone.
+func (f frame) missingRole() string {
+	if f.may(rolecall.RolesRead) {
+		return "a deleted role"
+	}
+	return "a role you can't view"
+}
+
+// missingUser is the name to show for a user if the page knows only the id.
+func (f frame) missingUser() string {
+	if f.Call().Visible().IsEverywhere() {
+		return "a deleted user"
+	}
+	return "a user you can't view"
+}
+
+// missingAccount is what to call a service account of which the page knows the id
+// alone.
+func (f frame) missingAccount() string {
+	if f.may(rolecall.ServiceAccountsRead) {
+		return "a deleted service account"
+	}
+	return "a service account you can't view"
+}
+
+// missingGiver is what to call a user or service account of whom the page knows the id
+// alone.
+func (f frame) missingGiver() string {
+	if f.Call().Visible().IsEverywhere() && f.may(rolecall.ServiceAccountsRead) {
+		return "a deleted user or service account"
+	}
+	return "somebody you can't view"
+}
+
 func roleIDs(assignments []rolecall.Assignment) []rolecall.AnyID {
 	ids := make([]rolecall.AnyID, len(assignments))
 	for i := range assignments {

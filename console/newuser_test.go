@@ -260,3 +260,16 @@ func TestDepartmentsAreSuggestedToWhoMayReadThem(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }
+
+func TestThePermissionForMetadataComesBeforeItsValues(t *testing.T) {
+	f := newFixture(t)
+	user := f.hire("plain@example.com", "Plain", nil)
+	path := "/console/acme/users/" + user.ID.String() + "/edit"
+	form := url.Values{fieldPairKey: {"\x7f", "\x7f"}, fieldPairValue: {"a", "b"}}
+	if r := f.send(http.MethodPost, path, f.signIn("acme", "plain@example.com"), form); r.StatusCode != http.StatusForbidden || !strings.Contains(r.body, "users.metadata:update") {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := f.send(http.MethodPost, path, f.signIn("acme", ownerEmail), form); r.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}

@@ -65,6 +65,9 @@ func TestSelectedUsersAreSuspendedAndResumedOneByOne(t *testing.T) {
 		if user, err := f.service.User(t.Context(), f.asOwner(), id); err != nil || user.Status != rolecall.UserSuspended || f.eventsOf(id, rolecall.EventUserSuspended) != 1 {
 			t.Errorf("%s: %d events, %v", user.Status, f.eventsOf(id, rolecall.EventUserSuspended), err)
 		}
+		if page := f.get("/console/acme/users/"+id.String(), cookie); !strings.Contains(page.body, "left &amp; gone") {
+			t.Errorf("the reason is not kept: %s", page.body)
+		}
 	}
 	a := f.send(http.MethodPost, "/console/acme/users/selected/resume", cookie, selecting(users))
 	if !strings.Contains(a.body, "3 users are able to sign in") || f.eventsOf(eve.ID, rolecall.EventUserResumed) != 1 || f.eventsOf(f.owner.ID, rolecall.EventUserResumed) != 0 {
@@ -97,7 +100,7 @@ func TestARoleIsGivenToSelectedUsers(t *testing.T) {
 		}
 	}
 	for _, id := range users {
-		held, err := f.service.UserRoles(t.Context(), f.asOwner(), id)
+		held, _, err := f.service.UserRoles(t.Context(), f.asOwner(), id)
 		if err != nil || len(held) != 1 || strings.Join(held[0].Reach.Departments(), ",") != "Legal,Ops,Sales" || f.eventsOf(id, rolecall.EventRoleAssigned) == 0 {
 			t.Errorf("%+v %v", held, err)
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/a-h/templ"
 
-	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -65,11 +64,8 @@ func (c *console) askServiceAccountAction(v *httpapi.Visit, a *action) error {
 // actions returns those of the service account that the caller may do, in their order,
 // as far as that can be told beforehand.
 func (s serviceAccountView) actions() (list []*action) {
-	suspended, p := s.account.Status == rolecall.ServiceAccountSuspended, s.Call().Principal
-	updates, deletes := service.NeedUpdateServiceAccounts(p, rolecall.UserID{}) == nil, service.NeedDeleteServiceAccounts(p, rolecall.UserID{}) == nil
-	allowed := map[string]bool{"resume": updates && suspended, "suspend": updates && !suspended, "delete": deletes}
 	for i := range serviceAccountActions {
-		if a := &serviceAccountActions[i]; allowed[a.allowed] {
+		if a := &serviceAccountActions[i]; slices.Contains(s.allowed, a.allowed) {
 			list = append(list, a)
 		}
 	}

@@ -66,24 +66,28 @@ type serviceAccountView struct {
 	holder
 	account rolecall.ServiceAccount
 	held    []rolecall.Assignment
-	tokens  []rolecall.APIToken // the newest first
-	events  []rolecall.Event    // the newest first; nil if the caller may not read them
-	names   names               // of who is in the events
+	allowed []string              // what the caller may do to it
+	ended   []rolecall.Assignment // expired, the last one first
+	tokens  []rolecall.APIToken   // the newest first
+	events  []rolecall.Event      // the newest first; nil if the caller may not read them
+	names   names                 // of who is in the events
 }
 
 // serviceAccountView returns the service account of the path.
 func (c *console) serviceAccountView(v *httpapi.Visit) (view serviceAccountView, err error) {
 	view.account, err = c.service.ServiceAccount(v.Context(), v.Call(), v.ServiceAccount())
+	if err != nil {
+		return view, err
+	}
 	view.holder = accountHolder(v, &view.account)
+	view.held, view.ended, err = c.service.ServiceAccountRoles(v.Context(), v.Call(), v.ServiceAccount())
+	view.allowed = c.service.ServiceAccountActions(v.Call(), &view.account, view.held)
 	return view, err
 }
 
 func (c *console) showServiceAccount(v *httpapi.Visit) error {
 	view, err := c.serviceAccountView(v)
 	if err != nil {
-		return err
-	}
-	if view.held, err = c.service.ServiceAccountRoles(v.Context(), v.Call(), v.ServiceAccount()); err != nil {
 		return err
 	}
 	tokens, err := c.service.ServiceAccountTokens(v.Context(), v.Call(), v.ServiceAccount(), nil, rolecall.APITokensMax)

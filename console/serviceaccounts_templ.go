@@ -512,7 +512,7 @@ func serviceAccountPage(s serviceAccountView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = rolesCard(s.frame, s.holder, s.held, len(s.held)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = rolesCard(s.frame, s.holder, s.held, len(s.held), s.ended).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -53,7 +53,7 @@ func (c *console) askEndSession(v *httpapi.Visit) error {
 	return c.show(v, "End the session", "Users", func(f frame) templ.Component {
 		return confirmForm(f, question{
 			asks: "End this session of", whom: nameOf(f.Visit, &user), label: "End the session", grave: true,
-			tells: "That browser is signed out at once. Whoever uses it can sign in again.",
+			tells: "That browser is signed out at once. Its user can sign in again. Links that were sent in this session, such as invitations, stop working.",
 			back:  userAddress(f.Visit, user.ID, "/sessions"),
 		})
 	})

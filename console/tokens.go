@@ -67,7 +67,7 @@ func (c *console) showNewToken(v *httpapi.Visit, k *holderKind) error {
 	var view tokensView
 	var err error
 	if view.holder, err = k.find(c.service, v); err == nil {
-		view.held, err = k.held(c.service, v)
+		view.held, _, err = k.held(c.service, v)
 	}
 	if err != nil {
 		return err

@@ -100,11 +100,25 @@ func (u userView) label(a *action) string {
 func (u userView) isInvited() bool { return u.Invitation.ExpiresAt > u.now }
 
 // obstacle returns why the user cannot sign in.
-func (u userView) obstacle(code string) string {
-	if code == "user-pending" && u.isInvited() {
+func (u userView) obstacle(r *service.SignInReason) string {
+	switch {
+	case r.Code == "user-pending" && u.isInvited():
 		return "The user is invited, and has not set a password yet."
+	case r.Covers == "source" && r.Source == "":
+		return "Too many sign-ins failed from one address, which only readers of events may see. Sign-ins from there are refused until"
+	case r.Covers == "source":
+		return "Too many sign-ins failed from " + r.Source + ". Sign-ins from there are refused until"
+	case r.Covers == "unknown-browsers":
+		return "Too many sign-ins failed from browsers in which the user has not signed in. Sign-ins from such browsers are refused until"
+	case r.Covers == "second-factor":
+		return "Too many codes were wrong in browsers in which the user has not signed in. Codes from such browsers are refused until"
 	}
-	return obstacleWords[code]
+	return obstacleWords[r.Code]
+}
+
+// isLimited reports whether the user can sign in, though not from everywhere.
+func (u userView) isLimited() bool {
+	return !u.SignIn.CanSignIn && !slices.ContainsFunc(u.SignIn.Reasons, func(r service.SignInReason) bool { return r.Covers == "" })
 }
 
 // obstacleWords are the reasons for which somebody cannot sign in.
@@ -115,7 +129,6 @@ var obstacleWords = map[string]string{
 	"invitation-expired":               "The invitation has expired.",
 	"no-password":                      "The user has neither a password nor a passkey.",
 	"second-factor-enrolment-required": "The tenant asks for a second factor, and the user has none. They add one at the next sign-in.",
-	"too-many-attempts":                "There were too many failed sign-ins from browsers that are not known. It passes within the hour, and a known browser can sign in now.",
 }
 
 // heldBack returns the permissions that would show what the page does not.

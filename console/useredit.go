@@ -5,6 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/service"
 )
 
 func (c *console) editPages() []httpapi.Page {
@@ -49,6 +50,9 @@ func (c *console) edit(v *httpapi.Visit) error {
 	pairs, faults := metadataPatch(v)
 	if pairs != nil {
 		patch.Metadata = rolecall.Some(pairs)
+	}
+	if err := service.NeedUpdateMembers(v.Call().Principal, v.User(), patch.Members()); err != nil {
+		return err
 	}
 	if faults != nil {
 		return append(faults, patch.Check()...).Err()

@@ -50,12 +50,18 @@ type server struct {
 	began   time.Time     // when the process was started
 	stdout  *bufio.Reader // what it prints
 	log     chan logLine  // what it logs after "serving"; closed at its end
-	before  []logLine     // what it logged before, but for noMail
+	before  []logLine     // what it logged before, but for noMail and noKeyFile
+
+	noKeyFile bool // it warned that the instance key is in the database
 }
 
 // noMail begins the warning of a program that has no mail server, as most in these
 // tests.
 const noMail = "no --smtp: "
+
+// noKeyFile begins the warning of a program whose key is in the database, as it is in
+// most of these tests.
+const noKeyFile = "The instance key is in the database."
 
 type logLine struct {
 	Level   string `json:"level"`
@@ -102,7 +108,11 @@ func serve(t *testing.T, folder string, args ...string) *server {
 				s.address = line.Address
 				return s
 			}
-			if !strings.HasPrefix(line.Message, noMail) {
+			switch {
+			case strings.HasPrefix(line.Message, noMail):
+			case strings.HasPrefix(line.Message, noKeyFile):
+				s.noKeyFile = true
+			default:
 				s.before = append(s.before, line)
 			}
 		case <-time.After(startTimeout):

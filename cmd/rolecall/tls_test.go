@@ -110,6 +110,53 @@ func TestRenewedCertificateIsServedWithoutARestart(t *testing.T) {
 	s.waitLog("serving the changed certificate")
 }
 
+// serveTLS starts the program with a certificate.
+func serveTLS(t *testing.T) (*server, keyPair) {
+	t.Helper()
+	folder := newTenant(t)
+	pair := newKeyPair(t, 1)
+	replace(t, filepath.Join(folder, "cert.pem"), pair.cert)
+	replace(t, filepath.Join(folder, "key.pem"), pair.key)
+	return serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--public-url", "https://127.0.0.1"), pair
+}
+
+func TestTLS12OffersNoCBC(t *testing.T) {
+	s, pair := serveTLS(t)
+	for suite, want := range map[uint16]bool{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256:       true,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384:       true,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: true,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA:          false,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA:          false,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256:       false,
+	} {
+		conn, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: pair.trusting, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite}})
+		if (err == nil) != want {
+			t.Errorf("%s: %v, want it served: %v", tls.CipherSuiteName(suite), err, want)
+		}
+		if err == nil {
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestErrorsOfHTTP2AreNoWarnings(t *testing.T) {
+	s, pair := serveTLS(t)
+	conn, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: pair.trusting, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if line := s.waitLog("client connection failed"); line.Level != "INFO" {
+		t.Errorf("a broken preface is logged as %s", line.Level)
+	}
+}
+
 func TestTLS(t *testing.T) {
 	folder := newTenant(t)
 	pair := newKeyPair(t, 1)
@@ -143,6 +190,9 @@ func TestTLS(t *testing.T) {
 		}
 		if got := s.get("/readyz").StatusCode; got != http.StatusBadRequest {
 			t.Errorf("without TLS: %d", got)
+		}
+		if line := s.waitLog("client connection failed"); line.Level != "INFO" {
+			t.Errorf("a failed handshake is logged as %s", line.Level)
 		}
 		if err := s.stop(os.Interrupt); err != nil {
 			t.Errorf("stopped: %v", err)

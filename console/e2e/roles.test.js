@@ -116,6 +116,32 @@ scenario("a role is given in departments until a day, changed and taken", async 
   assert.ok(!(await page.locator("main").innerText()).includes("by People partner"));
 });
 
+scenario("a role that has expired stays in sight, grayed out, and is given again", async (page) => {
+  await signIn(page);
+  const user = await person(page, "radia.wirth@demo.example");
+  const partner = await first(page, "/roles?q=people");
+  const expiresAt = new Date(Date.now() + 1_500).toISOString();
+  assert.equal((await call(page, "PUT", `/users/${user.id}/roles/${partner.id}`, { reach: { departments: ["Legal"] }, expiresAt })).status, 201);
+  const line = page.locator("li.expired", { hasText: "People partner" });
+  await page.goto(`/console/demo/users/${user.id}`);
+  assert.equal(await line.count(), 0);
+  await page.getByText("in Legal, until").first().waitFor(); // the event says for where and until when
+  do await page.reload();
+  while ((await line.count()) === 0);
+  assert.match(await line.innerText(), /expired\s+In Legal\s+ended just now/);
+  const quiet = await page.locator("p.quiet").first().evaluate((e) => getComputedStyle(e).color);
+  assert.equal(await line.locator("a").evaluate((e) => getComputedStyle(e).color), quiet);
+  await checkAccess(page);
+  await page.goto(`/console/demo/users/${user.id}/roles`);
+  await page.getByRole("link", { name: "Give People partner again" }).click();
+  await page.getByRole("dialog").getByLabel("For the users of some departments").check();
+  await page.getByRole("dialog").getByLabel("Legal").check();
+  await page.getByRole("dialog").getByRole("button", { name: "Give" }).click();
+  await page.getByText("People partner is given to Radia Wirth.").waitFor();
+  assert.equal(await line.count(), 0);
+  await call(page, "DELETE", `/users/${user.id}/roles/${partner.id}`);
+});
+
 scenario("what is beyond what one holds is not offered, and why is said", async (page) => {
   await signIn(page);
   const helper = await person(page, "tony.hoare@demo.example");

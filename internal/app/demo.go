@@ -56,7 +56,7 @@ func prepareDemo(ctx context.Context, store service.Store, options service.Optio
 // onlyDemo refuses a database that serves anybody else: made-up people are not to
 // be mixed with real ones.
 func onlyDemo(ctx context.Context, store service.Store, options service.Options) error {
-	tenants, err := service.New(store, options).Tenants(ctx, "", 2)
+	tenants, err := service.New(store, options).Tenants(ctx, "", "", 2)
 	if err != nil {
 		return err
 	}

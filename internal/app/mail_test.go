@@ -39,7 +39,7 @@ func TestMailSettings(t *testing.T) {
 		{serveCommand{MailTemplates: folder}, "--mail-templates: invitation.txt", ""},
 		{serveCommand{MailTemplates: filepath.Join(folder, "nowhere")}, "--mail-templates", ""},
 	} {
-		s, err := test.command.settings(&globals{})
+		s, err := test.command.settings(&globals{SecretKeyFile: "keys"})
 		switch got := strings.Join(s.warnings, "\n"); {
 		case test.fault == "" && err != nil, test.fault != "" && (err == nil || !strings.Contains(err.Error(), test.fault)):
 			t.Errorf("%+v: %v, want %q", test.command, err, test.fault)
@@ -62,7 +62,7 @@ func TestLinksLeadToThePublicURL(t *testing.T) {
 		{serveCommand{PublicURL: "https://id.example.com/people/"}, "https://id.example.com/people/console/acme/invitation#token"},
 	} {
 		test.command.Mailbox = t.TempDir()
-		s, err := test.command.settings(&globals{})
+		s, err := test.command.settings(&globals{SecretKeyFile: "keys"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,6 +47,11 @@ func registerMail(registry prometheus.Registerer, s *service.Service) {
 			return float64(s.MailCounts().Failed)
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "rolecall_mails_dropped_total", Help: "Mails that this process did not send because they were void: their link was used, replaced or revoked, or their user was deleted.",
+		}, func() float64 {
+			return float64(s.MailCounts().Dropped)
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "rolecall_mails_given_up_total", Help: "Mails that this process gave up: there is no such mailbox, or they could not be sent while they were of use.",
 		}, func() float64 {
 			return float64(s.MailCounts().GivenUp)

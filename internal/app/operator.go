@@ -1,15 +1,19 @@
 package app
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/httpapi"
@@ -33,7 +37,7 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(makeKey(ctx, s), s.close()); err != nil {
+	if err := errors.Join(p.makeKey(ctx, s), s.close()); err != nil {
 		return err
 	}
 	if c.GrantTo != "" {
@@ -54,7 +58,8 @@ type tenantCommands struct {
 	List     tenantList     `cmd:"" help:"List the tenants."`
 	Suspend  tenantSuspend  `cmd:"" help:"Refuse a tenant's sessions and sign-ins until it is resumed."`
 	Resume   tenantResume   `cmd:"" help:"Serve a suspended tenant again."`
-	Delete   tenantDelete   `cmd:"" help:"Delete a tenant at once; its name stays unusable for 30 days."`
+	Delete   tenantDelete   `cmd:"" help:"Delete a tenant at once. It can be restored for 24 hours; its name stays unusable for 30 days."`
+	Restore  tenantRestore  `cmd:"" help:"Restore a tenant that was deleted in the last 24 hours."`
 	AddOwner tenantAddOwner `cmd:"" help:"Make a user an owner of the tenant."`
 }
 
@@ -92,7 +97,9 @@ func (c *tenantCreate) Run(ctx context.Context, p *program) error {
 	})
 }
 
-type tenantList struct{}
+type tenantList struct {
+	Status rolecall.TenantStatus `enum:",active,suspended,deleted" default:"" placeholder:"STATUS" help:"Only tenants of this status: active, suspended or deleted. Default: all that are not deleted"`
+}
 
 // Run lists the tenants by name.
 func (c *tenantList) Run(ctx context.Context, p *program) error {
@@ -102,11 +109,12 @@ func (c *tenantList) Run(ctx context.Context, p *program) error {
 		DisplayName string                `json:"displayName"`
 		Status      rolecall.TenantStatus `json:"status"`
 		CreatedAt   rolecall.Time         `json:"createdAt"`
+		PurgeAt     rolecall.Time         `json:"purgeAt,omitzero"`
 	}
 	rows, lines := []row{}, []string{}
 	return p.operate(ctx, func(s *service.Service) error {
 		for after := ""; ; after = rows[len(rows)-1].Name {
-			page, err := s.Tenants(ctx, after, rolecall.MaxLimit)
+			page, err := s.Tenants(ctx, c.Status, after, rolecall.MaxLimit)
 			if err != nil {
 				return err
 			}
@@ -114,8 +122,12 @@ func (c *tenantList) Run(ctx context.Context, p *program) error {
 				return p.print(rows, lines...)
 			}
 			for _, t := range page {
-				rows = append(rows, row{t.ID, t.Name, t.DisplayName, t.Status, t.CreatedAt})
-				lines = append(lines, fmt.Sprintf("%-24s %-10s %s", t.Name, t.Status, t.DisplayName))
+				rows = append(rows, row{t.ID, t.Name, t.DisplayName, t.Status, t.CreatedAt, t.PurgeAt})
+				line := fmt.Sprintf("%-24s %-10s %s", t.Name, t.Status, t.DisplayName)
+				if t.PurgeAt != 0 {
+					line += fmt.Sprintf(" (can be restored until %s)", t.PurgeAt)
+				}
+				lines = append(lines, line)
 			}
 		}
 	})
@@ -155,11 +167,36 @@ func (c *tenantResume) Run(ctx context.Context, p *program) error {
 	})
 }
 
-type tenantDelete struct{ tenantName }
+type tenantDelete struct {
+	tenantName
+	Yes bool `help:"Delete the tenant without asking."`
+}
 
 // Run deletes the tenant.
 func (c *tenantDelete) Run(ctx context.Context, p *program) error {
-	return c.change(ctx, p, "deleted", func(s *service.Service) error { return s.DeleteTenant(ctx, service.Command, c.Name, nil) })
+	if !c.Yes {
+		warning := fmt.Sprintf("This deletes tenant %s with all its users. It can be restored for 24 hours.", c.Name)
+		if err := p.confirm(ctx, warning, c.Name); err != nil {
+			return err
+		}
+	}
+	return p.operate(ctx, func(s *service.Service) error {
+		if err := s.DeleteTenant(ctx, service.Command, c.Name, nil); err != nil {
+			return err
+		}
+		return p.print(done{"deleted"}, fmt.Sprintf("Tenant %s is deleted.", c.Name),
+			fmt.Sprintf("To restore it within 24 hours, run rolecall tenant restore %s.", c.Name))
+	})
+}
+
+type tenantRestore struct{ tenantName }
+
+// Run restores the tenant.
+func (c *tenantRestore) Run(ctx context.Context, p *program) error {
+	return c.change(ctx, p, "restored", func(s *service.Service) error {
+		_, err := s.RestoreTenant(ctx, service.Command, c.Name, "")
+		return err
+	})
 }
 
 type tenantAddOwner struct {
@@ -283,6 +320,30 @@ func (p *program) password(stdin bool) (password, made string, err error) {
 		line = strings.TrimSuffix(line, "\r")
 	}
 	return line, "", nil
+}
+
+// errNotConfirmed says that nobody confirmed what a command asked.
+var errNotConfirmed = errors.New("nothing was changed: the command was not confirmed")
+
+// confirm returns nil once the word was typed on a terminal after the warning.
+func (p *program) confirm(ctx context.Context, warning, word string) error {
+	if file, ok := p.stdin.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+		return errors.New("this command asks for confirmation on a terminal; without one, repeat it with --yes")
+	}
+	fmt.Fprintf(p.stderr, "%s\nType %s to continue: ", warning, word)
+	typed := make(chan string, 1)
+	go func() { // reading cannot be interrupted
+		line, _ := bufio.NewReader(io.LimitReader(p.stdin, longestInput)).ReadString('\n')
+		typed <- strings.TrimSpace(line)
+	}()
+	select {
+	case line := <-typed:
+		if line == word {
+			return nil
+		}
+	case <-ctx.Done():
+	}
+	return errNotConfirmed
 }
 
 func shownOnce(made string) []string {

@@ -67,7 +67,7 @@ func (c *seedCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	var faults rolecall.Faults
-	code, detail := secret.CheckPassword(password, rolecall.DefaultPasswordMin, seedOwner, c.Name)
+	code, detail := secret.CheckPassword(password, rolecall.DefaultPasswordMin, secret.Words{}, seedOwner, c.Name)
 	faults.Add("/password", code, detail)
 	if err := faults.Err(); err != nil {
 		return err

@@ -49,7 +49,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.close()) }()
 	if !c.NoMigrate {
-		if err := makeKey(ctx, store); err != nil {
+		if err := p.makeKey(ctx, store); err != nil {
 			return err
 		}
 	}
@@ -57,17 +57,15 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 }
 
 // serve serves on the listener, and operators on theirs if they have one.
-func serve(ctx context.Context, p *program, settings settings, store service.Store, listener, operators *door) error {
+func serve(ctx context.Context, p *program, settings settings, store service.Store, listener, operators *door) (err error) {
 	defer runtime.KeepAlive(make([]byte, ballast))
-	keys, err := loadKeys(ctx, store, settings.SecretKeyFile)
+	logger := newLogger(p.stderr, settings.LogFormat)
+	options, closeFiles, err := p.options(ctx, store, logger)
 	if err != nil {
 		return err
 	}
-	logger := newLogger(p.stderr, settings.LogFormat)
-	options := service.Options{
-		Passwords: newPasswords(), Keys: keys, Passkeys: settings.passkeys, Logger: logger,
-		Limits: settings.limits(),
-	}
+	defer func() { err = errors.Join(err, closeFiles()) }()
+	options.Passkeys, options.Limits = settings.passkeys, settings.limits()
 	if options.Mailer, err = settings.mailer(p.results(), listener.Addr()); err != nil {
 		return err
 	}
@@ -86,7 +84,9 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	api := httpapi.New(rolecall, httpapi.Options{
 		PublicURL:      settings.publicURL,
 		InsecureCookie: settings.insecureCookie,
+		HSTSSubdomains: settings.HSTSSubdomains,
 		CookieDomain:   settings.CookieDomain,
+		HostPrefix:     settings.HostPrefix,
 		AllowOrigins:   settings.AllowOrigin,
 		TrustedProxies: settings.trustedProxies,
 		OperatorsApart: operators != nil,
@@ -94,6 +94,8 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 		Logger:         logger,
 		Metrics:        registry,
 		PasswordHashes: options.Passwords.Hashed,
+
+		SecurityContact: settings.SecurityURI,
 	})
 	registerWatch(registry, rolecall)
 	registerMail(registry, rolecall)

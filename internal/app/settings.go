@@ -29,10 +29,13 @@ type settings struct {
 // settings returns what the flags mean, or what is wrong with them.
 func (c *serveCommand) settings(g *globals) (settings, error) {
 	s := settings{serveCommand: *c}
-	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readTLS, s.readOrigins, s.readCookieDomain, s.readPasskeys, s.readProxies, s.readMail} {
+	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readMail} {
 		if err := read(); err != nil {
 			return s, err
 		}
+	}
+	if g.SecretKeyFile == "" && !s.Demo {
+		s.warn("The instance key is in the database. A copy or a backup of the database exposes the secrets of authenticator apps and the links in waiting mail. Keep the key in a file and give it with --secret-key-file.")
 	}
 	if g.AllowSuperuser && isPostgres(g.Database) {
 		s.warn("--allow-superuser: row-level security may not hold this role, so the isolation of tenants rests on this program alone")
@@ -83,6 +86,13 @@ func (s *settings) readPublicURL() error {
 	return nil
 }
 
+func (s *settings) readHSTS() error {
+	if s.HSTSSubdomains && (s.publicURL == nil || s.publicURL.Scheme != "https") {
+		return errors.New("--hsts-include-subdomains needs an https --public-url")
+	}
+	return nil
+}
+
 func (s *settings) readTLS() error {
 	switch https := s.publicURL != nil && s.publicURL.Scheme == "https"; {
 	case (s.TLSCert == "") != (s.TLSKey == ""):
@@ -108,7 +118,43 @@ func (s *settings) readOrigins() error {
 			s.warn("--allow-origin " + origin + " is plain http: whoever can change its pages on the way acts as their readers")
 		}
 	}
+	s.checkSites()
 	return nil
+}
+
+// checkSites warns of origins on another site than the public URL: browsers neither
+// keep nor send the session cookie there. Without the list of public suffixes only
+// some are known for sure: those with less than two labels in common.
+func (s *settings) checkSites() {
+	if s.publicURL == nil {
+		return
+	}
+	for _, origin := range s.AllowOrigin {
+		if u, err := url.Parse(origin); err == nil && isOtherSite(u, s.publicURL) {
+			s.warn("--allow-origin " + origin + " is on another site than --public-url " + s.PublicURL + ". Browsers drop the session cookie there, so nobody can sign in from its pages. Serve both under one domain, or let a back end hold the session.")
+		}
+	}
+}
+
+// isOtherSite reports whether the URLs are for certain of two sites, as browsers
+// compare them for cookies: by scheme and registrable domain, without the port.
+func isOtherSite(a, b *url.URL) bool {
+	hostA, hostB := strings.ToLower(a.Hostname()), strings.ToLower(b.Hostname())
+	if a.Scheme != b.Scheme {
+		return true
+	}
+	if hostA == hostB {
+		return false
+	}
+	if _, err := netip.ParseAddr(hostA); err == nil {
+		return true
+	}
+	labelsA, labelsB := strings.Split(hostA, "."), strings.Split(hostB, ".")
+	common := 0
+	for common < min(len(labelsA), len(labelsB)) && labelsA[len(labelsA)-1-common] == labelsB[len(labelsB)-1-common] {
+		common++
+	}
+	return common < 2
 }
 
 // hostName is a name in lower case, or an IPv4 address.
@@ -138,6 +184,20 @@ func (s *settings) readCookieDomain() error {
 		return errors.New("--cookie-domain must be a parent domain of the host of --public-url, such as example.com for id.example.com")
 	}
 	s.warn("--cookie-domain: every host under " + s.CookieDomain + " gets the session cookie and can replace it, so each must be as safe as this service")
+	return nil
+}
+
+// readHostPrefix refuses the prefix where browsers would drop the cookie: it must be
+// Secure and have no domain (RFC 6265bis, 4.1.3.2).
+func (s *settings) readHostPrefix() error {
+	switch {
+	case !s.HostPrefix:
+		return nil
+	case s.publicURL == nil || s.publicURL.Scheme != "https" || s.Demo:
+		return errors.New("--host-cookie-prefix needs an https --public-url, and cannot be used with --demo")
+	case s.CookieDomain != "":
+		return errors.New("--host-cookie-prefix and --cookie-domain exclude each other: a cookie with the prefix belongs to one host")
+	}
 	return nil
 }
 
@@ -181,6 +241,20 @@ func (s *settings) readProxies() error {
 			s.warn("--trusted-proxies " + text + " trusts everybody: any client can say where it comes from")
 		}
 		s.trustedProxies = append(s.trustedProxies, network.Masked())
+	}
+	return nil
+}
+
+// readSecurityContact refuses what security.txt may not name (RFC 9116, 2.5.3).
+func (s *settings) readSecurityContact() error {
+	if s.SecurityURI == "" {
+		return nil
+	}
+	u, err := url.Parse(s.SecurityURI)
+	isASCII := !strings.ContainsFunc(s.SecurityURI, func(r rune) bool { return r <= ' ' || r > '~' })
+	if err != nil || !isASCII ||
+		!(u.Scheme == "https" && isHost(u.Hostname()) || u.Scheme == "mailto" && strings.Contains(u.Opaque, "@") || u.Scheme == "tel" && u.Opaque != "") {
+		return errors.New("--security-contact must be a mailto:, https: or tel: URI, such as mailto:security@example.com")
 	}
 	return nil
 }

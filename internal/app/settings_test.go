@@ -3,6 +3,8 @@ package app
 import (
 	"errors"
 	"fmt"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -40,7 +42,7 @@ func TestOriginsAreWhatBrowsersSend(t *testing.T) {
 		"ftp://app.example.com":         false,
 		"file://":                       false,
 	} {
-		_, err := (&serveCommand{AllowOrigin: []string{origin}}).settings(&globals{})
+		_, err := (&serveCommand{AllowOrigin: []string{origin}}).settings(&globals{SecretKeyFile: "keys"})
 		if (err == nil) != ok {
 			t.Errorf("%q: %v, want it allowed: %v", origin, err, ok)
 		}
@@ -66,12 +68,87 @@ func TestCookieDomainIsAParentOfThePublicHost(t *testing.T) {
 		{"https://id.example.com", "example.com; Secure", false},
 		{"https://10.0.0.1", "0.0.1", false},
 	} {
-		s, err := (&serveCommand{PublicURL: test.public, CookieDomain: test.domain}).settings(&globals{})
+		s, err := (&serveCommand{PublicURL: test.public, CookieDomain: test.domain}).settings(&globals{SecretKeyFile: "keys"})
 		if (err == nil) != test.ok {
 			t.Errorf("%q for %q: %v, want it accepted: %v", test.domain, test.public, err, test.ok)
 		}
 		if err == nil && (len(s.warnings) != 1 || !strings.Contains(s.warnings[0], "every host under "+test.domain)) {
 			t.Errorf("%q for %q: warned %q", test.domain, test.public, s.warnings)
+		}
+	}
+}
+
+func TestTheHostPrefixNeedsHTTPSAndOneHost(t *testing.T) {
+	const https, http = "https://id.example.com", "http://127.0.0.1:8080"
+	for _, test := range []struct {
+		command serveCommand
+		says    string // empty: it is accepted
+	}{
+		{serveCommand{PublicURL: https}, ""},
+		{serveCommand{PublicURL: https + "/people"}, ""},
+		{serveCommand{}, "needs an https --public-url"},
+		{serveCommand{PublicURL: http}, "needs an https --public-url"},
+		{serveCommand{PublicURL: https, Demo: true, Listen: "127.0.0.1:0"}, "cannot be used with --demo"},
+		{serveCommand{PublicURL: https, CookieDomain: "example.com"}, "--cookie-domain exclude each other"},
+	} {
+		test.command.HostPrefix = true
+		_, err := test.command.settings(&globals{})
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%+v: %v", test.command, err)
+		}
+	}
+}
+
+func TestOriginsOnAnotherSiteAreWarnedOf(t *testing.T) {
+	for _, test := range []struct {
+		public, origin string
+		warned         bool
+	}{
+		{"https://id.example.com", "https://app.example.com", false},
+		{"https://id.example.com", "https://example.com", false},
+		{"https://id.example.com", "https://id.example.com:8443", false},
+		{"https://example.com/people", "https://app.example.com", false},
+		{"http://localhost:8080", "http://localhost:3000", false},
+		{"https://id.example.com", "https://app.example.org", true},
+		{"https://id.example.com", "https://example.net", true},
+		{"https://id.example.com", "http://localhost:3000", true},
+		{"http://127.0.0.1:8080", "http://localhost:3000", true},
+		{"https://10.0.0.1", "https://10.1.0.1", true},
+		{"", "https://app.example.org", false},
+	} {
+		s, err := (&serveCommand{PublicURL: test.public, AllowOrigin: []string{test.origin}}).settings(&globals{SecretKeyFile: "keys"})
+		warnings := strings.Join(s.warnings, "\n")
+		if err != nil || strings.Contains(warnings, "--allow-origin "+test.origin+" is on another site than --public-url "+test.public) != test.warned {
+			t.Errorf("%+v: %v, warned %q", test, err, warnings)
+		}
+	}
+}
+
+func TestSecurityContactsAreURIs(t *testing.T) {
+	for contact, ok := range map[string]bool{
+		"mailto:security@example.com":                true,
+		"https://example.com/security?report=1#form": true,
+		"tel:+49-30-1234567":                         true,
+		"security@example.com":                       false,
+		"mailto:security":                            false,
+		"http://example.com/security":                false,
+		"https:///security":                          false,
+		"tel:":                                       false,
+		"mailto:a@example.com\nContact: mailto:b@example.com": false,
+		"mailto:ä@example.com":                                false,
+	} {
+		_, err := (&serveCommand{SecurityURI: contact}).settings(&globals{SecretKeyFile: "keys"})
+		if (err == nil) != ok {
+			t.Errorf("%q: %v, want it accepted: %v", contact, err, ok)
+		}
+	}
+}
+
+func TestHSTSOfSubdomainsNeedsHTTPS(t *testing.T) {
+	for public, ok := range map[string]bool{"https://id.example.com": true, "http://localhost:8080": false, "": false} {
+		_, err := (&serveCommand{PublicURL: public, HSTSSubdomains: true}).settings(&globals{SecretKeyFile: "keys"})
+		if (err == nil) != ok {
+			t.Errorf("%q: %v, want it accepted: %v", public, err, ok)
 		}
 	}
 }
@@ -132,7 +209,7 @@ func TestPublicURLHasOneSpelling(t *testing.T) {
 		"https://id.example.com/{id}":       false,
 		"https://id.example.com/ä":          false,
 	} {
-		_, err := (&serveCommand{PublicURL: public}).settings(&globals{})
+		_, err := (&serveCommand{PublicURL: public}).settings(&globals{SecretKeyFile: "keys"})
 		if (err == nil) != ok {
 			t.Errorf("%q: %v, want it accepted: %v", public, err, ok)
 		}
@@ -140,12 +217,12 @@ func TestPublicURLHasOneSpelling(t *testing.T) {
 }
 
 func TestTrustedProxies(t *testing.T) {
-	s, err := (&serveCommand{TrustedProxies: []string{"10.1.2.3/8", "192.0.2.1", "2001:db8::/32", "::1"}}).settings(&globals{})
+	s, err := (&serveCommand{TrustedProxies: []string{"10.1.2.3/8", "192.0.2.1", "2001:db8::/32", "::1"}}).settings(&globals{SecretKeyFile: "keys"})
 	if got, want := fmt.Sprint(s.trustedProxies), "[10.0.0.0/8 192.0.2.1/32 2001:db8::/32 ::1/128]"; err != nil || got != want || s.warnings != nil {
 		t.Errorf("%s, %v, %q, want %s", got, err, s.warnings, want)
 	}
 	for _, bad := range []string{"", "proxy", "10.0.0.0/33", "10.0.0", "10.0.0.0/8;192.0.2.1"} {
-		if _, err := (&serveCommand{TrustedProxies: []string{bad}}).settings(&globals{}); err == nil {
+		if _, err := (&serveCommand{TrustedProxies: []string{bad}}).settings(&globals{SecretKeyFile: "keys"}); err == nil {
 			t.Errorf("%q is taken for a network", bad)
 		}
 	}
@@ -164,9 +241,18 @@ func TestWhatIsWeakerIsSaid(t *testing.T) {
 		{serveCommand{TLSCert: "c", TLSKey: "k"}, "no Strict-Transport-Security"},
 		{serveCommand{TLSCert: "c", TLSKey: "k", PublicURL: "https://id.example.com"}, ""},
 	} {
-		s, err := test.command.settings(&globals{})
+		s, err := test.command.settings(&globals{SecretKeyFile: "keys"})
 		if got := strings.Join(s.warnings, "\n"); err != nil || (got == "") != (test.warning == "") || !strings.Contains(got, test.warning) {
 			t.Errorf("%+v: %v, warned %q, want %q", test.command, err, got, test.warning)
 		}
+	}
+}
+
+func TestOperationsSayHowLongAnOperatorKeyWorks(t *testing.T) {
+	field, _ := reflect.TypeFor[operatorKeyCreate]().FieldByName("Expires")
+	expires, _ := strings.CutSuffix(field.Tag.Get("default"), "d")
+	page, err := os.ReadFile("../../docs/operations.md")
+	if want := "A key expires after " + expires + " days"; err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("docs/operations.md does not say %q: %v", want, err)
 	}
 }

@@ -69,21 +69,32 @@ func (g *globals) direct() string {
 	return g.Database
 }
 
-// makeKey gives an instance without a key a random one. That first key has no
-// moment of its own: so of two processes that make it at once one is refused, and
-// finds the other's.
-func makeKey(ctx context.Context, s service.Store) error {
+// makeKey gives a new instance a random key, unless its keys are in a file. Where
+// there are tenants but no key, the keys are in a file that was not given: another key
+// could not open what they sealed. The first key has no creation time, so of two
+// processes that make it at once one is refused, and finds the key of the other.
+func (g *globals) makeKey(ctx context.Context, s service.Store) error {
+	if g.SecretKeyFile != "" {
+		return nil
+	}
 	err := s.Update(ctx, rolecall.TenantID{}, func(tx service.Tx) error {
 		secrets, err := tx.InstanceKeys()
-		if err == nil && len(secrets) == 0 {
-			tx.InsertInstanceKey(secret.NewKey(), 0)
+		if err != nil || len(secrets) > 0 {
+			return err
 		}
-		return err
+		for _, status := range []rolecall.TenantStatus{"", rolecall.TenantDeleted} { // what is deleted can be restored
+			tenants, err := tx.Tenants(rolecall.TenantQuery{Status: status, Limit: 1})
+			if err != nil || len(tenants) > 0 {
+				return err
+			}
+		}
+		tx.InsertInstanceKey(secret.NewKey(), 0)
+		return nil
 	})
 	if err == nil {
 		return nil
 	}
-	if _, loadErr := loadKeys(ctx, s, ""); loadErr != nil {
+	if _, loadErr := g.loadKeys(ctx, s); loadErr != nil {
 		return errors.Join(err, loadErr)
 	}
 	return nil
@@ -91,9 +102,9 @@ func makeKey(ctx context.Context, s service.Store) error {
 
 // loadKeys returns the instance's keys: those of the file if one is named, else
 // those of the store.
-func loadKeys(ctx context.Context, s service.Store, file string) (*secret.Keys, error) {
-	if file != "" {
-		return readKeys(file)
+func (g *globals) loadKeys(ctx context.Context, s service.Store) (*secret.Keys, error) {
+	if g.SecretKeyFile != "" {
+		return readKeys(g.SecretKeyFile)
 	}
 	var secrets [][]byte
 	err := s.View(ctx, rolecall.TenantID{}, func(tx service.Tx) (err error) {
@@ -104,7 +115,7 @@ func loadKeys(ctx context.Context, s service.Store, file string) (*secret.Keys, 
 	case err != nil:
 		return nil, err
 	case len(secrets) == 0:
-		return nil, errors.New("the database holds no instance key: run `rolecall migrate`")
+		return nil, errors.New("the database holds no instance key. If the keys are in a file, give it with --secret-key-file. If the instance is new, run `rolecall migrate`")
 	}
 	return secret.NewKeys(secrets[0], secrets[1:]...), nil
 }
@@ -155,10 +166,20 @@ func (p *program) opened(ctx context.Context, fn func(service.Store, service.Opt
 	if err != nil {
 		return err
 	}
-	keys, err := loadKeys(ctx, s, "")
+	options, closeFiles, err := p.options(ctx, s, slog.New(slog.NewTextHandler(p.stderr, nil)))
 	if err != nil {
 		return errors.Join(err, s.close())
 	}
-	logger := slog.New(slog.NewTextHandler(p.stderr, nil))
-	return errors.Join(fn(s, service.Options{Passwords: newPasswords(), Keys: keys, Logger: logger}), s.close())
+	return errors.Join(fn(s, options), closeFiles(), s.close())
+}
+
+// options returns what every service over the store needs, and what closes the files
+// that it reads.
+func (g *globals) options(ctx context.Context, s service.Store, logger *slog.Logger) (o service.Options, closeFiles func() error, err error) {
+	o = service.Options{Passwords: newPasswords(), Logger: logger}
+	if o.Keys, err = g.loadKeys(ctx, s); err != nil {
+		return o, nil, err
+	}
+	closeFiles, err = g.readPasswordRules(&o)
+	return o, closeFiles, err
 }

@@ -55,7 +55,7 @@ func TestTheDemoRefusesADatabaseOfOthers(t *testing.T) {
 	if _, err := prepareDemo(t.Context(), s, options, settings{}, &net.TCPAddr{}); err == nil || !strings.Contains(err.Error(), "other tenants") {
 		t.Errorf("got %v, want a refusal", err)
 	}
-	tenants, err := service.New(s, options).Tenants(t.Context(), "", 10)
+	tenants, err := service.New(s, options).Tenants(t.Context(), "", "", 10)
 	if err != nil || len(tenants) != 1 {
 		t.Errorf("the tenants are %v, %v", tenants, err)
 	}

@@ -72,7 +72,7 @@ var onlyIn = map[string][]string{
 	"github.com/go-json-experiment/":    {"internal/httpapi", "internal/store"},
 	"golang.org/x/text/unicode/norm":    {".", "internal/secret"},
 	"golang.org/x/sys/":                 {"internal/app"},
-	"golang.org/x/term":                 {"internal/progress"},
+	"golang.org/x/term":                 {"internal/app", "internal/progress"},
 	"github.com/getkin/kin-openapi/":    {},
 	"github.com/anishathalye/porcupine": {},
 	"github.com/rogpeppe/go-internal/":  {},

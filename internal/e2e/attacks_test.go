@@ -129,8 +129,8 @@ return new Promise(resolve => {
 }
 
 // testTossing lets a sibling host set cookies of the name that the service uses.
-// The name cannot carry the prefix by which browsers would prevent it, so what is
-// tested is that nobody acts as another without knowing.
+// Without --host-cookie-prefix browsers do not prevent it, so what is tested is that
+// nobody acts as another without knowing.
 func testTossing(t *testing.T, f *front, p *program, tab *browser.Tab) {
 	id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
 	attackers := attackersToken(t, p)
@@ -153,6 +153,37 @@ return mine.status + ' ' + (mine.json.code ?? mine.json.user.name)`, id)
 	expect(t, tab, "with the attacker's session", "401 ambiguous-session", whoAmI)
 	expect(t, tab, "a new sign-in", "200", signIn(id))
 	expect(t, tab, "after it", "200 Olga Owner", whoAmI)
+}
+
+// testTossingAtThePrefix lets a sibling host set cookies where the session cookie has
+// the prefix.
+func testTossingAtThePrefix(t *testing.T, b *browser.Browser, binary string) {
+	t.Parallel()
+	f := newFront(t)
+	id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
+	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app, "--host-cookie-prefix")
+	f.serve("id.example.test", f.pass(p))
+	for _, host := range []string{"app.example.test", "blog.example.test"} {
+		f.serve(host, http.HandlerFunc(page))
+	}
+	attackers, tab := attackersToken(t, p), b.NewTab(t)
+	whoAmI := func(what, want string) {
+		t.Helper()
+		tab.Visit(t, blog)
+		for _, name := range []string{"session", "__Host-session"} {
+			tab.Run(t, fmt.Sprintf(`document.cookie = '%s=%s; domain=example.test; path=/; secure'`, name, attackers))
+		}
+		tab.Visit(t, app)
+		expect(t, tab, what, want, fmt.Sprintf(`
+const mine = await call(%q, 'GET /auths/session')
+return mine.status + ' ' + (mine.json.code ?? mine.json.user.name)`, id))
+	}
+	whoAmI("nobody is signed in", "401 unauthenticated")
+	expect(t, tab, "sign-in", "200", signIn(id))
+	whoAmI("the owner is signed in", "200 Olga Owner")
+	onlyCookies(t, tab,
+		browser.Cookie{Name: "__Host-session", Domain: "id.example.test", Path: "/", HTTPOnly: true, Secure: true, SameSite: "Lax"},
+		browser.Cookie{Name: "session", Domain: ".example.test", Path: "/", Secure: true})
 }
 
 // attackersToken returns the live session of another user of the tenant.
@@ -179,7 +210,7 @@ func attackersToken(t *testing.T, p *program) string {
 		t.Fatal(err)
 	}
 	for _, cookie := range response.Cookies() {
-		if cookie.Name == "session" {
+		if strings.HasSuffix(cookie.Name, "session") {
 			return cookie.Value
 		}
 	}

@@ -253,13 +253,21 @@ func (a *answer) faults() []string {
 // test if there is none.
 func (a *answer) session(t testing.TB) string {
 	t.Helper()
-	for _, cookie := range a.cookies {
-		if cookie.Name == "session" && cookie.Value != "" {
-			return cookie.Value
-		}
+	if cookie := a.cookie("session"); cookie != nil && cookie.Value != "" {
+		return cookie.Value
 	}
 	t.Fatalf("%s set no session: %s", a.line, a.body)
 	return ""
+}
+
+// cookie returns the cookie that was set under the name, nil if none was.
+func (a *answer) cookie(name string) *http.Cookie {
+	for _, cookie := range a.cookies {
+		if cookie.Name == name {
+			return cookie
+		}
+	}
+	return nil
 }
 
 // quoted returns text as a JSON string.

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -39,6 +41,24 @@ func testCheck(t *testing.T, p *program) {
 		{name: "no permission", as: c, send: "GET /auths/check", status: 400, faults: []string{"parameter:permission required"}},
 		{name: "not by POST", as: c, send: "POST /auths/check?permission=users:read", status: 405},
 		{name: "by HEAD", as: w.owner, send: "HEAD /auths/check?permission=users:read", status: 204, headers: map[string]string{"X-Auth-User": w.owner.id}},
+	})
+	const many = `{"checks":[{"permission":"shop/invoices:approve","department":"sALES"},{"permission":"shop/invoices:approve"},{"permission":"users.email:read","department":"Sales"},{"permission":"shop/invoices:approve","department":"sALES"}]}`
+	answered := func(allowed ...bool) string {
+		return fmt.Sprintf(`{"results":[{"permission":"shop/invoices:approve","department":"sALES","allowed":%v},{"permission":"shop/invoices:approve","department":null,"allowed":%v},{"permission":"users.email:read","department":"Sales","allowed":%v},{"permission":"shop/invoices:approve","department":"sALES","allowed":%v}]}`, allowed[0], allowed[1], allowed[2], allowed[3])
+	}
+	play(t, []scenario{
+		{name: "many by an owner", as: w.owner, send: "POST /auths/checks", body: many, status: 200, contains: []string{answered(true, true, true, true)}, headers: map[string]string{"X-Auth-User": w.owner.id, "X-Auth-Tenant": w.name, "Set-Cookie": ""}},
+		{name: "many within a reach", as: c, send: "POST /auths/checks", body: many, status: 200, contains: []string{answered(true, false, true, true)}},
+		{name: "many of nothing", as: wild, send: "POST /auths/checks", body: many, status: 200, contains: []string{answered(false, false, true, false)}},
+		{name: "with an idempotency key", as: c, send: "POST /auths/checks", body: many, header: []string{"idempotency-key: once", "+idempotency-key: twice"}, status: 200, contains: []string{answered(true, false, true, true)}},
+		{name: "none", as: c, send: "POST /auths/checks", body: `{"checks":[]}`, status: 200, contains: []string{`{"results":[]}`}},
+		{name: "too many", as: c, send: "POST /auths/checks", body: `{"checks":[` + strings.Repeat(`{"permission":"users:read"},`, 200) + `{"permission":"users:read"}]}`, status: 422, faults: []string{"/checks too-many"}},
+		{name: "what is no permission", as: c, send: "POST /auths/checks", body: `{"checks":[{"permission":"users"},{"permission":"shop/*:read"},{"permission":"users:fly","department":""}]}`, status: 422,
+			faults: []string{"/checks/0/permission format", "/checks/1/permission wildcard", "/checks/2/permission unknown-permission", "/checks/2/department length"}},
+		{name: "many by nobody", as: w.nobody(), send: "POST /auths/checks", body: many, status: 401, code: "unauthenticated"},
+		{name: "many for another site", as: c, send: "POST /auths/checks", body: many, header: []string{"sec-fetch-site: cross-site"}, status: 403, code: "cross-origin"},
+		{name: "many as a form", as: c, send: "POST /auths/checks", body: many, header: []string{"content-type: text/plain"}, status: 415},
+		{name: "not by GET", as: c, send: "GET /auths/checks", status: 405},
 	})
 	header := []string{"x-auth-user: " + w.owner.id, "x-auth-tenant: other"}
 	if got := c.do(t, "GET /auths/check?permission=users:read&department=Sales", "", header...).expect(t, 204).header["X-Auth-User"]; len(got) != 1 || got[0] != c.id {

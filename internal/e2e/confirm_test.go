@@ -13,7 +13,7 @@ func testConfirm(t *testing.T, p *program) {
 	t.Run("confirmation", func(t *testing.T) { testConfirmation(t, newWorld(t, p)) })
 	t.Run("second factor", func(t *testing.T) { testConfirmationByFactor(t, newWorld(t, p)) })
 	t.Run("guessing", func(t *testing.T) { testGuessingInConfirmations(t, newWorld(t, p)) })
-	t.Run("every operation", func(t *testing.T) { testSignInsLongAgo(t, newWorld(t, p)) })
+	t.Run("every operation", func(t *testing.T) { testStepUp(t, p) })
 }
 
 // recentFor is, in seconds, for how long a sign-in is recent in these tests.
@@ -65,7 +65,8 @@ func testConfirmation(t *testing.T, w *world) {
 	operator := w.operator(t)
 	play(t, []scenario{
 		{name: "what needs no recent sign-in goes on", as: admin, send: "GET /users", status: 200},
-		{name: "and so do changes", as: admin, send: "POST /users", body: `{"email":"made@canary.example","name":"Made"}`, status: 201},
+		{name: "and so do changes", as: admin, send: "PATCH /users/" + admin.id, body: `{"name":"Changed"}`, status: 200},
+		{name: "what ends access is quick", as: admin, send: "DELETE /users/" + admin.id + "/invitations", status: 204},
 		{name: "permission is asked first", as: admin, send: "PATCH /tenant", body: `{}`, status: 403, code: "permission-denied"},
 		{name: "and before everything else of the request", as: admin, send: "DELETE /users/x?y=z", status: 403, code: "reauthentication-required", contains: []string{"POST /auths/confirm"}},
 		{name: "a program is not asked", as: operator, send: "DELETE /users/" + never, status: 404},
@@ -81,8 +82,19 @@ func testConfirmation(t *testing.T, w *world) {
 		{name: "a second factor that one does not have", as: admin, send: "POST /auths/confirm", body: `{"password":` + quoted(password) + `,"code":"000000"}`, status: 422, faults: []string{"/code wrong"}},
 		{name: "from another site", as: admin, send: "POST /auths/confirm", body: confirmation(password), header: []string{"sec-fetch-site: cross-site"}, status: 403, code: "cross-origin"},
 		{name: "none of this confirmed anything", as: admin, send: probe, status: 403, code: "reauthentication-required"},
-		{name: "the right password", as: admin, send: "POST /auths/confirm", body: confirmation(password), status: 200, members: "id authenticatedAt confirmedAt secondFactor idleExpiresAt expiresAt", headers: map[string]string{"Set-Cookie": ""}},
+		{name: "the right password", as: admin, send: "POST /auths/confirm", body: confirmation(password), status: 200, members: "id authenticatedAt confirmedAt secondFactor idleExpiresAt expiresAt"},
 	})
+	replaced := admin.do(t, "POST /auths/confirm", confirmation(password)).expect(t, 200)
+	if lines := replaced.header["Set-Cookie"]; len(lines) != 1 || !sessionForm.MatchString(lines[0]) || replaced.session(t) == admin.token {
+		t.Errorf("the cookies of a confirmation are %q", lines)
+	}
+	old := admin
+	admin = admin.with(replaced.session(t))
+	for _, c := range []*caller{old, admin, old} { // another tab still presents the old token
+		if got := c.do(t, "GET /auths/session", "").expect(t, 200).text("/session/id"); got != replaced.text("/id") {
+			t.Errorf("the session is %s, not %s", got, replaced.text("/id"))
+		}
+	}
 	admin.recently(t, probe, "").expect(t, 404)
 	a := admin.do(t, "GET /auths/session", "").expect(t, 200)
 	if confirmed := moment(t, a, "/session/confirmedAt"); !confirmed.After(moment(t, a, "/session/authenticatedAt")) {
@@ -138,79 +150,4 @@ func testGuessingInConfirmations(t *testing.T, w *world) {
 		t.Error("nothing says when to try again")
 	}
 	w.signIn(t, ada.email).do(t, "GET /auths/session", "").expect(t, 200)
-}
-
-// recent are the operations that need a recent sign-in, each with the permission
-// that is asked for first; none for what everybody may do to themselves, and to
-// nobody else.
-var recent = map[string]string{
-	"UsersController_deleteUser": "users:delete", "UsersController_eraseUser": "users:erase", "UsersController_resetFactors": "users:reset-factors",
-	"UsersController_assignRole": "roles:assign", "UsersController_unassignRole": "roles:assign", "RolesController_deleteRole": "roles:delete",
-	"UsersController_requestEmailChange": "users.email:update", "TenantController_updateTenant": "tenant:update",
-	"ServiceAccountsController_assignServiceAccountRole": "service-accounts:update", "ServiceAccountsController_unassignServiceAccountRole": "service-accounts:update",
-	"ServiceAccountsController_createServiceAccountToken": "service-accounts:update", "ServiceAccountsController_deleteServiceAccount": "service-accounts:delete",
-	"UsersController_createUserToken": "",
-	"AuthsController_beginTotp":       "", "AuthsController_confirmTotp": "", "AuthsController_deleteTotp": "", "AuthsController_makeRecoveryCodes": "",
-	"AuthsController_getPasskeyOptions": "", "AuthsController_createPasskey": "", "AuthsController_updatePasskey": "", "AuthsController_deletePasskey": "",
-}
-
-// testSignInsLongAgo sends every operation by people whose sign-in is long ago, with
-// bodies that would be refused later; and by programs, which are not asked.
-func testSignInsLongAgo(t *testing.T, w *world) {
-	user, role := w.user(t, "somebody", ""), w.role(t, "Something")
-	callers := []*principal{
-		{caller: w.owner, name: "an owner", holds: held("", "*:*", "*/*:*")},
-		{caller: w.guest(t, "administrator", ""), name: "an administrator", holds: held("", administrates...)},
-		{caller: w.member(t, "nobody", ""), name: "somebody without a role"},
-	}
-	w.assign(t, callers[1].id, w.builtIn(t, "administrator"), "")
-	programs := []*caller{w.operator(t), w.owner.makeToken(t, "", "*:*"), w.owner.makeToken(t, w.account(t, "Robot", "*:*"), "*:*")}
-	w.owner.do(t, "PATCH /tenant", fmt.Sprintf(`{"settings":{"reauthenticationSeconds":%d}}`, recentFor)).expect(t, 200)
-	for _, c := range callers {
-		c.grows(t)
-	}
-	asked := map[string]bool{}
-	for _, op := range w.program.document.operations {
-		if op.isOperators() || slices.Contains([]string{"AuthsController_login", "AuthsController_logout", "AuthsController_refresh"}, op.id) {
-			continue
-		}
-		permission, needed := recent[op.id]
-		asked[op.id] = needed
-		for _, c := range callers {
-			about := user
-			if needed && permission == "" {
-				about = c.id
-			}
-			a := c.do(t, op.line(about, role), `{"unheardOf":1}`)
-			switch got := a.text("/code"); {
-			case needed && (permission == "" || c.mayAnywhere(permission)) && (a.status != http.StatusForbidden || got != "reauthentication-required"):
-				t.Errorf("%s by %s: answered %d %s long after the sign-in", op.id, c.name, a.status, got)
-			case needed && permission != "" && !c.mayAnywhere(permission) && got != "permission-denied":
-				t.Errorf("%s by %s: answered %d %s before the permission was asked for", op.id, c.name, a.status, got)
-			case !needed && got == "reauthentication-required":
-				t.Errorf("%s by %s: needs a recent sign-in", op.id, c.name)
-			}
-		}
-	}
-	for _, op := range w.program.document.operations {
-		for _, c := range programs {
-			if asked[op.id] && c.do(t, op.line(never, never), `{"unheardOf":1}`).text("/code") == "reauthentication-required" {
-				t.Errorf("%s by a program needs a recent sign-in", op.id)
-			}
-		}
-	}
-	for id := range recent {
-		if !asked[id] {
-			t.Errorf("there is no operation %s", id)
-		}
-	}
-	for _, op := range w.program.document.operations {
-		about := never
-		if recent[op.id] == "" {
-			about = w.owner.id
-		}
-		if asked[op.id] {
-			w.owner.recently(t, op.line(about, never), `{"unheardOf":1}`)
-		}
-	}
 }

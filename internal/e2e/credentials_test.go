@@ -37,7 +37,7 @@ var credentialChanges = []struct {
 		id := c.do(t, "GET /auths/factors", "").expect(t, 200).text("/passkeys/0/id")
 		c.do(t, "DELETE /auths/passkeys/"+id, "").expect(t, 204)
 	}, true, "a passkey was removed"},
-	{"recovery codes", enrolled, func(t *testing.T, c *caller) { c.do(t, "POST /auths/recovery-codes", "").expect(t, 200) }, true, "new recovery codes were made"},
+	{"recovery codes", enrolled, func(t *testing.T, c *caller) { c.do(t, "POST /auths/recovery-codes", "").expect(t, 200) }, true, "new recovery codes were created"},
 	{"factors by an administrator", enrolled, func(t *testing.T, c *caller) {
 		c.world.owner.do(t, "DELETE /users/"+c.id+"/factors", "").expect(t, 204)
 	}, false, "all second factors were removed by an administrator"},

@@ -30,6 +30,7 @@ func testEmailChanges(t *testing.T, p *program) {
 	t.Run("enumeration", func(t *testing.T) { testEmailEnumeration(t, w) })
 	t.Run("replay", func(t *testing.T) { testEmailReplay(t, newWorld(t, p)) })
 	t.Run("once", func(t *testing.T) { testOneEmailChange(t, w) })
+	t.Run("ended sessions", func(t *testing.T) { testEmailOfAnEndedSession(t, w) })
 	t.Run("others", func(t *testing.T) { testEmailsOfOthers(t, newWorld(t, p)) })
 }
 
@@ -46,6 +47,10 @@ func testEmailFlow(t *testing.T, w *world) {
 		t.Errorf("the mail is %s", m.Raw)
 	}
 	w.signIn(t, c.email)
+	if told := w.mailTo(t, c.email, rolecall.MailEmailChangeRequested); strings.Contains(string(told.Raw), elsewhere) ||
+		!strings.Contains(told.Text, "You asked") || !strings.Contains(told.Text, "m***@"+canary+".example") {
+		t.Errorf("the old address is told %s", told.Raw)
+	}
 
 	done := c.do(t, changeByLink, linkBody(token)).expect(t, 204)
 	if len(done.body) > 0 || done.header["Set-Cookie"] != nil {
@@ -65,6 +70,21 @@ func testEmailFlow(t *testing.T, w *world) {
 	events := w.owner.do(t, "GET /users/"+c.id+"/events?type=user.updated", "").expect(t, 200)
 	s = scenario{status: 200, has: map[string]any{"/items/0/actor/id": c.id, "/items/0/members/0": "email", "/items/0/before/email": c.email, "/items/0/after/email": elsewhere, "/items/1": nil}, lacks: []string{token}}
 	s.check(t, events)
+}
+
+// testEmailOfAnEndedSession has the thief of a session request another address, before
+// the session is revoked or one of its tokens is used again.
+func testEmailOfAnEndedSession(t *testing.T, w *world) {
+	c := w.member(t, "robbed", "")
+	confirm := func(token string) *answer { return w.nobody().do(t, changeByLink, linkBody(token)) }
+	thief := w.signIn(t, c.email)
+	link := w.emailLink(t, thief, c.id, address("thief"))
+	c.do(t, "DELETE /users/"+c.id+"/sessions/"+thief.do(t, "GET /auths/session", "").text("/session/id"), "").expect(t, 204)
+	confirm(link).refused(t, 401, "email-change-invalid")
+
+	thief = w.signIn(t, c.email)
+	link = w.emailLink(t, thief, c.id, address("thief-2"))
+	confirm(link).expect(t, 204) // while the session lives
 }
 
 func testEmailRules(t *testing.T, w *world) {
@@ -99,6 +119,7 @@ func testEmailEnumeration(t *testing.T, w *world) {
 	w.user(t, "taken-already", "")
 	send := "POST /users/" + c.id + "/email-changes"
 	free := c.do(t, send, emailBody(address("still-free"))).expect(t, 202)
+	first := w.mailTo(t, address("still-free"), rolecall.MailEmailChange)
 	taken := c.do(t, send, emailBody(strings.ToUpper(address("taken-already")))).expect(t, 202)
 	if fmt.Sprint(free.members(""), free.header["Content-Length"]) != fmt.Sprint(taken.members(""), taken.header["Content-Length"]) {
 		t.Errorf("a free address is answered %s, one that is taken %s", free.body, taken.body)
@@ -108,7 +129,6 @@ func testEmailEnumeration(t *testing.T, w *world) {
 	if events != "[user.email_change_requested user.email_change_requested]" {
 		t.Errorf("the events are %s", events)
 	}
-	first := w.mailTo(t, address("still-free"), rolecall.MailEmailChange)
 	w.nobody().do(t, changeByLink, linkBody(first.Token())).refused(t, 401, "email-change-invalid") // replaced, as by any other
 	last := w.emailLink(t, c, c.id, address("last-one"))
 	for _, m := range w.program.mail.Messages() {

@@ -146,7 +146,7 @@ func testEventLists(t *testing.T, w *world) {
 		query  string
 		wanted []string
 	}{
-		{"&limit=3", all}, {"&limit=1", all}, {"&limit=200", all}, {"&type=user.updated", all[:7]}, {"&type=user.updated&limit=2", all[:7]}, {"&type=user.created", all[7:]}, {"&type=unheard-of", nil},
+		{"&limit=3", all}, {"&limit=1", all}, {"&limit=200", all}, {"&type=user.updated", all[:7]}, {"&type=user.updated&limit=2", all[:7]}, {"&type=user.created", all[7:]}, {"&type=session.started", nil},
 		{"&actor=" + w.owner.id, all}, {"&actor=" + user, nil}, {"&from=" + moment(began), all[:7]}, {"&to=" + moment(began), all[7:]}, {"&from=" + third, all[:3]}, {"&to=" + third, all[3:]},
 		{"&from=" + third + "&to=" + third, nil}, {"&from=" + url.QueryEscape("2000-01-01T00:00:00+02:00"), all}, {"&from=" + moment(time.Now().Add(time.Hour)), nil},
 	} {
@@ -167,8 +167,10 @@ func testEventLists(t *testing.T, w *world) {
 		return scenario{name: query, as: w.owner, send: "GET /events?" + query, status: 400, code: "malformed-request", faults: []string{"parameter:" + where}}
 	}
 	play(t, []scenario{
-		fault("limit=0", "limit range"), fault("actor=me", "actor format"), fault("subject=x", "subject format"), fault("from=yesterday", "from format"), fault("to=2030-01-31", "to format"), fault("type=", "type length"),
+		fault("limit=0", "limit range"), fault("actor=me", "actor format"), fault("subject=x", "subject format"), fault("from=yesterday", "from format"), fault("to=2030-01-31", "to format"),
 		fault("cursor=x", "cursor cursor"), fault("sort=id", "sort unknown"), fault("tenant=x", "tenant unknown"), fault("type=a&type=b", "type repeated"),
+		{name: "an unknown type", as: w.owner, send: "GET /events?type=user.update", status: 422, code: "validation", faults: []string{"parameter:type unknown-value"}, contains: []string{"/docs/events"}},
+		{name: "an unknown type of a user's events", as: w.owner, send: "GET /users/" + user + "/events?type=x", status: 422, faults: []string{"parameter:type unknown-value"}},
 		{name: "a subject where the path names it", as: w.owner, send: "GET /users/" + user + "/events?subject=" + user, status: 400, faults: []string{"parameter:subject unknown"}},
 		{name: "events are not changed", as: w.owner, send: "DELETE /events", status: 405}, {name: "nor made", as: w.owner, send: "POST /events", body: "{}", status: 405},
 	})
@@ -208,7 +210,15 @@ func testEventReaders(t *testing.T, w *world) {
 	blind := w.holder(t, "blind", "", "", "events:read")
 	scoped := w.holder(t, "scoped", "", "Sales", "events:read", "users:read")
 	foreign := newWorld(t, w.program)
+	session, own := w.owner.do(t, "GET /auths/session", "").text("/session/id"), plain.do(t, "GET /auths/session", "").text("/session/id")
+	created := "GET /users/" + plain.id + "/events?type=user.created"
 	play(t, []scenario{
+		{name: "an administrator's act, to the user", as: plain, send: created, status: 200,
+			has:   map[string]any{"/items/0/actor/id": w.owner.id, "/items/0/source": nil, "/items/0/sessionId": nil},
+			lacks: []string{session}},
+		{name: "an administrator's act, in the user's overview", as: plain, send: "GET /users/" + plain.id + "/overview", status: 200,
+			contains: []string{"user.created", own}, lacks: []string{session}},
+		{name: "an administrator's act, to an auditor", as: w.owner, send: created, status: 200, contains: []string{session, `"source":"`}},
 		{name: "oneself", as: plain, send: "GET /users/" + plain.id + "/events", status: 200, has: map[string]any{"/items/0/type": "session.started"}},
 		{name: "somebody else", as: plain, send: "GET /users/" + other.id + "/events", status: 403, code: "permission-denied"},
 		{name: "all", as: plain, send: "GET /events", status: 403, code: "permission-denied"},

@@ -26,6 +26,7 @@ func testFactors(t *testing.T, p *program) {
 	t.Run("other tenants", func(t *testing.T) { testFactorsOfOtherTenants(t, newWorld(t, p), newWorld(t, p)) })
 	t.Run("demanded of all", func(t *testing.T) { testDemandedFactor(t, newWorld(t, p)) })
 	t.Run("demanded of a role", func(t *testing.T) { testFactorDemandedOfRole(t, newWorld(t, p)) })
+	t.Run("lifetimes of a role", func(t *testing.T) { testLifetimesOfRoles(t, newWorld(t, p)) })
 	t.Run("reset", func(t *testing.T) { testResetFactors(t, newWorld(t, p)) })
 	t.Run("passkeys", func(t *testing.T) { testPasskeys(t, newWorld(t, p)) })
 	t.Run("passkeys alone", func(t *testing.T) { testPasskeysAlone(t, newWorld(t, p), newWorld(t, p)) })
@@ -223,7 +224,7 @@ func testRecoveryCodes(t *testing.T, w *world) {
 	}
 	use(codes[2]).refused(t, 401, "wrong-code")
 	use(made[9]).expect(t, 200)
-	w.noticed(t, ada.email, "new recovery codes were made")
+	w.noticed(t, ada.email, "new recovery codes were created")
 	for range 3 {
 		w.noticed(t, ada.email, "a recovery code was used")
 	}

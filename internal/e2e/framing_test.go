@@ -19,6 +19,7 @@ func testFraming(t *testing.T, p *program) {
 	t.Run("media types", func(t *testing.T) { testMediaTypes(t, w) })
 	t.Run("methods", func(t *testing.T) { testMethods(t, w) })
 	t.Run("paths", func(t *testing.T) { testPaths(t, w) })
+	t.Run("encoded paths", func(t *testing.T) { testEncodedPaths(t, w) })
 	t.Run("sizes", func(t *testing.T) { testSizes(t, w) })
 	t.Run("raw", func(t *testing.T) { testRawRequests(t, w) })
 	t.Run("pages", func(t *testing.T) { testPages(t, w) })
@@ -165,7 +166,7 @@ func testMethods(t *testing.T, w *world) {
 func testPaths(t *testing.T, w *world) {
 	for _, path := range []string{
 		"/", "/nothing", "/users/", "//users", "/users//" + w.owner.id, "/./users", "/users/.", "/users/..", "/roles/../users", "/users/" + w.owner.id + "/",
-		"/%75sers", "/users%2F" + w.owner.id, "/users/" + w.owner.id + "%2Foverview", "/Users", "/users/" + w.owner.id + "/nothing", "/users/%2e%2e/roles", "/users;a=b",
+		"/%2575sers", "/%55sers", "/%75sers/", "/%75sers%2F" + w.owner.id, "/%2e/users", "/users/%2E", "/users/%2e%2E/%75sers", "/users%2F" + w.owner.id, "/users/" + w.owner.id + "%2Foverview", "/Users", "/users/" + w.owner.id + "/nothing", "/users/%2e%2e/roles", "/users;a=b",
 		"/users\\" + w.owner.id, "/auths", "/auths/login/", "/admin", "/.env", "/debug/pprof/", "/metrics", "/users/" + w.owner.id + "%00",
 	} {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
@@ -176,6 +177,21 @@ func testPaths(t *testing.T, w *world) {
 			}
 		}
 	}
+}
+
+// testEncodedPaths sends paths in which unreserved characters are encoded, which are the
+// same paths: no caller gets more by one form than by the other.
+func testEncodedPaths(t *testing.T, w *world) {
+	plain := w.member(t, "encoded", "")
+	play(t, []scenario{
+		{name: "an encoded letter", as: w.owner, send: "GET /%75sers?limit=1", status: 200},
+		{name: "an encoded dash", as: w.owner, send: "GET /users/" + strings.ReplaceAll(w.owner.id, "-", "%2d"), status: 200, has: map[string]any{"/id": w.owner.id}},
+		{name: "an encoded dot within a name", as: w.owner, send: "GET /openapi%2Eyaml", status: 200},
+		{name: "without a session", as: w.nobody(), send: "GET /%75sers", status: 401},
+		{name: "without the permission", as: plain, send: "GET /%75sers", status: 403, has: map[string]any{"/instance": "/users"}},
+		{name: "of operators, without a key", as: w.owner, send: "GET /%6Fperator/tenants", status: 401},
+		{name: "from another origin", as: w.owner, send: "POST /%75sers", body: "{}", header: []string{"origin: https://evil.example"}, status: 403, code: "cross-origin"},
+	})
 }
 
 func testSizes(t *testing.T, w *world) {

@@ -29,7 +29,7 @@ func testJSON(t *testing.T, p *program) {
 		{"a member twice within", `{` + fine + `,"metadata":{"a":"1","a":"2"}}`}, {"a member twice within by escapes", `{` + fine + `,"metadata":{"a":"1","\u0061":"2"}}`},
 		{"NaN", `{"name":NaN}`}, {"Infinity", `{"name":-Infinity}`}, {"a leading zero", `{"name":012}`}, {"a plus", `{"name":+1}`}, {"a bare point", `{"name":.5}`}, {"a point at the end", `{"name":5.}`}, {"a bare exponent", `{"name":1e}`}, {"hexadecimal", `{"name":0x1F}`},
 		{"True", `{"name":True}`}, {"nul", `{"name":nul}`}, {"undefined", `{"name":undefined}`},
-		{"an array", `[{` + fine + `}]`}, {"a string", `"` + "email" + `"`}, {"a number", `1`}, {"null", `null`}, {"true", `true`}, {"blanks", ` `},
+		{"blanks", ` `},
 		{"33 deep", nested(33)}, {"30,000 deep", nested(30_000)}, {"30,000 open brackets", strings.Repeat("[", 30_000)}, {"deep objects", `{"metadata":` + strings.Repeat(`{"a":`, 5_000) + `1` + strings.Repeat("}", 5_000) + `}`},
 	}
 	var scenarios []scenario
@@ -53,11 +53,17 @@ func testJSON(t *testing.T, p *program) {
 		{"32 deep", nested(32), nil},
 		{"an array for an object", `{` + fine + `,"metadata":["a"]}`, []string{"/metadata type"}},
 		{"an object for a string", `{"email":{"a":1},"name":["Jason"]}`, []string{"/email type", "/name type"}},
+		{"an array", `[{` + fine + `}]`, []string{" type"}}, {"an empty array", `[]`, []string{" type"}}, {"a string", `"` + "email" + `"`, []string{" type"}},
+		{"a number", `1`, []string{" type"}}, {"null", `null`, []string{" type"}}, {"true", `true`, []string{" type"}},
 		{"a thousand members", `{` + fine + many(1000) + `}`, nil},
 		{"a name of 10 kB", `{` + fine + `,"` + strings.Repeat("n", 10_000) + `":1}`, nil},
 	} {
 		scenarios = append(scenarios, scenario{name: "not what is asked for: " + r.name, as: w.owner, send: "POST /users", body: r.body, status: 422, code: "validation", faults: r.faults, lacks: []string{"Jason"}})
 	}
+	scenarios = append(scenarios,
+		scenario{name: "more errors than are listed", as: w.owner, send: "POST /users", body: `{` + fine + many(101) + `}`, status: 422, has: map[string]any{"/moreErrors": true, "/errors/99/pointer": "/m99"}, lacks: []string{"/m100"}},
+		scenario{name: "as many errors as are listed", as: w.owner, send: "POST /users", body: `{` + fine + many(100) + `}`, status: 422, has: map[string]any{"/moreErrors": nil}},
+	)
 	for i, body := range []string{
 		`{"email":"y%d@canary.example","name":"\u004Aason"}`, " \t\r\n{ \"email\" : \"y%d@canary.example\" , \"name\" : \"Jason\" } \n",
 		`{"n\u0061me":"Jason","email":"y%d@canary.example"}`, `{"email":"y%d@canary.example","name":"\"\\\/Jason"}`, `{"email":"y%d@canary.example","name":"\uD83D\uDE00 Jason"}`,
@@ -80,8 +86,11 @@ func testJSON(t *testing.T, p *program) {
 		t.Errorf("refusing a deep document took %v", took)
 	}
 	for _, line := range []string{"PATCH /users/" + w.owner.id, "POST /roles", "POST /auths/login", "PUT /users/" + w.owner.id + "/roles/" + never, "POST /users/" + never + "/suspend", "PATCH /roles/" + never} {
-		for _, body := range []string{`{`, `[]`, `{"name":"a","name":"b"}`, "{\"name\":\"\xff\"}", `{} {}`} {
+		for _, body := range []string{`{`, `[`, `{"name":"a","name":"b"}`, "{\"name\":\"\xff\"}", `{} {}`} {
 			w.owner.do(t, line, body).refused(t, 400, "malformed-request")
+		}
+		for _, body := range []string{`[]`, `"x"`, `1`, `null`} {
+			w.owner.do(t, line, body).refused(t, 422, "validation")
 		}
 	}
 }

@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +48,81 @@ func testMailInjection(t *testing.T, p *program) {
 	}
 	w.owner.do(t, "POST /users", `{"email":"ada@example.com\r\nBcc: evil@example.com","name":"Ada Lovelace","invite":true}`).refused(t, 422, "validation")
 	w.owner.do(t, "POST /users", `{"email":"ada@example.com","name":"Ada\r\nBcc: evil@example.com","invite":true}`).refused(t, 422, "validation")
+}
+
+// TestCommandsSealWithTheKeyFile changes credentials by the command line while the
+// program serves with its keys in a file: the notices arrive.
+func TestCommandsSealWithTheKeyFile(t *testing.T) {
+	binary := build(t)
+	for _, store := range stores {
+		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "keys")
+			if err := os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := newProgram(t, binary, store.database(t), "--secret-key-file", file)
+			p.start(t)
+			t.Cleanup(func() { p.stop(t) })
+			withoutFile := []string{"user", "set-password", "--tenant", "acme", "--email", owner, "--password-stdin"}
+			withFile := append(slices.Clone(withoutFile), "--secret-key-file", file)
+			p.run(t, password, "tenant", "create", "acme", "--owner-email", owner, "--owner-name", "Olga Owner", "--password-stdin", "--secret-key-file", file)
+
+			p.run(t, newPassword, withFile...)
+			w := &world{program: p, name: "acme"}
+			w.mailTo(t, owner, rolecall.MailCredentialsChanged)
+			p.run(t, "", "user", "set-email", "--tenant", "acme", "--email", owner, "--new-email", address("olga"), "--secret-key-file", file)
+			w.mailTo(t, owner, rolecall.MailEmailChanged)
+
+			output, err := p.try(t, password, withoutFile...)
+			if err == nil || !strings.Contains(output, "--secret-key-file") {
+				t.Errorf("without the file: %v: %q", err, output)
+			}
+			p.run(t, "", "migrate")
+			if output, err = p.try(t, password, withoutFile...); err == nil || !strings.Contains(output, "--secret-key-file") {
+				t.Errorf("without the file, after a migration: %v: %q", err, output)
+			}
+			if strings.Contains(p.Log(), "The instance key is in the database.") {
+				t.Error("the program warns of a key in the database")
+			}
+		})
+	}
+}
+
+// TestMailServerConfiguredLater starts the program without a mail server, and again with
+// one: what was accepted or replaced in the meantime is not mailed.
+func TestMailServerConfiguredLater(t *testing.T) {
+	for _, store := range stores {
+		t.Run(store.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProgram(t, build(t), store.database(t))
+			withMail := p.Flags
+			p.Flags = []string{"--public-url", public}
+			p.start(t)
+			t.Cleanup(func() { p.stop(t) })
+			w := newWorld(t, p)
+			operator := p.operatorKey(t).of(w)
+			founded := operator.do(t, "POST /operator/tenants", newTenant("founded")).expect(t, 201)
+			operator.anonymous().in("founded").do(t, "POST /auths/invitations/accept", acceptance(founded.text("/invitation/token"), password)).expect(t, 200)
+			replaced := w.user(t, "replaced", "")
+			for range 2 {
+				w.owner.do(t, "POST /users/"+replaced+"/invitations", "").expect(t, 201)
+			}
+			if err := p.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			p.Flags = withMail
+			p.start(t)
+			m := w.mailTo(t, address("replaced"), rolecall.MailInvitation)
+			w.nobody().do(t, "POST /auths/invitations/accept", acceptance(m.Token(), password)).expect(t, 200)
+			if _, err := p.AwaitLog(t.Context(), regexp.MustCompile(`(?s)a mail is dropped.*a mail is dropped`)); err != nil {
+				t.Error(err)
+			}
+			if n := len(p.mail.Messages()); n != 1 {
+				t.Errorf("%d mails came, want one", n)
+			}
+		})
+	}
 }
 
 // TestSlowMailServerKeepsNobodyWaiting invites people while the mail server answers

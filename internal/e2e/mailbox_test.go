@@ -25,8 +25,11 @@ func (p *program) receiveMail(t *testing.T) {
 
 // noticeSubjects are by what to know mails without a link.
 var noticeSubjects = map[rolecall.MailKind]string{
-	rolecall.MailEmailChanged:       "Your address at ",
-	rolecall.MailCredentialsChanged: "How you sign in at ",
+	rolecall.MailEmailChanged:         "Your email address for ",
+	rolecall.MailEmailChangeRequested: "A new email address for ",
+	rolecall.MailCredentialsChanged:   "Your sign-in settings for ",
+	rolecall.MailNewBrowser:           "Your account at ",
+	rolecall.MailTokenReused:          "A session of your account at ",
 }
 
 // mailTo returns the oldest mail of the kind from the tenant to the address that it

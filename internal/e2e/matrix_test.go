@@ -64,6 +64,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"TenantController_updateTenant":         updateTenantCells,
 	"AuthsController_getSession":            sessionCells,
 	"AuthsController_check":                 checkCells,
+	"AuthsController_checkAll":              checkAllCells,
 	"AuthsController_login":                 loginCells,
 	"AuthsController_refresh":               refreshCells,
 	"AuthsController_logout":                logoutCells,
@@ -94,6 +95,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"OperatorController_getTenant":            operatedCells("GET", "", ""),
 	"OperatorController_updateTenant":         operatedCells("PATCH", "", `{"displayName":"Operated"}`),
 	"OperatorController_deleteTenant":         deleteTenantCells,
+	"OperatorController_restoreTenant":        restoreTenantCells,
 	"OperatorController_suspendTenant":        operatedCells("POST", "/suspend", `{"reason":"unpaid"}`),
 	"OperatorController_resumeTenant":         operatedCells("POST", "/resume", ""),
 	"UsersController_resetFactors":            resetFactorsCells,
@@ -230,12 +232,12 @@ func (p *principal) self() *subject {
 }
 
 // compare sends a request and compares the answer with the expectation.
-func (p *principal) compare(t *testing.T, what, line, body string, wanted expectation) *answer {
+func (p *principal) compare(t *testing.T, what, line, body string, wanted expectation, header ...string) *answer {
 	t.Helper()
 	if !p.live {
 		wanted = mustSignIn
 	}
-	a := p.do(t, line, body)
+	a := p.do(t, line, body, header...)
 	switch {
 	case a.status != wanted.status || wanted.code != "" && a.text("/code") != wanted.code:
 		t.Errorf("%s on %s: answered %d %s, not %d %s", line, what, a.status, a.text("/code"), wanted.status, wanted.code)
@@ -295,15 +297,21 @@ func getUserCells(t *testing.T, m *matrix, p *principal) {
 func updateUserCells(t *testing.T, m *matrix, p *principal) {
 	changesAnything := slices.ContainsFunc(changeable, func(member string) bool { return p.mayAnywhere("users." + member + ":update") })
 	for _, s := range m.subjects(t, p) {
-		visible := []check{{p.is(s) || changesAnything, mayNot}, {p.sees(s), notThere}}
+		changes := func(member string) []check { // the permission for the member of anybody comes before visibility
+			mine := member == "name" && p.is(s)
+			return []check{
+				{p.is(s) || changesAnything, mayNot}, {mine || p.mayAnywhere("users."+member+":update"), mayNot},
+				{p.sees(s), notThere}, {mine || p.may("users."+member+":update", s.department), mayNot},
+			}
+		}
 		m.fresh++
 		p.compare(t, s.name, "PATCH /users/"+s.id, fmt.Sprintf(`{"name":"Renamed %d"}`, m.fresh),
-			first(done(200, p.sight(s)), append(visible, check{p.is(s) || p.may("users.name:update", s.department), mayNot})...))
+			first(done(200, p.sight(s)), changes("name")...))
 		p.compare(t, s.name, "PATCH /users/"+s.id, fmt.Sprintf(`{"metadata":{"k":"%d"}}`, m.fresh),
-			first(done(200, p.sight(s)), append(visible, check{p.may("users.metadata:update", s.department), mayNot})...))
+			first(done(200, p.sight(s)), changes("metadata")...))
 		if !p.is(s) {
 			p.compare(t, s.name, "PATCH /users/"+s.id, `{"department":"Ops"}`, first(done(200, p.membersOf("Ops")),
-				append(visible, check{p.may("users.department:update", s.department), mayNot}, check{p.may("users.department:update", "Ops"), outsideReach})...))
+				append(changes("department"), check{p.may("users.department:update", "Ops"), outsideReach})...))
 		}
 	}
 }
@@ -340,8 +348,7 @@ func resumeUserCells(t *testing.T, m *matrix, p *principal) {
 		if s.exists && !p.speaksFor(s) {
 			m.owner.do(t, "POST /users/"+s.id+"/suspend", "").expect(t, 200)
 		}
-		p.compare(t, s.name, "POST /users/"+s.id+"/resume", "", first(done(200, p.sight(s)),
-			check{p.mayAnywhere("users:suspend"), mayNot}, check{p.sees(s), notThere}, check{p.may("users:suspend", s.department), mayNot}))
+		p.compare(t, s.name, "POST /users/"+s.id+"/resume", "", p.protective(s, "users:suspend", first(done(200, p.sight(s)), check{p.mayTakeOver(s), beyondOwn})))
 	}
 }
 
@@ -376,7 +383,7 @@ func overviewCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
 		members := "user allowedActions"
 		if p.is(s) || p.may("roles:read", s.department) {
-			members += " assignments assignmentCount permissions"
+			members += " assignments assignmentCount expiredAssignments permissions"
 		}
 		if p.speaksFor(s) || p.may("users.status:read", s.department) {
 			members += " signIn invitation"

@@ -162,7 +162,7 @@ func resumeAccountCells(t *testing.T, m *matrix, p *principal) {
 		if s.exists {
 			m.owner.do(t, "POST /service-accounts/"+s.id+"/suspend", "").expect(t, 200)
 		}
-		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/resume", "", first(done(200, p.accountSight()), check{p.may("service-accounts:update", ""), mayNot}, check{s.exists, notThere}))
+		p.compare(t, s.name, "POST /service-accounts/"+s.id+"/resume", "", p.protectiveOfAccount(s, "service-accounts:update", first(done(200, p.accountSight()), check{p.mayTakeOver(s), beyondOwn})))
 	}
 }
 

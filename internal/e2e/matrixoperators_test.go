@@ -17,11 +17,11 @@ func (p *principal) operated(tenant string) bool {
 
 // compareOperated is compare for what is about tenants, to which only the keys of
 // operators open.
-func (p *principal) compareOperated(t *testing.T, what, line, body string, wanted expectation) *answer {
+func (p *principal) compareOperated(t *testing.T, what, line, body string, wanted expectation, header ...string) *answer {
 	t.Helper()
 	who := *p
 	who.live = p.operates != nil
-	return who.compare(t, what, line, body, wanted)
+	return who.compare(t, what, line, body, wanted, header...)
 }
 
 func listTenantsCells(t *testing.T, m *matrix, p *principal) {
@@ -62,15 +62,42 @@ func operatedCells(method, act, body string) func(*testing.T, *matrix, *principa
 	}
 }
 
-func deleteTenantCells(t *testing.T, m *matrix, p *principal) {
+// newTenant makes a tenant and returns its name.
+func (m *matrix) newTenant(t *testing.T) string {
+	t.Helper()
 	m.fresh++
 	name := fmt.Sprintf("%s-gone-%d", m.name, m.fresh)
 	m.program.operator.of(m.world).do(t, "POST /operator/tenants", newTenant(name)).expect(t, 201)
-	a := p.compareOperated(t, name, "DELETE /operator/tenants/"+name, "", first(done(204, ""), check{p.operated(name), notThere}))
-	p.compareOperated(t, name+" again", "DELETE /operator/tenants/"+name, "", notThere)
+	return name
+}
+
+func deleteTenantCells(t *testing.T, m *matrix, p *principal) {
+	name := m.newTenant(t)
+	line := "DELETE /operator/tenants/" + name
+	p.compareOperated(t, name+" without If-Match", line, "", expectation{status: 428, code: "precondition-required"})
+	p.compareOperated(t, name+" with a stale If-Match", line, "", first(expectation{status: 412, code: "precondition-failed"}, check{p.operated(name), notThere}), `if-match: "stale"`)
+	a := p.compareOperated(t, name, line, "", first(done(204, ""), check{p.operated(name), notThere}), "if-match: *")
+	p.compareOperated(t, name+" again", line, "", notThere, "if-match: *")
 	if a.status == http.StatusNotFound {
-		m.program.operatorKey(t, "--tenant", name).of(m.world).do(t, "DELETE /operator/tenants/"+name, "").expect(t, 204)
+		m.program.operatorKey(t, "--tenant", name).of(m.world).do(t, line, "", "if-match: *").expect(t, 204)
 	}
+}
+
+func restoreTenantCells(t *testing.T, m *matrix, p *principal) {
+	name, every := m.newTenant(t), m.program.operator.of(m.world)
+	every.do(t, "DELETE /operator/tenants/"+name, "", "if-match: *").expect(t, 204)
+	p.compareOperated(t, name+" deleted", "GET /operator/tenants/"+name, "", first(done(200, everyTenantMember+" purgeAt"), check{p.operated(name), notThere}))
+	deleted := p.compareOperated(t, "deleted tenants", "GET /operator/tenants?status=deleted&limit=200", "", done(200, "items nextCursor"))
+	if listed := slices.Contains(deleted.texts("name"), name); listed != p.operated(name) && deleted.text("/nextCursor") == "" {
+		t.Errorf("%s: listed among the deleted is %v", name, listed)
+	}
+	line := "POST /operator/tenants/" + name + "/restore"
+	a := p.compareOperated(t, name, line, "", first(done(200, everyTenantMember), check{p.operated(name), notThere}))
+	p.compareOperated(t, name+" again", line, "", first(done(200, everyTenantMember), check{p.operated(name), notThere}))
+	if a.status != http.StatusOK {
+		every.do(t, line, "").expect(t, 200)
+	}
+	p.compareOperated(t, "no such tenant", "POST /operator/tenants/no-such-tenant/restore", "", notThere)
 }
 
 // newTenant is the body that makes a tenant.

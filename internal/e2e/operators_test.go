@@ -49,6 +49,7 @@ func testOperators(t *testing.T, p *program) {
 	t.Run("sign-up", func(t *testing.T) { testSignUpByProgram(t, newWorld(t, p)) })
 	t.Run("bad input", func(t *testing.T) { testTenantsOfBadInput(t, newWorld(t, p)) })
 	t.Run("life", func(t *testing.T) { testOperatedTenant(t, newWorld(t, p)) })
+	t.Run("deletion", func(t *testing.T) { testDeletedTenant(t, newWorld(t, p)) })
 	t.Run("one key, one tenant", func(t *testing.T) { testTenantIsMadeOnce(t, newWorld(t, p)) })
 	t.Run("keys", func(t *testing.T) { testOperatorKeys(t, newWorld(t, p)) })
 	t.Run("list", func(t *testing.T) { testTenantsArePaged(t, newWorld(t, p)) })
@@ -157,13 +158,67 @@ func testOperatedTenant(t *testing.T, w *world) {
 		{name: "its operator is not", as: operator, send: "GET /events?type=tenant.suspended", status: 200, has: map[string]any{"/items/0/reason": "unpaid since May", "/items/0/actor/id": operator.id, "/items/1": nil}},
 		{name: "resumed", as: operator, send: "POST " + line + "/resume", status: 200, has: map[string]any{"/status": "active"}},
 		{name: "its users are in", as: w.owner, send: "GET /tenant", status: 200},
-		{name: "a stale deletion", as: operator, send: "DELETE " + line, header: []string{"if-match: " + tag}, status: 412},
+	})
+}
+
+// testDeletedTenant deletes a tenant: it is gone for its users, and a restore brings
+// it back with its sessions, tokens and history.
+func testDeletedTenant(t *testing.T, w *world) {
+	operator, line := w.program.operator.of(w), "/operator/tenants/"+w.name
+	ada := w.member(t, "ada", "")
+	w.assign(t, ada.id, w.role(t, "Reads users", "users:read"), "")
+	token := w.owner.do(t, "POST /users/"+w.owner.id+"/tokens", `{"name":"Script","permissions":["users:read"],"expiresAt":"`+time.Now().Add(time.Hour).UTC().Format(time.RFC3339)+`"}`).expect(t, 201)
+	script := w.nobody()
+	script.bearer = token.text("/token")
+	script.do(t, "GET /users", "").expect(t, 200)
+	before := operator.do(t, "GET "+line, "").expect(t, 200)
+	users := w.owner.do(t, "GET /users?limit=200", "").expect(t, 200)
+	tag := before.header.Get("Etag")
+	operator.do(t, "PATCH "+line, `{"displayName":"Renamed"}`).expect(t, 200)
+	current := operator.do(t, "GET "+line, "").expect(t, 200).header.Get("Etag")
+	operatorHere := w.operator(t)
+	play(t, []scenario{
+		{name: "without a precondition", as: operator, send: "DELETE " + line, status: 428, code: "precondition-required"},
+		{name: "a stale deletion", as: operator, send: "DELETE " + line, header: []string{"if-match: " + tag}, status: 412, code: "precondition-failed"},
+		{name: "a precondition that is none", as: operator, send: "DELETE " + line, header: []string{"if-match: current"}, status: 400, faults: []string{"header:if-match format"}},
 		{name: "still there", as: w.owner, send: "GET /tenant", status: 200},
-		{name: "deleted", as: operator, send: "DELETE " + line, status: 204},
-		{name: "deleted again", as: operator, send: "DELETE " + line, status: 404, code: "not-found"},
+		{name: "deleted", as: operatorHere, send: "DELETE " + line, header: []string{"if-match: " + current}, status: 204},
+		{name: "deleted again", as: operator, send: "DELETE " + line, header: []string{"if-match: *"}, status: 404, code: "not-found"},
 		{name: "gone for its users", as: w.owner, send: "GET /tenant", status: 401, code: "unauthenticated"},
+		{name: "gone for its tokens", as: script, send: "GET /users", status: 401, code: "unauthenticated"},
 		{name: "gone for its operator", as: operator, send: "GET /tenant", status: 401, code: "unauthenticated"},
+		{name: "right credentials", as: w.nobody(), send: "POST /auths/login", body: credentials(address("owner"), password), status: 401, code: "wrong-credentials"},
 		{name: "its name stays taken", as: operator, send: "POST /operator/tenants", body: newTenant(w.name), status: 409, code: "tenant-exists"},
+		{name: "not to be changed", as: operator, send: "PATCH " + line, body: `{"displayName":"Deleted"}`, status: 404, code: "not-found"},
+		{name: "not to be suspended", as: operator, send: "POST " + line + "/suspend", status: 404, code: "not-found"},
+		{name: "seen by its operator", as: operatorHere, send: "GET " + line, status: 200, members: everyTenantMember + " purgeAt", has: map[string]any{"/status": "deleted", "/displayName": "Renamed"}},
+		{name: "listed", as: operatorHere, send: "GET /operator/tenants?status=deleted", status: 200, has: map[string]any{"/items/0/name": w.name, "/items/0/status": "deleted", "/items/1": nil}},
+		{name: "not listed with the others", as: operatorHere, send: "GET /operator/tenants", status: 200, has: map[string]any{"/items/0": nil}},
+		{name: "a status that is none", as: operator, send: "GET /operator/tenants?status=purged", status: 422, faults: []string{"parameter:status unknown-value"}},
+		{name: "a restore by a user", as: w.owner, send: "POST " + line + "/restore", status: 401, code: "unauthenticated"},
+		{name: "a restore of another", as: operatorHere, send: "POST /operator/tenants/" + w.name + "-other/restore", status: 404, code: "not-found"},
+		{name: "a member that is none", as: operator, send: "POST " + line + "/restore", body: `{"why":"?"}`, status: 422, faults: []string{"/why unknown"}},
+	})
+	deleted := operator.do(t, "GET "+line, "").expect(t, 200)
+	at, err := time.Parse(time.RFC3339, deleted.text("/purgeAt"))
+	since, sinceErr := time.Parse(time.RFC3339, deleted.text("/updatedAt"))
+	if err != nil || sinceErr != nil || at.Sub(since) != 24*time.Hour || time.Until(at) < 23*time.Hour {
+		t.Errorf("deleted %s, it is purged %s", deleted.text("/updatedAt"), deleted.text("/purgeAt"))
+	}
+	restored := operatorHere.do(t, "POST "+line+"/restore", `{"reason":"deleted by mistake"}`).expect(t, 200)
+	s := scenario{status: 200, members: everyTenantMember, has: map[string]any{"/status": "active", "/id": before.text("/id"), "/displayName": "Renamed"}}
+	s.check(t, restored)
+	awaitStatus(t, w.owner, "GET /tenant", 200) // a node may remember for a moment that it was unknown
+	if again := w.owner.do(t, "GET /users?limit=200", "").expect(t, 200); string(again.body) != string(users.body) {
+		t.Errorf("the users were %s, and are %s", users.body, again.body)
+	}
+	play(t, []scenario{
+		{name: "restored again", as: operator, send: "POST " + line + "/restore", status: 200, has: map[string]any{"/updatedAt": restored.text("/updatedAt")}},
+		{name: "a token", as: script, send: "GET /users", status: 200},
+		{name: "a role", as: ada, send: "GET /users/" + w.owner.id, status: 200},
+		{name: "right credentials", as: w.nobody(), send: "POST /auths/login", body: credentials(address("owner"), password), status: 200},
+		{name: "what happened", as: operator, send: "GET /events?subject=" + before.text("/id"), status: 200, has: map[string]any{
+			"/items/0/type": "tenant.restored", "/items/0/reason": "deleted by mistake", "/items/0/actor/id": operatorHere.id, "/items/1/type": "tenant.deleted", "/items/1/actor/id": operatorHere.id}},
 	})
 }
 
@@ -207,7 +262,7 @@ func testTenantIsMadeOnce(t *testing.T, w *world) {
 		{name: "another key", as: operator, send: "POST /operator/tenants", body: newTenant(name), status: 409, code: "tenant-exists"},
 		{name: "another operator's", as: w.program.operatorKey(t).of(w), send: "POST /operator/tenants", body: newTenant(name), header: []string{"idempotency-key: once-" + name}, status: 409, code: "tenant-exists"},
 	})
-	operator.do(t, "DELETE /operator/tenants/"+name, "").expect(t, 204)
+	operator.do(t, "DELETE /operator/tenants/"+name, "", "if-match: *").expect(t, 204)
 	again := operator.do(t, "POST /operator/tenants", newTenant(name), "idempotency-key: once-"+name).expect(t, 201)
 	if again.text("/tenant/name") != name {
 		t.Errorf("a replay after the deletion shows %s", again.body)

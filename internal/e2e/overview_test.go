@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 func testOverview(t *testing.T, p *program) {
@@ -10,7 +11,7 @@ func testOverview(t *testing.T, p *program) {
 	clerk := w.holder(t, "overseen", "Sales", "Sales", "users:read", "shop/invoices:approve")
 	role := clerk.do(t, "GET /auths/session", "").text("/roles/0/id")
 	line := "GET /users/" + clerk.id + "/overview"
-	const everyPart = "user assignments assignmentCount permissions signIn invitation sessions tokens factors recentEvents allowedActions"
+	const everyPart = "user assignments assignmentCount expiredAssignments permissions signIn invitation sessions tokens factors recentEvents allowedActions"
 
 	a := w.owner.do(t, line, "").expect(t, 200)
 	s := scenario{status: 200, members: everyPart, has: map[string]any{
@@ -19,7 +20,7 @@ func testOverview(t *testing.T, p *program) {
 		"/signIn/canSignIn": true, "/sessions/count": 1.0, "/recentEvents/0/type": "role.assigned", "/recentEvents/0/actor/id": w.owner.id, "/recentEvents/0/subject/id": clerk.id,
 	}}
 	s.check(t, a)
-	if got := fmt.Sprint(a.value("/allowedActions")); got != "[update delete suspend invite sendPasswordReset changeEmail assignRole erase resetFactors revokeSessions]" {
+	if got := fmt.Sprint(a.value("/allowedActions")); got != "[update delete suspend invite sendPasswordReset changeEmail assignRole erase resetFactors revokeSessions withdrawInvitation]" {
 		t.Errorf("an owner may %s", got)
 	}
 	if fmt.Sprint(a.list("/signIn/reasons")) != "[]" || a.text("/signIn/lastLoginAt") == "" || a.text("/sessions/newestAt") == "" {
@@ -43,6 +44,9 @@ func testOverview(t *testing.T, p *program) {
 	play(t, []scenario{invited})
 	w.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password)).refused(t, 401, "invitation-invalid")
 
+	testExpiredAssignments(t, w)
+	testRefusedSignIns(t, w)
+
 	pending := w.user(t, "overseen-pending", "")
 	w.owner.do(t, "POST /users/"+clerk.id+"/suspend", `{"reason":"on leave"}`).expect(t, 200)
 	blind := w.holder(t, "blind", "", "", "users.department:update")
@@ -57,11 +61,71 @@ func testOverview(t *testing.T, p *program) {
 		{name: "a pending user", as: w.owner, send: "GET /users/" + pending + "/overview", status: 200, has: map[string]any{"/signIn/canSignIn": false, "/signIn/reasons/0/code": "user-pending", "/signIn/lastLoginAt": nil, "/assignmentCount": 0.0}},
 		{name: "who reads nothing", as: blind, send: line, status: 200, members: "user allowedActions", has: map[string]any{"/allowedActions/0": "update", "/allowedActions/1": nil}, lacks: []string{"canary", "Sales"}},
 		{name: "who reads the status", as: partly, send: line, status: 200, members: "user signIn invitation sessions tokens allowedActions", has: map[string]any{"/user/status": "suspended", "/user/name": nil}},
-		{name: "a viewer", as: viewer, send: line, status: 200, members: "user assignments assignmentCount permissions signIn invitation allowedActions", contains: []string{`"allowedActions":[]`}},
+		{name: "a viewer", as: viewer, send: line, status: 200, members: "user assignments assignmentCount expiredAssignments permissions signIn invitation allowedActions", contains: []string{`"allowedActions":[]`}},
 		{name: "a viewer of themselves", as: viewer, send: "GET /users/" + viewer.id + "/overview", status: 200, members: everyPart},
 		{name: "anybody of themselves", as: nobody, send: "GET /users/" + nobody.id + "/overview", status: 200, members: everyPart, has: map[string]any{"/sessions/count": 1.0, "/allowedActions/0": "update"}},
 		{name: "an administrator of an owner", as: admin, send: "GET /users/" + w.owner.id + "/overview", status: 200, members: everyPart, has: map[string]any{"/allowedActions/0": "update", "/allowedActions/1": "assignRole", "/allowedActions/2": nil}},
 		{name: "nobody of others", as: nobody, send: line, status: 403, code: "permission-denied"},
 		{name: "of nobody", as: w.owner, send: "GET /users/" + never + "/overview", status: 404, code: "not-found"},
 	})
+}
+
+// testExpiredAssignments checks that an assignment that has expired is listed as such,
+// with where and until when it held.
+func testExpiredAssignments(t *testing.T, w *world) {
+	user, role, account := w.user(t, "temporary", ""), w.role(t, "Temporary", "shop/a:b"), w.account(t, "Temporary import")
+	end := time.Now().UTC().Add(time.Second).Format(time.RFC3339Nano)
+	body := `{"reach":{"departments":["Sales"]},"expiresAt":` + quoted(end) + `}`
+	w.assign(t, user, role, body)
+	w.owner.do(t, "PUT /service-accounts/"+account+"/roles/"+role, body).expect(t, 201)
+	expired := map[string]any{"role/id": role, "role/name": "Temporary", "reach/departments/0": "Sales", "grantedBy": w.owner.id}
+	below := func(list string) map[string]any {
+		has := map[string]any{list + "/1": nil}
+		for member, value := range expired {
+			has[list+"/0/"+member] = value
+		}
+		return has
+	}
+	for _, holder := range []string{"/users/" + user, "/service-accounts/" + account} {
+		for len(w.owner.do(t, "GET "+holder+"/roles", "").expect(t, 200).list("/items")) > 0 {
+			continue
+		}
+		play(t, []scenario{
+			{name: "expired too", as: w.owner, send: "GET " + holder + "/roles?includeExpired=true", status: 200, has: below("/items"), contains: []string{`"nextCursor":null`}},
+			{name: "not expired", as: w.owner, send: "GET " + holder + "/roles?includeExpired=false", status: 200, contains: []string{`"items":[]`}},
+			{name: "neither", as: w.owner, send: "GET " + holder + "/roles?includeExpired=1", status: 400, faults: []string{"parameter:includeExpired format"}},
+		})
+	}
+	overview := below("/expiredAssignments")
+	overview["/assignmentCount"], overview["/assignments/0"], overview["/permissions/0"] = 0.0, nil, nil
+	// The event says for where and until when, and only to readers of roles.
+	overview["/recentEvents/0/type"], overview["/recentEvents/0/after/departments/0"], overview["/recentEvents/0/after/roleId"] = "role.assigned", "Sales", role
+	auditor := w.holder(t, "overseen-auditor", "", "", "events:read", "users:read")
+	play(t, []scenario{
+		{name: "the overview", as: w.owner, send: "GET /users/" + user + "/overview", status: 200, has: overview, contains: []string{`"expiresAt":"`}},
+		{name: "events without roles:read", as: auditor, send: "GET /users/" + user + "/events?type=role.assigned", status: 200, has: map[string]any{"/items/0/after": nil}, lacks: []string{"Sales", role}},
+		{name: "roles without roles:read", as: auditor, send: "GET /users/" + user + "/roles?includeExpired=true", status: 403},
+	})
+}
+
+// testRefusedSignIns checks that the overview says from where and until when sign-ins
+// are refused.
+func testRefusedSignIns(t *testing.T, w *world) {
+	target := w.member(t, "guessed", "")
+	for range 10 {
+		w.nobody().do(t, "POST /auths/login", credentials(target.email, "wrong")).refused(t, 401, "wrong-credentials")
+	}
+	w.nobody().do(t, "POST /auths/login", credentials(target.email, password)).refused(t, 429, "too-many-attempts")
+	awaitEvents(t, w.owner, "/events?type=session.sign_in_failed&subject="+target.id, 1)
+	line := "GET /users/" + target.id + "/overview"
+	refused := map[string]any{"/signIn/canSignIn": false, "/signIn/reasons/0/code": "too-many-attempts", "/signIn/reasons/0/covers": "source", "/signIn/reasons/0/source": w.source, "/signIn/reasons/1": nil}
+	blind := w.holder(t, "overseen-reader", "", "", "users:read")
+	play(t, []scenario{
+		{name: "by a reader of events", as: w.owner, send: line, status: 200, has: refused},
+		{name: "without events:read", as: blind, send: line, status: 200, has: map[string]any{"/signIn/canSignIn": false, "/signIn/reasons/0/covers": "source", "/signIn/reasons/0/source": nil}},
+	})
+	until, err := time.Parse(time.RFC3339Nano, w.owner.do(t, line, "").text("/signIn/reasons/0/until"))
+	if wait := time.Until(until); err != nil || wait < 10*time.Minute || wait > 15*time.Minute {
+		t.Errorf("refused for %v: %v", wait, err)
+	}
 }

@@ -65,7 +65,7 @@ func testResetFlow(t *testing.T, w *world) {
 	}
 
 	done := c.do(t, resetByLink, acceptance(token, newPassword)).expect(t, 204)
-	if set := done.header["Set-Cookie"]; len(done.body) > 0 || len(set) != 1 || !deviceForm.MatchString(set[0]) {
+	if set := done.header["Set-Cookie"]; len(done.body) > 0 || set != nil {
 		t.Errorf("a new password answers %q and sets %q", done.body, set)
 	}
 	for _, old := range []*caller{c, other} {
@@ -76,7 +76,7 @@ func testResetFlow(t *testing.T, w *world) {
 	w.nobody().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 401, "wrong-credentials")
 	w.nobody().do(t, "POST /auths/login", credentials(c.email, newPassword)).expect(t, 200)
 	w.nobody().do(t, resetByLink, acceptance(token, password)).refused(t, 401, "password-reset-invalid")
-	for _, want := range []string{"an API token was made.", "the password was changed, and all API tokens were revoked."} {
+	for _, want := range []string{"an API token was created.", "the password was changed, and all API tokens were revoked."} {
 		if notice := w.mailTo(t, c.email, rolecall.MailCredentialsChanged); strings.Contains(string(notice.Raw), token) || !strings.Contains(notice.Text, want) {
 			t.Errorf("the notice of %q is %s", want, notice.Raw)
 		}
@@ -214,7 +214,11 @@ func testOneReset(t *testing.T, w *world) {
 
 func testResetLimits(t *testing.T, w *world) {
 	c := w.member(t, "often", "")
-	for range 6 { // of which three are mailed
+	var links []string
+	for range 3 {
+		links = append(links, w.resetLink(t, c.email))
+	}
+	for range 3 { // which are not mailed
 		w.nobody().do(t, askForReset, emailBody(c.email)).expect(t, 202)
 	}
 	for i := range 24 {
@@ -226,17 +230,10 @@ func testResetLimits(t *testing.T, w *world) {
 			t.Error("nobody says when to ask again")
 		}
 	}
-	worked := 0
-	for range 3 { // in whatever order they come
-		if a := w.nobody().do(t, resetByLink, acceptance(w.resetToken(t, c.email), newPassword)); a.status == http.StatusNoContent {
-			worked++
-		} else {
-			a.refused(t, 401, "password-reset-invalid")
-		}
+	for _, replaced := range links[:2] {
+		w.nobody().do(t, resetByLink, acceptance(replaced, newPassword)).refused(t, 401, "password-reset-invalid")
 	}
-	if worked != 1 {
-		t.Errorf("%d of the links work", worked)
-	}
+	w.nobody().do(t, resetByLink, acceptance(links[2], newPassword)).expect(t, 204)
 	w.mailTo(t, c.email, rolecall.MailCredentialsChanged)
 	mailed := 0
 	for _, m := range w.program.mail.Messages() {
@@ -249,9 +246,9 @@ func testResetLimits(t *testing.T, w *world) {
 	}
 }
 
-// testResetUnderSiege fails to sign in until even the right password is refused:
-// the link is not, and in the browser in which it was opened the new password is not
-// either.
+// testResetUnderSiege fails to sign in until even the right password is refused: the
+// link is not, and the new password is not either. The browser does not become a known
+// one by it.
 func testResetUnderSiege(t *testing.T, w *world) {
 	c := w.member(t, "besieged", "")
 	for range 10 {
@@ -259,9 +256,10 @@ func testResetUnderSiege(t *testing.T, w *world) {
 	}
 	w.nobody().do(t, "POST /auths/login", credentials(c.email, password)).refused(t, 429, "too-many-attempts")
 	done := w.nobody().do(t, resetByLink, acceptance(w.resetLink(t, c.email), newPassword)).expect(t, 204)
-	w.nobody().do(t, "POST /auths/login", credentials(c.email, newPassword)).refused(t, 429, "too-many-attempts")
-	mark, _, _ := strings.Cut(done.header.Get("Set-Cookie"), ";")
-	w.nobody().do(t, "POST /auths/login", credentials(c.email, newPassword), "cookie: "+mark).expect(t, 200)
+	if cookies := done.header["Set-Cookie"]; cookies != nil {
+		t.Errorf("a reset sets %q", cookies)
+	}
+	w.nobody().do(t, "POST /auths/login", credentials(c.email, newPassword)).expect(t, 200)
 }
 
 func testSentResets(t *testing.T, w *world) {

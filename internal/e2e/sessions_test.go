@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rolecall/rolecall"
 )
 
 func testSessions(t *testing.T, p *program) {
@@ -17,6 +19,7 @@ func testSessions(t *testing.T, p *program) {
 	t.Run("many cookies", func(t *testing.T) { testManyCookies(t, w) })
 	t.Run("refresh", func(t *testing.T) { testRefresh(t, w) })
 	t.Run("logout", func(t *testing.T) { testLogout(t, w) })
+	t.Run("mails", func(t *testing.T) { testSessionMails(t, newWorld(t, p)) })
 }
 
 func testLogin(t *testing.T, w *world) {
@@ -56,17 +59,20 @@ func testLogin(t *testing.T, w *world) {
 // Expires.
 var cookieForm = regexp.MustCompile(`^session=[A-Za-z0-9_-]{43}; Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Lax$`)
 
+// sessionForm is the cookie of a session that began less than 100 seconds ago.
+var sessionForm = regexp.MustCompile(`^session=[A-Za-z0-9_-]{43}; Path=/; Max-Age=(6047\d\d|604800); HttpOnly; Secure; SameSite=Lax$`)
+
 // deviceForm is the whole of the cookie by which a browser is known again.
 var deviceForm = regexp.MustCompile(`^rolecall_device=[A-Za-z0-9_-]{64,}; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax$`)
 
 func testCookie(t *testing.T, w *world) {
 	a := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), password)).expect(t, 200)
-	if lines := a.header["Set-Cookie"]; len(lines) != 2 || !cookieForm.MatchString(lines[0]) || !deviceForm.MatchString(lines[1]) {
+	if lines := a.header["Set-Cookie"]; len(lines) != 2 || !deviceForm.MatchString(lines[0]) || !cookieForm.MatchString(lines[1]) {
 		t.Errorf("the cookies are %q", lines)
 	}
 	c := w.nobody().with(a.session(t))
 	r := c.do(t, "POST /auths/refresh", "").expect(t, 200)
-	if lines := r.header["Set-Cookie"]; len(lines) != 1 || !regexp.MustCompile(`^session=[A-Za-z0-9_-]{43}; Path=/; Max-Age=6047\d\d|604800; HttpOnly; Secure; SameSite=Lax$`).MatchString(lines[0]) {
+	if lines := r.header["Set-Cookie"]; len(lines) != 1 || !sessionForm.MatchString(lines[0]) {
 		t.Errorf("the cookie of a refresh is %q", lines)
 	}
 	out := c.with(r.session(t)).do(t, "POST /auths/logout", "").expect(t, 204)
@@ -217,5 +223,34 @@ func testLogout(t *testing.T, w *world) {
 			body = `{"name":"Ghost"}`
 		}
 		c.do(t, line, body).refused(t, 401, "unauthenticated")
+	}
+}
+
+// testSessionMails looks at the mails about sign-ins from new browsers and about tokens
+// that are used again.
+func testSessionMails(t *testing.T, w *world) {
+	login, agent := credentials(address("owner"), password), "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	w.owner.do(t, "PATCH /tenant", `{"settings":{"refreshGraceSeconds":0}}`).expect(t, 200)
+	in := w.nobody().do(t, "POST /auths/login", login, agent).expect(t, 200)
+	about := func(kind rolecall.MailKind, says ...string) {
+		t.Helper()
+		m := w.mailTo(t, address("owner"), kind)
+		for _, text := range append(says, "Browser: Firefox on Linux", "Address: "+w.source, "reset your password") {
+			if !strings.Contains(m.Text, text) {
+				t.Errorf("the mail %s lacks %q: %s", kind, text, m.Text)
+			}
+		}
+	}
+	about(rolecall.MailNewBrowser, "a browser that was not used for it before")
+	device := strings.SplitN(in.header["Set-Cookie"][0], ";", 2)[0]
+	known := w.nobody().do(t, "POST /auths/login", login, agent, "cookie: "+device).expect(t, 200)
+	c := w.nobody().with(known.session(t))
+	next := c.with(c.do(t, "POST /auths/refresh", "").expect(t, 200).session(t))
+	next.do(t, "GET /auths/session", "").expect(t, 200)
+	c.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
+	about(rolecall.MailTokenReused, "an old copy of its sign-in cookie was used")
+	next.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated")
+	if n := w.mailsTo(address("owner")); n != 2 {
+		t.Errorf("%d mails: a known browser was mailed about", n)
 	}
 }

@@ -140,7 +140,7 @@ func testLifeOfTenant(t *testing.T, p *program) {
 		t.Errorf("the address is %q", got)
 	}
 
-	p.run(t, "", "tenant", "delete", w.name)
+	p.run(t, "", "tenant", "delete", w.name, "--yes")
 	await(w.owner, 401)
 	w.nobody().do(t, "POST /auths/login", credentials(address("owner"), "another "+password)).refused(t, 401, "wrong-credentials")
 	if output, err := p.try(t, password, "tenant", "create", w.name, "--owner-email", address("owner"), "--owner-name", "Olga Owner", "--password-stdin"); err == nil {
@@ -149,6 +149,9 @@ func testLifeOfTenant(t *testing.T, p *program) {
 	if list := p.run(t, "", "tenant", "list", "--json"); strings.Contains(list, `"`+w.name+`"`) {
 		t.Error("a deleted tenant is listed")
 	}
+	p.run(t, "", "tenant", "restore", w.name)
+	await(w.owner, 200)
+	w.nobody().do(t, "POST /auths/login", credentials(address("owner"), "another "+password)).expect(t, 200)
 }
 
 // awaitStatus repeats a request until another process's change has arrived,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rolecall/rolecall/internal/e2e/browser"
@@ -17,6 +18,8 @@ func TestTopologies(t *testing.T) {
 	t.Run("sibling host", func(t *testing.T) { testSiblingHost(t, b, binary) })
 	t.Run("back end holds the cookie", func(t *testing.T) { testBackEnd(t, b, binary) })
 	t.Run("cookie for a domain", func(t *testing.T) { testCookieDomain(t, b, binary) })
+	t.Run("cookies with the prefix", func(t *testing.T) { testTossingAtThePrefix(t, b, binary) })
+	t.Run("another site", func(t *testing.T) { testOtherSite(t, b, binary) })
 	t.Run("attacks", func(t *testing.T) { testAttacks(t, b, binary) })
 }
 
@@ -70,7 +73,7 @@ func onlyCookies(t *testing.T, tab *browser.Tab, want ...browser.Cookie) {
 	got := map[browser.Cookie]bool{}
 	for _, cookie := range tab.Cookies(t) {
 		cookie.Value = ""
-		if cookie.Name != "rolecall_device" {
+		if cookie.Name != "__Host-rolecall_device" {
 			got[cookie] = true
 		}
 	}
@@ -145,6 +148,24 @@ func testSiblingHost(t *testing.T, b *browser.Browser, binary string) {
 	}
 	tab.Visit(t, app)
 	expect(t, tab, "session in the end", "200", fmt.Sprintf(`return (await call(%q, 'GET /auths/session')).status`, id))
+}
+
+// testOtherSite: the origin is allowed, and the page is told why nobody can sign in
+// from it.
+func testOtherSite(t *testing.T, b *browser.Browser, binary string) {
+	t.Parallel()
+	f := newFront(t)
+	id, app := f.origin("id.example.test"), f.origin("app.other.test")
+	p := serveBehind(t, binary, "--public-url", id, "--allow-origin", app)
+	f.serve("id.example.test", f.pass(p))
+	f.serve("app.other.test", http.HandlerFunc(page))
+	if !strings.Contains(p.Log(), "--allow-origin "+app+" is on another site than --public-url "+id) {
+		t.Error("the log does not warn of the origin")
+	}
+	tab := b.NewTab(t)
+	tab.Visit(t, app)
+	expect(t, tab, "sign-in", "403 cross-site", fmt.Sprintf(`const answer = await call(%q, 'POST /auths/login', %s); return answer.status + ' ' + answer.json.code`, id, credentials(owner, password)))
+	onlyCookies(t, tab)
 }
 
 func testBackEnd(t *testing.T, b *browser.Browser, binary string) {

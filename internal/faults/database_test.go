@@ -52,6 +52,9 @@ var halves = map[string]string{
 		(select 1 from users u where u.tenant_id = w.tenant_id and u.id = w.user_id)`,
 	"tenants that were made without an event": `select count(*) from tenants t where not exists
 		(select 1 from events e where e.tenant_id = t.id and e.type = 'tenant.created')`,
+	"tenants whose deletions and restores are not their events": `select count(*) from tenants t where case status when 'deleted' then 1 else 0 end <>
+		(select count(*) from events e where e.tenant_id = t.id and e.type = 'tenant.deleted') - (select count(*) from events e where e.tenant_id = t.id and e.type = 'tenant.restored')`,
+	"tenants that can be restored and are not deleted": `select count(*) from tenants where status <> 'deleted' and restores_to is not null`,
 	"tenants without an owner": `select count(*) from tenants t where not exists
 		(select 1 from assignments a join roles r on r.tenant_id = a.tenant_id and r.id = a.role_id where a.tenant_id = t.id and r."key" = 'owner')`,
 	"sign-ups without a key": `select count(*) from events e where type = 'tenant.created' and actor_via = 'http' and not exists

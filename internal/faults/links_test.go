@@ -26,7 +26,7 @@ func TestKillDuringLinks(t *testing.T) {
 func killDuringLinks(t *testing.T, database string) {
 	mail := mailtest.Start(t, mailtest.Options{})
 	s := serve(t, database, "--smtp", mail.URL(), "--mail-from", "rolecall@faults.example", "--public-url", "http://id.faults.example",
-		"--resets-per-account=1000000", "--resets-per-source=1000000")
+		"--resets-per-account=1000000", "--resets-per-source=1000000", "--mail-limit=1000000")
 	l := newLoad(t, s)
 	l.spread = 0
 	l.open()
@@ -159,10 +159,10 @@ func (f *forgetful) checkNotices() {
 	}
 	if len(f.left) == 0 {
 		for range f.changes {
-			await(f.email, "How you sign in at")
+			await(f.email, "Your sign-in settings for")
 		}
 	}
 	for _, left := range f.left {
-		await(left, "Your address at")
+		await(left, "Your email address for")
 	}
 }

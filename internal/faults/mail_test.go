@@ -19,7 +19,7 @@ const mailLimit = 90 * time.Second
 func TestKillBesideMail(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
 		server := mailtest.Start(t, mailtest.Options{})
-		s := serve(t, database, "--smtp", server.URL(), "--mail-from", "rolecall@example.org", "--public-url", "http://id.example.com")
+		s := serve(t, database, "--smtp", server.URL(), "--mail-from", "rolecall@example.org", "--public-url", "http://id.example.com", "--mail-limit=1000000")
 		l := newLoad(t, s)
 		l.spread = 1
 		l.open()

@@ -7,11 +7,20 @@ import (
 )
 
 func listUserRoles(x *exchange) error {
-	assignments, err := x.server.service.UserRoles(x.ctx, x.call, x.in.user)
+	live, expired, err := x.server.service.UserRoles(x.ctx, x.call, x.in.user)
+	return x.assignments(live, expired, err)
+}
+
+// assignments answers with the live assignments, and with the expired ones if the
+// request asks for them.
+func (x *exchange) assignments(live, expired []rolecall.Assignment, err error) error {
 	if err != nil {
 		return err
 	}
-	page := rolecall.Page[rolecall.Assignment]{Items: assignments}
+	if x.in.expired {
+		live = append(live, expired...)
+	}
+	page := rolecall.Page[rolecall.Assignment]{Items: live}
 	x.out = append(appendPage(x, x.out, &page, appendAssignment), '}')
 	return x.json(http.StatusOK)
 }

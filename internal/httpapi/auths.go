@@ -3,14 +3,10 @@ package httpapi
 import (
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
-
-const sessionCookie = "session"
 
 func login(x *exchange) error {
 	email, password, err := x.credentials()
@@ -83,50 +79,16 @@ func (x *exchange) attempt() (service.Attempt, error) {
 // signedIn answers with who is signed in, and hands out the token.
 func (x *exchange) signedIn(signIn *service.SignIn) error {
 	p := signIn.Principal
-	x.call.Principal = p
-	x.setCookie(signIn.Token, p.Session.ExpiresAt.Sub(x.server.service.Now()))
-	x.setDevice(signIn.Device)
+	x.setCookies(signIn)
 	x.out = append(x.out, `{"user":`...)
 	x.out = appendUser(x.out, &p.User, rolecall.AllUserMembers)
 	x.out = append(x.out, `,"session":`...)
-	x.out = appendSession(x.out, &p.Session, &p.Tenant.Settings)
+	x.out = appendSession(x.out, p)
 	if signIn.RecoveryCodes != nil {
 		x.out = appendRecoveryCodes(append(x.out, ','), signIn.RecoveryCodes)
 	}
 	x.out = append(x.out, '}')
 	return x.json(http.StatusOK)
-}
-
-// cookieAttributes returns the attributes of the session cookie that follow from
-// the configuration, and never from the connection, which a proxy may have opened.
-func cookieAttributes(o *Options) string {
-	attributes := "; HttpOnly"
-	if o.CookieDomain != "" {
-		attributes += "; Domain=" + o.CookieDomain
-	}
-	if !o.InsecureCookie {
-		attributes += "; Secure"
-	}
-	return attributes + "; SameSite=Lax"
-}
-
-// setCookie sends the token for as long as it can be of use; an empty one clears
-// the cookie. Its path is the root also under a base: a path would keep no page
-// of the host from it, and what is served beside the base can ask with it who is
-// signed in.
-func (x *exchange) setCookie(token secret.Token, lifetime time.Duration) {
-	x.addCookie(sessionCookie, string(token), lifetime)
-}
-
-func (x *exchange) addCookie(name, value string, lifetime time.Duration) {
-	b := make([]byte, 0, 128)
-	b = append(b, name...)
-	b = append(b, '=')
-	b = append(b, value...)
-	b = append(b, "; Path=/; Max-Age="...)
-	b = strconv.AppendInt(b, seconds(lifetime), 10)
-	b = append(b, x.server.cookie...)
-	x.header["Set-Cookie"] = append(x.header["Set-Cookie"], string(b))
 }
 
 // appendCurrent appends who is asking, and what they hold: what holds only in
@@ -161,7 +123,7 @@ func appendCurrent(b []byte, p *rolecall.Principal) []byte {
 	b = appendList(b, scoped, appendScoped)
 	b = append(b, `,"session":`...)
 	if p.Interactive() {
-		b = appendSession(b, &p.Session, &p.Tenant.Settings)
+		b = appendSession(b, p)
 	} else {
 		b = append(b, "null"...)
 	}
@@ -176,7 +138,8 @@ func appendScoped(b []byte, g *rolecall.Grant) []byte {
 	return append(b, '}')
 }
 
-func appendSession(b []byte, s *rolecall.Session, settings *rolecall.TenantSettings) []byte {
+func appendSession(b []byte, p *rolecall.Principal) []byte {
+	s, settings := &p.Session, p.Settings()
 	b = append(b, `{"id":`...)
 	b = appendID(b, s.ID)
 	b = append(b, `,"authenticatedAt":`...)
@@ -186,8 +149,8 @@ func appendSession(b []byte, s *rolecall.Session, settings *rolecall.TenantSetti
 	b = append(b, `,"secondFactor":`...)
 	b = strconv.AppendBool(b, s.SecondFactor)
 	b = append(b, `,"idleExpiresAt":`...)
-	b = appendTime(b, s.IdleExpiresAt(*settings))
+	b = appendTime(b, s.IdleExpiresAt(settings))
 	b = append(b, `,"expiresAt":`...)
-	b = appendTime(b, s.ExpiresAt)
+	b = appendTime(b, s.EndsAt(settings))
 	return append(b, '}')
 }

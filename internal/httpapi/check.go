@@ -21,7 +21,7 @@ func (x *exchange) serve() error {
 		return err
 	}
 	faults := x.readInput()
-	x.presented = appendTokens(x.presented, x.request.Header["Cookie"])
+	x.presented = appendTokens(x.presented, x.server.cookies.session, x.request.Header["Cookie"])
 	if err := x.checkBearer(); err != nil {
 		return err
 	}
@@ -49,6 +49,9 @@ func (x *exchange) serve() error {
 	if faults != nil {
 		return rolecall.ErrMalformed.WithFaults(faults...)
 	}
+	if x.unknown != nil {
+		return errUnknownValue.WithFaults(x.unknown...)
+	}
 	return x.route.handle(x)
 }
 
@@ -68,6 +71,9 @@ func (x *exchange) checkFraming() error {
 	if err := x.server.origins.check(r); err != nil && !isFromProgram(r.Header) {
 		return errCrossOrigin
 	}
+	if x.route.setsSession() && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return errCrossSite
+	}
 	if x.route.answersJSON() && !accepts(r.Header["Accept"]) {
 		return errNotAcceptable
 	}
@@ -76,6 +82,8 @@ func (x *exchange) checkFraming() error {
 	}
 	return x.checkContent(r.Header)
 }
+
+var errUnknownValue = rolecall.ErrValidation.With("A filter has a value that is not known. The errors say which values are.")
 
 const tenantNameDetail = "must be a tenant's name: a to z, 0 to 9, _ and -, at most 63"
 
@@ -123,7 +131,7 @@ func (x *exchange) admit() (err error) {
 	if x.route.interactive && !x.call.Interactive() {
 		return rolecall.ErrSessionRequired
 	}
-	if x.route.recent {
+	if x.route.stepsUp() {
 		return s.service.NeedRecent(x.call.Principal)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,47 @@ func TestChecksComeInTheOrderOfTheContract(t *testing.T) {
 	}
 }
 
+func TestThePermissionForAMemberComesBeforeItsValue(t *testing.T) {
+	s := newTestServer(t)
+	plain, plainID := s.member("plain", []string{"roles:read"})
+	renamer, _ := s.member("renamer", []string{"users.name:update"})
+	sales, _ := s.member("sales", []string{"users:read", "users.department:update"}, "Sales")
+	maker, _ := s.member("maker", []string{"users:create"})
+	own, others, nobody := "/users/"+plainID, "/users/"+s.ownerID, "/users/00000000-0000-7000-8000-000000000000"
+	var worst strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&worst, `,"\u007f%d":1`, i)
+	}
+	for _, test := range []struct {
+		name, cookie, method, path, body string
+		status                           int
+		needs                            string // the permission that is missing
+	}{
+		{"a member of oneself", plain, "PATCH", own, `{"metadata":{"k":1}}`, 403, "users.metadata:update"},
+		{"thousands of wrong values", plain, "PATCH", own, `{"metadata":{"k":1` + worst.String() + `}}`, 403, "users.metadata:update"},
+		{"one's own name", plain, "PATCH", own, `{"name":"a"}`, 422, ""},
+		{"one's own name and another member", plain, "PATCH", own, `{"name":"a","externalId":1}`, 403, "users.externalId:update"},
+		{"an unknown member and a forbidden one", plain, "PATCH", own, `{"x":1,"department":1}`, 403, "users.department:update"},
+		{"syntax", plain, "PATCH", own, `{"metadata":{"k":1,"k":2}}`, 400, ""},
+		{"no member", plain, "PATCH", own, `{"x":1}`, 422, ""},
+		{"another member than one's own to change", renamer, "PATCH", others, `{"name":"a","department":""}`, 403, "users.department:update"},
+		{"a user who does not exist", renamer, "PATCH", nobody, `{"department":"Ops"}`, 403, "users.department:update"},
+		{"a member that may be changed of others", sales, "PATCH", others, `{"department":""}`, 422, ""},
+		{"an invitation", maker, "POST", "/users", `{"email":1,"invite":true}`, 403, "users:invite"},
+		{"an invitation of another type", maker, "POST", "/users", `{"invite":[]}`, 403, "users:invite"},
+		{"no invitation", maker, "POST", "/users", `{"email":1,"invite":false}`, 422, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := s.in(t).as(test.cookie, test.method, test.path, test.body, "Idempotency-Key", "k")
+			code := map[int]string{400: "malformed-request", 403: "permission-denied", 422: "validation"}[test.status]
+			expectProblem(t, r, test.status, code)
+			if test.needs != "" && (!strings.Contains(r.body, "it needs "+test.needs+".") || strings.Contains(r.body, `"errors"`)) {
+				t.Errorf("want a refusal for lack of %s: %s", test.needs, r.body)
+			}
+		})
+	}
+}
+
 func TestFaultsOutsideTheBodyComeTogether(t *testing.T) {
 	s := newTestServer(t)
 	r := s.as(s.owner, "PATCH", "/users/x?y=1&z=%ff", `{"a":1,"a":2}`, "If-Match", "x")
@@ -65,8 +107,15 @@ func TestFaultsOutsideTheBodyComeTogether(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r = s.as(s.owner, "POST", "/roles", `[]`)
-	if got, want := r.faults(t), "idempotency-key required; not-an-object"; got != want {
+	if got, want := r.faults(t), "idempotency-key required"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	for _, body := range []string{`[]`, `"x"`, ` 1 `, `null`, `[{"name":"Night shift"}]`} {
+		r = s.as(s.owner, "POST", "/roles", body, "Idempotency-Key", "k")
+		expectProblem(t, r, 422, "validation")
+		if got := r.faults(t); got != "type" || !strings.Contains(r.body, `"detail":"must be an object"`) {
+			t.Errorf("%s: %s", body, r.body)
+		}
 	}
 	r = s.as(s.owner, "POST", "/roles", "")
 	if got, want := r.faults(t), "idempotency-key required; required"; got != want {
@@ -92,12 +141,47 @@ func TestPathsHaveOneSpelling(t *testing.T) {
 	s := newTestServer(t)
 	for _, path := range []string{
 		"/", "/users/", "//users", "/users//" + s.ownerID, "/./users", "/users/..", "/roles/../users", "/users/%2e%2e/roles",
-		"/users%2F" + s.ownerID, "/%75sers", "/Users", "/users/" + s.ownerID + "/", "/users/" + s.ownerID + "/x",
+		"/users%2F" + s.ownerID, "/users%2f" + s.ownerID, "/%75sers%2f" + s.ownerID, "/%2fusers", "/%55sers", "/Users", "/%2e/users", "/%2E%2E/users", "/users/%2E%2e/%75sers", "/users/.%2e/roles", "/users%00", "/%75sers%00", "/%75sers/", "/users%3Fq=x", "/users%5c", "/%2575sers", "/users%25", "/users/" + s.ownerID + "/", "/users/" + s.ownerID + "/x",
 	} {
-		r := s.send(&http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: strings.TrimPrefix(s.url, "http://"), Opaque: path}, Header: http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}}})
+		r := s.sendPath(path)
 		if r.StatusCode != http.StatusNotFound || r.Header.Get("Content-Type") != "application/problem+json" || r.Header.Get("Location") != "" {
 			t.Errorf("%s: %d %s", path, r.StatusCode, r.body)
 		}
+	}
+}
+
+// sendPath sends a GET by the owner with the path just as it is written.
+func (s *testServer) sendPath(path string) reply {
+	return s.send(&http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: strings.TrimPrefix(s.url, "http://"), Opaque: path}, Header: http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}}})
+}
+
+func TestEncodedUnreservedCharactersAreTheSamePath(t *testing.T) {
+	s := newTestServer(t)
+	encoded := func(path string) string {
+		var b strings.Builder
+		for i, c := range []byte(path) {
+			if c == '/' || i%3 == 0 {
+				b.WriteByte(c)
+			} else {
+				fmt.Fprintf(&b, []string{"%%%02x", "%%%02X"}[i%2], c)
+			}
+		}
+		return b.String()
+	}
+	for _, path := range []string{"/users", "/users/" + s.ownerID, "/users/" + s.ownerID + "/overview", "/auths/session", "/openapi.yaml", "/problems/last-owner", "/livez"} {
+		plain, other := s.sendPath(path), s.sendPath(encoded(path))
+		if plain.StatusCode != 200 || other.StatusCode != 200 || plain.Header.Get("Etag") != other.Header.Get("Etag") || len(plain.body) != len(other.body) {
+			t.Errorf("%s: %d and %d", encoded(path), plain.StatusCode, other.StatusCode)
+		}
+	}
+	if r := s.sendPath("/%75sers/none"); r.StatusCode != 400 || !strings.Contains(r.body, `"instance":"/users/none"`) || r.faults(t) != "id format" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := s.sendPath("/%75sers/a%20b"); r.StatusCode != 400 || r.faults(t) != "id format" {
+		t.Errorf("with another encoded character: %d %s", r.StatusCode, r.body)
+	}
+	if r := s.sendPath("/%75sers?limit=1"); r.StatusCode != 200 || !strings.HasPrefix(r.Header.Get("Link"), "</users?") && r.Header.Get("Link") != "" {
+		t.Errorf("%d, Link %q", r.StatusCode, r.Header.Get("Link"))
 	}
 }
 
@@ -213,13 +297,45 @@ func TestABodyInChunksEndsTheConnection(t *testing.T) {
 	}
 }
 
+func TestPagesAreDeniedWhatTheyDoNotUse(t *testing.T) {
+	s := newTestServerWith(t, Options{Console: consoleOfEverything()})
+	for _, path := range []string{"/docs", "/docs/permissions", "/problems", "/problems/validation", "/console/acme/UsersController_listUsers", "/console/none"} {
+		policy := s.as(s.owner, "GET", path, "").Header.Get("Permissions-Policy")
+		if !strings.Contains(policy, "camera=()") || !strings.Contains(policy, "geolocation=()") || strings.Contains(policy, "publickey-credentials") {
+			t.Errorf("%s: Permissions-Policy is %q", path, policy)
+		}
+	}
+}
+
+func TestSecurityContact(t *testing.T) {
+	const path = "/.well-known/security.txt"
+	expectProblem(t, newTestServer(t).request("GET", path, ""), 404, "unknown-path")
+	s := newTestServerWith(t, Options{SecurityContact: "mailto:security@example.com", PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}})
+	r := s.request("GET", path, "")
+	form := regexp.MustCompile(`^Contact: mailto:security@example\.com\nExpires: (\S+)\nCanonical: https://id\.example\.com/\.well-known/security\.txt\n$`)
+	match := form.FindStringSubmatch(r.body)
+	if r.StatusCode != 200 || match == nil || r.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Fatalf("%d %q %q", r.StatusCode, r.Header.Get("Content-Type"), r.body)
+	}
+	expires, err := time.Parse(time.RFC3339, match[1])
+	if left := time.Until(expires); err != nil || left < 24*time.Hour || left > 365*24*time.Hour {
+		t.Errorf("it expires at %s: %v", match[1], err)
+	}
+	if r := s.request("GET", path, "", "If-None-Match", r.Header.Get("Etag")); r.StatusCode != 304 {
+		t.Errorf("with its entity tag it answers %d", r.StatusCode)
+	}
+	for _, other := range []string{"/.well-known", "/.well-known/", "/.well-known/other", "/.well-known/../users", "/.well-known/./security.txt", "/.security.txt"} {
+		expectProblem(t, s.request("GET", other, ""), 404, "unknown-path")
+	}
+}
+
 func TestEveryAnswerCarriesTheSafeHeaders(t *testing.T) {
 	s := newTestServerWith(t, Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}})
 	for _, r := range []reply{s.request("GET", "/x", ""), s.request("GET", "/users", ""), s.as(s.owner, "GET", "/users", ""), s.request("GET", "/livez", "")} {
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
 			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Cache-Control": "no-store",
-			"Strict-Transport-Security": "max-age=31536000; includeSubDomains",
+			"Strict-Transport-Security": "max-age=31536000",
 		} {
 			if got := r.Header.Get(name); got != want {
 				t.Errorf("%s: %s is %q", r.Request.URL.Path, name, got)
@@ -338,13 +454,36 @@ func TestDeadlineAndClientGone(t *testing.T) {
 
 func TestFaultsAreBounded(t *testing.T) {
 	s := newTestServer(t)
-	var b strings.Builder
-	for i := range 3000 {
-		fmt.Fprintf(&b, `,"x%d":1`, i)
+	unknown := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"x%d":1`, i)
+		}
+		return b.String()
 	}
-	body := `{"metadata":{"` + strings.Repeat("k", 5000) + `":"\u0001"}` + b.String() + `}`
-	r := s.as(s.owner, "PATCH", "/users/"+s.ownerID, body)
-	if r.StatusCode != 422 || len(r.body) > 20_000 || strings.Count(r.body, `"pointer"`) != maxFaults {
-		t.Errorf("%d, %d bytes, %d faults", r.StatusCode, len(r.body), strings.Count(r.body, `"pointer"`))
+	path := "/users/" + s.ownerID
+	r := s.as(s.owner, "PATCH", path, `{"metadata":{"`+strings.Repeat("k", 5000)+`":"\u0001"}`+unknown(3000)+`}`)
+	if r.StatusCode != 422 || len(r.body) > 20_000 {
+		t.Errorf("%d, %d bytes", r.StatusCode, len(r.body))
+	}
+	const cut = "Only the first 100 errors are listed; there are more."
+	for _, test := range []struct {
+		name           string
+		answer         reply
+		status, listed int
+		more           bool
+	}{
+		{"many members", r, 422, 100, true},
+		{"a hundred members", s.as(s.owner, "PATCH", path, `{"name":"Ada Lovelace"`+unknown(100)+`}`), 422, 100, false},
+		{"one more", s.as(s.owner, "PATCH", path, `{"name":"Ada Lovelace"`+unknown(101)+`}`), 422, 100, true},
+		{"many rules of values", s.as(s.owner, "POST", "/roles", `{"name":"Night shift","permissions":[`+strings.Repeat(`"x",`, 150)+`"y"]}`, "Idempotency-Key", "k"), 422, 100, true},
+		{"many parameters", s.as(s.owner, "GET", "/users?"+strings.Repeat("x&", 200), ""), 400, 100, true},
+	} {
+		d := test.answer.document(t)
+		listed, _ := d["errors"].([]any)
+		more, said := d["moreErrors"].(bool)
+		if test.answer.StatusCode != test.status || len(listed) != test.listed || more != test.more || said != test.more || strings.HasSuffix(d["detail"].(string), cut) != test.more {
+			t.Errorf("%s: %d, %d errors, moreErrors %v, %q", test.name, test.answer.StatusCode, len(listed), d["moreErrors"], d["detail"])
+		}
 	}
 }

@@ -15,11 +15,12 @@ func confirm(x *exchange) error {
 	if proofsIn(&proof) > 1 {
 		return rolecall.Faults{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
 	}
-	session, err := x.server.service.Confirm(x.ctx, x.call, password, proof)
+	in, err := x.server.service.Confirm(x.ctx, x.call, x.presented, password, proof)
 	if err != nil {
 		return err
 	}
-	x.out = appendSession(x.out, &session, &x.call.Tenant.Settings)
+	x.setCookies(&in)
+	x.out = appendSession(x.out, in.Principal)
 	return x.json(http.StatusOK)
 }
 

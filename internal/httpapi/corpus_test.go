@@ -122,7 +122,7 @@ func TestWhatIsNoJSONIsRefusedByEveryOperation(t *testing.T) {
 	}
 	for _, whole := range []string{
 		"\ufeff{}", "\xef\xbb{}", "\xff\xfe{\x00}\x00", "\xfe\xff\x00{\x00}", "{\x00}\x00", "\x00{\x00}", "{}\x00", "\x00{}", "{}\x1a", " ", "\n", "\ufeff",
-		"[]", "null", `"a"`, "1", "{}{}", "{} null", "{}[]", "{}#", "{}/**/", strings.Repeat("[", 30_000), strings.Repeat(`{"a":`, 10_000), strings.Repeat(`[{"":`, 5_000),
+		"[", "[1", "nul", `"a`, "-", "[]]", "[1] 1", "{}{}", "{} null", "{}[]", "{}#", "{}/**/", strings.Repeat("[", 30_000), strings.Repeat(`{"a":`, 10_000), strings.Repeat(`[{"":`, 5_000),
 		`{"a":` + strings.Repeat("[", 32) + strings.Repeat("]", 32) + `}`, strings.Repeat(`{"a":`, 33) + "1" + strings.Repeat("}", 33),
 	} {
 		s.judged(whole, http.StatusBadRequest)
@@ -133,6 +133,9 @@ func TestWhatIsJSONIsReadByEveryOperation(t *testing.T) {
 	s := quietServer(t)
 	for _, value := range isJSONText() {
 		s.judged(`{"unknown":`+value+`}`, http.StatusUnprocessableEntity)
+	}
+	for _, whole := range []string{"[]", "[{}]", "null", "true", `"a"`, `""`, "1", "-1.5e300", " [ ] ", strings.Repeat("[", 32) + strings.Repeat("]", 32)} {
+		s.judged(whole, http.StatusUnprocessableEntity)
 	}
 	for _, name := range []string{"", " ", "a/b~c", "\u202e", "__proto__", "constructor", "\U0001F600", strings.Repeat("n", 60_000)} {
 		s.judged(`{"`+name+`":{}}`, http.StatusUnprocessableEntity)

@@ -13,16 +13,16 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// checkSyntax adds what is wrong with body as a JSON document (RFC 8259) that is
-// one object: invalid UTF-8, a member given twice, trailing data and deep nesting
-// included.
+// checkSyntax adds what is wrong with body as one JSON document (RFC 8259): invalid
+// UTF-8, a member given twice, trailing data and deep nesting included. Whether the
+// document is an object is for the decoder to say.
 func checkSyntax(faults *rolecall.Faults, body []byte) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(body))
-	kind, blank := d.PeekKind(), len(bytes.TrimLeft(body, " \t\r\n")) == 0
-	if blank || kind != jsontext.KindBeginObject && kind != jsontext.KindInvalid {
-		faults.Add("", "not-an-object", "must be a JSON object")
+	const incomplete = "must be one complete JSON document in UTF-8"
+	if len(bytes.TrimLeft(body, blanks)) == 0 {
+		faults.Add("", "syntax", incomplete)
 		return
 	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(body))
 	for {
 		_, err := d.ReadToken()
 		syntax, isSyntax := errors.AsType[*jsontext.SyntacticError](err)
@@ -36,22 +36,26 @@ func checkSyntax(faults *rolecall.Faults, body []byte) {
 			faults.Add(string(syntax.JSONPointer), "syntax", "must be JSON in UTF-8; the fault is near byte "+strconv.FormatInt(syntax.ByteOffset, 10))
 			return
 		case err != nil:
-			faults.Add("", "syntax", "must be one complete JSON document in UTF-8")
+			faults.Add("", "syntax", incomplete)
 			return
 		case d.StackDepth() > maxDepth:
 			faults.Add("", "depth", "must not be nested deeper than 32")
 			return
-		case d.StackDepth() == 0 && len(bytes.TrimLeft(body[d.InputOffset():], " \t\r\n")) > 0:
+		case d.StackDepth() == 0 && len(bytes.TrimLeft(body[d.InputOffset():], blanks)) > 0:
 			faults.Add("", "syntax", "must be one JSON document with nothing after it")
 			return
 		}
 	}
 }
 
+// blanks are the characters that mean nothing between the tokens of JSON.
+const blanks = " \t\r\n"
+
 // decoder reads the members of a document whose syntax was checked, and collects
 // every fault on the way.
 type decoder struct {
 	faults rolecall.Faults
+	denied error // the caller may not set one of the members
 }
 
 // member is one member that an object may have. Read is called with its value.
@@ -72,22 +76,34 @@ func (x *exchange) decode(members ...member) *decoder {
 	return d
 }
 
-// err returns ErrValidation if anything was wrong, together with what check
-// finds in the rest; nil if nothing was: then the verb checks the rules itself.
+// err returns ErrPermissionDenied if the caller may not set one of the members. It returns
+// ErrValidation if anything was wrong, together with what check finds in the rest; nil
+// if nothing was: then the verb checks the rules itself.
 func (d *decoder) err(check func() rolecall.Faults) error {
+	if d.denied != nil {
+		return d.denied
+	}
 	if d.faults == nil {
 		return nil
 	}
-	all := slices.Clone(d.faults)
+	found := make(map[string]bool, len(d.faults))
+	for _, f := range d.faults {
+		found[f.Pointer] = true
+	}
 	for _, f := range check() {
-		covered := slices.ContainsFunc(d.faults, func(own rolecall.Fault) bool {
-			return f.Pointer == own.Pointer || strings.HasPrefix(f.Pointer, own.Pointer+"/")
-		})
-		if !covered {
-			all = append(all, f)
+		if !isWithin(found, f.Pointer) {
+			d.faults.Add(f.Pointer, f.Code, f.Detail)
 		}
 	}
-	return all.Err()
+	return d.faults.Err()
+}
+
+// isWithin reports whether the pointer, or one above it, is among the pointers.
+func isWithin(pointers map[string]bool, pointer string) bool {
+	for pointer != "" && !pointers[pointer] {
+		pointer = pointer[:strings.LastIndexByte(pointer, '/')]
+	}
+	return pointers[pointer]
 }
 
 // object reads the members of value, and adds those that are unknown or missing.

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"math"
+	"math/big"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
 )
 
 // syntaxOf returns the faults of the body's syntax as "pointer code".
@@ -34,11 +37,19 @@ func TestSyntaxIsStrict(t *testing.T) {
 		{" \t\r\n{\"a\":1}\n", ""},
 		{deep(32), ""},
 		{deep(33), "depth"},
-		{``, "not-an-object"},
-		{`  `, "not-an-object"},
-		{`null`, "not-an-object"},
-		{`[]`, "not-an-object"},
-		{`"a"`, "not-an-object"},
+		{``, "syntax"},
+		{`  `, "syntax"},
+		{`null`, ""},
+		{` [] `, ""},
+		{`[{"a":1}]`, ""},
+		{`"a"`, ""},
+		{`-1.5e3`, ""},
+		{`[{"a":1,"a":2}]`, "/0/a duplicate"},
+		{`[]]`, "syntax"},
+		{`1 1`, "syntax"},
+		{`nul`, "syntax"},
+		{`[1,`, "syntax"},
+		{strings.Repeat("[", 33) + strings.Repeat("]", 33), "depth"},
 		{`{`, "syntax"},
 		{`{"a":1,}`, "syntax"},
 		{`{"a":01}`, "syntax"},
@@ -60,8 +71,14 @@ func TestSyntaxIsStrict(t *testing.T) {
 	}
 }
 
+// unrestricted is a request by somebody with all of Rolecall's own permissions.
+func unrestricted() service.Call {
+	all := rolecall.Assignment{Role: rolecall.Role{Permissions: []rolecall.Permission{rolecall.AllOwn}}, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never}
+	return service.Call{Principal: rolecall.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, []rolecall.Assignment{all}, 0)}
+}
+
 func draftOf(body string) (rolecall.UserDraft, error) {
-	x := &exchange{body: []byte(body)}
+	x := &exchange{body: []byte(body), call: unrestricted()}
 	return x.userDraft()
 }
 
@@ -72,6 +89,10 @@ func TestEveryFaultOfABodyIsFoundAtOnce(t *testing.T) {
 	}{
 		{`{"email":"ada@example.com","name":"Ada"}`, nil},
 		{`{}`, []string{"/email required", "/name required"}},
+		{`[]`, []string{"type"}},
+		{` "ada@example.com" `, []string{"type"}},
+		{`1`, []string{"type"}},
+		{`null`, []string{"type"}},
 		{`{"email":1,"name":[],"department":{},"externalId":true,"metadata":"x"}`,
 			[]string{"/email type", "/name type", "/department type", "/externalId type", "/metadata type"}},
 		{`{"email":"ada","name":1,"department":"x"}`, []string{"/name type", "/email email", "/department length"}},
@@ -94,7 +115,7 @@ func TestEveryFaultOfABodyIsFoundAtOnce(t *testing.T) {
 }
 
 func TestPatchTellsAbsentFromNull(t *testing.T) {
-	x := &exchange{body: []byte(`{"department":null,"metadata":{"a":null,"b":"x"}}`)}
+	x := &exchange{call: unrestricted(), body: []byte(`{"department":null,"metadata":{"a":null,"b":"x"}}`)}
 	patch, err := x.userPatch()
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +172,45 @@ func TestAssignmentBody(t *testing.T) {
 	}
 }
 
+// TestWholeNumbers compares the reader with exact arithmetic.
+func TestWholeNumbers(t *testing.T) {
+	texts := []string{"0", "-0", "7", "-7", "10.0", "1e1", "1E+1", "100e-1", "-2.50e1", "1.5", "15e-1", "0.1", "1e-1", "0e99999999999999999999", "0.000", "12.340e2", "12.345e2", "9223372036854775807", "9223372036854775807.0",
+		"-9223372036854775808", "9223372036854775808", "1e18", "1e19", "-1e19", "123456789012345678901234567890", "0.00000000000000000001e20", "1e0005", "0.5e1", "10e-2", "1" + strings.Repeat("0", 60) + "e-60"}
+	for _, text := range texts {
+		exact, ok := new(big.Rat).SetString(text)
+		if !ok {
+			exact = new(big.Rat) // the exponent of zero is too long for it
+		}
+		n, whole := wholeNumber(text)
+		want := new(big.Int).Set(exact.Num())
+		if least := big.NewInt(math.MinInt64); want.Cmp(least) < 0 {
+			want = least
+		} else if most := big.NewInt(math.MaxInt64); want.Cmp(most) > 0 {
+			want = most
+		}
+		if whole != exact.IsInt() || whole && n != want.Int64() {
+			t.Errorf("%s is read as %d, %v, and is %s", text, n, whole, exact)
+		}
+	}
+	for text, want := range map[string]int64{"1e400000000": math.MaxInt64, "-1e99999999999999999999": math.MinInt64, "0e-99999999999999999999": 0} {
+		if n, whole := wholeNumber(text); n != want || !whole {
+			t.Errorf("%s is read as %d, %v", text, n, whole)
+		}
+	}
+	for _, text := range []string{"", "x", "+1", " 1", "1 ", "1e", "e1", ".5", `"1"`, "1e-400000000", "-1e-99999999999999999999", "1.5e", "--1", "1_0", "0x10", "1e1.5", "1.2.3"} {
+		if n, whole := wholeNumber(text); whole {
+			t.Errorf("%q is read as %d", text, n)
+		}
+	}
+	const huge = "1e400000000"
+	if n := testing.AllocsPerRun(10, func() { wholeNumber(huge) }); n > 5 {
+		t.Errorf("%s takes %v allocations", huge, n)
+	}
+}
+
 // fuzzSeeds are bodies that reach every branch of the decoder.
 var fuzzSeeds = []string{
-	`{}`, `null`, `[`, `{"email":"ada@example.com","name":"Ada Lovelace","department":"Sales","externalId":null,"metadata":{"a":"b"}}`,
+	`{}`, `null`, `[`, `[{}]`, `"x"`, ` 1`, `{"email":"ada@example.com","name":"Ada Lovelace","department":"Sales","externalId":null,"metadata":{"a":"b"}}`,
 	`{"email":1,"name":[],"metadata":{"a":null}}`, `{"a":1,"\u0061":2}`, `{"a":"\ud800"}`, "{\"\xff\":1}", `{"a":{"b":{"c":[[[[]]]]}}} `,
 	`{"metadata":{"~/":1}}`, `{"name":"Ada"}{"name":"Eve"}`,
 }

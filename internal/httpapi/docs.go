@@ -24,44 +24,73 @@ var (
 	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
 )
 
+// noFeatures denies pages what none of them uses. Passkeys and the clipboard stay
+// allowed, as the console uses them.
+var noFeatures = []string{"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), hid=(), magnetometer=(), microphone=(), midi=(), payment=(), serial=(), usb=(), xr-spatial-tracking=()"}
+
 // docs is the pages for people, and the files that they load.
 type docs struct {
 	base      string
 	templates *template.Template
-	assets    []asset
+	assets    []*asset
 }
 
-// asset is a file that pages load. Its path changes with its content, so that
-// it may be kept for ever.
+// asset is content that is the same for everybody.
 type asset struct {
 	Asset
-	path  string
-	tag   string                     // entity tag of the content as it is kept
-	plain func() (plainAsset, error) // the content uncompressed, once somebody asks for it
+	path    string
+	caching string
+	plain   func() (representation, error)
+	gzipped func() (representation, error) // nil: it is served plain alone
 }
 
-type plainAsset struct {
+// representation is content as it is sent, with its entity tag.
+type representation struct {
 	content []byte
 	tag     string
 }
 
-// inflate returns the content of a compressed file.
-func inflate(compressed []byte) (plainAsset, error) {
-	reader, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		return plainAsset{}, err
-	}
-	content, err := io.ReadAll(reader)
-	return plainAsset{content, secret.ETag(content)}, errors.Join(err, reader.Close())
+func newRepresentation(content []byte) representation {
+	return representation{content, secret.ETag(content)}
 }
 
-// newAsset returns the asset below the folder.
-func newAsset(folder string, a Asset) asset {
-	tag := secret.ETag(a.Content)
+// inflate returns the content of a compressed file.
+func inflate(compressed []byte) (representation, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return representation{}, err
+	}
+	content, err := io.ReadAll(reader)
+	return newRepresentation(content), errors.Join(err, reader.Close())
+}
+
+// newAsset returns the asset below the folder. Its path changes with its content, so
+// that it may be kept for ever.
+func newAsset(folder string, a Asset) *asset {
+	kept := newRepresentation(a.Content)
+	asKept := func() (representation, error) { return kept, nil }
 	suffix := path.Ext(a.Name)
-	return asset{
-		Asset: a, path: folder + strings.TrimSuffix(a.Name, suffix) + "." + strings.Trim(tag, `"`) + suffix, tag: tag,
-		plain: sync.OnceValues(func() (plainAsset, error) { return inflate(a.Content) }),
+	own := &asset{
+		Asset: a, path: folder + strings.TrimSuffix(a.Name, suffix) + "." + strings.Trim(kept.tag, `"`) + suffix,
+		caching: "public, max-age=31536000, immutable", plain: asKept,
+	}
+	if a.Gzipped {
+		own.gzipped = asKept
+		own.plain = sync.OnceValues(func() (representation, error) { return inflate(a.Content) })
+	}
+	return own
+}
+
+// newDocument returns a document at a path of its own, which is compressed when the
+// first client asks for that.
+func newDocument(path, contentType string, content []byte) *asset {
+	plain := newRepresentation(content)
+	return &asset{
+		Asset: Asset{Type: contentType}, path: path, caching: "public, max-age=300",
+		plain: func() (representation, error) { return plain, nil },
+		gzipped: sync.OnceValues(func() (representation, error) {
+			return newRepresentation(compressed(Asset{Content: content}).Content), nil
+		}),
 	}
 }
 
@@ -83,6 +112,7 @@ func (d *docs) pages() []*operation {
 	pages := []*operation{
 		page("/docs", "docs", d.showReference),
 		page("/docs/permissions", "docs", d.showPermissions),
+		page("/docs/events", "docs", d.showEvents),
 		page("/problems", "problems", d.listProblems),
 		page("/problems/{code}", "problems", d.explainProblem),
 	}
@@ -127,6 +157,11 @@ func (d *docs) showPermissions(x *exchange) error {
 	return d.show(x, "permissions.html", view{Here: "permissions", Title: "Permissions"})
 }
 
+func (d *docs) showEvents(x *exchange) error {
+	x.header["Content-Security-Policy"] = pagePolicy
+	return d.show(x, "events.html", view{Here: "events", Title: "Events"})
+}
+
 func (d *docs) listProblems(x *exchange) error {
 	v := view{Here: "problems", Title: "Problems"}
 	for _, known := range catalogue { // it is sorted by status
@@ -166,6 +201,7 @@ func viewProblem(known *rolecall.Error) problemView {
 // names files of another version.
 func (d *docs) show(x *exchange, name string, v view) error {
 	v.Base = d.base
+	x.header["Permissions-Policy"] = noFeatures
 	rendered := bytes.NewBuffer(x.out)
 	if err := d.templates.ExecuteTemplate(rendered, name, v); err != nil {
 		return err
@@ -174,25 +210,22 @@ func (d *docs) show(x *exchange, name string, v view) error {
 	return x.content("text/html; charset=utf-8", "no-cache", secret.ETag(x.out))
 }
 
-// serve answers with the file, compressed if the client takes that.
+// serve answers with the content, compressed if the client takes that.
 func (a *asset) serve(x *exchange) error {
-	const forEver = "public, max-age=31536000, immutable"
-	if !a.Gzipped {
-		x.out = append(x.out, a.Content...)
-		return x.content(a.Type, forEver, a.tag)
+	form := a.plain
+	if a.gzipped != nil {
+		x.header["Vary"] = append(x.header["Vary"], "Accept-Encoding")
+		if takesGzip(x.request.Header["Accept-Encoding"]) {
+			x.header["Content-Encoding"] = []string{"gzip"}
+			form = a.gzipped
+		}
 	}
-	x.header["Vary"] = append(x.header["Vary"], "Accept-Encoding")
-	if takesGzip(x.request.Header["Accept-Encoding"]) {
-		x.header["Content-Encoding"] = []string{"gzip"}
-		x.out = append(x.out, a.Content...)
-		return x.content(a.Type, forEver, a.tag)
-	}
-	plain, err := a.plain()
+	sent, err := form()
 	if err != nil {
 		return err
 	}
-	x.out = append(x.out, plain.content...)
-	return x.content(a.Type, forEver, plain.tag)
+	x.out = append(x.out, sent.content...)
+	return x.content(a.Type, a.caching, sent.tag)
 }
 
 // content answers with what is in out under its entity tag, or with 304 if the

@@ -42,7 +42,7 @@ func Document() *huma.OpenAPI {
 		Components: &huma.Components{
 			Schemas: schemas,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				sessionCookie: {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "Set by POST /auths/login."},
+				sessionCookie: {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "Set by POST /auths/login. Its name is `__Host-session` where the operator has set `--host-cookie-prefix`."},
 				apiToken:      {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "Of a program that speaks for a user or a service account, as far as both may."},
 				operatorKey:   {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "Of a program that acts as an operator; `rolecall operator-key create` makes one."},
 			},
@@ -70,7 +70,10 @@ func YAML() ([]byte, error) { return Document().YAML() }
 func (o *operation) describe() *huma.Operation {
 	described := &huma.Operation{
 		Method: o.method, Path: o.path, OperationID: o.id, Summary: o.summary, Tags: []string{o.tag()},
-		Responses: map[string]*huma.Response{},
+		Responses: map[string]*huma.Response{}, Extensions: map[string]any{"x-access-effect": o.effect},
+	}
+	if o.stepsUp() {
+		described.Extensions["x-step-up"] = true
 	}
 	if !o.operator {
 		described.Parameters = append(described.Parameters, tenantParameter())
@@ -80,7 +83,7 @@ func (o *operation) describe() *huma.Operation {
 	}
 	for _, p := range o.parameters {
 		described.Parameters = append(described.Parameters, &huma.Param{
-			Name: p.name, In: string(p.in), Description: p.about, Required: p.required, Schema: p.schema,
+			Name: p.name, In: string(p.in), Description: p.about, Required: p.required, Schema: p.describe(),
 		})
 	}
 	if o.body != nil {
@@ -100,6 +103,18 @@ func (o *operation) describe() *huma.Operation {
 		described.Responses[strconv.Itoa(status)] = o.describeProblems(status, errors)
 	}
 	return described
+}
+
+// describe returns what the document says of the parameter's values.
+func (p *parameter) describe() *huma.Schema {
+	if p.values == nil {
+		return p.schema
+	}
+	known := &huma.Schema{Type: "string"}
+	for _, value := range p.values {
+		known.Enum = append(known.Enum, value)
+	}
+	return known
 }
 
 // security returns the names of the schemes, any of which lets a caller in.
@@ -144,23 +159,29 @@ func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	if o.interactive {
 		all = append(all, rolecall.ErrSessionRequired)
 	}
-	if o.recent {
+	if o.stepsUp() {
 		all = append(all, rolecall.ErrNotRecent)
 	}
 	if o.method != http.MethodGet {
 		all = append(all, errCrossOrigin, errMediaType, errContentTooLarge)
 	}
+	if o.setsSession() {
+		all = append(all, errCrossSite)
+	}
 	if o.answersJSON() {
 		all = append(all, errNotAcceptable)
 	}
-	if o.body != nil {
+	if o.body != nil || slices.ContainsFunc(o.parameters, func(p *parameter) bool { return p.values != nil }) {
 		all = append(all, rolecall.ErrValidation)
 	}
 	if o.takes(idempotencyKey) {
 		all = append(all, rolecall.ErrKeyInProgress, rolecall.ErrKeyReused, rolecall.ErrTooManyKeys)
 	}
-	if o.takes(ifMatch) {
+	if o.takes(ifMatch) || o.takes(requiredIfMatch) {
 		all = append(all, rolecall.ErrPreconditionFailed)
+	}
+	if o.takes(requiredIfMatch) {
+		all = append(all, rolecall.ErrPreconditionRequired)
 	}
 	byStatus := map[int][]*rolecall.Error{}
 	for _, known := range catalogue {

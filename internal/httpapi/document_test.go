@@ -94,6 +94,20 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 	}
 }
 
+func TestEveryOperationOnAnObjectDocumentsThatItMayBeGone(t *testing.T) {
+	for _, op := range everyOperation {
+		if strings.Contains(op.path, "{") && !slices.Contains(op.problemsByStatus()[http.StatusNotFound], rolecall.ErrNotFound) {
+			t.Errorf("%s %s does not document not-found", op.method, op.path)
+		}
+	}
+}
+
+func TestALimitIsCappedInWords(t *testing.T) {
+	if limit.schema.Maximum != nil || !strings.Contains(limit.about, "Values above 200 are treated as 200.") {
+		t.Errorf("maximum %v, %q", limit.schema.Maximum, limit.about)
+	}
+}
+
 func TestEveryErrorOfTheNounsIsInTheCatalogue(t *testing.T) {
 	source, err := os.ReadFile("../../error.go")
 	if err != nil {
@@ -117,7 +131,7 @@ func TestEveryErrorOfTheNounsIsInTheCatalogue(t *testing.T) {
 }
 
 func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
-	x := &exchange{server: newTestServer(t).edge}
+	x := &exchange{server: newTestServer(t).edge, call: unrestricted()}
 	readers := map[string]func() error{
 		"CreateUser": func() error { _, err := x.userDraft(); return err },
 		"UpdateUser": func() error { _, err := x.userPatch(); return err },
@@ -145,6 +159,7 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		"ResetPassword":        func() error { _, _, err := x.acceptance(rolecall.ErrPasswordResetInvalid); return err },
 		"ChangeEmail":          func() error { _, err := x.linkToken(); return err },
 		"EmailAddress":         func() error { _, err := x.email(); return err },
+		"CheckPermissions":     func() error { _, err := x.permissionChecks(); return err },
 	}
 	schemas := Document().Components.Schemas.Map()
 	for _, op := range everyOperation {

@@ -71,7 +71,6 @@ func TestFiltersOfEvents(t *testing.T) {
 	for query, want := range map[string]string{
 		"":                                 "user.created session.started tenant.created role.assigned user.created",
 		"type=session.started":             "session.started",
-		"type=no.such_type":                "",
 		"actor=" + s.ownerID:               "user.created session.started",
 		"subject=" + s.ownerID:             "session.started role.assigned user.created",
 		"subject=" + created.id(t):         "user.created",
@@ -88,12 +87,52 @@ func TestFiltersOfEvents(t *testing.T) {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}
-	r := s.as(s.owner, "GET", "/events?type=%07&actor=x&subject=1&from=yesterday&to=2030-01-01&sort=name&count=true&limit=0", "")
-	if got, want := r.faults(t), "type control-character; actor format; subject format; from format; to format; sort unknown; count unknown; limit range"; got != want {
+	r := s.as(s.owner, "GET", "/events?type=no.such_type&actor=x&subject=1&from=yesterday&to=2030-01-01&sort=name&count=true&limit=0", "")
+	if got, want := r.faults(t), "actor format; subject format; from format; to format; sort unknown; count unknown; limit range"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if r := s.as(s.owner, "GET", "/users/"+s.ownerID+"/events?subject="+s.ownerID, ""); r.faults(t) != "subject unknown" {
 		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestUnknownValuesOfFilters(t *testing.T) {
+	s := newTestServer(t)
+	roles := s.as(s.owner, "GET", "/roles?key=owner", "").items(t)
+	held := "/roles/" + roles[0]["id"].(string) + "/users"
+	for _, test := range []struct{ path, name, known string }{
+		{"/events?type=no.such_type", "type", "such as user.updated"},
+		{"/events?type=user.update&limit=1", "type", "such as user.updated"},
+		{"/events?type=", "type", "/docs/events"},
+		{"/events?type=User.Updated", "type", "/docs/events"},
+		{"/users/" + s.ownerID + "/events?type=x", "type", "/docs/events"},
+		{"/users?status=activ", "status", "pending, active, suspended or deleted"},
+		{"/users?status=Active", "status", "pending, active, suspended or deleted"},
+		{"/users?status=%07", "status", "pending, active, suspended or deleted"},
+		{"/users?status=&count=true", "status", "pending, active, suspended or deleted"},
+		{held + "?status=gone", "status", "must be pending, active or suspended"},
+		{held + "?status=deleted", "status", "must be pending, active or suspended"},
+	} {
+		r := s.as(s.owner, "GET", test.path, "")
+		expectProblem(t, r, 422, "validation")
+		if r.faults(t) != test.name+" unknown-value" || !strings.Contains(r.body, test.known) {
+			t.Errorf("%s: %s", test.path, r.body)
+		}
+	}
+	if r := s.as(s.owner, "GET", "/users?status=activ&limit=0", ""); r.StatusCode != 400 || r.faults(t) != "limit range" {
+		t.Errorf("with a malformed parameter: %d %s", r.StatusCode, r.body)
+	}
+	plain, _ := s.member("plain", []string{"roles:read"})
+	expectProblem(t, s.as(plain, "GET", "/users?status=activ", ""), 403, "permission-denied")
+	for _, kind := range rolecall.EventDescriptions() {
+		if r := s.as(s.owner, "GET", "/events?type="+string(kind.Type), ""); r.StatusCode != 200 {
+			t.Errorf("%s: %d %s", kind.Type, r.StatusCode, r.body)
+		}
+	}
+	for _, status := range []string{"pending", "active", "suspended", "deleted"} {
+		if r := s.as(s.owner, "GET", "/users?status="+status, ""); r.StatusCode != 200 {
+			t.Errorf("%s: %d %s", status, r.StatusCode, r.body)
+		}
 	}
 }
 

@@ -31,12 +31,13 @@ type exchange struct {
 	bearer    string         // the token or key of the Authorization header
 	call      service.Call   // the principal, nil without a session
 	in        input
-	body      []byte // what was sent
-	out       []byte // the body of the answer
-	status    int    // of the answer, once it is written
-	cause     error  // why it failed, if the answer does not say it
-	inLane    bool   // holds a place in the lane of the operation
-	visit     *Visit // to a page of the console; nil if it is none
+	unknown   rolecall.Faults // values of filters that are not known
+	body      []byte          // what was sent
+	out       []byte          // the body of the answer
+	status    int             // of the answer, once it is written
+	cause     error           // why it failed, if the answer does not say it
+	inLane    bool            // holds a place in the lane of the operation
+	visit     *Visit          // to a page of the console; nil if it is none
 }
 
 // begin takes an exchange from the pool and sets what every answer carries.
@@ -54,8 +55,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x.header["Cross-Origin-Resource-Policy"] = sameOrigin
 	x.header["Content-Security-Policy"] = noContent
 	x.header["Cache-Control"] = noStore
-	if s.hsts {
-		x.header["Strict-Transport-Security"] = hsts
+	if s.hsts != nil {
+		x.header["Strict-Transport-Security"] = s.hsts
 	}
 	if isAmbiguous(r) {
 		x.header["Connection"] = closing
@@ -91,11 +92,20 @@ var (
 	sameOrigin = []string{"same-origin"}
 	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
 	noStore    = []string{"no-store"}
-	hsts       = []string{"max-age=31536000; includeSubDomains"}
 	closing    = []string{"close"}
 	asJSON     = []string{"application/json"}
 	asProblem  = []string{"application/problem+json"}
 )
+
+// hstsHeader returns the Strict-Transport-Security of a year. Only the operator knows
+// whether every host under the public one serves https.
+func hstsHeader(includeSubdomains bool) []string {
+	header := "max-age=31536000"
+	if includeSubdomains {
+		header += "; includeSubDomains"
+	}
+	return []string{header}
+}
 
 // run checks the request, lets the operation handle it, and answers; a panic
 // anywhere in that is answered as an internal error.

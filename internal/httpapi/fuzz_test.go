@@ -122,6 +122,10 @@ var knownBodies = []struct {
 		}
 		return kept, err
 	}},
+	{"CheckPermissions", func(x *exchange) (map[string]string, error) {
+		_, err := x.permissionChecks()
+		return nil, err
+	}},
 	{"EmailAddress", func(x *exchange) (map[string]string, error) {
 		email, err := x.email()
 		return map[string]string{"email": email}, err
@@ -136,6 +140,7 @@ func FuzzBodies(f *testing.F) {
 		`{"name":"Nightly","permissions":["users:read"],"expiresAt":"2030-01-31T12:00:00Z"}`, `{"name":"Import","description":null}`,
 		`{"reach":{"departments":["Sales"]},"expiresAt":"2030-01-31T12:00:00+01:00"}`, `{"reach":{"departments":[]},"expiresAt":"x"}`,
 		`{"displayName":"Acme","settings":{"sessionIdleSeconds":900,"x":1e3}}`, `{"reason":"left"}`, `{"email":"a@b.c","password":"\u0000"}`,
+		`{"checks":[{"permission":"shop/invoices:approve","department":"Sales"},{"permission":"users:read","department":null},{"permission":"x"},1]}`,
 		`{"currentPassword":"a","newPassword":"b"}`, `{"token":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8","password":"x"}`,
 		`{"challenge":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8","code":"123456"}`, `{"name":"Phone","passkey":{"id":"AA","response":{}}}`, `{"recoveryCode":"0123-4567-89ab-cdef","passkey":[]}`,
 		`{"name":"customer","displayName":"Customer","owner":{"email":"o@b.c","name":"Olga"}}`, `{"name":"customer","owner":{"email":1,"name":null,"x":{}}}`,
@@ -148,17 +153,21 @@ func FuzzBodies(f *testing.F) {
 		if syntaxOf(body) != nil {
 			return
 		}
-		var sent map[string]any
-		if err := json.Unmarshal([]byte(body), &sent); err != nil {
+		var document any
+		if err := json.Unmarshal([]byte(body), &document); err != nil {
 			t.Fatalf("%q passed as JSON: %v", body, err)
 		}
+		sent, isObject := document.(map[string]any)
 		for _, known := range knownBodies {
-			kept, err := known.read(&exchange{body: []byte(body), server: s.edge})
+			kept, err := known.read(&exchange{body: []byte(body), server: s.edge, call: unrestricted()})
 			if err != nil {
 				if _, told := statusOf(err); told.Kind != rolecall.Invalid && told.Kind != rolecall.Unauthenticated || told.Kind == rolecall.Invalid && len(told.Faults) == 0 {
 					t.Fatalf("%s of %q: %v", known.schema, body, err)
 				}
 				continue
+			}
+			if !isObject {
+				t.Errorf("%s was read from %q", known.schema, body)
 			}
 			for member, value := range sent {
 				if schemas[known.schema].Properties[member] == nil {
@@ -220,6 +229,30 @@ func (s *Server) named(id string) *route {
 		}
 	}
 	return nil
+}
+
+// FuzzPath checks that decoding unreserved characters changes neither what a path means
+// nor where its segments end, and that it is done once for all.
+func FuzzPath(f *testing.F) {
+	for _, path := range []string{"/users", "/%75sers", "/users%2Fx", "/%2e%2E/users", "/%2575sers", "/%75%2fa%20b", "/a%7eb%5F", "/%c3%a9%41", "/%00%41", "/a;b%3B%41"} {
+		f.Add(path)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		u, err := url.ParseRequestURI(path)
+		if err != nil || u.Host != "" {
+			return
+		}
+		decoded := decodeUnreserved(u)
+		if decoded.Path != u.Path || strings.Count(decoded.EscapedPath(), "/") != strings.Count(u.EscapedPath(), "/") {
+			t.Fatalf("%q becomes %q, which is %q and not %q", path, decoded.EscapedPath(), decoded.Path, u.Path)
+		}
+		if again := decodeUnreserved(decoded); *again != *decoded {
+			t.Fatalf("%q becomes %+v, and that %+v", path, decoded, again)
+		}
+		if onePath(decoded) != (decoded.RawPath == "" && onePath(&url.URL{Path: u.Path})) {
+			t.Fatalf("%q is one path: %v", path, onePath(decoded))
+		}
+	})
 }
 
 // FuzzKey checks that a key is the same in both of its forms, and nothing but

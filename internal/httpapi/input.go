@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -39,6 +40,7 @@ type input struct {
 	words      []string
 	count      bool
 	force      bool
+	expired    bool // list expired assignments too
 	permission rolecall.Permission
 	eventType  string
 	actor      rolecall.AnyID
@@ -72,9 +74,11 @@ type parameter struct {
 	name     string
 	about    string
 	required bool
-	schema   *huma.Schema
+	schema   *huma.Schema // nil: one of values
 	read     func(in *input, text string) (code, detail string)
-	key      string // of a header: the form in which net/http keeps its name
+	key      string   // of a header: the form in which net/http keeps its name
+	values   []string // if only these are known; read is called with one of them
+	unknown  string   // the sentence about another value
 }
 
 // fault says what is wrong with the parameter.
@@ -89,7 +93,7 @@ func (p *parameter) fault(code, detail string) rolecall.Fault {
 }
 
 // readInput reads path, query and header, and returns everything that is wrong
-// with them.
+// with them. Values that are not known where only some are become x.unknown.
 func (x *exchange) readInput() rolecall.Faults {
 	var faults rolecall.Faults
 	x.in.limit = rolecall.DefaultLimit
@@ -102,6 +106,7 @@ func (x *exchange) readInput() rolecall.Faults {
 			x.readParameter(&faults, p, lines[0])
 		case len(lines) > 1:
 			faults = append(faults, p.fault("repeated", "must be sent once"))
+		case p == requiredIfMatch: // the operation answers 428 (RFC 6585)
 		case p.required:
 			faults = append(faults, p.fault("required", "must be sent"))
 		}
@@ -111,6 +116,10 @@ func (x *exchange) readInput() rolecall.Faults {
 }
 
 func (x *exchange) readParameter(faults *rolecall.Faults, p *parameter, text string) {
+	if p.values != nil && !slices.Contains(p.values, text) {
+		x.unknown = append(x.unknown, p.fault("unknown-value", p.unknown))
+		return
+	}
 	if code, detail := p.read(&x.in, text); code != "" {
 		*faults = append(*faults, p.fault(code, detail))
 	}

@@ -131,7 +131,7 @@ func TestSessionCookies(t *testing.T) {
 		{"another case", []string{"Session=" + string(a)}, nil},
 		{"no more than four", []string{strings.Repeat("session="+string(a)+"; ", 9) + "session=" + string(secret.NewToken()) + ";session=" + string(secret.NewToken()) + ";session=" + string(secret.NewToken()) + ";session=" + string(b)}, nil},
 	} {
-		got := appendTokens(nil, test.lines)
+		got := appendTokens(nil, sessionCookie, test.lines)
 		if test.want == nil && len(test.lines) > 0 && test.name == "no more than four" {
 			if len(got) != maxTokens || slices.Contains(got, b) {
 				t.Errorf("%s: %d tokens", test.name, len(got))
@@ -154,7 +154,7 @@ func FuzzTokens(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		tokens := appendTokens(nil, []string{line})
+		tokens := appendTokens(nil, sessionCookie, []string{line})
 		if len(tokens) > maxTokens {
 			t.Fatalf("%d tokens", len(tokens))
 		}

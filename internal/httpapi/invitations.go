@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -118,41 +117,3 @@ func (x *exchange) passwords() (current, password string, err error) {
 	).err(noFaults)
 	return current, password, err
 }
-
-const deviceCookie = "rolecall_device"
-
-// devices returns what the request's device cookies say.
-func (x *exchange) devices() (marks []string) {
-	for _, cookie := range x.request.CookiesNamed(deviceCookie) {
-		marks = append(marks, cookie.Value)
-	}
-	return marks
-}
-
-// setDevice makes the browser a known one for the account.
-func (x *exchange) setDevice(mark string) {
-	if mark != "" {
-		x.addCookie(deviceCookie, mark, service.DeviceLifetime)
-	}
-}
-
-// checkID is the operation whose 403 is an answer and no refusal.
-const checkID = "AuthsController_check"
-
-// check answers whether the caller holds a permission, for back ends and the auth
-// hooks of proxies.
-func check(x *exchange) error {
-	var department *string
-	if x.in.department != "" {
-		department = &x.in.department
-	}
-	if err := x.server.service.Check(x.call, x.in.permission, department); err != nil {
-		return err
-	}
-	x.header["X-Auth-User"] = []string{x.call.User.ID.String()}
-	x.header["X-Auth-Tenant"] = []string{x.call.Tenant.Name}
-	return x.nothing()
-}
-
-// seconds rounds a lifetime up, so that a cookie is never gone too early.
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

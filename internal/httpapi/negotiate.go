@@ -61,13 +61,13 @@ func isJSON(contentType string, patch bool) bool {
 	return name == "" || strings.EqualFold(name, "charset") && strings.EqualFold(strings.Trim(value, `"`), "utf-8")
 }
 
-// appendTokens appends the well-formed values of the session cookies in the
+// appendTokens appends the well-formed values of the cookies of that name in the
 // Cookie lines, each once, at most four. Other values are another program's.
-func appendTokens(tokens []secret.Token, lines []string) []secret.Token {
+func appendTokens(tokens []secret.Token, cookie string, lines []string) []secret.Token {
 	for _, line := range lines {
 		for pair := range strings.SplitSeq(line, ";") {
 			name, value, found := strings.Cut(strings.TrimLeft(pair, " \t"), "=")
-			if !found || name != sessionCookie {
+			if !found || name != cookie {
 				continue
 			}
 			token, ok := secret.ParseToken(strings.Trim(strings.TrimRight(value, " \t"), `"`))

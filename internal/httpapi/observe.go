@@ -3,6 +3,7 @@ package httpapi
 import (
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,10 +18,11 @@ type meters struct {
 	shed     [lanes]prometheus.Counter
 }
 
-// meter holds the metrics of one operation by status class, looked up once.
+// meter holds the metrics of one operation. Each is made when it is first needed, so
+// that operations that nobody calls make no series.
 type meter struct {
-	requests [6]prometheus.Counter
-	duration [6]prometheus.Observer
+	requests [6]func() prometheus.Counter // by class of status
+	duration func() prometheus.Observer
 }
 
 func newMeters(registry prometheus.Registerer, passwordHashes func() uint64) *meters {
@@ -30,8 +32,8 @@ func newMeters(registry prometheus.Registerer, passwordHashes func() uint64) *me
 		}, []string{"operation", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "rolecall_http_request_duration_seconds", Help: "Time from the request's header to the answer's end.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 15},
-		}, []string{"operation", "status"}),
+			Buckets: []float64{.001, .0025, .005, .01, .025, .1, .5, 2.5},
+		}, []string{"operation"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "rolecall_http_requests_in_flight", Help: "Requests being answered now.",
 		}),
@@ -51,14 +53,11 @@ func newMeters(registry prometheus.Registerer, passwordHashes func() uint64) *me
 
 // of returns the metrics of the operation.
 func (m *meters) of(operation string) *meter {
-	var of meter
+	of := &meter{duration: sync.OnceValue(func() prometheus.Observer { return m.duration.WithLabelValues(operation) })}
 	for class, label := range [...]string{2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"} {
-		if label != "" {
-			of.requests[class] = m.requests.WithLabelValues(operation, label)
-			of.duration[class] = m.duration.WithLabelValues(operation, label)
-		}
+		of.requests[class] = sync.OnceValue(func() prometheus.Counter { return m.requests.WithLabelValues(operation, label) })
 	}
-	return &of
+	return of
 }
 
 // observe counts the exchange and writes its line to the log: what was asked, by
@@ -69,9 +68,8 @@ func (s *Server) observe(x *exchange) {
 		return
 	}
 	took := time.Since(x.started)
-	class := x.status / 100
-	x.route.meter.requests[class].Inc()
-	x.route.meter.duration[class].Observe(took.Seconds())
+	x.route.meter.requests[x.status/100]().Inc()
+	x.route.meter.duration().Observe(took.Seconds())
 
 	ctx := x.request.Context()
 	if x.cause != nil {
@@ -96,7 +94,7 @@ func (s *Server) observe(x *exchange) {
 		slog.String("route", x.route.path),
 		slog.Int("status", x.status),
 		slog.Int("bytes", len(x.out)),
-		slog.Duration("duration", took),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 		slog.String("tenant", x.named),
 		slog.String("principal", principal),
 	)

@@ -17,6 +17,7 @@ type operation struct {
 	id           string // operation id; what stands before Controller is the tag
 	summary      string
 	need         service.Need // nil: works without a session
+	effect       effect       // on access; step-up follows from it
 	parameters   []*parameter // beside x-tenant-schema
 	body         *body        // nil: none is read
 	answers      []answer     // on success
@@ -24,7 +25,6 @@ type operation struct {
 	lane         lane
 	operator     bool   // about tenants, by the key of an operator, and in no tenant
 	interactive  bool   // only by a person's session, not by a token or key
-	recent       bool   // only soon after a sign-in or its confirmation
 	page         bool   // for people, and not part of the document
 	label        string // in the metrics; "" for the id
 	handle       func(*exchange) error
@@ -56,6 +56,12 @@ func (o *operation) takes(p *parameter) bool { return slices.Contains(o.paramete
 // answersJSON reports whether the operation answers with a document, so that
 // Accept matters.
 func (o *operation) answersJSON() bool { return len(o.answers) > 0 && o.answers[0].schema != "" }
+
+// setsSession reports whether the operation answers with the cookie of a session. A
+// browser drops that cookie where the page is on another site.
+func (o *operation) setsSession() bool {
+	return len(o.answers) > 0 && o.answers[0].status == http.StatusOK && slices.Contains(o.answers[0].headers, "Set-Cookie")
+}
 
 // route is an operation with what is worked out once when the server is made.
 type route struct {

@@ -196,9 +196,9 @@ func TestSessionFromSignInToSignOut(t *testing.T) {
 	s := newTestServer(t)
 	expectProblem(t, s.request("POST", "/auths/login", `{"email":"`+ownerEmail+`","password":"wrong wrong wrong"}`), 401, "wrong-credentials")
 	in := s.request("POST", "/auths/login", `{"email":"`+ownerEmail+`","password":"`+ownerPassword+`"}`, "Cookie", s.owner)
-	cookie, attributes, _ := strings.Cut(in.Header.Get("Set-Cookie"), ";")
+	cookie, attributes, _ := strings.Cut(in.setSession(), ";")
 	if attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Lax" || cookie == s.owner {
-		t.Errorf("Set-Cookie %q", in.Header.Get("Set-Cookie"))
+		t.Errorf("Set-Cookie %q", in.setSession())
 	}
 	expectProblem(t, s.as(s.owner, "GET", "/auths/session", ""), 401, "unauthenticated")
 
@@ -216,7 +216,7 @@ func TestSessionFromSignInToSignOut(t *testing.T) {
 
 	expectProblem(t, s.request("POST", "/auths/refresh", ""), 401, "unauthenticated")
 	refreshed := s.as(cookie, "POST", "/auths/refresh", "")
-	next, _, _ := strings.Cut(refreshed.Header.Get("Set-Cookie"), ";")
+	next := refreshed.sessionCookie()
 	if refreshed.StatusCode != 200 || next == cookie || next == "" {
 		t.Fatalf("%d %s", refreshed.StatusCode, refreshed.body)
 	}

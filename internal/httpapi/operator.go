@@ -12,48 +12,55 @@ import (
 var operatorOperations = []*operation{
 	{
 		method: http.MethodGet, path: "/operator/tenants", id: "OperatorController_listTenants", summary: "List the tenants that the key is for, by name",
-		operator: true, need: service.NeedOperator, parameters: []*parameter{limit, cursor},
+		operator: true, need: service.NeedOperator, effect: effectNone, parameters: []*parameter{limit, cursor, filterTenantStatus},
 		answers: []answer{{http.StatusOK, "TenantPage", "A page of tenants.", []string{"Link"}}},
 		handle:  listTenants,
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants", id: "OperatorController_createTenant", summary: "Create a tenant and invite its first owner",
-		operator: true, need: service.NeedEveryTenant, parameters: []*parameter{idempotencyKey}, body: &body{"CreateTenant", true},
+		operator: true, need: service.NeedEveryTenant, effect: effectGrants, parameters: []*parameter{idempotencyKey}, body: &body{"CreateTenant", true},
 		answers:  []answer{{http.StatusCreated, "FoundedTenant", "The new tenant; its first owner is invited by mail, and by the link, which is shown this once.", []string{"Location", "Idempotent-Replayed"}}},
 		problems: problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
 		handle:   createTenant,
 	},
 	{
-		method: http.MethodGet, path: "/operator/tenants/{name}", id: "OperatorController_getTenant", summary: "Read a tenant and its settings",
-		operator: true, need: service.NeedOperator, parameters: []*parameter{namedTenant, ifNoneMatch},
+		method: http.MethodGet, path: "/operator/tenants/{name}", id: "OperatorController_getTenant", summary: "Read a tenant and its settings, also while it is deleted and can be restored",
+		operator: true, need: service.NeedOperator, effect: effectNone, parameters: []*parameter{namedTenant, ifNoneMatch},
 		answers:  []answer{{http.StatusOK, "Tenant", "The tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		handle:   getOperatedTenant,
 	},
 	{
 		method: http.MethodPatch, path: "/operator/tenants/{name}", id: "OperatorController_updateTenant", summary: "Change a tenant's name to show and its settings",
-		operator: true, need: service.NeedOperator, parameters: []*parameter{namedTenant, ifMatch}, body: &body{"UpdateTenant", true},
+		operator: true, need: service.NeedOperator, effect: effectGrants, parameters: []*parameter{namedTenant, ifMatch}, body: &body{"UpdateTenant", true},
 		answers:  []answer{{http.StatusOK, "Tenant", "The changed tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		handle:   updateOperatedTenant,
 	},
 	{
-		method: http.MethodDelete, path: "/operator/tenants/{name}", id: "OperatorController_deleteTenant", summary: "Delete a tenant at once; its name stays unusable for 30 days",
-		operator: true, need: service.NeedOperator, parameters: []*parameter{namedTenant, ifMatch},
-		answers:  []answer{{http.StatusNoContent, "", "The tenant is gone, and so are its sessions.", nil}},
+		method: http.MethodDelete, path: "/operator/tenants/{name}", id: "OperatorController_deleteTenant", summary: "Delete a tenant at once; it can be restored for 24 hours, and its name stays unusable for 30 days",
+		operator: true, need: service.NeedOperator, effect: effectRemoves, parameters: []*parameter{namedTenant, requiredIfMatch},
+		answers:  []answer{{http.StatusNoContent, "", "The tenant is deleted. Nobody can use it, and nothing is removed for 24 hours.", nil}},
 		problems: problems{rolecall.ErrNotFound},
 		handle:   deleteTenant,
 	},
 	{
+		method: http.MethodPost, path: "/operator/tenants/{name}/restore", id: "OperatorController_restoreTenant", summary: "Restore a tenant that was deleted in the last 24 hours",
+		operator: true, need: service.NeedOperator, effect: effectGrants, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
+		answers:  []answer{{http.StatusOK, "Tenant", "The tenant as it was before, with its users, roles, sessions and tokens. A tenant that is not deleted is answered unchanged.", []string{"ETag"}}},
+		problems: problems{rolecall.ErrNotFound},
+		handle:   restoreTenant,
+	},
+	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/suspend", id: "OperatorController_suspendTenant", summary: "Refuse a tenant's sessions and sign-ins until it is resumed",
-		operator: true, need: service.NeedOperator, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
+		operator: true, need: service.NeedOperator, effect: effectEnds, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The suspended tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		handle:   suspendTenant,
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/resume", id: "OperatorController_resumeTenant", summary: "Serve a suspended tenant again",
-		operator: true, need: service.NeedOperator, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
+		operator: true, need: service.NeedOperator, effect: effectGrants, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The resumed tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		handle:   resumeTenant,
@@ -110,7 +117,7 @@ func listTenants(x *exchange) error {
 	if x.in.after != nil {
 		after = x.in.after.Key
 	}
-	page, err := x.server.service.OperatedTenants(x.ctx, x.call, after, x.in.limit)
+	page, err := x.server.service.OperatedTenants(x.ctx, x.call, rolecall.TenantStatus(x.in.status), after, x.in.limit)
 	if err != nil {
 		return err
 	}
@@ -186,10 +193,22 @@ func updateOperatedTenant(x *exchange) error {
 }
 
 func deleteTenant(x *exchange) error {
+	if !x.in.ifMatch.given {
+		return rolecall.ErrPreconditionRequired
+	}
 	if err := x.server.service.DeleteTenant(x.ctx, x.call, x.in.tenant, x.matchTenant()); err != nil {
 		return err
 	}
 	return x.nothing()
+}
+
+func restoreTenant(x *exchange) error {
+	reason, err := x.reason()
+	if err != nil {
+		return err
+	}
+	tenant, err := x.server.service.RestoreTenant(x.ctx, x.call, x.in.tenant, reason)
+	return x.operatedTenant(&tenant, err)
 }
 
 func suspendTenant(x *exchange) error {

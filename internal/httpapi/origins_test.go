@@ -155,6 +155,39 @@ func TestOwnOriginBehindAProxy(t *testing.T) {
 	}
 }
 
+func TestSignInFromAnotherSiteSaysThatTheCookieIsDropped(t *testing.T) {
+	s := newSharedServer(t)
+	count := 0
+	for _, op := range operations {
+		if !op.setsSession() {
+			continue
+		}
+		count++
+		r := s.request(op.method, op.path, `{}`, "Origin", allowedOrigin, "Sec-Fetch-Site", "cross-site")
+		expectProblem(t, r, 403, "cross-site")
+		if r.Header.Get("Access-Control-Allow-Origin") != allowedOrigin || r.Header.Get("Set-Cookie") != "" {
+			t.Errorf("%s: the page cannot read why: %v", op.id, r.Header)
+		}
+		expectProblem(t, s.request(op.method, op.path, `{}`, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"), 403, "cross-origin")
+	}
+	if count < 6 {
+		t.Errorf("%d operations set the session cookie", count)
+	}
+	login := `{"email":"` + ownerEmail + `","password":"` + ownerPassword + `"}`
+	for _, site := range []string{"same-site", "same-origin", "none", ""} {
+		headers := []string{"Origin", allowedOrigin}
+		if site != "" {
+			headers = append(headers, "Sec-Fetch-Site", site)
+		}
+		if r := s.request("POST", "/auths/login", login, headers...); r.StatusCode != 200 {
+			t.Errorf("from %q: %d %s", site, r.StatusCode, r.body)
+		}
+	}
+	if r := s.request("POST", "/auths/login", login); r.StatusCode != 200 {
+		t.Errorf("of a program: %d %s", r.StatusCode, r.body)
+	}
+}
+
 func TestFilesOfPagesVaryByBoth(t *testing.T) {
 	s := newSharedServer(t)
 	for _, a := range newDocs("").assets {
@@ -173,7 +206,7 @@ func TestCookieDomain(t *testing.T) {
 	in := s.request("POST", "/auths/login", `{"email":"`+ownerEmail+`","password":"`+ownerPassword+`"}`)
 	out := s.request("POST", "/auths/logout", "")
 	for _, r := range []reply{in, out} {
-		if got := r.Header.Get("Set-Cookie"); !strings.HasSuffix(got, "; HttpOnly; Domain=example.com; Secure; SameSite=Lax") || !strings.Contains(got, "; Path=/;") {
+		if got := r.setSession(); !strings.HasSuffix(got, "; HttpOnly; Domain=example.com; Secure; SameSite=Lax") || !strings.Contains(got, "; Path=/;") {
 			t.Errorf("%s: %q", r.Request.URL.Path, got)
 		}
 	}

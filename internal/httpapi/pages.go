@@ -1,58 +1,52 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"time"
 
-	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/openapi"
 )
 
 // pages is what is served without a tenant.
 func (s *Server) pages() []*operation {
-	return append(newDocs(s.base).pages(),
-		page("/openapi.json", "openapi", static("application/json", openapi.JSON)),
-		page("/openapi.yaml", "openapi", static("application/yaml", openapi.YAML)),
+	pages := append(newDocs(s.base).pages(),
 		page("/livez", "livez", live),
 		page("/readyz", "readyz", ready),
 	)
+	for _, document := range []*asset{
+		newDocument("/openapi.json", "application/json", openapi.JSON),
+		newDocument("/openapi.yaml", "application/yaml", openapi.YAML),
+	} {
+		pages = append(pages, page(document.path, "openapi", document.serve))
+	}
+	if s.securityContact != "" {
+		pages = append(pages, page("/.well-known/security.txt", "security", showSecurityContact))
+	}
+	return pages
 }
 
 func page(path, id string, handle func(*exchange) error) *operation {
 	return &operation{method: http.MethodGet, path: path, id: id, page: true, handle: handle}
 }
 
-// static answers with content that is the same for everybody.
-func static(contentType string, content []byte) func(*exchange) error {
-	tag := secret.ETag(content)
-	return func(x *exchange) error {
-		x.out = append(x.out, content...)
-		return x.content(contentType, "public, max-age=300", tag)
+// securityLifetime is how long a security.txt counts: RFC 9116 recommends less than a
+// year. It is served with another end each day.
+const securityLifetime = 90 * 24 * time.Hour
+
+// showSecurityContact says to whom weaknesses of this service are reported (RFC 9116).
+func showSecurityContact(x *exchange) error {
+	x.out = append(x.out, "Contact: "+x.server.securityContact+"\n"...)
+	x.out = x.started.UTC().Truncate(24*time.Hour).Add(securityLifetime).AppendFormat(append(x.out, "Expires: "...), time.RFC3339)
+	if x.server.public != "" {
+		x.out = append(x.out, "\nCanonical: "+x.server.public+"/.well-known/security.txt"...)
 	}
+	x.out = append(x.out, '\n')
+	return x.content("text/plain; charset=utf-8", "public, max-age=300", secret.ETag(x.out))
 }
 
 // live says that the process runs.
 func live(x *exchange) error {
 	x.out = append(x.out, `{"status":"ok"}`...)
 	return x.json(http.StatusOK)
-}
-
-// readyWithin bounds how long the store may take to answer for readiness.
-const readyWithin = 2 * time.Second
-
-// ready says whether requests can be served here: not without the store, and not
-// while the process is leaving.
-func ready(x *exchange) error {
-	if x.server.draining.Load() {
-		return rolecall.ErrUnavailable.With("This process is leaving; another one serves.")
-	}
-	ctx, cancel := context.WithTimeout(x.ctx, readyWithin)
-	defer cancel()
-	if err := x.server.service.Ready(ctx); err != nil {
-		x.cause = err
-		return rolecall.ErrUnavailable
-	}
-	return live(x)
 }

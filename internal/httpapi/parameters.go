@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"errors"
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/rolecall/rolecall"
 )
@@ -39,12 +42,15 @@ var (
 	ifMatch = &parameter{in: inHeader, name: "if-match", key: "If-Match", schema: anyText(),
 		about: "Entity tags, or *. The change is made only if one of them is the current one; else 412.",
 		read:  func(in *input, text string) (string, string) { return readTags(&in.ifMatch, text) }}
+	requiredIfMatch = &parameter{in: inHeader, name: "if-match", key: "If-Match", required: true, schema: anyText(),
+		about: "Entity tags, or *. The change is made only if one of them is the current one; else 412. Without it the answer is 428.",
+		read:  ifMatch.read}
 	ifNoneMatch = &parameter{in: inHeader, name: "if-none-match", key: "If-None-Match", schema: anyText(),
 		about: "Entity tags, or *. If one of them is the current one the answer is 304.",
 		read:  func(in *input, text string) (string, string) { return readTags(&in.ifNoneMatch, text) }}
 
-	limit = &parameter{in: inQuery, name: "limit", schema: integer(1, rolecall.MaxLimit, rolecall.DefaultLimit),
-		about: "How many items at most; a larger number is taken as 200. A page may be shorter, even empty, while nextCursor is not null.",
+	limit = &parameter{in: inQuery, name: "limit", schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Default: rolecall.DefaultLimit},
+		about: "How many items a page has at most. Values above 200 are treated as 200. A page may be shorter, even empty, while nextCursor is not null.",
 		read:  readLimit}
 	cursor = &parameter{in: inQuery, name: "cursor", schema: anyText(),
 		about: "The nextCursor of the page before. It holds for the same user, filters and order.",
@@ -74,8 +80,15 @@ var (
 		read: func(in *input, text string) (string, string) {
 			return readText(&in.department, text, rolecall.DepartmentMax)
 		}}
-	filterStatus = &parameter{in: inQuery, name: "status", schema: anyText(), about: "Only users of this status: pending, active, suspended. deleted lists who can still be restored, the last deleted first; it needs users:restore and goes with limit and cursor only.",
-		read: func(in *input, text string) (string, string) { return readText(&in.status, text, statusLength) }}
+	filterStatus = &parameter{in: inQuery, name: "status", values: append(userStatuses[:len(userStatuses):len(userStatuses)], string(rolecall.UserDeleted)),
+		about:   "Only users of this status. deleted lists who can still be restored, the last deleted first; it needs users:restore and goes with limit and cursor only.",
+		unknown: "must be pending, active, suspended or deleted",
+		read:    readStatus}
+	filterHolderStatus = &parameter{in: inQuery, name: "status", values: userStatuses,
+		about: "Only users of this status.", unknown: "must be pending, active or suspended", read: readStatus}
+	filterTenantStatus = &parameter{in: inQuery, name: "status", values: []string{string(rolecall.TenantActive), string(rolecall.TenantSuspended), string(rolecall.TenantDeleted)},
+		about:   "Only tenants of this status. deleted lists those that can still be restored. Without it all tenants that are not deleted are listed.",
+		unknown: "must be active, suspended or deleted", read: readStatus}
 	filterRole = &parameter{in: inQuery, name: "role", schema: uuid(), about: "Only users who hold this role. Needs roles:read.",
 		read: func(in *input, text string) (string, string) { return readFilterID(&in.holds, text) }}
 	filterKey = &parameter{in: inQuery, name: "key", schema: text(1, 63), about: "Only the role of this key.",
@@ -83,6 +96,9 @@ var (
 	force = &parameter{in: inQuery, name: "force", schema: boolean(false),
 		about: "Whether to take the role from everybody who holds it first.",
 		read:  func(in *input, text string) (string, string) { return readBool(&in.force, text) }}
+	includeExpired = &parameter{in: inQuery, name: "includeExpired", schema: boolean(false),
+		about: "Whether to list the assignments that have expired too, after the others, the last expired first.",
+		read:  func(in *input, text string) (string, string) { return readBool(&in.expired, text) }}
 	touch = &parameter{in: inQuery, name: "touch", schema: boolean(true),
 		about: "Whether this counts as a use of the session.",
 		read: func(in *input, text string) (string, string) {
@@ -101,8 +117,13 @@ var (
 	checkedDepartment = &parameter{in: inQuery, name: "department", schema: text(1, rolecall.DepartmentMax),
 		about: "The department of the user or thing that it is asked for; without it the whole tenant.",
 		read:  filterDepartment.read}
-	filterType = &parameter{in: inQuery, name: "type", schema: text(1, 64), about: "Only events of this type, such as user.updated.",
-		read: func(in *input, text string) (string, string) { return readText(&in.eventType, text, 64) }}
+	filterType = &parameter{in: inQuery, name: "type", values: eventTypes(),
+		about:   "Only events of this type, such as user.updated. Later versions add types.",
+		unknown: "must be a known type of event, such as user.updated; /docs/events lists all types",
+		read: func(in *input, text string) (string, string) {
+			in.eventType = text
+			return "", ""
+		}}
 	filterActor = &parameter{in: inQuery, name: "actor", schema: uuid(), about: "Only what this user did.",
 		read: func(in *input, text string) (string, string) { return readFilterID(&in.actor, text) }}
 	filterSubject = &parameter{in: inQuery, name: "subject", schema: uuid(), about: "Only what was done to this user, role or tenant.",
@@ -112,6 +133,21 @@ var (
 	filterTo = &parameter{in: inQuery, name: "to", schema: moment(), about: "Only what happened before this moment.",
 		read: func(in *input, text string) (string, string) { return readMoment(in, &in.to, text) }}
 )
+
+// userStatuses are those of living users.
+var userStatuses = []string{string(rolecall.UserPending), string(rolecall.UserActive), string(rolecall.UserSuspended)}
+
+func readStatus(in *input, text string) (code, detail string) {
+	in.status = text
+	return "", ""
+}
+
+func eventTypes() (types []string) {
+	for _, d := range rolecall.EventDescriptions() {
+		types = append(types, string(d.Type))
+	}
+	return types
+}
 
 // eventFilters are the parameters of every list of events.
 var eventFilters = []*parameter{limit, cursor, filterType, filterActor, filterFrom, filterTo}
@@ -127,27 +163,32 @@ func readMoment(in *input, into *rolecall.Time, text string) (code, detail strin
 }
 
 func readPermission(in *input, text string) (code, detail string) {
+	in.permission, code, detail = askedPermission(text)
+	return code, detail
+}
+
+// askedPermission reads a permission to check. Code and detail say what is wrong with
+// it; both are empty if nothing is.
+func askedPermission(text string) (p rolecall.Permission, code, detail string) {
 	p, err := rolecall.ParsePermission(text)
 	switch {
 	case err != nil:
-		return "format", err.Error()
+		return p, "format", err.Error()
 	case p.Application == "*" || p.Resource == "*" || p.Field == "*" || p.Action == "*":
-		return "wildcard", "must name one permission, without wildcards"
+		return p, "wildcard", "must name one permission, without wildcards"
 	case !p.Known():
-		return "unknown-permission", "is not one of Rolecall's own permissions; those of an application are written application/resource:action"
+		return p, "unknown-permission", "is not one of Rolecall's own permissions; those of an application are written application/resource:action"
 	}
-	in.permission = p
-	return "", ""
+	return p, "", ""
 }
 
 // userFilters are the parameters of every list of users.
-var userFilters = []*parameter{limit, cursor, sortUsers, search, filterEmail, filterExternalID, filterDepartment, filterStatus, count}
+var userFilters = []*parameter{limit, cursor, sortUsers, search, filterEmail, filterExternalID, filterDepartment, count}
 
 const (
 	keyLength    = 255
 	searchLength = 200
 	searchWords  = 8
-	statusLength = 64
 )
 
 func readID[T any](into *rolecall.ID[T], text string) (code, detail string) {
@@ -184,19 +225,18 @@ func readBool(into *bool, text string) (code, detail string) {
 
 func readLimit(in *input, text string) (code, detail string) {
 	const what = "must be a whole number from 1 on"
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
+	n, err := strconv.ParseUint(text, 10, 63)
+	if text != "" && errors.Is(err, strconv.ErrSyntax) {
+		whole, ok := wholeNumber(text)
+		if !ok || whole < 0 {
 			return "format", what
 		}
+		n = uint64(whole)
 	}
-	n, err := strconv.Atoi(text)
-	switch {
-	case text == "" || err == nil && n < 1:
+	if n < 1 {
 		return "range", what
-	case err != nil: // digits only, and more of them than an int holds
-		n = rolecall.MaxLimit
 	}
-	in.limit = min(n, rolecall.MaxLimit)
+	in.limit = int(min(n, rolecall.MaxLimit))
 	return "", ""
 }
 

@@ -41,11 +41,9 @@ func resetPassword(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	device, err := x.server.service.ResetPassword(x.ctx, attempt, token, password)
-	if err != nil {
+	if err := x.server.service.ResetPassword(x.ctx, attempt, token, password); err != nil {
 		return err
 	}
-	x.setDevice(device)
 	return x.nothing()
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -21,20 +22,22 @@ var (
 	errMediaType        = &rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8; PATCH also takes application/merge-patch+json."}
 	errContentEncoding  = errMediaType.With("The body must not be compressed.")
 	errCrossOrigin      = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-origin", Detail: "A browser sent this request from another origin, which is not a trusted one."}
+	errCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page is on another site than this service. Serve both under one site, such as app.example.com and id.example.com, or let your back end hold the session."}
 )
 
 // statuses is the status of each kind of error.
 var statuses = [...]int{
-	rolecall.Internal:           http.StatusInternalServerError,
-	rolecall.Malformed:          http.StatusBadRequest,
-	rolecall.Invalid:            http.StatusUnprocessableEntity,
-	rolecall.Unauthenticated:    http.StatusUnauthorized,
-	rolecall.Forbidden:          http.StatusForbidden,
-	rolecall.NotFound:           http.StatusNotFound,
-	rolecall.Conflict:           http.StatusConflict,
-	rolecall.PreconditionFailed: http.StatusPreconditionFailed,
-	rolecall.TooMany:            http.StatusTooManyRequests,
-	rolecall.Unavailable:        http.StatusServiceUnavailable,
+	rolecall.Internal:             http.StatusInternalServerError,
+	rolecall.Malformed:            http.StatusBadRequest,
+	rolecall.Invalid:              http.StatusUnprocessableEntity,
+	rolecall.Unauthenticated:      http.StatusUnauthorized,
+	rolecall.Forbidden:            http.StatusForbidden,
+	rolecall.NotFound:             http.StatusNotFound,
+	rolecall.Conflict:             http.StatusConflict,
+	rolecall.PreconditionFailed:   http.StatusPreconditionFailed,
+	rolecall.TooMany:              http.StatusTooManyRequests,
+	rolecall.PreconditionRequired: http.StatusPreconditionRequired,
+	rolecall.Unavailable:          http.StatusServiceUnavailable,
 }
 
 // framingStatuses is the status of those errors of the edge for which HTTP has
@@ -55,7 +58,7 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrWrongCode, rolecall.ErrChallengeInvalid, rolecall.ErrPasskeyRefused,
 	rolecall.ErrPasswordResetInvalid, rolecall.ErrEmailChangeInvalid,
 	rolecall.ErrTenantSuspended, rolecall.ErrUserSuspended, rolecall.ErrPermissionDenied, rolecall.ErrSessionRequired, rolecall.ErrNotRecent, rolecall.ErrFieldNotReadable,
-	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, errCrossOrigin,
+	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, errCrossOrigin, errCrossSite,
 	rolecall.ErrNotFound, errUnknownPath,
 	errMethodNotAllowed, errNotAcceptable,
 	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
@@ -66,7 +69,8 @@ var catalogue = []*rolecall.Error{
 	rolecall.ErrPreconditionFailed,
 	errContentTooLarge, errURLTooLong, errMediaType,
 	rolecall.ErrValidation, rolecall.ErrKeyReused,
-	rolecall.ErrTooManyKeys, rolecall.ErrTooManyAttempts,
+	rolecall.ErrPreconditionRequired,
+	rolecall.ErrTooManyKeys, rolecall.ErrTooManyAttempts, rolecall.ErrTooManyMails,
 	errTooManyLines,
 	rolecall.ErrInternal,
 	rolecall.ErrUnavailable, rolecall.ErrBusy,
@@ -119,8 +123,8 @@ func (x *exchange) problemHeaders(status int, err *rolecall.Error) {
 // successHeaders are those that a handler may have set before it failed.
 var successHeaders = []string{"Etag", "Location", "Link", "Withheld-Fields", "Set-Cookie", "Idempotent-Replayed"}
 
-// maxFaults bounds how many faults one answer lists.
-const maxFaults = 100
+// furtherFaults ends the detail of a problem that does not list every fault.
+var furtherFaults = fmt.Sprintf(" Only the first %d errors are listed; there are more.", rolecall.MaxFaults)
 
 // appendProblem appends the problem document (RFC 9457) of err.
 func appendProblem(b []byte, base string, status int, err *rolecall.Error, instance, requestID string) []byte {
@@ -133,19 +137,33 @@ func appendProblem(b []byte, base string, status int, err *rolecall.Error, insta
 	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, `,"detail":`...)
-	b = appendText(b, err.Detail)
+	b = appendText(b, detailOf(err))
 	b = append(b, `,"instance":`...)
 	b = appendText(b, instance)
 	b = append(b, `,"requestId":`...)
 	b = appendText(b, requestID)
 	if len(err.Faults) > 0 {
 		b = append(b, `,"errors":`...)
-		b = appendList(b, err.Faults[:min(len(err.Faults), maxFaults)], appendFault)
+		b = appendList(b, err.Faults[:min(len(err.Faults), rolecall.MaxFaults)], appendFault)
+		if hasFurtherFaults(err) {
+			b = append(b, `,"moreErrors":true`...)
+		}
 	}
 	if err.Challenge != nil {
 		b = appendChallenge(b, err.Challenge)
 	}
 	return append(b, '}')
+}
+
+// hasFurtherFaults reports whether the error has more faults than an answer lists.
+func hasFurtherFaults(err *rolecall.Error) bool { return len(err.Faults) > rolecall.MaxFaults }
+
+// detailOf returns the detail of a problem.
+func detailOf(err *rolecall.Error) string {
+	if hasFurtherFaults(err) {
+		return err.Detail + furtherFaults
+	}
+	return err.Detail
 }
 
 // appendChallenge appends what the client is to answer.

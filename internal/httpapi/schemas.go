@@ -22,6 +22,9 @@ func text(minimum, maximum int) *huma.Schema {
 func uuid() *huma.Schema { return &huma.Schema{Type: "string", Format: "uuid"} }
 
 // byWhom is the id of a user or service account.
+// ofOthers says when a member of an event is hidden.
+const ofOthers = "Null also for an act of somebody else, unless the caller may read all events."
+
 func byWhom() *huma.Schema { return described(nullable(uuid()), "Null is an operator.") }
 
 func tenantNameSchema() *huma.Schema {
@@ -185,6 +188,12 @@ func requestSchemas() properties {
 			"reach":     refOrNull("Reach"),
 			"expiresAt": nullable(moment()),
 		}),
+		"CheckPermissions": request("The permissions to check.", properties{
+			"checks": listUpTo(checksMax, request("", properties{
+				"permission": described(text(1, rolecall.PermissionLength), checkedPermission.about),
+				"department": described(nullable(text(1, rolecall.DepartmentMax)), checkedDepartment.about),
+			}, "permission")),
+		}, "checks"),
 		"Reach": described(request("", properties{
 			"departments": listUpTo(rolecall.ReachDepartmentsMax, text(rolecall.DepartmentMin, rolecall.DepartmentMax)),
 		}, "departments"), "Only the users of these departments."),
@@ -283,6 +292,18 @@ func acceptance(about string) *huma.Schema {
 	return request(about, properties{"token": anyText(), "password": newPassword()}, "token", "password")
 }
 
+// signInSchema says whether a user can sign in.
+func signInSchema() *huma.Schema {
+	return object("Whether the user can sign in, and if not, why.", properties{
+		"canSignIn": described(truth(), "Whether there is no reason against it, also none that refuses some sign-ins only."),
+		"reasons": list(object("", properties{"code": described(anyText(), "tenant-suspended, user-suspended, user-pending, invitation-void (whoever made it could not invite the user now), invitation-expired, no-password, second-factor-enrolment-required, second-factor-unusable (there are passkeys alone, and no domain for them) or too-many-attempts (some sign-ins are refused, as covers says, until that moment); more may come."), "operation": described(nullable(anyText()), "The operation that removes the obstacle; null if none does."),
+			"until":  described(nullable(moment()), "When the obstacle ends by itself; null if it does not."),
+			"covers": described(nullable(anyText()), "Of too-many-attempts, which sign-ins are refused: source (those from one address or network), unknown-browsers (those from browsers in which the user has not signed in) or second-factor (codes from such browsers); more may come. Null: all."),
+			"source": described(nullable(anyText()), "The address or network of covers source; null for callers who may not read events.")}, "code", "operation", "until", "covers", "source")),
+		"lastLoginAt": nullable(moment()),
+	}, "canSignIn", "reasons", "lastLoginAt")
+}
+
 // answerSchemas are the documents that operations answer with.
 func answerSchemas() properties {
 	reach := func() *huma.Schema { return described(refOrNull("Reach"), "Null is the whole tenant.") }
@@ -316,27 +337,24 @@ func answerSchemas() properties {
 		"AssignmentPage": pageOf("The assignments of a user.", "Assignment", nil),
 		"Overview": object("A user at one glance. Parts that the caller may not read are absent.", properties{
 			"user": ref("User"), "assignments": described(list(ref("Assignment")), "At most 100."), "assignmentCount": number(),
-			"permissions":    list(object("", properties{"permission": anyText(), "reach": reach(), "roles": list(ref("RoleName"))}, "permission", "reach", "roles")),
-			"signIn":         ref("SignInState"),
-			"invitation":     described(&huma.Schema{OneOf: []*huma.Schema{object("", properties{"createdBy": byWhom(), "createdAt": moment(), "expiresAt": moment()}, "createdBy", "createdAt", "expiresAt"), {Type: "null"}}}, "The one that was made last and not accepted; it may be over or void, as the reasons say."),
-			"sessions":       object("", properties{"count": number(), "newestAt": nullable(moment())}, "count", "newestAt"),
-			"tokens":         described(object("", properties{"count": number()}, "count"), "API tokens of the user that are not over."),
-			"factors":        described(object("", properties{"totp": truth(), "passkeys": number(), "recoveryCodesLeft": number()}, "totp", "passkeys", "recoveryCodesLeft"), "What the user can show beside the password. For the user, and for who may reset it."),
-			"recentEvents":   list(ref("Event")),
-			"allowedActions": described(list(anyText()), "What this caller may do to this user: update, delete, suspend, resume, invite, sendPasswordReset, changeEmail, assignRole, erase, resetFactors or revokeSessions; more may come."),
+			"expiredAssignments": described(list(ref("Assignment")), "Assignments that have expired and count for nothing, the last expired first. At most 100."),
+			"permissions":        list(object("", properties{"permission": anyText(), "reach": reach(), "roles": list(ref("RoleName"))}, "permission", "reach", "roles")),
+			"signIn":             ref("SignInState"),
+			"invitation":         described(&huma.Schema{OneOf: []*huma.Schema{object("", properties{"createdBy": byWhom(), "createdAt": moment(), "expiresAt": moment()}, "createdBy", "createdAt", "expiresAt"), {Type: "null"}}}, "The one that was made last and not accepted; it may be over or void, as the reasons say."),
+			"sessions":           object("", properties{"count": number(), "newestAt": nullable(moment())}, "count", "newestAt"),
+			"tokens":             described(object("", properties{"count": number()}, "count"), "API tokens of the user that are not over."),
+			"factors":            described(object("", properties{"totp": truth(), "passkeys": number(), "recoveryCodesLeft": number()}, "totp", "passkeys", "recoveryCodesLeft"), "What the user can show beside the password. For the user, and for who may reset it."),
+			"recentEvents":       list(ref("Event")),
+			"allowedActions":     described(list(anyText()), "What this caller may do to this user: update, delete, suspend, resume, invite, sendPasswordReset, changeEmail, assignRole, erase, resetFactors, revokeSessions or withdrawInvitation; more may come."),
 		}, "user", "allowedActions"),
-		"SignInState": object("Whether the user can sign in, and if not, why.", properties{
-			"canSignIn":   truth(),
-			"reasons":     list(object("", properties{"code": described(anyText(), "tenant-suspended, user-suspended, user-pending, invitation-void (whoever made it could not invite the user now), invitation-expired, no-password, second-factor-enrolment-required, second-factor-unusable (there are passkeys alone, and no domain for them) or too-many-attempts (from unknown browsers; waiting mends it too); more may come."), "operation": described(nullable(anyText()), "The operation that removes the obstacle; null if none does.")}, "code", "operation")),
-			"lastLoginAt": nullable(moment()),
-		}, "canSignIn", "reasons", "lastLoginAt"),
-		"Event": object("What happened. Ids are not in the order of commits.", properties{
-			"id": uuid(), "type": anyText(), "occurredAt": moment(),
-			"actor":   object("", properties{"type": anyText(), "id": nullable(uuid()), "via": anyText(), "tokenId": described(nullable(uuid()), "The API token by which they acted.")}, "type", "id", "via", "tokenId"),
+		"SignInState": signInSchema(),
+		"Event": object("What happened. Ids are not in the order of commits: to copy all events, poll with an overlap and skip the ids that you have, as the guide on events shows.", properties{
+			"id": uuid(), "type": described(anyText(), "What happened: one of the values that the filter type takes; more may come. /docs/events says when each is written and what it holds."), "occurredAt": moment(),
+			"actor":   object("", properties{"type": anyText(), "id": nullable(uuid()), "via": anyText(), "tokenId": described(nullable(uuid()), "The API token by which they acted. "+ofOthers)}, "type", "id", "via", "tokenId"),
 			"subject": object("", properties{"type": anyText(), "id": uuid()}, "type", "id"),
-			"members": list(anyText()), "requestId": nullable(anyText()), "sessionId": nullable(uuid()), "source": nullable(anyText()), "reason": nullable(anyText()),
-			"before": described(&huma.Schema{Type: "object"}, "The changed members before, as far as the caller may read them."),
-			"after":  described(&huma.Schema{Type: "object"}, "The changed members after, as far as the caller may read them."),
+			"members": list(anyText()), "requestId": nullable(anyText()), "sessionId": described(nullable(uuid()), "The session in which it was done, or that ended. "+ofOthers), "source": described(nullable(anyText()), "The address from which it was done. "+ofOthers), "reason": nullable(anyText()),
+			"before": described(&huma.Schema{Type: "object"}, "The changed members before, as far as the caller may read them. Of an assignment: roleId, departments (absent: the whole tenant) and expiresAt (absent: no end)."),
+			"after":  described(&huma.Schema{Type: "object"}, "The changed members after, as before."),
 		}, "id", "type", "occurredAt", "actor", "subject", "members", "requestId", "sessionId", "source", "reason"),
 		"EventPage": pageOf("A page of events.", "Event", nil),
 		"Invitation": object("An invitation to set a password and sign in. The link goes to the user by mail, and to nobody else.", properties{
@@ -348,14 +366,15 @@ func answerSchemas() properties {
 		"InvitationPage": pageOf("A page of invitations.", "OpenInvitation", nil),
 		"Tenant": object("The tenant of the request. Who may not read it sees the id alone.", properties{
 			"id": uuid(), "name": anyText(), "displayName": anyText(), "status": anyText(),
-			"settings": object("What is in force.", settings, slices.Sorted(maps.Keys(settings))...), "createdAt": moment(), "updatedAt": moment(),
+			"settings": object("What is in force.", settings, slices.Sorted(maps.Keys(settings))...), "createdAt": moment(), "updatedAt": moment(), "purgeAt": described(moment(), "Of a deleted tenant, which operators alone can read: until then it can be restored, and then its data is removed."),
 		}, "id"),
 		"Problem": object("An error (RFC 9457).", properties{
 			"type": anyText(), "code": described(anyText(), "What programs switch on."), "title": anyText(), "status": {Type: "integer"}, "detail": anyText(),
-			"instance": anyText(), "requestId": anyText(), "errors": described(list(ref("Fault")), "Every fault at once, at most 100."),
-			"challenge": described(anyText(), "Of a sign-in that waits for a second factor: comes with the answer, within five minutes."),
-			"methods":   described(list(anyText()), "How it can be answered: totp, passkey, recovery-code; more may come."),
-			"publicKey": publicKey("For navigator.credentials.get, if one of the methods is passkey."),
+			"instance": anyText(), "requestId": anyText(), "errors": described(list(ref("Fault")), "Everything that is wrong with the request, up to 100 errors."),
+			"moreErrors": described(truth(), "There are more errors than the 100 that are listed. Absent otherwise."),
+			"challenge":  described(anyText(), "Of a sign-in that waits for a second factor: comes with the answer, within five minutes."),
+			"methods":    described(list(anyText()), "How it can be answered: totp, passkey, recovery-code; more may come."),
+			"publicKey":  publicKey("For navigator.credentials.get, if one of the methods is passkey."),
 		}, "type", "code", "title", "status", "detail", "instance", "requestId"),
 		"Fault": object("One thing wrong with a request; exactly one of pointer, header and parameter says where.", properties{
 			"pointer": described(anyText(), "JSON Pointer (RFC 6901) into the body."), "header": anyText(), "parameter": anyText(), "code": anyText(), "detail": anyText(),
@@ -395,9 +414,15 @@ func sessionSchemas() properties {
 				"type": described(anyText(), "user, service_account or operator; more may come."), "id": uuid(), "name": anyText(),
 			}, "type", "id", "name"),
 			"user": described(ref("User"), "Of a service account and of an operator the id and the name alone."), "roles": list(ref("RoleName")),
-			"permissions":       described(list(anyText()), "What holds in the whole tenant."),
-			"scopedPermissions": list(object("What holds in some departments only.", properties{"permission": anyText(), "reach": ref("Reach")}, "permission", "reach")),
+			"permissions":       described(list(anyText()), "What holds in the whole tenant. Entries can have wildcards: an owner holds */*:*, which covers shop/invoices:approve. To check a permission, use GET /auths/check or POST /auths/checks."),
+			"scopedPermissions": list(object("What holds in some departments only. Entries can have wildcards.", properties{"permission": anyText(), "reach": ref("Reach")}, "permission", "reach")),
 			"session":           described(refOrNull("Session"), "Null for a program."),
 		}, "tenant", "principal", "user", "roles", "permissions", "scopedPermissions", "session"),
+		"CheckedPermissions": object("The results of the checks, in their order.", properties{
+			"results": list(object("", properties{
+				"permission": anyText(), "department": nullable(anyText()),
+				"allowed": described(truth(), "Whether the caller holds the permission: for that department, or in the whole tenant if the check names none."),
+			}, "permission", "department", "allowed")),
+		}, "results"),
 	}
 }

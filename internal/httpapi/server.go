@@ -5,11 +5,13 @@ package httpapi
 
 import (
 	"context"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,12 +44,18 @@ type Options struct {
 	// is the base of every route, Location and Link; with https every answer
 	// carries Strict-Transport-Security.
 	PublicURL *url.URL
+	// HSTSSubdomains extends Strict-Transport-Security to every host under the
+	// public one.
+	HSTSSubdomains bool
 	// InsecureCookie leaves Secure out of the session cookie, for plain http on
 	// a loopback address.
 	InsecureCookie bool
 	// CookieDomain is the domain whose hosts all get the session cookie; empty
 	// means that only the host that set it does.
 	CookieDomain string
+	// HostPrefix names the session cookie __Host-session. It needs an https
+	// PublicURL and no CookieDomain.
+	HostPrefix bool
 	// AllowOrigins are the origins, beside that of PublicURL, whose pages may call
 	// from a browser with the session cookie. Each is just what a browser sends:
 	// https://app.example.com, in lower case and without a default port.
@@ -63,6 +71,9 @@ type Options struct {
 	OperatorsApart bool
 	// Console is what people see in a browser; nil for no such pages.
 	Console *Console
+	// SecurityContact is the URI where weaknesses are reported: mailto:, https: or tel:.
+	// Empty: there is no security.txt.
+	SecurityContact string
 	// Logger gets one line for each request, and the cause of each internal
 	// error; nil means slog.Default.
 	Logger *slog.Logger
@@ -78,9 +89,9 @@ type Server struct {
 	service   *service.Service
 	base      string // path under which everything is served, without a trailing slash
 	public    string // address of the root, without a trailing slash; empty if it is not known
-	cookie    string // attributes of the session cookie
-	hsts      bool
-	apart     bool // operators are served by OperatorServer alone
+	cookies   cookies
+	hsts      []string // Strict-Transport-Security; nil: none is sent
+	apart     bool     // operators are served by OperatorServer alone
 	deadline  time.Duration
 	logger    *slog.Logger
 	meters    *meters
@@ -92,27 +103,35 @@ type Server struct {
 	proxies   proxies
 	exchanges sync.Pool
 	lanes     [lanes]*gate.Gate
+	readiness *readiness
 	draining  atomic.Bool
+
+	securityContact string // URI; empty: none
 }
 
 // New returns a server of all operations.
 func New(s *service.Service, o Options) *Server {
 	server := &Server{
-		service:  s,
-		cookie:   cookieAttributes(&o),
-		apart:    o.OperatorsApart,
-		deadline: o.Deadline,
-		logger:   o.Logger,
-		mux:      http.NewServeMux(),
-		origins:  newOrigins(&o),
-		proxies:  o.TrustedProxies,
-		lanes:    newLanes(),
-		assets:   map[string]string{},
+		service:   s,
+		cookies:   newCookies(&o),
+		apart:     o.OperatorsApart,
+		deadline:  o.Deadline,
+		logger:    o.Logger,
+		mux:       http.NewServeMux(),
+		origins:   newOrigins(&o),
+		proxies:   o.TrustedProxies,
+		lanes:     newLanes(),
+		readiness: newReadiness(s.Ready),
+		assets:    map[string]string{},
+
+		securityContact: o.SecurityContact,
 	}
 	if o.PublicURL != nil {
 		server.base = strings.TrimRight(o.PublicURL.EscapedPath(), "/")
 		server.public = strings.TrimRight(o.PublicURL.String(), "/")
-		server.hsts = o.PublicURL.Scheme == "https"
+		if o.PublicURL.Scheme == "https" {
+			server.hsts = hstsHeader(o.HSTSSubdomains)
+		}
 	}
 	if server.deadline == 0 {
 		server.deadline = DefaultDeadline
@@ -153,6 +172,11 @@ func (s *Server) route(operations []*operation) {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawPath != "" {
+		decoded := *r
+		decoded.URL = decodeUnreserved(r.URL)
+		r = &decoded
+	}
 	if !onePath(r.URL) && !s.isFolder(r.URL) {
 		s.unknown.ServeHTTP(w, r)
 		return
@@ -178,7 +202,7 @@ func (s *Server) HTTPServer() *http.Server {
 		MaxHeaderBytes:               maxHeader - 4<<10, // net/http adds as much
 		DisableGeneralOptionsHandler: true,
 		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ErrorLog:                     slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
+		ErrorLog:                     log.New(connectionLog{s.logger}, "", 0),
 	}
 }
 
@@ -192,6 +216,38 @@ func (s *Server) OperatorServer() *http.Server {
 	return server
 }
 
+// decodeUnreserved returns the URL with the unreserved characters of its path decoded:
+// /%75sers is /users (RFC 9110, 4.2.3). All other encoded characters stay encoded, above
+// all slashes. Encoded dots become dots, and onePath refuses those that lead elsewhere.
+func decodeUnreserved(u *url.URL) *url.URL {
+	path := u.EscapedPath()
+	raw := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		if path[i] != '%' {
+			raw = append(raw, path[i])
+			continue
+		}
+		encoded := path[i : i+3] // two digits follow, as EscapedPath checks
+		if c, err := strconv.ParseUint(encoded[1:], 16, 8); err == nil && isUnreserved(byte(c)) {
+			raw = append(raw, byte(c))
+		} else {
+			raw = append(raw, encoded...)
+		}
+		i += 2
+	}
+	decoded := *u
+	decoded.RawPath = string(raw)
+	if (&url.URL{Path: u.Path}).EscapedPath() == decoded.RawPath {
+		decoded.RawPath = "" // as net/url writes the usual encoding
+	}
+	return &decoded
+}
+
+// isUnreserved reports whether an encoded c means the same as c (RFC 3986, 2.3).
+func isUnreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
 // onePath reports whether the path has its one spelling: no empty, dotted or
 // needlessly encoded segment and no slash at the end. Others are unknown paths,
 // so that none reaches a second route or is redirected.
@@ -201,7 +257,7 @@ func onePath(u *url.URL) bool {
 		return false
 	}
 	for i := 0; i+1 < len(path); i++ {
-		if path[i] == '/' && (path[i+1] == '/' || path[i+1] == '.') {
+		if path[i] == '/' && (path[i+1] == '/' || path[i+1] == '.' && !strings.HasPrefix(path[i:], "/.well-known/")) {
 			return false
 		}
 	}

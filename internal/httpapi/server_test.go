@@ -108,6 +108,21 @@ type reply struct {
 	body string
 }
 
+// setSession returns the line that sets the session cookie, which is the last one.
+func (r reply) setSession() string {
+	lines := r.Header.Values("Set-Cookie")
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[len(lines)-1]
+}
+
+// sessionCookie returns the session cookie that was set, as name=value.
+func (r reply) sessionCookie() string {
+	cookie, _, _ := strings.Cut(r.setSession(), ";")
+	return cookie
+}
+
 // in returns the server for a subtest.
 func (s *testServer) in(t testing.TB) *testServer {
 	c := *s
@@ -175,8 +190,7 @@ func (s *testServer) signIn(email, password string) string {
 	if r.StatusCode != http.StatusOK {
 		s.t.Fatalf("sign-in: %d %s", r.StatusCode, r.body)
 	}
-	cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
-	return cookie
+	return r.sessionCookie()
 }
 
 // member returns the cookie and id of a new user who holds the permissions, with

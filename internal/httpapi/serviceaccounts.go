@@ -89,13 +89,8 @@ func resumeServiceAccount(x *exchange) error {
 }
 
 func listServiceAccountRoles(x *exchange) error {
-	assignments, err := x.server.service.ServiceAccountRoles(x.ctx, x.call, x.in.account)
-	if err != nil {
-		return err
-	}
-	page := rolecall.Page[rolecall.Assignment]{Items: assignments}
-	x.out = append(appendPage(x, x.out, &page, appendAssignment), '}')
-	return x.json(http.StatusOK)
+	live, expired, err := x.server.service.ServiceAccountRoles(x.ctx, x.call, x.in.account)
+	return x.assignments(live, expired, err)
 }
 
 func assignServiceAccountRole(x *exchange) error {

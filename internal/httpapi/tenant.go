@@ -89,8 +89,8 @@ func readNumber(name string, into map[string]*int64) reader {
 			into[name] = nil
 			return
 		}
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil {
+		n, ok := wholeNumber(string(value))
+		if !ok {
 			d.faults.Add(pointer, "type", "must be a whole number")
 			return
 		}
@@ -132,5 +132,9 @@ func appendTenant(b []byte, t *rolecall.Tenant) []byte {
 	b = appendTime(b, t.CreatedAt)
 	b = append(b, `,"updatedAt":`...)
 	b = appendTime(b, t.UpdatedAt)
+	if t.PurgeAt != 0 {
+		b = append(b, `,"purgeAt":`...)
+		b = appendTime(b, t.PurgeAt)
+	}
 	return append(b, '}')
 }

@@ -54,27 +54,32 @@ func TestFaultsOfATenantPatch(t *testing.T) {
 	s := newTestServer(t)
 	before := s.as(s.owner, "GET", "/tenant", "").body
 	for body, want := range map[string]string{
-		`{"name":"other"}`:                                                      "/name immutable",
-		`{"displayName":null}`:                                                  "/displayName type",
-		`{"displayName":""}`:                                                    "/displayName length",
-		`{"status":"suspended"}`:                                                "/status unknown",
-		`{"settings":[]}`:                                                       "/settings type",
-		`{"settings":{"x":1}}`:                                                  "/settings/x unknown",
-		`{"settings":{"sessionIdleSeconds":"60"}}`:                              "/settings/sessionIdleSeconds type",
-		`{"settings":{"sessionIdleSeconds":60.5}}`:                              "/settings/sessionIdleSeconds type",
-		`{"settings":{"sessionIdleSeconds":1e3}}`:                               "/settings/sessionIdleSeconds type",
-		`{"settings":{"sessionIdleSeconds":99999999999999999999}}`:              "/settings/sessionIdleSeconds type",
-		`{"settings":{"sessionIdleSeconds":59,"refreshGraceSeconds":301}}`:      "/settings/sessionIdleSeconds range; /settings/refreshGraceSeconds range",
-		`{"settings":{"sessionIdleSeconds":true,"refreshGraceSeconds":-1}}`:     "/settings/sessionIdleSeconds type; /settings/refreshGraceSeconds range",
-		`{"settings":{"secondFactor":"all"}}`:                                   "/settings/secondFactor type",
-		`{"settings":{"secondFactor":{"required":"","of":[]}}}`:                 "/settings/secondFactor/of unknown; /settings/secondFactor/required format",
-		`{"settings":{"secondFactor":{"required":1,"roles":{}}}}`:               "/settings/secondFactor/required type; /settings/secondFactor/roles type",
-		`{"settings":{"secondFactor":{"required":"roles","roles":["x",null]}}}`: "/settings/secondFactor/roles/1 type; /settings/secondFactor/roles/0 format",
-		`{"settings":{"mailSenderName":"a\r\nBcc: b@example.com"}}`:             "/settings/mailSenderName control-character",
-		`{"settings":{"mailSenderName":""}}`:                                    "/settings/mailSenderName length",
-		`{"settings":{"passwordMinimum":14,"sessionIdleSeconds":604801}}`:       "/settings/sessionIdleSeconds conflict; /settings/passwordMinimum conflict",
-		`{"displayName":"\u0007","settings":{"sessionAbsoluteSeconds":299}}`:    "/displayName control-character; /settings/sessionAbsoluteSeconds range",
-		`{"settings":{"eventsKeptSeconds":1,"idempotencyKeptSeconds":2592001}}`: "/settings/idempotencyKeptSeconds range; /settings/eventsKeptSeconds range",
+		`{"name":"other"}`:                                                       "/name immutable",
+		`{"displayName":null}`:                                                   "/displayName type",
+		`{"displayName":""}`:                                                     "/displayName length",
+		`{"status":"suspended"}`:                                                 "/status unknown",
+		`{"settings":[]}`:                                                        "/settings type",
+		`{"settings":{"x":1}}`:                                                   "/settings/x unknown",
+		`{"settings":{"sessionIdleSeconds":"60"}}`:                               "/settings/sessionIdleSeconds type",
+		`{"settings":{"sessionIdleSeconds":60.5}}`:                               "/settings/sessionIdleSeconds type",
+		`{"settings":{"sessionIdleSeconds":1e1}}`:                                "/settings/sessionIdleSeconds range",
+		`{"settings":{"sessionIdleSeconds":1e-1}}`:                               "/settings/sessionIdleSeconds type",
+		`{"settings":{"sessionIdleSeconds":99999999999999999999}}`:               "/settings/sessionIdleSeconds range",
+		`{"settings":{"sessionIdleSeconds":1e400000000}}`:                        "/settings/sessionIdleSeconds range",
+		`{"settings":{"sessionIdleSeconds":-1e400000000}}`:                       "/settings/sessionIdleSeconds range",
+		`{"settings":{"sessionIdleSeconds":1e-400000000}}`:                       "/settings/sessionIdleSeconds type",
+		`{"settings":{"sessionAbsoluteSeconds":1e30,"sessionIdleSeconds":3600}}`: "/settings/sessionAbsoluteSeconds range",
+		`{"settings":{"sessionIdleSeconds":59,"refreshGraceSeconds":301}}`:       "/settings/sessionIdleSeconds range; /settings/refreshGraceSeconds range",
+		`{"settings":{"sessionIdleSeconds":true,"refreshGraceSeconds":-1}}`:      "/settings/sessionIdleSeconds type; /settings/refreshGraceSeconds range",
+		`{"settings":{"secondFactor":"all"}}`:                                    "/settings/secondFactor type",
+		`{"settings":{"secondFactor":{"required":"","of":[]}}}`:                  "/settings/secondFactor/of unknown; /settings/secondFactor/required format",
+		`{"settings":{"secondFactor":{"required":1,"roles":{}}}}`:                "/settings/secondFactor/required type; /settings/secondFactor/roles type",
+		`{"settings":{"secondFactor":{"required":"roles","roles":["x",null]}}}`:  "/settings/secondFactor/roles/1 type; /settings/secondFactor/roles/0 format",
+		`{"settings":{"mailSenderName":"a\r\nBcc: b@example.com"}}`:              "/settings/mailSenderName control-character",
+		`{"settings":{"mailSenderName":""}}`:                                     "/settings/mailSenderName length",
+		`{"settings":{"passwordMinimum":14,"sessionIdleSeconds":604801}}`:        "/settings/sessionIdleSeconds conflict; /settings/passwordMinimum conflict",
+		`{"displayName":"\u0007","settings":{"sessionAbsoluteSeconds":299}}`:     "/displayName control-character; /settings/sessionAbsoluteSeconds range",
+		`{"settings":{"eventsKeptSeconds":1,"idempotencyKeptSeconds":2592001}}`:  "/settings/idempotencyKeptSeconds range; /settings/eventsKeptSeconds range",
 	} {
 		if r := s.as(s.owner, "PATCH", "/tenant", body); r.StatusCode != 422 || r.faults(t) != want {
 			t.Errorf("%s: %d %q, want %q", body, r.StatusCode, r.faults(t), want)
@@ -82,6 +87,21 @@ func TestFaultsOfATenantPatch(t *testing.T) {
 	}
 	if after := s.as(s.owner, "GET", "/tenant", "").body; after != before {
 		t.Errorf("%s", after)
+	}
+}
+
+func TestWholeNumbersInOtherSpellings(t *testing.T) {
+	s := newTestServer(t)
+	for _, number := range []string{"60", "60.0", "6e1", "6E+1", "600e-1", "0.6e2"} {
+		r := s.as(s.owner, "PATCH", "/tenant", `{"settings":{"sessionIdleSeconds":null,"refreshGraceSeconds":`+number+`}}`)
+		if r.StatusCode != 200 || !strings.Contains(r.body, `"refreshGraceSeconds":60,`) {
+			t.Errorf("%s: %d %s", number, r.StatusCode, r.body)
+		}
+	}
+	for limit, status := range map[string]int{"1e0": 200, "1.0": 200, "1e400000000": 200, "201": 200, "99999999999999999999": 200, "1e-1": 400, "0.0": 400, "-1e0": 400, "1e": 400} {
+		if r := s.as(s.owner, "GET", "/users?limit="+limit, ""); r.StatusCode != status {
+			t.Errorf("limit=%s: %d %s", limit, r.StatusCode, r.body)
+		}
 	}
 }
 

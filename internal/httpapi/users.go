@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
@@ -95,7 +97,7 @@ func (x *exchange) userDraft() (draft rolecall.UserDraft, err error) {
 		member{"department", false, readNullable(&draft.Department)},
 		member{"externalId", false, readNullable(&draft.ExternalID)},
 		member{"metadata", false, readPairs(&draft.Metadata)},
-		member{"invite", false, readTruth(&draft.Invite)},
+		member{"invite", false, permitted(x.mayInvite, readTruth(&draft.Invite))},
 	).err(draft.Check)
 	return draft, err
 }
@@ -103,12 +105,29 @@ func (x *exchange) userDraft() (draft rolecall.UserDraft, err error) {
 func (x *exchange) userPatch() (patch rolecall.UserPatch, err error) {
 	err = x.decode(
 		member{"email", false, immutable},
-		member{"name", false, optional(&patch.Name, readString)},
-		member{"department", false, optional(&patch.Department, readNullable)},
-		member{"externalId", false, optional(&patch.ExternalID, readNullable)},
-		member{"metadata", false, optional(&patch.Metadata, readPairsPatch)},
+		member{"name", false, permitted(x.mayChange(rolecall.MemberName), optional(&patch.Name, readString))},
+		member{"department", false, permitted(x.mayChange(rolecall.MemberDepartment), optional(&patch.Department, readNullable))},
+		member{"externalId", false, permitted(x.mayChange(rolecall.MemberExternalID), optional(&patch.ExternalID, readNullable))},
+		member{"metadata", false, permitted(x.mayChange(rolecall.MemberMetadata), optional(&patch.Metadata, readPairsPatch))},
 	).err(patch.Check)
 	return patch, err
+}
+
+// mayChange returns a check whether the caller may change the member of the user of the
+// path, as far as that is known before the user is.
+func (x *exchange) mayChange(m rolecall.UserMember) func(jsontext.Value) error {
+	return func(jsontext.Value) error {
+		return service.NeedUpdateMembers(x.call.Principal, x.in.user, rolecall.SetOf(m))
+	}
+}
+
+// mayInvite returns an error if the caller may not invite users. Not to invite needs no
+// permission.
+func (x *exchange) mayInvite(value jsontext.Value) error {
+	if value.Kind() == jsontext.KindFalse {
+		return nil
+	}
+	return service.NeedInviteUsers(x.call.Principal, x.in.user)
 }
 
 // reasonMax bounds the reason that is recorded with an act, in code points.

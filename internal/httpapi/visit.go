@@ -53,7 +53,7 @@ type Page struct {
 type Visit struct {
 	*exchange
 	page    *Page
-	recent  bool       // the operation needs a recent sign-in
+	stepsUp bool       // the operation needs a recent sign-in
 	form    url.Values // what was sent by POST
 	let     bool       // in: the need of the operation is met
 	faults  rolecall.Faults
@@ -111,13 +111,13 @@ func (s *Server) console(c *Console) []*operation {
 
 // consolePage returns the operation that serves the method on the page.
 func consolePage(method string, p *Page) *operation {
-	op := &operation{method: method, path: consolePath + p.Path, id: "console"}
-	recent := false
+	op := &operation{method: method, path: consolePath + p.Path, id: "console", effect: effectNone}
+	stepsUp := false
 	if p.Operation != "" {
 		api := operationNamed(p.Operation)
-		op.id, op.need, op.parameters, recent = api.id, api.need, p.parameters(api), api.recent
+		op.id, op.need, op.parameters, stepsUp = api.id, api.need, p.parameters(api), api.stepsUp()
 		if method == http.MethodPost {
-			op.lane, op.recent = api.lane, api.recent
+			op.lane, op.effect = api.lane, api.effect
 		}
 	}
 	if strings.HasSuffix(op.path, "/") {
@@ -128,7 +128,7 @@ func consolePage(method string, p *Page) *operation {
 		if x.visit == nil { // below assetsPath, where no file is
 			return errUnknownPath
 		}
-		x.visit.page, x.visit.recent = p, recent
+		x.visit.page, x.visit.stepsUp = p, stepsUp
 		return x.visit.serve()
 	}
 	return op
@@ -162,6 +162,7 @@ func (s *Server) visit(x *exchange) *Visit {
 	v := &Visit{exchange: x}
 	v.header["Content-Security-Policy"] = visitPolicy
 	v.header["Referrer-Policy"] = visitReferrer
+	v.header["Permissions-Policy"] = noFeatures
 	v.header["Cross-Origin-Opener-Policy"] = sameOrigin
 	for _, name := range []string{"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers"} {
 		delete(v.header, name) // pages are for no other origin
@@ -185,7 +186,7 @@ func (v *Visit) serve() error {
 	if err := v.checkFraming(); err != nil {
 		return err
 	}
-	if v.presented = appendTokens(v.presented, v.request.Header["Cookie"]); v.route.need != nil && len(v.presented) == 0 {
+	if v.presented = appendTokens(v.presented, v.server.cookies.session, v.request.Header["Cookie"]); v.route.need != nil && len(v.presented) == 0 {
 		return rolecall.ErrUnauthenticated
 	}
 	acts := v.request.Method == http.MethodPost
@@ -282,6 +283,7 @@ func (v *Visit) readAddress() error {
 		}
 	}
 	v.readQuery(&v.faults, v.request.URL.RawQuery)
+	v.faults = append(v.faults, v.unknown...)
 	return nil
 }
 
@@ -304,13 +306,11 @@ func (v *Visit) admit() error {
 	if password == "" || !stale {
 		return err
 	}
-	session, err := v.server.service.Confirm(v.ctx, v.call, password, v.Proof(FieldsOwn))
+	in, err := v.server.service.Confirm(v.ctx, v.call, v.presented, password, v.Proof(FieldsOwn))
 	if err != nil {
 		return atOwnFields(err)
 	}
-	confirmed := *v.call.Principal
-	confirmed.Session = session
-	v.call.Principal = &confirmed
+	v.setCookies(&in)
 	return nil
 }
 
@@ -497,15 +497,11 @@ func (v *Visit) Key() service.Key {
 // NeedsConfirmation reports whether the form must ask for the password, since the
 // sign-in is older than the operation allows.
 func (v *Visit) NeedsConfirmation() bool {
-	return v.recent && v.server.service.NeedRecent(v.call.Principal) != nil
+	return v.stepsUp && v.server.service.NeedRecent(v.call.Principal) != nil
 }
 
 // SignedIn hands out the token of the session.
-func (v *Visit) SignedIn(signIn *service.SignIn) {
-	v.call.Principal = signIn.Principal
-	v.setCookie(signIn.Token, signIn.Principal.Session.ExpiresAt.Sub(v.server.service.Now()))
-	v.setDevice(signIn.Device)
-}
+func (v *Visit) SignedIn(signIn *service.SignIn) { v.setCookies(signIn) }
 
 // Known makes the browser a known one for the account whose mark this is.
 func (v *Visit) Known(device string) { v.setDevice(device) }

@@ -34,6 +34,7 @@ func (s *Mailer) Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Ma
 	subject, text, page, err := s.templates.write(m.Kind, Letter{
 		Name: plain(m.Name, ""), Tenant: sender, Link: s.link(tenant, m),
 		Expires: moment(m.ExpiresAt), At: moment(m.CreatedAt), What: m.What,
+		NewEmail: m.NewEmail, Client: plain(m.Client, ""), Source: m.Source, ByAdministrator: m.ByAdministrator,
 	})
 	if err != nil {
 		return err
@@ -68,4 +69,4 @@ func plain(text, other string) string {
 	return cmp.Or(text, other)
 }
 
-func moment(t rolecall.Time) string { return t.Std().UTC().Format("2 January 2006, 15:04 UTC") }
+func moment(t rolecall.Time) string { return t.Std().UTC().Format("January 2, 2006 at 15:04 UTC") }

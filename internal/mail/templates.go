@@ -24,15 +24,26 @@ type Letter struct {
 	Expires string // when the link ends
 	At      string // when it happened
 	What    string // of a notice: what was changed
+
+	// Of a notice that a new address was requested.
+	NewEmail        string // masked
+	ByAdministrator bool   // somebody else requested it
+
+	// Of a notice about a request or a session.
+	Client string // the browser in words; empty: unknown
+	Source string // the address that the session came from
 }
 
 // kinds are the mails there are, and whether they bear a link.
 var kinds = map[rolecall.MailKind]bool{
-	rolecall.MailInvitation:         true,
-	rolecall.MailPasswordReset:      true,
-	rolecall.MailEmailChange:        true,
-	rolecall.MailEmailChanged:       false,
-	rolecall.MailCredentialsChanged: false,
+	rolecall.MailInvitation:           true,
+	rolecall.MailPasswordReset:        true,
+	rolecall.MailEmailChange:          true,
+	rolecall.MailEmailChanged:         false,
+	rolecall.MailEmailChangeRequested: false,
+	rolecall.MailCredentialsChanged:   false,
+	rolecall.MailNewBrowser:           false,
+	rolecall.MailTokenReused:          false,
 }
 
 //go:embed templates
@@ -122,7 +133,7 @@ func (t *Templates) load(kind rolecall.MailKind, read func(string) (string, erro
 
 // try writes a mail of the kind and looks whether it says what it must.
 func (t *Templates) try(kind rolecall.MailKind) error {
-	l := Letter{Name: "Ada Lovelace", Tenant: "Acme", Expires: "tomorrow", At: "today", What: "password"}
+	l := Letter{Name: "Ada Lovelace", Tenant: "Acme", Expires: "tomorrow", At: "today", What: "password", NewEmail: "a***@example.com", Client: "Firefox on Linux", Source: "192.0.2.1"}
 	if kinds[kind] {
 		l.Link = "https://id.example.com/console/acme/" + string(kind) + "#token"
 	}

@@ -17,23 +17,24 @@ import (
 // PasswordMax is how long a password can be, in code points after NFC.
 const PasswordMax = 1024
 
-// CheckPassword returns a fault's code and sentence if the password is too easy
-// to guess to be taken: shorter than the minimum of code points after NFC, common,
-// or equal to one of the forbidden texts, which are what others know of the user.
-// Both are empty if it is good.
-func CheckPassword(password string, minimum int, forbidden ...string) (code, detail string) {
+// CheckPassword returns a field error's code and sentence if the password is too easy
+// to guess: it is shorter than the minimum of code points after NFC, it is common, or
+// fewer than 8 code points are left when the forbidden words and the words of the
+// known texts are taken out of it. The known texts are what others know about the
+// user, such as the name and the address. Both results are empty for a good password.
+func CheckPassword(password string, minimum int, forbidden Words, known ...string) (code, detail string) {
 	if !utf8.ValidString(password) {
 		return "encoding", "must be valid UTF-8"
 	}
 	if n := utf8.RuneCountInString(norm.NFC.String(password)); n < minimum || n > PasswordMax {
 		return "length", fmt.Sprintf("must have %d to %d characters", minimum, PasswordMax)
 	}
-	folded := rolecall.Fold(password)
-	if slices.ContainsFunc(forbidden, func(text string) bool { return rolecall.Fold(text) == folded }) {
-		return "personal", "must not be the name or the address of the user, nor the name of the tenant"
+	folded, words := rolecall.Fold(password), wordsOf(known...)
+	if fewestLeft(folded, false, words, forbidden) < leastLeft {
+		return "personal", fmt.Sprintf("must have at least %d characters that are not part of the user's name or address, the tenant's name or a forbidden word; choose other words", leastLeft)
 	}
-	if surprises([]rune(folded)) < leastSurprises {
-		return "common", "must not be made of common passwords, repetitions and neighbouring keys alone"
+	if _, frequent := slices.BinarySearch(frequentPasswords(), folded); frequent || fewestLeft(folded, true, words, forbidden) < leastLeft {
+		return "common", "must not be made of common passwords, repetitions and neighboring keys alone; choose several unrelated words"
 	}
 	return "", ""
 }
@@ -49,34 +50,48 @@ func RandomPassword() string {
 }
 
 const (
-	leastSurprises = 8  // code points that nothing foretells
-	leastPiece     = 4  // code points from which on a piece counts as foretold
-	longestCommon  = 40 // code points of the longest common password
+	leastLeft     = 8  // code points that nobody can foretell
+	leastPiece    = 4  // code points from which on a piece is common or foretold
+	longestCommon = 40 // code points of the longest common password
 )
 
-// surprises returns how many code points are left when the password is cut, in
-// the best way, into pieces that are common, that occurred in it before, or that
-// lie side by side on a keyboard.
-func surprises(password []rune) int {
-	least := make([]int, len(password)+1) // by how far the password was cut
+// fewestLeft returns how many code points of the folded password are left when pieces
+// are taken out of it, chosen so that the fewest are left. The pieces are words. With
+// common they are also common passwords, what occurred in the password before, and
+// what lies side by side on a keyboard.
+func fewestLeft(password string, common bool, words ...Words) int {
+	longest := 0
+	if common {
+		longest = longestCommon
+	}
+	for _, w := range words {
+		longest = max(longest, w.longest)
+	}
+	var at []int // where each code point begins, and the end
+	for i := range password {
+		at = append(at, i)
+	}
+	at = append(at, len(password))
+	least := make([]int, len(at)) // by how many code points were looked at
 	for i := range least {
 		least[i] = i
 	}
-	for start := range password {
+	for start := range at[1:] {
 		least[start+1] = min(least[start+1], least[start]+1)
-		foretold := true
-		for end := start + leastPiece; end <= len(password); end++ {
-			piece := string(password[start:end])
-			foretold = foretold && (strings.Contains(walks, piece) || strings.Contains(string(password[:end-1]), piece))
-			if !foretold && end-start > longestCommon {
-				break
+		foretold := common
+		for end := start + 1; end < len(at) && (foretold || end-start <= longest); end++ {
+			piece := password[at[start]:at[end]]
+			taken := slices.ContainsFunc(words, func(w Words) bool { return w.set[piece] })
+			if common && end-start >= leastPiece {
+				foretold = foretold && (strings.Contains(walks, piece) || strings.Contains(password[:at[end-1]], piece))
+				taken = taken || foretold || commonPasswords()[piece]
 			}
-			if foretold || commonPasswords()[piece] {
+			if taken {
 				least[end] = min(least[end], least[start])
 			}
 		}
 	}
-	return least[len(password)]
+	return least[len(at)-1]
 }
 
 // walks holds what fingers do on a keyboard, in both directions.
@@ -97,13 +112,31 @@ var walks = func() string {
 //go:embed common.txt
 var commonText string
 
-// commonPasswords returns the passwords that are tried first, folded.
+// commonPasswords returns the passwords that are tried first, folded. They are looked
+// for in parts of a password too.
 var commonPasswords = sync.OnceValue(func() map[string]bool {
 	common := map[string]bool{}
-	for line := range strings.Lines(commonText) {
-		if !strings.HasPrefix(line, "#") {
-			common[strings.TrimSuffix(line, "\n")] = true
-		}
+	for _, password := range entries(commonText) {
+		common[password] = true
 	}
 	return common
 })
+
+//go:embed frequent.txt
+var frequentText string
+
+// frequentPasswords returns the most common passwords that the shortest minimum lets
+// pass, folded and sorted. Only a whole password is compared with them: many are
+// words, of which a good passphrase is made.
+var frequentPasswords = sync.OnceValue(func() []string { return entries(frequentText) })
+
+// entries returns the lines of an embedded list.
+func entries(list string) []string {
+	var lines []string
+	for line := range strings.Lines(list) {
+		if !strings.HasPrefix(line, "#") {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return lines
+}

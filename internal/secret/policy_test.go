@@ -38,7 +38,7 @@ func TestCheckPassword(t *testing.T) {
 		{"ADA@EXAMPLE.COM", "personal"},
 		{"Ada Lovelace, née Byron", "personal"},
 	} {
-		code, detail := CheckPassword(test.password, rolecall.DefaultPasswordMin, "ada@example.com", "Ada Lovelace, nee Byron", "acme", "")
+		code, detail := CheckPassword(test.password, rolecall.DefaultPasswordMin, Words{}, "ada@example.com", "Ada Lovelace, nee Byron", "acme", "")
 		if code != test.code || (code == "") != (detail == "") {
 			t.Errorf("CheckPassword(%q) = %q, %q; want %q", test.password, code, detail, test.code)
 		}
@@ -51,7 +51,7 @@ func TestEveryLongCommonPasswordIsRefused(t *testing.T) {
 		if utf8.RuneCountInString(password) < rolecall.DefaultPasswordMin {
 			continue
 		}
-		if code, _ := CheckPassword(password, rolecall.DefaultPasswordMin); code != "common" {
+		if code, _ := CheckPassword(password, rolecall.DefaultPasswordMin, Words{}); code != "common" {
 			t.Errorf("CheckPassword(%q) = %q", password, code)
 		}
 		refused++
@@ -61,19 +61,42 @@ func TestEveryLongCommonPasswordIsRefused(t *testing.T) {
 	}
 }
 
-func TestCommonListIsSortedAndFolded(t *testing.T) {
-	list := slices.Sorted(func(yield func(string) bool) {
-		for password := range commonPasswords() {
-			if !yield(password) {
-				return
+func TestEveryFrequentPasswordIsRefused(t *testing.T) {
+	counted := 0
+	for _, password := range frequentPasswords() {
+		for _, spelled := range []string{password, strings.ToUpper(password)} {
+			if code, _ := CheckPassword(spelled, rolecall.PasswordLeast, Words{}); code != "common" {
+				t.Errorf("CheckPassword(%q) = %q", spelled, code)
 			}
 		}
-	})
-	if n := len(list); n < 580 || strings.Count(commonText, "\n")-strings.Count(commonText, "#") != n {
-		t.Errorf("%d entries of %d lines: is one twice?", n, strings.Count(commonText, "\n"))
+		if utf8.RuneCountInString(password) >= rolecall.PasswordLeast {
+			counted++
+		}
 	}
-	if text := "\n" + strings.Join(list, "\n") + "\n"; !strings.HasSuffix(commonText, text) {
-		t.Error("common.txt is not sorted")
+	if counted < 3000 {
+		t.Errorf("%d passwords are long enough for a tenant to allow them; want 3000 (ASVS 5.0, 6.2.4)", counted)
+	}
+}
+
+func TestFrequentPasswordsMayBePartsOfAPassphrase(t *testing.T) {
+	for _, password := range []string{"cowboys1 blackbir vineyard", "mustangs vanilla marathon kettle"} {
+		if code, detail := CheckPassword(password, rolecall.DefaultPasswordMin, Words{}); code != "" {
+			t.Errorf("CheckPassword(%q) = %q, %q", password, code, detail)
+		}
+	}
+}
+
+func TestListsAreSortedAndFolded(t *testing.T) {
+	for name, list := range map[string]string{"common.txt": commonText, "frequent.txt": frequentText} {
+		passwords := entries(list)
+		if len(passwords) < 580 || !slices.IsSorted(passwords) || len(slices.Compact(slices.Clone(passwords))) != len(passwords) {
+			t.Errorf("%s: %d entries, not sorted, or not each once", name, len(passwords))
+		}
+		for _, password := range passwords {
+			if rolecall.Fold(password) != password {
+				t.Errorf("%s: %q is not folded", name, password)
+			}
+		}
 	}
 }
 
@@ -81,7 +104,7 @@ func TestRandomPasswordIsTaken(t *testing.T) {
 	shape := regexp.MustCompile(`^[A-Z2-7]{7}-[A-Z2-7]{7}-[A-Z2-7]{7}-[A-Z2-7]{5}$`)
 	for range 100 {
 		password := RandomPassword()
-		if code, detail := CheckPassword(password, rolecall.DefaultPasswordMin); code != "" || !shape.MatchString(password) {
+		if code, detail := CheckPassword(password, rolecall.DefaultPasswordMin, Words{}); code != "" || !shape.MatchString(password) {
 			t.Fatalf("RandomPassword() = %q: %s %s", password, code, detail)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestRecoveryCodes(t *testing.T) {
-	shape := regexp.MustCompile(`^([0-9a-hjkmnp-tv-z]{4}-){3}[0-9a-hjkmnp-tv-z]{4}$`)
+	shape := regexp.MustCompile(`^([0-9a-hjkmnp-tv-z]{4}-){6}[0-9a-hjkmnp-tv-z][048cgmrw]$`)
 	seen := map[RecoveryCode]bool{}
 	for _, code := range NewRecoveryCodes() {
 		if !shape.MatchString(string(code)) || seen[code] {
@@ -24,21 +24,27 @@ func TestRecoveryCodes(t *testing.T) {
 }
 
 func TestRecoveryCodesAreReadAsPeopleWriteThem(t *testing.T) {
-	const code = RecoveryCode("0123-4567-89ab-cdef")
+	const code, older = RecoveryCode("0123-4567-89ab-cdef-ghjk-mnpq-r8"), RecoveryCode("0123-4567-89ab-cdef")
 	for text, want := range map[string]RecoveryCode{
-		"0123-4567-89ab-cdef":                   code,
-		"0123456789abcdef":                      code,
-		"oi23 4567 89AB CDEF":                   code,
-		"OL23-4567-89AB-CDEF":                   code,
-		" 0 123-4567 89abcdef-":                 code,
-		"0123-4567-89ab-cdeg":                   "0123-4567-89ab-cdeg",
-		"0123-4567-89ab-cde":                    "",
-		"0123-4567-89ab-cdefg":                  "",
-		"0123-4567-89ab-cde\n":                  "",
-		"0123-4567-89ab-cdef\n":                 "",
-		"0123-4567-89ab-cdeu":                   "",
-		"":                                      "",
-		strings.Repeat("-", 100) + string(code): "",
+		"0123-4567-89ab-cdef-ghjk-mnpq-r8":                    code,
+		"0123456789abcdefghjkmnpqr8":                          code,
+		"oi23 4567 89AB CDEF GHJK MNPQ R8":                    code,
+		" 0\t123-4567 89abcdef-ghjkmnpqr-8-\n":                code,
+		"0123\u20114567\u201389ab\u2014cdef\u00a0ghjk mnpqr8": code, // other dashes, and a space that does not break
+		"0123-4567-89ab-cdef-ghjk-mnpq-r9":                    "",   // a bit too many
+		"0123-4567-89ab-cdef-ghjk-mnpq-r":                     "",
+		"0123-4567-89ab-cdef-ghjk-mnpq-r80":                   "",
+		"0123-4567-89ab-cdef-ghjk-mnpq-u8":                    "",
+		"0123-4567-89ab-cdef-ghjk-mnpq-r_8":                   "",
+		"0123-4567-89ab-cdef":                                 older,
+		"0123456789abcdef":                                    older,
+		"OL23-4567-89AB-CDEF":                                 older,
+		"0123-4567-89ab-cdeg":                                 "0123-4567-89ab-cdeg",
+		"0123-4567-89ab-cde":                                  "",
+		"0123-4567-89ab-cdefg":                                "",
+		"0123-4567-89ab-cdeu":                                 "",
+		"":                                                    "",
+		strings.Repeat("-", 200) + string(code):               "",
 	} {
 		if got, ok := ParseRecoveryCode(text); got != want || ok != (want != "") {
 			t.Errorf("ParseRecoveryCode(%q) = %s, %v; want %s", text, got, ok, want)

@@ -96,6 +96,9 @@ var triedActions = []struct {
 	{"invite", rolecall.UsersInvite, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return errorOf(s.InviteUser(ctx, c, newKey(), u.ID))
 	}},
+	{"withdrawInvitation", rolecall.UsersInvite, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
+		return s.WithdrawInvitation(ctx, c, u.ID)
+	}},
 	{"sendPasswordReset", rolecall.UsersInvite, always, false, func(s *service.Service, ctx context.Context, c service.Call, u *rolecall.User, _ rolecall.RoleID) error {
 		return errorOf(s.SendPasswordReset(ctx, c, newKey(), u.ID))
 	}},

@@ -138,8 +138,8 @@ var verbs = []struct {
 		return func() error { return errorOf(f.service.Login(f.Context(), a, address(s.name), password)) }
 	}},
 	{"Confirm", "", true, func(f *fixture, s someone) func() error {
-		call := f.call(f.signIn(s.name))
-		return func() error { return errorOf(f.service.Confirm(f.Context(), call, password, service.Proof{})) }
+		in := f.signIn(s.name)
+		return func() error { return f.reconfirm(in, password, service.Proof{}) }
 	}},
 	{"EndUserSession", "", true, func(f *fixture, s someone) func() error {
 		session := f.signIn(s.name).Principal.Session.ID
@@ -196,6 +196,15 @@ var verbs = []struct {
 	{"DeleteTenant", "", true, func(f *fixture, s someone) func() error {
 		f.newTenant(s.name)
 		return func() error { return f.service.DeleteTenant(f.Context(), service.Command, s.name, nil) }
+	}},
+	{"RestoreTenant", "", true, func(f *fixture, s someone) func() error {
+		f.newTenant(s.name)
+		f.ok(f.service.DeleteTenant(f.Context(), service.Command, s.name, nil))
+		return func() error { return errorOf(f.service.RestoreTenant(f.Context(), service.Command, s.name, "")) }
+	}},
+	{"RestoreTenant", "that is not deleted", false, func(f *fixture, s someone) func() error {
+		f.newTenant(s.name)
+		return func() error { return errorOf(f.service.RestoreTenant(f.Context(), service.Command, s.name, "")) }
 	}},
 	{"RevokeOperatorKey", "", true, func(f *fixture, s someone) func() error {
 		key, _ := f.operatorKey(s.name)
@@ -323,10 +332,10 @@ func (f *fixture) alone(s someone) service.Call {
 var harmless = []string{
 	"Invitations", "MailCounts", "WaitingMail",
 	"AuthenticateOperator", "CreateOperatorKey", "FoundTenant", "NeedRecent", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys",
-	"ServiceAccount", "ServiceAccountRoles", "ServiceAccountTokens", "ServiceAccounts", "UserTokens",
-	"Check", "CreateTenant", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "Flush", "Keys", "Names", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
+	"ServiceAccount", "ServiceAccountActions", "ServiceAccountRoles", "ServiceAccountTokens", "ServiceAccounts", "UserTokens",
+	"Check", "Holds", "KeptDevices", "CreateTenant", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "Flush", "Keys", "Names", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
 	"AskAgain", "BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",
-	"Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "UserSessions", "Users", "Watching",
+	"Holds", "Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "UserSessions", "Users", "Watching",
 }
 
 func TestEveryVerbAnnouncesWhatOthersHaveCached(t *testing.T) {

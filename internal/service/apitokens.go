@@ -89,7 +89,7 @@ func (s *Service) createToken(ctx context.Context, c Call, key Key, operation st
 			if token.UserID.IsZero() {
 				return nil
 			}
-			return s.notify(tx, c.Tenant.ID, &c.User, "an API token was made")
+			return s.notify(tx, c.Tenant.ID, &c.User, "an API token was created")
 		},
 	})
 	switch {
@@ -135,13 +135,15 @@ func (s *Service) RevokeUserToken(ctx context.Context, c Call, id rolecall.UserI
 	})
 }
 
-// revokeToken removes a token of the subject.
+// revokeToken removes a token of the subject, and makes the links void that were
+// requested with it.
 func (s *Service) revokeToken(tx Tx, c Call, token rolecall.APIToken, about rolecall.Subject) (*rolecall.Event, error) {
 	if ok, err := tx.DeleteAPIToken(token.ID); err != nil {
 		return nil, err
 	} else if !ok {
 		return nil, rolecall.ErrNotFound
 	}
+	voidLinks(tx, token.ID)
 	before, err := json.Marshal(tokenValue{token})
 	event := s.event(c, rolecall.EventTokenRevoked, about)
 	event.Members, event.Values = []string{"tokens"}, &rolecall.EventValues{Before: before}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -8,11 +9,11 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// UserRoles returns the user's live assignments by role id, or ErrNotFound,
-// ErrPermissionDenied.
-func (s *Service) UserRoles(ctx context.Context, c Call, id rolecall.UserID) (live []rolecall.Assignment, err error) {
+// UserRoles returns the user's live assignments by role id, and the expired ones, the
+// last expired first; or ErrNotFound, ErrPermissionDenied.
+func (s *Service) UserRoles(ctx context.Context, c Call, id rolecall.UserID) (live, expired []rolecall.Assignment, err error) {
 	if err := NeedReadUserRoles(c.Principal, id); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	err = s.view(ctx, c, func(tx Tx) error {
 		user, err := seenUser(tx, c, id)
@@ -24,21 +25,32 @@ func (s *Service) UserRoles(ctx context.Context, c Call, id rolecall.UserID) (li
 				return err
 			}
 		}
-		live, err = s.liveAssignments(tx, id)
+		live, expired, err = s.assignments(tx, id)
 		return err
 	})
-	return live, err
+	return live, expired, err
 }
 
-func (s *Service) liveAssignments(tx Tx, id rolecall.UserID) ([]rolecall.Assignment, error) {
-	assignments, err := tx.Assignments(id)
-	return s.live(assignments), err
+// assignments returns what UserRoles does.
+func (s *Service) assignments(tx Tx, id rolecall.UserID) (live, expired []rolecall.Assignment, err error) {
+	all, err := tx.Assignments(id)
+	live, expired = s.split(all)
+	return live, expired, err
 }
 
-// live returns those of the assignments that count now, in their place.
-func (s *Service) live(assignments []rolecall.Assignment) []rolecall.Assignment {
+// split returns the assignments that count now, in their order, and the expired ones,
+// the last expired first.
+func (s *Service) split(assignments []rolecall.Assignment) (live, expired []rolecall.Assignment) {
 	now := s.now()
-	return slices.DeleteFunc(assignments, func(a rolecall.Assignment) bool { return !a.Live(now) })
+	for _, a := range assignments {
+		if a.Live(now) {
+			live = append(live, a)
+		} else {
+			expired = append(expired, a)
+		}
+	}
+	slices.SortStableFunc(expired, func(a, b rolecall.Assignment) int { return cmp.Compare(b.ExpiresAt, a.ExpiresAt) })
+	return live, expired
 }
 
 // AssignRole gives the user the role, or replaces the assignment; created says

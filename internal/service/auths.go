@@ -12,14 +12,15 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// AttemptLimits bound failed sign-ins, and how often a new password is asked for. A
-// zero member means the default.
+// AttemptLimits bound failed sign-ins, how often a new password is asked for, and how
+// many links are mailed to other people. A zero member means the default.
 type AttemptLimits struct {
 	AccountAndSource int // of one account from one source in 15 minutes: 10
 	Account          int // of one account from unknown devices in an hour: 100
 	Source           int // of one source over all accounts in 10 minutes: 100
 	AccountResets    int // requests for a new password for one account in an hour: 3
 	SourceResets     int // requests for a new password from one source in 10 minutes: 30
+	TenantMails      int // links that the callers of one tenant have mailed to other people in an hour: 1,000
 }
 
 func (l AttemptLimits) orDefaults() AttemptLimits {
@@ -31,7 +32,7 @@ func (l AttemptLimits) orDefaults() AttemptLimits {
 	}
 	return AttemptLimits{
 		or(l.AccountAndSource, 10), or(l.Account, 100), or(l.Source, 100),
-		or(l.AccountResets, 3), or(l.SourceResets, 30),
+		or(l.AccountResets, 3), or(l.SourceResets, 30), or(l.TenantMails, 1000),
 	}
 }
 
@@ -66,13 +67,13 @@ type SignIn struct {
 // with a challenge for CompleteSignIn.
 func (s *Service) Login(ctx context.Context, a Attempt, email, password string) (SignIn, error) {
 	device := s.device(&a, email)
-	buckets := s.buckets(&a, email, device)
-	if err := s.countAttempt(ctx, buckets); err != nil {
+	counted, err := s.countAttempt(ctx, s.buckets(&a, email, device))
+	if err != nil {
 		return SignIn{}, err
 	}
 	var user rolecall.User
 	var hash string
-	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
 		user, hash, err = tx.UserByEmail(rolecall.EmailKey(email))
 		return err
 	})
@@ -80,17 +81,17 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 		return SignIn{}, err
 	}
 	if device != nil && device.isStale(hash) {
-		buckets = s.buckets(&a, email, nil)
-		if err := s.countAttempt(ctx, buckets); err != nil {
+		device = nil
+		if counted, err = s.countAttempt(ctx, s.buckets(&a, email, nil)); err != nil {
 			return SignIn{}, err
 		}
 	}
-	ok, outdated, err := s.verify(ctx, buckets, hash, password)
+	ok, outdated, err := s.verify(ctx, counted, hash, password)
 	switch {
 	case err != nil:
 		return SignIn{}, err
 	case !ok:
-		s.tally(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, user.ID, rolecall.ErrWrongCredentials.Code, a.Source)
+		s.countRefusal(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, user.ID, rolecall.ErrWrongCredentials.Code, a.Source)
 		return SignIn{}, rolecall.ErrWrongCredentials
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return SignIn{}, rolecall.ErrTenantSuspended
@@ -103,7 +104,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 			return SignIn{}, err
 		}
 	}
-	return s.startSession(ctx, &a, entry{user: user.ID, password: current, counted: buckets, prepare: func(tx Tx) (rolecall.User, error) {
+	return s.startSession(ctx, &a, entry{user: user.ID, password: current, counted: counted, isNewBrowser: device == nil, prepare: func(tx Tx) (rolecall.User, error) {
 		if err := admit(tx, user.ID); err != nil {
 			return user, err
 		}
@@ -133,9 +134,10 @@ func admit(tx Tx, id rolecall.UserID) error {
 // entry is somebody about to be let in.
 type entry struct {
 	user         rolecall.UserID
-	password     string            // the stored hash, for which the browser becomes known
-	counted      []rolecall.Bucket // the attempt, which a session has forgiven
-	secondFactor bool              // was shown
+	password     string             // the stored hash, for which the browser becomes known
+	counted      []rolecall.Counted // the attempt, which a session has forgiven
+	secondFactor bool               // was shown
+	isNewBrowser bool               // it has no known-device token of the account, so the user gets a mail
 	// prepare runs in the transaction of the session, admits the user and returns
 	// them as they are then.
 	prepare func(Tx) (rolecall.User, error)
@@ -150,7 +152,7 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 	now := s.now()
 	session := rolecall.Session{
 		ID: rolecall.NewID[rolecall.Session](now), UserID: e.user, SecondFactor: e.secondFactor,
-		AuthenticatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(a.Tenant.Settings.AbsoluteLifetime()), Source: a.Source, Client: a.Client,
+		AuthenticatedAt: now, LastUsedAt: now, Source: a.Source, Client: a.Client,
 	}
 	token := secret.NewToken()
 	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: rolecall.User{ID: e.user}, Session: session})
@@ -162,8 +164,13 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 			return nil, err
 		}
 		email = user.Email
+		settings, err := s.settingsOf(tx, &a.Tenant, user.ID)
+		if err != nil {
+			return nil, err
+		}
+		session.ExpiresAt = now.Add(settings.AbsoluteLifetime())
 		if !e.secondFactor {
-			if question, err = s.ask(tx, &a.Tenant, &user, token); question != nil || err != nil {
+			if question, err = s.ask(tx, settings, &user, token, e.counted); question != nil || err != nil {
 				return nil, err
 			}
 		}
@@ -172,9 +179,14 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 				return nil, err
 			}
 		}
+		if e.isNewBrowser {
+			if err := s.mailNewBrowser(tx, &a.Tenant, &user, &session); err != nil {
+				return nil, err
+			}
+		}
 		tx.ForgiveAttempt(e.counted)
 		event := s.event(c, rolecall.EventSignedIn, aboutUser(e.user))
-		ended, err := tx.DeleteOldestSessions(e.user, a.Tenant.Settings.SessionsPerUser()-1, a.Tenant.Settings, now)
+		ended, err := tx.DeleteOldestSessions(e.user, settings.SessionsPerUser()-1, settings, now)
 		if err != nil {
 			return nil, err
 		}
@@ -195,6 +207,16 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 		return SignIn{}, rolecall.ErrUnauthenticated
 	}
 	return SignIn{Principal: live.principal, Token: token, Device: s.newDevice(a.Tenant.ID, email, e.password)}, nil
+}
+
+// mailNewBrowser tells the user about a sign-in from a new browser. The first sign-in
+// of an account is from a new browser always, so it is not worth a mail.
+func (s *Service) mailNewBrowser(tx Tx, tenant *rolecall.Tenant, user *rolecall.User, session *rolecall.Session) error {
+	last, err := tx.LastLogin(user.ID)
+	if err != nil || last == 0 {
+		return err
+	}
+	return s.notifyOfSession(tx, tenant.ID, user, rolecall.MailNewBrowser, session)
 }
 
 // endSession ends the session of the token, if there is one in the tenant.
@@ -224,31 +246,34 @@ func (s *Service) Refresh(ctx context.Context, a Attempt) (SignIn, error) {
 		return SignIn{}, rolecall.ErrTenantSuspended
 	}
 	s.touch(ctx, e)
-	var successor secret.Token
-	err = s.store.Update(ctx, a.Tenant.ID, func(tx Tx) error {
-		for range attempts {
-			state, err := tx.SessionByToken(token.Hash())
-			if ok, err := found(err); err != nil {
-				return err
-			} else if !ok {
-				return rolecall.ErrUnauthenticated
-			}
-			if state.Token.Sealed != nil {
-				successor, err = token.Open(state.Token.Sealed)
-				return err
-			}
-			successor = secret.NewToken()
-			ok, err := tx.SealSuccessor(state.Session.ID, state.Token, successor.Hash(), token.Seal(successor))
-			if ok || err != nil {
-				return err
-			}
-		}
-		return rolecall.ErrUnavailable
+	in := SignIn{Principal: e.principal}
+	err = s.store.Update(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+		in.Token, err = successor(tx, token)
+		return err
 	})
-	if err != nil {
-		return SignIn{}, err
+	return in, err
+}
+
+// successor returns the successor of the session's token: the sealed one if there is
+// one already, else a new one. It returns ErrUnauthenticated if the session has ended.
+func successor(tx Tx, token secret.Token) (secret.Token, error) {
+	for range attempts {
+		state, err := tx.SessionByToken(token.Hash())
+		if ok, err := found(err); err != nil {
+			return "", err
+		} else if !ok {
+			return "", rolecall.ErrUnauthenticated
+		}
+		if state.Token.Sealed != nil {
+			return token.Open(state.Token.Sealed)
+		}
+		next := secret.NewToken()
+		ok, err := tx.SealSuccessor(state.Session.ID, state.Token, next.Hash(), token.Seal(next))
+		if ok || err != nil {
+			return next, err
+		}
 	}
-	return SignIn{Principal: e.principal, Token: successor}, nil
+	return "", rolecall.ErrUnavailable
 }
 
 // Logout ends the sessions of the tokens. Tokens that are unknown, expired or of
@@ -324,44 +349,46 @@ func (s *Service) bucket(purpose string, limit int, window time.Duration, parts 
 
 // countAttempt counts before anything is tried, so that attempts in parallel
 // cannot pass the limit together. One that is refused counts nowhere: else a
-// single source could use up what an account has for all.
-func (s *Service) countAttempt(ctx context.Context, buckets []rolecall.Bucket) error {
+// single source could use up what an account has for all. It returns what it counted.
+func (s *Service) countAttempt(ctx context.Context, buckets []rolecall.Bucket) (counted []rolecall.Counted, err error) {
 	if wait := s.exhaustedFor(buckets); wait > 0 {
-		return rolecall.ErrTooManyAttempts.After(wait)
+		return nil, rolecall.ErrTooManyAttempts.After(wait)
 	}
 	var wait time.Duration
-	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
-		counted, err := tx.CountAttempt(buckets, s.now())
+	loaded := s.loading()
+	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+		states, err := tx.CountAttempt(buckets, s.now())
 		if err != nil {
 			return err
 		}
-		wait = 0
-		for i, attempts := range counted {
+		wait, counted = 0, nil
+		for i, attempts := range states {
+			counted = append(counted, rolecall.Counted{Key: buckets[i].Key, EndsAt: attempts.EndsAt})
 			if attempts.Count > buckets[i].Limit {
 				wait = max(wait, attempts.EndsAt.Sub(s.now()), time.Second)
-				s.exhausted.Set(string(buckets[i].Key), attempts.EndsAt)
+				s.exhausted.Set(string(buckets[i].Key), fullBucket{attempts.EndsAt, loaded})
 			}
 		}
 		if wait > 0 {
-			tx.UncountAttempt(buckets)
+			tx.UncountAttempt(counted)
 		}
 		return nil
 	})
 	if err == nil && wait > 0 {
 		err = rolecall.ErrTooManyAttempts.After(wait)
 	}
-	return err
+	return counted, err
 }
 
 // verify is Passwords.Verify for an attempt that was counted. One that was not
 // evaluated, because too many hashes are under way, counts no more.
-func (s *Service) verify(ctx context.Context, buckets []rolecall.Bucket, hash, password string) (ok, outdated bool, err error) {
+func (s *Service) verify(ctx context.Context, counted []rolecall.Counted, hash, password string) (ok, outdated bool, err error) {
 	ok, outdated, err = s.passwords.Verify(ctx, hash, password)
 	if errors.Is(err, rolecall.ErrBusy) {
 		ctx, cancel := outliving(ctx)
 		defer cancel()
 		failed := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
-			tx.UncountAttempt(buckets)
+			tx.UncountAttempt(counted)
 			return nil
 		})
 		err = errors.Join(err, failed)
@@ -372,10 +399,18 @@ func (s *Service) verify(ctx context.Context, buckets []rolecall.Bucket, hash, p
 // exhausted remembers which buckets are full until when, so that who goes on
 // trying writes nothing more: the table of attempts grows no faster than the
 // limits let it.
-type exhausted = otter.Cache[string, rolecall.Time]
+type exhausted = otter.Cache[string, fullBucket]
+
+type fullBucket struct {
+	until  rolecall.Time
+	loaded loaded
+}
+
+// bucketID returns the id by which it is announced that the bucket was cleared.
+func bucketID(b rolecall.Bucket) [16]byte { return [16]byte(b.Key) }
 
 func newExhausted() *exhausted {
-	return otter.Must(&otter.Options[string, rolecall.Time]{MaximumSize: 50_000})
+	return otter.Must(&otter.Options[string, fullBucket]{MaximumSize: 50_000})
 }
 
 // exhaustedFor returns how long one of the buckets still is full, as far as this
@@ -383,8 +418,8 @@ func newExhausted() *exhausted {
 func (s *Service) exhaustedFor(buckets []rolecall.Bucket) time.Duration {
 	var wait time.Duration
 	for _, bucket := range buckets {
-		if until, ok := s.exhausted.GetIfPresent(string(bucket.Key)); ok {
-			wait = max(wait, until.Sub(s.now()))
+		if full, ok := s.exhausted.GetIfPresent(string(bucket.Key)); ok && !s.changes.since(full.loaded.after, bucketID(bucket)) {
+			wait = max(wait, full.until.Sub(s.now()))
 		}
 	}
 	return wait

@@ -28,7 +28,7 @@ const (
 )
 
 // manager is what the acts themselves need.
-var manager = holding("users:*", "roles:*")
+var manager = holding("users:*", "roles:*", "service-accounts:*")
 
 func hold(holds ...held) []held { return holds }
 
@@ -133,6 +133,46 @@ func suspend(holds ...held) act {
 	return func(f *fixture, c service.Call) error {
 		user, _ := f.person("Sales", holds...)
 		return errorOf(f.service.SuspendUser(f.Context(), c, user.ID, ""))
+	}
+}
+
+// resume resumes a suspended user who holds the roles.
+func resume(holds ...held) act {
+	return func(f *fixture, c service.Call) error {
+		user, _ := f.person("Sales", holds...)
+		f.ok(errorOf(f.service.SuspendUser(f.Context(), f.owner, user.ID, "")))
+		resumed, err := f.service.ResumeUser(f.Context(), c, user.ID, "")
+		if now, readErr := f.service.User(f.Context(), f.owner, user.ID); readErr != nil || (now.Status == rolecall.UserSuspended) != (err != nil) || err == nil && now.Status != resumed.Status {
+			f.Errorf("after %v the user is %s, %v", err, now.Status, readErr)
+		}
+		return err
+	}
+}
+
+// resumeAccount resumes a suspended service account that holds the roles.
+func resumeAccount(holds ...held) act {
+	return func(f *fixture, c service.Call) error {
+		created, err := f.service.CreateServiceAccount(f.Context(), f.owner, newKey(), rolecall.ServiceAccountDraft{Name: newKey().Text})
+		f.ok(err)
+		id := created.Value.ID
+		for _, h := range holds {
+			f.ok(errorOf3(f.service.AssignServiceAccountRole(f.Context(), f.owner, id, f.insertRole(h).ID, h.draft())))
+		}
+		f.ok(errorOf(f.service.SuspendServiceAccount(f.Context(), f.owner, id, "")))
+		err = errorOf(f.service.ResumeServiceAccount(f.Context(), c, id, ""))
+		if now, readErr := f.service.ServiceAccount(f.Context(), f.owner, id); readErr != nil || (now.Status == rolecall.ServiceAccountSuspended) != (err != nil) {
+			f.Errorf("after %v the service account is %s, %v", err, now.Status, readErr)
+		}
+		return err
+	}
+}
+
+// withdraw withdraws the invitation of somebody who holds the roles.
+func withdraw(holds ...held) act {
+	return func(f *fixture, c service.Call) error {
+		user, _ := f.person("Sales", holds...)
+		f.ok(errorOf(f.service.InviteUser(f.Context(), f.owner, newKey(), user.ID)))
+		return f.service.WithdrawInvitation(f.Context(), c, user.ID)
 	}
 }
 
@@ -261,15 +301,43 @@ var ceilingOfUsers = []ceilingCase{
 	{"suspend who holds everything of Rolecall", hold(auditor), suspend(holding("*:*")), true},
 	{"suspend who holds everything of Rolecall, as such a one", hold(holding("*:*")), suspend(holding("*:*")), false},
 
+	{"resume somebody without a role", hold(), resume(), false},
+	{"resume a holder of what one holds", hold(auditor), resume(auditor), false},
+	{"resume a holder of an own permission that one lacks", hold(approver), resume(auditor), true},
+	{"resume a holder of a permission of an application that one lacks", hold(), resume(approver), true},
+	{"resume a holder of what one may hand on", hold(appointer), resume(approver), false},
+	{"resume a holder of an own permission that one may only hand on", hold(granting("events:read")), resume(auditor), true},
+	{"resume a user who may hand on what one lacks", hold(approver), resume(appointer), true},
+	{"resume a user whose role with what one lacks has ended", hold(), resume(auditor.to(start)), false},
+	{"resume a holder in Sales of what one holds there", hold(approver.within("Sales")), resume(approver.within("Sales")), false},
+	{"resume a holder everywhere of what one holds in Sales", hold(approver.within("Sales")), resume(approver), true},
+	{"resume a holder until next week of what one holds until tomorrow", hold(approver.to(tomorrow)), resume(approver.to(nextWeek)), true},
+	{"resume a holder of everything of Rolecall", hold(auditor), resume(holding("*:*")), true},
+	{"resume a holder of everything of Rolecall, which one holds too", hold(holding("*:*")), resume(holding("*:*")), false},
+
+	{"withdraw the invitation of somebody without a role", hold(), withdraw(), false},
+	{"withdraw the invitation of a holder of an own permission that one lacks", hold(approver), withdraw(auditor), true},
+	{"withdraw the invitation of a holder of a permission of an application that one lacks", hold(), withdraw(approver), false},
+
 	{"delete somebody without a role", hold(), remove(), false},
 	{"delete who holds an own permission that one lacks", hold(approver), remove(auditor), true},
 	{"delete who holds a permission of an application that one lacks", hold(), remove(approver), false},
 	{"delete who holds everywhere what one holds in Sales", hold(holding("sessions:revoke").within("Sales")), remove(holding("sessions:revoke")), true},
 }
 
+var ceilingOfAccounts = []ceilingCase{
+	{"resume a service account without a role", hold(), resumeAccount(), false},
+	{"resume a service account that holds what one holds", hold(auditor), resumeAccount(auditor), false},
+	{"resume a service account that holds an own permission that one lacks", hold(), resumeAccount(auditor), true},
+	{"resume a service account that holds a permission of an application that one lacks", hold(), resumeAccount(approver), true},
+	{"resume a service account that holds what one may hand on", hold(appointer), resumeAccount(approver), false},
+	{"resume a service account that holds what one may only hand on of Rolecall", hold(granting("events:read")), resumeAccount(auditor), true},
+	{"resume a service account that holds longer what one holds until tomorrow", hold(auditor.to(tomorrow)), resumeAccount(auditor), true},
+}
+
 func TestNobodyActsBeyondWhatTheyHold(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		for _, cases := range [][]ceilingCase{ceilingOfRoles, ceilingOfAssignments, ceilingOfUsers} {
+		for _, cases := range [][]ceilingCase{ceilingOfRoles, ceilingOfAssignments, ceilingOfUsers, ceilingOfAccounts} {
 			for _, c := range cases {
 				err := c.act(f, f.caller(append(c.holds, manager)...))
 				if c.barred && !errors.Is(err, rolecall.ErrBeyondOwnPermissions) || !c.barred && err != nil {
@@ -329,7 +397,7 @@ func TestAnAdministratorIsBelowTheOwner(t *testing.T) {
 		}
 		user, _ := f.person("")
 		f.assign(user.ID, roles["administrator"].ID, rolecall.AssignmentDraft{})
-		assignments, err := f.service.UserRoles(f.Context(), f.owner, user.ID)
+		assignments, _, err := f.service.UserRoles(f.Context(), f.owner, user.ID)
 		f.ok(err)
 		administrator := f.callBy(user, assignments)
 		other, _ := f.person("")
@@ -341,6 +409,7 @@ func TestAnAdministratorIsBelowTheOwner(t *testing.T) {
 			barred bool
 		}{
 			{"suspends an owner", errorOf(f.service.SuspendUser(f.Context(), administrator, owner, "")), true},
+			{"resumes an owner", errorOf(f.service.ResumeUser(f.Context(), administrator, owner, "")), true},
 			{"deletes an owner", f.service.DeleteUser(f.Context(), administrator, owner, nil), true},
 			{"invites an owner", errorOf(f.service.InviteUser(f.Context(), administrator, newKey(), owner)), true},
 			{"makes an owner", errorOf3(f.service.AssignRole(f.Context(), administrator, other.ID, roles["owner"].ID, rolecall.AssignmentDraft{})), true},

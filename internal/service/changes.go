@@ -320,8 +320,14 @@ func (t *announcingTx) UpdateTenant(old, changed rolecall.Tenant) (bool, error) 
 }
 
 // DeleteTenant announces the tenant.
-func (t *announcingTx) DeleteTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
-	ok, err := t.Tx.DeleteTenant(tenant, at)
+func (t *announcingTx) DeleteTenant(tenant rolecall.Tenant, purgeAt rolecall.Time) (bool, error) {
+	ok, err := t.Tx.DeleteTenant(tenant, purgeAt)
+	return t.changesIf(ok, err, tenant.ID)
+}
+
+// RestoreTenant announces the tenant.
+func (t *announcingTx) RestoreTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
+	ok, err := t.Tx.RestoreTenant(tenant, at)
 	return t.changesIf(ok, err, tenant.ID)
 }
 
@@ -329,6 +335,14 @@ func (t *announcingTx) DeleteTenant(tenant rolecall.Tenant, at rolecall.Time) (b
 func (t *announcingTx) TouchOperatorKey(id rolecall.OperatorKeyID, at rolecall.Time) {
 	t.Tx.TouchOperatorKey(id, at)
 	t.changed = append(t.changed, id)
+}
+
+// ClearAttempts announces the buckets, which nodes may remember as full.
+func (t *announcingTx) ClearAttempts(buckets []rolecall.Bucket) {
+	t.Tx.ClearAttempts(buckets)
+	for _, bucket := range buckets {
+		t.changes(bucketID(bucket))
+	}
 }
 
 // DeleteOperatorKey announces the key.

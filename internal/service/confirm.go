@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // NeedRecent returns ErrNotRecent if the principal is a person who signed in, or
@@ -19,22 +20,28 @@ func (s *Service) NeedRecent(p *rolecall.Principal) error {
 
 // Confirm writes that the person who asks has just shown to be the one who signed in:
 // by the password, and by the second factor of somebody who has one. It returns the
-// session as it is then. It returns ErrSecondFactorRequired with a challenge for the
-// password alone, ErrValidation for what is wrong, ErrTooManyAttempts, ErrBusy and
-// ErrUnauthenticated.
-func (s *Service) Confirm(ctx context.Context, c Call, password string, p Proof) (rolecall.Session, error) {
-	buckets := s.ownBuckets(&c.User)
-	hash, err := s.ownPassword(ctx, c, buckets, "/password", password)
+// confirmed session with the successor of its token, which is one of those presented;
+// the old token ends as after a Refresh. It returns ErrSecondFactorRequired with a
+// challenge for the password alone, ErrValidation for what is wrong,
+// ErrTooManyAttempts, ErrBusy and ErrUnauthenticated.
+func (s *Service) Confirm(ctx context.Context, c Call, presented []secret.Token, password string, p Proof) (SignIn, error) {
+	hash, counted, err := s.ownPassword(ctx, c, "/password", password)
 	if err != nil {
-		return rolecall.Session{}, err
+		return SignIn{}, err
 	}
 	take, err := s.ownProof(ctx, c, p)
 	if err != nil {
-		return rolecall.Session{}, s.ownFailure(c, p, err)
+		return SignIn{}, s.ownFailure(c, p, err)
 	}
-	session := c.Session
+	_, token, err := s.session(ctx, c.Tenant, presented)
+	if err != nil {
+		return SignIn{}, err
+	}
+	confirmed := *c.Principal
+	session := &confirmed.Session
 	session.ConfirmedAt = s.now()
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	in := SignIn{Principal: &confirmed}
+	err = s.mutate(ctx, c, func(tx Tx) (_ *rolecall.Event, err error) {
 		if ok, err := tx.ReplacePassword(c.User.ID, hash, hash, s.now()); err != nil {
 			return nil, err
 		} else if !ok { // it was changed meanwhile
@@ -48,10 +55,13 @@ func (s *Service) Confirm(ctx context.Context, c Call, password string, p Proof)
 		} else if !ok { // it was ended meanwhile
 			return nil, rolecall.ErrUnauthenticated
 		}
-		tx.ForgiveAttempt(buckets)
+		if in.Token, err = successor(tx, token); err != nil {
+			return nil, err
+		}
+		tx.ForgiveAttempt(counted)
 		return s.event(c, rolecall.EventSessionConfirmed, aboutUser(c.User.ID)), nil
 	})
-	return session, s.ownFailure(c, p, err)
+	return in, s.ownFailure(c, p, err)
 }
 
 // ownProof returns what uses up the second factor that the caller shows, or asks for
@@ -73,7 +83,7 @@ func (s *Service) ownFailure(c Call, p Proof, err error) error {
 	if !errors.Is(err, rolecall.ErrWrongCode) {
 		return err
 	}
-	s.tally(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, rolecall.ErrWrongCode.Code, c.Source)
+	s.countRefusal(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, rolecall.ErrWrongCode.Code, c.Source)
 	return rolecall.Faults{{Pointer: p.pointer(), Code: "wrong", Detail: "is not a second factor of yours, or was used before"}}.Err()
 }
 

@@ -2,13 +2,76 @@ package service_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
+
+// reconfirm confirms the session of a sign-in by the token that it was given.
+func (f *fixture) reconfirm(in service.SignIn, password string, p service.Proof) error {
+	return errorOf(f.service.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, p))
+}
+
+func TestAConfirmationReplacesTheToken(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.member("ada")
+		in := f.signIn("ada")
+		confirm := func() secret.Token {
+			confirmed, err := f.service.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, service.Proof{})
+			f.ok(err)
+			if confirmed.Principal.Session.ID != in.Principal.Session.ID || confirmed.Principal.Session.ConfirmedAt != f.clock.Now() {
+				t.Errorf("the session is %+v", confirmed.Principal.Session)
+			}
+			return confirmed.Token
+		}
+		next := confirm()
+		if next == in.Token || next == "" {
+			t.Fatalf("the token was not replaced")
+		}
+		f.clock.advance(time.Minute)
+		if confirm() != next || f.refresh(f.service, in.Token) != next {
+			t.Error("the old token has two successors")
+		}
+		f.ok(errorOf(f.authenticate(f.service, in.Token))) // another tab
+		f.ok(errorOf(f.authenticate(f.node(), next)))
+		f.clock.advance(rolecall.DefaultRefreshGrace - time.Microsecond)
+		f.ok(errorOf(f.authenticate(f.node(), in.Token)))
+		f.clock.advance(time.Microsecond)
+		f.is(f.reconfirm(in, password, service.Proof{}), rolecall.ErrUnauthenticated)
+		f.is(errorOf(f.authenticate(f.service, next)), rolecall.ErrUnauthenticated)
+		if got := f.eventTypes(in.Principal.User.ID)[0]; got != rolecall.EventTokenReused {
+			t.Errorf("the newest event is %s", got)
+		}
+	})
+}
+
+func TestConfirmationsAtOnceAnswerOneToken(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.member("ada")
+		in := f.signIn("ada")
+		nodes := []*service.Service{f.service, f.node()}
+		tokens := make([]secret.Token, 8)
+		var running sync.WaitGroup
+		for i := range tokens {
+			running.Go(func() {
+				confirmed, err := nodes[i%2].Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, service.Proof{})
+				if err != nil {
+					t.Error(err)
+				}
+				tokens[i] = confirmed.Token
+			})
+		}
+		running.Wait()
+		if slices.Sort(tokens); len(slices.Compact(tokens)) != 1 || tokens[0] == in.Token {
+			t.Error("there are several successors")
+		}
+	})
+}
 
 func TestASignInIsRecentForAsLongAsTheTenantSays(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
@@ -34,9 +97,10 @@ func TestASignInIsRecentForAsLongAsTheTenantSays(t *testing.T) {
 
 		p, err := f.authenticate(f.service, in.Token)
 		f.ok(err)
-		session, err := f.service.Confirm(f.Context(), service.Call{Principal: p}, password, service.Proof{})
+		f.ok(f.reconfirm(in, password, service.Proof{}))
+		p, err = f.authenticate(f.service, in.Token)
 		f.ok(err)
-		if session.ConfirmedAt != f.clock.Now() || session.AuthenticatedAt != start || session.ExpiresAt != p.Session.ExpiresAt {
+		if session := p.Session; session.ConfirmedAt != f.clock.Now() || session.AuthenticatedAt != start || session.ExpiresAt != in.Principal.Session.ExpiresAt {
 			t.Errorf("the session is %+v", session)
 		}
 		f.ok(recent())
@@ -70,7 +134,7 @@ func TestAConfirmationIsOfOneSession(t *testing.T) {
 			f.ok(errorOf(f.authenticate(node, one.Token)))
 		}
 		f.clock.advance(time.Second)
-		f.ok(errorOf(f.service.Confirm(f.Context(), f.call(one), password, service.Proof{})))
+		f.ok(f.reconfirm(one, password, service.Proof{}))
 		confirmed := func(node *service.Service, in service.SignIn) rolecall.Time {
 			p, err := f.authenticate(node, in.Token)
 			f.ok(err)
@@ -88,7 +152,7 @@ func TestAConfirmationIsOfOneSession(t *testing.T) {
 			t.Errorf("the events are %+v", events)
 		}
 		f.ok(f.service.EndUserSessions(f.Context(), f.owner, ada.ID))
-		f.is(errorOf(f.service.Confirm(f.Context(), f.call(one), password, service.Proof{})), rolecall.ErrUnauthenticated)
+		f.is(f.reconfirm(one, password, service.Proof{}), rolecall.ErrUnauthenticated)
 	})
 }
 
@@ -97,7 +161,7 @@ func TestAWrongPasswordConfirmsNothing(t *testing.T) {
 		f.member("ada")
 		in := f.signIn("ada")
 		try := func(password string) error {
-			return errorOf(f.service.Confirm(f.Context(), f.call(in), password, service.Proof{}))
+			return f.reconfirm(in, password, service.Proof{})
 		}
 		for range 3 {
 			for range 9 {
@@ -146,9 +210,8 @@ func TestWhoHasASecondFactorConfirmsByThatToo(t *testing.T) {
 		user, app, codes := f.protected("ada")
 		in, err := f.answer(f.asked("ada"), service.Proof{Code: app.next()})
 		f.ok(err)
-		c := f.call(in)
 		try := func(password string, p service.Proof) error {
-			return errorOf(f.service.Confirm(f.Context(), c, password, p))
+			return f.reconfirm(in, password, p)
 		}
 		asked, ok := errors.AsType[*rolecall.Error](try(password, service.Proof{}))
 		if !ok || asked.Code != rolecall.ErrSecondFactorRequired.Code || asked.Challenge == nil || len(asked.Challenge.Methods) != 2 {
@@ -186,7 +249,7 @@ func TestWhoHasASecondFactorConfirmsByThatToo(t *testing.T) {
 			t.Errorf("%+v, %v", p, err)
 		}
 		plain := f.member("plain")
-		c = f.call(f.signIn("plain"))
+		in = f.signIn("plain")
 		if got := faultsOf(try(password, service.Proof{Code: app.next()})); len(got) != 1 || got[0] != "/code wrong" {
 			t.Errorf("a second factor of %s, who has none: %q", plain.Name, got)
 		}
@@ -202,9 +265,8 @@ func TestAPasskeyConfirmsOnce(t *testing.T) {
 		in, err := f.byPasskey(phone.Get(t, f.signInOptions()))
 		f.ok(err)
 		_, another := f.withPasskey("another")
-		c := f.call(in)
-		ask := func(c service.Call) []byte {
-			asked, ok := errors.AsType[*rolecall.Error](errorOf(f.service.Confirm(f.Context(), c, password, service.Proof{})))
+		ask := func(in service.SignIn) []byte {
+			asked, ok := errors.AsType[*rolecall.Error](errorOf(f.service.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, service.Proof{})))
 			if !ok || asked.Challenge == nil || asked.Challenge.PublicKey == nil {
 				t.Fatalf("%+v asks for no passkey", asked)
 			}
@@ -212,26 +274,26 @@ func TestAPasskeyConfirmsOnce(t *testing.T) {
 		}
 		other, err := f.byPasskey(another.Get(t, f.signInOptions()))
 		f.ok(err)
-		signed, old := phone.Get(t, ask(c)), phone.Get(t, ask(c))
+		signed, old := phone.Get(t, ask(in)), phone.Get(t, ask(in))
 		for what, wrong := range map[string]service.Proof{
-			"another's":          {Passkey: another.Get(t, ask(f.call(other)))},
+			"another's":          {Passkey: another.Get(t, ask(other))},
 			"of a sign-in":       {Passkey: phone.Get(t, f.signInOptions())},
 			"for another person": {Passkey: phone.Sign(t, phone.Keys[0], "AAAA")},
 		} {
-			if got := faultsOf(errorOf(f.service.Confirm(f.Context(), c, password, wrong))); len(got) != 1 || got[0] != "/passkey wrong" {
+			if got := faultsOf(f.reconfirm(in, password, wrong)); len(got) != 1 || got[0] != "/passkey wrong" {
 				t.Errorf("%s: %q", what, got)
 			}
 		}
 		results := f.inParallel(20, func(int) error {
-			return errorOf(f.service.Confirm(f.Context(), c, password, service.Proof{Passkey: signed}))
+			return f.reconfirm(in, password, service.Proof{Passkey: signed})
 		})
 		if results[nil] != 1 {
 			t.Errorf("one answer confirmed %v", results)
 		}
 		f.clock.advance(time.Hour)
-		if got := faultsOf(errorOf(f.service.Confirm(f.Context(), c, password, service.Proof{Passkey: old}))); len(got) != 1 {
+		if got := faultsOf(f.reconfirm(in, password, service.Proof{Passkey: old})); len(got) != 1 {
 			t.Errorf("an answer to what was asked an hour ago: %q", got)
 		}
-		f.ok(errorOf(f.service.Confirm(f.Context(), c, password, service.Proof{Passkey: phone.Get(t, ask(c))})))
+		f.ok(f.reconfirm(in, password, service.Proof{Passkey: phone.Get(t, ask(in))}))
 	})
 }

@@ -137,3 +137,22 @@ func TestTheLimitOfKeysHoldsForNewOnesOnly(t *testing.T) {
 		f.ok(errorOf(create(newKey())))
 	})
 }
+
+func TestThePermissionForAMemberComesBeforeItsValue(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		maker := f.role("maker", "users:create", "users.name:update")
+		made := f.member("maker")
+		f.assign(made.ID, maker.ID, rolecall.AssignmentDraft{})
+		c := f.call(f.signIn("maker"))
+		wrong := rolecall.Some(new("\x00"))
+		for name, id := range map[string]rolecall.UserID{"oneself": made.ID, "somebody else": f.owner.User.ID, "nobody": {15: 1}} {
+			_, err := f.service.UpdateUser(f.Context(), c, id, rolecall.UserPatch{Department: wrong}, nil)
+			if !errors.Is(err, rolecall.ErrPermissionDenied) {
+				f.Errorf("of %s: %v", name, err)
+			}
+		}
+		f.is(errorOf(f.service.UpdateUser(f.Context(), c, made.ID, rolecall.UserPatch{Name: rolecall.Some("")}, nil)), rolecall.ErrValidation)
+		f.is(errorOf(f.service.CreateUser(f.Context(), c, newKey(), rolecall.UserDraft{Invite: true})), rolecall.ErrPermissionDenied)
+		f.is(errorOf(f.service.CreateUser(f.Context(), c, newKey(), rolecall.UserDraft{})), rolecall.ErrValidation)
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // passwordChanged is why sessions and API tokens ended.
@@ -36,9 +37,11 @@ func (s *Service) setPassword(tx Tx, tenant rolecall.TenantID, before *rolecall.
 }
 
 // recordRevoked writes an event for each API token of the user that was revoked, like
-// the given one but for what it says.
+// the given one but for what it says, and makes the links void that were requested
+// with it.
 func recordRevoked(tx Tx, user rolecall.UserID, revoked []rolecall.APIToken, like *rolecall.Event, reason string) error {
 	for _, token := range revoked {
+		voidLinks(tx, token.ID)
 		before, err := json.Marshal(tokenValue{token})
 		if err != nil {
 			return err
@@ -74,29 +77,55 @@ func shut(tx Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecal
 	return endSessions(tx, user, except, event, reason)
 }
 
-// ownPassword returns the hash of the caller's password if it is the one given. A
-// wrong one is a failed sign-in, counted by itself: ErrValidation at pointer. It
-// returns ErrTooManyAttempts and ErrBusy too.
-func (s *Service) ownPassword(ctx context.Context, c Call, buckets []rolecall.Bucket, pointer, password string) (hash string, err error) {
-	if err := s.countAttempt(ctx, buckets); err != nil {
-		return "", err
+// ownPassword returns the hash of the caller's password if it is the one given, and
+// what was counted. A wrong one is a failed sign-in, counted by itself: ErrValidation
+// at pointer. It returns ErrTooManyAttempts and ErrBusy too.
+func (s *Service) ownPassword(ctx context.Context, c Call, pointer, password string) (hash string, counted []rolecall.Counted, err error) {
+	if counted, err = s.countAttempt(ctx, s.ownBuckets(&c.User)); err != nil {
+		return "", nil, err
 	}
 	err = s.view(ctx, c, func(tx Tx) (err error) {
 		hash, err = tx.PasswordHash(c.User.ID)
 		return err
 	})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if ok, _, err := s.verify(ctx, buckets, hash, password); err != nil {
-		return "", err
+	if ok, _, err := s.verify(ctx, counted, hash, password); err != nil {
+		return "", nil, err
 	} else if !ok {
-		s.tally(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, "wrong current password", c.Source)
-		return "", wrongOwn(pointer)
+		s.countRefusal(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, "wrong current password", c.Source)
+		return "", nil, wrongOwn(pointer)
 	}
-	return hash, nil
+	return hash, counted, nil
 }
 
 func wrongOwn(pointer string) error {
 	return rolecall.Faults{{Pointer: pointer, Code: "wrong", Detail: "is not your current password"}}.Err()
+}
+
+// checkNewPassword returns ErrValidation at pointer if the password is too easy to
+// guess for the user, or was leaked. It reads a file: no transaction may wait for it.
+func (s *Service) checkNewPassword(pointer, password string, u *rolecall.User, t *rolecall.Tenant) error {
+	faults, err := s.passwordFaults(pointer, password, u, t)
+	if err != nil {
+		return err
+	}
+	return faults.Err()
+}
+
+// passwordFaults is checkNewPassword for a caller that has other field errors too.
+func (s *Service) passwordFaults(pointer, password string, u *rolecall.User, t *rolecall.Tenant) (faults rolecall.Faults, err error) {
+	code, detail := secret.CheckPassword(password, t.Settings.PasswordMinimum(), s.forbidden, u.Email, u.Name, t.Name, t.DisplayName)
+	if code == "" {
+		breached, err := s.breached.Has(password)
+		if err != nil {
+			return nil, err
+		}
+		if breached {
+			code, detail = "breached", "must not be a password that was leaked elsewhere; choose one that you have never used"
+		}
+	}
+	faults.Add(pointer, code, detail)
+	return faults, nil
 }

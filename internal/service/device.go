@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/rolecall/rolecall"
@@ -52,17 +53,37 @@ func (s *Service) currentDevice(a *Attempt, email, hash string) *deviceMark {
 func (s *Service) device(a *Attempt, email string) *deviceMark {
 	account := rolecall.EmailKey(email)
 	for _, sealed := range a.Devices {
-		content, err := s.keys.Open("device", sealed, a.Tenant.ID[:])
-		if err != nil {
-			continue
-		}
-		var mark deviceMark
-		if err := json.Unmarshal(content, &mark); err != nil {
-			continue
-		}
-		if mark.Account == account && s.now() < mark.IssuedAt.Add(DeviceLifetime) {
+		if mark, ok := s.openDevice(a.Tenant.ID, sealed); ok && mark.Account == account && s.now() < mark.IssuedAt.Add(DeviceLifetime) {
 			return &mark
 		}
 	}
 	return nil
+}
+
+func (s *Service) openDevice(tenant rolecall.TenantID, sealed string) (mark deviceMark, ok bool) {
+	content, err := s.keys.Open("device", sealed, tenant[:])
+	return mark, err == nil && json.Unmarshal(content, &mark) == nil
+}
+
+// What a browser keeps at most of known-device tokens, so that they fit into a cookie.
+const (
+	devicesKept     = 5
+	deviceBytesKept = 3500
+)
+
+// KeptDevices returns the known-device tokens that a browser keeps, the newest first:
+// a new one, and those of other accounts that the browser has. So people who share a
+// browser stay known. Those of other tenants cannot be read, and are kept too.
+func (s *Service) KeptDevices(tenant rolecall.TenantID, newest string, others []string) []string {
+	kept, bytes := []string{newest}, len(newest)
+	mark, _ := s.openDevice(tenant, newest)
+	for _, sealed := range others {
+		other, ok := s.openDevice(tenant, sealed)
+		isOf := ok && other.Account == mark.Account
+		if isOf || sealed == "" || slices.Contains(kept, sealed) || len(kept) == devicesKept || bytes+len(sealed) > deviceBytesKept {
+			continue
+		}
+		kept, bytes = append(kept, sealed), bytes+len(sealed)
+	}
+	return kept
 }

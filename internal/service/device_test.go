@@ -181,3 +181,44 @@ func TestAnotherPasswordEndsWhatIsKnown(t *testing.T) {
 		f.is(errorOf(f.guessBy(old.Device, "203.0.113.1", "ada", third)), rolecall.ErrTooManyAttempts)
 	})
 }
+
+func TestABrowserKeepsTheTokensOfOtherAccounts(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		other := f.newTenant("other")
+		in, err := f.service.Login(f.Context(), service.Attempt{Tenant: other, TenantName: other.Name, Source: "192.0.2.1"}, address("owner"), password)
+		f.ok(err)
+		kept := []string{in.Device}
+		keep := func(newest string, others ...string) []string {
+			return f.service.KeptDevices(f.tenant.ID, newest, others)
+		}
+		owner := f.signIn("owner").Device
+		f.member("ada")
+		ada, again := f.signIn("ada").Device, f.signIn("ada").Device
+		if kept = keep(owner, kept...); !slices.Equal(kept, []string{owner, in.Device}) {
+			t.Error("the token of another tenant is not kept")
+		}
+		if kept = keep(ada, kept...); !slices.Equal(kept, []string{ada, owner, in.Device}) {
+			t.Error("the token of another account is not kept")
+		}
+		if kept = keep(again, append(kept, kept...)...); !slices.Equal(kept, []string{again, owner, in.Device}) {
+			t.Error("the older token of the same account is kept, or one is kept twice")
+		}
+		a := f.attempt()
+		a.Devices = kept
+		for _, name := range []string{"owner", "ada"} {
+			asked := f.store.during(func() {
+				f.is(errorOf(f.service.Login(f.Context(), a, address(name), "wrong")), rolecall.ErrWrongCredentials)
+			})
+			if !slices.Contains(asked, "count in 1 buckets") {
+				t.Errorf("the browser is not known for %s", name)
+			}
+		}
+		many := []string{"", "1", "2", "3", "4", "5", "6"}
+		if got := keep(again, many...); !slices.Equal(got, []string{again, "1", "2", "3", "4"}) {
+			t.Errorf("%d tokens are kept", len(got))
+		}
+		if got := keep(again, strings.Repeat("A", 3500), "1"); !slices.Equal(got, []string{again, "1"}) {
+			t.Errorf("too long a token is kept: %d", len(got))
+		}
+	})
+}

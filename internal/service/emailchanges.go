@@ -21,11 +21,12 @@ type addressChange struct {
 
 // RequestEmailChange has whoever reads the mail of the address asked whether it is
 // to be the user's, once for each idempotency key. If it is another user's, nobody
-// is asked; the answer and the work are the same. For others than oneself the caller
+// is asked; the answer and the work are the same. The user is notified at the current
+// address. For others than oneself the caller
 // must cover all that the user holds: a password is reset by mail. It returns
 // ErrValidation, ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions,
-// ErrUserSuspended, ErrSessionRequired and ErrTooManyAttempts for oneself, and the
-// errors of keys.
+// ErrUserSuspended, ErrTooManyMails, ErrSessionRequired and ErrTooManyAttempts for
+// oneself, and the errors of keys.
 func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id rolecall.UserID, email string) (created Created[rolecall.EmailChange], err error) {
 	if err := NeedChangeEmail(c.Principal, id); err != nil {
 		return created, err
@@ -58,12 +59,17 @@ func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id ro
 		operation: "changeEmail", location: "/users/" + id.String() + "/email-changes", id: rolecall.AnyID(id), value: answer,
 		event: s.event(c, rolecall.EventEmailRequested, aboutUser(id)),
 		insert: func(tx Tx) error {
+			request := s.requestLink
 			if own {
-				if err := s.countOwnChange(tx, id); err != nil {
-					return err
-				}
+				request = s.requestOwnChange
 			}
-			return s.mailEmailChange(tx, c.Tenant.ID, &user, email, string(data), token, answer.ExpiresAt)
+			if err := request(tx, c); err != nil {
+				return err
+			}
+			if err := s.mailEmailChange(tx, c, &user, email, string(data), token, answer.ExpiresAt); err != nil {
+				return err
+			}
+			return s.noticeEmailChange(tx, c, &user, email)
 		},
 	})
 	if err != nil {
@@ -74,27 +80,25 @@ func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id ro
 	})
 }
 
-// countOwnChange returns ErrTooManyAttempts past the limit. As the transaction
-// fails then, what is refused counts nowhere.
-func (s *Service) countOwnChange(tx Tx, id rolecall.UserID) error {
-	bucket := s.bucket("email changes", ownChangesLimit, time.Hour, id.String())
-	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())
-	if err == nil && counted[0].Count > bucket.Limit {
-		err = rolecall.ErrTooManyAttempts.After(max(counted[0].EndsAt.Sub(s.now()), time.Second))
+// requestOwnChange is requestLink for the caller's own address, with a limit of the
+// caller: it returns ErrTooManyAttempts past that.
+func (s *Service) requestOwnChange(tx Tx, c Call) error {
+	if err := lockCredential(tx, c); err != nil {
+		return err
 	}
-	return err
+	return s.countIn(tx, s.bucket("email changes", ownChangesLimit, time.Hour, c.User.ID.String()), rolecall.ErrTooManyAttempts)
 }
 
 // mailEmailChange asks at the new address, in place of what was asked before, and
 // names nobody there: it may be a stranger's. If another user has it, it writes as much
 // and nothing is mailed.
-func (s *Service) mailEmailChange(tx Tx, tenant rolecall.TenantID, u *rolecall.User, email, data string, token secret.Token, until rolecall.Time) error {
+func (s *Service) mailEmailChange(tx Tx, c Call, u *rolecall.User, email, data string, token secret.Token, until rolecall.Time) error {
 	holder, _, err := tx.UserByEmail(rolecall.EmailKey(email))
 	taken, err := found(err)
 	if err != nil {
 		return err
 	}
-	change := rolecall.OneTimeToken{Purpose: rolecall.TokenEmailChange, UserID: u.ID, Data: data, CreatedAt: s.now(), ExpiresAt: until}
+	change := rolecall.OneTimeToken{Purpose: rolecall.TokenEmailChange, UserID: u.ID, Data: data, CreatedAt: s.now(), ExpiresAt: until, Origin: c.Origin()}
 	m := rolecall.Mail{Kind: rolecall.MailEmailChange, To: email, UserID: u.ID, Token: string(token), ExpiresAt: until}
 	if taken && holder.ID != u.ID {
 		change.UserID, change.Data = rolecall.UserID{}, ""
@@ -102,7 +106,25 @@ func (s *Service) mailEmailChange(tx Tx, tenant rolecall.TenantID, u *rolecall.U
 	}
 	tx.DeleteOneTimeTokens(u.ID, rolecall.TokenEmailChange)
 	tx.InsertOneTimeToken(change, token.Hash())
-	return s.mail(tx, tenant, m)
+	return s.mail(tx, c.Tenant.ID, m)
+}
+
+// noticeEmailChange mails the user's current address that a new one was requested,
+// whether or not another user has it. A request that only changes the spelling of the
+// address sends no notice, as its link goes to the same mailbox. A pending user gets
+// none either: nobody has shown yet that the current address is theirs.
+func (s *Service) noticeEmailChange(tx Tx, c Call, u *rolecall.User, email string) error {
+	if rolecall.EmailKey(email) == u.EmailKey() || u.Status == rolecall.UserPending {
+		return nil
+	}
+	m := rolecall.Mail{
+		Kind: rolecall.MailEmailChangeRequested, To: u.Email, Name: u.Name, UserID: u.ID,
+		NewEmail: rolecall.MaskEmail(email), ByAdministrator: c.User.ID != u.ID,
+	}
+	if !m.ByAdministrator {
+		m.Client = c.Session.Client
+	}
+	return s.mail(tx, c.Tenant.ID, m)
 }
 
 // ChangeEmail gives the user the address at which the token was read, once, ends

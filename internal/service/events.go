@@ -56,17 +56,31 @@ func (s *Service) events(ctx context.Context, c Call, l EventListing) (page role
 	if err != nil {
 		return page, err
 	}
-	return page, showAllValues(c, page.Items)
+	return page, redactEvents(c, page.Items)
 }
 
-// showAllValues takes out of the events' values what the caller may not read.
-func showAllValues(c Call, events []rolecall.Event) error {
+// redactEvents removes from the events what the caller may not read.
+func redactEvents(c Call, events []rolecall.Event) error {
 	for i := range events {
+		redactOrigin(c, &events[i])
 		if err := showValues(c, &events[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// redactOrigin removes from what somebody else did the address, the session and the API
+// token that they used, unless the caller may read all events. Everybody sees these of
+// their own acts, and of acts by nobody known, such as a failed sign-in to their account.
+func redactOrigin(c Call, e *rolecall.Event) {
+	if e.Actor.Type == rolecall.ActorAnonymous || e.Actor.ID == c.User.ID || c.Reach(rolecall.EventsRead).IsEverywhere() {
+		return
+	}
+	e.Source, e.Actor.Token = "", rolecall.APITokenID{}
+	if e.Type != rolecall.EventSessionEnded { // which names the session that ended
+		e.SessionID = rolecall.SessionID{}
+	}
 }
 
 // showValues takes out of the event's values what the caller may not read, and notes

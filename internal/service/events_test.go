@@ -242,3 +242,68 @@ func TestEventsAreKeptAsLongAsTheTenantSays(t *testing.T) {
 		}
 	})
 }
+
+// TestOnesOwnEventsHideFromWhereOthersActed has an administrator and an operator act on
+// a user, who reads that. An auditor sees all of it.
+func TestOnesOwnEventsHideFromWhereOthersActed(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		const elsewhere = "203.0.113.9"
+		ada := f.member("ada")
+		first, second := f.signIn("ada"), f.signIn("ada")
+		c := f.call(second)
+		c.Source = elsewhere
+		f.ok(errorOf(f.service.UpdateUser(f.Context(), c, ada.ID, rolecall.UserPatch{Name: rolecall.Some("Ada Lovelace")}, nil)))
+		f.is(f.guess("198.51.100.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		admin := f.owner
+		admin.Source = elsewhere
+		f.ok(errorOf(f.service.UpdateUser(f.Context(), admin, ada.ID, rolecall.UserPatch{Department: rolecall.Some(new("Sales"))}, nil)))
+		program := f.ofProgram(f.userToken(f.owner, "*:*"))
+		program.Source = elsewhere
+		f.ok(errorOf(f.service.UpdateUser(f.Context(), program, ada.ID, rolecall.UserPatch{Department: rolecall.Some(new("Ops"))}, nil)))
+		f.ok(f.service.EndUserSession(f.Context(), admin, ada.ID, first.Principal.Session.ID))
+		f.service.Refused(admin, ada.ID, "test", "forbidden")
+		f.ok(f.service.Flush(f.Context()))
+
+		own := func(e rolecall.Event) bool {
+			return e.Actor.ID == ada.ID || e.Actor.Type == rolecall.ActorAnonymous
+		}
+		for what, read := range map[string]func(service.Call) []rolecall.Event{
+			"the list": func(c service.Call) []rolecall.Event {
+				page, err := f.service.UserEvents(f.Context(), c, ada.ID, service.EventListing{Limit: 100})
+				f.ok(err)
+				return page.Items
+			},
+			"the overview": func(c service.Call) []rolecall.Event {
+				o, err := f.service.Overview(f.Context(), c, ada.ID)
+				f.ok(err)
+				return o.RecentEvents
+			},
+		} {
+			hidden, kept := 0, 0
+			seen, all := read(f.call(second)), read(f.owner)
+			for i, e := range seen {
+				want := all[i]
+				if !own(want) && want.Actor.Via != "command" {
+					hidden++
+					if want.Source == "" || want.SessionID.IsZero() && want.Actor.Token.IsZero() && want.Type != rolecall.EventRefused {
+						t.Errorf("%s: an auditor sees %+v", what, want)
+					}
+					want.Source, want.Actor.Token = "", rolecall.APITokenID{}
+					if want.Type != rolecall.EventSessionEnded {
+						want.SessionID = rolecall.SessionID{}
+					} else if want.SessionID != first.Principal.Session.ID {
+						t.Errorf("%s: the session that ended is %s", what, want.SessionID)
+					}
+				} else if want.Source != "" {
+					kept++
+				}
+				if e.ID != want.ID || e.Actor != want.Actor || e.Source != want.Source || e.SessionID != want.SessionID {
+					t.Errorf("%s: %+v, not %+v", what, e, want)
+				}
+			}
+			if hidden < 4 || kept < 3 {
+				t.Errorf("%s: %d are hidden and %d are not", what, hidden, kept)
+			}
+		}
+	})
+}

@@ -54,8 +54,8 @@ func (s *Service) BeginTOTP(ctx context.Context, c Call) (TOTPSecret, error) {
 // recovery codes that come with a first factor, and ErrValidation and
 // ErrTooManyAttempts.
 func (s *Service) ConfirmTOTP(ctx context.Context, c Call, code string) (codes []secret.RecoveryCode, err error) {
-	buckets := s.ownFactorBuckets(&c.User)
-	if err := s.countAttempt(ctx, buckets); err != nil {
+	counted, err := s.countAttempt(ctx, s.ownFactorBuckets(&c.User))
+	if err != nil {
 		return nil, err
 	}
 	own, err := s.Factors(ctx, c)
@@ -77,7 +77,7 @@ func (s *Service) ConfirmTOTP(ctx context.Context, c Call, code string) (codes [
 		if err := orWrong(tx.ConfirmTOTP(c.User.ID, own.TOTP.Pending, step, s.now())); err != nil {
 			return nil, asOwn(err)
 		}
-		tx.ForgiveAttempt(buckets)
+		tx.ForgiveAttempt(counted)
 		event := s.factorEvent(c, rolecall.EventFactorAdded, rolecall.FactorTOTP)
 		codes, err = s.factorAdded(tx, c, event, now.RecoveryCodes)
 		return event, err
@@ -163,7 +163,7 @@ func (s *Service) MakeRecoveryCodes(ctx context.Context, c Call) (codes []secret
 		if err := endSessions(tx, c.User.ID, c.Session.ID, event, "new recovery codes made"); err != nil {
 			return nil, err
 		}
-		return event, s.notify(tx, c.Tenant.ID, &c.User, "new recovery codes were made")
+		return event, s.notify(tx, c.Tenant.ID, &c.User, "new recovery codes were created")
 	})
 	return codes, err
 }
@@ -203,9 +203,9 @@ func (s *Service) removeFactor(ctx context.Context, c Call, method rolecall.Fact
 			return nil, rolecall.ErrNotFound
 		}
 		if own.Methods() == nil {
-			if demanded, err := s.demandsFactor(tx, &c.Tenant, c.User.ID); err != nil {
+			if settings, err := s.settingsOf(tx, &c.Tenant, c.User.ID); err != nil {
 				return nil, err
-			} else if demanded {
+			} else if settings.RequireFactor() {
 				return nil, rolecall.ErrFactorDemanded
 			}
 			tx.ReplaceRecoveryCodes(c.User.ID, nil)

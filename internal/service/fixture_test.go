@@ -77,7 +77,52 @@ func onEachStoreLimited(t *testing.T, limits service.AttemptLimits, run func(*fi
 			f.tenant = f.newTenant("acme")
 			f.owner = f.call(f.signIn("owner"))
 			run(f)
+			f.checkEvents()
 		})
+	}
+}
+
+// checkEvents fails the test if an event that it has caused is not as docs/events.md says.
+func (f *fixture) checkEvents() {
+	f.Helper()
+	q := rolecall.EventQuery{Limit: rolecall.MaxLimit}
+	for {
+		var page rolecall.Page[rolecall.Event]
+		f.ok(f.store.Store.View(f.Context(), f.tenant.ID, func(tx service.Tx) (err error) {
+			page, err = tx.Events(q)
+			return err
+		}))
+		for _, e := range page.Items {
+			f.checkEvent(&e)
+		}
+		if q.After = page.Next; q.After == nil {
+			return
+		}
+	}
+}
+
+func (f *fixture) checkEvent(e *rolecall.Event) {
+	f.Helper()
+	all := rolecall.EventDescriptions()
+	i := slices.IndexFunc(all, func(d rolecall.EventDescription) bool { return d.Type == e.Type })
+	if i < 0 {
+		f.Errorf("%s has no description", e.Type)
+		return
+	}
+	d := all[i]
+	if !slices.Contains(d.Subjects, e.Subject.Type) {
+		f.Errorf("%s is about a %s", e.Type, e.Subject.Type)
+	}
+	for _, member := range e.Members {
+		if !slices.Contains(d.Members, member) {
+			f.Errorf("%s names the member %s", e.Type, member)
+		}
+	}
+	if e.Reason != "" && d.Reason == "" {
+		f.Errorf("%s has the reason %q", e.Type, e.Reason)
+	}
+	if e.Values != nil && (e.Values.Before != nil && d.Before == "" || e.Values.After != nil && d.After == "") {
+		f.Errorf("%s has the values %s, %s", e.Type, e.Values.Before, e.Values.After)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 // InviteUser makes an invitation for the user, in place of an older one, and has it
 // mailed, once for each idempotency key. As whoever bears its token takes the
 // account over, the caller must cover all that the user holds. It returns
-// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, and
-// the errors of keys.
+// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended,
+// ErrTooManyMails, and the errors of keys.
 func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.UserID) (created Created[rolecall.Invitation], err error) {
 	if err := NeedInviteUsers(c.Principal, id); err != nil {
 		return created, err
@@ -28,6 +28,9 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 		operation: "inviteUser", location: "/users/" + id.String() + "/invitations", id: rolecall.AnyID(id), value: invitation,
 		event: s.event(c, rolecall.EventUserInvited, aboutUser(id)),
 		insert: func(tx Tx) error {
+			if err := s.requestLink(tx, c); err != nil {
+				return err
+			}
 			token := secret.NewToken()
 			tx.PutInvitation(invitation, token.Hash())
 			user, err := tx.UserByID(id) // a change of the address either is seen here or withdraws the invitation
@@ -47,7 +50,7 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 
 func (s *Service) newInvitation(c Call, user rolecall.UserID) rolecall.Invitation {
 	now := s.now()
-	return rolecall.Invitation{UserID: user, CreatedBy: c.Giver(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime())}
+	return rolecall.Invitation{UserID: user, CreatedBy: c.Giver(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
 }
 
 // mailInvitation writes the mail that alone bears the token of an invitation.
@@ -77,17 +80,14 @@ func (s *Service) Invitations(ctx context.Context, c Call, l InvitationListing) 
 }
 
 // WithdrawInvitation makes the invitation that the user has, if any, one that
-// cannot be accepted. It returns ErrNotFound and ErrPermissionDenied.
+// cannot be accepted. It returns ErrNotFound, ErrPermissionDenied and
+// ErrBeyondOwnPermissions.
 func (s *Service) WithdrawInvitation(ctx context.Context, c Call, id rolecall.UserID) error {
 	if err := NeedInviteUsers(c.Principal, id); err != nil {
 		return err
 	}
 	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
-		user, err := seenUser(tx, c, id)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.reaches(rolecall.UsersInvite, &user); err != nil {
+		if _, _, err := s.below(tx, c, id, rolecall.UsersInvite); err != nil {
 			return nil, err
 		}
 		if ok, err := tx.DeleteInvitationOf(id); !ok {
@@ -114,7 +114,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return SignIn{}, rolecall.ErrTenantSuspended
 	}
-	if err := checkNewPassword("/password", password, &user, &a.Tenant); err != nil {
+	if err := s.checkNewPassword("/password", password, &user, &a.Tenant); err != nil {
 		return SignIn{}, err
 	}
 	hash, err := s.passwords.Hash(ctx, password)
@@ -176,11 +176,10 @@ func (s *Service) invited(tx Tx, tenant rolecall.Tenant, token secret.Token) (ro
 // of theirs. It returns what makes the browser known again, as the marks of the old
 // password count no more, or else ErrValidation, ErrTooManyAttempts and ErrBusy.
 func (s *Service) ChangePassword(ctx context.Context, c Call, current, password string) (device string, err error) {
-	if err := checkNewPassword("/newPassword", password, &c.User, &c.Tenant); err != nil {
+	if err := s.checkNewPassword("/newPassword", password, &c.User, &c.Tenant); err != nil {
 		return "", err
 	}
-	buckets := s.ownBuckets(&c.User)
-	hash, err := s.ownPassword(ctx, c, buckets, "/currentPassword", current)
+	hash, counted, err := s.ownPassword(ctx, c, "/currentPassword", current)
 	if err != nil {
 		return "", err
 	}
@@ -194,7 +193,7 @@ func (s *Service) ChangePassword(ctx context.Context, c Call, current, password 
 		} else if !ok { // another change came first
 			return nil, wrongOwn("/currentPassword")
 		}
-		tx.ForgiveAttempt(buckets)
+		tx.ForgiveAttempt(counted)
 		event := s.event(c, rolecall.EventPasswordChanged, aboutUser(c.User.ID))
 		if err := shut(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
 			return nil, err
@@ -205,13 +204,4 @@ func (s *Service) ChangePassword(ctx context.Context, c Call, current, password 
 		return "", err
 	}
 	return s.newDevice(c.Tenant.ID, c.User.Email, changed), nil
-}
-
-// checkNewPassword returns ErrValidation at pointer if the password is too easy
-// to guess for the user.
-func checkNewPassword(pointer, password string, u *rolecall.User, t *rolecall.Tenant) error {
-	var faults rolecall.Faults
-	code, detail := secret.CheckPassword(password, t.Settings.PasswordMinimum(), u.Email, u.Name, t.Name, t.DisplayName)
-	faults.Add(pointer, code, detail)
-	return faults.Err()
 }

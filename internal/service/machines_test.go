@@ -333,7 +333,7 @@ func TestATokenDoesNothingInThePersonsPlace(t *testing.T) {
 		c := f.ofProgram(f.userToken(f.call(f.signIn("programmer")), "shop/a:b", "service-accounts:update"))
 		denied := []error{
 			errorOf(f.service.UpdateUser(f.Context(), c, member.ID, rolecall.UserPatch{Name: rolecall.Some("Renamed")}, nil)),
-			errorOf(f.service.UserRoles(f.Context(), c, member.ID)),
+			errorOf3(f.service.UserRoles(f.Context(), c, member.ID)),
 			errorOf(f.service.UserEvents(f.Context(), c, member.ID, service.EventListing{Limit: 1})),
 			errorOf(f.service.UserTokens(f.Context(), c, member.ID, nil, 1)),
 			f.service.RevokeUserToken(f.Context(), c, member.ID, c.Token.ID),

@@ -2,6 +2,7 @@ package service
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -31,6 +32,21 @@ func (s *Service) mail(tx Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
 // what happened, such as "the password was changed".
 func (s *Service) notify(tx Tx, tenant rolecall.TenantID, user *rolecall.User, what string) error {
 	return s.mail(tx, tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what})
+}
+
+// sessionNotices is how many mails of one kind about sessions a user gets in an hour at
+// most, so that nobody who has a credential of theirs fills the mailbox.
+const sessionNotices = 3
+
+// notifyOfSession mails the user about the session, unless they got enough mails of the
+// kind.
+func (s *Service) notifyOfSession(tx Tx, tenant rolecall.TenantID, user *rolecall.User, kind rolecall.MailKind, session *rolecall.Session) error {
+	bucket := s.bucket("mail", sessionNotices, time.Hour, string(kind), user.ID.String())
+	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())
+	if err != nil || counted[0].Count > bucket.Limit {
+		return err
+	}
+	return s.mail(tx, tenant, rolecall.Mail{Kind: kind, To: user.Email, Name: user.Name, UserID: user.ID, Client: session.Client, Source: session.Source})
 }
 
 // OpenMail returns the mail that was sealed under the keys, or secret.ErrSealed if its

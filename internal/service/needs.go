@@ -151,6 +151,18 @@ func updatesSomeMember(p *rolecall.Principal, _ rolecall.UserID) error {
 	return denied(rolecall.UsersUpdate)
 }
 
+// NeedUpdateMembers returns ErrPermissionDenied if there is a member among those named that
+// the principal may change of no user at all. Everybody may change their own name.
+// Whether the principal may change it of the subject is checked when the user is known.
+func NeedUpdateMembers(p *rolecall.Principal, subject rolecall.UserID, members rolecall.UserMembers) error {
+	for m := range members.All() {
+		if p.Updates(m).IsNowhere() && (m != rolecall.MemberName || !p.IsSelf(subject)) {
+			return denied(m.Update())
+		}
+	}
+	return nil
+}
+
 func seesSomebody(p *rolecall.Principal, _ rolecall.UserID) error {
 	if p.Visible().IsNowhere() {
 		return denied(rolecall.UsersRead)

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // Command is who acts on the command line: an operator without a key.
@@ -12,6 +11,9 @@ var Command = Call{Principal: &rolecall.Principal{Kind: rolecall.PrincipalOperat
 
 // errUserChanged is of a command that somebody else has come before.
 var errUserChanged = rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
+
+// errNoSuchAddress is of a command that names a user who does not exist.
+var errNoSuchAddress = rolecall.ErrNotFound.With("The tenant has no user of this address.")
 
 // operatorEvent returns what an operator did to the subject.
 func (s *Service) operatorEvent(kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
@@ -27,18 +29,19 @@ func (s *Service) operate(ctx context.Context, tenant rolecall.TenantID, fn func
 // signs in with the password, in one transaction. It returns ErrTenantExists,
 // ErrValidation.
 func (s *Service) CreateTenant(ctx context.Context, draft rolecall.TenantDraft, password string) (rolecall.Tenant, rolecall.User, error) {
-	faults := draft.Check()
-	code, detail := secret.CheckPassword(password, rolecall.DefaultPasswordMin, draft.Owner.Email, draft.Owner.Name, draft.Name)
-	faults.Add("/password", code, detail)
-	if err := faults.Err(); err != nil {
+	now := s.now()
+	tenant, user := draft.Tenant(now), draft.Owner.User(now)
+	faults, err := s.passwordFaults("/password", password, &user, &tenant)
+	if err != nil {
+		return rolecall.Tenant{}, rolecall.User{}, err
+	}
+	if err := append(draft.Check(), faults...).Err(); err != nil {
 		return rolecall.Tenant{}, rolecall.User{}, err
 	}
 	hash, err := s.passwords.Hash(ctx, password)
 	if err != nil {
 		return rolecall.Tenant{}, rolecall.User{}, err
 	}
-	now := s.now()
-	tenant, user := draft.Tenant(now), draft.Owner.User(now)
 	user.Status = rolecall.UserActive
 	err = s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
 		if err := s.insertTenant(tx, Command, tenant, user); err != nil {
@@ -50,10 +53,11 @@ func (s *Service) CreateTenant(ctx context.Context, draft rolecall.TenantDraft, 
 	return tenant, user, err
 }
 
-// Tenants returns up to limit tenants by name, after the given one.
-func (s *Service) Tenants(ctx context.Context, after string, limit int) (tenants []rolecall.Tenant, err error) {
+// Tenants returns up to limit tenants of the status by name, after the given one.
+// Without a status it returns those that are not deleted.
+func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, after string, limit int) (tenants []rolecall.Tenant, err error) {
 	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
-		tenants, err = tx.Tenants(after, limit)
+		tenants, err = tx.Tenants(rolecall.TenantQuery{Status: status, Now: s.now(), After: after, Limit: limit})
 		return err
 	})
 	return tenants, err
@@ -82,7 +86,7 @@ func (s *Service) onUser(ctx context.Context, tenantName, email string, fn func(
 		if ok, err := found(err); err != nil {
 			return nil, err
 		} else if !ok {
-			return nil, rolecall.ErrNotFound.With("The tenant has no user of this address.")
+			return nil, errNoSuchAddress
 		}
 		return fn(tx, &tenant, user)
 	})
@@ -111,7 +115,17 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 	if err != nil {
 		return err
 	}
-	if err := checkNewPassword("/password", password, &rolecall.User{Email: email}, &tenant); err != nil {
+	var user rolecall.User
+	err = s.store.View(ctx, tenant.ID, func(tx Tx) (err error) {
+		user, _, err = tx.UserByEmail(rolecall.EmailKey(email))
+		return err
+	})
+	if ok, err := found(err); err != nil {
+		return err
+	} else if !ok {
+		return errNoSuchAddress
+	}
+	if err := s.checkNewPassword("/password", password, &user, &tenant); err != nil {
 		return err
 	}
 	hash, err := s.passwords.Hash(ctx, password)
@@ -119,9 +133,6 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 		return err
 	}
 	return s.onUser(ctx, tenantName, email, func(tx Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
-		if err := checkNewPassword("/password", password, &user, tenant); err != nil {
-			return nil, err
-		}
 		if user.Status == rolecall.UserPending {
 			changed := user
 			changed.Status = rolecall.UserActive

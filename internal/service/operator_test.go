@@ -61,7 +61,7 @@ func TestTenantsAreListedByName(t *testing.T) {
 		f.newTenant("beta")
 		var names []string
 		for after := ""; ; {
-			page, err := f.service.Tenants(f.Context(), after, 2)
+			page, err := f.service.Tenants(f.Context(), "", after, 2)
 			f.ok(err)
 			if len(page) == 0 {
 				break
@@ -143,6 +143,7 @@ func TestCommandsSayWhatIsNotThere(t *testing.T) {
 		ctx := f.Context()
 		for name, err := range map[string]error{
 			"suspend": errorOf(f.service.SuspendTenant(ctx, service.Command, "none", "")), "resume": errorOf(f.service.ResumeTenant(ctx, service.Command, "none", "")), "delete": f.service.DeleteTenant(ctx, service.Command, "none", nil),
+			"restore":   errorOf(f.service.RestoreTenant(ctx, service.Command, "none", "")),
 			"add owner": f.service.AddOwner(ctx, "none", address("owner")), "add nobody": f.service.AddOwner(ctx, "acme", address("none")),
 			"password": f.service.SetPassword(ctx, "none", address("owner"), password), "password of nobody": f.service.SetPassword(ctx, "acme", address("none"), password),
 			"address": f.service.SetEmail(ctx, "none", address("owner"), address("new")), "address of nobody": f.service.SetEmail(ctx, "acme", address("none"), address("new")),

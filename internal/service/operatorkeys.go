@@ -160,7 +160,7 @@ func (s *Service) operatorKey(ctx context.Context, token secret.Token, source st
 	case err != nil:
 		return nil, err
 	case !known:
-		if err := s.countAttempt(ctx, buckets); err != nil {
+		if _, err := s.countAttempt(ctx, buckets); err != nil {
 			return nil, err
 		}
 		return nil, rolecall.ErrUnauthenticated

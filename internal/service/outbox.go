@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 const (
@@ -41,6 +42,7 @@ type outbox struct {
 	wake    chan struct{} // holds a token while something new waits
 	sent    atomic.Int64
 	failed  atomic.Int64
+	dropped atomic.Int64
 	givenUp atomic.Int64
 	failing atomic.Bool // the last attempt failed
 }
@@ -56,12 +58,12 @@ func (o *outbox) filled() {
 }
 
 // MailCounts are how many mails a process has sent, how many of its attempts failed,
-// and how many mails it has given up.
-type MailCounts struct{ Sent, Failed, GivenUp int64 }
+// how many mails it has dropped because they were void, and how many it has given up.
+type MailCounts struct{ Sent, Failed, Dropped, GivenUp int64 }
 
 // MailCounts returns the counts of this process.
 func (s *Service) MailCounts() MailCounts {
-	return MailCounts{s.outbox.sent.Load(), s.outbox.failed.Load(), s.outbox.givenUp.Load()}
+	return MailCounts{s.outbox.sent.Load(), s.outbox.failed.Load(), s.outbox.dropped.Load(), s.outbox.givenUp.Load()}
 }
 
 // WaitingMail returns how many mails of the instance wait to be sent, counting no
@@ -119,6 +121,12 @@ func (s *Service) claimMail(ctx context.Context) (m rolecall.OutboxMail, err err
 	return m, err
 }
 
+// Why a mail is not handed to the mail server.
+var (
+	errVoidMail = errors.New("the link of the mail does not work any more")
+	errHeldMail = errors.New("the link of the mail does not work as long as its user or tenant is suspended or its tenant is deleted")
+)
+
 // sendClaimed sends a mail and takes it out of the outbox, puts it off, or gives it up.
 func (s *Service) sendClaimed(ctx context.Context, claimed rolecall.OutboxMail) {
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailLimit)
@@ -133,17 +141,18 @@ func (s *Service) sendClaimed(ctx context.Context, claimed rolecall.OutboxMail) 
 	if errors.Is(err, rolecall.ErrNoMailbox) {
 		_, err = s.giveUp(ctx, claimed)
 	} else {
-		err = s.settleMail(ctx, claimed, err == nil)
+		err = s.settleMail(ctx, claimed, err == nil || errors.Is(err, errVoidMail))
 	}
 	if err != nil {
 		s.log.WarnContext(ctx, "what became of a mail could not be written; it may be sent twice", "mail", claimed.ID, "error", err)
 	}
 }
 
-// settleMail takes a mail that was sent out of the outbox, and puts any other off.
-func (s *Service) settleMail(ctx context.Context, claimed rolecall.OutboxMail, sent bool) error {
+// settleMail removes a mail that was sent or is void from the outbox, and puts any
+// other off.
+func (s *Service) settleMail(ctx context.Context, claimed rolecall.OutboxMail, done bool) error {
 	return s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
-		if sent {
+		if done {
 			_, err := tx.DeleteMail(claimed.ID)
 			return err
 		}
@@ -153,27 +162,62 @@ func (s *Service) settleMail(ctx context.Context, claimed rolecall.OutboxMail, s
 }
 
 // sendMail sends the mail, and reports whether there was anything to be sent: mail
-// to an address that nobody has, and of a tenant that was deleted, goes nowhere.
+// to an address that nobody has goes nowhere. It returns errVoidMail or errHeldMail
+// for a mail that must not be sent now.
 func (s *Service) sendMail(ctx context.Context, claimed rolecall.OutboxMail) (sent bool, err error) {
 	m, err := OpenMail(s.keys, claimed)
 	if err != nil || m.Kind == rolecall.MailNothing {
 		return false, err
 	}
 	var tenant rolecall.Tenant
-	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
-		tenant, err = tx.TenantByID(claimed.TenantID)
+	err = s.store.View(ctx, claimed.TenantID, func(tx Tx) (err error) {
+		tenant, err = s.checkMail(tx, claimed.TenantID, &m)
 		return err
 	})
-	if ok, err := found(err); !ok {
+	if err != nil {
 		return false, err
 	}
 	return true, s.mailer.Send(ctx, tenant, m)
+}
+
+// checkMail returns the tenant of a mail that can be sent now: its link would be
+// accepted, or it is a notice to a user who exists. It returns errVoidMail if that is
+// over for good, and errHeldMail if it can become true again.
+func (s *Service) checkMail(tx Tx, id rolecall.TenantID, m *rolecall.Mail) (rolecall.Tenant, error) {
+	tenant, err := tx.TenantByID(id)
+	if ok, err := found(err); err != nil {
+		return tenant, err
+	} else if !ok || tenant.Status == rolecall.TenantSuspended {
+		return tenant, errHeldMail
+	}
+	switch token := secret.Token(m.Token); m.Kind {
+	case rolecall.MailInvitation:
+		_, err = s.invited(tx, tenant, token)
+	case rolecall.MailPasswordReset:
+		_, err = s.resetting(tx, token)
+	case rolecall.MailEmailChange:
+		_, _, err = s.changing(tx, tenant, token)
+	default:
+		_, err = tx.UserByID(m.UserID)
+	}
+	switch kind := rolecall.KindOf(err); {
+	case errors.Is(err, rolecall.ErrUserSuspended):
+		err = errHeldMail
+	case kind == rolecall.NotFound || kind == rolecall.Unauthenticated:
+		err = errVoidMail
+	}
+	return tenant, err
 }
 
 // noteMail counts what became of a mail. The log tells when sending begins to fail
 // and when it works again, not each mail of an outage.
 func (s *Service) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool, err error) {
 	switch {
+	case errors.Is(err, errHeldMail):
+		s.log.DebugContext(ctx, "a mail waits", "mail", m.ID, "user", m.UserID, "reason", err)
+	case errors.Is(err, errVoidMail):
+		s.outbox.dropped.Add(1)
+		s.log.InfoContext(ctx, "a mail is dropped", "mail", m.ID, "user", m.UserID, "reason", err)
 	case errors.Is(err, rolecall.ErrNoMailbox):
 		s.outbox.failed.Add(1)
 		s.log.WarnContext(ctx, "a mail is given up", "mail", m.ID, "user", m.UserID, "error", err)

@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/rolecall/rolecall"
 )
@@ -17,6 +19,7 @@ type Overview struct {
 	User                rolecall.User
 	Assignments         []rolecall.Assignment // at most 100
 	AssignmentCount     int
+	Expired             []rolecall.Assignment // at most 100, the last expired first
 	Permissions         []rolecall.Grant
 	AssignmentsReadable bool // and the permissions that come from them
 	SignIn              SignInState
@@ -44,7 +47,17 @@ type SignInState struct {
 type SignInReason struct {
 	Code      string
 	Operation string
+	Until     rolecall.Time // when the obstacle ends by itself; zero: it does not
+	Covers    string        // which sign-ins are refused; empty: all
+	Source    string        // from which address or network; empty if the caller may not read it
 }
+
+// What a limit on failed attempts covers.
+const (
+	coversSource       = "source"
+	coversUnknown      = "unknown-browsers"
+	coversSecondFactor = "second-factor"
+)
 
 // SessionSummary counts a user's unexpired sessions.
 type SessionSummary struct {
@@ -75,7 +88,7 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 		o.SessionsReadable = self || c.Reach(rolecall.SessionsRead).Includes(o.User.Department)
 		o.FactorsReadable = self || c.Reach(rolecall.UsersFactors).Includes(o.User.Department)
 		o.EventsReadable = self || c.Reach(rolecall.EventsRead).IsEverywhere()
-		assignments, err := s.liveAssignments(tx, id)
+		assignments, expired, err := s.assignments(tx, id)
 		if err != nil {
 			return err
 		}
@@ -83,6 +96,7 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 		if o.AssignmentsReadable {
 			o.AssignmentCount, o.Permissions = len(assignments), rolecall.GrantsOf(assignments)
 			o.Assignments = assignments[:min(len(assignments), overviewAssignments)]
+			o.Expired = expired[:min(len(expired), overviewAssignments)]
 		}
 		if o.SignInReadable || o.SessionsReadable || o.FactorsReadable {
 			if err := s.signInParts(tx, c, &o, assignments); err != nil {
@@ -98,20 +112,20 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 	return o, err
 }
 
-// recentEvents returns the newest events about the user, with values as far as the
-// caller may read them.
+// recentEvents returns the newest events about the user, as far as the caller may read
+// them.
 func (s *Service) recentEvents(tx Tx, c Call, id rolecall.UserID) ([]rolecall.Event, error) {
 	recent, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: overviewEvents})
 	if err != nil {
 		return nil, err
 	}
-	return recent.Items, showAllValues(c, recent.Items)
+	return recent.Items, redactEvents(c, recent.Items)
 }
 
 // signInParts fills in what hangs on how the user signs in, by one statement.
 func (s *Service) signInParts(tx Tx, c Call, o *Overview, assignments []rolecall.Assignment) error {
 	account, factor := s.accountBucket(c.Tenant.Name, o.User.EmailKey()), s.factorBucket(&o.User)
-	summary, err := tx.SignInSummary(o.User.ID, account.Key, factor.Key, c.Tenant.Settings, s.now())
+	summary, err := tx.SignInSummary(o.User.ID, account.Key, factor.Key, c.Tenant.Settings.For(assignments, s.now()), s.now())
 	if err != nil {
 		return err
 	}
@@ -127,6 +141,11 @@ func (s *Service) signInParts(tx Tx, c Call, o *Overview, assignments []rolecall
 		if err != nil {
 			return err
 		}
+		limited, err := s.limitedAttempts(tx, c, o)
+		if err != nil {
+			return err
+		}
+		reasons = append(reasons, limited...)
 		o.SignIn = SignInState{CanSignIn: len(reasons) == 0, Reasons: reasons, LastLoginAt: summary.LastLoginAt}
 	}
 	return nil
@@ -137,13 +156,13 @@ func (s *Service) obstacles(tx Tx, c Call, u *rolecall.User, assignments []rolec
 	const (
 		invite       = "UsersController_inviteUser"
 		resetFactors = "UsersController_resetFactors"
-		// By a link the browser becomes a known one, which has its own attempts.
+		// A new password clears the failed sign-ins, and not the failed second factors.
 		sendReset = "UsersController_sendPasswordReset"
 	)
 	var reasons []SignInReason
 	add := func(hinders bool, code, operation string) {
 		if hinders {
-			reasons = append(reasons, SignInReason{code, operation})
+			reasons = append(reasons, SignInReason{Code: code, Operation: operation})
 		}
 	}
 	now, settings, invited := s.now(), &c.Tenant.Settings, &summary.Invited
@@ -164,8 +183,53 @@ func (s *Service) obstacles(tx Tx, c Call, u *rolecall.User, assignments []rolec
 	add(active && demanded, "second-factor-enrolment-required", "AuthsController_beginEnrolment")
 	unusable := s.passkeys == nil && summary.Passkeys > 0 && !summary.HasTOTP && summary.RecoveryCodes == 0
 	add(active && unusable, "second-factor-unusable", resetFactors)
-	add(active && (summary.PasswordAttempts >= s.limits.Account || summary.FactorAttempts >= s.limits.AccountAndSource), "too-many-attempts", sendReset)
 	return reasons, nil
+}
+
+// failuresRead is how many recent failed sign-ins are looked at for their sources.
+const failuresRead = 20
+
+// limitedAttempts returns which sign-ins of the user are refused because too many
+// failed, and until when. The counters are keyed by hashes, so the sources to look for
+// come from the recent failed sign-ins. A known browser has a counter of its own, which
+// cannot be found this way.
+func (s *Service) limitedAttempts(tx Tx, c Call, o *Overview) (reasons []SignInReason, err error) {
+	const sendReset = "UsersController_sendPasswordReset"
+	if o.User.Status != rolecall.UserActive {
+		return nil, nil
+	}
+	now, email := s.now(), o.User.EmailKey()
+	buckets := []rolecall.Bucket{s.accountBucket(c.Tenant.Name, email), s.factorBucket(&o.User)}
+	found := []SignInReason{{Operation: sendReset, Covers: coversUnknown}, {Covers: coversSecondFactor}}
+	failed, err := tx.Events(rolecall.EventQuery{Type: rolecall.EventSignInFailed, Subject: rolecall.AnyID(o.User.ID), From: now.Add(-15 * time.Minute), Limit: failuresRead})
+	if err != nil {
+		return nil, err
+	}
+	var seen []string
+	for i := range failed.Items {
+		network := networkOf(failed.Items[i].Source)
+		if slices.Contains(seen, network) {
+			continue
+		}
+		seen = append(seen, network)
+		a := Attempt{TenantName: c.Tenant.Name, Source: failed.Items[i].Source}
+		ofUser := s.buckets(&a, email, nil)
+		buckets = append(buckets, ofUser[0], ofUser[2]) // of the account and the source, and of the source
+		found = append(found, SignInReason{Operation: sendReset, Covers: coversSource, Source: network}, SignInReason{Covers: coversSource, Source: network})
+	}
+	states, err := tx.Attempts(buckets, now)
+	for i, state := range states {
+		r := found[i]
+		if state.Count < buckets[i].Limit {
+			continue
+		}
+		if !o.EventsReadable {
+			r.Source = ""
+		}
+		r.Code, r.Until = rolecall.ErrTooManyAttempts.Code, state.EndsAt
+		reasons = append(reasons, r)
+	}
+	return reasons, err
 }
 
 // allowedActions returns what the caller may do to the user, as far as that can
@@ -179,19 +243,17 @@ func (s *Service) allowedActions(c Call, u *rolecall.User, assignments []rolecal
 			break
 		}
 	}
-	above := s.notAbove(c, assignments) != nil
+	above, seizable := s.notAbove(c, assignments) != nil, mayTakeOver(c, assignments, s.now()) == nil
 	if c.reaches(rolecall.UsersDelete, u) == nil && !above {
 		actions = append(actions, "delete")
 	}
-	if c.reaches(rolecall.UsersSuspend, u) == nil {
-		switch {
-		case u.Status == rolecall.UserSuspended:
-			actions = append(actions, "resume")
-		case !above:
+	if c.reaches(rolecall.UsersSuspend, u) == nil && !above {
+		if u.Status != rolecall.UserSuspended {
 			actions = append(actions, "suspend")
+		} else if seizable {
+			actions = append(actions, "resume")
 		}
 	}
-	seizable := mayTakeOver(c, assignments, s.now()) == nil
 	if c.reaches(rolecall.UsersInvite, u) == nil && u.Status != rolecall.UserSuspended && seizable {
 		actions = append(actions, "invite")
 		if u.Status == rolecall.UserActive {
@@ -213,6 +275,9 @@ func (s *Service) allowedActions(c Call, u *rolecall.User, assignments []rolecal
 	}
 	if c.IsSelf(u.ID) || c.reaches(rolecall.SessionsRevoke, u) == nil && !above {
 		actions = append(actions, "revokeSessions")
+	}
+	if c.reaches(rolecall.UsersInvite, u) == nil && !above {
+		actions = append(actions, "withdrawInvitation")
 	}
 	return actions
 }

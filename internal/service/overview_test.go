@@ -17,7 +17,11 @@ func (f *fixture) obstacles(id rolecall.UserID) (reasons []string) {
 	o, err := f.service.Overview(f.Context(), f.owner, id)
 	f.ok(err)
 	for _, r := range o.SignIn.Reasons {
-		reasons = append(reasons, r.Code+" "+r.Operation)
+		reason := r.Code + " " + r.Operation
+		if r.Covers != "" {
+			reason += fmt.Sprintf(" %s %s %s", r.Covers, r.Source, r.Until.Sub(f.clock.Now()))
+		}
+		reasons = append(reasons, reason)
 	}
 	if o.SignIn.CanSignIn != (reasons == nil) {
 		f.Errorf("they can sign in: %v, and hindered by %q", o.SignIn.CanSignIn, reasons)
@@ -56,7 +60,7 @@ func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
 		for range 3 {
 			f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
 		}
-		said("guessed at", ada.ID, "too-many-attempts "+sendReset)
+		said("guessed at", ada.ID, "too-many-attempts "+sendReset+" unknown-browsers  1h0m0s")
 		f.clock.advance(time.Hour)
 		said("an hour later", ada.ID)
 
@@ -82,6 +86,43 @@ func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
 	})
 }
 
+func TestTheOverviewSaysFromWhereSignInsAreRefused(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.member("ada")
+		for range 9 {
+			f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		}
+		f.is(f.guess("198.51.100.1", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		f.ok(f.service.Flush(f.Context()))
+		if got := f.obstacles(ada.ID); got != nil {
+			t.Errorf("before the limit: %q", got)
+		}
+		f.clock.advance(2 * time.Second)
+		f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		for range 10 {
+			f.is(f.guess("2001:db8::1", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		}
+		f.ok(f.service.Flush(f.Context()))
+		f.clock.advance(2 * time.Second)
+		f.is(f.guess("192.0.2.7", "ada", password), rolecall.ErrTooManyAttempts)
+		f.is(f.guess("198.51.100.1", "ada", "wrong"), rolecall.ErrWrongCredentials)
+		const refused = "too-many-attempts UsersController_sendPasswordReset source "
+		if got := f.obstacles(ada.ID); !slices.Contains(got, refused+"192.0.2.7 14m56s") {
+			t.Errorf("%q", got)
+		}
+		reader := f.caller(holding("users:read"))
+		o, err := f.service.Overview(f.Context(), reader, ada.ID)
+		f.ok(err)
+		if o.SignIn.CanSignIn || len(o.SignIn.Reasons) == 0 || slices.ContainsFunc(o.SignIn.Reasons, func(r service.SignInReason) bool { return r.Source != "" || r.Until == 0 }) {
+			t.Errorf("without events:read: %+v", o.SignIn)
+		}
+		f.clock.advance(15 * time.Minute)
+		if got := f.obstacles(ada.ID); got != nil {
+			t.Errorf("when the time has passed: %q", got)
+		}
+	})
+}
+
 func TestTheOverviewSaysThatCodesWereGuessedAt(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, _, _ := f.protected("ada")
@@ -91,12 +132,15 @@ func TestTheOverviewSaysThatCodesWereGuessedAt(t *testing.T) {
 				f.is(errorOf(f.answer(challenge, service.Proof{RecoveryCode: "AAAA-AAAA-AAAA-AAAA"})), rolecall.ErrWrongCode)
 			}
 		}
-		if got := f.obstacles(ada.ID); !slices.Equal(got, []string{"too-many-attempts UsersController_sendPasswordReset"}) {
+		want := []string{"too-many-attempts  second-factor  1h0m0s"}
+		if got := f.obstacles(ada.ID); !slices.Equal(got, want) {
 			t.Errorf("%q", got)
 		}
-		device, err := f.service.ResetPassword(f.Context(), f.attempt(), f.resetLink("ada"), anotherPassword)
-		f.ok(err)
-		f.is(errorOf(f.guessBy(device, "192.0.2.7", "ada", anotherPassword)), rolecall.ErrSecondFactorRequired)
+		f.ok(f.reset(f.resetLink("ada"), anotherPassword))
+		if got := f.obstacles(ada.ID); !slices.Equal(got, want) {
+			t.Errorf("after a new password: %q", got)
+		}
+		f.is(f.guess("192.0.2.7", "ada", anotherPassword), rolecall.ErrSecondFactorRequired)
 	})
 }
 

@@ -207,7 +207,7 @@ func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte)
 	old, used, err := s.signed(owner, response, response.Challenge, true)
 	switch {
 	case errors.Is(err, rolecall.ErrWrongCode):
-		s.tally(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, user.ID, rolecall.ErrPasskeyRefused.Code, a.Source)
+		s.countRefusal(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, user.ID, rolecall.ErrPasskeyRefused.Code, a.Source)
 		return SignIn{}, rolecall.ErrPasskeyRefused
 	case err != nil:
 		return SignIn{}, err
@@ -216,7 +216,8 @@ func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte)
 	case user.Status != rolecall.UserActive:
 		return SignIn{}, rolecall.ErrUserSuspended
 	}
-	return s.startSession(ctx, &a, entry{user: user.ID, password: hash, secondFactor: true, prepare: func(tx Tx) (rolecall.User, error) {
+	isNewBrowser := s.currentDevice(&a, user.Email, hash) == nil
+	return s.startSession(ctx, &a, entry{user: user.ID, password: hash, secondFactor: true, isNewBrowser: isNewBrowser, prepare: func(tx Tx) (rolecall.User, error) {
 		if err := admit(tx, user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
 			return user, rolecall.ErrPasskeyRefused
 		} else if err != nil {

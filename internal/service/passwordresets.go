@@ -23,7 +23,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a Attempt, email str
 		return err
 	}
 	account, source := s.resetBuckets(&a, email)
-	if err := s.countAttempt(ctx, source); err != nil {
+	if _, err := s.countAttempt(ctx, source); err != nil {
 		return err
 	}
 	tenant := a.Tenant
@@ -46,10 +46,10 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a Attempt, email str
 		if outcome != resetMailed {
 			user = rolecall.User{}
 		}
-		return s.mailReset(tx, &tenant, &user, token)
+		return s.mailReset(tx, &tenant, &user, token, rolecall.Origin{})
 	})
 	if err == nil {
-		s.tally(a.Tenant.ID, rolecall.EventResetRequested, anonymous, subject, outcome, a.Source)
+		s.countRefusal(a.Tenant.ID, rolecall.EventResetRequested, anonymous, subject, outcome, a.Source)
 	}
 	return err
 }
@@ -90,13 +90,13 @@ func resetOutcome(t *rolecall.Tenant, u *rolecall.User, tooMany bool) string {
 
 // mailReset mails the user a link for a new password, in place of those before. For
 // the zero user it writes as much, and nothing is mailed. The link is bound to the
-// address that it goes to.
-func (s *Service) mailReset(tx Tx, t *rolecall.Tenant, u *rolecall.User, token secret.Token) error {
+// address that it goes to, and to the credential that requested it.
+func (s *Service) mailReset(tx Tx, t *rolecall.Tenant, u *rolecall.User, token secret.Token, origin rolecall.Origin) error {
 	now := s.now()
 	until := now.Add(t.Settings.PasswordResetLifetime())
 	tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset)
 	tx.InsertOneTimeToken(rolecall.OneTimeToken{
-		Purpose: rolecall.TokenPasswordReset, UserID: u.ID, Data: u.EmailKey(), CreatedAt: now, ExpiresAt: until,
+		Purpose: rolecall.TokenPasswordReset, UserID: u.ID, Data: u.EmailKey(), CreatedAt: now, ExpiresAt: until, Origin: origin,
 	}, token.Hash())
 	if u.ID.IsZero() {
 		return s.mail(tx, t.ID, rolecall.Mail{Kind: rolecall.MailNothing, ExpiresAt: until})
@@ -110,7 +110,7 @@ func (s *Service) mailReset(tx Tx, t *rolecall.Tenant, u *rolecall.User, token s
 // password, once for each idempotency key. The caller never sees it; still they must
 // cover all that the user holds, as to invite them. It returns ErrNotFound,
 // ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, ErrUserPending for
-// somebody without a password, and the errors of keys.
+// somebody without a password, ErrTooManyMails, and the errors of keys.
 func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rolecall.UserID) (created Created[rolecall.PasswordReset], err error) {
 	if err := NeedInviteUsers(c.Principal, id); err != nil {
 		return created, err
@@ -130,8 +130,13 @@ func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rol
 	token := secret.NewToken()
 	first, err := s.create(ctx, c, key, creation{
 		operation: "sendPasswordReset", location: "/users/" + id.String() + "/password-resets", id: rolecall.AnyID(id), value: reset,
-		event:  s.event(c, rolecall.EventResetRequested, aboutUser(id)),
-		insert: func(tx Tx) error { return s.mailReset(tx, &c.Tenant, &user, token) },
+		event: s.event(c, rolecall.EventResetRequested, aboutUser(id)),
+		insert: func(tx Tx) error {
+			if err := s.requestLink(tx, c); err != nil {
+				return err
+			}
+			return s.mailReset(tx, &c.Tenant, &user, token, c.Origin())
+		},
 	})
 	if err != nil {
 		return created, err
@@ -143,31 +148,31 @@ func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rol
 
 // ResetPassword sets the password of the user to whom the token was mailed, once,
 // and ends all their sessions and API tokens. It signs nobody in: a second factor may
-// be needed. It returns what makes the browser known, so that whoever guesses at the
-// account does not keep its owner from signing in there; or else
+// be needed. The failed sign-ins of the account, and those of the account from this
+// source, no longer count: they were guesses at the old password. It returns
 // ErrPasswordResetInvalid, ErrValidation for the password, ErrUserSuspended,
 // ErrTenantSuspended and ErrBusy.
-func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Token, password string) (device string, err error) {
+func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Token, password string) error {
 	var user rolecall.User
-	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
 		user, err = s.resetting(tx, token)
 		return err
 	})
 	switch {
 	case err != nil:
-		return "", err
+		return err
 	case a.Tenant.Status == rolecall.TenantSuspended:
-		return "", rolecall.ErrTenantSuspended
+		return rolecall.ErrTenantSuspended
 	}
-	if err := checkNewPassword("/password", password, &user, &a.Tenant); err != nil {
-		return "", err
+	if err := s.checkNewPassword("/password", password, &user, &a.Tenant); err != nil {
+		return err
 	}
 	hash, err := s.passwords.Hash(ctx, password)
 	if err != nil {
-		return "", err
+		return err
 	}
 	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: user})
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		active, err := tx.LockActiveUser(user.ID)
 		if err != nil {
 			return nil, err
@@ -184,13 +189,10 @@ func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Tok
 		if !active { // they became it at this moment
 			return nil, rolecall.ErrUnavailable
 		}
+		tx.ClearAttempts(s.buckets(&a, user.Email, nil)[:2]) // not of the source alone: other accounts count there too
 		event := s.event(c, rolecall.EventPasswordReset, aboutUser(user.ID))
 		return event, s.setPassword(tx, a.Tenant.ID, &user, hash, event)
 	})
-	if err != nil {
-		return "", err
-	}
-	return s.newDevice(a.Tenant.ID, user.Email, hash), nil
 }
 
 // resetting returns the user whose unexpired link for a new password the token is,

@@ -101,7 +101,12 @@ func (f *fixture) caller(holds ...held) service.Call {
 
 // callBy is a request by the user, who holds the assignments.
 func (f *fixture) callBy(user rolecall.User, assignments []rolecall.Assignment) service.Call {
+	f.Helper()
 	session := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: user.ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: rolecall.Never}
+	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		tx.InsertSession(session, session.ID[:])
+		return nil
+	}))
 	return service.Call{
 		Principal: rolecall.NewPrincipal(f.tenant, user, session, assignments, f.clock.Now()),
 		RequestID: "request", Source: "192.0.2.1",

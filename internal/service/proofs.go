@@ -189,8 +189,8 @@ func (s *Service) AskAgain(ctx context.Context, c Call) (*rolecall.Challenge, er
 // shownAgain returns what uses up the second factor that somebody who is signed in
 // shows again, counted by itself. It returns ErrWrongCode and ErrTooManyAttempts.
 func (s *Service) shownAgain(ctx context.Context, c Call, p Proof) (take func(Tx) error, err error) {
-	buckets := s.ownFactorBuckets(&c.User)
-	if err := s.countAttempt(ctx, buckets); err != nil {
+	counted, err := s.countAttempt(ctx, s.ownFactorBuckets(&c.User))
+	if err != nil {
 		return nil, err
 	}
 	own, err := s.Factors(ctx, c)
@@ -212,7 +212,7 @@ func (s *Service) shownAgain(ctx context.Context, c Call, p Proof) (take func(Tx
 			}
 		}
 		_, err := use(tx)
-		tx.ForgiveAttempt(buckets)
+		tx.ForgiveAttempt(counted)
 		return err
 	}, nil
 }

@@ -28,7 +28,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	beside.Go(func() { s.purgeRepeatedly(ctx) })
 	defer beside.Wait()
-	flush := time.NewTicker(tallyInterval)
+	flush := time.NewTicker(refusalInterval)
 	defer flush.Stop()
 	for {
 		select {
@@ -57,9 +57,9 @@ func (s *Service) purgeRepeatedly(ctx context.Context) {
 	}
 }
 
-// settleTime is how long after its deletion a tenant is left alone, and a person who
-// was erased looked for again, so that no node that had them cached writes into what
-// was purged.
+// settleTime is how long after its time a deleted tenant is purged, and a person who
+// was erased looked for again: no node whose clock is behind restores the tenant, or
+// had the person cached and writes into what was purged.
 const settleTime = time.Minute
 
 // Purge removes what is over now: expired keys, sessions, invitations and counters,
@@ -74,7 +74,7 @@ func (s *Service) Purge(ctx context.Context) error {
 		s.giveUpMail(ctx),
 	}
 	for after := ""; ctx.Err() == nil; {
-		tenants, err := s.Tenants(ctx, after, purgePage)
+		tenants, err := s.Tenants(ctx, "", after, purgePage)
 		if err != nil || len(tenants) == 0 {
 			failures = append(failures, err)
 			break
@@ -104,22 +104,28 @@ func (s *Service) purgeAll(ctx context.Context, tenant rolecall.TenantID, batch 
 }
 
 func (s *Service) purgeDeletedTenants(ctx context.Context) error {
-	var deleted []rolecall.TenantID
+	before := s.now().Add(-settleTime)
+	var due []rolecall.TenantID
 	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
-		deleted, err = tx.DeletedTenants(s.now().Add(-settleTime), purgePage)
+		due, err = tx.TenantsToPurge(before, purgePage)
 		return err
 	})
 	failures := []error{err}
-	for _, tenant := range deleted {
-		failures = append(failures, s.purgeTenant(ctx, tenant))
+	for _, tenant := range due {
+		failures = append(failures, s.purgeTenant(ctx, tenant, before))
 	}
 	return errors.Join(failures...)
 }
 
-func (s *Service) purgeTenant(ctx context.Context, tenant rolecall.TenantID) error {
-	for empty := false; !empty; {
-		err := s.store.Update(ctx, tenant, func(tx Tx) (err error) {
-			empty, err = tx.PurgeTenant(purgeBatch)
+func (s *Service) purgeTenant(ctx context.Context, tenant rolecall.TenantID, before rolecall.Time) error {
+	for done := false; !done; {
+		err := s.store.Update(ctx, tenant, func(tx Tx) error {
+			due, err := tx.BeginPurge(before)
+			if err != nil || !due { // it was restored
+				done = true
+				return err
+			}
+			done, err = tx.PurgeTenant(purgeBatch)
 			return err
 		})
 		if err != nil {

@@ -63,18 +63,18 @@ func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
 			return errorOf3(f.service.CreateTenant(f.Context(), rolecall.TenantDraft{Name: "other", Owner: rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}}, password))
 		}
 		f.is(create(), rolecall.ErrTenantExists)
-		f.clock.advance(time.Minute) // until no node has it cached
+		f.clock.advance(aDay + time.Minute) // until no node can restore it
 		f.ok(f.service.Purge(f.Context()))
 		f.ok(f.store.View(f.Context(), other.ID, func(tx service.Tx) error {
 			if _, _, err := tx.UserByEmail(rolecall.EmailKey(address("owner"))); !errors.Is(err, rolecall.ErrNotFound) {
 				t.Errorf("a user of a deleted tenant is there: %v", err)
 			}
-			if left, err := tx.DeletedTenants(rolecall.Never, 10); err != nil || len(left) != 0 {
-				t.Errorf("left to purge: %v, %v", left, err)
-			}
 			return nil
 		}))
-		f.clock.advance(30*aDay - time.Minute - time.Second)
+		if left := f.tenantsToPurge(); len(left) != 0 {
+			t.Errorf("left to purge: %v", left)
+		}
+		f.clock.advance(29*aDay - time.Minute - time.Second)
 		f.is(create(), rolecall.ErrTenantExists)
 		f.clock.advance(2 * time.Second)
 		f.ok(f.service.Purge(f.Context()))
@@ -168,8 +168,8 @@ func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
 			tx.InsertKey(expired)
 			return nil
 		}))
-		f.clock.advance(time.Minute)
-		deleted := f.deletedTenants()
+		f.clock.advance(aDay + time.Minute)
+		deleted := f.tenantsToPurge()
 		if len(deleted) != 2 {
 			t.Fatalf("there are %d tenants to purge", len(deleted))
 		}
@@ -177,7 +177,7 @@ func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
 			node := service.New(broken{f.store, failing}, service.Options{Clock: f.clock.Now, Keys: f.keys})
 			f.is(node.Purge(f.Context()), errBroken)
 		}
-		if left := f.deletedTenants(); len(left) != 0 {
+		if left := f.tenantsToPurge(); len(left) != 0 {
 			t.Errorf("deleted tenants were not purged: %v", left)
 		}
 		f.ok(f.store.View(f.Context(), living.ID, func(tx service.Tx) error {
@@ -189,28 +189,33 @@ func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
 	})
 }
 
-func TestATenantDeletedAMomentAgoIsNotPurgedYet(t *testing.T) {
+func TestADeletedTenantIsKeptForADayAndThenPurged(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		f.newTenant("other")
+		other := f.newTenant("other")
 		f.ok(f.service.DeleteTenant(f.Context(), service.Command, "other", nil))
-		f.clock.advance(time.Minute - time.Microsecond)
-		f.ok(f.service.Purge(f.Context()))
-		if left := f.deletedTenants(); len(left) != 1 {
-			t.Error("it was purged while a node may have it cached")
+		owner := func() error {
+			return f.store.View(f.Context(), other.ID, func(tx service.Tx) error {
+				_, _, err := tx.UserByEmail(rolecall.EmailKey(address("owner")))
+				return err
+			})
 		}
+		f.clock.advance(aDay + time.Minute - time.Microsecond)
+		f.ok(f.service.Purge(f.Context()))
+		f.ok(owner())
 		f.clock.advance(time.Microsecond)
 		f.ok(f.service.Purge(f.Context()))
-		if left := f.deletedTenants(); len(left) != 0 {
-			t.Error("it was not purged after a minute")
+		f.is(owner(), rolecall.ErrNotFound)
+		if left := f.tenantsToPurge(); len(left) != 0 {
+			t.Errorf("left to purge: %v", left)
 		}
 	})
 }
 
-// deletedTenants returns the deleted tenants that still have rows.
-func (f *fixture) deletedTenants() (left []rolecall.TenantID) {
+// tenantsToPurge returns the deleted tenants that still have rows.
+func (f *fixture) tenantsToPurge() (left []rolecall.TenantID) {
 	f.Helper()
 	f.ok(f.store.View(f.Context(), rolecall.TenantID{}, func(tx service.Tx) (err error) {
-		left, err = tx.DeletedTenants(rolecall.Never, 10)
+		left, err = tx.TenantsToPurge(rolecall.Never, 10)
 		return err
 	}))
 	return left

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -24,47 +25,50 @@ type question struct {
 	user    rolecall.User
 	factors rolecall.Factors
 	hash    string // of the password that was given
-	enrol   bool   // there is nothing to show yet, and the tenant demands it
+	asked
+}
+
+// asked is what the token of a question stores.
+type asked struct {
+	Enrol   bool               `json:"enrol,omitempty"`   // there is nothing to show yet, and the tenant demands it
+	Counted []rolecall.Counted `json:"counted,omitempty"` // the attempt at the password, which a session has forgiven
 }
 
 // ask writes the question that the user has to answer, under the token, which every
-// change of the password withdraws; nil if there is none.
-func (s *Service) ask(tx Tx, tenant *rolecall.Tenant, user *rolecall.User, token secret.Token) (*question, error) {
+// change of the password withdraws; nil if there is none. counted is the attempt at the
+// password.
+func (s *Service) ask(tx Tx, settings rolecall.TenantSettings, user *rolecall.User, token secret.Token, counted []rolecall.Counted) (*question, error) {
 	factors, err := tx.Factors(user.ID)
 	if err != nil {
 		return nil, err
 	}
-	q := question{user: *user, factors: factors, enrol: factors.Methods() == nil}
-	if q.enrol {
-		if demanded, err := s.demandsFactor(tx, tenant, user.ID); !demanded {
-			return nil, err
-		}
+	q := question{user: *user, factors: factors, asked: asked{factors.Methods() == nil, counted}}
+	if q.Enrol && !settings.RequireFactor() {
+		return nil, nil
+	}
+	data, err := json.Marshal(q.asked)
+	if err != nil {
+		return nil, err
 	}
 	now := s.now()
-	asked := rolecall.OneTimeToken{Purpose: rolecall.TokenSignIn, UserID: user.ID, CreatedAt: now, ExpiresAt: now.Add(challengeLifetime)}
-	if q.enrol {
-		asked.Data = enrolment
-	}
-	tx.InsertOneTimeToken(asked, token.Hash())
+	tx.InsertOneTimeToken(rolecall.OneTimeToken{
+		Purpose: rolecall.TokenSignIn, UserID: user.ID, Data: string(data), CreatedAt: now, ExpiresAt: now.Add(challengeLifetime),
+	}, token.Hash())
 	return &q, nil
 }
 
-// enrolment is what a token says that asks for a factor which there is not yet.
-const enrolment = "enrolment"
-
-// demandsFactor reports whether the tenant demands a second factor of the user.
-func (s *Service) demandsFactor(tx Tx, tenant *rolecall.Tenant, user rolecall.UserID) (bool, error) {
-	rule := tenant.Settings.SecondFactor
-	if rule.Required != rolecall.SecondFactorOfRoles {
-		return rule.Demands(nil, s.now()), nil
+// settingsOf returns the tenant's settings as they hold for the user.
+func (s *Service) settingsOf(tx Tx, tenant *rolecall.Tenant, user rolecall.UserID) (rolecall.TenantSettings, error) {
+	if tenant.Settings.SecondFactor.Required != rolecall.SecondFactorOfRoles {
+		return tenant.Settings, nil
 	}
 	assignments, err := tx.Assignments(user)
-	return rule.Demands(assignments, s.now()), err
+	return tenant.Settings.For(assignments, s.now()), err
 }
 
 // put returns the question as the error that asks it.
 func (s *Service) put(q *question, tenant *rolecall.Tenant, token secret.Token) error {
-	if q.enrol {
+	if q.Enrol {
 		methods := []rolecall.FactorMethod{rolecall.FactorTOTP}
 		if s.passkeys != nil {
 			methods = append(methods, rolecall.FactorPasskey)
@@ -107,25 +111,27 @@ func (q *question) owner(tenant *rolecall.Tenant) *passkey.Owner {
 // is over, answered, or void because of what has happened to the user meanwhile. It
 // returns ErrTenantSuspended and ErrUserSuspended too.
 func (s *Service) open(ctx context.Context, a *Attempt, token secret.Token) (q question, err error) {
-	var asked rolecall.OneTimeToken
+	var stored rolecall.OneTimeToken
 	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) error {
-		if asked, err = tx.OneTimeToken(token.Hash(), rolecall.TokenSignIn); err != nil {
+		if stored, err = tx.OneTimeToken(token.Hash(), rolecall.TokenSignIn); err != nil {
 			return err
 		}
-		if q.user, err = tx.UserByID(asked.UserID); err != nil {
+		if q.user, err = tx.UserByID(stored.UserID); err != nil {
 			return err
 		}
-		if q.hash, err = tx.PasswordHash(asked.UserID); err != nil {
+		if q.hash, err = tx.PasswordHash(stored.UserID); err != nil {
 			return err
 		}
-		q.factors, err = tx.Factors(asked.UserID)
+		q.factors, err = tx.Factors(stored.UserID)
 		return err
 	})
-	q.enrol = asked.Data == enrolment
+	if err == nil && json.Unmarshal([]byte(stored.Data), &q.asked) != nil { // an older program wrote it
+		err = rolecall.ErrNotFound
+	}
 	switch ok, err := found(err); {
 	case err != nil:
 		return q, err
-	case !ok, asked.ExpiresAt <= s.now(), q.enrol != (q.factors.Methods() == nil):
+	case !ok, stored.ExpiresAt <= s.now(), q.Enrol != (q.factors.Methods() == nil):
 		return q, rolecall.ErrChallengeInvalid
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return q, rolecall.ErrTenantSuspended
@@ -146,7 +152,8 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 	}
 	device := s.currentDevice(&a, q.user.Email, q.hash)
 	buckets := s.challengeBuckets(&q.user, device, challenge)
-	if err := s.countAttempt(ctx, buckets); err != nil {
+	counted, err := s.countAttempt(ctx, buckets)
+	if err != nil {
 		if s.exhaustedFor(buckets[:1]) > 0 {
 			err = rolecall.ErrChallengeInvalid
 		}
@@ -154,15 +161,14 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 	}
 	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: q.user})
 	judge := s.judge
-	if q.enrol {
+	if q.Enrol {
 		judge = s.judgeNew
 	}
 	take, err := judge(c, &q, p, challenge)
 	var codes []secret.RecoveryCode
 	var in SignIn
 	if err == nil {
-		counted := slices.Concat(s.buckets(&a, q.user.Email, device), buckets)
-		in, err = s.startSession(ctx, &a, entry{user: q.user.ID, password: q.hash, counted: counted, secondFactor: true, prepare: func(tx Tx) (_ rolecall.User, err error) {
+		in, err = s.startSession(ctx, &a, entry{user: q.user.ID, password: q.hash, counted: slices.Concat(q.Counted, counted), secondFactor: true, isNewBrowser: device == nil, prepare: func(tx Tx) (_ rolecall.User, err error) {
 			if err := answered(tx, &q, challenge); err != nil {
 				return q.user, err
 			}
@@ -171,7 +177,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 		}})
 	}
 	if errors.Is(err, rolecall.ErrWrongCode) {
-		s.tally(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, q.user.ID, rolecall.ErrWrongCode.Code, a.Source)
+		s.countRefusal(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, q.user.ID, rolecall.ErrWrongCode.Code, a.Source)
 	}
 	in.RecoveryCodes = codes
 	return in, err
@@ -194,11 +200,12 @@ func answered(tx Tx, q *question, token secret.Token) error {
 
 // challengeBuckets returns the counters of answers: of the challenge, and of the
 // account wherever they come from, so that nobody who knows the password guesses
-// codes in peace. A browser that the account is known by has a counter of its own.
+// codes in peace. The known browsers of the account share a counter of their own, so
+// that guesses from elsewhere do not lock its owner out.
 func (s *Service) challengeBuckets(user *rolecall.User, device *deviceMark, challenge secret.Token) []rolecall.Bucket {
 	own := s.bucket("challenge", challengeTries, challengeLifetime, string(challenge))
 	if device != nil {
-		return []rolecall.Bucket{own, s.bucket("second factor of a device", s.limits.AccountAndSource, 15*time.Minute, device.ID.String())}
+		return []rolecall.Bucket{own, s.bucket("second factor of known devices", s.limits.AccountAndSource, 15*time.Minute, user.ID.String())}
 	}
 	return []rolecall.Bucket{own, s.factorBucket(user)}
 }
@@ -219,7 +226,7 @@ type Enrolment struct {
 // returns ErrChallengeInvalid, ErrUserSuspended and ErrTenantSuspended.
 func (s *Service) BeginEnrolment(ctx context.Context, a Attempt, challenge secret.Token) (e Enrolment, err error) {
 	q, err := s.open(ctx, &a, challenge)
-	if err == nil && !q.enrol {
+	if err == nil && !q.Enrol {
 		err = rolecall.ErrChallengeInvalid
 	}
 	if err != nil {

@@ -331,6 +331,57 @@ func TestCodesOfAnAccountAreGuessedTenTimesAnHour(t *testing.T) {
 	})
 }
 
+// TestNoPathToAChallengeGivesMoreGuesses guesses codes in between whatever makes a
+// browser a known one, and new passwords.
+func TestNoPathToAChallengeGivesMoreGuesses(t *testing.T) {
+	for what, next := range map[string]func(f *fixture, id rolecall.UserID, c service.Call, round int) (device, password string){
+		"links for a new password": func(f *fixture, id rolecall.UserID, _ service.Call, round int) (string, string) {
+			f.clock.advance(time.Minute)
+			chosen := fmt.Sprintf("%s %d", anotherPassword, round)
+			f.ok(errorOf(f.service.SendPasswordReset(f.Context(), f.owner, newKey(), id)))
+			f.ok(f.reset(f.lastToken(rolecall.MailPasswordReset, "ada"), chosen))
+			return "", chosen
+		},
+		"changes of the password": func(f *fixture, _ rolecall.UserID, c service.Call, round int) (string, string) {
+			was, chosen := fmt.Sprintf("%s %d", anotherPassword, round-1), fmt.Sprintf("%s %d", anotherPassword, round)
+			if round == 0 {
+				was = password
+			}
+			device, err := f.service.ChangePassword(f.Context(), c, was, chosen)
+			f.ok(err)
+			return device, chosen
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onEachStore(t, func(f *fixture) {
+				ada, _, codes := f.protected("ada")
+				in, err := f.answer(f.asked("ada"), service.Proof{RecoveryCode: string(codes[0])})
+				f.ok(err)
+				evaluated := 0
+				for round := range 4 {
+					device, chosen := next(f, ada.ID, f.call(in), round)
+					a := f.attempt()
+					a.Devices = []string{device}
+					_, err := f.service.Login(f.Context(), a, address("ada"), chosen)
+					f.is(err, rolecall.ErrSecondFactorRequired)
+					asked, _ := errors.AsType[*rolecall.Error](err)
+					for range 5 {
+						_, err := f.service.CompleteSignIn(f.Context(), a, secret.Token(asked.Challenge.Token), service.Proof{Code: "000000"})
+						if errors.Is(err, rolecall.ErrWrongCode) {
+							evaluated++
+						} else {
+							f.is(err, rolecall.ErrTooManyAttempts)
+						}
+					}
+				}
+				if evaluated != 10 {
+					t.Errorf("%d codes were evaluated", evaluated)
+				}
+			})
+		})
+	}
+}
+
 func TestManyChallengesFromManyPlacesGiveNoMoreGuesses(t *testing.T) {
 	onEachStoreLimited(t, service.AttemptLimits{Account: 1000, Source: 1000}, func(f *fixture) {
 		f.protected("ada")
@@ -474,6 +525,76 @@ func TestTheLastFactorStaysWhereOneIsDemanded(t *testing.T) {
 		results := f.inParallel(2, func(i int) error { return removals[i]() })
 		if results[nil] != 1 || results[rolecall.ErrFactorDemanded] != 1 {
 			t.Errorf("two removals in parallel: %v", results)
+		}
+	})
+}
+
+func TestLifetimesFollowTheRolesOfAUser(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		role := f.role("Board", "users:read")
+		f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfRoles, Roles: []rolecall.RoleID{role.ID}}})
+		ada, app, _ := f.protected("ada")
+		f.protected("grace")
+		plain := f.signIn("owner")
+		owner := f.call(plain)
+		signIn := func() service.SignIn {
+			in, err := f.answer(f.asked("ada"), service.Proof{Code: app.next()})
+			f.ok(err)
+			return in
+		}
+		lives := func(in service.SignIn) (idle, absolute time.Duration) {
+			p, err := f.authenticate(f.service, in.Token)
+			f.ok(err)
+			session, settings := p.Session, p.Settings()
+			return session.IdleExpiresAt(settings).Sub(session.LastUsedAt), session.EndsAt(settings).Sub(session.AuthenticatedAt)
+		}
+		old := signIn()
+		if idle, absolute := lives(old); idle != 12*time.Hour || absolute != 7*aDay {
+			t.Errorf("without the role a session lives for %v and %v", idle, absolute)
+		}
+		f.assign(ada.ID, role.ID, rolecall.AssignmentDraft{})
+		for _, in := range []service.SignIn{old, signIn()} {
+			if idle, absolute := lives(in); idle != time.Hour || absolute != aDay {
+				t.Errorf("with the role a session lives for %v and %v", idle, absolute)
+			}
+		}
+		if idle, absolute := lives(plain); idle != 12*time.Hour || absolute != 7*aDay {
+			t.Errorf("the session of another user lives for %v and %v", idle, absolute)
+		}
+		page, err := f.service.UserSessions(f.Context(), owner, ada.ID, nil, 10)
+		f.ok(err)
+		if len(page.Items) != 3 || page.Items[1].ExpiresAt != page.Items[1].AuthenticatedAt.Add(aDay) {
+			t.Errorf("listed are %+v", page.Items)
+		}
+		f.clock.advance(time.Hour)
+		for _, node := range []*service.Service{f.service, f.node()} {
+			f.is(errorOf(f.authenticate(node, old.Token)), rolecall.ErrUnauthenticated)
+		}
+		page, err = f.service.UserSessions(f.Context(), owner, ada.ID, nil, 10)
+		if f.ok(err); len(page.Items) != 0 {
+			t.Errorf("listed are %+v", page.Items)
+		}
+		f.is(f.service.EndUserSession(f.Context(), owner, ada.ID, old.Principal.Session.ID), rolecall.ErrNotFound)
+		f.ok(errorOf(f.authenticate(f.service, plain.Token)))
+
+		in := signIn()
+		for range 24 {
+			f.ok(errorOf(f.authenticate(f.service, in.Token)))
+			f.clock.advance(time.Hour - time.Second)
+		}
+		f.ok(errorOf(f.authenticate(f.service, in.Token)))
+		f.clock.advance(24 * time.Second)
+		f.is(errorOf(f.authenticate(f.service, in.Token)), rolecall.ErrUnauthenticated)
+
+		in = signIn()
+		f.ok(f.service.UnassignRole(f.Context(), owner, ada.ID, role.ID))
+		if idle, absolute := lives(in); idle != 12*time.Hour || absolute != aDay {
+			t.Errorf("after the role was taken a session lives for %v and %v", idle, absolute)
+		}
+		f.settings(rolecall.TenantSettings{SessionIdle: new(int64(7200)), SessionAbsolute: new(int64(36000)), SecondFactor: f.tenant.Settings.SecondFactor})
+		f.assign(ada.ID, role.ID, rolecall.AssignmentDraft{})
+		if idle, absolute := lives(signIn()); idle != 2*time.Hour || absolute != 10*time.Hour {
+			t.Errorf("with lifetimes that the tenant sets a session lives for %v and %v", idle, absolute)
 		}
 	})
 }

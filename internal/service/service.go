@@ -22,6 +22,8 @@ const attempts = 100
 type Options struct {
 	Clock     func() rolecall.Time // nil: the system's clock
 	Passwords *secret.Passwords
+	Forbidden secret.Words     // do not count in a new password
+	Breached  *secret.Breached // cannot be a new password; nil: not checked
 	Keys      *secret.Keys
 	Passkeys  *passkey.Party // nil: there is no domain for them
 	Logger    *slog.Logger
@@ -36,6 +38,8 @@ type Service struct {
 	store      Store
 	now        func() rolecall.Time
 	passwords  *secret.Passwords
+	forbidden  secret.Words
+	breached   *secret.Breached
 	keys       *secret.Keys
 	passkeys   *passkey.Party
 	log        *slog.Logger
@@ -47,7 +51,7 @@ type Service struct {
 	operators  *operatorCache
 	flights    flights
 	budgets    *keyBudgets
-	tallies    tallies
+	refusals   refusalCounter
 	exhausted  *exhausted
 	mailer     Mailer
 	outbox     *outbox
@@ -60,7 +64,7 @@ func New(store Store, o Options) *Service {
 	}
 	changes, outbox := newChanges(o.Clock), newOutbox()
 	return &Service{
-		store: announcing{store, changes, outbox}, changes: changes, mailer: o.Mailer, outbox: outbox, now: o.Clock, passwords: o.Passwords, keys: o.Keys, passkeys: o.Passkeys, log: o.Logger,
+		store: announcing{store, changes, outbox}, changes: changes, mailer: o.Mailer, outbox: outbox, now: o.Clock, passwords: o.Passwords, forbidden: o.Forbidden, breached: o.Breached, keys: o.Keys, passkeys: o.Passkeys, log: o.Logger,
 		limits:     o.Limits.orDefaults(),
 		keyLimit:   cmp.Or(o.KeyLimit, defaultKeyLimit),
 		tenants:    newTenantCache(),

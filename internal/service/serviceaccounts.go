@@ -128,18 +128,26 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, c Call, id rolecall.
 // act: one that takes its access away.
 func (s *Service) protectAccount(tx Tx, c Call, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) (rolecall.ServiceAccount, error) {
 	tx.LockOwners()
-	account, err := tx.ServiceAccountByID(id)
+	account, _, err := s.accountBelow(tx, c, id)
 	if err != nil {
-		return account, err
-	}
-	assignments, err := tx.ServiceAccountRoles(id)
-	if err != nil {
-		return account, err
-	}
-	if err := s.notAbove(c, assignments); err != nil {
 		return account, err
 	}
 	return account, match.check(&account)
+}
+
+// accountBelow returns the service account with its assignments. It returns
+// ErrBeyondOwnPermissions if the caller lacks one of Rolecall's own permissions that the
+// account has.
+func (s *Service) accountBelow(tx Tx, c Call, id rolecall.ServiceAccountID) (rolecall.ServiceAccount, []rolecall.Assignment, error) {
+	account, err := tx.ServiceAccountByID(id)
+	if err != nil {
+		return account, nil, err
+	}
+	assignments, err := tx.ServiceAccountRoles(id)
+	if err != nil {
+		return account, nil, err
+	}
+	return account, assignments, s.notAbove(c, assignments)
 }
 
 // SuspendServiceAccount makes the account's tokens count for nothing until it is
@@ -150,12 +158,36 @@ func (s *Service) SuspendServiceAccount(ctx context.Context, c Call, id rolecall
 	})
 }
 
-// ResumeServiceAccount makes the account's tokens count again. It returns
-// ErrNotFound.
+// ResumeServiceAccount makes the account's tokens work again. It returns ErrNotFound and
+// ErrBeyondOwnPermissions.
 func (s *Service) ResumeServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
 	return s.changeAccountStatus(ctx, c, rolecall.ServiceAccountActive, rolecall.EventServiceAccountResumed, reason, func(tx Tx) (rolecall.ServiceAccount, error) {
-		return tx.ServiceAccountByID(id)
+		account, assignments, err := s.accountBelow(tx, c, id)
+		if err == nil {
+			err = mayTakeOver(c, assignments, s.now())
+		}
+		return account, err
 	})
+}
+
+// ServiceAccountActions returns what the caller may do to the service account that holds
+// the assignments: suspend or resume, and delete.
+func (s *Service) ServiceAccountActions(c Call, a *rolecall.ServiceAccount, assignments []rolecall.Assignment) []string {
+	actions := []string{}
+	if s.notAbove(c, assignments) != nil {
+		return actions
+	}
+	if NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}) == nil {
+		if a.Status != rolecall.ServiceAccountSuspended {
+			actions = append(actions, "suspend")
+		} else if mayTakeOver(c, assignments, s.now()) == nil {
+			actions = append(actions, "resume")
+		}
+	}
+	if NeedDeleteServiceAccounts(c.Principal, rolecall.UserID{}) == nil {
+		actions = append(actions, "delete")
+	}
+	return actions
 }
 
 // changeAccountStatus writes the status of the account that get returns.
@@ -202,21 +234,21 @@ func (s *Service) accountEvent(c Call, kind rolecall.EventType, old, changed *ro
 	return event, err
 }
 
-// ServiceAccountRoles returns the live assignments of the service account by role
-// id, or ErrNotFound.
-func (s *Service) ServiceAccountRoles(ctx context.Context, c Call, id rolecall.ServiceAccountID) (live []rolecall.Assignment, err error) {
+// ServiceAccountRoles returns the live assignments of the service account by role id,
+// and the expired ones, the last expired first; or ErrNotFound.
+func (s *Service) ServiceAccountRoles(ctx context.Context, c Call, id rolecall.ServiceAccountID) (live, expired []rolecall.Assignment, err error) {
 	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	err = s.view(ctx, c, func(tx Tx) error {
 		if _, err := tx.ServiceAccountByID(id); err != nil {
 			return err
 		}
 		assignments, err := tx.ServiceAccountRoles(id)
-		live = s.live(assignments)
+		live, expired = s.split(assignments)
 		return err
 	})
-	return live, err
+	return live, expired, err
 }
 
 // AssignServiceAccountRole gives the service account the role, or replaces the

@@ -58,10 +58,11 @@ func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token sec
 		return nil, err
 	}
 	now := s.now()
+	settings := tenant.Settings.For(e.principal.Assignments, now)
 	switch session := &e.principal.Session; {
-	case e.principal.User.Status != rolecall.UserActive || !session.Live(now, tenant.Settings):
+	case e.principal.User.Status != rolecall.UserActive || !session.Live(now, settings):
 		return nil, rolecall.ErrNotFound
-	case !session.SecondFactor && tenant.Settings.SecondFactor.Demands(e.principal.Assignments, now):
+	case !session.SecondFactor && settings.RequireFactor():
 		return nil, rolecall.ErrNotFound
 	case e.token.RetiredAt != rolecall.Never && now >= e.token.RetiredAt.Add(tenant.Settings.Grace()):
 		return nil, s.endReused(ctx, e)
@@ -83,7 +84,7 @@ func (s *Service) lookUp(ctx context.Context, tenant rolecall.Tenant, token secr
 
 func (s *Service) isCurrentSession(e *principalEntry, tenant *rolecall.Tenant) bool {
 	now, p := s.now(), e.principal
-	return p.Tenant.Version == tenant.Version && now < p.ValidUntil && p.Session.Live(now, tenant.Settings) &&
+	return p.Tenant.Version == tenant.Version && now < p.ValidUntil && p.Session.Live(now, tenant.Settings.For(p.Assignments, now)) &&
 		s.counts(e.loaded, now, tenant.ID, p.User.ID, p.Session.ID)
 }
 
@@ -119,16 +120,18 @@ func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token sec
 }
 
 // endReused ends a session of which a retired token was used: either the client
-// or a thief has the newer one, and nobody can say which. It returns ErrNotFound.
+// or a thief has the newer one, and nobody can say which. The user gets a mail. It
+// returns ErrNotFound.
 func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 	c := Call{Principal: e.principal}
 	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		if ok, err := tx.DeleteSession(e.principal.Session.ID); !ok {
 			return nil, err
 		}
+		voidLinks(tx, e.principal.Session.ID)
 		event := s.event(c, rolecall.EventTokenReused, aboutUser(e.principal.User.ID))
 		event.Actor = anonymous
-		return event, nil
+		return event, s.notifyOfSession(tx, c.Tenant.ID, &c.User, rolecall.MailTokenReused, &c.Session)
 	})
 	if err != nil {
 		return err
@@ -137,11 +140,13 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 }
 
 // endSessions ends all sessions of the user but one, which may be zero, with an
-// event for each: like the given one, but for what it says. Another address that was
-// asked for in one of them is the user's no more.
+// event for each: like the given one, but for what it says. The links that were
+// requested in these sessions become void, and so does every change of the user's own
+// address.
 func endSessions(tx Tx, user rolecall.UserID, except rolecall.SessionID, like *rolecall.Event, reason string) error {
 	tx.DeleteOneTimeTokens(user, rolecall.TokenEmailChange)
 	ended, err := tx.DeleteSessions(user, except)
+	voidLinks(tx, ended...)
 	recordEnded(tx, user, ended, like, reason)
 	return err
 }

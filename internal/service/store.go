@@ -89,6 +89,8 @@ type UserTx interface {
 	// SetPassword stores the hash of a user's password, whether or not there was
 	// one.
 	SetPassword(id rolecall.UserID, hash string, at rolecall.Time)
+	// LastLogin returns when the user last signed in, zero for never, or ErrNotFound.
+	LastLogin(id rolecall.UserID) (rolecall.Time, error)
 	// ReplacePassword stores a hash in place of old if that is still the stored
 	// one, and reports whether it was. The same hash again keeps it from being
 	// changed before this Update is over.
@@ -191,6 +193,9 @@ type SessionTx interface {
 	// ConfirmSession writes that the person confirmed to be the one who signed in, and
 	// reports whether there is such a session.
 	ConfirmSession(id rolecall.SessionID, at rolecall.Time) (bool, error)
+	// LockSession keeps the session from being ended before this Update is over, and
+	// reports whether it exists.
+	LockSession(id rolecall.SessionID) (bool, error)
 	// DeleteSession ends a session and reports whether there was one.
 	DeleteSession(id rolecall.SessionID) (bool, error)
 	// DeleteUserSession ends one session of a user if it lives, and reports whether
@@ -262,6 +267,9 @@ type APITokenTx interface {
 	InsertAPIToken(t rolecall.APIToken, hash []byte)
 	// TouchAPIToken writes a later last use, at most one in a TouchInterval.
 	TouchAPIToken(id rolecall.APITokenID, at rolecall.Time)
+	// LockAPIToken keeps the token from being removed before this Update is over, and
+	// reports whether it exists.
+	LockAPIToken(id rolecall.APITokenID) (bool, error)
 	// DeleteAPIToken removes the token and reports whether there was one.
 	DeleteAPIToken(id rolecall.APITokenID) (bool, error)
 	// DeleteUserAPITokens removes all tokens of a user that are not over, and returns
@@ -299,6 +307,9 @@ type OneTimeTokenTx interface {
 	DeleteOneTimeToken(hash []byte) (bool, error)
 	// DeleteOneTimeTokens removes all tokens of a user for a purpose.
 	DeleteOneTimeTokens(user rolecall.UserID, purpose rolecall.TokenPurpose)
+	// DeleteLinks removes the invitations and one-time tokens that were requested
+	// with one of the sessions or API tokens.
+	DeleteLinks(credentials ...rolecall.AnyID)
 	// DeleteAllOneTimeTokens removes all tokens of a user, whatever they are for.
 	DeleteAllOneTimeTokens(user rolecall.UserID)
 }
@@ -397,30 +408,37 @@ type TenantTx interface {
 	TenantByName(name string) (rolecall.Tenant, error)
 	// TenantByID returns the tenant, or ErrNotFound.
 	TenantByID(id rolecall.TenantID) (rolecall.Tenant, error)
-	// Tenants returns up to limit tenants by name, after the given one.
-	Tenants(after string, limit int) ([]rolecall.Tenant, error)
-	// TenantsAmong is Tenants for those of the names alone, of which there are few.
-	TenantsAmong(names []string, after string, limit int) ([]rolecall.Tenant, error)
+	// DeletedTenant returns the deleted tenant of that name that can be restored now,
+	// or ErrNotFound.
+	DeletedTenant(name string, now rolecall.Time) (rolecall.Tenant, error)
+	// Tenants returns the tenants that the query is about, by name.
+	Tenants(q rolecall.TenantQuery) ([]rolecall.Tenant, error)
 	// InsertTenant writes a new tenant. Update returns ErrTenantExists.
 	InsertTenant(t rolecall.Tenant)
 	// UpdateTenant replaces old by changed if old's version is still the stored
 	// one, and reports whether it was.
 	UpdateTenant(old, changed rolecall.Tenant) (bool, error)
-	// DeleteTenant makes the tenant unknown at once and keeps its name from being
-	// used for 30 days, if the version is still the stored one; it reports whether
-	// it was.
-	DeleteTenant(t rolecall.Tenant, at rolecall.Time) (bool, error)
-	// DeletedTenants returns up to limit tenants that were deleted before the
-	// moment and still hold rows.
-	DeletedTenants(before rolecall.Time, limit int) ([]rolecall.TenantID, error)
+	// DeleteTenant makes the tenant unknown at once, to be purged at the given time,
+	// and keeps its name from being used for 30 days, if the version is still the
+	// stored one; it reports whether it was.
+	DeleteTenant(t rolecall.Tenant, purgeAt rolecall.Time) (bool, error)
+	// RestoreTenant makes the deleted tenant what it was, if the version is still the
+	// stored one and the tenant is not to be purged yet; it reports whether it did.
+	RestoreTenant(t rolecall.Tenant, at rolecall.Time) (bool, error)
+	// TenantsToPurge returns up to limit deleted tenants that were to be purged before
+	// the given time and still hold rows.
+	TenantsToPurge(before rolecall.Time, limit int) ([]rolecall.TenantID, error)
 	// PurgeExpired removes up to limit each of the tenant's idempotency keys,
 	// sessions, invitations and one-time tokens that have expired, of its API tokens
 	// that ended and its tombstones that were made more than 30 days ago, and of its
 	// events that are older than the given moment, and goes on with erasures that
 	// are due. It returns how many rows it took: at least limit if there may be more.
 	PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, error)
-	// PurgeTenant removes up to limit rows of the transaction's tenant, which
-	// was deleted, and reports whether none are left.
+	// BeginPurge reports whether the transaction's tenant is deleted and was to be
+	// purged before the given time. From then on it cannot be restored.
+	BeginPurge(before rolecall.Time) (bool, error)
+	// PurgeTenant removes up to limit rows of the transaction's tenant, whose purge has
+	// begun, and reports whether none are left.
 	PurgeTenant(limit int) (bool, error)
 }
 
@@ -448,10 +466,17 @@ type InstanceTx interface {
 	// CountAttempt adds one to each bucket, starting anew where the window is
 	// over, and returns their states in the same order.
 	CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error)
-	// UncountAttempt takes one from each bucket.
-	UncountAttempt(buckets []rolecall.Bucket)
-	// ForgiveAttempt clears the first bucket and takes one from each other.
-	ForgiveAttempt(buckets []rolecall.Bucket)
+	// UncountAttempt takes one from each bucket, unless its window is another one by
+	// now.
+	UncountAttempt(counted []rolecall.Counted)
+	// ForgiveAttempt clears the first bucket and takes one from each other, unless its
+	// window is another one by now.
+	ForgiveAttempt(counted []rolecall.Counted)
+	// Attempts returns the states of the buckets in the same order, without counting;
+	// zero for a bucket whose window is over.
+	Attempts(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error)
+	// ClearAttempts removes what was counted in the buckets.
+	ClearAttempts(buckets []rolecall.Bucket)
 	// PurgeAttempts removes up to limit buckets whose window is over.
 	PurgeAttempts(now rolecall.Time, limit int) (int, error)
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -46,7 +47,7 @@ func (s *Service) FoundTenant(ctx context.Context, c Call, key Key, draft roleca
 	}
 	now, token := s.now(), secret.NewToken()
 	tenant, owner := draft.Tenant(now), draft.Owner.User(now)
-	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime())}
+	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
 	kept := founded{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt}
 	first, err := s.create(ctx, c, key, creation{
 		operation: "foundTenant", location: "/operator/tenants/" + tenant.Name, id: rolecall.AnyID(tenant.ID), value: kept,
@@ -123,15 +124,11 @@ func (s *Service) refounded(ctx context.Context, first *rolecall.IdempotencyKey)
 	return created, nil
 }
 
-// OperatedTenants returns a page of the tenants that the operator's key is for, by
-// name.
-func (s *Service) OperatedTenants(ctx context.Context, c Call, after string, limit int) (page rolecall.Page[rolecall.Tenant], err error) {
+// OperatedTenants returns a page of the tenants of the status that the operator's key
+// is for, by name. Without a status it returns those that are not deleted.
+func (s *Service) OperatedTenants(ctx context.Context, c Call, status rolecall.TenantStatus, after string, limit int) (page rolecall.Page[rolecall.Tenant], err error) {
 	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
-		if names := c.Operator.Tenants; names != nil {
-			page.Items, err = tx.TenantsAmong(names, after, limit+1)
-		} else {
-			page.Items, err = tx.Tenants(after, limit+1)
-		}
+		page.Items, err = tx.Tenants(rolecall.TenantQuery{Among: c.Operator.Tenants, Status: status, Now: s.now(), After: after, Limit: limit + 1})
 		return err
 	})
 	if len(page.Items) > limit {
@@ -142,10 +139,15 @@ func (s *Service) OperatedTenants(ctx context.Context, c Call, after string, lim
 	return page, err
 }
 
-// OperatedTenant returns the tenant of that name, or ErrNotFound.
+// OperatedTenant returns the tenant of that name, deleted or not, or ErrNotFound.
 func (s *Service) OperatedTenant(ctx context.Context, c Call, name string) (rolecall.Tenant, error) {
-	c, err := s.operated(ctx, c, name)
-	return c.Tenant, err
+	living, err := s.operated(ctx, c, name)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		if deleted, err := s.operatedDeleted(ctx, c, name); !errors.Is(err, rolecall.ErrNotFound) {
+			return deleted.Tenant, err
+		}
+	}
+	return living.Tenant, err
 }
 
 // UpdateOperatedTenant is UpdateTenant of the tenant of that name, or ErrNotFound.
@@ -163,17 +165,36 @@ func (s *Service) UpdateOperatedTenant(ctx context.Context, c Call, name string,
 // operated returns the operator's call inside the tenant of that name. One that is
 // not there and one that the key is not for are the same ErrNotFound.
 func (s *Service) operated(ctx context.Context, c Call, name string) (Call, error) {
+	return s.inside(ctx, c, name, noSuchTenant, func(tx Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
+}
+
+// operatedDeleted is operated for a deleted tenant that can be restored.
+func (s *Service) operatedDeleted(ctx context.Context, c Call, name string) (Call, error) {
+	return s.inside(ctx, c, name, noDeletedTenant, func(tx Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(name, s.now()) })
+}
+
+// inside returns the operator's call inside the tenant of that name that read returns.
+// Without such a tenant, or if the key is not for it, it returns the error none.
+func (s *Service) inside(ctx context.Context, c Call, name string, none error, read func(Tx) (rolecall.Tenant, error)) (Call, error) {
 	inside := *c.Principal
 	c.Principal = &inside
 	if inside.Operator != nil && !inside.Operator.IsFor(name) {
-		return c, noSuchTenant
+		return c, none
 	}
-	var err error
-	inside.Tenant, err = s.named(ctx, name)
+	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		inside.Tenant, err = read(tx)
+		return err
+	})
+	if ok, err := found(err); !ok && err == nil {
+		return c, none
+	}
 	return c, err
 }
 
-var noSuchTenant = rolecall.ErrNotFound.With("There is no tenant of this name.")
+var (
+	noSuchTenant    = rolecall.ErrNotFound.With("There is no tenant of this name.")
+	noDeletedTenant = rolecall.ErrNotFound.With("There is no tenant of this name that can be restored. A tenant can be restored for 24 hours after it was deleted.")
+)
 
 // SuspendTenant refuses the tenant's sessions and sign-ins until it is resumed;
 // nothing is lost. It returns ErrNotFound.
@@ -213,9 +234,9 @@ func (s *Service) setTenantStatus(ctx context.Context, c Call, name string, stat
 	return tenant, err
 }
 
-// DeleteTenant makes the tenant unknown at once; its rows are purged in the
-// background and its name stays unusable for 30 days. It returns ErrNotFound and
-// ErrPreconditionFailed.
+// DeleteTenant makes the tenant unknown at once. It can be restored for a day; then
+// its rows are purged in the background. Its name stays unusable for 30 days. It
+// returns ErrNotFound and ErrPreconditionFailed.
 func (s *Service) DeleteTenant(ctx context.Context, c Call, name string, match Match[rolecall.Tenant]) error {
 	c, err := s.operated(ctx, c, name)
 	if err != nil {
@@ -230,7 +251,7 @@ func (s *Service) DeleteTenant(ctx context.Context, c Call, name string, match M
 			if err := match.check(&old); err != nil {
 				return nil, err
 			}
-			if ok, err := tx.DeleteTenant(old, s.now()); err != nil {
+			if ok, err := tx.DeleteTenant(old, s.now().Add(rolecall.TenantRestorable)); err != nil {
 				return nil, err
 			} else if ok {
 				return s.event(c, rolecall.EventTenantDeleted, aboutTenant(old.ID)), nil
@@ -238,4 +259,35 @@ func (s *Service) DeleteTenant(ctx context.Context, c Call, name string, match M
 		}
 		return nil, rolecall.ErrUnavailable
 	})
+}
+
+// RestoreTenant makes a deleted tenant what it was before, with its users, sessions
+// and tokens. It returns a tenant that is not deleted as it is, and ErrNotFound for one
+// that cannot be restored any more.
+func (s *Service) RestoreTenant(ctx context.Context, c Call, name, reason string) (tenant rolecall.Tenant, err error) {
+	deleted, err := s.operatedDeleted(ctx, c, name)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		if living, err := s.operated(ctx, c, name); !errors.Is(err, rolecall.ErrNotFound) {
+			return living.Tenant, err
+		}
+	}
+	if err != nil {
+		return tenant, err
+	}
+	err = s.mutate(ctx, deleted, func(tx Tx) (*rolecall.Event, error) {
+		restored, err := tx.RestoreTenant(deleted.Tenant, s.now())
+		if err != nil {
+			return nil, err
+		}
+		switch tenant, err = tx.TenantByName(name); {
+		case errors.Is(err, rolecall.ErrNotFound):
+			return nil, noDeletedTenant
+		case err != nil || !restored: // another request restored it
+			return nil, err
+		}
+		event := s.event(deleted, rolecall.EventTenantRestored, aboutTenant(tenant.ID))
+		event.Reason = reason
+		return event, nil
+	})
+	return tenant, err
 }

@@ -43,6 +43,62 @@ func TestTenFailuresOfAnAccountFromOneSource(t *testing.T) {
 	})
 }
 
+// TestASecondFactorRefundsWhatItsPasswordCounted signs in from one source, and shows
+// the second factor at another one. The counters of the second source stay as they are.
+func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
+	onEachStoreLimited(t, service.AttemptLimits{AccountAndSource: 4, Source: 4}, func(f *fixture) {
+		_, app, _ := f.protected("ada")
+		guest := f.user("guest")
+		f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}})
+		const home, away = "192.0.2.7", "192.0.2.8"
+		from := func(source string) service.Attempt {
+			a := f.attempt()
+			a.Source = source
+			return a
+		}
+		complete := func(source string, challenge rolecall.Challenge, p service.Proof) {
+			t.Helper()
+			f.ok(errorOf(f.service.CompleteSignIn(f.Context(), from(source), secret.Token(challenge.Token), p)))
+		}
+		asked := f.challenge(from(home), "ada", rolecall.ErrSecondFactorRequired)
+		_, err := f.service.AcceptInvitation(f.Context(), from(home), f.invite(guest.ID), anotherPassword)
+		f.is(err, rolecall.ErrEnrolmentRequired)
+		accepted, _ := errors.AsType[*rolecall.Error](err)
+
+		for range 3 { // of the account from away, and the source is full with one more
+			f.is(f.guess(away, "ada", "wrong"), rolecall.ErrWrongCredentials)
+		}
+		f.is(f.guess(away, "nobody", "wrong"), rolecall.ErrWrongCredentials)
+		complete(away, asked, service.Proof{Code: app.next()})
+		begun, err := f.service.BeginEnrolment(f.Context(), from(away), secret.Token(accepted.Challenge.Token))
+		f.ok(err)
+		complete(away, *accepted.Challenge, service.Proof{Code: f.appOf(begun.TOTPSecret).code()})
+		f.is(f.guess(away, "nobody", "wrong"), rolecall.ErrTooManyAttempts)
+
+		// The attempt at home was forgiven: four more fit.
+		for range 4 {
+			f.is(f.guess(home, "ada", "wrong"), rolecall.ErrWrongCredentials)
+		}
+		f.is(f.guess(home, "ada", "wrong"), rolecall.ErrTooManyAttempts)
+	})
+}
+
+// TestASecondFactorRefundsNothingInALaterWindow keeps challenges until the window of
+// their source is over: what they refund is not taken from the next one.
+func TestASecondFactorRefundsNothingInALaterWindow(t *testing.T) {
+	onEachStoreLimited(t, service.AttemptLimits{Source: 4}, func(f *fixture) {
+		_, _, codes := f.protected("ada")
+		f.clock.advance(6 * time.Minute) // four minutes are left of the window of the sign-ins before
+		kept := f.asked("ada")
+		f.clock.advance(4 * time.Minute)
+		for i := range 4 {
+			f.is(f.guess("192.0.2.1", fmt.Sprintf("user-%d", i), "wrong"), rolecall.ErrWrongCredentials)
+		}
+		f.ok(errorOf(f.answer(kept, service.Proof{RecoveryCode: string(codes[0])})))
+		f.is(f.guess("192.0.2.1", "nobody", "wrong"), rolecall.ErrTooManyAttempts)
+	})
+}
+
 func TestASuccessResetsTheCount(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for range 3 {

@@ -155,6 +155,11 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 	if err := NeedCreateUsers(c.Principal, rolecall.UserID{}); err != nil {
 		return created, err
 	}
+	if draft.Invite {
+		if err := NeedInviteUsers(c.Principal, rolecall.UserID{}); err != nil {
+			return created, err
+		}
+	}
 	if err := draft.Check().Err(); err != nil {
 		return created, err
 	}
@@ -169,6 +174,11 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 		operation: "createUser", location: "/users/" + user.ID.String(), id: rolecall.AnyID(user.ID), value: user,
 		event: s.event(c, rolecall.EventUserCreated, aboutUser(user.ID)),
 		insert: func(tx Tx) error {
+			if draft.Invite {
+				if err := s.requestLink(tx, c); err != nil {
+					return err
+				}
+			}
 			tx.InsertUser(user)
 			if !draft.Invite {
 				return nil
@@ -190,6 +200,9 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 // ErrPreconditionFailed, ErrOutsideReach and ErrExternalIDTaken.
 func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, patch rolecall.UserPatch, match Match[rolecall.User]) (user rolecall.User, err error) {
 	if err := NeedUpdateUser(c.Principal, id); err != nil {
+		return user, err
+	}
+	if err := NeedUpdateMembers(c.Principal, id, patch.Members()); err != nil {
 		return user, err
 	}
 	if err := patch.Check().Err(); err != nil {
@@ -362,18 +375,19 @@ func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, r
 	return user, nil
 }
 
-// ResumeUser lets a suspended user in again. It returns ErrNotFound and
-// ErrPermissionDenied.
+// ResumeUser lets a suspended user sign in again. It returns ErrNotFound,
+// ErrPermissionDenied and ErrBeyondOwnPermissions.
 func (s *Service) ResumeUser(ctx context.Context, c Call, id rolecall.UserID, reason string) (user rolecall.User, err error) {
 	if err := NeedSuspendUsers(c.Principal, id); err != nil {
 		return user, err
 	}
 	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
 		for range attempts {
-			if user, err = seenUser(tx, c, id); err != nil {
+			var assignments []rolecall.Assignment
+			if user, assignments, err = s.below(tx, c, id, rolecall.UsersSuspend); err != nil {
 				return nil, err
 			}
-			if err := c.reaches(rolecall.UsersSuspend, &user); err != nil || user.Status != rolecall.UserSuspended {
+			if err := mayTakeOver(c, assignments, s.now()); err != nil || user.Status != rolecall.UserSuspended {
 				return nil, err
 			}
 			status := rolecall.UserActive

@@ -25,21 +25,34 @@ func (s *Service) UserSessions(ctx context.Context, c Call, id rolecall.UserID, 
 				return err
 			}
 		}
-		page, err = tx.Sessions(rolecall.SessionQuery{User: id, Settings: c.Tenant.Settings, Now: s.now(), After: after, Limit: limit})
+		settings, err := s.settingsOf(tx, &c.Tenant, id)
+		if err != nil {
+			return err
+		}
+		page, err = tx.Sessions(rolecall.SessionQuery{User: id, Settings: settings, Now: s.now(), After: after, Limit: limit})
+		for i := range page.Items {
+			page.Items[i].ExpiresAt = page.Items[i].EndsAt(settings)
+		}
 		return err
 	})
 	return page, err
 }
 
-// EndUserSession ends one live session of the user. It returns ErrNotFound,
+// EndUserSession ends one live session of the user, and the links that were requested
+// in it become void. It returns ErrNotFound,
 // ErrPermissionDenied and ErrBeyondOwnPermissions. Everybody may end their own.
 func (s *Service) EndUserSession(ctx context.Context, c Call, id rolecall.UserID, session rolecall.SessionID) error {
 	return s.revoke(ctx, c, id, func(tx Tx, event *rolecall.Event) error {
-		if ok, err := tx.DeleteUserSession(id, session, c.Tenant.Settings, s.now()); err != nil {
+		settings, err := s.settingsOf(tx, &c.Tenant, id)
+		if err != nil {
+			return err
+		}
+		if ok, err := tx.DeleteUserSession(id, session, settings, s.now()); err != nil {
 			return err
 		} else if !ok {
 			return rolecall.ErrNotFound
 		}
+		voidLinks(tx, session)
 		recordEnded(tx, id, []rolecall.SessionID{session}, event, revoked)
 		return nil
 	})

@@ -40,6 +40,8 @@ const (
 			created_at, expires_at, last_used_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 
+	lockAPIToken = `update api_tokens set last_used_at = last_used_at where tenant_id = $1 and id = $2 returning id`
+
 	touchAPIToken = `update api_tokens set last_used_at = $1 where tenant_id = $2 and id = $3 and last_used_at <= $4`
 
 	deleteAPIToken = `delete from api_tokens where tenant_id = $1 and id = $2 returning id`
@@ -105,6 +107,12 @@ func (t *Tx) InsertAPIToken(token rolecall.APIToken, hash []byte) {
 // before: another process may have written it.
 func (t *Tx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
 	t.q.Exec(touchAPIToken, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
+}
+
+// LockAPIToken keeps the token from being removed before this Update is over, and
+// reports whether it exists.
+func (t *Tx) LockAPIToken(id rolecall.APITokenID) (bool, error) {
+	return t.changed(lockAPIToken, t.tenant, id)
 }
 
 // DeleteAPIToken removes the token and reports whether there was one.

@@ -13,9 +13,11 @@ const (
 
 	insertInstanceKey = `insert into instance_keys (id, secret, created_at) values ($1, $2, $3)`
 
-	deleteAttempts = `delete from attempts where bucket = $1`
+	deleteAttempts = `delete from attempts where bucket = $1 and ends_at = $2`
 
-	forgiveAttempt = `update attempts set n = n - 1 where bucket = $1 and n > 0`
+	clearAttempts = `delete from attempts where bucket = $1`
+
+	forgiveAttempt = `update attempts set n = n - 1 where bucket = $1 and ends_at = $2 and n > 0`
 
 	purgeAttempts = `delete from attempts where bucket in (
 			select bucket from attempts where ends_at <= $1 limit $2)
@@ -38,7 +40,7 @@ func (t *Tx) InsertInstanceKey(key []byte, at rolecall.Time) {
 // CountAttempt adds one to each bucket, starting anew where the window is over,
 // and returns their states in the same order. The buckets differ.
 func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
-	sorted := byKey(buckets)
+	sorted := bucketsByKey(buckets)
 	var b builder
 	b.write("insert into attempts (bucket, n, ends_at) values ")
 	for i, bucket := range sorted {
@@ -64,28 +66,66 @@ func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolec
 	return states, err
 }
 
-// byKey returns the buckets in the order in which their rows are locked, so that
-// two sign-ins cannot wait for each other.
-func byKey(buckets []rolecall.Bucket) []rolecall.Bucket {
+// ClearAttempts removes what was counted in the buckets.
+func (t *Tx) ClearAttempts(buckets []rolecall.Bucket) {
+	for _, bucket := range bucketsByKey(buckets) {
+		t.q.Exec(clearAttempts, bucket.Key)
+	}
+}
+
+// bucketsByKey is byKey for buckets.
+func bucketsByKey(buckets []rolecall.Bucket) []rolecall.Bucket {
 	return slices.SortedFunc(slices.Values(buckets), func(a, b rolecall.Bucket) int { return bytes.Compare(a.Key, b.Key) })
 }
 
-// UncountAttempt takes one from each bucket.
-func (t *Tx) UncountAttempt(buckets []rolecall.Bucket) {
-	for _, bucket := range byKey(buckets) {
-		t.q.Exec(forgiveAttempt, bucket.Key)
+// byKey returns what was counted in the order in which the rows are locked, so that
+// two sign-ins cannot wait for each other.
+func byKey(counted []rolecall.Counted) []rolecall.Counted {
+	return slices.SortedFunc(slices.Values(counted), func(a, b rolecall.Counted) int { return bytes.Compare(a.Key, b.Key) })
+}
+
+// UncountAttempt takes one from each bucket, unless its window is another one by now.
+func (t *Tx) UncountAttempt(counted []rolecall.Counted) {
+	for _, c := range byKey(counted) {
+		t.q.Exec(forgiveAttempt, c.Key, c.EndsAt)
 	}
 }
 
-// ForgiveAttempt clears the first bucket and takes one from each other.
-func (t *Tx) ForgiveAttempt(buckets []rolecall.Bucket) {
-	for _, bucket := range byKey(buckets) {
-		if bytes.Equal(bucket.Key, buckets[0].Key) {
-			t.q.Exec(deleteAttempts, bucket.Key)
+// ForgiveAttempt clears the first bucket and takes one from each other, unless its
+// window is another one by now.
+func (t *Tx) ForgiveAttempt(counted []rolecall.Counted) {
+	for _, c := range byKey(counted) {
+		if bytes.Equal(c.Key, counted[0].Key) {
+			t.q.Exec(deleteAttempts, c.Key, c.EndsAt)
 		} else {
-			t.q.Exec(forgiveAttempt, bucket.Key)
+			t.q.Exec(forgiveAttempt, c.Key, c.EndsAt)
 		}
 	}
+}
+
+// Attempts returns the states of the buckets in the same order, without counting; zero
+// for a bucket whose window is over.
+func (t *Tx) Attempts(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
+	var b builder
+	b.write("select bucket, n, ends_at from attempts where ends_at > ? and bucket in (", now)
+	for i, bucket := range buckets {
+		if i > 0 {
+			b.write(", ")
+		}
+		b.write("?", bucket.Key)
+	}
+	b.write(")")
+	states := make([]rolecall.Attempts, len(buckets))
+	err := b.query(t.q, func(scan func(dest ...any) error) error {
+		var key []byte
+		var state rolecall.Attempts
+		err := scan(&key, &state.Count, &state.EndsAt)
+		if i := slices.IndexFunc(buckets, func(b rolecall.Bucket) bool { return bytes.Equal(b.Key, key) }); i >= 0 {
+			states[i] = state
+		}
+		return err
+	})
+	return states, err
 }
 
 // PurgeAttempts removes up to limit buckets whose window is over, and returns how

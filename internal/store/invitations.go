@@ -3,12 +3,13 @@ package store
 import "github.com/rolecall/rolecall"
 
 const (
-	putInvitation = `insert into invitations (tenant_id, user_id, hash, created_by, created_at, expires_at)
-		values ($1, $2, $3, $4, $5, $6)
+	putInvitation = `insert into invitations (tenant_id, user_id, hash, created_by, created_at, expires_at, credential, operator_key)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)
 		on conflict (tenant_id, user_id) do update set hash = excluded.hash, created_by = excluded.created_by,
-			created_at = excluded.created_at, expires_at = excluded.expires_at`
+			created_at = excluded.created_at, expires_at = excluded.expires_at, credential = excluded.credential, operator_key = excluded.operator_key`
 
-	selectInvitation = `select user_id, created_by, created_at, expires_at from invitations where tenant_id = $1 and hash = $2`
+	selectInvitation = `select user_id, created_by, created_at, expires_at, credential, operator_key from invitations
+		where tenant_id = $1 and hash = $2 and ` + keyNotRevoked
 
 	deleteInvitation = `delete from invitations where tenant_id = $1 and hash = $2 returning user_id`
 
@@ -18,12 +19,12 @@ const (
 // PutInvitation writes the user's invitation and takes the place of an older one.
 // Update returns ErrNotFound if the user is gone.
 func (t *Tx) PutInvitation(i rolecall.Invitation, hash []byte) {
-	t.q.Exec(putInvitation, t.tenant, i.UserID, hash, i.CreatedBy, i.CreatedAt, i.ExpiresAt)
+	t.q.Exec(putInvitation, t.tenant, i.UserID, hash, i.CreatedBy, i.CreatedAt, i.ExpiresAt, i.Credential, i.OperatorKey)
 }
 
 // InvitationByToken returns the invitation, or ErrNotFound.
 func (t *Tx) InvitationByToken(hash []byte) (i rolecall.Invitation, err error) {
-	err = t.row(selectInvitation, []any{t.tenant, hash}, &i.UserID, &i.CreatedBy, &i.CreatedAt, &i.ExpiresAt)
+	err = t.row(selectInvitation, []any{t.tenant, hash}, &i.UserID, &i.CreatedBy, &i.CreatedAt, &i.ExpiresAt, &i.Credential, &i.OperatorKey)
 	return i, err
 }
 
@@ -36,7 +37,7 @@ func (t *Tx) Invitations(q rolecall.InvitationQuery) (rolecall.Page[rolecall.Inv
 			return append(userDest(&i.User), &i.CreatedBy, &i.CreatedAt, &i.ExpiresAt)
 		},
 		after: q.After, limit: q.Limit,
-		walk: source{"invitations", "user_id", []condition{where("expires_at > ?", q.Now)}},
+		walk: source{"invitations", "user_id", []condition{where("expires_at > ?", q.Now), where(keyNotRevoked)}},
 	}
 	if !q.Within.IsEverywhere() {
 		l.conditions = append(l.conditions, inReach(q.Within))

@@ -1,15 +1,24 @@
 package store
 
-import "github.com/rolecall/rolecall"
+import (
+	"slices"
+
+	"github.com/rolecall/rolecall"
+)
 
 const (
-	insertOneTimeToken = `insert into one_time_tokens (tenant_id, hash, purpose, user_id, data, created_at, expires_at)
-		values ($1, $2, $3, $4, $5, $6, $7)`
+	insertOneTimeToken = `insert into one_time_tokens (tenant_id, hash, purpose, user_id, data, created_at, expires_at, credential, operator_key)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
 	spendOneTimeToken = insertOneTimeToken + ` on conflict (tenant_id, hash) do nothing returning hash`
 
-	selectOneTimeToken = `select purpose, user_id, data, created_at, expires_at from one_time_tokens
-		where tenant_id = $1 and hash = $2 and purpose = $3`
+	selectOneTimeToken = `select purpose, user_id, data, created_at, expires_at, credential, operator_key from one_time_tokens
+		where tenant_id = $1 and hash = $2 and purpose = $3 and ` + keyNotRevoked
+
+	// keyNotRevoked excludes links that were requested with an operator key that was
+	// revoked since. Nobody knows in which tenants such links are, so that they stay
+	// until they expire.
+	keyNotRevoked = `(operator_key is null or exists (select 1 from operator_keys k where k.id = operator_key))`
 
 	deleteOneTimeToken = `delete from one_time_tokens where tenant_id = $1 and hash = $2 returning hash`
 
@@ -20,20 +29,24 @@ const (
 
 // InsertOneTimeToken writes a token that is good once.
 func (t *Tx) InsertOneTimeToken(token rolecall.OneTimeToken, hash []byte) {
-	t.q.Exec(insertOneTimeToken, t.tenant, hash, string(token.Purpose), token.UserID, token.Data, token.CreatedAt, token.ExpiresAt)
+	t.q.Exec(insertOneTimeToken, t.tokenArgs(token, hash)...)
 }
 
 // SpendOneTimeToken writes a token that need not be stored before it is used, unless
 // it was written before, and reports whether it was not.
 func (t *Tx) SpendOneTimeToken(token rolecall.OneTimeToken, hash []byte) (bool, error) {
-	return t.changed(spendOneTimeToken, t.tenant, hash, string(token.Purpose), token.UserID, token.Data, token.CreatedAt, token.ExpiresAt)
+	return t.changed(spendOneTimeToken, t.tokenArgs(token, hash)...)
+}
+
+func (t *Tx) tokenArgs(token rolecall.OneTimeToken, hash []byte) []any {
+	return []any{t.tenant, hash, string(token.Purpose), token.UserID, token.Data, token.CreatedAt, token.ExpiresAt, token.Credential, token.OperatorKey}
 }
 
 // OneTimeToken returns what the token stands for, or ErrNotFound if there is none
 // of that purpose.
 func (t *Tx) OneTimeToken(hash []byte, purpose rolecall.TokenPurpose) (token rolecall.OneTimeToken, err error) {
 	err = t.row(selectOneTimeToken, []any{t.tenant, hash, string(purpose)},
-		&token.Purpose, &token.UserID, &token.Data, &token.CreatedAt, &token.ExpiresAt)
+		&token.Purpose, &token.UserID, &token.Data, &token.CreatedAt, &token.ExpiresAt, &token.Credential, &token.OperatorKey)
 	return token, err
 }
 
@@ -45,6 +58,19 @@ func (t *Tx) DeleteOneTimeToken(hash []byte) (bool, error) {
 // DeleteOneTimeTokens removes all tokens of a user for a purpose.
 func (t *Tx) DeleteOneTimeTokens(user rolecall.UserID, purpose rolecall.TokenPurpose) {
 	t.q.Exec(deleteOneTimeTokens, t.tenant, user, string(purpose))
+}
+
+// DeleteLinks removes the invitations and one-time tokens that were requested with one
+// of the sessions or API tokens.
+func (t *Tx) DeleteLinks(credentials ...rolecall.AnyID) {
+	for chunk := range slices.Chunk(credentials, rowsAtOnce) {
+		for _, table := range []string{"invitations", "one_time_tokens"} {
+			b := newBuilder(t.tenant)
+			b.write("delete from " + table + " where tenant_id = $1")
+			b.all([]condition{oneOf("credential", chunk)})
+			b.exec(t.q)
+		}
+	}
 }
 
 // DeleteAllOneTimeTokens removes all tokens of a user, whatever they are for.

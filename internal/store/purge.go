@@ -36,6 +36,8 @@ var emptyings = []string{
 const (
 	emptyOutbox = `delete from outbox where id in (select id from outbox where tenant = $1 limit $2) returning id`
 
+	beginPurge = `update tenants set restores_to = null where id = $1 and status = 'deleted' and updated_at <= $2 returning id`
+
 	finishPurge = `update tenants set status = 'purged' where id = $1 and status = 'deleted'`
 )
 
@@ -89,8 +91,14 @@ func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
 	return len(gone), err
 }
 
-// PurgeTenant removes up to limit rows of the transaction's tenant, which was
-// deleted, and reports whether none are left.
+// BeginPurge reports whether the transaction's tenant is deleted and was to be purged
+// before the given time. From then on it cannot be restored.
+func (t *Tx) BeginPurge(before rolecall.Time) (bool, error) {
+	return t.changed(beginPurge, t.tenant, before)
+}
+
+// PurgeTenant removes up to limit rows of the transaction's tenant, whose purge has
+// begun, and reports whether none are left.
 func (t *Tx) PurgeTenant(limit int) (bool, error) {
 	for _, statement := range emptyings {
 		n, err := t.returned(statement, t.tenant, limit)

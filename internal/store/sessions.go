@@ -38,6 +38,8 @@ const (
 
 	forgetTokens = `delete from session_tokens where tenant_id = $1 and session_id = $2 and generation < $3`
 
+	lockSession = `update sessions set generation = generation where tenant_id = $1 and id = $2 returning id`
+
 	confirmSession = `update sessions set confirmed_at = $1 where tenant_id = $2 and id = $3 returning id`
 
 	deleteSession = `delete from sessions where tenant_id = $1 and id = $2 returning id`
@@ -45,17 +47,17 @@ const (
 	deleteSessions = `delete from sessions where tenant_id = $1 and user_id = $2 and id is distinct from $3 returning id`
 
 	deleteUserSession = `delete from sessions
-		where tenant_id = $1 and user_id = $2 and id = $3 and expires_at > $4 and last_used_at > $5 returning id`
+		where tenant_id = $1 and user_id = $2 and id = $3 and expires_at > $4 and last_used_at > $5 and authenticated_at > $6 returning id`
 
 	// deleteOldestSessions places what is over behind what lives.
 	deleteOldestSessions = `delete from sessions where tenant_id = $1 and id in (
 			select id from (
-				select id, row_number() over (order by case when expires_at > $2 and last_used_at > $3 then 0 else 1 end, id desc) as place
+				select id, row_number() over (order by case when expires_at > $2 and last_used_at > $3 and authenticated_at > $4 then 0 else 1 end, id desc) as place
 				from (
-					select id, expires_at, last_used_at from sessions
-					where tenant_id = $1 and user_id = $4 order by id desc limit 5000) newest) placed
-			where place > $5)
-		returning id, expires_at, last_used_at`
+					select id, expires_at, last_used_at, authenticated_at from sessions
+					where tenant_id = $1 and user_id = $5 order by id desc limit 5000) newest) placed
+			where place > $6)
+		returning id, expires_at, last_used_at, authenticated_at`
 )
 
 func sessionDest(s *rolecall.Session) []any {
@@ -124,6 +126,12 @@ func (t *Tx) ConfirmSession(id rolecall.SessionID, at rolecall.Time) (bool, erro
 	return t.changed(confirmSession, at, t.tenant, id)
 }
 
+// LockSession keeps the session from being ended before this Update is over, and
+// reports whether it exists.
+func (t *Tx) LockSession(id rolecall.SessionID) (bool, error) {
+	return t.changed(lockSession, t.tenant, id)
+}
+
 // DeleteSession ends a session and reports whether there was one.
 func (t *Tx) DeleteSession(id rolecall.SessionID) (bool, error) {
 	return t.changed(deleteSession, t.tenant, id)
@@ -132,17 +140,19 @@ func (t *Tx) DeleteSession(id rolecall.SessionID) (bool, error) {
 // DeleteUserSession ends one session of a user if it lives, and reports whether
 // there was one.
 func (t *Tx) DeleteUserSession(user rolecall.UserID, id rolecall.SessionID, settings rolecall.TenantSettings, now rolecall.Time) (bool, error) {
-	return t.changed(deleteUserSession, t.tenant, user, id, now, now.Add(-settings.IdleLifetime()))
+	used, began := settings.SessionsSince(now)
+	return t.changed(deleteUserSession, t.tenant, user, id, now, used, began)
 }
 
 // DeleteOldestSessions ends all sessions of a user but the newest so many that live,
 // and returns the ids of those that lived. It looks at the newest MaxScan sessions.
 func (t *Tx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolecall.TenantSettings, now rolecall.Time) ([]rolecall.SessionID, error) {
 	var ended []rolecall.SessionID
-	args := []any{t.tenant, now, now.Add(-settings.IdleLifetime()), user, keep}
+	used, began := settings.SessionsSince(now)
+	args := []any{t.tenant, now, used, began, user, keep}
 	err := t.q.Query(deleteOldestSessions, args, func(scan func(dest ...any) error) error {
 		var s rolecall.Session
-		err := scan(&s.ID, &s.ExpiresAt, &s.LastUsedAt)
+		err := scan(&s.ID, &s.ExpiresAt, &s.LastUsedAt, &s.AuthenticatedAt)
 		if s.Live(now, settings) {
 			ended = append(ended, s.ID)
 		}
@@ -153,12 +163,13 @@ func (t *Tx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolec
 
 // Sessions returns a page of the sessions that q selects, in bounded work.
 func (t *Tx) Sessions(q rolecall.SessionQuery) (rolecall.Page[rolecall.Session], error) {
+	used, began := q.Settings.SessionsSince(q.Now)
 	l := &listing[rolecall.Session]{
 		tx: t, table: "sessions", columns: listedSessionColumns, dest: sessionDest,
 		id:   func(s *rolecall.Session) rolecall.AnyID { return rolecall.AnyID(s.ID) },
 		desc: true, after: q.After, limit: q.Limit,
 		walk:       source{"sessions", "id", []condition{where("user_id = ?", q.User)}},
-		conditions: []condition{where("r.expires_at > ?", q.Now), where("r.last_used_at > ?", q.Now.Add(-q.Settings.IdleLifetime()))},
+		conditions: []condition{where("r.expires_at > ?", q.Now), where("r.last_used_at > ?", used), where("r.authenticated_at > ?", began)},
 	}
 	return l.serve(nil, false)
 }

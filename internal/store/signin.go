@@ -4,9 +4,9 @@ import "github.com/rolecall/rolecall"
 
 const summarizeSignIn = `select u.last_login_at, count(s.id), coalesce(max(s.authenticated_at), 0),
 		(select count(*) from passwords where tenant_id = $1 and user_id = $2),
-		(select created_by from invitations where tenant_id = $1 and user_id = $2),
-		coalesce((select created_at from invitations where tenant_id = $1 and user_id = $2), 0),
-		coalesce((select expires_at from invitations where tenant_id = $1 and user_id = $2), 0),
+		(select created_by from invitations where tenant_id = $1 and user_id = $2 and ` + keyNotRevoked + `),
+		coalesce((select created_at from invitations where tenant_id = $1 and user_id = $2 and ` + keyNotRevoked + `), 0),
+		coalesce((select expires_at from invitations where tenant_id = $1 and user_id = $2 and ` + keyNotRevoked + `), 0),
 		(select count(*) from totp where tenant_id = $1 and user_id = $2 and sealed is not null),
 		(select count(*) from (select 1 from passkeys where tenant_id = $1 and user_id = $2 limit 5000) k),
 		(select count(*) from (select 1 from recovery_codes where tenant_id = $1 and user_id = $2 limit 5000) c),
@@ -16,7 +16,7 @@ const summarizeSignIn = `select u.last_login_at, count(s.id), coalesce(max(s.aut
 	from users u
 	left join (
 		select id, authenticated_at, expires_at, last_used_at from sessions
-		where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $6
+		where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $6 and s.authenticated_at > $7
 	where u.tenant_id = $1 and u.id = $2 group by u.last_login_at`
 
 // SignInSummary returns what is stored of how the user signs in, or ErrNotFound.
@@ -24,8 +24,8 @@ const summarizeSignIn = `select u.last_login_at, count(s.id), coalesce(max(s.aut
 // counted.
 func (t *Tx) SignInSummary(user rolecall.UserID, passwords, factors []byte, settings rolecall.TenantSettings, now rolecall.Time) (s rolecall.SignInSummary, err error) {
 	var hashes, totp int
-	usedSince := now.Add(-settings.IdleLifetime())
-	err = t.row(summarizeSignIn, []any{t.tenant, user, now, passwords, factors, usedSince}, &s.LastLoginAt, &s.Sessions, &s.NewestAt,
+	used, began := settings.SessionsSince(now)
+	err = t.row(summarizeSignIn, []any{t.tenant, user, now, passwords, factors, used, began}, &s.LastLoginAt, &s.Sessions, &s.NewestAt,
 		&hashes, &s.Invited.CreatedBy, &s.Invited.CreatedAt, &s.Invited.ExpiresAt, &totp, &s.Passkeys, &s.RecoveryCodes, &s.Tokens,
 		&s.PasswordAttempts, &s.FactorAttempts)
 	s.HasPassword, s.HasTOTP = hashes > 0, totp > 0

@@ -220,8 +220,12 @@ func builtStatements(t *testing.T) map[string]bool {
 		if _, err := tx.PurgeTenant(len(emptyings) + 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.TenantsAmong([]string{"a", "b"}, "", 10); err != nil {
-			t.Fatal(err)
+		for _, status := range []rolecall.TenantStatus{"", rolecall.TenantActive, rolecall.TenantDeleted} {
+			for _, among := range [][]string{nil, {"a", "b"}} {
+				if _, err := tx.Tenants(rolecall.TenantQuery{Among: among, Status: status, Now: now, Limit: 10}); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 		if _, err := tx.CountAttempt([]rolecall.Bucket{{Key: []byte{2}}, {Key: []byte{1}}}, now); err != nil {
 			t.Fatal(err)

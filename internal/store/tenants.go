@@ -18,8 +18,9 @@ const (
 	selectTenantByID = `select ` + tenantColumns + ` from tenants
 		where id = $1 and status <> 'deleted' and status <> 'purged'`
 
-	selectTenants = `select ` + tenantColumns + ` from tenants
-		where name > $1 and status <> 'deleted' and status <> 'purged' order by name limit $2`
+	// The updated_at of a deleted tenant is when it is purged.
+	selectDeletedTenant = `select ` + tenantColumns + ` from tenants
+		where name = $1 and status = 'deleted' and restores_to is not null and updated_at > $2`
 
 	// forgetTenant frees the name of a tenant that was deleted long ago.
 	forgetTenant = `delete from tenants where name = $1 and status = 'purged' and updated_at <= $2`
@@ -32,10 +33,13 @@ const (
 	updateTenant = `update tenants set display_name = $1, status = $2, settings = $3, updated_at = $4, version = $5
 		where id = $6 and version = $7 returning version`
 
-	deleteTenant = `update tenants set status = 'deleted', updated_at = $1, version = version + 1
+	deleteTenant = `update tenants set status = 'deleted', restores_to = status, updated_at = $1, version = version + 1
 		where id = $2 and version = $3 and status <> 'deleted' and status <> 'purged' returning version`
 
-	selectDeletedTenants = `select id from tenants where status = 'deleted' and updated_at <= $1 order by updated_at limit $2`
+	restoreTenant = `update tenants set status = restores_to, restores_to = null, updated_at = $1, version = version + 1
+		where id = $2 and version = $3 and status = 'deleted' and restores_to is not null and updated_at > $1 returning version`
+
+	selectTenantsToPurge = `select id from tenants where status = 'deleted' and updated_at <= $1 order by updated_at limit $2`
 )
 
 func tenantDest(t *rolecall.Tenant) []any {
@@ -54,29 +58,50 @@ func (t *Tx) TenantByID(id rolecall.TenantID) (tenant rolecall.Tenant, err error
 	return tenant, err
 }
 
-// Tenants returns up to limit tenants by name, after the given one.
-func (t *Tx) Tenants(after string, limit int) ([]rolecall.Tenant, error) {
+// Tenants returns the tenants that the query is about, by name.
+func (t *Tx) Tenants(q rolecall.TenantQuery) ([]rolecall.Tenant, error) {
+	var b builder
+	b.write("select "+tenantColumns+" from tenants where name > ?", q.After)
+	switch q.Status {
+	case "":
+		b.write(" and status <> 'deleted' and status <> 'purged'")
+	case rolecall.TenantDeleted:
+		b.write(" and status = 'deleted' and restores_to is not null and updated_at > ?", q.Now)
+	default:
+		b.write(" and status = ?", string(q.Status))
+	}
+	if q.Among != nil {
+		b.all([]condition{oneOf("name", q.Among)})
+	}
+	b.write(" order by name")
+	b.limit(q.Limit)
 	var tenants []rolecall.Tenant
-	err := t.q.Query(selectTenants, []any{after, limit}, into(&tenants, tenantDest))
+	err := b.query(t.q, into(&tenants, tenantDest))
+	for i := range tenants {
+		setPurge(&tenants[i])
+	}
 	return tenants, err
 }
 
-// TenantsAmong is Tenants for those of the names alone, of which there are few.
-func (t *Tx) TenantsAmong(names []string, after string, limit int) ([]rolecall.Tenant, error) {
-	var b builder
-	b.write("select "+tenantColumns+" from tenants where name > ? and status <> 'deleted' and status <> 'purged'", after)
-	b.all([]condition{oneOf("name", names)})
-	b.write(" order by name")
-	b.limit(limit)
-	var tenants []rolecall.Tenant
-	err := b.query(t.q, into(&tenants, tenantDest))
-	return tenants, err
+// DeletedTenant returns the deleted tenant of that name that can be restored now, or
+// ErrNotFound.
+func (t *Tx) DeletedTenant(name string, now rolecall.Time) (tenant rolecall.Tenant, err error) {
+	err = t.row(selectDeletedTenant, []any{name, now}, tenantDest(&tenant)...)
+	setPurge(&tenant)
+	return tenant, err
+}
+
+// setPurge sets when the tenant as it was read is purged, and when it was deleted.
+func setPurge(t *rolecall.Tenant) {
+	if t.Status == rolecall.TenantDeleted {
+		t.PurgeAt, t.UpdatedAt = t.UpdatedAt, t.UpdatedAt.Add(-rolecall.TenantRestorable)
+	}
 }
 
 // InsertTenant writes a new tenant, in a transaction of that tenant. Update
 // returns ErrTenantExists, also if the name was freed less than 30 days ago.
 func (t *Tx) InsertTenant(tenant rolecall.Tenant) {
-	t.q.Exec(forgetTenant, tenant.Name, tenant.CreatedAt.Add(-keptDeleted))
+	t.q.Exec(forgetTenant, tenant.Name, tenant.CreatedAt.Add(rolecall.TenantRestorable-keptDeleted))
 	t.q.Exec(insertTenant, tenant.ID, tenant.Name, tenant.DisplayName, string(tenant.Status), asJSON(&tenant.Settings),
 		tenant.CreatedAt, tenant.UpdatedAt, tenant.Version)
 	t.q.Exec(insertGuard, tenant.ID)
@@ -89,16 +114,23 @@ func (t *Tx) UpdateTenant(old, changed rolecall.Tenant) (bool, error) {
 		changed.UpdatedAt, changed.Version, old.ID, old.Version)
 }
 
-// DeleteTenant makes the tenant unknown at once and keeps its name from being used
-// for 30 days, if the version is still the stored one; it reports whether it was.
-func (t *Tx) DeleteTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
-	return t.changed(deleteTenant, at, tenant.ID, tenant.Version)
+// DeleteTenant makes the tenant unknown at once, to be purged at the given time, and
+// keeps its name from being used for 30 days, if the version is still the stored one;
+// it reports whether it was.
+func (t *Tx) DeleteTenant(tenant rolecall.Tenant, purgeAt rolecall.Time) (bool, error) {
+	return t.changed(deleteTenant, purgeAt, tenant.ID, tenant.Version)
 }
 
-// DeletedTenants returns up to limit tenants that were deleted before the moment
-// and still hold rows, the first deleted first.
-func (t *Tx) DeletedTenants(before rolecall.Time, limit int) ([]rolecall.TenantID, error) {
+// RestoreTenant makes the deleted tenant what it was, if the version is still the
+// stored one and the tenant is not to be purged yet; it reports whether it did.
+func (t *Tx) RestoreTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
+	return t.changed(restoreTenant, at, tenant.ID, tenant.Version)
+}
+
+// TenantsToPurge returns up to limit deleted tenants that were to be purged before
+// the given time and still hold rows, those first that were due first.
+func (t *Tx) TenantsToPurge(before rolecall.Time, limit int) ([]rolecall.TenantID, error) {
 	var ids []rolecall.TenantID
-	err := t.q.Query(selectDeletedTenants, []any{before, limit}, into(&ids, itself))
+	err := t.q.Query(selectTenantsToPurge, []any{before, limit}, into(&ids, itself))
 	return ids, err
 }

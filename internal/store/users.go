@@ -37,6 +37,8 @@ const (
 
 	lockActiveUser = `update users set version = version where tenant_id = $1 and id = $2 and status = $3 returning id`
 
+	selectLastLogin = `select last_login_at from users where tenant_id = $1 and id = $2`
+
 	selectPassword = `select hash from passwords where tenant_id = $1 and user_id = $2`
 
 	// From one department to the next, however many users are in each.
@@ -131,6 +133,12 @@ func (t *Tx) ReplacePassword(id rolecall.UserID, old, hash string, at rolecall.T
 // reports whether they are active.
 func (t *Tx) LockActiveUser(id rolecall.UserID) (bool, error) {
 	return t.changed(lockActiveUser, t.tenant, id, string(rolecall.UserActive))
+}
+
+// LastLogin returns when the user last signed in, zero for never, or ErrNotFound.
+func (t *Tx) LastLogin(id rolecall.UserID) (at rolecall.Time, err error) {
+	err = t.row(selectLastLogin, []any{t.tenant, id}, &at)
+	return at, err
 }
 
 // PasswordHash returns the hash, empty if the user has none.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store/postgres"
@@ -47,7 +48,7 @@ func TestAConnectionThatIsNeverSettledGivesUpItsPlace(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
 		return s.View(ctx, tenant, func(tx service.Tx) error {
-			_, err := tx.Tenants("", 1)
+			_, err := tx.Tenants(rolecall.TenantQuery{Limit: 1})
 			return err
 		})
 	}

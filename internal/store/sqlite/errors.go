@@ -59,3 +59,9 @@ func isConstraint(err error) bool {
 	failure, ok := errors.AsType[*sqlite.Error](err)
 	return ok && failure.Code()&0xff == sqlite3.SQLITE_CONSTRAINT
 }
+
+// isBusy reports whether another process holds a lock that the statement needs.
+func isBusy(err error) bool {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	return ok && failure.Code()&0xff == sqlite3.SQLITE_BUSY
+}

@@ -12,7 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
@@ -24,6 +26,9 @@ var (
 	_ service.Store = (*Store)(nil)
 	_ service.Tx    = (*store.Tx)(nil)
 )
+
+// busyTimeout is how long a connection waits for the lock of another process.
+const busyTimeout = 5 * time.Second
 
 // Options say how a store is opened.
 type Options struct {
@@ -68,7 +73,7 @@ func (s *Store) open(ctx context.Context, path string, options Options) (err err
 	if s.writes, err = openPool(path, 1, url.Values{"_pragma": {"cache_size(-16000)"}}); err != nil {
 		return err
 	}
-	if err := checkDurable(ctx, s.writes); err != nil {
+	if err := connectFirst(ctx, s.writes); err != nil {
 		return err
 	}
 	if err := ensureSchema(ctx, s.writes, options.Migrate); err != nil {
@@ -117,7 +122,7 @@ func prepareFile(path string, create bool) error {
 // openPool returns up to size connections to the file. What holds for each of
 // them is in the address: a pragma that is executed reaches only one.
 func openPool(path string, size int, options url.Values) (*sql.DB, error) {
-	options.Set("_busy_timeout", "5000")
+	options.Set("_busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10))
 	options.Set("_foreign_keys", "on")
 	options.Set("_journal_mode", "wal")
 	options.Set("_synchronous", "full")
@@ -132,6 +137,28 @@ func openPool(path string, size int, options url.Values) (*sql.DB, error) {
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	return db, nil
+}
+
+// connectFirst opens the first connection of the pool and checks that its commits
+// are durable. SQLite does not apply the busy timeout while another process turns the
+// file into a WAL database or, as the last one to close it, removes the log. Both take
+// milliseconds, so connectFirst tries again until busyTimeout has passed.
+func connectFirst(ctx context.Context, db *sql.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	retry := time.NewTicker(10 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		err := checkDurable(ctx, db)
+		if !isBusy(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-retry.C:
+		}
+	}
 }
 
 // checkDurable returns nil if what is committed is on the disk. No test by killing

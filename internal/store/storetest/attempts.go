@@ -42,29 +42,60 @@ var attemptCases = []testCase{
 	}},
 	{"Forgiving clears the first bucket and takes one from the others", func(f *fixture) {
 		own, account, source := aBucket(60), aBucket(60), aBucket(60)
+		var counted []rolecall.Counted
 		for range 3 {
-			f.attempt(start, own, account, source)
+			counted = f.counted(start, own, account, source)
 		}
-		f.write(func(tx service.Tx) { tx.ForgiveAttempt([]rolecall.Bucket{own, account, source}) })
+		f.write(func(tx service.Tx) { tx.ForgiveAttempt(counted) })
 		got := f.attempt(start, own, account, source)
 		same(f, []int{got[0].Count, got[1].Count, got[2].Count}, []int{1, 3, 3})
 	}},
 	{"Uncounting takes one from each bucket", func(f *fixture) {
 		own, account := aBucket(60), aBucket(60)
+		var counted []rolecall.Counted
 		for range 3 {
-			f.attempt(start, own, account)
+			counted = f.counted(start, own, account)
 		}
-		f.write(func(tx service.Tx) { tx.UncountAttempt([]rolecall.Bucket{own, account}) })
+		f.write(func(tx service.Tx) { tx.UncountAttempt(counted) })
 		got := f.attempt(start, own, account)
 		same(f, []int{got[0].Count, got[1].Count}, []int{3, 3})
 	}},
 	{"Forgiving what was never counted does not go below nothing", func(f *fixture) {
 		own, account := aBucket(60), aBucket(60)
-		f.write(func(tx service.Tx) { tx.ForgiveAttempt([]rolecall.Bucket{own, account}) })
+		never := []rolecall.Counted{{Key: own.Key, EndsAt: start + minute}, {Key: account.Key, EndsAt: start + minute}}
+		f.write(func(tx service.Tx) { tx.ForgiveAttempt(never) })
 		f.attempt(start, account)
-		f.write(func(tx service.Tx) { tx.ForgiveAttempt([]rolecall.Bucket{own, account}) })
-		f.write(func(tx service.Tx) { tx.ForgiveAttempt([]rolecall.Bucket{own, account}) })
+		f.write(func(tx service.Tx) { tx.ForgiveAttempt(never) })
+		f.write(func(tx service.Tx) { tx.ForgiveAttempt(never) })
 		same(f, f.attempt(start, account)[0].Count, 1)
+	}},
+	{"The states of buckets are read without counting, and those whose window is over are empty", func(f *fixture) {
+		own, other := aBucket(60), aBucket(60)
+		f.attempt(start, own)
+		f.attempt(start, own)
+		for at, want := range map[rolecall.Time]int{start: 2, start + minute: 0} {
+			states := read(f, func(tx service.Tx) ([]rolecall.Attempts, error) {
+				return tx.Attempts([]rolecall.Bucket{other, own}, at)
+			})
+			same(f, []int{states[0].Count, states[1].Count}, []int{0, want})
+		}
+	}},
+	{"What was counted in a window is not refunded in a later one", func(f *fixture) {
+		own, account := aBucket(60), aBucket(60)
+		counted := f.counted(start, own, account)
+		f.attempt(start+minute, own, account)
+		f.write(func(tx service.Tx) { tx.ForgiveAttempt(counted) })
+		f.write(func(tx service.Tx) { tx.UncountAttempt(counted) })
+		got := f.attempt(start+minute, own, account)
+		same(f, []int{got[0].Count, got[1].Count}, []int{2, 2})
+	}},
+	{"Clearing removes what was counted in the buckets, in whatever window, and no others", func(f *fixture) {
+		own, account, source := aBucket(60), aBucket(60), aBucket(60)
+		f.attempt(start, own, account, source)
+		f.attempt(start+minute, own)
+		f.write(func(tx service.Tx) { tx.ClearAttempts([]rolecall.Bucket{account, own, aBucket(60)}) })
+		got := f.attempt(start+minute-1, own, account, source)
+		same(f, []int{got[0].Count, got[1].Count, got[2].Count}, []int{1, 1, 2})
 	}},
 	{"Buckets whose window is over are purged, up to the limit", func(f *fixture) {
 		for range 5 {
@@ -90,6 +121,15 @@ var attemptCases = []testCase{
 
 func aBucket(window rolecall.Seconds) rolecall.Bucket {
 	return rolecall.Bucket{Key: aHash(), Limit: 10, Window: window}
+}
+
+// counted counts an attempt and returns what can be refunded for it.
+func (f *fixture) counted(now rolecall.Time, buckets ...rolecall.Bucket) (counted []rolecall.Counted) {
+	f.Helper()
+	for i, state := range f.attempt(now, buckets...) {
+		counted = append(counted, rolecall.Counted{Key: buckets[i].Key, EndsAt: state.EndsAt})
+	}
+	return counted
 }
 
 func (f *fixture) attempt(now rolecall.Time, buckets ...rolecall.Bucket) []rolecall.Attempts {

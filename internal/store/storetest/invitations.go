@@ -13,6 +13,8 @@ var invitationCases = []testCase{
 		same(f, f.invitation(f.invite(want)), want)
 		byOperator := anInvitation(author)
 		same(f, f.invitation(f.invite(byOperator)), byOperator)
+		want.Credential = rolecall.NewID[any](start)
+		same(f, f.invitation(f.invite(want)), want)
 		f.is(f.tryInvitation(aHash()), rolecall.ErrNotFound)
 	}},
 	{"A newer invitation takes the place of the older one", func(f *fixture) {
@@ -87,6 +89,22 @@ var invitationCases = []testCase{
 		same(f, remove(), false)
 		f.is(f.tryInvitation(gone), rolecall.ErrNotFound)
 		f.is(f.tryInvitation(kept), nil)
+	}},
+	{"The invitation of a revoked operator key is not found, listed or summarized", func(f *fixture) {
+		u, key := f.newUser("Ada Lovelace"), anOperatorKey()
+		f.putOperatorKey(key)
+		want := anInvitation(u)
+		want.OperatorKey = key.ID
+		hash := f.invite(want)
+		listed := func() int {
+			return len(f.invitations(rolecall.InvitationQuery{Within: rolecall.Everywhere(), Now: start, Limit: 3}).Items)
+		}
+		same(f, f.invitation(hash), want)
+		same(f, listed(), 1)
+		same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteOperatorKey(key.ID) }), true)
+		f.is(f.tryInvitation(hash), rolecall.ErrNotFound)
+		same(f, listed(), 0)
+		same(f, f.signInSummary(u, aHash(), aHash(), start), rolecall.SignInSummary{})
 	}},
 	{"A deleted user takes the invitation along", func(f *fixture) {
 		u, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")

@@ -241,6 +241,7 @@ func changesNoSession(f *fixture, c contents) {
 	u, session, token := c.users[0], c.sessions[0], c.tokens[0]
 	for name, try := range map[string]func(service.Tx) (bool, error){
 		"ConfirmSession": func(tx service.Tx) (bool, error) { return tx.ConfirmSession(session.ID, start+day) },
+		"LockSession":    func(tx service.Tx) (bool, error) { return tx.LockSession(session.ID) },
 		"DeleteSession":  func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
 		"DeleteSessions": func(tx service.Tx) (bool, error) {
 			ended, err := tx.DeleteSessions(u.ID, rolecall.SessionID{})
@@ -291,6 +292,7 @@ func changesNoMachine(f *fixture, c contents) {
 		"DeleteServiceAccount":     func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
 		"DeleteServiceAccountRole": func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccountRole(account.ID, role.ID) },
 		"TakeServiceAccountRoles":  func(tx service.Tx) (bool, error) { return takes(tx.TakeServiceAccountRoles(role, 10)) },
+		"LockAPIToken":             func(tx service.Tx) (bool, error) { return tx.LockAPIToken(token) },
 		"DeleteAPIToken":           func(tx service.Tx) (bool, error) { return tx.DeleteAPIToken(token) },
 		"DeleteUserAPITokens": func(tx service.Tx) (bool, error) {
 			revoked, err := tx.DeleteUserAPITokens(c.users[0].ID, start)

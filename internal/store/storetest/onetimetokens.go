@@ -12,6 +12,7 @@ var oneTimeTokenCases = []testCase{
 			aReset(u),
 			{Purpose: rolecall.TokenEmailChange, UserID: u.ID, Data: "ädä@example.com", CreatedAt: start, ExpiresAt: start + day},
 			{Purpose: rolecall.TokenPasswordReset, CreatedAt: start, ExpiresAt: start + hour}, // a decoy
+			{Purpose: rolecall.TokenEmailChange, UserID: u.ID, CreatedAt: start, ExpiresAt: start + day, Origin: rolecall.Origin{Credential: rolecall.NewID[any](start)}},
 		} {
 			same(f, f.oneTimeToken(f.handOut(want), want.Purpose), want)
 		}
@@ -65,6 +66,83 @@ var oneTimeTokenCases = []testCase{
 			tx.DeleteAllOneTimeTokens(rolecall.UserID{})
 		})
 		f.is(f.tryOneTimeToken(decoy, rolecall.TokenPasswordReset), nil)
+	}},
+	{"The one-time token of a revoked operator key is not found", func(f *fixture) {
+		key, token := anOperatorKey(), aReset(f.newUser("Ada Lovelace"))
+		f.putOperatorKey(key)
+		token.OperatorKey = key.ID
+		hash := f.handOut(token)
+		same(f, f.reset(hash), token)
+		same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteOperatorKey(key.ID) }), true)
+		f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), rolecall.ErrNotFound)
+	}},
+	{"The links of credentials are removed, those of one tenant, and no others", func(f *fixture) {
+		ada, other := f.newUser("Ada Lovelace"), f.in(f.newTenant("other"))
+		session, token, kept := rolecall.NewID[any](start), rolecall.NewID[any](start), rolecall.NewID[any](start)
+		links := func(f *fixture, credential rolecall.AnyID) (invitation, reset []byte) {
+			invited, mailed := anInvitation(f.newUser("Grace Hopper")), aReset(ada)
+			invited.Credential, mailed.Credential = credential, credential
+			return f.invite(invited), f.handOut(mailed)
+		}
+		found := func(f *fixture, invitation, reset []byte) bool {
+			invited, mailed := f.tryInvitation(invitation), f.tryOneTimeToken(reset, rolecall.TokenPasswordReset)
+			same(f, invited, mailed)
+			return invited == nil
+		}
+		ofSession, resetOfSession := links(f, session)
+		ofToken, resetOfToken := links(f, token)
+		ofKept, resetOfKept := links(f, kept)
+		ofNone, resetOfNone := links(f, rolecall.AnyID{})
+		elsewhere, resetElsewhere := links(other, session)
+		f.write(func(tx service.Tx) { tx.DeleteLinks() })
+		same(f, found(f, ofSession, resetOfSession), true)
+		f.write(func(tx service.Tx) { tx.DeleteLinks(session, token) })
+		same(f, found(f, ofSession, resetOfSession), false)
+		same(f, found(f, ofToken, resetOfToken), false)
+		same(f, found(f, ofKept, resetOfKept), true)
+		same(f, found(f, ofNone, resetOfNone), true)
+		same(f, found(other, elsewhere, resetElsewhere), true)
+	}},
+	{"A link that is requested while its credential is revoked does not outlive it", func(f *fixture) {
+		u := f.newUser("Ada Lovelace")
+		session, _ := f.signIn(u, start)
+		token := tokenOfUser(u)
+		f.newAPIToken(token)
+		for _, c := range []struct {
+			id           rolecall.AnyID
+			lock, revoke func(service.Tx) (bool, error)
+		}{
+			{rolecall.AnyID(session.ID), func(tx service.Tx) (bool, error) { return tx.LockSession(session.ID) },
+				func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) }},
+			{rolecall.AnyID(token.ID), func(tx service.Tx) (bool, error) { return tx.LockAPIToken(token.ID) },
+				func(tx service.Tx) (bool, error) { return tx.DeleteAPIToken(token.ID) }},
+		} {
+			same(f, change(f, c.lock), true)
+			hashes := make([][]byte, 20)
+			for _, err := range parallel(len(hashes), func(i int) error {
+				return f.tryUpdate(func(tx service.Tx) error {
+					if i == len(hashes)/2 {
+						_, err := c.revoke(tx)
+						tx.DeleteLinks(c.id)
+						return err
+					}
+					held, err := c.lock(tx)
+					if held {
+						link := aReset(u)
+						link.Credential = c.id
+						hashes[i] = aHash()
+						tx.InsertOneTimeToken(link, hashes[i])
+					}
+					return err
+				})
+			}) {
+				f.is(err, nil)
+			}
+			same(f, change(f, c.lock), false)
+			for _, hash := range hashes {
+				f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), rolecall.ErrNotFound)
+			}
+		}
 	}},
 	{"A deleted user takes all one-time tokens along, as does who asks for that", func(f *fixture) {
 		deleted, asking, stays := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Alan Turing")

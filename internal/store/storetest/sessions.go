@@ -239,6 +239,47 @@ var sessionCases = []testCase{
 		same(f, page, rolecall.Page[rolecall.Session]{Items: []rolecall.Session{whole}})
 	}},
 	{"A summary counts unexpired sessions and knows the last sign-in", summaryCounts},
+	{"Sessions end earlier where a second factor is required", func(f *fixture) {
+		const day = rolecall.Time(rolecall.GuardedSessionAbsolute / time.Microsecond)
+		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
+		guarded := rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}}
+		first, _ := f.signIn(u, start)
+		second, _ := f.signIn(u, start+hour)
+		f.write(func(tx service.Tx) {
+			tx.TouchSession(first.ID, start+day-minute)
+			tx.TouchSession(second.ID, start+day-minute)
+		})
+		listed := func(now rolecall.Time, settings rolecall.TenantSettings) (ids []rolecall.SessionID) {
+			page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Session], error) {
+				return tx.Sessions(rolecall.SessionQuery{User: u.ID, Settings: settings, Now: now, Limit: 10})
+			})
+			for _, s := range page.Items {
+				ids = append(ids, s.ID)
+			}
+			return ids
+		}
+		counted := func(now rolecall.Time, settings rolecall.TenantSettings) int {
+			return read(f, func(tx service.Tx) (rolecall.SignInSummary, error) {
+				return tx.SignInSummary(u.ID, nil, nil, settings, now)
+			}).Sessions
+		}
+		both, one := []rolecall.SessionID{second.ID, first.ID}, []rolecall.SessionID{second.ID}
+		same(f, listed(start+day-1, guarded), both)
+		same(f, counted(start+day-1, guarded), 2)
+		same(f, listed(start+day, guarded), one)
+		same(f, counted(start+day, guarded), 1)
+		same(f, listed(start+day, rolecall.TenantSettings{}), both)
+		end := func(id rolecall.SessionID, settings rolecall.TenantSettings) bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteUserSession(u.ID, id, settings, start+day) })
+		}
+		same(f, end(first.ID, guarded), false)
+		same(f, change(f, func(tx service.Tx) ([]rolecall.SessionID, error) {
+			return tx.DeleteOldestSessions(u.ID, 1, guarded, start+day)
+		}), nil) // the first, which has ended already
+		same(f, listed(start+day, rolecall.TenantSettings{}), one)
+		same(f, end(second.ID, guarded), true)
+		same(f, len(f.sessionsOf(other, start, 10)), 0)
+	}},
 }
 
 // idle is how long a session lives without a request.
@@ -265,6 +306,7 @@ func summaryCounts(f *fixture) {
 	}
 	at := func(now rolecall.Time) summary {
 		s := f.signInSummary(u, nil, nil, now)
+		same(f, read(f, func(tx service.Tx) (rolecall.Time, error) { return tx.LastLogin(u.ID) }), s.LastLoginAt)
 		return summary{s.Sessions, s.NewestAt, s.LastLoginAt}
 	}
 	same(f, at(start), summary{})

@@ -35,7 +35,9 @@ var tenantCases = []testCase{
 			f.newTenant(fmt.Sprintf("t-%d", (i*3)%7))
 		}
 		list := func(after string, limit int) (names []string) {
-			for _, t := range read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.Tenants(after, limit) }) {
+			for _, t := range read(f, func(tx service.Tx) ([]rolecall.Tenant, error) {
+				return tx.Tenants(rolecall.TenantQuery{After: after, Limit: limit})
+			}) {
 				names = append(names, t.Name)
 			}
 			return names
@@ -51,7 +53,9 @@ var tenantCases = []testCase{
 		}
 		f.deleteTenant(f.tenantByName("t-3"))
 		list := func(after string, limit int, among ...string) (names []string) {
-			for _, t := range read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.TenantsAmong(among, after, limit) }) {
+			for _, t := range read(f, func(tx service.Tx) ([]rolecall.Tenant, error) {
+				return tx.Tenants(rolecall.TenantQuery{Among: among, After: after, Limit: limit})
+			}) {
 				names = append(names, t.Name)
 			}
 			return names
@@ -78,16 +82,129 @@ var tenantCases = []testCase{
 		old := f.tenantByName("acme")
 		stale := old
 		stale.Version--
-		same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(stale, start) }), false)
+		same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(stale, start+day) }), false)
 		f.deleteTenant(old)
 		f.is(f.tryTenant("acme"), rolecall.ErrNotFound)
 		_, err := tryRead(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByID(old.ID) })
 		f.is(err, rolecall.ErrNotFound)
-		same(f, len(read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.Tenants("", 10) })), 0)
-		again := change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(old, start) })
+		same(f, f.tenants("", start), nil)
+		again := change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(old, start+day) })
 		same(f, again, false)
 		next := aTenant("acme")
 		f.is(f.in(next.ID).tryWrite(func(tx service.Tx) { tx.InsertTenant(next) }), rolecall.ErrTenantExists)
+	}},
+	{"A deleted tenant is found until it is purged, and restored as it was", func(f *fixture) {
+		for _, status := range []rolecall.TenantStatus{rolecall.TenantActive, rolecall.TenantSuspended} {
+			old := aTenant(string(status))
+			old.Status = status
+			there := f.in(old.ID)
+			there.write(func(tx service.Tx) { tx.InsertTenant(old) })
+			c := there.fill()
+			before := there.state(c)
+			there.deleteTenant(old)
+			deleted := old
+			deleted.Status, deleted.PurgeAt, deleted.UpdatedAt, deleted.Version = rolecall.TenantDeleted, start+day, start, old.Version+1
+			found := func(now rolecall.Time) (rolecall.Tenant, error) {
+				return tryRead(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(old.Name, now) })
+			}
+			got, err := found(start + day - 1)
+			f.is(err, nil)
+			same(f, got, deleted)
+			_, err = found(start + day)
+			f.is(err, rolecall.ErrNotFound)
+			restore := func(t rolecall.Tenant, now rolecall.Time) bool {
+				return change(there, func(tx service.Tx) (bool, error) { return tx.RestoreTenant(t, now) })
+			}
+			same(f, restore(old, start+1), false) // stale
+			same(f, restore(deleted, start+day), false)
+			same(f, restore(deleted, start+day-1), true)
+			same(f, restore(deleted, start+day-1), false)
+			want := old
+			want.UpdatedAt, want.Version = start+day-1, old.Version+2
+			same(f, f.tenantByName(old.Name), want)
+			same(f, there.state(c), before)
+			_, err = found(start + 1)
+			f.is(err, rolecall.ErrNotFound)
+		}
+	}},
+	{"A tenant is not purged before its time, and not restored once that began", func(f *fixture) {
+		c := f.fill()
+		before := f.state(c)
+		f.deleteTenant(f.tenantByName("acme"))
+		deleted := read(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("acme", start) })
+		purge := func(before rolecall.Time) bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.BeginPurge(before) })
+		}
+		restore := func() bool {
+			return change(f, func(tx service.Tx) (bool, error) { return tx.RestoreTenant(deleted, start+1) })
+		}
+		same(f, f.tenantsToPurge(start+day-1), nil)
+		same(f, f.tenantsToPurge(start+day), []rolecall.TenantID{f.tenant})
+		same(f, purge(start+day-1), false)
+		same(f, f.state(c), before)
+		same(f, restore(), true)
+		same(f, purge(start+day), false) // it was restored after somebody had looked
+		same(f, f.state(c), before)
+		f.deleteTenant(f.tenantByName("acme"))
+		deleted.Version += 2
+		same(f, purge(start+day), true)
+		same(f, purge(start+day), true) // the next step
+		same(f, restore(), false)
+		_, err := tryRead(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("acme", start) })
+		f.is(err, rolecall.ErrNotFound)
+		same(f, f.tenants(rolecall.TenantDeleted, start), nil)
+		same(f, f.tenantsToPurge(start+day), []rolecall.TenantID{f.tenant})
+	}},
+	{"Of a restore and a purge at the same time one wins, and what is restored is whole", func(f *fixture) {
+		for range 5 {
+			there := f.in(f.newTenant(fmt.Sprintf("t-%d", serial.Add(1))))
+			c := there.fill()
+			before := there.state(c)
+			old := read(there, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByID(there.tenant) })
+			there.deleteTenant(old)
+			deleted := read(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(old.Name, start) })
+			restored, purged := false, false
+			for _, err := range parallel(2, func(i int) error {
+				return there.tryUpdate(func(tx service.Tx) (err error) {
+					if i == 0 {
+						restored, err = tx.RestoreTenant(deleted, start+1)
+						return err
+					}
+					if purged, err = tx.BeginPurge(rolecall.Never); !purged {
+						return err
+					}
+					_, err = tx.PurgeTenant(1)
+					return err
+				})
+			}) {
+				f.is(err, nil)
+			}
+			if restored == purged {
+				f.Errorf("restored is %v, and purged is %v", restored, purged)
+			}
+			if restored {
+				same(f, there.state(c), before)
+			}
+		}
+	}},
+	{"Tenants are listed by their status, a deleted one until it is purged", func(f *fixture) {
+		for i, status := range []rolecall.TenantStatus{rolecall.TenantActive, rolecall.TenantSuspended, rolecall.TenantActive, rolecall.TenantSuspended} {
+			t := aTenant(fmt.Sprintf("t-%d", i))
+			t.Status = status
+			f.in(t.ID).write(func(tx service.Tx) { tx.InsertTenant(t) })
+			if i > 1 {
+				f.deleteTenant(t)
+			}
+		}
+		same(f, f.tenants("", start), []string{"acme", "t-0", "t-1"})
+		same(f, f.tenants(rolecall.TenantActive, start), []string{"acme", "t-0"})
+		same(f, f.tenants(rolecall.TenantSuspended, start), []string{"t-1"})
+		same(f, f.tenants(rolecall.TenantDeleted, start+day-1), []string{"t-2", "t-3"})
+		same(f, f.tenants(rolecall.TenantDeleted, start+day), nil)
+		q := rolecall.TenantQuery{Status: rolecall.TenantDeleted, Among: []string{"t-3", "t-1"}, Now: start, Limit: 10}
+		page := read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.Tenants(q) })
+		same(f, len(page), 1)
+		same(f, page[0], read(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("t-3", start) }))
 	}},
 	{"Purging a deleted tenant removes its rows in bounded steps and no others", purgeRemovesAll},
 	{"Purging what expired removes keys and sessions that are over", purgeExpired},
@@ -122,12 +239,22 @@ func (f *fixture) tryTenant(name string) error {
 
 func (f *fixture) deleteTenant(t rolecall.Tenant) {
 	f.Helper()
-	same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(t, start) }), true)
+	same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(t, start+day) }), true)
 }
 
-func (f *fixture) deletedTenants() []rolecall.TenantID {
+func (f *fixture) tenantsToPurge(before rolecall.Time) []rolecall.TenantID {
 	f.Helper()
-	return read(f, func(tx service.Tx) ([]rolecall.TenantID, error) { return tx.DeletedTenants(rolecall.Never, 10) })
+	return read(f, func(tx service.Tx) ([]rolecall.TenantID, error) { return tx.TenantsToPurge(before, 10) })
+}
+
+// tenants returns the names of the tenants of the status at a moment.
+func (f *fixture) tenants(status rolecall.TenantStatus, now rolecall.Time) (names []string) {
+	f.Helper()
+	q := rolecall.TenantQuery{Status: status, Now: now, Limit: 10}
+	for _, t := range read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.Tenants(q) }) {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // fill writes rows of every kind into the tenant and returns what they hold.
@@ -231,9 +358,9 @@ func purgeRemovesAll(f *fixture) {
 	f.fill()
 	kept := other.fill()
 	before := other.state(kept)
-	same(f, len(f.deletedTenants()), 0)
+	same(f, len(f.tenantsToPurge(rolecall.Never)), 0)
 	f.deleteTenant(f.tenantByName("acme"))
-	same(f, f.deletedTenants(), []rolecall.TenantID{f.tenant})
+	same(f, f.tenantsToPurge(rolecall.Never), []rolecall.TenantID{f.tenant})
 
 	steps := 0
 	for done := false; !done; steps++ {
@@ -248,7 +375,7 @@ func purgeRemovesAll(f *fixture) {
 	same(f, len(f.walk(everyone(), nil)), 0)
 	same(f, len(f.roles(rolecall.RoleQuery{Limit: 10})), 0)
 	same(f, len(f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: 10})), 0)
-	same(f, len(f.deletedTenants()), 0)
+	same(f, len(f.tenantsToPurge(rolecall.Never)), 0)
 	same(f, other.state(kept), before)
 }
 

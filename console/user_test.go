@@ -1,0 +1,51 @@
+package console
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+func TestWhoIsRefusedAfterTooManyFailuresIsNotShownAsAbleToSignIn(t *testing.T) {
+	f := newFixture(t)
+	user := f.hire("eve@example.com", "Eve Adams", nil)
+	f.hire("reader@example.com", "Rita Reader", []string{"users:read"})
+	home := "/console/acme/users/" + user.ID.String()
+	tenant, err := f.service.Tenant(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := f.get(home, f.signIn("acme", ownerEmail)); !strings.Contains(a.body, "Can sign in") {
+		t.Errorf("before: %s", a.body)
+	}
+	for range 10 {
+		if _, err := f.service.Login(t.Context(), service.Attempt{Tenant: tenant, TenantName: "acme", Source: "192.0.2.7"}, "eve@example.com", "wrong"); !errors.Is(err, rolecall.ErrWrongCredentials) {
+			t.Fatal(err)
+		}
+	}
+	if err := f.service.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for reader, words := range map[string]string{
+		ownerEmail:           "Too many sign-ins failed from 192.0.2.7. Sign-ins from there are refused until",
+		"reader@example.com": "Too many sign-ins failed from one address, which only readers of events may see.",
+	} {
+		a := f.get(home, f.signIn("acme", reader))
+		for _, part := range []string{words, "Some sign-ins are refused", "in 15 minutes"} {
+			if !strings.Contains(a.body, part) {
+				t.Errorf("%s is not shown %q", reader, part)
+			}
+		}
+		if strings.Contains(a.body, "Can sign in") || reader != ownerEmail && strings.Contains(a.body, "192.0.2.7") {
+			t.Errorf("%s is shown that the user can sign in, or the address", reader)
+		}
+	}
+	f.ahead.Add(int64(16 * time.Minute))
+	if a := f.get(home, f.signIn("acme", ownerEmail)); !strings.Contains(a.body, "Can sign in") {
+		t.Errorf("afterwards: %s", a.body)
+	}
+}

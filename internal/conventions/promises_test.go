@@ -1,0 +1,48 @@
+package conventions
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// searchedWords are what people search for, and the documents in which they look.
+var searchedWords = map[string][]string{
+	"MFA":          {"README.md", "docs/GLOSSARY.md", "docs/guides/second-factors.md"},
+	"2FA":          {"README.md", "docs/GLOSSARY.md", "docs/guides/second-factors.md"},
+	"SSO":          {"README.md", "docs/GLOSSARY.md", "docs/what-rolecall-does-not-do.md"},
+	"audit log":    {"README.md", "docs/GLOSSARY.md", "docs/guides/events.md"},
+	"API key":      {"README.md", "docs/GLOSSARY.md", "docs/guides/programs.md"},
+	"organization": {"README.md", "docs/GLOSSARY.md"},
+	"RBAC":         {"README.md", "docs/GLOSSARY.md", "docs/guides/permission-checks.md", "docs/what-rolecall-does-not-do.md"},
+}
+
+func TestDocumentsHaveTheWordsThatPeopleSearchFor(t *testing.T) {
+	texts := documents(t)
+	for word, names := range searchedWords {
+		for _, name := range names {
+			if !strings.Contains(texts[name], word) {
+				t.Errorf("%s does not mention %s", name, word)
+			}
+		}
+	}
+}
+
+// missing are what the page about missing features says, by what would be in the code
+// if it were there.
+var missing = map[string]string{
+	"SAML": `saml`, "OpenID Connect": `openid|oidc`, "OAuth 2.0": `oauth2?`, "SCIM": `scim`, "JWT": `jwt`, "SMS": `sms`, "Webhooks": `webhooks?`,
+	"CAPTCHA": `captcha`, "LDAP": `ldap`, "RADIUS": `radius`, "Kerberos": `kerberos`, "impersonation": `impersonat\w*`,
+}
+
+func TestWhatIsSaidToBeMissingIsMissing(t *testing.T) {
+	page, code := documents(t)["docs/what-rolecall-does-not-do.md"], program(t)
+	for name, pattern := range missing {
+		if !strings.Contains(page, name) {
+			t.Errorf("the page says nothing of %s", name)
+		}
+		if found := regexp.MustCompile(`(?i)\b(` + pattern + `)\b`).FindString(code); found != "" {
+			t.Errorf("the page says that %s is missing, and the code has %q", name, found)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// followerProgram polls with the code of the guide, which %s stands for, as fast as it
+// can until its input ends, and then once more. It prints each id that it handles, and
+// "polled" after each poll.
+const followerProgram = `package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+%s
+
+func get(path string, into any) error {
+	request, err := http.NewRequest(http.MethodGet, os.Getenv("FOLLOWED")+path, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+os.Getenv("FOLLOWER_TOKEN"))
+	request.Header.Set("X-Tenant-Schema", os.Getenv("FOLLOWER_TENANT"))
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%%s answers %%s", path, answer.Status)
+	}
+	return json.NewDecoder(answer.Body).Decode(into)
+}
+
+func main() {
+	var last atomic.Bool
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		last.Store(true)
+	}()
+	f := follower{get: get, seen: map[string]time.Time{}}
+	for ended := false; !ended; {
+		ended = last.Load()
+		err := f.poll(func(e event) error {
+			_, err := fmt.Println(e.ID)
+			return err
+		})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("polled")
+	}
+}
+`
+
+// follower is a running follower of the events of a tenant.
+type follower struct {
+	end   io.Closer // its input
+	polls atomic.Int32
+	done  chan struct{}
+	ids   []string // that it handled; to be read when it is done
+}
+
+// follow builds the follower of the guide, with another overlap if that is not empty,
+// and starts it.
+func (w *world) follow(t *testing.T, overlap, token string) *follower {
+	t.Helper()
+	guide, err := os.ReadFile("../../docs/guides/events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindSubmatch(guide)
+	if block == nil {
+		t.Fatal("the guide has no code")
+	}
+	code := string(block[1])
+	if overlap != "" {
+		code = strings.Replace(code, "const overlap = time.Minute\n", "const overlap = "+overlap+"\n", 1)
+	}
+	folder := t.TempDir()
+	source, binary := filepath.Join(folder, "follower.go"), filepath.Join(folder, "follower")
+	if err := os.WriteFile(source, fmt.Appendf(nil, followerProgram, code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	command := exec.CommandContext(t.Context(), binary)
+	command.Env = append(os.Environ(), "FOLLOWED=http://"+w.program.Address, "FOLLOWER_TENANT="+w.name, "FOLLOWER_TOKEN="+token)
+	command.Stderr = os.Stderr
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f := &follower{end: input, done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			if line := lines.Text(); line == "polled" {
+				f.polls.Add(1)
+			} else {
+				f.ids = append(f.ids, line)
+			}
+		}
+		if err := command.Wait(); err != nil {
+			t.Errorf("the follower ended: %v", err)
+		}
+	}()
+	return f
+}
+
+// finish lets the follower poll once more and returns how often it handled each event.
+func (f *follower) finish(t *testing.T) map[string]int {
+	t.Helper()
+	if err := f.end.Close(); err != nil {
+		t.Error(err)
+	}
+	<-f.done
+	handled := map[string]int{}
+	for _, id := range f.ids {
+		handled[id]++
+	}
+	return handled
+}
+
+// holdUpCommits keeps events from being committed until each follower has polled
+// three times meanwhile. Their ids are older than those polls then.
+func holdUpCommits(t *testing.T, database string, followers ...*follower) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), answerLimit)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := conn.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := conn.Exec(ctx, "begin"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(ctx, "lock table events in share mode"); err != nil {
+		t.Fatal(err)
+	}
+	for waiting := 0; waiting == 0; {
+		if err := conn.QueryRow(ctx, "select count(*) from pg_locks where relation = 'events'::regclass and not granted").Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range followers {
+		for enough := f.polls.Load() + 3; f.polls.Load() < enough; time.Sleep(retryEvery) {
+			if ctx.Err() != nil {
+				t.Fatal("the follower does not poll")
+			}
+		}
+	}
+	if _, err := conn.Exec(ctx, "commit"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheFollowerOfTheGuideLosesNoEvent(t *testing.T) {
+	binary := build(t)
+	for _, store := range stores {
+		t.Run(store.name, func(t *testing.T) {
+			p := serve(t, binary, store.database(t))
+			w := newWorld(t, p)
+			token := w.owner.do(t, "POST /users/"+w.owner.id+"/tokens", tokenBody("Follower", "events:read")).expect(t, 201).text("/token")
+			f, hasty := w.follow(t, "", token), w.follow(t, "time.Duration(0)", token)
+
+			var writing sync.WaitGroup
+			var heldUp atomic.Bool
+			for i := range 6 {
+				writing.Go(func() {
+					for n := 0; n < 40 || !heldUp.Load(); n++ {
+						body := fmt.Sprintf(`{"email":%s,"name":"Written Down"}`, quoted(address(fmt.Sprintf("written-%d-%d", i, n))))
+						if a, err := w.owner.try(t, "POST /users", body); err != nil || a.status != 201 && a.status != 503 {
+							t.Errorf("not created: %v %+v", err, a)
+							return
+						}
+					}
+				})
+			}
+			if store.name == "postgres" {
+				holdUpCommits(t, p.Database, f, hasty)
+			}
+			heldUp.Store(true)
+			writing.Wait()
+
+			handled, hurried := f.finish(t), hasty.finish(t)
+			all := w.owner.walk(t, "/events?limit=200")
+			lost := 0
+			for _, id := range all {
+				if handled[id] != 1 {
+					t.Errorf("event %s was handled %d times", id, handled[id])
+				}
+				if hurried[id] == 0 {
+					lost++
+				}
+			}
+			t.Logf("%d events, %d polls; without the overlap %d lost", len(all), f.polls.Load(), lost)
+			if store.name == "postgres" && lost == 0 {
+				t.Error("the test does not hold up a commit: without the overlap nothing is lost either")
+			}
+		})
+	}
+}

@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// What an operation can do to somebody's access.
+const (
+	changesNothing = "none"    // nobody gains or loses access
+	grantsAccess   = "grants"  // gives or changes rights, a way to sign in or a credential
+	removesForGood = "removes" // takes what the same caller cannot simply give back
+	endsAccess     = "ends"    // takes access away at once
+	provesItself   = "proves"  // the request carries the proof of who sends it
+)
+
+// effects says what each operation does to access. It states what the contract means, and
+// shares nothing with the declarations of the product.
+var effects = map[string]string{
+	"UsersController_listUsers":          changesNothing,
+	"UsersController_createUser":         changesNothing, // a new user holds no role
+	"UsersController_getUser":            changesNothing,
+	"UsersController_updateUser":         changesNothing,
+	"UsersController_deleteUser":         removesForGood,
+	"UsersController_suspendUser":        endsAccess,
+	"UsersController_resumeUser":         grantsAccess,
+	"UsersController_restoreUser":        grantsAccess,
+	"UsersController_eraseUser":          removesForGood,
+	"UsersController_resetFactors":       removesForGood,
+	"UsersController_inviteUser":         changesNothing, // the link goes to the address of the user
+	"UsersController_withdrawInvitation": endsAccess,
+	"UsersController_sendPasswordReset":  changesNothing, // everybody can cause the same mail
+	"UsersController_requestEmailChange": grantsAccess,
+	"UsersController_getUserOverview":    changesNothing,
+	"UsersController_listUserEvents":     changesNothing,
+	"UsersController_listUserRoles":      changesNothing,
+	"UsersController_assignRole":         grantsAccess,
+	"UsersController_unassignRole":       removesForGood,
+	"UsersController_listUserSessions":   changesNothing,
+	"UsersController_endUserSession":     endsAccess,
+	"UsersController_endUserSessions":    endsAccess,
+	"UsersController_listUserTokens":     changesNothing,
+	"UsersController_createUserToken":    grantsAccess,
+	"UsersController_revokeUserToken":    endsAccess,
+
+	"InvitationsController_listInvitations": changesNothing,
+
+	"RolesController_listRoles":     changesNothing,
+	"RolesController_createRole":    grantsAccess,
+	"RolesController_getRole":       changesNothing,
+	"RolesController_updateRole":    grantsAccess,
+	"RolesController_deleteRole":    removesForGood,
+	"RolesController_listRoleUsers": changesNothing,
+
+	"ServiceAccountsController_listServiceAccounts":        changesNothing,
+	"ServiceAccountsController_createServiceAccount":       changesNothing, // it has no role and no token
+	"ServiceAccountsController_getServiceAccount":          changesNothing,
+	"ServiceAccountsController_updateServiceAccount":       changesNothing,
+	"ServiceAccountsController_deleteServiceAccount":       removesForGood,
+	"ServiceAccountsController_suspendServiceAccount":      endsAccess,
+	"ServiceAccountsController_resumeServiceAccount":       grantsAccess,
+	"ServiceAccountsController_listServiceAccountRoles":    changesNothing,
+	"ServiceAccountsController_assignServiceAccountRole":   grantsAccess,
+	"ServiceAccountsController_unassignServiceAccountRole": removesForGood,
+	"ServiceAccountsController_listServiceAccountTokens":   changesNothing,
+	"ServiceAccountsController_createServiceAccountToken":  grantsAccess,
+	"ServiceAccountsController_revokeServiceAccountToken":  endsAccess,
+
+	"EventsController_listEvents":   changesNothing,
+	"TenantController_getTenant":    changesNothing,
+	"TenantController_updateTenant": grantsAccess, // the settings say who gets in, and how
+
+	"AuthsController_getSession":              changesNothing,
+	"AuthsController_check":                   changesNothing,
+	"AuthsController_checkAll":                changesNothing,
+	"AuthsController_refresh":                 changesNothing,
+	"AuthsController_logout":                  endsAccess,
+	"AuthsController_login":                   provesItself,
+	"AuthsController_completeLogin":           provesItself,
+	"AuthsController_beginEnrolment":          provesItself,
+	"AuthsController_getPasskeySignInOptions": changesNothing,
+	"AuthsController_signInByPasskey":         provesItself,
+	"AuthsController_confirm":                 provesItself,
+	"AuthsController_changePassword":          provesItself,
+	"AuthsController_acceptInvitation":        provesItself,
+	"AuthsController_requestPasswordReset":    changesNothing,
+	"AuthsController_resetPassword":           provesItself,
+	"AuthsController_changeEmail":             provesItself,
+
+	"AuthsController_getFactors":        changesNothing,
+	"AuthsController_beginTotp":         grantsAccess,
+	"AuthsController_confirmTotp":       grantsAccess,
+	"AuthsController_deleteTotp":        removesForGood,
+	"AuthsController_makeRecoveryCodes": grantsAccess,
+	"AuthsController_getPasskeyOptions": grantsAccess,
+	"AuthsController_createPasskey":     grantsAccess,
+	"AuthsController_updatePasskey":     grantsAccess, // its owner knows a credential by its name
+	"AuthsController_deletePasskey":     removesForGood,
+
+	"OperatorController_listTenants":   changesNothing,
+	"OperatorController_createTenant":  grantsAccess,
+	"OperatorController_getTenant":     changesNothing,
+	"OperatorController_updateTenant":  grantsAccess,
+	"OperatorController_deleteTenant":  removesForGood,
+	"OperatorController_restoreTenant": grantsAccess,
+	"OperatorController_suspendTenant": endsAccess,
+	"OperatorController_resumeTenant":  grantsAccess,
+}
+
+// stepsUp says whether the effect takes a recent sign-in. Ending access takes none: it
+// must be quick.
+func stepsUp(effect string) bool { return effect == grantsAccess || effect == removesForGood }
+
+// wrongQuery is a parameter that no operation has. A request with it changes nothing: it
+// is refused as malformed right after the caller is allowed to send such a request at all.
+const wrongQuery = "wrong-parameter=1"
+
+// testStepUp is the column of the matrix for step-up. Every principal sends every
+// operation soon after the sign-in and long after it. What differs must follow from what
+// the operation grants or removes.
+func testStepUp(t *testing.T, p *program) {
+	for id := range effects {
+		if !p.document.has(id) {
+			t.Errorf("no operation is called %s", id)
+		}
+	}
+	for _, op := range p.document.operations {
+		t.Run("document of "+op.id, func(t *testing.T) { checkDocumentedStepUp(t, op) })
+	}
+	m := newMatrix(t, p)
+	user, role := m.user(t, "somebody", ""), m.roles[0].id
+	soon := map[string]*answer{}
+	everyCell := func(send func(name string, op operation, who *principal, line string)) {
+		for _, op := range p.document.operations {
+			for _, who := range m.principals {
+				abouts := []string{user}
+				if who.id != "" && strings.HasPrefix(op.path, "/users/{id}") {
+					abouts = append(abouts, who.id)
+				}
+				for i, about := range abouts {
+					send(fmt.Sprintf("%s by %s, user %d", op.id, who.name, i+1), op, who, op.wrongLine(about, role))
+				}
+			}
+		}
+	}
+	everyCell(func(name string, _ operation, who *principal, line string) { soon[name] = who.do(t, line, "") })
+
+	operator := m.operator(t)
+	operator.do(t, "PATCH /tenant", `{"settings":{"reauthenticationSeconds":1}}`).expect(t, 200)
+	for _, who := range m.principals {
+		if who.isPerson() {
+			who.grows(t)
+		}
+	}
+	refused := map[string]bool{}
+	everyCell(func(name string, op operation, who *principal, line string) {
+		t.Run(name, func(t *testing.T) {
+			status, code := soon[name].status, soon[name].text("/code")
+			if stepsUp(effects[op.id]) && who.isPerson() && status == http.StatusBadRequest {
+				status, code, refused[op.id] = http.StatusForbidden, "reauthentication-required", true
+			}
+			if a := who.do(t, line, ""); a.status != status || a.text("/code") != code {
+				t.Errorf("%s long after the sign-in: answered %d %s, not %d %s", a.line, a.status, a.text("/code"), status, code)
+			}
+		})
+	})
+	for _, op := range p.document.operations {
+		if stepsUp(effects[op.id]) && !op.isOperators() && !refused[op.id] {
+			t.Errorf("%s: nobody was refused", op.id)
+		}
+	}
+	owner := m.principals[0]
+	operator.do(t, "PATCH /tenant", `{"settings":{"reauthenticationSeconds":0}}`).expect(t, 200)
+	everyCell(func(name string, _ operation, who *principal, line string) {
+		if who != owner {
+			return
+		}
+		if a := who.do(t, line, ""); a.status != soon[name].status || a.text("/code") != soon[name].text("/code") {
+			t.Errorf("%s in a tenant without step-up: answered %d %s", a.line, a.status, a.text("/code"))
+		}
+	})
+}
+
+// has reports whether the document has the operation.
+func (d *document) has(id string) bool {
+	for _, op := range d.operations {
+		if op.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// wrongLine is line with a parameter that the operation does not have.
+func (op *operation) wrongLine(user, role string) string {
+	line := op.line(user, role)
+	if strings.Contains(line, "?") {
+		return line + "&" + wrongQuery
+	}
+	return line + "?" + wrongQuery
+}
+
+// checkDocumentedStepUp compares what the document says of an operation with its effect.
+func checkDocumentedStepUp(t *testing.T, op operation) {
+	var marked string
+	if raw, err := json.Marshal(op.spec.Extensions["x-access-effect"]); err != nil || json.Unmarshal(raw, &marked) != nil || marked != effects[op.id] {
+		t.Errorf("x-access-effect is %s, not %q", raw, effects[op.id])
+	}
+	var documented bool
+	for _, response := range op.spec.Responses.Map() {
+		documented = documented || strings.Contains(*response.Value.Description, "reauthentication-required")
+	}
+	if wanted := stepsUp(effects[op.id]) && !op.isOperators(); documented != wanted {
+		t.Errorf("reauthentication-required is documented: %v", documented)
+	}
+}

@@ -1,0 +1,41 @@
+package e2e
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/rolecall/rolecall/internal/process"
+)
+
+var documentedSize = regexp.MustCompile(`One static binary of about (\d+) MiB \((\d+) MB\)`)
+
+// The program is built without CGO_ENABLED=0 and -trimpath, which change its size by
+// less than the tolerance and would compile all packages anew.
+func TestTheDocumentedSizeIsThatOfTheProgram(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := documentedSize.FindSubmatch(page)
+	if documented == nil {
+		t.Fatal("docs/operations.md does not say how large the program is")
+	}
+	binary := filepath.Join(t.TempDir(), "rolecall")
+	if err := process.Build(t.Context(), binary, "-ldflags=-s -w"); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, unit := range []float64{1 << 20, 1e6} {
+		said, err := strconv.Atoi(string(documented[i+1]))
+		if size := float64(info.Size()) / unit; err != nil || math.Abs(size-float64(said)) > size/20 {
+			t.Errorf("documented is %s, and the program has %.1f", documented[0], size)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package httpapi
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+)
+
+// eventsIntroduction is what docs/events.md says before its table of types.
+const eventsIntroduction = `# Events
+
+A change writes an event in its own transaction. ` + "`GET /events`" + ` lists the events of the tenant, and ` + "`GET /users/{id}/events`" + ` those about one user, the newest first.
+
+## What an event holds
+
+| member | holds |
+|---|---|
+| ` + "`id`" + ` | the id of the event; ids are not in the order of commits |
+| ` + "`type`" + ` | what happened: one of the types below |
+| ` + "`occurredAt`" + ` | when it happened |
+| ` + "`actor`" + ` | who acted: ` + "`type`" + ` is user, service_account, operator or anonymous, and ` + "`via`" + ` is http, token, command or mail; ` + "`tokenId`" + ` is the API token |
+| ` + "`subject`" + ` | what the event is about, by ` + "`type`" + ` and ` + "`id`" + ` |
+| ` + "`members`" + ` | the names of the members that changed |
+| ` + "`requestId`" + `, ` + "`sessionId`" + `, ` + "`source`" + ` | the request, the session and the network address it came from. Without ` + "`events:read`" + `, session, address and ` + "`actor.tokenId`" + ` are null for acts of other people |
+| ` + "`reason`" + ` | why, in words |
+| ` + "`before`, `after`" + ` | the values before and after, as far as the caller may read them |
+
+## Types
+
+The filter ` + "`type`" + ` of both lists takes one of these. Any other value gets 422. Later versions add types, so a program must accept types that it does not know.
+
+| type | written when | subject | members | before | after | reason |
+|---|---|---|---|---|---|---|
+`
+
+// eventsPage returns docs/events.md.
+func eventsPage() string {
+	var b strings.Builder
+	b.WriteString(eventsIntroduction)
+	for _, d := range rolecall.EventDescriptions() {
+		var subjects []string
+		for _, subject := range d.Subjects {
+			subjects = append(subjects, string(subject))
+		}
+		var members []string
+		for _, member := range d.Members {
+			members = append(members, "`"+member+"`")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", d.Type, d.Written, strings.Join(subjects, " or "), strings.Join(members, ", "), d.Before, d.After, d.Reason)
+	}
+	return b.String()
+}
+
+func TestEventsPageIsWhatTheCodeSays(t *testing.T) {
+	shown, err := renderMarkdown(eventsPage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"../../docs/events.md": eventsPage(), "../../openapi/reference/events-text.html": shown} {
+		if *update {
+			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%s is not what the code says; run: make openapi (%v)", path, err)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The most series of this package that a node exposes: those of an idle one, and those
+// of one that has answered every operation with every class of status. The second
+// figure is in docs/operations.md.
+const (
+	mostIdleSeries = 100
+	mostSeries     = 3_000
+)
+
+// series returns how many series the server exposes, as lines of its metrics.
+func (s *testServer) series() (n int, operations map[string]bool) {
+	s.t.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	operations = map[string]bool{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			n++
+			if histogram := m.GetHistogram(); histogram != nil {
+				n += len(histogram.GetBucket()) + 2 // and the last bucket, the sum and the count
+			}
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "operation" {
+					operations[label.GetValue()] = true
+				}
+			}
+		}
+	}
+	return n, operations
+}
+
+// A page of the console for every operation is more than there are.
+func consoleOfEverything() *Console {
+	c := &Console{Refuse: func(v *Visit) error { return v.Redirect("/") }}
+	for _, op := range operations {
+		c.Pages = append(c.Pages, Page{Path: "/{tenant}/" + op.id, Operation: op.id, Show: func(v *Visit) error { return v.Redirect("/") }})
+	}
+	return c
+}
+
+func TestMetricsAreFew(t *testing.T) {
+	s := newTestServerWith(t, Options{Console: consoleOfEverything()})
+	if n, _ := s.series(); n > mostIdleSeries {
+		t.Errorf("after one sign-in there are %d series, want at most %d", n, mostIdleSeries)
+	}
+	place := regexp.MustCompile(`\{[^}]*\}`)
+	all := append(append(operations[:len(operations):len(operations)], operatorOperations...), s.edge.pages()...)
+	for _, op := range all {
+		path := strings.ReplaceAll(op.path, "{code}", "validation")
+		path = place.ReplaceAllString(path, s.ownerID)
+		s.request(op.method, path, "")
+		s.request("GET", "/console/"+tenantName+"/"+op.id, "")
+	}
+	_, seen := s.series()
+	for _, op := range all {
+		if !seen[op.id] {
+			t.Errorf("%s has no metrics after a request", op.id)
+		}
+	}
+	// The worst case: each of them was answered with each class of status.
+	for operation := range seen {
+		of := s.edge.meters.of(operation)
+		of.duration().Observe(0)
+		for class := 2; class <= 5; class++ {
+			of.requests[class]().Inc()
+		}
+	}
+	n, _ := s.series()
+	if n > mostSeries {
+		t.Errorf("after all operations there are %d series, want at most %d", n, mostSeries)
+	}
+	t.Logf("%d operations and pages make %d series", len(seen), n)
+}
+
+func TestTheLogHasMilliseconds(t *testing.T) {
+	s := newTestServer(t)
+	begun := time.Now()
+	s.request("GET", "/livez", "")
+	most := float64(time.Since(begun).Microseconds()) / 1000
+	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
+	var line struct {
+		Route    string   `json:"route"`
+		Duration *float64 `json:"duration_ms"`
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &line); err != nil {
+		t.Fatal(err)
+	}
+	if line.Route != "/livez" || line.Duration == nil || *line.Duration < 0.001 || *line.Duration > most {
+		t.Errorf("the log says %s, want duration_ms of at most %v", lines[len(lines)-1], most)
+	}
+}

@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The sizes of the hostile bodies that are compared, in bytes. What is linear costs four
+// times as much for the larger, and what is quadratic sixteen times.
+const (
+	smallBody = 4 << 10
+	largeBody = 4 * smallBody
+	mostRatio = 6
+)
+
+// hostileSize names the variable that makes a test only send the bodies, while somebody
+// counts.
+const hostileSize = "ROLECALL_TEST_HOSTILE_SIZE"
+
+// TestLinearWorkForEveryBody compares how often each block of code runs for the
+// hostile bodies of both sizes. The counts are those of coverage profiles: they are
+// exact, and need no clock. Loops of the standard library are not among them;
+// TestLinearMemoryForEveryBody sees those that copy.
+func TestLinearWorkForEveryBody(t *testing.T) {
+	if size, err := strconv.Atoi(os.Getenv(hostileSize)); err == nil {
+		s := newTestServer(t)
+		s.edge.logger = slog.New(slog.DiscardHandler)
+		s.operate()
+		for _, send := range s.hostileRequests(size) {
+			send()
+		}
+		return
+	}
+	if testing.Short() {
+		t.Skip("compiles a program that counts")
+	}
+	program := filepath.Join(t.TempDir(), "counting")
+	const module = "github.com/rolecall/rolecall"
+	counted := []string{module, module + "/internal/httpapi", module + "/internal/service", "github.com/go-json-experiment/json/jsontext"}
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "-covermode", "count", "-coverpkg", strings.Join(counted, ","), ".")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	before := blocksRun(t, program, smallBody)
+	after := blocksRun(t, program, largeBody)
+	if len(before) < 1000 || len(after) < 1000 {
+		t.Fatalf("%d and %d blocks were counted", len(before), len(after))
+	}
+	s := newTestServer(t)
+	s.operate()
+	few := 0 // runs that depend on the time, such as those that check a cached principal
+	for range s.hostileRequests(smallBody) {
+		few += 10
+	}
+	for block, runs := range after {
+		if runs > mostRatio*before[block]+few {
+			t.Errorf("%s runs %d times for bodies of %d bytes, and %d times for bodies of %d", block, before[block], smallBody, runs, largeBody)
+		}
+	}
+}
+
+// blocksRun returns how often each block ran while the program read the hostile bodies of
+// the size.
+func blocksRun(t *testing.T, program string, size int) map[string]int {
+	t.Helper()
+	profile := filepath.Join(t.TempDir(), "profile")
+	run := exec.CommandContext(t.Context(), program, "-test.run", "^TestLinearWorkForEveryBody$", "-test.coverprofile", profile)
+	run.Env = append(os.Environ(), hostileSize+"="+strconv.Itoa(size))
+	if said, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	text, err := os.ReadFile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[string]int{}
+	for line := range strings.Lines(string(text)) { // file:from,to statements runs
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			continue
+		}
+		runs, err := strconv.Atoi(fields[2])
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		blocks[fields[0]] += runs
+	}
+	return blocks
+}
+
+// TestLinearMemoryForEveryBody compares how many bytes each hostile body of both sizes
+// makes the edge allocate.
+func TestLinearMemoryForEveryBody(t *testing.T) {
+	s := newTestServer(t)
+	s.edge.logger = slog.New(slog.DiscardHandler)
+	s.operate()
+	before := s.bytesAllocated(2 * smallBody)
+	const some = 1 << 20 // pools that the garbage collector has emptied are filled again
+	for what, allocated := range s.bytesAllocated(2 * largeBody) {
+		if allocated > mostRatio*before[what]+some {
+			t.Errorf("%s: %d bytes are allocated for a body of %d, and %d for one of %d", what, before[what], 2*smallBody, allocated, 2*largeBody)
+		}
+	}
+}
+
+// bytesAllocated returns how many bytes were allocated for each hostile body of the size.
+func (s *testServer) bytesAllocated(size int) map[string]uint64 {
+	allocated := map[string]uint64{}
+	var memory runtime.MemStats
+	for what, send := range s.hostileRequests(size) {
+		runtime.ReadMemStats(&memory)
+		before := memory.TotalAlloc
+		send()
+		runtime.ReadMemStats(&memory)
+		allocated[what] = memory.TotalAlloc - before
+	}
+	return allocated
+}

@@ -1,0 +1,56 @@
+package service
+
+import (
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+// requestLink prepares an Update that mails somebody else a link for the caller. The
+// Update has to begin with it, so that parallel ones lock the same rows in the same
+// order. It returns ErrTooManyMails past the limit of the tenant, and what
+// lockCredential does.
+func (s *Service) requestLink(tx Tx, c Call) error {
+	if err := lockCredential(tx, c); err != nil {
+		return err
+	}
+	bucket := s.bucket("mails to others", s.limits.TenantMails, time.Hour, c.Tenant.ID.String())
+	return s.countIn(tx, bucket, rolecall.ErrTooManyMails)
+}
+
+// countIn counts in the bucket, and returns the error past its limit. As the
+// transaction fails then, what is refused counts nowhere.
+func (s *Service) countIn(tx Tx, bucket rolecall.Bucket, full *rolecall.Error) error {
+	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())
+	if err == nil && counted[0].Count > bucket.Limit {
+		err = full.After(max(counted[0].EndsAt.Sub(s.now()), time.Second))
+	}
+	return err
+}
+
+// voidLinks makes the links void that were requested with one of the sessions or API
+// tokens.
+func voidLinks[T any](tx Tx, revoked ...rolecall.ID[T]) {
+	credentials := make([]rolecall.AnyID, len(revoked))
+	for i, id := range revoked {
+		credentials[i] = rolecall.AnyID(id)
+	}
+	tx.DeleteLinks(credentials...)
+}
+
+// lockCredential keeps the session or API token of the caller from being revoked
+// before this Update is over. Without it a link could outlive a revocation at the same
+// time. It returns ErrUnauthenticated if the credential was revoked already.
+func lockCredential(tx Tx, c Call) error {
+	held, err := true, error(nil)
+	switch {
+	case c.Token != nil:
+		held, err = tx.LockAPIToken(c.Token.ID)
+	case !c.Session.ID.IsZero():
+		held, err = tx.LockSession(c.Session.ID)
+	}
+	if err == nil && !held {
+		err = rolecall.ErrUnauthenticated
+	}
+	return err
+}

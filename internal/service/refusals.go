@@ -1,0 +1,183 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+// refusalInterval is how often the counted refusals are written as events.
+const refusalInterval = time.Second
+
+// The bounds on the events that refusals make in one interval on one node.
+const (
+	mostSubjects     = 3      // of one caller and operation, each with an event of its own
+	mostCallerEvents = 10     // of one caller, with different operations
+	mostTenantEvents = 50     // of one tenant, and of one reason of failed sign-ins
+	mostRefusals     = 10_000 // of all tenants
+)
+
+// The reasons of events that stand for more than one operation or caller.
+const (
+	severalOperations = "several operations"
+	severalCallers    = "several callers"
+)
+
+// refusalCounter counts refusals in memory until they are written. A flood of
+// refusals makes few events, and a request costs the same whether or not its subject
+// exists.
+type refusalCounter struct {
+	mu      sync.Mutex
+	pending map[refusalKey]refusal
+	events  map[refusalKey]int // how many pending keys a wider key could replace
+}
+
+// refusalKey says which refusals become one event.
+type refusalKey struct {
+	tenant  rolecall.TenantID
+	kind    rolecall.EventType
+	actor   rolecall.Actor
+	subject rolecall.UserID // zero: the tenant
+	reason  string
+}
+
+type refusal struct {
+	count  int
+	source string // of the first
+}
+
+// widerKey is a key that replaces more exact ones after the first most of them.
+type widerKey struct {
+	refusalKey
+	most int
+}
+
+// wider returns the keys that can replace the key, the narrowest first. Anonymous
+// callers are not told apart, and their reasons are few: their events lose only the
+// subject.
+func (k refusalKey) wider() []widerKey {
+	operation := k
+	operation.subject = rolecall.UserID{}
+	if k.actor == anonymous {
+		return []widerKey{{operation, mostTenantEvents}}
+	}
+	caller := operation
+	caller.reason = severalOperations
+	tenant := refusalKey{tenant: k.tenant, kind: k.kind, actor: anonymous, reason: severalCallers}
+	return []widerKey{{operation, mostSubjects}, {caller, mostCallerEvents}, {tenant, mostTenantEvents}}
+}
+
+// anonymous is the actor where nobody signed in.
+var anonymous = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}
+
+// countRefusal counts a refusal, or something else that anybody can cause. Those of
+// unknown tenants are not counted.
+func (s *Service) countRefusal(tenant rolecall.TenantID, kind rolecall.EventType, actor rolecall.Actor, subject rolecall.UserID, reason, source string) {
+	if tenant.IsZero() {
+		return
+	}
+	s.refusals.add(map[refusalKey]refusal{{tenant, kind, actor, subject, reason}: {1, source}})
+}
+
+// add counts refusals, new ones or ones that could not be written.
+func (c *refusalCounter) add(counted map[refusalKey]refusal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending == nil {
+		c.pending, c.events = map[refusalKey]refusal{}, map[refusalKey]int{}
+	}
+	for exact, more := range counted {
+		key := c.choose(exact)
+		pending, ok := c.pending[key]
+		if !ok {
+			for _, w := range key.wider() {
+				if w.refusalKey != key {
+					c.events[w.refusalKey]++
+				}
+			}
+			pending.source = more.source
+			if key.reason == severalCallers {
+				pending.source = ""
+			}
+		}
+		pending.count += more.count
+		c.pending[key] = pending
+	}
+}
+
+// choose returns the key to count a refusal under: the exact one, or a wider one
+// where there would be too many.
+func (c *refusalCounter) choose(key refusalKey) refusalKey {
+	for _, w := range key.wider() {
+		if _, ok := c.pending[key]; ok {
+			return key
+		}
+		if c.events[w.refusalKey] >= w.most || len(c.pending) >= mostRefusals {
+			key = w.refusalKey
+		}
+	}
+	return key
+}
+
+// take returns the pending refusals of each tenant and forgets them.
+func (c *refusalCounter) take() map[rolecall.TenantID]map[refusalKey]refusal {
+	c.mu.Lock()
+	pending := c.pending
+	c.pending, c.events = nil, nil
+	c.mu.Unlock()
+
+	byTenant := map[rolecall.TenantID]map[refusalKey]refusal{}
+	for key, counted := range pending {
+		if byTenant[key.tenant] == nil {
+			byTenant[key.tenant] = map[refusalKey]refusal{}
+		}
+		byTenant[key.tenant][key] = counted
+	}
+	return byTenant
+}
+
+// Refused records that the caller was refused an operation for the reason, a
+// problem code.
+func (s *Service) Refused(c Call, subject rolecall.UserID, operation, code string) {
+	s.countRefusal(c.Tenant.ID, rolecall.EventRefused, c.Actor(), subject, operation+": "+code, c.Source)
+}
+
+// Flush writes the refusals since the last time. It keeps those that cannot be
+// written for the next time.
+func (s *Service) Flush(ctx context.Context) error {
+	var failures []error
+	for tenant, counted := range s.refusals.take() {
+		err := s.store.Update(ctx, tenant, func(tx Tx) error {
+			for key, r := range counted {
+				tx.InsertEvent(s.refusalEvent(key, r))
+			}
+			return nil
+		})
+		if err != nil {
+			failures = append(failures, err)
+			s.refusals.add(counted)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// refusalEvent returns the event of the refusals. It has the time of its id, because
+// lists that end at a time compare ids.
+func (s *Service) refusalEvent(key refusalKey, r refusal) rolecall.Event {
+	now := s.now()
+	event := rolecall.Event{
+		ID: rolecall.NewID[rolecall.Event](now), Type: key.kind, OccurredAt: now,
+		Actor: key.actor, Subject: aboutUser(key.subject), Source: r.source, Reason: key.reason,
+	}
+	if key.subject.IsZero() {
+		event.Subject = aboutTenant(key.tenant)
+	}
+	if r.count > 1 {
+		event.Reason = fmt.Sprintf("%s, %d times", key.reason, r.count)
+	}
+	return event
+}
