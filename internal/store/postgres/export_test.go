@@ -6,6 +6,9 @@ import "context"
 // true.
 const Settings = setTenantAndSession
 
+// NewestMigration is the oldest schema that this program serves.
+const NewestMigration = newestMigration
+
 // RegisterIDs makes a plain connection read and write ids as those of the pool do.
 var RegisterIDs = registerIDs
 

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,22 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
+
+// A schema without the newest migration is not served, so its number has to be known.
+func TestTheNewestMigrationIsKnown(t *testing.T) {
+	files, err := postgres.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%04d_", postgres.NewestMigration)
+	if last := names[len(names)-1]; !strings.HasPrefix(last, want) {
+		t.Errorf("the newest migration is %s, and the program needs %s", last, want)
+	}
+}
 
 // An older program serves on beside a newer schema that says it may.
 func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {

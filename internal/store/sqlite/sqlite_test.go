@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,6 +120,18 @@ func TestTheFileIsReadableByItsOwnerAlone(t *testing.T) {
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
 		}
+	}
+}
+
+// A file without the newest migration is not served, so its number has to be known.
+func TestTheNewestMigrationIsKnown(t *testing.T) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("migrations/%04d_", schemaVersion)
+	if last := names[len(names)-1]; !strings.HasPrefix(last, want) {
+		t.Errorf("the newest migration is %s, and the program needs %s", last, want)
 	}
 }
 
