@@ -14,14 +14,18 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
+// productName is a word that attackers try in every instance (ASVS 5.0, 6.1.2).
+const productName = "Rolecall"
+
 // PasswordMax is how long a password can be, in code points after NFC.
 const PasswordMax = 1024
 
 // CheckPassword returns a field error's code and sentence if the password is too easy
 // to guess: it is shorter than the minimum of code points after NFC, it is common, or
-// fewer than 8 code points are left when the forbidden words and the words of the
-// known texts are taken out of it. The known texts are what others know about the
-// user, such as the name and the address. Both results are empty for a good password.
+// fewer than 8 code points are left when the forbidden words, the name of this service
+// and the words of the known texts are taken out of it. The known texts are what others
+// know about the user, such as the name and the address. Both results are empty for a
+// good password.
 func CheckPassword(password string, minimum int, forbidden Words, known ...string) (code, detail string) {
 	if !utf8.ValidString(password) {
 		return "encoding", "must be valid UTF-8"
@@ -29,7 +33,7 @@ func CheckPassword(password string, minimum int, forbidden Words, known ...strin
 	if n := utf8.RuneCountInString(norm.NFC.String(password)); n < minimum || n > PasswordMax {
 		return "length", fmt.Sprintf("must have %d to %d characters", minimum, PasswordMax)
 	}
-	folded, words := rolecall.Fold(password), wordsOf(known...)
+	folded, words := rolecall.Fold(password), wordsOf(append(slices.Clip(known), productName)...)
 	if fewestLeft(folded, false, words, forbidden) < leastLeft {
 		return "personal", fmt.Sprintf("must have at least %d characters that are not part of the user's name or address, the tenant's name or a forbidden word; choose other words", leastLeft)
 	}

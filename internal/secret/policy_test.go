@@ -37,6 +37,9 @@ func TestCheckPassword(t *testing.T) {
 		{"ada@example.com", "personal"},
 		{"ADA@EXAMPLE.COM", "personal"},
 		{"Ada Lovelace, née Byron", "personal"},
+		{"rolecallrolecall", "personal"},
+		{"RoleCall-2026-rolecall", "personal"},
+		{"Rolecall answers at noon", ""},
 	} {
 		code, detail := CheckPassword(test.password, rolecall.DefaultPasswordMin, Words{}, "ada@example.com", "Ada Lovelace, nee Byron", "acme", "")
 		if code != test.code || (code == "") != (detail == "") {
