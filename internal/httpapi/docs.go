@@ -202,6 +202,7 @@ func viewProblem(known *rolecall.Error) problemView {
 func (d *docs) show(x *exchange, name string, v view) error {
 	v.Base = d.base
 	x.header["Permissions-Policy"] = noFeatures
+	x.header["Cross-Origin-Opener-Policy"] = sameOrigin
 	rendered := bytes.NewBuffer(x.out)
 	if err := d.templates.ExecuteTemplate(rendered, name, v); err != nil {
 		return err

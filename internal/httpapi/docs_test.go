@@ -93,6 +93,15 @@ func TestEachPageHasItsPolicy(t *testing.T) {
 	}
 }
 
+func TestNoOtherPageKeepsAWindowOfADocument(t *testing.T) {
+	edge := atBase(t, "")
+	for _, path := range pagePaths {
+		if got := fetch(edge, path).Header().Get("Cross-Origin-Opener-Policy"); got != "same-origin" {
+			t.Errorf("%s has Cross-Origin-Opener-Policy %q", path, got)
+		}
+	}
+}
+
 func TestPagesAreAskedForAnewAndTheirFilesNever(t *testing.T) {
 	edge := atBase(t, "")
 	paths := map[string]string{"/docs": "no-cache", "/openapi.yaml": "public, max-age=300"}
