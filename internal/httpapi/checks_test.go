@@ -334,7 +334,7 @@ func TestEveryAnswerCarriesTheSafeHeaders(t *testing.T) {
 	for _, r := range []reply{s.request("GET", "/x", ""), s.request("GET", "/users", ""), s.as(s.owner, "GET", "/users", ""), s.request("GET", "/livez", "")} {
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
-			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Cache-Control": "no-store",
+			"Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'", "Cache-Control": "no-store",
 			"Strict-Transport-Security": "max-age=31536000",
 		} {
 			if got := r.Header.Get(name); got != want {

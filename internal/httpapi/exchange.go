@@ -90,7 +90,7 @@ var (
 	noSniff    = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}
 	sameOrigin = []string{"same-origin"}
-	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
+	noContent  = []string{"default-src 'none'; base-uri 'none'; frame-ancestors 'none'"}
 	noStore    = []string{"no-store"}
 	closing    = []string{"close"}
 	asJSON     = []string{"application/json"}
