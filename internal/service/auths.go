@@ -190,6 +190,7 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 		if err != nil {
 			return nil, err
 		}
+		tx.DeleteOwnEmailChanges(e.user, ended...)
 		recordEnded(tx, e.user, ended, event, "too many sessions")
 		tx.InsertSession(session, token.Hash())
 		return event, nil
@@ -219,7 +220,8 @@ func (s *Service) mailNewBrowser(tx Tx, tenant *rolecall.Tenant, user *rolecall.
 	return s.notifyOfSession(tx, tenant.ID, user, rolecall.MailNewBrowser, session)
 }
 
-// endSession ends the session of the token, if there is one in the tenant.
+// endSession ends the session of the token, if there is one in the tenant. A change of
+// the user's own address that was requested in it becomes void.
 func (s *Service) endSession(tx Tx, a *Attempt, token secret.Token, reason string) error {
 	state, err := tx.SessionByToken(token.Hash())
 	if ok, err := found(err); !ok {
@@ -228,6 +230,7 @@ func (s *Service) endSession(tx Tx, a *Attempt, token secret.Token, reason strin
 	if ok, err := tx.DeleteSession(state.Session.ID); !ok {
 		return err
 	}
+	tx.DeleteOwnEmailChanges(state.User.ID, state.Session.ID)
 	event := s.event(a.call(&rolecall.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, aboutUser(state.User.ID))
 	event.Reason = reason
 	tx.InsertEvent(*event)

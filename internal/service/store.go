@@ -310,6 +310,9 @@ type OneTimeTokenTx interface {
 	// DeleteLinks removes the invitations and one-time tokens that were requested
 	// with one of the sessions or API tokens.
 	DeleteLinks(credentials ...rolecall.AnyID)
+	// DeleteOwnEmailChanges removes the changes of the user's address that were
+	// requested in one of the sessions.
+	DeleteOwnEmailChanges(user rolecall.UserID, sessions ...rolecall.SessionID)
 	// DeleteAllOneTimeTokens removes all tokens of a user, whatever they are for.
 	DeleteAllOneTimeTokens(user rolecall.UserID)
 }

@@ -73,6 +73,17 @@ func (t *Tx) DeleteLinks(credentials ...rolecall.AnyID) {
 	}
 }
 
+// DeleteOwnEmailChanges removes the changes of the user's address that were requested
+// in one of the sessions.
+func (t *Tx) DeleteOwnEmailChanges(user rolecall.UserID, sessions ...rolecall.SessionID) {
+	for chunk := range slices.Chunk(sessions, rowsAtOnce) {
+		b := newBuilder(t.tenant)
+		b.write("delete from one_time_tokens where tenant_id = $1")
+		b.all([]condition{where("purpose = ?", string(rolecall.TokenEmailChange)), where("user_id = ?", user), oneOf("credential", chunk)})
+		b.exec(t.q)
+	}
+}
+
 // DeleteAllOneTimeTokens removes all tokens of a user, whatever they are for.
 func (t *Tx) DeleteAllOneTimeTokens(user rolecall.UserID) {
 	t.q.Exec(deleteTokensOfUser, t.tenant, user)

@@ -103,6 +103,28 @@ var oneTimeTokenCases = []testCase{
 		same(f, found(f, ofNone, resetOfNone), true)
 		same(f, found(other, elsewhere, resetElsewhere), true)
 	}},
+	{"The changes of a user's own address that were requested in sessions are removed, and no others", func(f *fixture) {
+		ada, grace, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.in(f.newTenant("other"))
+		session, kept := rolecall.NewID[rolecall.Session](start), rolecall.NewID[rolecall.Session](start)
+		request := func(f *fixture, of rolecall.User, purpose rolecall.TokenPurpose, in rolecall.SessionID) []byte {
+			token := aReset(of)
+			token.Purpose, token.Credential = purpose, rolecall.AnyID(in)
+			return f.handOut(token)
+		}
+		own := request(f, ada, rolecall.TokenEmailChange, session)
+		ownKept := request(f, ada, rolecall.TokenEmailChange, kept)
+		ofOther := request(f, grace, rolecall.TokenEmailChange, session)
+		reset := request(f, ada, rolecall.TokenPasswordReset, session)
+		elsewhere := request(other, ada, rolecall.TokenEmailChange, session)
+		f.write(func(tx service.Tx) { tx.DeleteOwnEmailChanges(ada.ID) })
+		f.is(f.tryOneTimeToken(own, rolecall.TokenEmailChange), nil)
+		f.write(func(tx service.Tx) { tx.DeleteOwnEmailChanges(ada.ID, session) })
+		f.is(f.tryOneTimeToken(own, rolecall.TokenEmailChange), rolecall.ErrNotFound)
+		f.is(f.tryOneTimeToken(ownKept, rolecall.TokenEmailChange), nil)
+		f.is(f.tryOneTimeToken(ofOther, rolecall.TokenEmailChange), nil)
+		f.is(f.tryOneTimeToken(reset, rolecall.TokenPasswordReset), nil)
+		f.is(other.tryOneTimeToken(elsewhere, rolecall.TokenEmailChange), nil)
+	}},
 	{"A link that is requested while its credential is revoked does not outlive it", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		session, _ := f.signIn(u, start)
