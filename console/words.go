@@ -45,6 +45,11 @@ func ago(now, t rolecall.Time) string {
 	return words + " ago"
 }
 
+// clock returns the time of day at which the moment is over, to the minute.
+func clock(t rolecall.Time) string {
+	return t.Add(time.Minute - time.Microsecond).Std().Truncate(time.Minute).Format("15:04 MST")
+}
+
 type lifetimeUnit struct {
 	length time.Duration
 	name   string
