@@ -24,7 +24,7 @@ type commandLine struct {
 
 	Serve       serveCommand        `cmd:"" help:"Serve the HTTP interface."`
 	Migrate     migrateCommand      `cmd:"" help:"Bring the schema of the database up to date."`
-	Tenant      tenantCommands      `cmd:"" help:"Make, list, suspend, resume and delete tenants."`
+	Tenant      tenantCommands      `cmd:"" help:"Make, list, suspend, resume, delete and restore tenants."`
 	User        userCommands        `cmd:"" help:"Repair a user from outside: password and address."`
 	OperatorKey operatorKeyCommands `cmd:"" help:"Make, list and revoke keys for programs that act as operators."`
 	BreachList  breachedCommands    `cmd:"" name:"breached-passwords" help:"Build the file for --breached-passwords."`

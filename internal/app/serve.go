@@ -170,7 +170,7 @@ func newLogger(w io.Writer, format string) *slog.Logger {
 
 // ignoreClosed drops the error of closing what is closed already.
 func ignoreClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed) {
 		return nil
 	}
 	return err
