@@ -130,31 +130,37 @@ func (s *settings) checkSites() {
 		return
 	}
 	for _, origin := range s.AllowOrigin {
-		if u, err := url.Parse(origin); err == nil && isOtherSite(u, s.publicURL) {
-			s.warn("--allow-origin " + origin + " is on another site than --public-url " + s.PublicURL + ". Browsers drop the session cookie there, so nobody can sign in from its pages. Serve both under one domain, or let a back end hold the session.")
+		u, err := url.Parse(origin)
+		if err != nil || !isOtherSite(u, s.publicURL) {
+			continue
 		}
+		remedy := "Serve both under one domain"
+		if isSameDomain(u, s.publicURL) {
+			remedy = "Use the same scheme for both"
+		}
+		s.warn("--allow-origin " + origin + " is on another site than --public-url " + s.PublicURL + ". Browsers drop the session cookie there, so nobody can sign in from its pages. " + remedy + ", or let a back end hold the session.")
 	}
 }
 
 // isOtherSite reports whether the URLs are for certain of two sites, as browsers
 // compare them for cookies: by scheme and registrable domain, without the port.
-func isOtherSite(a, b *url.URL) bool {
+func isOtherSite(a, b *url.URL) bool { return a.Scheme != b.Scheme || !isSameDomain(a, b) }
+
+// isSameDomain reports whether the hosts of the URLs can be of one registrable domain.
+func isSameDomain(a, b *url.URL) bool {
 	hostA, hostB := strings.ToLower(a.Hostname()), strings.ToLower(b.Hostname())
-	if a.Scheme != b.Scheme {
-		return true
-	}
 	if hostA == hostB {
-		return false
+		return true
 	}
 	if _, err := netip.ParseAddr(hostA); err == nil {
-		return true
+		return false
 	}
 	labelsA, labelsB := strings.Split(hostA, "."), strings.Split(hostB, ".")
 	common := 0
 	for common < min(len(labelsA), len(labelsB)) && labelsA[len(labelsA)-1-common] == labelsB[len(labelsB)-1-common] {
 		common++
 	}
-	return common < 2
+	return common >= 2
 }
 
 // hostName is a name in lower case, or an IPv4 address.

@@ -103,23 +103,29 @@ func TestOriginsOnAnotherSiteAreWarnedOf(t *testing.T) {
 	for _, test := range []struct {
 		public, origin string
 		warned         bool
+		ofScheme       bool // https on both sides would help
 	}{
-		{"https://id.example.com", "https://app.example.com", false},
-		{"https://id.example.com", "https://example.com", false},
-		{"https://id.example.com", "https://id.example.com:8443", false},
-		{"https://example.com/people", "https://app.example.com", false},
-		{"http://localhost:8080", "http://localhost:3000", false},
-		{"https://id.example.com", "https://app.example.org", true},
-		{"https://id.example.com", "https://example.net", true},
-		{"https://id.example.com", "http://localhost:3000", true},
-		{"http://127.0.0.1:8080", "http://localhost:3000", true},
-		{"https://10.0.0.1", "https://10.1.0.1", true},
-		{"", "https://app.example.org", false},
+		{"https://id.example.com", "https://app.example.com", false, false},
+		{"https://id.example.com", "https://example.com", false, false},
+		{"https://id.example.com", "https://id.example.com:8443", false, false},
+		{"https://example.com/people", "https://app.example.com", false, false},
+		{"http://localhost:8080", "http://localhost:3000", false, false},
+		{"https://id.example.com", "https://app.example.org", true, false},
+		{"https://id.example.com", "https://example.net", true, false},
+		{"https://id.example.com", "http://localhost:3000", true, false},
+		{"https://localhost:8080", "http://localhost:3000", true, true},
+		{"https://id.example.com", "http://app.example.com", true, true},
+		{"http://127.0.0.1:8080", "http://localhost:3000", true, false},
+		{"https://10.0.0.1", "https://10.1.0.1", true, false},
+		{"", "https://app.example.org", false, false},
 	} {
 		s, err := (&serveCommand{PublicURL: test.public, AllowOrigin: []string{test.origin}}).settings(&globals{SecretKeyFile: "keys"})
 		warnings := strings.Join(s.warnings, "\n")
 		if err != nil || strings.Contains(warnings, "--allow-origin "+test.origin+" is on another site than --public-url "+test.public) != test.warned {
 			t.Errorf("%+v: %v, warned %q", test, err, warnings)
+		}
+		if ofScheme := strings.Contains(warnings, "Use the same scheme for both"); ofScheme != test.ofScheme {
+			t.Errorf("%+v: warned %q", test, warnings)
 		}
 	}
 }

@@ -22,7 +22,7 @@ var (
 	errMediaType        = &rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8; PATCH also takes application/merge-patch+json."}
 	errContentEncoding  = errMediaType.With("The body must not be compressed.")
 	errCrossOrigin      = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-origin", Detail: "A browser sent this request from another origin, which is not a trusted one."}
-	errCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page is on another site than this service. Serve both under one site, such as app.example.com and id.example.com, or let your back end hold the session."}
+	errCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page is on another site than this service. Serve both under one site, such as https://app.example.com and https://id.example.com, or let your back end hold the session."}
 )
 
 // statuses is the status of each kind of error.
