@@ -9,6 +9,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // How long what is cached counts at most. A process's own changes are seen at once
@@ -28,7 +29,14 @@ type tenantCache = otter.Cache[string, tenantEntry]
 
 type tenantEntry struct {
 	tenant rolecall.Tenant
+	name   [16]byte // the mark of its name
 	loaded loaded
+}
+
+// nameMark stands in changes for a tenant's name, because a name that is unknown has
+// no id.
+func nameMark(name string) [16]byte {
+	return [16]byte(secret.Digest([]byte(name))[:16])
 }
 
 func newTenantCache() *tenantCache {
@@ -87,24 +95,25 @@ func (s *Service) Tenant(ctx context.Context, name string) (rolecall.Tenant, err
 	return e.tenant, err
 }
 
-// isCurrentTenant reports whether the entry counts. Nobody announces a new tenant,
-// so that a name is unknown for less than a second only.
+// isCurrentTenant reports whether the entry counts. A new or restored tenant is not
+// announced to other processes under its name, so a name is unknown for less than a
+// second only.
 func (s *Service) isCurrentTenant(e tenantEntry) bool {
 	now := s.now()
 	if e.tenant.ID.IsZero() {
-		return now.Sub(e.loaded.at).Abs() < unwatchedLifetime
+		return now.Sub(e.loaded.at).Abs() < unwatchedLifetime && !s.changes.since(e.loaded.after, e.name)
 	}
 	return s.counts(e.loaded, now, e.tenant.ID)
 }
 
 func (s *Service) loadTenant(ctx context.Context, name string) (tenantEntry, error) {
-	e := tenantEntry{loaded: s.loading()}
+	e := tenantEntry{name: nameMark(name), loaded: s.loading()}
 	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
 		e.tenant, err = tx.TenantByName(name)
 		return err
 	})
 	if ok, err := found(err); !ok {
-		return tenantEntry{loaded: e.loaded}, err
+		return tenantEntry{name: e.name, loaded: e.loaded}, err
 	}
 	return e, nil
 }

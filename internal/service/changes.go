@@ -108,8 +108,8 @@ func (a announcing) Update(ctx context.Context, tenant rolecall.TenantID, fn fun
 
 // announcingTx announces each write of what is cached: tenants, who a session, a
 // token or an operator's key is and may do. The last use of these is only marked,
-// because a node that thinks them unused looks again; what is created, nobody has
-// cached.
+// because a node that thinks them unused looks again. What is created, nobody has
+// cached; only the name of a tenant can be cached as unknown.
 type announcingTx struct {
 	Tx
 	tenant  rolecall.TenantID
@@ -325,8 +325,15 @@ func (t *announcingTx) DeleteTenant(tenant rolecall.Tenant, purgeAt rolecall.Tim
 	return t.changesIf(ok, err, tenant.ID)
 }
 
-// RestoreTenant announces the tenant.
+// InsertTenant marks the name, which this process may remember as unknown.
+func (t *announcingTx) InsertTenant(tenant rolecall.Tenant) {
+	t.Tx.InsertTenant(tenant)
+	t.changed = append(t.changed, nameMark(tenant.Name))
+}
+
+// RestoreTenant announces the tenant and marks its name.
 func (t *announcingTx) RestoreTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
+	t.changed = append(t.changed, nameMark(tenant.Name))
 	ok, err := t.Tx.RestoreTenant(tenant, at)
 	return t.changesIf(ok, err, tenant.ID)
 }

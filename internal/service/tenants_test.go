@@ -54,6 +54,7 @@ func TestADeletedTenantIsRestoredAsItWas(t *testing.T) {
 
 		f.clock.advance(aSecond)
 		f.tenant = living
+		f.servedBy(f.service, false)
 		restored, err := f.service.RestoreTenant(f.Context(), operator, f.tenant.Name, "deleted by mistake")
 		f.ok(err)
 		if restored.Status != rolecall.TenantActive || restored.PurgeAt != 0 || restored.Name != living.Name || restored.UpdatedAt != f.clock.Now() || restored.Version <= living.Version {
@@ -63,8 +64,8 @@ func TestADeletedTenantIsRestoredAsItWas(t *testing.T) {
 		if f.ok(err); again.Version != restored.Version {
 			t.Errorf("a repeat restores %+v", again)
 		}
-		f.clock.advance(aSecond) // for which a node can remember that it was unknown
 		f.servedBy(f.service, true)
+		f.clock.advance(aSecond) // for which another node can remember that it was unknown
 		f.servedBy(other, true)
 		works(f.service, nil)
 		works(other, nil)
