@@ -40,7 +40,7 @@ func (c *console) namesOf(v *httpapi.Visit, ids []rolecall.AnyID) (names, error)
 	return c.service.Names(v.Context(), v.Call(), ids)
 }
 
-// missingRole is what to call a role of which the page knows the id alone.
+// missingRole is the name to show for a role if the page knows only the id.
 func (f frame) missingRole() string {
 	if f.may(rolecall.RolesRead) {
 		return "a deleted role"
@@ -56,8 +56,7 @@ func (f frame) missingUser() string {
 	return "a user you can't view"
 }
 
-// missingAccount is what to call a service account of which the page knows the id
-// alone.
+// missingAccount is the name to show for a service account if the page knows only the id.
 func (f frame) missingAccount() string {
 	if f.may(rolecall.ServiceAccountsRead) {
 		return "a deleted service account"
@@ -65,8 +64,8 @@ func (f frame) missingAccount() string {
 	return "a service account you can't view"
 }
 
-// missingGiver is what to call a user or service account of whom the page knows the id
-// alone.
+// missingGiver is the name to show for a grantor, who is a user or a service account, if
+// the page knows only the id.
 func (f frame) missingGiver() string {
 	if f.Call().Visible().IsEverywhere() && f.may(rolecall.ServiceAccountsRead) {
 		return "a deleted user or service account"

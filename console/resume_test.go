@@ -26,7 +26,7 @@ func TestResumeIsOfferedToThoseWhoMayGiveTheAccessBack(t *testing.T) {
 	pages := []string{"/console/acme/users/" + boss.ID.String(), "/console/acme/service-accounts/" + account.ID.String()}
 	for _, page := range pages {
 		if a := f.get(page, clerk); a.StatusCode != http.StatusOK || strings.Contains(a.body, page+"/resume") {
-			t.Errorf("%s offers resume to somebody who may not: %d %s", page, a.StatusCode, a.body)
+			t.Errorf("%s offers resume to a caller who lacks events:read: %d %s", page, a.StatusCode, a.body)
 		}
 		if a := f.send(http.MethodPost, page+"/resume", clerk, nil); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "events:read") {
 			t.Errorf("%s: %d %s", page, a.StatusCode, a.body)
