@@ -20,6 +20,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 const (
@@ -66,12 +67,11 @@ func newFixtureAt(t testing.TB, base string) *fixture {
 			t.Fatal(err)
 		}
 	}
-	options := httpapi.Options{Logger: logger, Console: New(s), AllowOrigins: []string{"https://app.example.com"}}
+	options := web.Options{Logger: logger, AllowOrigins: []string{"https://app.example.com"}}
 	if base != "" {
 		options.PublicURL = &url.URL{Scheme: "https", Host: "id.example.com", Path: base}
 	}
-	edge := httpapi.New(s, options)
-	server := httptest.NewServer(edge)
+	server := httptest.NewServer(httpapi.New(s, web.New(s, options), httpapi.Options{Console: New(s)}))
 	f.url = server.URL
 	t.Cleanup(func() {
 		server.Close()

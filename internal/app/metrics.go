@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -28,6 +29,13 @@ func registerWatch(registry prometheus.Registerer, s *service.Service) {
 			return behind.Seconds()
 		}),
 	)
+}
+
+// registerPasswords adds how many password hashes were computed.
+func registerPasswords(registry prometheus.Registerer, p *secret.Passwords) {
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "rolecall_password_hashes_total", Help: "Password hashes computed.",
+	}, func() float64 { return float64(p.Hashed()) }))
 }
 
 // waitingLimit bounds how long a scrape waits for the store to count mail.

@@ -20,6 +20,7 @@ import (
 	"github.com/rolecall/rolecall/console"
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // Run serves until ctx ends, then answers what has been asked and returns.
@@ -81,7 +82,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	rolecall := service.New(store, options)
-	api := httpapi.New(rolecall, httpapi.Options{
+	site := web.New(rolecall, web.Options{
 		PublicURL:      settings.publicURL,
 		InsecureCookie: settings.insecureCookie,
 		HSTSSubdomains: settings.HSTSSubdomains,
@@ -89,17 +90,18 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 		HostPrefix:     settings.HostPrefix,
 		AllowOrigins:   settings.AllowOrigin,
 		TrustedProxies: settings.trustedProxies,
-		OperatorsApart: operators != nil,
-		Console:        console.New(rolecall),
 		Logger:         logger,
 		Metrics:        registry,
-		PasswordHashes: options.Passwords.Hashed,
-
+	})
+	handler := httpapi.New(rolecall, site, httpapi.Options{
+		OperatorsApart:  operators != nil,
+		Console:         console.New(rolecall),
 		SecurityContact: settings.SecurityURI,
 	})
+	registerPasswords(registry, options.Passwords)
 	registerWatch(registry, rolecall)
 	registerMail(registry, rolecall)
-	fronts := frontsOf(api, listener, operators)
+	fronts := frontsOf(site, handler, listener, operators)
 	if settings.TLSCert != "" {
 		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)
 		if err != nil {
@@ -130,7 +132,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	var workErr error
 	background.Go(func() { workErr = rolecall.Run(working) })
 	background.Go(func() { boundMemory(working) })
-	serveErr := serveAll(ctx, api, fronts, settings.Drain, logger)
+	serveErr := serveAll(ctx, site, fronts, settings.Drain, logger)
 	stopWorking()
 	background.Wait()
 	return errors.Join(serveErr, workErr, stopMetrics())

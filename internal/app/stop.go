@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // How a serving process ends. http.Server.Shutdown by itself loses requests: it
@@ -35,17 +35,17 @@ const operatorConnections = 64
 
 // frontsOf returns the fronts of the listener and of the one for operators, which
 // may be nil.
-func frontsOf(api *httpapi.Server, listener, operators *door) []front {
+func frontsOf(site *web.Site, handler http.Handler, listener, operators *door) []front {
 	limit := connectionLimit(openFiles())
-	fronts := []front{{api.HTTPServer(), listener, limit}}
+	fronts := []front{{site.Server(handler), listener, limit}}
 	if operators != nil {
-		fronts = append(fronts, front{api.OperatorServer(), operators, min(limit, operatorConnections)})
+		fronts = append(fronts, front{site.OperatorServer(handler), operators, min(limit, operatorConnections)})
 	}
 	return fronts
 }
 
 // serveAll serves on every front until ctx ends, or one of them fails.
-func serveAll(ctx context.Context, api *httpapi.Server, fronts []front, drain time.Duration, logger *slog.Logger) error {
+func serveAll(ctx context.Context, site *web.Site, fronts []front, drain time.Duration, logger *slog.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	failures := make([]error, len(fronts))
@@ -53,7 +53,7 @@ func serveAll(ctx context.Context, api *httpapi.Server, fronts []front, drain ti
 	for i, f := range fronts {
 		serving.Go(func() {
 			defer stop()
-			failures[i] = serveHTTP(ctx, api, f, drain, logger)
+			failures[i] = serveHTTP(ctx, site, f, drain, logger)
 		})
 	}
 	serving.Wait()
@@ -63,7 +63,7 @@ func serveAll(ctx context.Context, api *httpapi.Server, fronts []front, drain ti
 // serveHTTP serves on the listener, with TLS if the server is configured for it,
 // until ctx ends. Then /readyz says that this process leaves, it serves on for the
 // drain, and ends without failing a request.
-func serveHTTP(ctx context.Context, api *httpapi.Server, f front, drain time.Duration, logger *slog.Logger) error {
+func serveHTTP(ctx context.Context, site *web.Site, f front, drain time.Duration, logger *slog.Logger) error {
 	server, listener, open := f.server, f.listener, newConnections(f.limit)
 	server.ConnState = open.observe
 	done := make(chan error, 1)
@@ -80,7 +80,7 @@ func serveHTTP(ctx context.Context, api *httpapi.Server, f front, drain time.Dur
 		return err
 	case <-ctx.Done():
 	}
-	api.Drain()
+	site.Drain()
 	logger.Info("stopping", "connections", open.count())
 	time.Sleep(drain)
 	open.wait(partingTime)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 func login(x *exchange) error {
@@ -49,7 +50,7 @@ func logout(x *exchange) error {
 			return err
 		}
 	}
-	x.setCookie("", 0)
+	x.server.site.ClearSession(x.writer)
 	return x.nothing()
 }
 
@@ -71,8 +72,8 @@ func (x *exchange) attempt() (service.Attempt, error) {
 	tenant, err := x.server.service.Tenant(x.ctx, x.named)
 	x.tenant = tenant
 	return service.Attempt{
-		Tenant: tenant, TenantName: x.named, Presented: x.presented, Devices: x.devices(),
-		RequestID: x.requestID, Source: x.call.Source, Client: clientOf(x.request.UserAgent()),
+		Tenant: tenant, TenantName: x.named, Presented: x.presented, Devices: web.Devices(x.request),
+		RequestID: x.web.ID, Source: x.call.Source, Client: web.ClientName(x.request.UserAgent()),
 	}, err
 }
 

@@ -46,7 +46,7 @@ func (x *exchange) checkBearer() error {
 		return nil
 	}
 	x.bearer = token
-	if _, ok := secret.ParseOperatorKey(x.bearer); ok && !x.atOperatorDoor() {
+	if _, ok := secret.ParseOperatorKey(x.bearer); ok && !x.server.servesOperators(x.request) {
 		return rolecall.ErrUnauthenticated
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // sink is a ResponseWriter that keeps nothing, so that a benchmark measures the
@@ -19,8 +20,7 @@ func (s *sink) WriteHeader(int)             {}
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 
 func benchmarkGet(b *testing.B, path func(*testServer) string) {
-	s := newTestServer(b)
-	s.edge.logger = slog.New(slog.NewJSONHandler(io.Discard, nil))
+	s := newTestServerWith(b, web.Options{Logger: slog.New(slog.NewJSONHandler(io.Discard, nil))})
 	r := httptest.NewRequest(http.MethodGet, path(s), nil)
 	r.Header.Set("X-Tenant-Schema", tenantName)
 	r.Header.Set("Cookie", s.owner)

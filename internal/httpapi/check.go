@@ -2,11 +2,11 @@ package httpapi
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // serve runs the checks in the order that the contract fixes, then the
@@ -21,25 +21,25 @@ func (x *exchange) serve() error {
 		return err
 	}
 	faults := x.readInput()
-	x.presented = appendTokens(x.presented, x.server.cookies.session, x.request.Header["Cookie"])
+	x.presented = x.server.site.AppendSessions(x.presented, x.request)
 	if err := x.checkBearer(); err != nil {
 		return err
 	}
 	if x.route.need != nil && len(x.presented) == 0 && x.bearer == "" { // nothing is looked up, so nothing need wait for it
 		return x.stranger()
 	}
-	if err := x.enter(); err != nil {
+	if err := x.web.Enter(x.route.lane); err != nil {
 		return err
 	}
 	if err := x.admit(); err != nil {
 		return err
 	}
 	if x.route.body != nil {
-		x.leave()
+		x.web.Leave()
 		if err := x.readBody(&faults); err != nil {
 			return err
 		}
-		if err := x.enter(); err != nil {
+		if err := x.web.Enter(x.route.lane); err != nil {
 			return err
 		}
 	}
@@ -58,8 +58,8 @@ func (x *exchange) serve() error {
 // checkFraming refuses what can be refused by looking at the header alone.
 func (x *exchange) checkFraming() error {
 	r := x.request
-	if r.ContentLength > maxBody {
-		return errContentTooLarge
+	if r.ContentLength > web.MaxBody {
+		return web.ErrContentTooLarge
 	}
 	if !x.route.operator {
 		names := r.Header["X-Tenant-Schema"]
@@ -68,14 +68,14 @@ func (x *exchange) checkFraming() error {
 		}
 		x.named = names[0]
 	}
-	if err := x.server.origins.check(r); err != nil && !isFromProgram(r.Header) {
-		return errCrossOrigin
+	if err := x.server.site.CheckOrigin(r); err != nil && !isFromProgram(r.Header) {
+		return web.ErrCrossOrigin
 	}
 	if x.route.setsSession() && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-		return errCrossSite
+		return web.ErrCrossSite
 	}
 	if x.route.answersJSON() && !accepts(r.Header["Accept"]) {
-		return errNotAcceptable
+		return web.ErrNotAcceptable
 	}
 	if r.ContentLength == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
@@ -107,11 +107,11 @@ func (x *exchange) checkContent(h http.Header) error {
 	}
 	for _, coding := range h["Content-Encoding"] {
 		if !strings.EqualFold(strings.TrimSpace(coding), "identity") {
-			return errContentEncoding
+			return web.ErrContentEncoding
 		}
 	}
 	if len(types) == 0 || !isJSON(types[0], x.request.Method == http.MethodPatch) {
-		return errMediaType
+		return web.ErrMediaType
 	}
 	return nil
 }
@@ -159,13 +159,13 @@ func (x *exchange) principal() (p *rolecall.Principal, err error) {
 // error is for a body that cannot be judged: too large.
 func (x *exchange) readBody(faults *rolecall.Faults) error {
 	var err error
-	x.body, err = readAll(http.MaxBytesReader(x.writer, x.request.Body, maxBody), x.body[:0])
+	x.body, err = web.ReadBody(x.request, x.body[:0])
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case tooLarge:
-		return errContentTooLarge
+		return web.ErrContentTooLarge
 	case err != nil:
-		x.header["Connection"] = closing
+		x.header["Connection"] = []string{"close"}
 		faults.Add("", "truncated", "the body ended early or did not come in time")
 	case len(x.body) > 0:
 		checkSyntax(faults, x.body)
@@ -173,21 +173,4 @@ func (x *exchange) readBody(faults *rolecall.Faults) error {
 		faults.Add("", "required", "a body is required")
 	}
 	return nil
-}
-
-// readAll appends what r gives to b until its end.
-func readAll(r io.Reader, b []byte) ([]byte, error) {
-	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if err != nil {
-			if err == io.EOF {
-				err = nil
-			}
-			return b, err
-		}
-	}
 }

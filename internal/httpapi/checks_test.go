@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 func TestChecksComeInTheOrderOfTheContract(t *testing.T) {
@@ -32,10 +34,10 @@ func TestChecksComeInTheOrderOfTheContract(t *testing.T) {
 		status                           int
 		code                             string
 	}{
-		{"URL", "", "PATCH", "/users?" + strings.Repeat("x", maxURL), bad, []string{"X-Tenant-Schema", ""}, 414, "uri-too-long"},
+		{"URL", "", "PATCH", "/users?" + strings.Repeat("x", web.MaxURL), bad, []string{"X-Tenant-Schema", ""}, 414, "uri-too-long"},
 		{"path", "", "PATCH", "/user", bad, []string{"X-Tenant-Schema", ""}, 404, "unknown-path"},
 		{"method", "", "PATCH", "/users", bad, []string{"X-Tenant-Schema", ""}, 405, "method-not-allowed"},
-		{"body size", "", "PATCH", id, strings.Repeat(" ", maxBody+1), []string{"X-Tenant-Schema", ""}, 413, "content-too-large"},
+		{"body size", "", "PATCH", id, strings.Repeat(" ", web.MaxBody+1), []string{"X-Tenant-Schema", ""}, 413, "content-too-large"},
 		{"tenant", "", "PATCH", id, bad, []string{"X-Tenant-Schema", "", "Sec-Fetch-Site", "cross-site"}, 400, "malformed-request"},
 		{"origin", "", "PATCH", id, bad, []string{"Sec-Fetch-Site", "cross-site", "Accept", "text/html"}, 403, "cross-origin"},
 		{"Accept", "", "PATCH", id, bad, []string{"Accept", "text/html", "Content-Type", "text/plain"}, 406, "not-acceptable"},
@@ -250,7 +252,7 @@ func TestBodies(t *testing.T) {
 		t.Errorf("an optional body left out: %d %s", r.StatusCode, r.body)
 	}
 
-	streamed, err := http.NewRequest("PATCH", s.url+path, io.MultiReader(strings.NewReader(strings.Repeat(" ", maxBody)), strings.NewReader("{}")))
+	streamed, err := http.NewRequest("PATCH", s.url+path, io.MultiReader(strings.NewReader(strings.Repeat(" ", web.MaxBody)), strings.NewReader("{}")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +300,7 @@ func TestABodyInChunksEndsTheConnection(t *testing.T) {
 }
 
 func TestPagesAreDeniedWhatTheyDoNotUse(t *testing.T) {
-	s := newTestServerWith(t, Options{Console: consoleOfEverything()})
+	s := newTestServerOf(t, web.Options{}, Options{Console: consoleOfEverything()})
 	for _, path := range []string{"/docs", "/docs/permissions", "/problems", "/problems/validation", "/console/acme/UsersController_listUsers", "/console/none"} {
 		policy := s.as(s.owner, "GET", path, "").Header.Get("Permissions-Policy")
 		if !strings.Contains(policy, "camera=()") || !strings.Contains(policy, "geolocation=()") || strings.Contains(policy, "publickey-credentials") {
@@ -310,7 +312,7 @@ func TestPagesAreDeniedWhatTheyDoNotUse(t *testing.T) {
 func TestSecurityContact(t *testing.T) {
 	const path = "/.well-known/security.txt"
 	expectProblem(t, newTestServer(t).request("GET", path, ""), 404, "unknown-path")
-	s := newTestServerWith(t, Options{SecurityContact: "mailto:security@example.com", PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}})
+	s := newTestServerOf(t, web.Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}}, Options{SecurityContact: "mailto:security@example.com"})
 	r := s.request("GET", path, "")
 	form := regexp.MustCompile(`^Contact: mailto:security@example\.com\nExpires: (\S+)\nCanonical: https://id\.example\.com/\.well-known/security\.txt\n$`)
 	match := form.FindStringSubmatch(r.body)
@@ -330,7 +332,7 @@ func TestSecurityContact(t *testing.T) {
 }
 
 func TestEveryAnswerCarriesTheSafeHeaders(t *testing.T) {
-	s := newTestServerWith(t, Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}})
+	s := newTestServerWith(t, web.Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}})
 	for _, r := range []reply{s.request("GET", "/x", ""), s.request("GET", "/users", ""), s.as(s.owner, "GET", "/users", ""), s.request("GET", "/livez", "")} {
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
@@ -371,7 +373,7 @@ func TestPagesWithoutTenant(t *testing.T) {
 
 func TestDrainingClosesConnections(t *testing.T) {
 	s := newTestServer(t)
-	s.edge.Drain()
+	s.site.Drain()
 	if r := s.as(s.owner, "GET", "/users", ""); r.StatusCode != 200 || !r.Close {
 		t.Errorf("%d, close %v", r.StatusCode, r.Close)
 	}
@@ -428,7 +430,7 @@ func TestLogAndMetrics(t *testing.T) {
 
 func TestDeadlineAndClientGone(t *testing.T) {
 	s := newTestServer(t)
-	edge := New(s.service, Options{Deadline: time.Nanosecond, Logger: s.edge.logger})
+	edge := New(s.service, web.New(s.service, web.Options{Deadline: time.Nanosecond, Logger: slog.New(slog.DiscardHandler)}), Options{})
 	r := httptest.NewRequest("GET", "/users/"+s.ownerID, nil)
 	r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}}
 	w := httptest.NewRecorder()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // loginSetting signs the owner in with the request headers and returns the cookies
@@ -29,14 +31,14 @@ func cookieNames(cookies []*http.Cookie) (names []string) {
 func TestTheKnownDeviceCookieHasTheHostPrefixUnderHTTPS(t *testing.T) {
 	public := func(scheme string) *url.URL { return &url.URL{Scheme: scheme, Host: "id.example.com"} }
 	for name, c := range map[string]struct {
-		options Options
+		options web.Options
 		cookie  string
 	}{
-		"no public address":                   {Options{}, "rolecall_device"},
-		"plain http":                          {Options{PublicURL: public("http"), InsecureCookie: true}, "rolecall_device"},
-		"https":                               {Options{PublicURL: public("https")}, "__Host-rolecall_device"},
-		"https, and a domain for the session": {Options{PublicURL: public("https"), CookieDomain: "example.com"}, "__Host-rolecall_device"},
-		"the demo behind https":               {Options{PublicURL: public("https"), InsecureCookie: true}, "rolecall_device"},
+		"no public address":                   {web.Options{}, "rolecall_device"},
+		"plain http":                          {web.Options{PublicURL: public("http"), InsecureCookie: true}, "rolecall_device"},
+		"https":                               {web.Options{PublicURL: public("https")}, "__Host-rolecall_device"},
+		"https, and a domain for the session": {web.Options{PublicURL: public("https"), CookieDomain: "example.com"}, "__Host-rolecall_device"},
+		"the demo behind https":               {web.Options{PublicURL: public("https"), InsecureCookie: true}, "rolecall_device"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			device := newTestServerWith(t, c.options).loginSetting()[0]
@@ -49,7 +51,7 @@ func TestTheKnownDeviceCookieHasTheHostPrefixUnderHTTPS(t *testing.T) {
 
 func TestAKnownDeviceCookieOfTheOldNameIsReadAndReplaced(t *testing.T) {
 	for _, domain := range []string{"", "example.com"} {
-		s := newTestServerWith(t, Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}, CookieDomain: domain})
+		s := newTestServerWith(t, web.Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}, CookieDomain: domain})
 		mark := s.loginSetting()[0].Value
 		cookies := s.loginSetting("Cookie", "rolecall_device="+mark)
 		if got := cookieNames(cookies); !slices.Equal(got, []string{"rolecall_device", "__Host-rolecall_device", "session"}) {
@@ -72,7 +74,7 @@ func TestAKnownDeviceCookieOfTheOldNameIsReadAndReplaced(t *testing.T) {
 }
 
 func TestTheSessionCookieWithTheHostPrefix(t *testing.T) {
-	s := newTestServerWith(t, Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}, HostPrefix: true})
+	s := newTestServerWith(t, web.Options{PublicURL: &url.URL{Scheme: "https", Host: "id.example.com"}, HostPrefix: true})
 	in := s.request("POST", "/auths/login", `{"email":"`+ownerEmail+`","password":"`+ownerPassword+`"}`)
 	cookie, attributes, _ := strings.Cut(in.setSession(), ";")
 	token, prefixed := strings.CutPrefix(cookie, "__Host-session=")

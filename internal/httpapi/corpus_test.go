@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // The corpus is made by the classes of JSONTestSuite (Nicolas Seriot, MIT License):
@@ -98,8 +99,7 @@ func (s *testServer) pathOf(op *operation) string {
 // quietServer is a test server that logs nothing, with a check at the end that the
 // test had no effect.
 func quietServer(t *testing.T) *testServer {
-	s := newTestServer(t)
-	s.edge.logger = slog.New(slog.DiscardHandler)
+	s := newTestServerWith(t, web.Options{Logger: slog.New(slog.DiscardHandler)})
 	s.operate()
 	before := s.as(s.owner, http.MethodGet, "/events", "")
 	t.Cleanup(func() {

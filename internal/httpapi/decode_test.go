@@ -13,6 +13,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // syntaxOf returns the faults of the body's syntax as "pointer code".
@@ -105,7 +106,7 @@ func TestEveryFaultOfABodyIsFoundAtOnce(t *testing.T) {
 		_, err := draftOf(test.body)
 		var got []string
 		if err != nil {
-			_, known := statusOf(err)
+			_, known := web.StatusOf(err)
 			got = named(known.Faults)
 		}
 		if !slices.Equal(got, test.want) {
@@ -130,7 +131,7 @@ func TestPatchTellsAbsentFromNull(t *testing.T) {
 	}
 	x.body = []byte(`{"email":"eve@example.com","name":null}`)
 	_, err = x.userPatch()
-	_, known := statusOf(err)
+	_, known := web.StatusOf(err)
 	if got := named(known.Faults); !slices.Equal(got, []string{"/email immutable", "/name type"}) {
 		t.Errorf("faults %q", got)
 	}
@@ -138,7 +139,7 @@ func TestPatchTellsAbsentFromNull(t *testing.T) {
 
 func TestUnknownMembersAreRepeatedOnlyInPart(t *testing.T) {
 	_, err := draftOf(`{"` + strings.Repeat("x", 5000) + `":1}`)
-	_, known := statusOf(err)
+	_, known := web.StatusOf(err)
 	for _, f := range known.Faults {
 		if len(f.Pointer) > 250 {
 			t.Errorf("a pointer of %d bytes", len(f.Pointer))
@@ -163,7 +164,7 @@ func TestAssignmentBody(t *testing.T) {
 		_, err := x.assignmentDraft()
 		var got []string
 		if err != nil {
-			_, known := statusOf(err)
+			_, known := web.StatusOf(err)
 			got = named(known.Faults)
 		}
 		if !slices.Equal(got, test.want) {
@@ -234,7 +235,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		draft, err := draftOf(body)
 		if err != nil {
-			if _, known := statusOf(err); known.Kind != rolecall.Invalid || len(known.Faults) == 0 {
+			if _, known := web.StatusOf(err); known.Kind != rolecall.Invalid || len(known.Faults) == 0 {
 				t.Fatalf("%q: %v", body, err)
 			}
 			return

@@ -2,18 +2,12 @@ package httpapi
 
 import (
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"html/template"
-	"io"
 	"net/http"
-	"path"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/openapi"
 )
 
@@ -24,82 +18,19 @@ var (
 	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
 )
 
-// noFeatures denies pages what none of them uses. Passkeys and the clipboard stay
-// allowed, as the console uses them.
-var noFeatures = []string{"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), hid=(), magnetometer=(), microphone=(), midi=(), payment=(), serial=(), usb=(), xr-spatial-tracking=()"}
-
 // docs is the pages for people, and the files that they load.
 type docs struct {
 	base      string
 	templates *template.Template
-	assets    []*asset
-}
-
-// asset is content that is the same for everybody.
-type asset struct {
-	Asset
-	path    string
-	caching string
-	plain   func() (representation, error)
-	gzipped func() (representation, error) // nil: it is served plain alone
-}
-
-// representation is content as it is sent, with its entity tag.
-type representation struct {
-	content []byte
-	tag     string
-}
-
-func newRepresentation(content []byte) representation {
-	return representation{content, secret.ETag(content)}
-}
-
-// inflate returns the content of a compressed file.
-func inflate(compressed []byte) (representation, error) {
-	reader, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		return representation{}, err
-	}
-	content, err := io.ReadAll(reader)
-	return newRepresentation(content), errors.Join(err, reader.Close())
-}
-
-// newAsset returns the asset below the folder. Its path changes with its content, so
-// that it may be kept for ever.
-func newAsset(folder string, a Asset) *asset {
-	kept := newRepresentation(a.Content)
-	asKept := func() (representation, error) { return kept, nil }
-	suffix := path.Ext(a.Name)
-	own := &asset{
-		Asset: a, path: folder + strings.TrimSuffix(a.Name, suffix) + "." + strings.Trim(kept.tag, `"`) + suffix,
-		caching: "public, max-age=31536000, immutable", plain: asKept,
-	}
-	if a.Gzipped {
-		own.gzipped = asKept
-		own.plain = sync.OnceValues(func() (representation, error) { return inflate(a.Content) })
-	}
-	return own
-}
-
-// newDocument returns a document at a path of its own, which is compressed when the
-// first client asks for that.
-func newDocument(path, contentType string, content []byte) *asset {
-	plain := newRepresentation(content)
-	return &asset{
-		Asset: Asset{Type: contentType}, path: path, caching: "public, max-age=300",
-		plain: func() (representation, error) { return plain, nil },
-		gzipped: sync.OnceValues(func() (representation, error) {
-			return newRepresentation(compressed(Asset{Content: content}).Content), nil
-		}),
-	}
+	assets    []*web.Asset
 }
 
 func newDocs(base string) *docs {
 	d := &docs{base: base}
 	paths := map[string]string{}
 	for _, a := range openapi.Assets {
-		own := newAsset("/docs/", a)
-		paths[a.Name] = own.path
+		own := web.NewAsset("/docs/", a.Name, a.Type, a.Content, a.Gzipped)
+		paths[a.Name] = own.Path
 		d.assets = append(d.assets, own)
 	}
 	functions := template.FuncMap{"asset": func(name string) string { return paths[name] }}
@@ -117,7 +48,7 @@ func (d *docs) pages() []*operation {
 		page("/problems/{code}", "problems", d.explainProblem),
 	}
 	for _, a := range d.assets {
-		pages = append(pages, page(a.path, "docs", a.serve))
+		pages = append(pages, page(a.Path, "docs", file(a)))
 	}
 	return pages
 }
@@ -182,7 +113,7 @@ func (d *docs) explainProblem(x *exchange) error {
 	if at < 0 {
 		return rolecall.ErrNotFound.With("No problem has this code.")
 	}
-	v := view{Here: "problems", Title: titleOf(code), Problem: viewProblem(catalogue[at])}
+	v := view{Here: "problems", Title: web.TitleOf(code), Problem: viewProblem(catalogue[at])}
 	for _, op := range operations {
 		if slices.Contains(op.problemsByStatus()[v.Problem.Status], catalogue[at]) {
 			v.Problem.Operations = append(v.Problem.Operations, operationView{op.id, op.method, op.path, op.summary})
@@ -193,7 +124,7 @@ func (d *docs) explainProblem(x *exchange) error {
 }
 
 func viewProblem(known *rolecall.Error) problemView {
-	status, _ := statusOf(known)
+	status, _ := web.StatusOf(known)
 	return problemView{Code: known.Code, Detail: known.Detail, Status: status, Reason: http.StatusText(status)}
 }
 
@@ -201,62 +132,12 @@ func viewProblem(known *rolecall.Error) problemView {
 // names files of another version.
 func (d *docs) show(x *exchange, name string, v view) error {
 	v.Base = d.base
-	x.header["Permissions-Policy"] = noFeatures
-	x.header["Cross-Origin-Opener-Policy"] = sameOrigin
+	x.header["Permissions-Policy"] = web.NoFeatures
+	x.header["Cross-Origin-Opener-Policy"] = web.SameOrigin
 	rendered := bytes.NewBuffer(x.out)
 	if err := d.templates.ExecuteTemplate(rendered, name, v); err != nil {
 		return err
 	}
 	x.out = rendered.Bytes()
-	return x.content("text/html; charset=utf-8", "no-cache", secret.ETag(x.out))
-}
-
-// serve answers with the content, compressed if the client takes that.
-func (a *asset) serve(x *exchange) error {
-	form := a.plain
-	if a.gzipped != nil {
-		x.header["Vary"] = append(x.header["Vary"], "Accept-Encoding")
-		if takesGzip(x.request.Header["Accept-Encoding"]) {
-			x.header["Content-Encoding"] = []string{"gzip"}
-			form = a.gzipped
-		}
-	}
-	sent, err := form()
-	if err != nil {
-		return err
-	}
-	x.out = append(x.out, sent.content...)
-	return x.content(a.Type, a.caching, sent.tag)
-}
-
-// content answers with what is in out under its entity tag, or with 304 if the
-// client has it.
-func (x *exchange) content(contentType, caching, tag string) error {
-	x.header["Content-Type"] = []string{contentType}
-	x.header["Cache-Control"] = []string{caching}
-	x.header["Etag"] = []string{tag}
-	var have tags
-	readTags(&have, x.request.Header.Get("If-None-Match")) // one that cannot be read matches nothing
-	if have.matchesWeakly(tag) {
-		x.out = x.out[:0]
-		delete(x.header, "Content-Encoding")
-		x.write(http.StatusNotModified)
-		return nil
-	}
-	x.write(http.StatusOK)
-	return nil
-}
-
-// takesGzip reports whether the Accept-Encoding lines name gzip, and not with a
-// weight of zero.
-func takesGzip(lines []string) bool {
-	for _, line := range lines {
-		for element := range strings.SplitSeq(line, ",") {
-			coding, parameters, _ := strings.Cut(element, ";")
-			if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-				return !isZeroWeight(parameters)
-			}
-		}
-	}
-	return false
+	return x.content("text/html; charset=utf-8", "no-cache")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // version is that of the contract: within a major version it only grows.
@@ -42,9 +43,9 @@ func Document() *huma.OpenAPI {
 		Components: &huma.Components{
 			Schemas: schemas,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				sessionCookie: {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "Set by POST /auths/login. Its name is `__Host-session` where the operator has set `--host-cookie-prefix`."},
-				apiToken:      {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "Of a program that speaks for a user or a service account, as far as both may."},
-				operatorKey:   {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "Of a program that acts as an operator; `rolecall operator-key create` makes one."},
+				web.SessionCookie: {Type: "apiKey", In: "cookie", Name: web.SessionCookie, Description: "Set by POST /auths/login. Its name is `__Host-session` where the operator has set `--host-cookie-prefix`."},
+				apiToken:          {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "Of a program that speaks for a user or a service account, as far as both may."},
+				operatorKey:       {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "Of a program that acts as an operator; `rolecall operator-key create` makes one."},
 			},
 		},
 		Tags: []*huma.Tag{
@@ -125,9 +126,9 @@ func (o *operation) security() []string {
 	case o.operator:
 		return []string{operatorKey}
 	case o.interactive:
-		return []string{sessionCookie}
+		return []string{web.SessionCookie}
 	}
-	return []string{sessionCookie, apiToken, operatorKey}
+	return []string{web.SessionCookie, apiToken, operatorKey}
 }
 
 func tenantParameter() *huma.Param {
@@ -149,10 +150,10 @@ func (a *answer) describe() *huma.Response {
 // problems, and those that follow from what it takes.
 func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	all := slices.Clone(o.problems)
-	all = append(all, rolecall.ErrMalformed, errURLTooLong, errTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
+	all = append(all, rolecall.ErrMalformed, web.ErrURLTooLong, web.ErrTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
 	switch {
 	case o.operator:
-		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrTooManyAttempts, errUnknownPath)
+		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrTooManyAttempts, web.ErrUnknownPath)
 	case o.need != nil:
 		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied, rolecall.ErrTooManyAttempts)
 	}
@@ -163,13 +164,13 @@ func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 		all = append(all, rolecall.ErrNotRecent)
 	}
 	if o.method != http.MethodGet {
-		all = append(all, errCrossOrigin, errMediaType, errContentTooLarge)
+		all = append(all, web.ErrCrossOrigin, web.ErrMediaType, web.ErrContentTooLarge)
 	}
 	if o.setsSession() {
-		all = append(all, errCrossSite)
+		all = append(all, web.ErrCrossSite)
 	}
 	if o.answersJSON() {
-		all = append(all, errNotAcceptable)
+		all = append(all, web.ErrNotAcceptable)
 	}
 	if o.body != nil || slices.ContainsFunc(o.parameters, func(p *parameter) bool { return p.values != nil }) {
 		all = append(all, rolecall.ErrValidation)
@@ -186,7 +187,7 @@ func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	byStatus := map[int][]*rolecall.Error{}
 	for _, known := range catalogue {
 		if slices.Contains(all, known) {
-			status, _ := statusOf(known)
+			status, _ := web.StatusOf(known)
 			byStatus[status] = append(byStatus[status], known)
 		}
 	}

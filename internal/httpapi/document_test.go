@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/openapi"
 )
 
@@ -177,7 +178,7 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		if x.body, err = json.Marshal(body); err != nil {
 			t.Fatal(err)
 		}
-		_, known := statusOf(read())
+		_, known := web.StatusOf(read())
 		for _, f := range known.Faults {
 			if (f.Code == "unknown") != (f.Pointer == "/unheardOf") || f.Code == "required" {
 				t.Errorf("%s: %s %s", name, f.Pointer, f.Code)
@@ -189,7 +190,7 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		x.body = []byte("{}")
 		var required []string
 		if err := read(); err != nil {
-			_, known := statusOf(err)
+			_, known := web.StatusOf(err)
 			for _, f := range known.Faults {
 				required = append(required, strings.TrimPrefix(f.Pointer, "/"))
 			}

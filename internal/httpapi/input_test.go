@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 func TestIdempotencyKeys(t *testing.T) {
@@ -114,58 +114,6 @@ func FuzzTags(f *testing.F) {
 	})
 }
 
-func TestSessionCookies(t *testing.T) {
-	a, b := secret.NewToken(), secret.NewToken()
-	for _, test := range []struct {
-		name  string
-		lines []string
-		want  []secret.Token
-	}{
-		{"none", nil, nil},
-		{"one", []string{"session=" + string(a)}, []secret.Token{a}},
-		{"quoted", []string{`session="` + string(a) + `"`}, []secret.Token{a}},
-		{"among others", []string{"theme=dark; session=" + string(a) + "; x"}, []secret.Token{a}},
-		{"other programs' of the same name", []string{"session=abc; session=" + string(a) + "; session="}, []secret.Token{a}},
-		{"the same twice", []string{"session=" + string(a) + "; session=" + string(a)}, []secret.Token{a}},
-		{"two on two lines", []string{"session=" + string(a), "session=" + string(b)}, []secret.Token{a, b}},
-		{"another case", []string{"Session=" + string(a)}, nil},
-		{"no more than four", []string{strings.Repeat("session="+string(a)+"; ", 9) + "session=" + string(secret.NewToken()) + ";session=" + string(secret.NewToken()) + ";session=" + string(secret.NewToken()) + ";session=" + string(b)}, nil},
-	} {
-		got := appendTokens(nil, sessionCookie, test.lines)
-		if test.want == nil && len(test.lines) > 0 && test.name == "no more than four" {
-			if len(got) != maxTokens || slices.Contains(got, b) {
-				t.Errorf("%s: %d tokens", test.name, len(got))
-			}
-			continue
-		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: %q", test.name, got)
-		}
-	}
-}
-
-// FuzzTokens checks that only well-formed tokens come out of any cookie line.
-func FuzzTokens(f *testing.F) {
-	seeds := []string{"", "session=", "session=a; session=b", "session=" + string(secret.NewToken()), `a="b;c"; session="`}
-	if len(seeds) == 0 {
-		f.Fatal("no seeds")
-	}
-	for _, seed := range seeds {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		tokens := appendTokens(nil, sessionCookie, []string{line})
-		if len(tokens) > maxTokens {
-			t.Fatalf("%d tokens", len(tokens))
-		}
-		for _, token := range tokens {
-			if _, ok := secret.ParseToken(string(token)); !ok || !strings.Contains(line, string(token)) {
-				t.Fatalf("%q gave %q", line, token)
-			}
-		}
-	})
-}
-
 func TestAccept(t *testing.T) {
 	for accept, want := range map[string]bool{
 		"*/*": true, "application/json": true, "Application/JSON;q=0.5": true, "application/*": true, "text/html, */*;q=0.1": true,
@@ -239,7 +187,7 @@ func FuzzPosition(f *testing.F) {
 }
 
 func TestTitles(t *testing.T) {
-	if got := titleOf(rolecall.ErrEmailTaken.Code); got != "Email taken" {
+	if got := web.TitleOf(rolecall.ErrEmailTaken.Code); got != "Email taken" {
 		t.Error(got)
 	}
 }

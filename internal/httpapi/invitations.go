@@ -106,7 +106,7 @@ func changePassword(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.setDevice(device)
+	x.server.site.SetDevice(x.writer, x.request, x.tenant.ID, device)
 	return x.nothing()
 }
 

@@ -1,10 +1,9 @@
 package httpapi
 
 import (
-	"slices"
 	"strings"
 
-	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // accepts reports whether the Accept lines allow JSON; no range allows
@@ -28,22 +27,11 @@ func accepts(lines []string) bool {
 				rank = 1
 			}
 			if rank > specificity || rank == specificity && rank > 0 && !accepted {
-				specificity, accepted = rank, !isZeroWeight(parameters)
+				specificity, accepted = rank, !web.IsZeroWeight(parameters)
 			}
 		}
 	}
 	return accepted || ranges == 0
-}
-
-// isZeroWeight reports whether the parameters of a range hold a weight of zero.
-func isZeroWeight(parameters string) bool {
-	for parameter := range strings.SplitSeq(parameters, ";") {
-		name, weight, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-		if strings.EqualFold(name, "q") {
-			return strings.Trim(weight, "0.") == ""
-		}
-	}
-	return false
 }
 
 // isJSON reports whether the Content-Type is JSON in UTF-8, or for a PATCH a
@@ -59,22 +47,4 @@ func isJSON(contentType string, patch bool) bool {
 	}
 	name, value, _ := strings.Cut(strings.TrimSpace(parameters), "=")
 	return name == "" || strings.EqualFold(name, "charset") && strings.EqualFold(strings.Trim(value, `"`), "utf-8")
-}
-
-// appendTokens appends the well-formed values of the cookies of that name in the
-// Cookie lines, each once, at most four. Other values are another program's.
-func appendTokens(tokens []secret.Token, cookie string, lines []string) []secret.Token {
-	for _, line := range lines {
-		for pair := range strings.SplitSeq(line, ";") {
-			name, value, found := strings.Cut(strings.TrimLeft(pair, " \t"), "=")
-			if !found || name != cookie {
-				continue
-			}
-			token, ok := secret.ParseToken(strings.Trim(strings.TrimRight(value, " \t"), `"`))
-			if ok && len(tokens) < maxTokens && !slices.Contains(tokens, token) {
-				tokens = append(tokens, token)
-			}
-		}
-	}
-	return tokens
 }

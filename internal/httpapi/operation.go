@@ -1,13 +1,13 @@
 package httpapi
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // operation is one entry of the contract: what is served, what it asks for, and
@@ -22,7 +22,7 @@ type operation struct {
 	body         *body        // nil: none is read
 	answers      []answer     // on success
 	problems     []*rolecall.Error
-	lane         lane
+	lane         web.Limiter
 	operator     bool   // about tenants, by the key of an operator, and in no tenant
 	interactive  bool   // only by a person's session, not by a token or key
 	page         bool   // for people, and not part of the document
@@ -67,11 +67,10 @@ func (o *operation) setsSession() bool {
 type route struct {
 	*operation
 	inPath, inQuery, inHeader []*parameter
-	meter                     *meter
 }
 
-func newRoute(op *operation, m *meters) *route {
-	r := &route{operation: op, meter: m.of(cmp.Or(op.label, op.id))}
+func newRoute(op *operation) *route {
+	r := &route{operation: op}
 	for _, p := range op.parameters {
 		switch p.in {
 		case inPath:
@@ -83,75 +82,4 @@ func newRoute(op *operation, m *meters) *route {
 		}
 	}
 	return r
-}
-
-// resource is one path with the operations on it.
-type resource struct {
-	server     *Server
-	operations []*route
-	allow      []string // the Allow header
-	unserved   *route   // stands for the operation of a method that is not served
-	unknown    bool     // the path is not served at all
-	operator   bool     // the path is for operators alone
-}
-
-// ServeHTTP answers one request on the path.
-func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := res.server.begin(w, r)
-	defer x.end()
-	x.route = res.operation(r.Method)
-	x.visit = res.server.visit(x)
-	switch {
-	case x.isPreflight():
-		x.permit()
-	case len(r.RequestURI) > maxURL:
-		x.fail(errURLTooLong)
-	case linesOf(r.Header) > maxLines:
-		x.fail(errTooManyLines)
-	case res.unknown || res.operator && !x.isOperated():
-		x.fail(errUnknownPath)
-	case r.Method == http.MethodOptions:
-		x.header["Allow"] = res.allow
-		x.write(http.StatusNoContent)
-	case x.route.handle == nil:
-		x.header["Allow"] = res.allow
-		x.fail(errMethodNotAllowed)
-	default:
-		x.run()
-	}
-}
-
-// linesOf returns how many lines the header has.
-func linesOf(h http.Header) int {
-	n := 0
-	for _, lines := range h {
-		n += len(lines)
-	}
-	return n
-}
-
-// operation returns the operation of the method; HEAD is GET without a body. For
-// a method that is not served it returns one that does nothing.
-func (res *resource) operation(method string) *route {
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	for _, op := range res.operations {
-		if op.method == method {
-			return op
-		}
-	}
-	return res.unserved
-}
-
-// methods returns the Allow header.
-func (res *resource) methods() []string {
-	var methods []string
-	for _, op := range res.operations {
-		methods = append(methods, op.method)
-		if op.method == http.MethodGet {
-			methods = append(methods, http.MethodHead)
-		}
-	}
-	return []string{strings.Join(append(methods, http.MethodOptions), ", ")}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 type problems = []*rolecall.Error
@@ -349,7 +350,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPost, path: "/auths/login", id: "AuthsController_login", summary: "Sign in",
-		lane:     passwordLane,
+		lane:     web.PasswordLimiter,
 		effect:   effectProves,
 		body:     &body{"Login", true},
 		answers:  []answer{{http.StatusOK, "SignIn", "Who is signed in; the session's token is in the cookie.", []string{"Set-Cookie"}}},
@@ -389,7 +390,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPost, path: "/auths/refresh", id: "AuthsController_refresh", summary: "Replace the session's token",
-		lane:     sessionLane,
+		lane:     web.SessionLimiter,
 		effect:   effectNone,
 		answers:  []answer{{http.StatusOK, "SignIn", "The same session under a new token, which is in the cookie.", []string{"Set-Cookie"}}},
 		problems: problems{rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended},
@@ -397,27 +398,27 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPost, path: "/auths/logout", id: "AuthsController_logout", summary: "Sign out",
-		lane:    sessionLane,
+		lane:    web.SessionLimiter,
 		effect:  effectEnds,
 		answers: []answer{{http.StatusNoContent, "", "There is no session any more, whether or not there was one.", []string{"Set-Cookie"}}},
 		handle:  logout,
 	},
 	{
 		method: http.MethodGet, path: "/auths/session", id: "AuthsController_getSession", summary: "Read who is signed in, and what they hold",
-		lane: sessionLane,
+		lane: web.SessionLimiter,
 		need: service.NeedSession, effect: effectNone, parameters: []*parameter{touch},
 		answers: []answer{{http.StatusOK, "CurrentSession", "Who is asking, with a session or without, and what they hold.", nil}},
 		handle:  getSession,
 	},
 	{
 		method: http.MethodGet, path: "/auths/check", id: "AuthsController_check", summary: "Ask whether the caller holds a permission",
-		lane: sessionLane,
+		lane: web.SessionLimiter,
 		need: service.NeedSession, effect: effectNone, parameters: []*parameter{checkedPermission, checkedDepartment},
 		answers: []answer{{http.StatusNoContent, "", "Yes: the headers say who, for a proxy to pass on.", []string{"X-Auth-User", "X-Auth-Tenant"}}},
 		handle:  check,
 	}, {
 		method: http.MethodPost, path: "/auths/checks", id: "AuthsController_checkAll", summary: "Check many permissions of the caller at once",
-		lane: sessionLane,
+		lane: web.SessionLimiter,
 		need: service.NeedSession, effect: effectNone, body: &body{"CheckPermissions", true},
 		answers: []answer{{http.StatusOK, "CheckedPermissions", "One result for each check, in the same order. The headers name the caller.", []string{"X-Auth-User", "X-Auth-Tenant"}}},
 		handle:  checkAll,
@@ -425,7 +426,7 @@ var operations = []*operation{
 
 	{
 		method: http.MethodPost, path: "/auths/confirm", id: "AuthsController_confirm", summary: "Confirm to be who signed in, for what needs a recent sign-in",
-		lane: passwordLane,
+		lane: web.PasswordLimiter,
 		need: service.NeedSession, effect: effectProves, interactive: true, body: &body{"Confirm", true},
 		answers:  []answer{{http.StatusOK, "Session", "The session, whose sign-in counts as recent again. Its new token is in the cookie and replaces the old one, as a refresh does.", []string{"Set-Cookie"}}},
 		problems: problems{rolecall.ErrSecondFactorRequired, rolecall.ErrTooManyAttempts, rolecall.ErrBusy},
@@ -433,7 +434,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPut, path: "/auths/password", id: "AuthsController_changePassword", summary: "Change one's own password and end all other sessions",
-		lane: passwordLane,
+		lane: web.PasswordLimiter,
 		need: service.NeedSession, effect: effectProves, interactive: true, body: &body{"ChangePassword", true},
 		answers:  []answer{{http.StatusNoContent, "", "The password is changed; all other sessions are over.", []string{"Set-Cookie"}}},
 		problems: problems{rolecall.ErrTooManyAttempts, rolecall.ErrBusy},
@@ -441,7 +442,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPost, path: "/auths/invitations/accept", id: "AuthsController_acceptInvitation", summary: "Accept an invitation: set the password and sign in",
-		lane:     passwordLane,
+		lane:     web.PasswordLimiter,
 		effect:   effectProves,
 		body:     &body{"AcceptInvitation", true},
 		answers:  []answer{{http.StatusOK, "SignIn", "Who is signed in; the session's token is in the cookie.", []string{"Set-Cookie"}}},
@@ -510,7 +511,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPost, path: "/auths/password-resets", id: "AuthsController_requestPasswordReset", summary: "Ask for a link to choose a new password",
-		lane:     sessionLane,
+		lane:     web.SessionLimiter,
 		effect:   effectNone,
 		body:     &body{"EmailAddress", true},
 		answers:  []answer{{http.StatusAccepted, "Accepted", "The same whether or not somebody has the address.", nil}},
@@ -519,7 +520,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPost, path: "/auths/password-resets/complete", id: "AuthsController_resetPassword", summary: "Choose a new password by the link that was mailed, and end all sessions and API tokens",
-		lane:     passwordLane,
+		lane:     web.PasswordLimiter,
 		effect:   effectProves,
 		body:     &body{"ResetPassword", true},
 		answers:  []answer{{http.StatusNoContent, "", "The password is set; all sessions and API tokens of the user are over. Nobody is signed in by it. The failed sign-ins of the account no longer count; failed second factors do.", nil}},
@@ -528,7 +529,7 @@ var operations = []*operation{
 	},
 	{
 		method: http.MethodPost, path: "/auths/email-changes/complete", id: "AuthsController_changeEmail", summary: "Say yes at the new address, and end all other sessions",
-		lane:     sessionLane,
+		lane:     web.SessionLimiter,
 		effect:   effectProves,
 		body:     &body{"ChangeEmail", true},
 		answers:  []answer{{http.StatusNoContent, "", "The user has the address; all sessions are over but that of the request. Nobody is signed in by it.", nil}},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 func TestUserFromCreationToDeletion(t *testing.T) {
@@ -128,7 +129,7 @@ func TestRoleFromCreationToDeletion(t *testing.T) {
 }
 
 func TestWalkOfAList(t *testing.T) {
-	s := newTestServerWith(t, Options{PublicURL: &url.URL{Scheme: "http", Host: "localhost", Path: "/rolecall/"}})
+	s := newTestServerWith(t, web.Options{PublicURL: &url.URL{Scheme: "http", Host: "localhost", Path: "/rolecall/"}})
 	for i := range 7 {
 		body := fmt.Sprintf(`{"email":"u%d@example.com","name":"User %d"}`, i, i)
 		if r := s.as(s.owner, "POST", "/users", body, "Idempotency-Key", fmt.Sprint(i)); r.StatusCode != 201 || !strings.HasPrefix(r.Header.Get("Location"), "/rolecall/users/") {
@@ -235,7 +236,7 @@ func TestSessionFromSignInToSignOut(t *testing.T) {
 }
 
 func TestSecureIsLeftOutOnlyByConfiguration(t *testing.T) {
-	s := newTestServerWith(t, Options{InsecureCookie: true})
+	s := newTestServerWith(t, web.Options{InsecureCookie: true})
 	r := s.request("POST", "/auths/logout", "")
 	if got := r.Header.Get("Set-Cookie"); strings.Contains(got, "Secure") {
 		t.Errorf("Set-Cookie %q", got)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // operatorOperations is everything that is served to operators and is about
@@ -85,22 +86,19 @@ func operatorSchemas() properties {
 	}
 }
 
-// operatorDoor marks the requests of the listener of operators.
-type operatorDoor struct{}
-
-// atOperatorDoor reports whether operators are served where the request came in.
-func (x *exchange) atOperatorDoor() bool {
-	return !x.server.apart || x.request.Context().Value(operatorDoor{}) != nil
+// servesOperators reports whether operators are served where the request came in.
+func (s *Server) servesOperators(r *http.Request) bool {
+	return !s.apart || web.IsOperatorListener(r)
 }
 
 // isOperated reports whether the operators' paths are served: here, and because
 // there is a key. Where the store cannot tell, they are: the next look into it says
 // why they cannot be used.
-func (x *exchange) isOperated() bool {
-	if !x.atOperatorDoor() {
+func (s *Server) isOperated(r *http.Request) bool {
+	if !s.servesOperators(r) {
 		return false
 	}
-	operated, err := x.server.service.Operated(x.ctx)
+	operated, err := s.service.Operated(r.Context())
 	return operated || err != nil
 }
 
@@ -134,7 +132,7 @@ func createTenant(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.header["Location"] = []string{x.server.base + "/operator/tenants/" + created.Value.Tenant.Name}
+	x.header["Location"] = []string{x.server.site.Base + "/operator/tenants/" + created.Value.Tenant.Name}
 	if created.Replayed {
 		x.header["Idempotent-Replayed"] = []string{"true"}
 	}
@@ -174,7 +172,7 @@ func (x *exchange) appendFounded(b []byte, created *service.Created[service.Foun
 	b = append(b, `,"token":`...)
 	b = appendText(b, value.Invitation.Token)
 	b = append(b, `,"link":`...)
-	b = appendText(b, x.server.public+"/console/"+value.Tenant.Name+"/invitation#"+string(value.Invitation.Token))
+	b = appendText(b, x.server.site.Public+"/console/"+value.Tenant.Name+"/invitation#"+string(value.Invitation.Token))
 	return append(b, "}}"...)
 }
 

@@ -4,21 +4,21 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/openapi"
 )
 
 // pages is what is served without a tenant.
 func (s *Server) pages() []*operation {
-	pages := append(newDocs(s.base).pages(),
+	pages := append(newDocs(s.site.Base).pages(),
 		page("/livez", "livez", live),
 		page("/readyz", "readyz", ready),
 	)
-	for _, document := range []*asset{
-		newDocument("/openapi.json", "application/json", openapi.JSON),
-		newDocument("/openapi.yaml", "application/yaml", openapi.YAML),
+	for _, document := range []*web.Asset{
+		web.NewDocument("/openapi.json", "application/json", openapi.JSON),
+		web.NewDocument("/openapi.yaml", "application/yaml", openapi.YAML),
 	} {
-		pages = append(pages, page(document.path, "openapi", document.serve))
+		pages = append(pages, page(document.Path, "openapi", file(document)))
 	}
 	if s.securityContact != "" {
 		pages = append(pages, page("/.well-known/security.txt", "security", showSecurityContact))
@@ -30,6 +30,14 @@ func page(path, id string, handle func(*exchange) error) *operation {
 	return &operation{method: http.MethodGet, path: path, id: id, page: true, handle: handle}
 }
 
+// file returns the handler that serves the file.
+func file(a *web.Asset) func(*exchange) error {
+	return func(x *exchange) error {
+		a.ServeHTTP(x.writer, x.request)
+		return nil
+	}
+}
+
 // securityLifetime is how long a security.txt counts: RFC 9116 recommends less than a
 // year. It is served with another end each day.
 const securityLifetime = 90 * 24 * time.Hour
@@ -37,12 +45,12 @@ const securityLifetime = 90 * 24 * time.Hour
 // showSecurityContact says to whom weaknesses of this service are reported (RFC 9116).
 func showSecurityContact(x *exchange) error {
 	x.out = append(x.out, "Contact: "+x.server.securityContact+"\n"...)
-	x.out = x.started.UTC().Truncate(24*time.Hour).Add(securityLifetime).AppendFormat(append(x.out, "Expires: "...), time.RFC3339)
-	if x.server.public != "" {
-		x.out = append(x.out, "\nCanonical: "+x.server.public+"/.well-known/security.txt"...)
+	x.out = x.web.Started.UTC().Truncate(24*time.Hour).Add(securityLifetime).AppendFormat(append(x.out, "Expires: "...), time.RFC3339)
+	if x.server.site.Public != "" {
+		x.out = append(x.out, "\nCanonical: "+x.server.site.Public+"/.well-known/security.txt"...)
 	}
 	x.out = append(x.out, '\n')
-	return x.content("text/plain; charset=utf-8", "public, max-age=300", secret.ETag(x.out))
+	return x.content("text/plain; charset=utf-8", "public, max-age=300")
 }
 
 // live says that the process runs.

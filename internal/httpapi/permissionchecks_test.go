@@ -16,6 +16,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 func TestChecks(t *testing.T) {
@@ -203,7 +204,8 @@ func (c *countedStore) Update(ctx context.Context, tenant rolecall.TenantID, fn 
 func TestChecksOfACachedPrincipalReadNothing(t *testing.T) {
 	s := newTestServer(t)
 	counted := &countedStore{Store: s.store}
-	edge := New(service.New(counted, service.Options{Keys: s.keys}), Options{})
+	counting := service.New(counted, service.Options{Keys: s.keys})
+	edge := New(counting, web.New(counting, web.Options{}), Options{})
 	send := func() int {
 		r := httptest.NewRequest(http.MethodPost, "/auths/checks", strings.NewReader(`{"checks":[{"permission":"shop/a:b"},{"permission":"users:read","department":"Sales"}]}`))
 		r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}, "Content-Type": {"application/json"}}

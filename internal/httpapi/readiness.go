@@ -51,11 +51,11 @@ func (r *readiness) result(ctx context.Context) error {
 // ready says whether requests can be served here: not without the store, and not
 // while the process is leaving.
 func ready(x *exchange) error {
-	if x.server.draining.Load() {
+	if x.server.site.IsDraining() {
 		return rolecall.ErrUnavailable.With("This process is leaving; another one serves.")
 	}
 	if err := x.server.readiness.result(x.ctx); err != nil {
-		x.cause = err
+		x.web.Cause = err
 		return rolecall.ErrUnavailable
 	}
 	return live(x)

@@ -20,6 +20,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 const (
@@ -32,6 +33,7 @@ const (
 // owner.
 type testServer struct {
 	t        testing.TB
+	site     *web.Site
 	edge     *Server
 	service  *service.Service
 	store    service.Store
@@ -45,9 +47,14 @@ type testServer struct {
 	operators []string // what Authorization says of keys for all tenants, and for one; see operate
 }
 
-func newTestServer(t testing.TB) *testServer { return newTestServerWith(t, Options{}) }
+func newTestServer(t testing.TB) *testServer { return newTestServerWith(t, web.Options{}) }
 
-func newTestServerWith(t testing.TB, o Options) *testServer {
+func newTestServerWith(t testing.TB, o web.Options) *testServer {
+	t.Helper()
+	return newTestServerOf(t, o, Options{})
+}
+
+func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 	t.Helper()
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "rolecall.db")
@@ -68,12 +75,16 @@ func newTestServerWith(t testing.TB, o Options) *testServer {
 		t.Fatal(err)
 	}
 	s.ownerID = owner.ID.String()
-	o.Logger, o.Metrics = logger, s.registry
-	s.edge = New(s.service, o)
+	o.Metrics = s.registry
+	if o.Logger == nil {
+		o.Logger = logger
+	}
+	s.site = web.New(s.service, o)
+	s.edge = New(s.service, s.site, api)
 	server := httptest.NewUnstartedServer(s.edge)
-	server.Config = s.edge.HTTPServer()
+	server.Config = s.site.Server(s.edge)
 	server.Start()
-	s.url = server.URL + s.edge.base
+	s.url = server.URL + s.site.Base
 	t.Cleanup(func() {
 		server.Close()
 		if err := store.Close(); err != nil {
@@ -173,7 +184,7 @@ func (s *testServer) send(r *http.Request) reply {
 		s.t.Fatal(err)
 	}
 	read := reply{answer, string(body)}
-	checkContract(s.t, s.edge.base, read)
+	checkContract(s.t, s.site.Base, read)
 	return read
 }
 

@@ -179,7 +179,7 @@ func (x *exchange) holder() []byte {
 
 // created sets what every answer to a creation says.
 func (x *exchange) created(collection string, id rolecall.AnyID, replayed bool) {
-	x.header["Location"] = []string{x.server.base + collection + id.String()}
+	x.header["Location"] = []string{x.server.site.Base + collection + id.String()}
 	if replayed {
 		x.header["Idempotent-Replayed"] = []string{"true"}
 	}

@@ -21,7 +21,7 @@ func endUserSession(x *exchange) error {
 		return err
 	}
 	if x.in.session == x.call.Session.ID {
-		x.setCookie("", 0)
+		x.server.site.ClearSession(x.writer)
 	}
 	return x.nothing()
 }
@@ -31,7 +31,7 @@ func endUserSessions(x *exchange) error {
 		return err
 	}
 	if x.in.user == x.call.Session.UserID {
-		x.setCookie("", 0)
+		x.server.site.ClearSession(x.writer)
 	}
 	return x.nothing()
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/openapi"
 )
 
@@ -61,12 +61,7 @@ type Visit struct {
 }
 
 // Problem is why something could not be done, as it may be shown.
-type Problem struct {
-	*rolecall.Error
-	Status    int
-	Title     string
-	RequestID string
-}
+type Problem = web.Problem
 
 // The fields that every form has by these names. Those by which somebody confirms to
 // be who signed in, where that is not recent, begin with FieldsOwn: the password, and
@@ -88,7 +83,7 @@ var (
 	// Under no-referrer browsers send forms with the origin null.
 	visitReferrer = []string{"same-origin"}
 	asHTML        = []string{"text/html; charset=utf-8"}
-	errNoForm     = errMediaType.With("A form must be sent as application/x-www-form-urlencoded.")
+	errNoForm     = web.ErrMediaType.With("A form must be sent as application/x-www-form-urlencoded.")
 )
 
 // console returns the operations that the console consists of.
@@ -96,9 +91,9 @@ func (s *Server) console(c *Console) []*operation {
 	s.refusal = c.Refuse
 	var list []*operation
 	for _, a := range c.Assets {
-		own := newAsset(consolePath+assetsPath, compressed(a))
-		s.assets[a.Name] = s.base + own.path
-		list = append(list, page(own.path, "console", own.serve))
+		own := web.NewAsset(consolePath+assetsPath, a.Name, a.Type, web.Gzip(a.Content), true)
+		s.assets[a.Name] = s.site.Base + own.Path
+		list = append(list, page(own.Path, "console", file(own)))
 	}
 	for _, p := range c.Pages {
 		list = append(list, consolePage(http.MethodGet, &p))
@@ -126,7 +121,7 @@ func consolePage(method string, p *Page) *operation {
 	op.label, op.page = "console/"+op.id, true
 	op.handle = func(x *exchange) error {
 		if x.visit == nil { // below assetsPath, where no file is
-			return errUnknownPath
+			return web.ErrUnknownPath
 		}
 		x.visit.page, x.visit.stepsUp = p, stepsUp
 		return x.visit.serve()
@@ -152,32 +147,38 @@ func operationNamed(id string) *operation {
 	panic("httpapi: no operation is called " + id)
 }
 
-// visit returns the exchange as one with a page, nil if its path is of none. What is
-// refused before there is a page is said on one too.
+// isPage reports whether the request is for a page of the console. What is refused
+// before there is a page is said on one too.
+func (s *Server) isPage(r *http.Request) bool {
+	path, ok := strings.CutPrefix(r.URL.Path, s.site.Base+consolePath)
+	return ok && s.refusal != nil && (path == "" || path[0] == '/') && !strings.HasPrefix(path, assetsPath)
+}
+
+// pageHeaders sets the headers of pages.
+func (s *Server) pageHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.isPage(r) {
+			h := w.Header()
+			h["Content-Security-Policy"] = visitPolicy
+			h["Referrer-Policy"] = visitReferrer
+			h["Permissions-Policy"] = web.NoFeatures
+			h["Cross-Origin-Opener-Policy"] = web.SameOrigin
+			web.OwnPagesOnly(h)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// visit returns the exchange as one with a page, nil if its path is of none.
 func (s *Server) visit(x *exchange) *Visit {
-	path, ok := strings.CutPrefix(x.request.URL.Path, s.base+consolePath)
-	if !ok || s.refusal == nil || path != "" && path[0] != '/' || strings.HasPrefix(path, assetsPath) {
+	if !s.isPage(x.request) {
 		return nil
 	}
 	v := &Visit{exchange: x}
-	v.header["Content-Security-Policy"] = visitPolicy
-	v.header["Referrer-Policy"] = visitReferrer
-	v.header["Permissions-Policy"] = noFeatures
-	v.header["Cross-Origin-Opener-Policy"] = sameOrigin
-	for _, name := range []string{"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers"} {
-		delete(v.header, name) // pages are for no other origin
-	}
 	if tenant := x.request.PathValue("tenant"); rolecall.IsTenantName(tenant) {
 		v.named = tenant
 	}
 	return v
-}
-
-// isFolder reports whether the path is one of the console with a slash at its end,
-// where people expect one: /console/ and /console/{tenant}/.
-func (s *Server) isFolder(u *url.URL) bool {
-	path, ok := strings.CutSuffix(u.Path, "/")
-	return ok && u.RawPath == "" && strings.HasPrefix(u.Path, s.base+consolePath+"/") && onePath(&url.URL{Path: path})
 }
 
 // serve is exchange.serve for a page: the same checks in the same order, but that
@@ -186,7 +187,7 @@ func (v *Visit) serve() error {
 	if err := v.checkFraming(); err != nil {
 		return err
 	}
-	if v.presented = appendTokens(v.presented, v.server.cookies.session, v.request.Header["Cookie"]); v.route.need != nil && len(v.presented) == 0 {
+	if v.presented = v.server.site.AppendSessions(v.presented, v.request); v.route.need != nil && len(v.presented) == 0 {
 		return rolecall.ErrUnauthenticated
 	}
 	acts := v.request.Method == http.MethodPost
@@ -196,7 +197,7 @@ func (v *Visit) serve() error {
 		}
 	}
 	nowhere := v.readAddress() // said after who may not be here is told so
-	if err := v.enter(); err != nil {
+	if err := v.web.Enter(v.route.lane); err != nil {
 		return err
 	}
 	if err := v.admit(); err != nil {
@@ -219,8 +220,8 @@ func (v *Visit) serve() error {
 
 // refuse answers with why it failed: of a form on the page that it is on, else on a
 // page of its own. It returns an error if neither can be shown.
-func (v *Visit) refuse(status int, err *rolecall.Error) error {
-	v.problem = &Problem{Error: err, Status: status, Title: titleOf(err.Code), RequestID: v.requestID}
+func (v *Visit) refuse(p *Problem) error {
+	v.problem = p
 	if v.form != nil && (v.let || v.route.need == nil) && v.page.Show(v) == nil {
 		return nil
 	}
@@ -233,13 +234,13 @@ func (v *Visit) refuse(status int, err *rolecall.Error) error {
 func (v *Visit) checkFraming() error {
 	r := v.request
 	if v.named != r.PathValue("tenant") { // which cannot be one's name
-		return errUnknownPath
+		return web.ErrUnknownPath
 	}
-	if r.ContentLength > maxBody {
-		return errContentTooLarge
+	if r.ContentLength > web.MaxBody {
+		return web.ErrContentTooLarge
 	}
-	if v.server.origins.checkOwn(r) != nil {
-		return errCrossOrigin
+	if v.server.site.CheckOwnOrigin(r) != nil {
+		return web.ErrCrossOrigin
 	}
 	return nil
 }
@@ -251,9 +252,9 @@ func (v *Visit) readForm() error {
 		return errNoForm
 	}
 	var err error
-	v.body, err = readAll(http.MaxBytesReader(v.writer, v.request.Body, maxBody), v.body[:0])
+	v.body, err = web.ReadBody(v.request, v.body[:0])
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return errContentTooLarge
+		return web.ErrContentTooLarge
 	}
 	form, syntaxErr := url.ParseQuery(string(v.body))
 	if err != nil || syntaxErr != nil || !isText(form) {
@@ -360,11 +361,11 @@ func (v *Visit) SetTenant(name string) bool {
 func (v *Visit) Path(rest string) string { return v.Root() + v.named + rest }
 
 // Root returns the address of the console.
-func (v *Visit) Root() string { return v.server.base + consolePath + "/" }
+func (v *Visit) Root() string { return v.server.site.Base + consolePath + "/" }
 
 // Public returns the address under which clients reach the service, without a slash at
 // the end.
-func (v *Visit) Public() string { return v.server.public }
+func (v *Visit) Public() string { return v.server.site.Public }
 
 // Asset returns the address of the asset.
 func (v *Visit) Asset(name string) string { return v.server.assets[name] }
@@ -504,10 +505,12 @@ func (v *Visit) NeedsConfirmation() bool {
 func (v *Visit) SignedIn(signIn *service.SignIn) { v.setCookies(signIn) }
 
 // Known makes the browser a known one for the account whose mark this is.
-func (v *Visit) Known(device string) { v.setDevice(device) }
+func (v *Visit) Known(device string) {
+	v.server.site.SetDevice(v.writer, v.request, v.tenant.ID, device)
+}
 
 // SignedOut takes the cookie of the session back.
-func (v *Visit) SignedOut() { v.setCookie("", 0) }
+func (v *Visit) SignedOut() { v.server.site.ClearSession(v.writer) }
 
 // Fragment returns the id of the part that alone is to be answered; empty for the
 // whole page.
@@ -531,7 +534,7 @@ func (v *Visit) Write(render func(io.Writer) error) error {
 	}
 	v.out = rendered.Bytes()
 	v.header["Content-Type"] = asHTML
-	v.pack()
+	v.out = web.GzipPage(v.writer, v.request, v.out)
 	v.write(status)
 	return nil
 }
@@ -546,14 +549,4 @@ func (v *Visit) Redirect(address string) error {
 	v.header["Location"] = []string{address}
 	v.write(http.StatusSeeOther)
 	return nil
-}
-
-// compressed returns the asset as it is kept: its content compressed.
-func compressed(a Asset) Asset {
-	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is one
-	_, _ = w.Write(a.Content)                             // a buffer takes everything
-	_ = w.Close()
-	a.Content, a.Gzipped = b.Bytes(), true
-	return a
 }

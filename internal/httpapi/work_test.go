@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // The sizes of the hostile bodies that are compared, in bytes. What is linear costs four
@@ -29,8 +31,7 @@ const hostileSize = "ROLECALL_TEST_HOSTILE_SIZE"
 // TestLinearMemoryForEveryBody sees those that copy.
 func TestLinearWorkForEveryBody(t *testing.T) {
 	if size, err := strconv.Atoi(os.Getenv(hostileSize)); err == nil {
-		s := newTestServer(t)
-		s.edge.logger = slog.New(slog.DiscardHandler)
+		s := newTestServerWith(t, web.Options{Logger: slog.New(slog.DiscardHandler)})
 		s.operate()
 		for _, send := range s.hostileRequests(size) {
 			send()
@@ -97,8 +98,7 @@ func blocksRun(t *testing.T, program string, size int) map[string]int {
 // TestLinearMemoryForEveryBody compares how many bytes each hostile body of both sizes
 // makes the edge allocate.
 func TestLinearMemoryForEveryBody(t *testing.T) {
-	s := newTestServer(t)
-	s.edge.logger = slog.New(slog.DiscardHandler)
+	s := newTestServerWith(t, web.Options{Logger: slog.New(slog.DiscardHandler)})
 	s.operate()
 	before := s.bytesAllocated(2 * smallBody)
 	const some = 1 << 20 // pools that the garbage collector has emptied are filled again

@@ -1,4 +1,4 @@
-package httpapi
+package web
 
 import "net/http"
 
@@ -67,35 +67,56 @@ var (
 	maxAge           = []string{preflightAge}
 )
 
-// share lets the page of an allowed origin read the answer; to every other the
-// answer says nothing. Where no origin is allowed, answers do not depend on it.
-func (x *exchange) share() {
-	origins := &x.server.origins
-	if origins.allowed == nil {
-		return
+// crossOriginResponse lets the pages of allowed origins read the response. Without allowed
+// origins, responses do not depend on the origin.
+func (s *Site) crossOriginResponse(next http.Handler) http.Handler {
+	if s.origins.allowed == nil {
+		return next
 	}
-	x.header["Vary"] = varyOrigin
-	if !origins.allow(x.request) {
-		return
-	}
-	x.header["Access-Control-Allow-Origin"] = x.request.Header["Origin"]
-	x.header["Access-Control-Allow-Credentials"] = allowCredentials
-	x.header["Access-Control-Expose-Headers"] = exposeHeaders
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["Vary"] = varyOrigin
+		if s.origins.allow(r) {
+			h["Access-Control-Allow-Origin"] = r.Header["Origin"]
+			h["Access-Control-Allow-Credentials"] = allowCredentials
+			h["Access-Control-Expose-Headers"] = exposeHeaders
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
-// isPreflight reports whether a browser asks, before it sends it, if a page of
-// an allowed origin may send a request.
-func (x *exchange) isPreflight() bool {
-	return x.request.Method == http.MethodOptions && len(x.request.Header["Access-Control-Request-Method"]) > 0 &&
-		x.server.origins.allow(x.request)
+// OwnPagesOnly removes what lets the pages of allowed origins read the response.
+func OwnPagesOnly(h http.Header) {
+	delete(h, "Access-Control-Allow-Origin")
+	delete(h, "Access-Control-Allow-Credentials")
+	delete(h, "Access-Control-Expose-Headers")
 }
 
-// permit answers a preflight. It allows every method on every path, so that what
-// is wrong with the request itself is said in an answer that the page can read.
-func (x *exchange) permit() {
-	delete(x.header, "Access-Control-Expose-Headers")
-	x.header["Access-Control-Allow-Methods"] = allowMethods
-	x.header["Access-Control-Allow-Headers"] = allowHeaders
-	x.header["Access-Control-Max-Age"] = maxAge
-	x.write(http.StatusNoContent)
+// preflight answers a browser that asks whether a page of an allowed origin may send a
+// request. It allows every method on every path, so that the page can read why the request
+// itself is refused.
+func (s *Site) preflight(next http.Handler) http.Handler {
+	if s.origins.allowed == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodOptions || len(r.Header["Access-Control-Request-Method"]) == 0 || !s.origins.allow(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h := w.Header()
+		delete(h, "Access-Control-Expose-Headers")
+		h["Access-Control-Allow-Methods"] = allowMethods
+		h["Access-Control-Allow-Headers"] = allowHeaders
+		h["Access-Control-Max-Age"] = maxAge
+		Respond(w, r, http.StatusNoContent, nil)
+	})
 }
+
+// CheckOrigin returns an error for a request that could change something and that a page
+// of an origin that is not allowed made a browser send.
+func (s *Site) CheckOrigin(r *http.Request) error { return s.origins.check(r) }
+
+// CheckOwnOrigin returns an error for a request that could change something and that a
+// page of any other origin made a browser send.
+func (s *Site) CheckOwnOrigin(r *http.Request) error { return s.origins.checkOwn(r) }

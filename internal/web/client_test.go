@@ -1,4 +1,4 @@
-package httpapi
+package web
 
 import (
 	"strings"
@@ -40,7 +40,7 @@ func TestClientInWords(t *testing.T) {
 		strings.Repeat("n", 5000):               strings.Repeat("n", 100),
 		"Mozilla/5.0 " + strings.Repeat(" ", 999): "Browser",
 	} {
-		if got := clientOf(userAgent); got != want {
+		if got := ClientName(userAgent); got != want {
 			t.Errorf("%q is %q, not %q", userAgent, got, want)
 		}
 	}
@@ -50,7 +50,7 @@ func FuzzClientOf(f *testing.F) {
 	f.Add("Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0")
 	f.Add("acme/1 \xff")
 	f.Fuzz(func(t *testing.T, userAgent string) {
-		words := clientOf(userAgent)
+		words := ClientName(userAgent)
 		shown := func(r rune) bool { return ' ' <= r && r <= '~' }
 		if len(words) > clientLength || strings.TrimFunc(words, shown) != "" {
 			t.Errorf("%q is %q", userAgent, words)

@@ -1,7 +1,8 @@
-package httpapi
+package web
 
 import (
 	"bytes"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -10,10 +11,10 @@ import (
 // The length of what is shorter than chunkedFrom is left to net/http.
 func TestEveryAnswerHasALength(t *testing.T) {
 	for _, size := range []int{0, 1, chunkedFrom - 1, chunkedFrom, chunkedFrom + 1, 3 * chunkedFrom} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			x := &exchange{server: &Server{}, request: r, writer: w, header: w.Header(), out: bytes.Repeat([]byte("x"), size)}
-			x.write(http.StatusOK)
-		}))
+		site := New(nil, Options{Logger: slog.New(slog.DiscardHandler)})
+		server := httptest.NewServer(site.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			Respond(w, r, http.StatusOK, bytes.Repeat([]byte("x"), size))
+		}), site.RespondProblem))
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			request, err := http.NewRequest(method, server.URL, nil)
 			if err != nil {

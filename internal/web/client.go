@@ -1,4 +1,4 @@
-package httpapi
+package web
 
 import "strings"
 
@@ -33,10 +33,10 @@ var programs = map[string]string{
 	"Apache-HttpClient": "Java client", "Java-http-client": "Java client", "Ruby": "Ruby client", "PostmanRuntime": "Postman", "insomnia": "Insomnia",
 }
 
-// clientOf returns in words which client a User-Agent header (RFC 9110, 10.1.5)
+// ClientName returns in words which client a User-Agent header (RFC 9110, 10.1.5)
 // names, such as "Firefox on Linux", at most 100 characters; empty if none. It is
 // what the client says of itself: to be shown, and never to be judged by.
-func clientOf(userAgent string) string {
+func ClientName(userAgent string) string {
 	if strings.HasPrefix(userAgent, "Mozilla/") || strings.HasPrefix(userAgent, "Opera/") {
 		browser, system := firstOf(browsers, userAgent), firstOf(systems, userAgent)
 		if browser == "" {

@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/rolecall/rolecall/internal/web"
+)
+
+// shed returns how many requests the metrics say the limiter has refused.
+func (s *testServer) shed(t *testing.T, lane string) float64 {
+	t.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "rolecall_http_requests_shed_total" && metric.GetLabel()[0].GetValue() == lane {
+				return metric.GetCounter().GetValue()
+			}
+		}
+	}
+	t.Fatalf("the metrics say nothing of the limiter %s", lane)
+	return 0
+}
+
+// limiterLabels name the limiters in the metrics.
+var limiterLabels = map[web.Limiter]string{web.WorkLimiter: "work", web.SessionLimiter: "session", web.PasswordLimiter: "password"}
+
+// TestFullLimiter has each limiter be full in turn. Its operations are refused, with
+// nothing done, and those of the others are not; nor is health.
+func TestFullLimiter(t *testing.T) {
+	s := newTestServer(t)
+	const none = web.Limiter(-1)
+	operations := []struct {
+		limiter      web.Limiter
+		method, path string
+		body         string
+		well         int
+		changes      bool
+	}{
+		{web.WorkLimiter, "GET", "/users", "", http.StatusOK, false},
+		{web.WorkLimiter, "POST", "/users", `{"email":"shed@example.com","name":"Shed"}`, http.StatusCreated, true},
+		{web.PasswordLimiter, "PUT", "/auths/password", `{"currentPassword":"` + ownerPassword + `","newPassword":"` + ownerPassword + ` new"}`, http.StatusNoContent, true},
+		{none, "GET", "/livez", "", http.StatusOK, false},
+		{none, "GET", "/readyz", "", http.StatusOK, false},
+		{web.SessionLimiter, "GET", "/auths/session", "", http.StatusOK, false},
+		{web.SessionLimiter, "POST", "/auths/logout", "", http.StatusNoContent, true},
+	}
+	for full, name := range limiterLabels {
+		free := s.site.Occupy(t.Context(), full)
+		refused := 0
+		for _, op := range operations {
+			if op.limiter != full && op.changes {
+				continue
+			}
+			r := s.as(s.owner, op.method, op.path, op.body, "Idempotency-Key", "shed")
+			switch {
+			case op.limiter != full && r.StatusCode != op.well:
+				t.Errorf("%s %s answered %d while the limiter %s is full: %s", op.method, op.path, r.StatusCode, name, r.body)
+			case op.limiter == full:
+				refused++
+				if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
+					t.Errorf("%s %s answered %d in the full limiter %s, Retry-After %q", op.method, op.path, r.StatusCode, name, r.Header.Get("Retry-After"))
+				}
+			}
+		}
+		free()
+		if shed := s.shed(t, name); shed != float64(refused) {
+			t.Errorf("%d requests were refused in the limiter %s, and %v counted", refused, name, shed)
+		}
+	}
+	for _, op := range operations { // what was refused was not done: it is done now
+		if r := s.as(s.owner, op.method, op.path, op.body, "Idempotency-Key", "shed"); r.StatusCode != op.well || r.Header.Get("Idempotent-Replayed") != "" {
+			t.Errorf("%s %s answered %d after all: %s", op.method, op.path, r.StatusCode, r.body)
+		}
+	}
+}
+
+// TestEveryHashIsInThePasswordLimiter keeps what costs a hash from being asked for
+// beside the bound on it.
+func TestEveryHashIsInThePasswordLimiter(t *testing.T) {
+	for _, op := range operations {
+		hashes := false
+		for _, problem := range op.problems {
+			hashes = hashes || problem.Code == "busy"
+		}
+		if hashes != (op.lane == web.PasswordLimiter) {
+			t.Errorf("%s: answers busy: %v, lane %s", op.id, hashes, limiterLabels[op.lane])
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// Asset is a file that is the same for everybody. It is an http.Handler.
+type Asset struct {
+	// Path is where the asset is served, below the base.
+	Path string
+
+	contentType string
+	caching     string
+	plain       func() representation
+	gzipped     func() representation // nil if the asset is never compressed
+}
+
+// representation is content as it is sent, with its entity tag.
+type representation struct {
+	content []byte
+	tag     string
+}
+
+func newRepresentation(content []byte) representation {
+	return representation{content, secret.ETag(content)}
+}
+
+// NewAsset returns the file with the name below the folder. Its path changes with its
+// content, so that browsers may keep it forever. The content may be compressed already.
+func NewAsset(folder, name, contentType string, content []byte, isGzipped bool) *Asset {
+	stored := newRepresentation(content)
+	suffix := path.Ext(name)
+	a := &Asset{
+		Path:        folder + strings.TrimSuffix(name, suffix) + "." + strings.Trim(stored.tag, `"`) + suffix,
+		contentType: contentType,
+		caching:     "public, max-age=31536000, immutable",
+		plain:       func() representation { return stored },
+	}
+	if isGzipped {
+		a.gzipped = a.plain
+		a.plain = sync.OnceValue(func() representation { return newRepresentation(decompress(content)) })
+	}
+	return a
+}
+
+// NewDocument returns a file at a path that does not change. It is compressed when the
+// first client accepts that.
+func NewDocument(path, contentType string, content []byte) *Asset {
+	plain := newRepresentation(content)
+	return &Asset{
+		Path: path, contentType: contentType, caching: "public, max-age=300",
+		plain:   func() representation { return plain },
+		gzipped: sync.OnceValue(func() representation { return newRepresentation(Gzip(content)) }),
+	}
+}
+
+// ServeHTTP answers with the content, compressed if the client accepts that.
+func (a *Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	chosen := a.plain
+	if a.gzipped != nil {
+		h := w.Header()
+		h["Vary"] = append(h["Vary"], "Accept-Encoding")
+		if acceptsGzip(r.Header["Accept-Encoding"]) {
+			h["Content-Encoding"] = []string{"gzip"}
+			chosen = a.gzipped
+		}
+	}
+	sent := chosen()
+	RespondTagged(w, r, sent.content, a.contentType, a.caching, sent.tag)
+}
+
+// RespondTagged answers with the content under its entity tag, or with 304 if the client
+// has it.
+func RespondTagged(w http.ResponseWriter, r *http.Request, content []byte, contentType, caching, tag string) {
+	h := w.Header()
+	h["Content-Type"] = []string{contentType}
+	h["Cache-Control"] = []string{caching}
+	h["Etag"] = []string{tag}
+	if isKnown(tag, r.Header.Get("If-None-Match")) {
+		delete(h, "Content-Encoding")
+		Respond(w, r, http.StatusNotModified, nil)
+		return
+	}
+	Respond(w, r, http.StatusOK, content)
+}
+
+// isKnown reports whether If-None-Match has the entity tag, which has no comma in it.
+func isKnown(tag, ifNoneMatch string) bool {
+	if strings.Trim(ifNoneMatch, " \t") == "*" {
+		return true
+	}
+	for element := range strings.SplitSeq(ifNoneMatch, ",") {
+		if strings.TrimPrefix(strings.Trim(element, " \t"), "W/") == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// Gzip returns the content compressed as well as possible.
+func Gzip(content []byte) []byte {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
+	_, _ = w.Write(content)                               // a buffer takes everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// decompress returns the content of a compressed file. It panics if the file, which is
+// part of the program, is damaged.
+func decompress(compressed []byte) []byte {
+	reader, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		panic(err)
+	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		panic(err)
+	}
+	return content
+}

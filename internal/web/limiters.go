@@ -1,0 +1,102 @@
+package web
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/gate"
+)
+
+// Limiter names a concurrency limiter. Each kind of work has its own, so that none can
+// block the others.
+type Limiter int
+
+// The concurrency limiters. Requests of no tenant, such as health checks, use none.
+const (
+	WorkLimiter     Limiter = iota // reads, lists and changes
+	SessionLimiter                 // the session of the caller, and signing out
+	PasswordLimiter                // operations that hash a password
+	limiterKinds
+)
+
+// limiterLabels name the limiters in the metrics.
+var limiterLabels = [limiterKinds]string{WorkLimiter: "work", SessionLimiter: "session", PasswordLimiter: "password"}
+
+// limiterSlots are the requests that run at once, per core: as many as the stores can
+// use, with commits that many share and all connections of a pool.
+var limiterSlots = [limiterKinds]int{
+	WorkLimiter:     32,
+	SessionLimiter:  64,
+	PasswordLimiter: 51, // one that is hashed, and one second of waiting ones
+}
+
+// Waiting is cheaper than a refusal: a client waits before it can send the request again.
+const (
+	limiterQueue    = 1024 // requests that wait, per core
+	limiterPatience = time.Second
+)
+
+// errOverloaded refuses a request that would have to wait too long.
+var errOverloaded = rolecall.ErrUnavailable.With("More is asked than can be answered now. Nothing was done; repeat the request shortly.")
+
+// limiter is a concurrency limiter with what it answers when it is full.
+type limiter struct {
+	*gate.Gate
+	refusal error
+	refused prometheus.Counter
+}
+
+func newLimiters(registry prometheus.Registerer) (all [limiterKinds]limiter) {
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "rolecall_http_requests_shed_total", Help: "Requests refused because too many were under way, by lane.",
+	}, []string{"lane"})
+	if registry != nil {
+		registry.MustRegister(refused)
+	}
+	cores := runtime.GOMAXPROCS(0)
+	for kind, label := range limiterLabels {
+		all[kind] = limiter{gate.New(limiterSlots[kind]*cores, limiterQueue*cores, limiterPatience), errOverloaded, refused.WithLabelValues(label)}
+	}
+	all[PasswordLimiter].refusal = rolecall.ErrBusy
+	return all
+}
+
+// Enter waits for a place in the concurrency limiter. The place is for work alone: leave
+// it while the client sends the body.
+func (q *Request) Enter(kind Limiter) error {
+	l := &q.site.limiters[kind]
+	if !l.Enter(q) {
+		if q.Err() == context.Canceled {
+			return context.Canceled
+		}
+		l.refused.Inc()
+		return l.refusal
+	}
+	q.limiter = l
+	return nil
+}
+
+// Leave gives the place in the concurrency limiter to the next request, if there is one.
+func (q *Request) Leave() {
+	if q.limiter != nil {
+		q.limiter.Leave()
+		q.limiter = nil
+	}
+}
+
+// Occupy takes all places of a concurrency limiter until free is called. Tests use it.
+func (s *Site) Occupy(ctx context.Context, kind Limiter) (free func()) {
+	slots := limiterSlots[kind] * runtime.GOMAXPROCS(0)
+	for range slots {
+		s.limiters[kind].Enter(ctx)
+	}
+	return func() {
+		for range slots {
+			s.limiters[kind].Leave()
+		}
+	}
+}

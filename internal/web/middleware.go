@@ -1,0 +1,96 @@
+package web
+
+import (
+	"net/http"
+	"runtime/debug"
+
+	"github.com/rolecall/rolecall"
+)
+
+// Middleware returns a handler that does something before or after the next one.
+type Middleware func(next http.Handler) http.Handler
+
+// ErrorHandler answers a request that failed.
+type ErrorHandler func(w http.ResponseWriter, r *http.Request, err error)
+
+// Handler returns the middleware of every request around next, which routes it. This is
+// the order, from the outside in.
+func (s *Site) Handler(next http.Handler, onError ErrorHandler) http.Handler {
+	return chain(next,
+		s.newRequest,          // request ID, client source, deadline
+		s.observe,             // access log, metrics
+		recovery(onError),     // panics
+		s.securityHeaders,     // X-Content-Type-Options and the like
+		s.crossOriginResponse, // Access-Control-Allow-Origin
+	)
+}
+
+// routed returns the middleware of every request around the handler of its path. It
+// runs after the routing, so that the log and the metrics name the route.
+func (s *Site) routed(next http.Handler, onError ErrorHandler) http.Handler {
+	return chain(next,
+		s.preflight,               // the OPTIONS requests of browsers
+		limitURL(onError),         // 414
+		limitHeaderLines(onError), // 431
+	)
+}
+
+// chain returns the handler with the middleware around it, the first outermost.
+func chain(h http.Handler, all ...Middleware) http.Handler {
+	for i := len(all) - 1; i >= 0; i-- {
+		h = all[i](h)
+	}
+	return h
+}
+
+// recovery answers a panic as an internal error.
+func recovery(onError ErrorHandler) Middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() {
+				switch recovered := recover(); {
+				case recovered == nil:
+				case recovered == http.ErrAbortHandler:
+					panic(recovered)
+				default:
+					q := RequestOf(r)
+					q.site.logger.ErrorContext(q, "panic", "request_id", q.ID, "panic", recovered, "stack", string(debug.Stack()))
+					if q.response.status == 0 {
+						onError(w, r, rolecall.ErrInternal)
+					}
+				}
+			}()
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// limitURL refuses request targets that are too long.
+func limitURL(onError ErrorHandler) Middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if len(r.RequestURI) > MaxURL {
+				onError(w, r, ErrURLTooLong)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// limitHeaderLines refuses headers with too many lines.
+func limitHeaderLines(onError ErrorHandler) Middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			lines := 0
+			for _, values := range r.Header {
+				lines += len(values)
+			}
+			if lines > MaxLines {
+				onError(w, r, ErrTooManyLines)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package web
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are the metrics of requests. None has a label for the tenant: there may be
+// very many tenants.
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+// routeMetrics holds the metrics of one operation or page. Each is created when it is
+// first needed, so that operations that nobody calls add no series.
+type routeMetrics struct {
+	requests [6]func() prometheus.Counter // by class of status
+	duration func() prometheus.Observer
+}
+
+func newMetrics(registry prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rolecall_http_requests_total", Help: "Requests answered, by operation and class of status.",
+		}, []string{"operation", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "rolecall_http_request_duration_seconds", Help: "Time from the request's header to the answer's end.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .1, .5, 2.5},
+		}, []string{"operation"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "rolecall_http_requests_in_flight", Help: "Requests being answered now.",
+		}),
+	}
+	if registry != nil {
+		registry.MustRegister(m.requests, m.duration, m.inFlight)
+	}
+	return m
+}
+
+// of returns the metrics of the operation.
+func (m *metrics) of(operation string) *routeMetrics {
+	of := &routeMetrics{duration: sync.OnceValue(func() prometheus.Observer { return m.duration.WithLabelValues(operation) })}
+	for class, label := range [...]string{2: "2xx", 3: "3xx", 4: "4xx", 5: "5xx"} {
+		of.requests[class] = sync.OnceValue(func() prometheus.Counter { return m.requests.WithLabelValues(operation, label) })
+	}
+	return of
+}
+
+// observe counts the request and writes its line to the access log.
+func (s *Site) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := RequestOf(r)
+		s.metrics.inFlight.Inc()
+		defer func() {
+			s.metrics.inFlight.Dec()
+			if q.response.status != 0 && q.metrics != nil { // else the connection was closed on purpose
+				took := time.Since(q.Started)
+				q.metrics.requests[q.response.status/100]().Inc()
+				q.metrics.duration().Observe(took.Seconds())
+				s.log(q, r.Method, took)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// log writes the line of the request: its method and route, by whom it was sent and how
+// it ended. It has nothing of the content.
+func (s *Site) log(q *Request, method string, took time.Duration) {
+	ctx := q.Context
+	if q.Cause != nil {
+		level := slog.LevelDebug // the client has left before the response
+		if q.response.status >= http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+		s.logger.LogAttrs(ctx, level, "request failed", slog.String("request_id", q.ID), slog.Any("cause", q.Cause))
+	}
+	if !s.logger.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	principal := ""
+	if q.Principal != nil {
+		principal = q.Principal.User.ID.String()
+	}
+	// Logger would look up the caller of each line, which is always this one.
+	line := slog.NewRecord(q.Started.Add(took), slog.LevelInfo, "request", 0)
+	line.AddAttrs(
+		slog.String("request_id", q.ID),
+		slog.String("method", method),
+		slog.String("route", q.path),
+		slog.Int("status", q.response.status),
+		slog.Int("bytes", q.response.bytes),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+		slog.String("tenant", q.Tenant),
+		slog.String("principal", principal),
+	)
+	_ = s.logger.Handler().Handle(ctx, line) // as Logger does: a log that cannot be written can be reported nowhere
+}

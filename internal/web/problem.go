@@ -1,0 +1,231 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/wire"
+)
+
+// What is refused before the service is called.
+var (
+	ErrUnknownPath      = &rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "Nothing is served at this path. A path has no slash at its end and no encoded or doubled one."}
+	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not take this method; Allow says which it takes."}
+	ErrNotAcceptable    = &rolecall.Error{Kind: rolecall.Malformed, Code: "not-acceptable", Detail: "Accept leaves out application/json, and that is what is answered."}
+	ErrContentTooLarge  = &rolecall.Error{Kind: rolecall.Malformed, Code: "content-too-large", Detail: "The body is larger than 64 KiB."}
+	ErrURLTooLong       = &rolecall.Error{Kind: rolecall.Malformed, Code: "uri-too-long", Detail: "The path and query are longer than 8 KiB."}
+	ErrTooManyLines     = &rolecall.Error{Kind: rolecall.Malformed, Code: "too-many-headers", Detail: "The header has more than 100 lines."}
+	ErrMediaType        = &rolecall.Error{Kind: rolecall.Malformed, Code: "unsupported-media-type", Detail: "The body must be application/json in UTF-8; PATCH also takes application/merge-patch+json."}
+	ErrContentEncoding  = ErrMediaType.With("The body must not be compressed.")
+	ErrCrossOrigin      = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-origin", Detail: "A browser sent this request from another origin, which is not a trusted one."}
+	ErrCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page is on another site than this service. Serve both under one site, such as https://app.example.com and https://id.example.com, or let your back end hold the session."}
+)
+
+// statuses is the status of each kind of error.
+var statuses = [...]int{
+	rolecall.Internal:             http.StatusInternalServerError,
+	rolecall.Malformed:            http.StatusBadRequest,
+	rolecall.Invalid:              http.StatusUnprocessableEntity,
+	rolecall.Unauthenticated:      http.StatusUnauthorized,
+	rolecall.Forbidden:            http.StatusForbidden,
+	rolecall.NotFound:             http.StatusNotFound,
+	rolecall.Conflict:             http.StatusConflict,
+	rolecall.PreconditionFailed:   http.StatusPreconditionFailed,
+	rolecall.TooMany:              http.StatusTooManyRequests,
+	rolecall.PreconditionRequired: http.StatusPreconditionRequired,
+	rolecall.Unavailable:          http.StatusServiceUnavailable,
+}
+
+// framingStatuses is the status of those errors for which HTTP has one of its own.
+var framingStatuses = map[string]int{
+	ErrMethodNotAllowed.Code: http.StatusMethodNotAllowed,
+	ErrNotAcceptable.Code:    http.StatusNotAcceptable,
+	ErrContentTooLarge.Code:  http.StatusRequestEntityTooLarge,
+	ErrURLTooLong.Code:       http.StatusRequestURITooLong,
+	ErrTooManyLines.Code:     http.StatusRequestHeaderFieldsTooLarge,
+	ErrMediaType.Code:        http.StatusUnsupportedMediaType,
+}
+
+// StatusOf returns the status of err, and the part of err that clients may see. Of an
+// error without a kind they may see nothing.
+func StatusOf(err error) (int, *rolecall.Error) {
+	known, ok := errors.AsType[*rolecall.Error](err)
+	if !ok || known.Kind == rolecall.Internal {
+		return http.StatusInternalServerError, rolecall.ErrInternal
+	}
+	if status, ok := framingStatuses[known.Code]; ok {
+		return status, known
+	}
+	return statuses[known.Kind], known
+}
+
+// TitleOf returns the title of a problem, which says no more than its code.
+func TitleOf(code string) string {
+	return strings.ToUpper(code[:1]) + strings.ReplaceAll(code[1:], "-", " ")
+}
+
+// statusClientClosed is logged for a request whose client has left.
+const statusClientClosed = 499
+
+// Problem is an error as the response reports it.
+type Problem struct {
+	*rolecall.Error
+	Status    int
+	Title     string
+	RequestID string
+}
+
+// ProblemOf returns how the response reports err, and notes the cause for the log. If the
+// client has left, it closes the connection instead: half of it may still be open, and
+// net/http would answer 200 there.
+func (q *Request) ProblemOf(err error) *Problem {
+	if errors.Is(err, context.DeadlineExceeded) {
+		q.Cause, err = err, rolecall.ErrUnavailable
+	}
+	status, known := StatusOf(err)
+	if status >= http.StatusInternalServerError && q.hasClientLeft() {
+		q.response.status = statusClientClosed
+		panic(http.ErrAbortHandler)
+	}
+	if status >= http.StatusInternalServerError && q.Cause == nil && err != error(known) {
+		q.Cause = err
+	}
+	return &Problem{known, status, TitleOf(known.Code), q.ID}
+}
+
+// successHeaders are those that a handler may have set before it failed.
+var successHeaders = []string{"Etag", "Location", "Link", "Withheld-Fields", "Set-Cookie", "Idempotent-Replayed"}
+
+// SetHeaders sets the headers that go with the status, in place of those of success.
+func (p *Problem) SetHeaders(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	for _, name := range successHeaders {
+		delete(h, name)
+	}
+	switch p.Status {
+	case http.StatusRequestEntityTooLarge:
+		h["Connection"] = closeConnection
+	case http.StatusUnsupportedMediaType:
+		if p.Error == ErrContentEncoding {
+			h["Accept-Encoding"] = []string{"identity"}
+		} else if r.Method == http.MethodPatch {
+			h["Accept-Patch"] = []string{"application/json, application/merge-patch+json"}
+		} else {
+			h["Accept"] = []string{"application/json"}
+		}
+	}
+	if p.RetryAfter > 0 || p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
+		seconds := int64((p.RetryAfter + time.Second - 1) / time.Second)
+		h["Retry-After"] = []string{strconv.FormatInt(max(seconds, 1), 10)}
+	}
+}
+
+var problemType = []string{"application/problem+json"}
+
+// RespondProblem answers with the problem document of err.
+func (s *Site) RespondProblem(w http.ResponseWriter, r *http.Request, err error) {
+	p := RequestOf(r).ProblemOf(err)
+	p.SetHeaders(w, r)
+	s.WriteProblem(w, r, p)
+}
+
+// WriteProblem answers with the problem document, without the headers of SetHeaders.
+func (s *Site) WriteProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
+	w.Header()["Content-Type"] = problemType
+	Respond(w, r, p.Status, s.appendProblem(nil, p, r.URL.Path))
+}
+
+// furtherFaults ends the detail of a problem that does not list every field error.
+var furtherFaults = fmt.Sprintf(" Only the first %d errors are listed; there are more.", rolecall.MaxFaults)
+
+// appendProblem appends the problem document (RFC 9457).
+func (s *Site) appendProblem(b []byte, p *Problem, instance string) []byte {
+	hasMore := len(p.Faults) > rolecall.MaxFaults
+	detail := p.Detail
+	if hasMore {
+		detail += furtherFaults
+	}
+	b = append(b, `{"type":`...)
+	b = wire.AppendText(b, s.Base+"/problems/"+p.Code)
+	b = append(b, `,"code":`...)
+	b = wire.AppendText(b, p.Code)
+	b = append(b, `,"title":`...)
+	b = wire.AppendText(b, p.Title)
+	b = append(b, `,"status":`...)
+	b = strconv.AppendInt(b, int64(p.Status), 10)
+	b = append(b, `,"detail":`...)
+	b = wire.AppendText(b, detail)
+	b = append(b, `,"instance":`...)
+	b = wire.AppendText(b, instance)
+	b = append(b, `,"requestId":`...)
+	b = wire.AppendText(b, p.RequestID)
+	if len(p.Faults) > 0 {
+		b = append(b, `,"errors":[`...)
+		for i := range p.Faults[:min(len(p.Faults), rolecall.MaxFaults)] {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendFault(b, &p.Faults[i])
+		}
+		b = append(b, ']')
+		if hasMore {
+			b = append(b, `,"moreErrors":true`...)
+		}
+	}
+	if p.Challenge != nil {
+		b = appendChallenge(b, p.Challenge)
+	}
+	return append(b, '}')
+}
+
+// appendChallenge appends what the client must prove.
+func appendChallenge(b []byte, c *rolecall.Challenge) []byte {
+	b = append(b, `,"challenge":`...)
+	b = wire.AppendText(b, c.Token)
+	b = append(b, `,"methods":[`...)
+	for i, method := range c.Methods {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendText(b, method)
+	}
+	b = append(b, ']')
+	if c.PublicKey != nil {
+		b = append(b, `,"publicKey":`...)
+		b = append(b, c.PublicKey...)
+	}
+	return b
+}
+
+func appendFault(b []byte, f *rolecall.Fault) []byte {
+	switch {
+	case f.Header != "":
+		b = append(b, `{"header":`...)
+		b = wire.AppendText(b, f.Header)
+	case f.Parameter != "":
+		b = append(b, `{"parameter":`...)
+		b = wire.AppendText(b, f.Parameter)
+	default:
+		b = append(b, `{"pointer":`...)
+		b = wire.AppendText(b, shortened(f.Pointer))
+	}
+	b = append(b, `,"code":`...)
+	b = wire.AppendText(b, f.Code)
+	b = append(b, `,"detail":`...)
+	b = wire.AppendText(b, f.Detail)
+	return append(b, '}')
+}
+
+// shortened returns at most 200 bytes of a pointer, which has names that a client chose.
+func shortened(pointer string) string {
+	if len(pointer) <= 200 {
+		return pointer
+	}
+	return pointer[:strings.LastIndexByte(pointer[:200], '/')+1] + "…"
+}

@@ -1,0 +1,78 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+// Request is what the middleware and the handlers know of one request. It is the context
+// of the request: RequestOf returns it.
+type Request struct {
+	deadline // the context
+
+	ID      string // in the log, and in X-Request-Id
+	Source  string // address of the client
+	Started time.Time
+
+	// What the handlers find out for the log and the metrics.
+	Tenant    string              // name
+	Principal *rolecall.Principal // nil if nobody is signed in
+	Cause     error               // why the request failed, if the response does not say it
+
+	site     *Site
+	path     string // of the route
+	metrics  *routeMetrics
+	limiter  *limiter // in which the request holds a place; nil if it holds none
+	response response
+}
+
+type requestKey struct{}
+
+// Value returns the value of the key (context.Context).
+func (q *Request) Value(key any) any {
+	if key == (requestKey{}) {
+		return q
+	}
+	return q.deadline.Value(key)
+}
+
+// RequestOf returns the request context that Site.Handler has created.
+func RequestOf(r *http.Request) *Request {
+	ctx := r.Context()
+	if q, ok := ctx.(*Request); ok {
+		return q
+	}
+	q, _ := ctx.Value(requestKey{}).(*Request)
+	return q
+}
+
+// newRequest creates the request context.
+func (s *Site) newRequest(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := time.Now()
+		q := &Request{deadline: deadline{Context: r.Context(), at: now.Add(s.deadline)}, site: s, Started: now}
+		q.response = response{ResponseWriter: w, request: q}
+		q.identify(r)
+		defer q.end()
+		defer q.Leave()
+		next.ServeHTTP(&q.response, r.WithContext(q))
+	})
+}
+
+// identify sets where the request comes from, and its ID in the log.
+func (q *Request) identify(r *http.Request) {
+	source, isFromProxy := q.site.proxies.source(r)
+	q.Source = source
+	if isFromProxy {
+		q.ID = passedRequestID(r.Header)
+	}
+	if q.ID == "" {
+		q.ID = rolecall.NewID[any](rolecall.TimeOf(q.Started)).String()
+	}
+}
+
+// hasClientLeft reports whether the client has closed the connection.
+func (q *Request) hasClientLeft() bool { return q.Context.Err() == context.Canceled }

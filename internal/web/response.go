@@ -1,0 +1,61 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// response is the ResponseWriter of the handlers. It notes the status for the log.
+type response struct {
+	http.ResponseWriter
+	request *Request
+	status  int // 0 until it is written
+	bytes   int // of the body
+}
+
+// WriteHeader sends the status and the header. It ends the connection while the process
+// drains, and leaves the concurrency limiter: no place is held while a client is slow
+// to read.
+func (w *response) WriteHeader(status int) {
+	w.request.Leave()
+	w.status = status
+	if w.request.site.draining.Load() { // read last, so that requests under way end their connections too
+		w.Header()["Connection"] = closeConnection
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends a part of the body.
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += n
+	return n, err
+}
+
+// Unwrap returns the ResponseWriter of the server (http.ResponseController).
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// chunkedFrom is the size from which net/http sends a body in chunks if the header has
+// no length. net/http sets the length of a smaller body itself, and the header map stays
+// within eight entries. A larger map is slower.
+const chunkedFrom = 2048
+
+// Respond sends the status and the whole body.
+func Respond(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	q := RequestOf(r)
+	q.response.bytes = len(body)
+	hasNoBody := r.Method == http.MethodHead
+	if hasNoBody && status != http.StatusNoContent && status != http.StatusNotModified || len(body) >= chunkedFrom {
+		w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	w.WriteHeader(status)
+	if len(body) == 0 || hasNoBody {
+		return
+	}
+	if _, err := q.response.ResponseWriter.Write(body); err != nil {
+		q.Cause = err
+	}
+}

@@ -1,0 +1,190 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Route is one method on one path.
+type Route struct {
+	Method  string
+	Path    string // below the base
+	Label   string // of the operation in the metrics
+	Handler http.Handler
+}
+
+// Router serves routes. In addition, it answers OPTIONS, methods that a path does not
+// have, and unknown paths.
+type Router struct {
+	// AllowSlash serves paths with a slash at the end.
+	AllowSlash bool
+
+	site    *Site
+	onError ErrorHandler
+	mux     *http.ServeMux
+	unknown http.Handler // every path that is not served
+}
+
+// NewRouter returns a router without routes.
+func (s *Site) NewRouter(onError ErrorHandler) *Router {
+	r := &Router{site: s, onError: onError, mux: http.NewServeMux()}
+	r.unknown = r.handler(&resource{other: Route{Label: "none"}, isServed: func(*http.Request) bool { return false }})
+	r.mux.Handle("/", r.unknown)
+	return r
+}
+
+// Handle serves the routes. If isServed is not nil, the paths are unknown to requests for
+// which it returns false.
+func (rt *Router) Handle(routes []Route, isServed func(*http.Request) bool) {
+	resources := map[string]*resource{}
+	for _, route := range routes {
+		res := resources[route.Path]
+		if res == nil {
+			res = &resource{isServed: isServed, other: Route{Label: "none", Path: route.Path}}
+			resources[route.Path] = res
+		}
+		res.routes = append(res.routes, measuredRoute{route, rt.site.metrics.of(route.Label)})
+	}
+	for path, res := range resources {
+		res.allow = res.methods()
+		rt.mux.Handle(rt.site.Base+path, rt.handler(res))
+	}
+}
+
+// ServeHTTP routes the request.
+func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawPath != "" {
+		decoded := *r
+		decoded.URL = decodeUnreserved(r.URL)
+		r = &decoded
+	}
+	if !isCanonical(r.URL) && !(rt.AllowSlash && isCanonicalWithSlash(r.URL)) {
+		rt.unknown.ServeHTTP(w, r)
+		return
+	}
+	rt.mux.ServeHTTP(w, r)
+}
+
+// resource is one path with its routes.
+type resource struct {
+	routes   []measuredRoute
+	allow    []string // the Allow header
+	other    Route    // for the log of methods that the path does not have
+	isServed func(*http.Request) bool
+}
+
+// measuredRoute is a route with its metrics.
+type measuredRoute struct {
+	Route
+	metrics *routeMetrics
+}
+
+// handler returns the handler of the resource, with the middleware of routed requests.
+func (rt *Router) handler(res *resource) http.Handler {
+	other := measuredRoute{res.other, rt.site.metrics.of(res.other.Label)}
+	serve := rt.site.routed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		route := res.route(r.Method)
+		switch {
+		case res.isServed != nil && !res.isServed(r):
+			rt.onError(w, r, ErrUnknownPath)
+		case r.Method == http.MethodOptions:
+			w.Header()["Allow"] = res.allow
+			Respond(w, r, http.StatusNoContent, nil)
+		case route == nil:
+			w.Header()["Allow"] = res.allow
+			rt.onError(w, r, ErrMethodNotAllowed)
+		default:
+			route.Handler.ServeHTTP(w, r)
+		}
+	}), rt.onError)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		route := res.route(r.Method)
+		if route == nil {
+			route = &other
+		}
+		q := RequestOf(r)
+		q.path, q.metrics = route.Path, route.metrics
+		serve.ServeHTTP(w, r)
+	})
+}
+
+// route returns the route of the method, nil if there is none. HEAD is GET without a body.
+func (res *resource) route(method string) *measuredRoute {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	for i := range res.routes {
+		if res.routes[i].Method == method {
+			return &res.routes[i]
+		}
+	}
+	return nil
+}
+
+// methods returns the Allow header.
+func (res *resource) methods() []string {
+	var methods []string
+	for _, route := range res.routes {
+		methods = append(methods, route.Method)
+		if route.Method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+	}
+	return []string{strings.Join(append(methods, http.MethodOptions), ", ")}
+}
+
+// decodeUnreserved returns the URL with the unreserved characters of its path decoded:
+// /%75sers is /users (RFC 9110, 4.2.3). All other encoded characters stay encoded, above
+// all slashes. Encoded dots become dots, and isCanonical refuses those that lead elsewhere.
+func decodeUnreserved(u *url.URL) *url.URL {
+	path := u.EscapedPath()
+	raw := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		if path[i] != '%' {
+			raw = append(raw, path[i])
+			continue
+		}
+		encoded := path[i : i+3] // two digits follow, as EscapedPath checks
+		if c, err := strconv.ParseUint(encoded[1:], 16, 8); err == nil && isUnreserved(byte(c)) {
+			raw = append(raw, byte(c))
+		} else {
+			raw = append(raw, encoded...)
+		}
+		i += 2
+	}
+	decoded := *u
+	decoded.RawPath = string(raw)
+	if (&url.URL{Path: u.Path}).EscapedPath() == decoded.RawPath {
+		decoded.RawPath = "" // as net/url writes the usual encoding
+	}
+	return &decoded
+}
+
+// isUnreserved reports whether an encoded c means the same as c (RFC 3986, 2.3).
+func isUnreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// isCanonical reports whether the path has its one spelling: no empty, dotted or
+// needlessly encoded segment and no slash at the end. All other paths are unknown,
+// so that none reaches a second route or is redirected.
+func isCanonical(u *url.URL) bool {
+	path := u.Path
+	if u.RawPath != "" || path == "" || path[0] != '/' || len(path) > 1 && path[len(path)-1] == '/' {
+		return false
+	}
+	for i := 0; i+1 < len(path); i++ {
+		if path[i] == '/' && (path[i+1] == '/' || path[i+1] == '.' && !strings.HasPrefix(path[i:], "/.well-known/")) {
+			return false
+		}
+	}
+	return true
+}
+
+// isCanonicalWithSlash reports whether the path is canonical but for a slash at its end.
+func isCanonicalWithSlash(u *url.URL) bool {
+	path, ok := strings.CutSuffix(u.Path, "/")
+	return ok && u.RawPath == "" && isCanonical(&url.URL{Path: path})
+}

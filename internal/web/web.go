@@ -1,0 +1,173 @@
+// Package web is what the API and the console share of HTTP: the middleware around every
+// request, the router, the cookies of sessions, the concurrency limiters, the answers to
+// errors, and static files. It owns no route and no page. It imports the service to read
+// and set sessions, and neither the API nor the console.
+package web
+
+import (
+	"context"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// The limits of a request.
+const (
+	MaxURL   = 8 << 10  // bytes of the request target
+	MaxLines = 100      // header lines
+	MaxBody  = 64 << 10 // bytes of a body
+
+	maxHeader  = 16 << 10 // bytes of all header lines
+	maxStreams = 32       // requests at once on one connection of HTTP/2
+)
+
+// DefaultDeadline is how long a request may take if the options do not say.
+const DefaultDeadline = 15 * time.Second
+
+// Options configure a site. The zero value serves plain HTTP at the root.
+type Options struct {
+	// PublicURL is the address under which clients reach the service. Its path
+	// is the base of every route, Location and Link. With https every response
+	// carries Strict-Transport-Security.
+	PublicURL *url.URL
+	// HSTSSubdomains extends Strict-Transport-Security to every host under the
+	// public one.
+	HSTSSubdomains bool
+	// InsecureCookie omits Secure from the session cookie, for plain http on
+	// a loopback address.
+	InsecureCookie bool
+	// CookieDomain is the domain whose hosts all get the session cookie. If it is
+	// empty, only the host that set the cookie gets it.
+	CookieDomain string
+	// HostPrefix names the session cookie __Host-session. It needs an https
+	// PublicURL and no CookieDomain.
+	HostPrefix bool
+	// AllowOrigins are the origins, in addition to that of PublicURL, whose pages may
+	// call from a browser with the session cookie. Each is exactly what a browser sends:
+	// https://app.example.com, in lower case and without a default port.
+	AllowOrigins []string
+	// TrustedProxies are the networks of the proxies whose X-Forwarded-For and
+	// X-Request-Id are used. If it is nil, no proxy is trusted.
+	TrustedProxies []netip.Prefix
+	// Deadline limits the work on one request, down to the store. Zero means
+	// DefaultDeadline.
+	Deadline time.Duration
+	// Logger gets one line for each request, and the cause of each internal
+	// error. Nil means slog.Default.
+	Logger *slog.Logger
+	// Metrics is where the metrics are registered. Nil means nowhere.
+	Metrics prometheus.Registerer
+}
+
+// Site is one address under which the API and the console are served, with the
+// configuration and the mechanisms that they share.
+type Site struct {
+	// Base is the path under which everything is served, without a trailing slash.
+	Base string
+	// Public is the address of the root, without a trailing slash. It is empty if it is
+	// not configured.
+	Public string
+
+	service  *service.Service
+	cookies  cookies
+	hsts     []string // Strict-Transport-Security; nil if it is not sent
+	deadline time.Duration
+	logger   *slog.Logger
+	metrics  *metrics
+	origins  origins
+	proxies  proxies
+	limiters [limiterKinds]limiter
+	draining atomic.Bool
+}
+
+// New returns the site of the service that the options describe.
+func New(service *service.Service, o Options) *Site {
+	s := &Site{
+		service:  service,
+		cookies:  newCookies(&o),
+		deadline: o.Deadline,
+		logger:   o.Logger,
+		metrics:  newMetrics(o.Metrics),
+		origins:  newOrigins(&o),
+		proxies:  o.TrustedProxies,
+		limiters: newLimiters(o.Metrics),
+	}
+	if o.PublicURL != nil {
+		s.Base = strings.TrimRight(o.PublicURL.EscapedPath(), "/")
+		s.Public = strings.TrimRight(o.PublicURL.String(), "/")
+		if o.PublicURL.Scheme == "https" {
+			s.hsts = hstsHeader(o.HSTSSubdomains)
+		}
+	}
+	if s.deadline == 0 {
+		s.deadline = DefaultDeadline
+	}
+	if s.logger == nil {
+		s.logger = slog.Default()
+	}
+	return s
+}
+
+// SetLogger replaces the logger.
+func (s *Site) SetLogger(logger *slog.Logger) { s.logger = logger }
+
+// Drain makes every response from now on end its connection, so that clients use
+// another process. Call it some time before http.Server.Shutdown, which by itself loses
+// requests that have just arrived.
+func (s *Site) Drain() { s.draining.Store(true) }
+
+// IsDraining reports whether the process is about to stop.
+func (s *Site) IsDraining() bool { return s.draining.Load() }
+
+// Mount returns a handler that serves the path prefix, and everything below it, by one
+// handler, and all other paths by the other one.
+func Mount(prefix string, below, other http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rest, ok := strings.CutPrefix(r.URL.Path, prefix); ok && (rest == "" || rest[0] == '/') {
+			below.ServeHTTP(w, r)
+			return
+		}
+		other.ServeHTTP(w, r)
+	})
+}
+
+// Server returns an http.Server of the handler with the limits and timeouts of the
+// site. What net/http refuses before there is a request (400, 431) is plain text.
+func (s *Site) Server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:                      h,
+		ReadHeaderTimeout:            5 * time.Second,
+		ReadTimeout:                  15 * time.Second,
+		WriteTimeout:                 30 * time.Second,
+		IdleTimeout:                  120 * time.Second,
+		MaxHeaderBytes:               maxHeader - 4<<10, // net/http adds as much
+		DisableGeneralOptionsHandler: true,
+		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog:                     log.New(connectionLog{s.logger}, "", 0),
+	}
+}
+
+// OperatorServer returns an http.Server like Server, for the listener of operators.
+func (s *Site) OperatorServer(h http.Handler) *http.Server {
+	server := s.Server(h)
+	server.BaseContext = func(net.Listener) context.Context {
+		return context.WithValue(context.Background(), operatorListener{}, true)
+	}
+	return server
+}
+
+// operatorListener marks the requests of the listener of operators.
+type operatorListener struct{}
+
+// IsOperatorListener reports whether the request came in on the listener of operators.
+func IsOperatorListener(r *http.Request) bool { return r.Context().Value(operatorListener{}) != nil }

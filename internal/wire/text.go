@@ -1,0 +1,52 @@
+// Package wire maps Go structs to the JSON of the API and back: one declaration per noun,
+// its struct tags, gives the encoder, the decoder and the schema. It knows neither HTTP
+// nor the store.
+package wire
+
+import (
+	"encoding/hex"
+	"unicode/utf8"
+)
+
+// AppendText appends text as a JSON string. Bytes that are not UTF-8 become U+FFFD, so
+// that no text can break a document.
+func AppendText[T ~string](b []byte, text T) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(string(text[i:min(len(text), i+utf8.UTFMax)]))
+			if r != utf8.RuneError || size > 1 {
+				i += size
+				continue
+			}
+		}
+		b = append(b, text[start:i]...)
+		b = appendEscape(b, c)
+		i++
+		start = i
+	}
+	b = append(b, text[start:]...)
+	return append(b, '"')
+}
+
+// appendEscape appends the escaped form of a byte that cannot stand in a string.
+func appendEscape(b []byte, c byte) []byte {
+	switch {
+	case c == '"' || c == '\\':
+		return append(b, '\\', c)
+	case c == '\n':
+		return append(b, `\n`...)
+	case c == '\t':
+		return append(b, `\t`...)
+	case c >= utf8.RuneSelf:
+		return append(b, "\uFFFD"...)
+	default:
+		return hex.AppendEncode(append(b, `\u00`...), []byte{c})
+	}
+}
