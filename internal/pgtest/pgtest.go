@@ -86,11 +86,18 @@ func create(t testing.TB, template string) string {
 	admin := connect(t, server(t))
 	locked(t, admin, func() { makeRole(t, admin) })
 	name := "rolecall_test_" + rolecall.NewID[any](rolecall.TimeOf(time.Now())).String()
-	run(t, admin, fmt.Sprintf("create database %s owner %s template %s", quoted(name), role, quoted(template)))
+	createFrom(t, admin, name, template)
 	t.Cleanup(func() {
 		run(t, connect(t, server(t)), fmt.Sprintf("drop database %s with (force)", quoted(name)))
 	})
 	return onDatabase(t, server(t), name, url.UserPassword(role, password))
+}
+
+// createFrom makes a database. To copy the files of the template takes a tenth of
+// the time of the default strategy, which logs every page.
+func createFrom(t testing.TB, admin *pgx.Conn, name, template string) {
+	t.Helper()
+	run(t, admin, fmt.Sprintf("create database %s owner %s template %s strategy file_copy", quoted(name), role, quoted(template)))
 }
 
 // template returns the name of a migrated database to copy. It is made once per

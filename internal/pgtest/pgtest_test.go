@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,6 +41,31 @@ func TestMigratedDatabasesAreApart(t *testing.T) {
 	var rows int
 	if err := second.QueryRow(t.Context(), "select count(*) from attempts").Scan(&rows); err != nil || rows != 0 {
 		t.Errorf("the other database has %d rows (error %v), want none", rows, err)
+	}
+}
+
+func TestAReusedDatabaseHasNoRowsAndOneUser(t *testing.T) {
+	const insert, rows = "insert into attempts (bucket, n, ends_at) select int8send(i), 1, 1 from generate_series(1, $1::bigint) i", "select count(*) from attempts"
+	var used string
+	for _, size := range []int{1, 100_000, 0} {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			url := pgtest.Reused(t)
+			if used != "" && url != used {
+				t.Errorf("the database of an ended test is not used again")
+			}
+			used = url
+			var found int
+			conn := connect(t, url)
+			if err := conn.QueryRow(t.Context(), rows).Scan(&found); err != nil || found != 0 {
+				t.Errorf("the database has %d rows (error %v), want none", found, err)
+			}
+			if _, err := conn.Exec(t.Context(), insert, size); err != nil {
+				t.Fatal(err)
+			}
+			if other := pgtest.Reused(t); other == url {
+				t.Error("two tests share a database")
+			}
+		})
 	}
 }
 

@@ -145,7 +145,7 @@ func onSQLite(t *testing.T) func() service.Store {
 
 // onPostgres returns what opens a new database.
 func onPostgres(t *testing.T) func() service.Store {
-	url := pgtest.Migrated(t)
+	url := pgtest.Reused(t)
 	return func() service.Store {
 		s, err := postgres.Open(t.Context(), url, postgres.Options{})
 		if err != nil {

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"runtime"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -22,31 +21,12 @@ func TestStoreBehindPgBouncer(t *testing.T) {
 	conforms(t, func(url string) string { return through(url) + "?default_query_exec_mode=exec" })
 }
 
-// conforms runs the suite. A database takes longer to make than most cases take
-// to run, so as many as cases run at once are emptied and used again.
+// conforms runs the suite.
 func conforms(t *testing.T, through func(url string) string) {
-	free := make(chan string, runtime.GOMAXPROCS(0))
-	for range cap(free) {
-		free <- pgtest.Migrated(t)
-	}
 	storetest.Run(t, func(t *testing.T) service.Store {
-		url := <-free
-		owner := connect(t, url)
-		t.Cleanup(func() {
-			if _, err := owner.Exec(context.WithoutCancel(t.Context()), emptyAll); err != nil {
-				t.Error(err)
-			}
-			free <- url
-		})
-		return open(t, through(url), postgres.Options{})
+		return open(t, through(pgtest.Reused(t)), postgres.Options{})
 	})
 }
-
-// emptyAll empties every table but those that say what the schema is.
-const emptyAll = `do $$ begin
-	execute (select 'truncate ' || string_agg(quote_ident(tablename), ', ') from pg_tables
-		where schemaname = current_schema() and tablename not in ('migrations', 'compatibility'));
-end $$`
 
 func open(t *testing.T, url string, options postgres.Options) *postgres.Store {
 	t.Helper()

@@ -1,0 +1,122 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// reused are the databases of this process that no test uses at the moment.
+var reused struct {
+	sync.Mutex
+	free []*lease
+}
+
+// lease is a database that belongs to this process for as long as its connection
+// holds the advisory lock.
+type lease struct {
+	conn *pgx.Conn // of the administrator, in the database
+	name string
+}
+
+// Reused returns the URL of a database with the schema of this program and without
+// rows, like Migrated. Earlier tests may have used it, because it takes a hundredth
+// of the time to delete their rows. Tests that change more than rows, or that count
+// or end connections, need Migrated.
+func Reused(t testing.TB) string {
+	t.Helper()
+	l := takeLease(t)
+	if _, err := l.conn.Exec(t.Context(), deleteRows); err != nil {
+		t.Fatalf("pgtest: %v", errors.Join(err, l.conn.Close(context.WithoutCancel(t.Context()))))
+	}
+	t.Cleanup(func() {
+		reused.Lock()
+		defer reused.Unlock()
+		reused.free = append(reused.free, l)
+	})
+	return onDatabase(t, server(t), l.name, url.UserPassword(role, password))
+}
+
+// deleteRows deletes the rows of every table but those that describe the schema.
+// Truncating is faster only for tables with many rows. As a replica, the session
+// needs no order of the tables.
+const deleteRows = `set session_replication_role = replica;
+do $$
+declare
+	full_table text;
+begin
+	for full_table in select quote_ident(tablename) from pg_tables
+		where schemaname = 'public' and tablename not in ('migrations', 'compatibility')
+	loop
+		if pg_relation_size(full_table) > 1000000 then
+			execute 'truncate ' || full_table || ' cascade';
+		else
+			execute 'delete from ' || full_table;
+		end if;
+	end loop;
+end $$`
+
+// takeLease returns a free database of this process, else one that no process
+// uses, else a new one.
+func takeLease(t testing.TB) *lease {
+	t.Helper()
+	reused.Lock()
+	defer reused.Unlock()
+	if last := len(reused.free) - 1; last >= 0 {
+		l := reused.free[last]
+		reused.free = reused.free[:last]
+		return l
+	}
+	original := template(t)
+	for n := 1; ; n++ {
+		l := &lease{name: fmt.Sprintf("%s_reused_%d", original, n)}
+		if l.lock(t, original) {
+			return l
+		}
+	}
+}
+
+// lock makes the database if it does not exist, and reports whether it belongs to
+// this process now.
+func (l *lease) lock(t testing.TB, original string) (mine bool) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	address := onDatabase(t, server(t), l.name, nil)
+	conn, err := pgx.Connect(ctx, address)
+	const noSuchDatabase = "3D000"
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == noSuchDatabase {
+		l.create(t, original)
+		conn, err = pgx.Connect(ctx, address)
+	}
+	if err == nil {
+		err = conn.QueryRow(ctx, fmt.Sprintf("select pg_try_advisory_lock(%d)", setupLock)).Scan(&mine)
+	}
+	if err == nil && !mine {
+		err = conn.Close(ctx)
+	}
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	l.conn = conn
+	return mine
+}
+
+func (l *lease) create(t testing.TB, original string) {
+	t.Helper()
+	admin := connect(t, server(t))
+	locked(t, admin, func() {
+		var exists bool // another process may have made it meanwhile
+		if err := admin.QueryRow(t.Context(), "select exists (select from pg_database where datname = $1)", l.name).Scan(&exists); err != nil {
+			t.Fatalf("pgtest: %v", err)
+		}
+		if !exists {
+			createFrom(t, admin, l.name, original)
+		}
+	})
+}
