@@ -7,15 +7,14 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
 // accountPages are what people do about themselves.
-func (c *console) accountPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/account", Operation: "AuthsController_getFactors", Show: c.showAccount},
-		{Path: "/{tenant}/account/password", Operation: "AuthsController_changePassword", Show: c.showPassword, Act: c.changePassword},
+func (c *console) accountPages() []page {
+	return []page{
+		{path: "/{tenant}/account", operation: "AuthsController_getFactors", show: c.showAccount},
+		{path: "/{tenant}/account/password", operation: "AuthsController_changePassword", show: c.showPassword, act: c.changePassword},
 	}
 }
 
@@ -35,16 +34,16 @@ type accountView struct {
 	tokens   []rolecall.APIToken // the newest first
 }
 
-func (c *console) showAccount(v *httpapi.Visit) error {
-	factors, err := c.service.Factors(v.Context(), v.Call())
+func (c *console) showAccount(v *pageContext) error {
+	factors, err := c.service.Factors(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
-	sessions, err := c.service.UserSessions(v.Context(), v.Call(), v.Call().User.ID, nil, accountSessions)
+	sessions, err := c.service.UserSessions(v.ctx, v.call, v.call.User.ID, nil, accountSessions)
 	if err != nil {
 		return err
 	}
-	tokens, err := c.service.UserTokens(v.Context(), v.Call(), v.Call().User.ID, nil, rolecall.APITokensMax)
+	tokens, err := c.service.UserTokens(v.ctx, v.call, v.call.User.ID, nil, rolecall.APITokensMax)
 	if err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func (a accountView) mayRemove() bool {
 }
 
 // own returns the page of who is signed in among the users, or one below it.
-func (f frame) own(below string) string { return userAddress(f.Visit, f.Call().User.ID, below) }
+func (f frame) own(below string) string { return userAddress(f.pageContext, f.call.User.ID, below) }
 
 // grantGroup is a part of what somebody may do.
 type grantGroup struct {
@@ -73,7 +72,7 @@ type grantGroup struct {
 // grantGroups returns what who is signed in may do, in the groups of the editor of
 // roles, those of applications last.
 func (f frame) grantGroups() (groups []grantGroup) {
-	everywhere, scoped := f.Call().Grants()
+	everywhere, scoped := f.call.Grants()
 	grants := slices.Clone(scoped)
 	for _, p := range everywhere {
 		grants = append(grants, rolecall.Grant{Permission: p, Reach: rolecall.Everywhere()})
@@ -92,23 +91,23 @@ func (f frame) grantGroups() (groups []grantGroup) {
 	return groups
 }
 
-func (c *console) showPassword(v *httpapi.Visit) error {
+func (c *console) showPassword(v *pageContext) error {
 	return c.show(v, "Change your password", accountSection, passwordPage)
 }
 
-func (c *console) changePassword(v *httpapi.Visit) error {
-	device, err := c.service.ChangePassword(v.Context(), v.Call(), v.Form("currentPassword"), v.Form("newPassword"))
+func (c *console) changePassword(v *pageContext) error {
+	device, err := c.service.ChangePassword(v.ctx, v.call, v.form.Get("currentPassword"), v.form.Get("newPassword"))
 	if err != nil {
 		return err
 	}
-	v.Known(device)
-	return v.Redirect(v.Path("/account") + "?done=password-changed")
+	v.setDevice(device)
+	return v.redirect(v.path("/account") + "?done=password-changed")
 }
 
 // passwordAdvice says what a new password of who is signed in has to be like.
 func (f frame) passwordAdvice() string {
-	return fmt.Sprintf("At least %d characters. A sentence of a few words is easy to remember and hard to guess.", f.Call().Tenant.Settings.PasswordMinimum())
+	return fmt.Sprintf("At least %d characters. A sentence of a few words is easy to remember and hard to guess.", f.call.Tenant.Settings.PasswordMinimum())
 }
 
 // toAccount leads to the account from the address of a form that is only sent.
-func toAccount(v *httpapi.Visit) error { return v.Redirect(v.Path("/account")) }
+func toAccount(v *pageContext) error { return v.redirect(v.path("/account")) }

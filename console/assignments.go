@@ -8,19 +8,18 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) assignmentPages() (pages []httpapi.Page) {
+func (c *console) assignmentPages() (pages []page) {
 	for i := range holderKinds {
 		k := &holderKinds[i]
 		path := "/{tenant}" + k.path + "/{id}/roles"
 		pages = append(pages,
-			httpapi.Page{Path: path, Operation: k.listRoles, Show: k.page(c.showAssignments)},
-			httpapi.Page{Path: path + "/give", Operation: k.read, Show: k.page(c.showGiveable)},
-			httpapi.Page{Path: path + "/{roleId}", Operation: k.assignRole, Show: k.page(c.showAssign), Act: k.page(c.assign)},
-			httpapi.Page{Path: path + "/{roleId}/take", Operation: k.unassignRole, Show: k.page(c.askTake), Act: k.page(c.take)},
+			page{path: path, operation: k.listRoles, show: k.page(c.showAssignments)},
+			page{path: path + "/give", operation: k.read, show: k.page(c.showGiveable)},
+			page{path: path + "/{roleId}", operation: k.assignRole, show: k.page(c.showAssign), act: k.page(c.assign)},
+			page{path: path + "/{roleId}/take", operation: k.unassignRole, show: k.page(c.askTake), act: k.page(c.take)},
 		)
 	}
 	return pages
@@ -43,7 +42,7 @@ type assignmentsView struct {
 
 // assignmentsView returns the holder of the path, with what they hold as far as the
 // caller may read it: who gives roles need not know of them.
-func (c *console) assignmentsView(v *httpapi.Visit, k *holderKind) (view assignmentsView, err error) {
+func (c *console) assignmentsView(v *pageContext, k *holderKind) (view assignmentsView, err error) {
 	if view.holder, err = k.find(c.service, v); err != nil {
 		return view, err
 	}
@@ -53,7 +52,7 @@ func (c *console) assignmentsView(v *httpapi.Visit, k *holderKind) (view assignm
 	return view, err
 }
 
-func (c *console) showAssignments(v *httpapi.Visit, k *holderKind) error {
+func (c *console) showAssignments(v *pageContext, k *holderKind) error {
 	view, err := c.assignmentsView(v, k)
 	if err != nil {
 		return err
@@ -71,45 +70,45 @@ func (c *console) showAssignments(v *httpapi.Visit, k *holderKind) error {
 	})
 }
 
-func (c *console) showGiveable(v *httpapi.Visit, k *holderKind) error {
+func (c *console) showGiveable(v *pageContext, k *holderKind) error {
 	view, err := c.assignmentsView(v, k)
 	if err != nil {
 		return err
 	}
-	if view.own = service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) != nil; view.own {
+	if view.own = service.NeedReadRoles(v.call.Principal, rolecall.UserID{}) != nil; view.own {
 		view.roles.Items = ownRoles(v)
 	} else {
-		words := rolecall.Words(v.URL().Query().Get("q"))
+		words := rolecall.Words(v.request.URL.Query().Get("q"))
 		listing := service.RoleListing{Words: words[:min(len(words), 8)], ByName: true, Limit: rolecall.DefaultLimit}
-		if view.roles, err = c.service.Roles(v.Context(), v.Call(), listing); err != nil {
+		if view.roles, err = c.service.Roles(v.ctx, v.call, listing); err != nil {
 			return err
 		}
 	}
 	return c.show(v, "Give "+view.name+" a role", view.section, func(f frame) templ.Component {
 		view.frame = f
-		if f.Fragment() == "results" {
-			f.Rename(f.listAddress([]string{"q"}))
+		if f.fragment() == "results" {
+			f.replaceURL(f.listAddress([]string{"q"}))
 		}
 		return giveablePage(view)
 	})
 }
 
-func (c *console) showAssign(v *httpapi.Visit, k *holderKind) error {
+func (c *console) showAssign(v *pageContext, k *holderKind) error {
 	return c.showRoleOf(v, k, "Give a role", assignDialog)
 }
 
-func (c *console) askTake(v *httpapi.Visit, k *holderKind) error {
+func (c *console) askTake(v *pageContext, k *holderKind) error {
 	return c.showRoleOf(v, k, "Take a role away", takeDialog)
 }
 
 // showRoleOf shows a form about a role of a holder, both of the path.
-func (c *console) showRoleOf(v *httpapi.Visit, k *holderKind, title string, form func(assignmentsView) templ.Component) error {
+func (c *console) showRoleOf(v *pageContext, k *holderKind, title string, form func(assignmentsView) templ.Component) error {
 	view, err := c.assignmentsView(v, k)
 	if err == nil {
 		view.role, err = c.roleToGive(v)
 	}
 	if err == nil {
-		view.departments, err = c.service.Departments(v.Context(), v.Call())
+		view.departments, err = c.service.Departments(v.ctx, v.call)
 	}
 	if err != nil {
 		return err
@@ -122,27 +121,27 @@ func (c *console) showRoleOf(v *httpapi.Visit, k *holderKind, title string, form
 
 // ownRoles returns the roles that the caller holds, by name: they may be given on by who
 // may not read any others.
-func ownRoles(v *httpapi.Visit) (roles []rolecall.Role) {
-	for i := range v.Call().Assignments {
-		roles = append(roles, v.Call().Assignments[i].Role)
+func ownRoles(v *pageContext) (roles []rolecall.Role) {
+	for i := range v.call.Assignments {
+		roles = append(roles, v.call.Assignments[i].Role)
 	}
 	slices.SortFunc(roles, func(a, b rolecall.Role) int { return strings.Compare(a.NameKey(), b.NameKey()) })
 	return roles
 }
 
 // roleToGive returns the role of the path, as far as the caller may know of it.
-func (c *console) roleToGive(v *httpapi.Visit) (rolecall.Role, error) {
-	if service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) == nil {
-		return c.service.Role(v.Context(), v.Call(), v.Role())
+func (c *console) roleToGive(v *pageContext) (rolecall.Role, error) {
+	if service.NeedReadRoles(v.call.Principal, rolecall.UserID{}) == nil {
+		return c.service.Role(v.ctx, v.call, v.roleID)
 	}
 	own := ownRoles(v)
-	if i := slices.IndexFunc(own, func(r rolecall.Role) bool { return r.ID == v.Role() }); i >= 0 {
+	if i := slices.IndexFunc(own, func(r rolecall.Role) bool { return r.ID == v.roleID }); i >= 0 {
 		return own[i], nil
 	}
 	return rolecall.Role{}, rolecall.ErrNotFound
 }
 
-func (c *console) assign(v *httpapi.Visit, k *holderKind) error {
+func (c *console) assign(v *pageContext, k *holderKind) error {
 	draft, err := assignmentDraft(v)
 	if err != nil {
 		return err
@@ -150,14 +149,14 @@ func (c *console) assign(v *httpapi.Visit, k *holderKind) error {
 	if err := k.assign(c.service, v, draft); err != nil {
 		return err
 	}
-	return v.Redirect(k.home(v) + "?done=role-given&role=" + v.Role().String())
+	return v.redirect(k.home(v) + "?done=role-given&role=" + v.roleID.String())
 }
 
-func (c *console) take(v *httpapi.Visit, k *holderKind) error {
+func (c *console) take(v *pageContext, k *holderKind) error {
 	if err := k.unassign(c.service, v); err != nil {
 		return err
 	}
-	return v.Redirect(k.home(v) + "?done=role-taken&role=" + v.Role().String())
+	return v.redirect(k.home(v) + "?done=role-taken&role=" + v.roleID.String())
 }
 
 // Where a role is given, by the values of the form.
@@ -170,12 +169,12 @@ const (
 const endLayout = "2006-01-02T15:04"
 
 // assignmentDraft returns what the form says.
-func assignmentDraft(v *httpapi.Visit) (draft rolecall.AssignmentDraft, err error) {
+func assignmentDraft(v *pageContext) (draft rolecall.AssignmentDraft, err error) {
 	var faults rolecall.Faults
-	if v.Form("where") != whereEverywhere {
-		draft.Departments = append([]string{}, lines(v.Forms("reach/departments"))...)
+	if v.form.Get("where") != whereEverywhere {
+		draft.Departments = append([]string{}, lines(v.form["reach/departments"])...)
 	}
-	if v.Form("expiresAt") != "" {
+	if v.form.Get("expiresAt") != "" {
 		end := endOf(v, &faults)
 		draft.ExpiresAt = &end
 	}
@@ -183,8 +182,8 @@ func assignmentDraft(v *httpapi.Visit) (draft rolecall.AssignmentDraft, err erro
 }
 
 // endOf returns the moment that the form says in the field expiresAt.
-func endOf(v *httpapi.Visit, faults *rolecall.Faults) rolecall.Time {
-	end, err := time.Parse(endLayout, v.Form("expiresAt"))
+func endOf(v *pageContext, faults *rolecall.Faults) rolecall.Time {
+	end, err := time.Parse(endLayout, v.form.Get("expiresAt"))
 	if err != nil {
 		faults.Add("/expiresAt", "format", "must be a day and a time")
 	}
@@ -201,7 +200,7 @@ func (a assignmentsView) holds(role rolecall.RoleID) *rolecall.Assignment {
 
 // within returns the widest reach in which the caller may give the role until the moment.
 func (a assignmentsView) within(role *rolecall.Role, until rolecall.Time) rolecall.Reach {
-	return a.Call().GivesWithin(a.id, role, until)
+	return a.call.GivesWithin(a.id, role, until)
 }
 
 // hindrance returns why the caller may not give the role, or change or take it where it
@@ -213,7 +212,7 @@ func (a assignmentsView) hindrance(role *rolecall.Role) string {
 // hindrance is assignmentsView.hindrance; held is nil if the holder does not hold the
 // role.
 func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignment) string {
-	c := f.Call()
+	c := f.call
 	switch {
 	case !h.assigns:
 		return "Your roles do not allow this: it needs " + h.needed.String() + "."
@@ -234,13 +233,13 @@ type assigned struct {
 
 // filledIn returns what was filled in.
 func (f frame) filledIn() assigned {
-	return assigned{f.Form("where"), lines(f.Forms("reach/departments")), f.Form("expiresAt")}
+	return assigned{f.form.Get("where"), lines(f.form["reach/departments"]), f.form.Get("expiresAt")}
 }
 
 // assigned returns what was filled in, else how the role is held, else the widest that
 // the caller may give.
 func (a assignmentsView) assigned() assigned {
-	if a.Problem() != nil {
+	if a.problem != nil {
 		return a.filledIn()
 	}
 	reach, end := a.within(&a.role, a.now), rolecall.Never
@@ -277,7 +276,7 @@ func (a assignmentsView) lastEnd() rolecall.Time {
 		return rolecall.Never
 	}
 	last := a.now
-	for _, own := range a.Call().Assignments {
+	for _, own := range a.call.Assignments {
 		if own.ExpiresAt > last && !a.within(&a.role, own.ExpiresAt).IsNowhere() {
 			last = own.ExpiresAt
 		}

@@ -4,17 +4,16 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 )
 
 // typed returns what a form that changes something says in the field, and whether
 // that is another value than the form had shown. What was not touched is not sent, so
 // that it does not undo what somebody else has changed.
-func typed(v *httpapi.Visit, name string) (text string, changed bool) {
-	if v.Forms(name) == nil {
+func typed(v *pageContext, name string) (text string, changed bool) {
+	if v.form[name] == nil {
 		return "", false
 	}
-	return v.Form(name), v.Form(name) != v.Form("was-"+name)
+	return v.form.Get(name), v.form.Get(name) != v.form.Get("was-"+name)
 }
 
 // change is a field of a form that changes something: what it shows, and what is
@@ -27,19 +26,19 @@ type change struct {
 // changeOf returns the field, given what is saved now: what was not touched shows
 // that, and what was shows what was typed.
 func (f frame) changeOf(name, saved string) change {
-	shown, was := f.Form(name), f.Form("was-"+name)
-	if f.Forms("was-"+name) == nil || shown == was {
+	shown, was := f.form.Get(name), f.form.Get("was-"+name)
+	if f.form["was-"+name] == nil || shown == was {
 		return change{shown: saved}
 	}
 	return change{shown: shown, saved: saved, conflicting: saved != was && saved != shown}
 }
 
 // typedSet is typed for a set.
-func typedSet(v *httpapi.Visit, name string) (list []string, changed bool) {
-	if v.Forms("was-"+name) == nil {
+func typedSet(v *pageContext, name string) (list []string, changed bool) {
+	if v.form["was-"+name] == nil {
 		return nil, false
 	}
-	list, was := lines(v.Forms(name)), strings.Fields(v.Form("was-"+name))
+	list, was := lines(v.form[name]), strings.Fields(v.form.Get("was-"+name))
 	return list, len(without(list, was)) > 0 || len(without(was, list)) > 0
 }
 
@@ -53,10 +52,10 @@ type setChange struct {
 // setOf returns the set, given what is saved now. What was ticked or not by whoever
 // fills in the form stays so; all else is as it is saved.
 func (f frame) setOf(name string, now []string) setChange {
-	if f.Forms(name) == nil && f.Forms("was-"+name) == nil {
+	if f.form[name] == nil && f.form["was-"+name] == nil {
 		return setChange{shown: now}
 	}
-	typed, was := lines(f.Forms(name)), strings.Fields(f.Form("was-"+name))
+	typed, was := lines(f.form[name]), strings.Fields(f.form.Get("was-"+name))
 	change := setChange{added: without(now, was), taken: without(was, now)}
 	change.shown = append(without(now, without(was, typed)), without(without(typed, was), now)...)
 	return change
@@ -64,7 +63,7 @@ func (f frame) setOf(name string, now []string) setChange {
 
 // isStale reports whether somebody else has changed what the form showed.
 func (f frame) isStale() bool {
-	return f.Problem() != nil && f.Problem().Code == rolecall.ErrPreconditionFailed.Code
+	return f.problem != nil && f.problem.Code == rolecall.ErrPreconditionFailed.Code
 }
 
 func orNil(text string) *string {

@@ -1,29 +1,82 @@
-// Package console is the admin web console: pages for people, rendered here and
-// served by the edge below /console. A page stands for an operation of the contract,
-// is let in by its need, and acts through its verb with the principal who is signed
-// in; nothing is decided here about who may do what.
+// Package console is the admin web console: an http.Handler of pages for people. A page
+// stands for an operation of the API: it has the policy of the operation, and calls the same
+// service with the principal who is signed in. The package decides nothing about who may do
+// what. It imports the service and package web, and not the API.
 package console
 
 import (
 	"embed"
+	"net/http"
 	"path"
 	"slices"
+	"strings"
 
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
-// console is the pages over a service.
-type console struct{ service *service.Service }
+// Path is where the console is served, below the base.
+const Path = "/console"
 
-// New returns the console of the service.
-func New(s *service.Service) *httpapi.Console {
-	c := &console{service: s}
-	return &httpapi.Console{Pages: c.pages(), Assets: assets(), Refuse: c.refuse}
+// assetsPath is where the files are served, below Path. No tenant has this name.
+const assetsPath = "/-/"
+
+// console is the pages over a service.
+type console struct {
+	service *service.Service
+	site    *web.Site
+	assets  map[string]string // addresses of the files, by their names
+}
+
+// New returns the console of the service. The policies are those of the operations of the
+// API, by their ids.
+func New(s *service.Service, site *web.Site, policies map[string]web.Policy) http.Handler {
+	c := &console{service: s, site: site, assets: map[string]string{}}
+	var routes []web.Route
+	for _, a := range assets() {
+		c.assets[a.name] = site.Base + a.Path
+		routes = append(routes, web.Route{Method: http.MethodGet, Path: a.Path, Label: "console", Handler: a})
+	}
+	for _, p := range c.pages() {
+		if _, known := policies[p.operation]; !known && p.operation != "" {
+			panic("console: no operation is called " + p.operation)
+		}
+		routes = append(routes, c.routes(&p, policies)...)
+	}
+	router := site.NewRouter(c.fail)
+	router.AllowSlash = true
+	router.Handle(routes, nil)
+	return site.Handler(c.pageHeaders(router), c.fail)
+}
+
+// Header values of pages. Under no-referrer browsers send forms with the origin null.
+var (
+	pagePolicy   = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"}
+	pageReferrer = []string{"same-origin"}
+)
+
+// pageHeaders sets the headers of pages.
+func (c *console) pageHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isAsset(c.site, r) {
+			h := w.Header()
+			h["Content-Security-Policy"] = pagePolicy
+			h["Referrer-Policy"] = pageReferrer
+			h["Permissions-Policy"] = web.NoFeatures
+			h["Cross-Origin-Opener-Policy"] = web.SameOrigin
+			web.OwnPagesOnly(h)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isAsset reports whether the request is for a file instead of a page.
+func isAsset(site *web.Site, r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, site.Base+Path+assetsPath)
 }
 
 // pages returns every page: each file of pages adds its own.
-func (c *console) pages() []httpapi.Page {
+func (c *console) pages() []page {
 	return slices.Concat(
 		c.signInPages(),
 		c.linkPages(),
@@ -46,11 +99,11 @@ func (c *console) pages() []httpapi.Page {
 		c.eventPages(),
 		c.deletedPages(),
 		c.invitationPages(),
-		[]httpapi.Page{
-			{Path: "", Show: toRoot},
-			{Path: "/{tenant}", Operation: "AuthsController_getSession", Show: toHome},
-			{Path: "/{tenant}/", Operation: "AuthsController_getSession", Show: toHome},
-			{Path: "/{tenant}/{rest...}", Operation: "AuthsController_getSession", Show: notFound},
+		[]page{
+			{path: "", show: toRoot},
+			{path: "/{tenant}", operation: "AuthsController_getSession", show: toHome},
+			{path: "/{tenant}/", operation: "AuthsController_getSession", show: toHome},
+			{path: "/{tenant}/{rest...}", operation: "AuthsController_getSession", show: notFound},
 		},
 	)
 }
@@ -66,19 +119,25 @@ var mediaTypes = map[string]string{
 	".txt": "text/plain; charset=utf-8",
 }
 
+// namedAsset is a file that pages load.
+type namedAsset struct {
+	name string
+	*web.Asset
+}
+
 // assets returns the files that pages load.
-func assets() []httpapi.Asset {
+func assets() (list []namedAsset) {
 	entries, err := files.ReadDir("assets")
 	if err != nil {
 		panic(err) // they are part of the program
 	}
-	var list []httpapi.Asset
 	for _, entry := range entries {
 		content, err := files.ReadFile("assets/" + entry.Name())
 		if err != nil {
 			panic(err)
 		}
-		list = append(list, httpapi.Asset{Name: entry.Name(), Type: mediaTypes[path.Ext(entry.Name())], Content: content})
+		mediaType := mediaTypes[path.Ext(entry.Name())]
+		list = append(list, namedAsset{entry.Name(), web.NewAsset(Path+assetsPath, entry.Name(), mediaType, web.Gzip(content), true)})
 	}
 	return list
 }

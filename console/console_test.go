@@ -108,15 +108,15 @@ var looks = map[string]string{
 
 func TestEachPageNamesItsOperation(t *testing.T) {
 	seen := map[string]bool{}
-	for _, p := range New(nil).Pages {
+	for _, p := range new(console).pages() {
 		named := looks
-		if p.Act != nil {
+		if p.act != nil {
 			named = deeds
 		}
-		if operation, ok := named[p.Path]; !ok || operation != p.Operation {
-			t.Errorf("%s stands for %q, and the list says %q", p.Path, p.Operation, operation)
+		if operation, ok := named[p.path]; !ok || operation != p.operation {
+			t.Errorf("%s stands for %q, and the list says %q", p.path, p.operation, operation)
 		}
-		seen[p.Path] = true
+		seen[p.path] = true
 	}
 	if len(seen) != len(deeds)+len(looks) {
 		t.Errorf("%d pages, and %d in the lists", len(seen), len(deeds)+len(looks))
@@ -135,8 +135,8 @@ var elsewhere = map[string]string{
 
 func TestAllThatPeopleCanDoCanBeDoneHere(t *testing.T) {
 	here := map[string]bool{}
-	for _, p := range New(nil).Pages {
-		here[p.Operation] = true
+	for _, p := range new(console).pages() {
+		here[p.operation] = true
 	}
 	found := regexp.MustCompile(`"operationId":\s*"((\w+)Controller_\w+)"`).FindAllSubmatch(openapi.JSON, -1)
 	if len(found) < 60 {

@@ -8,15 +8,14 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) deletedPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/users/deleted", Operation: "UsersController_listUsers", Show: c.showAllDeleted},
-		{Path: "/{tenant}/users/{id}/deleted", Operation: "UsersController_restoreUser", Show: c.showDeleted},
-		{Path: "/{tenant}/users/{id}/restore", Operation: "UsersController_restoreUser", Show: c.askRestore, Act: c.restore},
+func (c *console) deletedPages() []page {
+	return []page{
+		{path: "/{tenant}/users/deleted", operation: "UsersController_listUsers", query: usersQuery, show: c.showAllDeleted},
+		{path: "/{tenant}/users/{id}/deleted", operation: "UsersController_restoreUser", show: c.showDeleted},
+		{path: "/{tenant}/users/{id}/restore", operation: "UsersController_restoreUser", show: c.askRestore, act: c.restore},
 	}
 }
 
@@ -27,11 +26,11 @@ type allDeletedView struct {
 	page rolecall.Page[rolecall.Tombstone]
 }
 
-func (c *console) showAllDeleted(v *httpapi.Visit) (err error) {
+func (c *console) showAllDeleted(v *pageContext) (err error) {
 	list := allDeletedView{}
-	if v.Faults() == nil {
-		after, limit := v.Page()
-		if list.page, err = c.service.DeletedUsers(v.Context(), v.Call(), service.DeletedListing{After: after, Limit: limit}); err != nil {
+	if v.faults == nil {
+		after, limit := v.after, v.limit
+		if list.page, err = c.service.DeletedUsers(v.ctx, v.call, service.DeletedListing{After: after, Limit: limit}); err != nil {
 			return err
 		}
 	}
@@ -52,17 +51,17 @@ type deletedView struct {
 
 // showTombstone shows a page of the deleted user of the path, with the names of the roles
 // that they held. Who is back has a page of their own.
-func (c *console) showTombstone(v *httpapi.Visit, title string, page func(deletedView) templ.Component) error {
-	tombstone, err := c.service.DeletedUser(v.Context(), v.Call(), v.User())
+func (c *console) showTombstone(v *pageContext, title string, page func(deletedView) templ.Component) error {
+	tombstone, err := c.service.DeletedUser(v.ctx, v.call, v.userID)
 	if errors.Is(err, rolecall.ErrNotFound) {
-		if _, err := c.service.User(v.Context(), v.Call(), v.User()); err == nil {
-			return v.Redirect(userAddress(v, v.User(), ""))
+		if _, err := c.service.User(v.ctx, v.call, v.userID); err == nil {
+			return v.redirect(userAddress(v, v.userID, ""))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	view := deletedView{Tombstone: tombstone, sight: v.Call().Sight(&tombstone.User)}
+	view := deletedView{Tombstone: tombstone, sight: v.call.Sight(&tombstone.User)}
 	if view.names, err = c.namesOf(v, roleIDs(tombstone.Assignments)); err != nil {
 		return err
 	}
@@ -72,21 +71,21 @@ func (c *console) showTombstone(v *httpapi.Visit, title string, page func(delete
 	})
 }
 
-func (c *console) showDeleted(v *httpapi.Visit) error { return c.showTombstone(v, "", deletedPage) }
+func (c *console) showDeleted(v *pageContext) error { return c.showTombstone(v, "", deletedPage) }
 
-func (c *console) askRestore(v *httpapi.Visit) error {
+func (c *console) askRestore(v *pageContext) error {
 	return c.showTombstone(v, "Restore ", restoreDialog)
 }
 
 // restore brings the user back, and says which roles did not come with them.
-func (c *console) restore(v *httpapi.Visit) error {
-	restored, err := c.service.RestoreUser(v.Context(), v.Call(), v.User())
+func (c *console) restore(v *pageContext) error {
+	restored, err := c.service.RestoreUser(v.ctx, v.call, v.userID)
 	if err != nil {
 		return err
 	}
-	home := userAddress(v, v.User(), "")
+	home := userAddress(v, v.userID, "")
 	if !restored.RolesReadable || len(restored.RolesNotRestored) == 0 {
-		return v.Redirect(home + "?done=restored")
+		return v.redirect(home + "?done=restored")
 	}
 	lost := make([]rolecall.AnyID, len(restored.RolesNotRestored))
 	for i, id := range restored.RolesNotRestored {
@@ -103,13 +102,13 @@ func (c *console) restore(v *httpapi.Visit) error {
 
 // readsRoles reports whether the caller may know what the user held.
 func (d deletedView) readsRoles() bool {
-	return d.Call().Reach(rolecall.RolesRead).Includes(d.User.Department)
+	return d.call.Reach(rolecall.RolesRead).Includes(d.User.Department)
 }
 
 // erases reports whether the caller may erase the user, as far as that can be told
 // beforehand.
 func (d deletedView) erases() bool {
-	return d.Call().Reach(rolecall.UsersErase).Includes(d.User.Department)
+	return d.call.Reach(rolecall.UsersErase).Includes(d.User.Department)
 }
 
 // restorableUntil returns when they are gone for good.
@@ -119,7 +118,7 @@ func (d deletedView) restorableUntil() rolecall.Time {
 
 // address returns a page of the user.
 func (d deletedView) address(below string) string {
-	return userAddress(d.Visit, d.User.ID, below)
+	return userAddress(d.pageContext, d.User.ID, below)
 }
 
 // restoreWords say what a restore does.
@@ -136,33 +135,33 @@ func (d deletedView) restoreWords() string {
 
 // userOrDeleted returns the user of the path, also one who is deleted and whom the
 // caller may restore.
-func (c *console) userOrDeleted(v *httpapi.Visit) (rolecall.User, error) {
-	user, err := c.service.User(v.Context(), v.Call(), v.User())
+func (c *console) userOrDeleted(v *pageContext) (rolecall.User, error) {
+	user, err := c.service.User(v.ctx, v.call, v.userID)
 	if err == nil {
 		return user, nil
 	}
-	if tombstone, gone := c.service.DeletedUser(v.Context(), v.Call(), v.User()); gone == nil {
+	if tombstone, gone := c.service.DeletedUser(v.ctx, v.call, v.userID); gone == nil {
 		return tombstone.User, nil
 	}
 	return rolecall.User{}, err
 }
 
 // sureWords returns what somebody types who is sure that it is this user.
-func sureWords(v *httpapi.Visit, u *rolecall.User) string {
-	if v.Call().Sight(u).Has(rolecall.MemberEmail) {
+func sureWords(v *pageContext, u *rolecall.User) string {
+	if v.call.Sight(u).Has(rolecall.MemberEmail) {
 		return u.Email
 	}
 	return nameOf(v, u)
 }
 
 // checkSure returns ErrValidation unless the form says whom it is about.
-func (c *console) checkSure(v *httpapi.Visit) error {
+func (c *console) checkSure(v *pageContext) error {
 	user, err := c.userOrDeleted(v)
 	if err != nil {
 		return err
 	}
 	var faults rolecall.Faults
-	if rolecall.EmailKey(strings.TrimSpace(v.Form("sure"))) != rolecall.EmailKey(sureWords(v, &user)) {
+	if rolecall.EmailKey(strings.TrimSpace(v.form.Get("sure"))) != rolecall.EmailKey(sureWords(v, &user)) {
 		faults.Add("/sure", "format", "must be what is written above")
 	}
 	return faults.Err()

@@ -7,14 +7,13 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) eventPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/events", Operation: "EventsController_listEvents", Show: c.showEvents},
-		{Path: "/{tenant}/users/{id}/events", Operation: "UsersController_listUserEvents", Show: c.showUserEvents},
+func (c *console) eventPages() []page {
+	return []page{
+		{path: "/{tenant}/events", operation: "EventsController_listEvents", query: eventsQuery, show: c.showEvents},
+		{path: "/{tenant}/users/{id}/events", operation: "UsersController_listUserEvents", query: userEventsQuery, show: c.showUserEvents},
 	}
 }
 
@@ -38,18 +37,18 @@ type eventsView struct {
 	more   bool            // people
 }
 
-func (c *console) showEvents(v *httpapi.Visit) error {
+func (c *console) showEvents(v *pageContext) error {
 	list := eventsView{}
-	switch words := rolecall.Words(v.URL().Query().Get(eventPerson)); {
-	case v.Faults() != nil:
+	switch words := rolecall.Words(v.request.URL.Query().Get(eventPerson)); {
+	case v.faults != nil:
 	case len(words) > 0 && mayFindPeople(v):
-		found, err := c.service.Users(v.Context(), v.Call(), service.UserListing{Words: words[:min(len(words), 8)], Limit: peopleShown})
+		found, err := c.service.Users(v.ctx, v.call, service.UserListing{Words: words[:min(len(words), 8)], Limit: peopleShown})
 		if err != nil {
 			return err
 		}
 		list.people, list.more = found.Items, found.Next != nil
 	default:
-		page, err := c.service.Events(v.Context(), v.Call(), v.EventListing())
+		page, err := c.service.Events(v.ctx, v.call, v.eventListing())
 		if err != nil {
 			return err
 		}
@@ -58,14 +57,14 @@ func (c *console) showEvents(v *httpapi.Visit) error {
 	return c.showEventList(v, list, "Events", "Events")
 }
 
-func (c *console) showUserEvents(v *httpapi.Visit) (err error) {
+func (c *console) showUserEvents(v *pageContext) (err error) {
 	list := eventsView{}
-	if v.Faults() == nil {
-		if list.page, err = c.service.UserEvents(v.Context(), v.Call(), v.User(), v.EventListing()); err != nil {
+	if v.faults == nil {
+		if list.page, err = c.service.UserEvents(v.ctx, v.call, v.userID, v.eventListing()); err != nil {
 			return err
 		}
 	}
-	user, err := c.service.User(v.Context(), v.Call(), v.User())
+	user, err := c.service.User(v.ctx, v.call, v.userID)
 	if err != nil {
 		return err
 	}
@@ -74,8 +73,8 @@ func (c *console) showUserEvents(v *httpapi.Visit) (err error) {
 }
 
 // showEventList shows the list with the names of who is in it.
-func (c *console) showEventList(v *httpapi.Visit, list eventsView, title, here string) (err error) {
-	listing := v.EventListing()
+func (c *console) showEventList(v *pageContext, list eventsView, title, here string) (err error) {
+	listing := v.eventListing()
 	if list.names, err = c.namesIn(v, list.page.Items, listing.Actor, listing.Subject); err != nil {
 		return err
 	}
@@ -87,8 +86,8 @@ func (c *console) showEventList(v *httpapi.Visit, list eventsView, title, here s
 }
 
 // mayFindPeople reports whether the caller may look for somebody by name or address.
-func mayFindPeople(v *httpapi.Visit) bool {
-	c := v.Call()
+func mayFindPeople(v *pageContext) bool {
+	c := v.call
 	return !c.Reads(rolecall.MemberName).IsNowhere() || !c.Reads(rolecall.MemberEmail).IsNowhere()
 }
 
@@ -99,7 +98,7 @@ func (l eventsView) isFiltered() bool {
 
 // isLookingFor reports whether the page shows people to choose from instead of events.
 func (l eventsView) isLookingFor() bool {
-	return len(rolecall.Words(l.asked(eventPerson))) > 0 && l.Faults() == nil && mayFindPeople(l.Visit)
+	return len(rolecall.Words(l.asked(eventPerson))) > 0 && l.faults == nil && mayFindPeople(l.pageContext)
 }
 
 // day returns what the field of a day shows of a moment.

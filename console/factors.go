@@ -6,27 +6,26 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // factorPages are one's own second factors.
-func (c *console) factorPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/account/app", Operation: "AuthsController_beginTotp", Show: c.askApp, Act: c.beginApp},
-		{Path: "/{tenant}/account/app/confirm", Operation: "AuthsController_confirmTotp", Show: c.showApp, Act: c.confirmApp},
-		{Path: "/{tenant}/account/app/remove", Operation: "AuthsController_deleteTotp", Show: c.askRemoveApp, Act: c.removeApp},
-		{Path: "/{tenant}/account/recovery-codes", Operation: "AuthsController_makeRecoveryCodes", Show: c.askRecoveryCodes, Act: c.makeRecoveryCodes},
-		{Path: "/{tenant}/account/passkeys/add", Operation: "AuthsController_getPasskeyOptions", Show: c.askPasskey, Act: c.askPasskey},
-		{Path: "/{tenant}/account/passkeys", Operation: "AuthsController_createPasskey", Show: c.showPasskey, Act: c.addPasskey},
-		{Path: "/{tenant}/account/passkeys/{passkeyId}/rename", Operation: "AuthsController_updatePasskey", Show: c.showRename, Act: c.renamePasskey},
-		{Path: "/{tenant}/account/passkeys/{passkeyId}/remove", Operation: "AuthsController_deletePasskey", Show: c.askRemovePasskey, Act: c.removePasskey},
+func (c *console) factorPages() []page {
+	return []page{
+		{path: "/{tenant}/account/app", operation: "AuthsController_beginTotp", show: c.askApp, act: c.beginApp},
+		{path: "/{tenant}/account/app/confirm", operation: "AuthsController_confirmTotp", show: c.showApp, act: c.confirmApp},
+		{path: "/{tenant}/account/app/remove", operation: "AuthsController_deleteTotp", show: c.askRemoveApp, act: c.removeApp},
+		{path: "/{tenant}/account/recovery-codes", operation: "AuthsController_makeRecoveryCodes", show: c.askRecoveryCodes, act: c.makeRecoveryCodes},
+		{path: "/{tenant}/account/passkeys/add", operation: "AuthsController_getPasskeyOptions", show: c.askPasskey, act: c.askPasskey},
+		{path: "/{tenant}/account/passkeys", operation: "AuthsController_createPasskey", needsKey: true, show: c.showPasskey, act: c.addPasskey},
+		{path: "/{tenant}/account/passkeys/{passkeyId}/rename", operation: "AuthsController_updatePasskey", show: c.showRename, act: c.renamePasskey},
+		{path: "/{tenant}/account/passkeys/{passkeyId}/remove", operation: "AuthsController_deletePasskey", show: c.askRemovePasskey, act: c.removePasskey},
 	}
 }
 
 // askApp says what will happen, since a new secret is made each time.
-func (c *console) askApp(v *httpapi.Visit) error {
-	factors, err := c.service.Factors(v.Context(), v.Call())
+func (c *console) askApp(v *pageContext) error {
+	factors, err := c.service.Factors(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
@@ -35,8 +34,8 @@ func (c *console) askApp(v *httpapi.Visit) error {
 	})
 }
 
-func (c *console) beginApp(v *httpapi.Visit) error {
-	begun, err := c.service.BeginTOTP(v.Context(), v.Call())
+func (c *console) beginApp(v *pageContext) error {
+	begun, err := c.service.BeginTOTP(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
@@ -46,17 +45,17 @@ func (c *console) beginApp(v *httpapi.Visit) error {
 }
 
 // showApp shows the form again: the secret travels in it.
-func (c *console) showApp(v *httpapi.Visit) error {
-	if v.Problem() == nil {
+func (c *console) showApp(v *pageContext) error {
+	if v.problem == nil {
 		return toAccount(v)
 	}
 	return c.show(v, "Authenticator app", accountSection, func(f frame) templ.Component {
-		return appPage(f, f.Form("secret"), f.Form("uri"))
+		return appPage(f, f.form.Get("secret"), f.form.Get("uri"))
 	})
 }
 
-func (c *console) confirmApp(v *httpapi.Visit) error {
-	codes, err := c.service.ConfirmTOTP(v.Context(), v.Call(), v.Form("code"))
+func (c *console) confirmApp(v *pageContext) error {
+	codes, err := c.service.ConfirmTOTP(v.ctx, v.call, v.form.Get("code"))
 	if err != nil {
 		return err
 	}
@@ -64,38 +63,38 @@ func (c *console) confirmApp(v *httpapi.Visit) error {
 }
 
 // factorAdded leads back to the account. New recovery codes are shown first.
-func (c *console) factorAdded(v *httpapi.Visit, codes []secret.RecoveryCode, done string) error {
-	next := v.Path("/account") + "?done=" + done
+func (c *console) factorAdded(v *pageContext, codes []secret.RecoveryCode, done string) error {
+	next := v.path("/account") + "?done=" + done
 	if codes == nil {
-		return v.Redirect(next)
+		return v.redirect(next)
 	}
 	return c.show(v, "Recovery codes", accountSection, func(f frame) templ.Component {
 		return ownRecoveryCodesPage(f, codes, next)
 	})
 }
 
-func (c *console) askRemoveApp(v *httpapi.Visit) error {
+func (c *console) askRemoveApp(v *pageContext) error {
 	return c.show(v, "Remove the app", accountSection, func(f frame) templ.Component {
 		return confirmForm(f, question{
-			asks: "Remove your authenticator app", label: "Remove", grave: true, back: f.Path("/account"),
+			asks: "Remove your authenticator app", label: "Remove", grave: true, back: f.path("/account"),
 			tells: "Its codes count for nothing from then on, and you are signed out everywhere else. With your last second factor the recovery codes go too.",
 		})
 	})
 }
 
-func (c *console) removeApp(v *httpapi.Visit) error {
-	if err := c.service.RemoveTOTP(v.Context(), v.Call()); err != nil {
+func (c *console) removeApp(v *pageContext) error {
+	if err := c.service.RemoveTOTP(v.ctx, v.call); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/account") + "?done=app-removed")
+	return v.redirect(v.path("/account") + "?done=app-removed")
 }
 
-func (c *console) askRecoveryCodes(v *httpapi.Visit) error {
+func (c *console) askRecoveryCodes(v *pageContext) error {
 	return c.show(v, "Recovery codes", accountSection, recoveryCodesStartPage)
 }
 
-func (c *console) makeRecoveryCodes(v *httpapi.Visit) error {
-	codes, err := c.service.MakeRecoveryCodes(v.Context(), v.Call())
+func (c *console) makeRecoveryCodes(v *pageContext) error {
+	codes, err := c.service.MakeRecoveryCodes(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
@@ -104,15 +103,15 @@ func (c *console) makeRecoveryCodes(v *httpapi.Visit) error {
 
 // askPasskey asks for the name of a new passkey, and before it who is not sure to be
 // the one who signed in.
-func (c *console) askPasskey(v *httpapi.Visit) error {
-	if v.NeedsConfirmation() {
+func (c *console) askPasskey(v *pageContext) error {
+	if v.needsReauthentication() {
 		return c.show(v, "Add a passkey", accountSection, passkeyStartPage)
 	}
 	return c.showPasskeyForm(v)
 }
 
-func (c *console) showPasskeyForm(v *httpapi.Visit) error {
-	options, err := c.service.PasskeyCreationOptions(v.Context(), v.Call())
+func (c *console) showPasskeyForm(v *pageContext) error {
+	options, err := c.service.PasskeyCreationOptions(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
@@ -122,15 +121,15 @@ func (c *console) showPasskeyForm(v *httpapi.Visit) error {
 }
 
 // showPasskey shows the form again, with new options: the old ones may be over.
-func (c *console) showPasskey(v *httpapi.Visit) error {
-	if v.Problem() == nil {
+func (c *console) showPasskey(v *pageContext) error {
+	if v.problem == nil {
 		return toAccount(v)
 	}
 	return c.showPasskeyForm(v)
 }
 
-func (c *console) addPasskey(v *httpapi.Visit) error {
-	created, err := c.service.AddPasskey(v.Context(), v.Call(), v.Key(), v.Form("name"), []byte(v.Form("passkey")))
+func (c *console) addPasskey(v *pageContext) error {
+	created, err := c.service.AddPasskey(v.ctx, v.call, v.key(), v.form.Get("name"), []byte(v.form.Get("passkey")))
 	if err != nil {
 		return err
 	}
@@ -138,20 +137,20 @@ func (c *console) addPasskey(v *httpapi.Visit) error {
 }
 
 // ownPasskey returns the passkey of the path.
-func (c *console) ownPasskey(v *httpapi.Visit) (rolecall.Passkey, error) {
-	factors, err := c.service.Factors(v.Context(), v.Call())
+func (c *console) ownPasskey(v *pageContext) (rolecall.Passkey, error) {
+	factors, err := c.service.Factors(v.ctx, v.call)
 	if err != nil {
 		return rolecall.Passkey{}, err
 	}
 	for _, key := range factors.Passkeys {
-		if string(key.ID) == string(v.Passkey()) {
+		if string(key.ID) == string(v.passkeyID) {
 			return key, nil
 		}
 	}
 	return rolecall.Passkey{}, rolecall.ErrNotFound
 }
 
-func (c *console) showRename(v *httpapi.Visit) error {
+func (c *console) showRename(v *pageContext) error {
 	key, err := c.ownPasskey(v)
 	if err != nil {
 		return err
@@ -161,34 +160,34 @@ func (c *console) showRename(v *httpapi.Visit) error {
 	})
 }
 
-func (c *console) renamePasskey(v *httpapi.Visit) error {
-	if _, err := c.service.UpdatePasskey(v.Context(), v.Call(), v.Passkey(), rolecall.Some(v.Form("name"))); err != nil {
+func (c *console) renamePasskey(v *pageContext) error {
+	if _, err := c.service.UpdatePasskey(v.ctx, v.call, v.passkeyID, rolecall.Some(v.form.Get("name"))); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/account") + "?done=saved")
+	return v.redirect(v.path("/account") + "?done=saved")
 }
 
-func (c *console) askRemovePasskey(v *httpapi.Visit) error {
+func (c *console) askRemovePasskey(v *pageContext) error {
 	key, err := c.ownPasskey(v)
 	if err != nil {
 		return err
 	}
 	return c.show(v, "Remove the passkey", accountSection, func(f frame) templ.Component {
 		return confirmForm(f, question{
-			asks: "Remove the passkey", whom: key.Name, label: "Remove", grave: true, back: f.Path("/account"),
+			asks: "Remove the passkey", whom: key.Name, label: "Remove", grave: true, back: f.path("/account"),
 			tells: "It signs you in no longer, and you are signed out everywhere else. Remove it from your device too, which goes on to offer it. With your last second factor the recovery codes go too.",
 		})
 	})
 }
 
-func (c *console) removePasskey(v *httpapi.Visit) error {
-	if err := c.service.RemovePasskey(v.Context(), v.Call(), v.Passkey()); err != nil {
+func (c *console) removePasskey(v *pageContext) error {
+	if err := c.service.RemovePasskey(v.ctx, v.call, v.passkeyID); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/account") + "?done=passkey-removed")
+	return v.redirect(v.path("/account") + "?done=passkey-removed")
 }
 
 // passkeyAddress returns what the addresses of the passkey begin with.
 func passkeyAddress(f frame, key *rolecall.Passkey) string {
-	return f.Path("/account/passkeys/" + base64.RawURLEncoding.EncodeToString(key.ID))
+	return f.path("/account/passkeys/" + base64.RawURLEncoding.EncodeToString(key.ID))
 }

@@ -71,7 +71,8 @@ func newFixtureAt(t testing.TB, base string) *fixture {
 	if base != "" {
 		options.PublicURL = &url.URL{Scheme: "https", Host: "id.example.com", Path: base}
 	}
-	server := httptest.NewServer(httpapi.New(s, web.New(s, options), httpapi.Options{Console: New(s)}))
+	site := web.New(s, options)
+	server := httptest.NewServer(web.Mount(base+Path, New(s, site, httpapi.Policies()), httpapi.New(s, site, httpapi.Options{})))
 	f.url = server.URL
 	t.Cleanup(func() {
 		server.Close()

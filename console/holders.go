@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -27,45 +26,45 @@ type holder struct {
 const expiredShown = 5
 
 // userHolder returns the user.
-func userHolder(v *httpapi.Visit, u *rolecall.User) holder {
+func userHolder(v *pageContext, u *rolecall.User) holder {
 	list := ""
-	if service.NeedListUsers(v.Call().Principal, rolecall.UserID{}) == nil {
-		list = v.Path("/users")
+	if service.NeedListUsers(v.call.Principal, rolecall.UserID{}) == nil {
+		list = v.path("/users")
 	}
 	return holder{
 		id: u.ID, name: nameOf(v, u), sure: sureWords(v, u), section: "Users", list: list, home: userAddress(v, u.ID, ""),
-		needed: rolecall.RolesAssign, assigns: v.Call().Reach(rolecall.RolesAssign).Includes(u.Department),
-		makes:   service.NeedCreateUserToken(v.Call().Principal, u.ID) == nil,
-		revokes: v.Call().IsSelf(u.ID) || v.Call().Reach(rolecall.SessionsRevoke).Includes(u.Department),
+		needed: rolecall.RolesAssign, assigns: v.call.Reach(rolecall.RolesAssign).Includes(u.Department),
+		makes:   service.NeedCreateUserToken(v.call.Principal, u.ID) == nil,
+		revokes: v.call.IsSelf(u.ID) || v.call.Reach(rolecall.SessionsRevoke).Includes(u.Department),
 	}
 }
 
 // accountHolder returns the service account.
-func accountHolder(v *httpapi.Visit, a *rolecall.ServiceAccount) holder {
-	updates := service.NeedUpdateServiceAccounts(v.Call().Principal, rolecall.UserID{}) == nil
+func accountHolder(v *pageContext, a *rolecall.ServiceAccount) holder {
+	updates := service.NeedUpdateServiceAccounts(v.call.Principal, rolecall.UserID{}) == nil
 	return holder{
-		id: rolecall.UserID(a.ID), name: a.Name, section: "Service accounts", list: v.Path("/service-accounts"), home: v.Path("/service-accounts/" + a.ID.String()),
+		id: rolecall.UserID(a.ID), name: a.Name, section: "Service accounts", list: v.path("/service-accounts"), home: v.path("/service-accounts/" + a.ID.String()),
 		needed: rolecall.ServiceAccountsUpdate, assigns: updates, makes: updates, revokes: updates,
 	}
 }
 
 // called returns what to call the holder in a sentence to the caller.
 func (h holder) called(f frame) string {
-	if h.id == f.Call().User.ID {
+	if h.id == f.call.User.ID {
 		return "you"
 	}
 	return h.name
 }
 
 // userOf returns the user of the path.
-func userOf(s *service.Service, v *httpapi.Visit) (holder, error) {
-	user, err := s.User(v.Context(), v.Call(), v.User())
+func userOf(s *service.Service, v *pageContext) (holder, error) {
+	user, err := s.User(v.ctx, v.call, v.userID)
 	return userHolder(v, &user), err
 }
 
 // accountOf returns the service account of the path.
-func accountOf(s *service.Service, v *httpapi.Visit) (holder, error) {
-	account, err := s.ServiceAccount(v.Context(), v.Call(), v.ServiceAccount())
+func accountOf(s *service.Service, v *pageContext) (holder, error) {
+	account, err := s.ServiceAccount(v.ctx, v.call, v.accountID)
 	return accountHolder(v, &account), err
 }
 
@@ -74,79 +73,79 @@ func accountOf(s *service.Service, v *httpapi.Visit) (holder, error) {
 type holderKind struct {
 	path string // of their list
 	read string // the operation that find stands for
-	find func(*service.Service, *httpapi.Visit) (holder, error)
+	find func(*service.Service, *pageContext) (holder, error)
 
 	listRoles, assignRole, unassignRole string
-	held                                func(*service.Service, *httpapi.Visit) (live, expired []rolecall.Assignment, err error)
-	assign                              func(*service.Service, *httpapi.Visit, rolecall.AssignmentDraft) error
-	unassign                            func(*service.Service, *httpapi.Visit) error
+	held                                func(*service.Service, *pageContext) (live, expired []rolecall.Assignment, err error)
+	assign                              func(*service.Service, *pageContext, rolecall.AssignmentDraft) error
+	unassign                            func(*service.Service, *pageContext) error
 
 	listTokens, createToken, revokeToken string
-	tokens                               func(*service.Service, *httpapi.Visit, *rolecall.Position, int) (rolecall.Page[rolecall.APIToken], error)
-	makeToken                            func(*service.Service, *httpapi.Visit, rolecall.APITokenDraft) (service.Created[service.APIToken], error)
-	revoke                               func(*service.Service, *httpapi.Visit) error
+	tokens                               func(*service.Service, *pageContext, *rolecall.Position, int) (rolecall.Page[rolecall.APIToken], error)
+	makeToken                            func(*service.Service, *pageContext, rolecall.APITokenDraft) (service.Created[service.APIToken], error)
+	revoke                               func(*service.Service, *pageContext) error
 }
 
 var holderKinds = []holderKind{
 	{
 		path: "/users", read: "UsersController_getUser", find: userOf,
 		listRoles: "UsersController_listUserRoles", assignRole: "UsersController_assignRole", unassignRole: "UsersController_unassignRole",
-		held: func(s *service.Service, v *httpapi.Visit) (live, expired []rolecall.Assignment, err error) {
-			return s.UserRoles(v.Context(), v.Call(), v.User())
+		held: func(s *service.Service, v *pageContext) (live, expired []rolecall.Assignment, err error) {
+			return s.UserRoles(v.ctx, v.call, v.userID)
 		},
-		assign: func(s *service.Service, v *httpapi.Visit, draft rolecall.AssignmentDraft) error {
-			_, _, err := s.AssignRole(v.Context(), v.Call(), v.User(), v.Role(), draft)
+		assign: func(s *service.Service, v *pageContext, draft rolecall.AssignmentDraft) error {
+			_, _, err := s.AssignRole(v.ctx, v.call, v.userID, v.roleID, draft)
 			return err
 		},
-		unassign: func(s *service.Service, v *httpapi.Visit) error {
-			return s.UnassignRole(v.Context(), v.Call(), v.User(), v.Role())
+		unassign: func(s *service.Service, v *pageContext) error {
+			return s.UnassignRole(v.ctx, v.call, v.userID, v.roleID)
 		},
 		listTokens: "UsersController_listUserTokens", createToken: "UsersController_createUserToken", revokeToken: "UsersController_revokeUserToken",
-		tokens: func(s *service.Service, v *httpapi.Visit, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
-			return s.UserTokens(v.Context(), v.Call(), v.User(), after, limit)
+		tokens: func(s *service.Service, v *pageContext, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
+			return s.UserTokens(v.ctx, v.call, v.userID, after, limit)
 		},
-		makeToken: func(s *service.Service, v *httpapi.Visit, draft rolecall.APITokenDraft) (service.Created[service.APIToken], error) {
-			return s.CreateUserToken(v.Context(), v.Call(), v.Key(), v.User(), draft)
+		makeToken: func(s *service.Service, v *pageContext, draft rolecall.APITokenDraft) (service.Created[service.APIToken], error) {
+			return s.CreateUserToken(v.ctx, v.call, v.key(), v.userID, draft)
 		},
-		revoke: func(s *service.Service, v *httpapi.Visit) error {
-			return s.RevokeUserToken(v.Context(), v.Call(), v.User(), v.APIToken())
+		revoke: func(s *service.Service, v *pageContext) error {
+			return s.RevokeUserToken(v.ctx, v.call, v.userID, v.tokenID)
 		},
 	},
 	{
 		path: "/service-accounts", read: "ServiceAccountsController_getServiceAccount", find: accountOf,
 		listRoles: "ServiceAccountsController_listServiceAccountRoles", assignRole: "ServiceAccountsController_assignServiceAccountRole", unassignRole: "ServiceAccountsController_unassignServiceAccountRole",
-		held: func(s *service.Service, v *httpapi.Visit) (live, expired []rolecall.Assignment, err error) {
-			return s.ServiceAccountRoles(v.Context(), v.Call(), v.ServiceAccount())
+		held: func(s *service.Service, v *pageContext) (live, expired []rolecall.Assignment, err error) {
+			return s.ServiceAccountRoles(v.ctx, v.call, v.accountID)
 		},
-		assign: func(s *service.Service, v *httpapi.Visit, draft rolecall.AssignmentDraft) error {
-			_, _, err := s.AssignServiceAccountRole(v.Context(), v.Call(), v.ServiceAccount(), v.Role(), draft)
+		assign: func(s *service.Service, v *pageContext, draft rolecall.AssignmentDraft) error {
+			_, _, err := s.AssignServiceAccountRole(v.ctx, v.call, v.accountID, v.roleID, draft)
 			return err
 		},
-		unassign: func(s *service.Service, v *httpapi.Visit) error {
-			return s.UnassignServiceAccountRole(v.Context(), v.Call(), v.ServiceAccount(), v.Role())
+		unassign: func(s *service.Service, v *pageContext) error {
+			return s.UnassignServiceAccountRole(v.ctx, v.call, v.accountID, v.roleID)
 		},
 		listTokens: "ServiceAccountsController_listServiceAccountTokens", createToken: "ServiceAccountsController_createServiceAccountToken", revokeToken: "ServiceAccountsController_revokeServiceAccountToken",
-		tokens: func(s *service.Service, v *httpapi.Visit, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
-			return s.ServiceAccountTokens(v.Context(), v.Call(), v.ServiceAccount(), after, limit)
+		tokens: func(s *service.Service, v *pageContext, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
+			return s.ServiceAccountTokens(v.ctx, v.call, v.accountID, after, limit)
 		},
-		makeToken: func(s *service.Service, v *httpapi.Visit, draft rolecall.APITokenDraft) (service.Created[service.APIToken], error) {
-			return s.CreateServiceAccountToken(v.Context(), v.Call(), v.Key(), v.ServiceAccount(), draft)
+		makeToken: func(s *service.Service, v *pageContext, draft rolecall.APITokenDraft) (service.Created[service.APIToken], error) {
+			return s.CreateServiceAccountToken(v.ctx, v.call, v.key(), v.accountID, draft)
 		},
-		revoke: func(s *service.Service, v *httpapi.Visit) error {
-			return s.RevokeServiceAccountToken(v.Context(), v.Call(), v.ServiceAccount(), v.APIToken())
+		revoke: func(s *service.Service, v *pageContext) error {
+			return s.RevokeServiceAccountToken(v.ctx, v.call, v.accountID, v.tokenID)
 		},
 	},
 }
 
 // page returns what a page does about holders of the kind.
-func (k *holderKind) page(does func(*httpapi.Visit, *holderKind) error) func(*httpapi.Visit) error {
-	return func(v *httpapi.Visit) error { return does(v, k) }
+func (k *holderKind) page(does func(*pageContext, *holderKind) error) func(*pageContext) error {
+	return func(v *pageContext) error { return does(v, k) }
 }
 
 // home returns the page of the holder of the path.
-func (k *holderKind) home(v *httpapi.Visit) string { return homeOf(v, k.path) }
+func (k *holderKind) home(v *pageContext) string { return homeOf(v, k.path) }
 
 // homeOf returns the page of the one of the path, of the list at that path.
-func homeOf(v *httpapi.Visit, list string) string {
-	return v.Path(list + "/" + cmp.Or(rolecall.AnyID(v.User()), rolecall.AnyID(v.ServiceAccount())).String())
+func homeOf(v *pageContext, list string) string {
+	return v.path(list + "/" + cmp.Or(rolecall.AnyID(v.userID), rolecall.AnyID(v.accountID)).String())
 }

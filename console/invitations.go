@@ -4,13 +4,12 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) invitationPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/invitations", Operation: "InvitationsController_listInvitations", Show: c.showInvitations},
+func (c *console) invitationPages() []page {
+	return []page{
+		{path: "/{tenant}/invitations", operation: "InvitationsController_listInvitations", query: pageParameters, show: c.showInvitations},
 	}
 }
 
@@ -22,11 +21,11 @@ type invitationsView struct {
 	names names // of who invited
 }
 
-func (c *console) showInvitations(v *httpapi.Visit) (err error) {
+func (c *console) showInvitations(v *pageContext) (err error) {
 	list := invitationsView{}
-	if v.Faults() == nil {
-		after, limit := v.Page()
-		if list.page, err = c.service.Invitations(v.Context(), v.Call(), service.InvitationListing{After: after, Limit: limit}); err != nil {
+	if v.faults == nil {
+		after, limit := v.after, v.limit
+		if list.page, err = c.service.Invitations(v.ctx, v.call, service.InvitationListing{After: after, Limit: limit}); err != nil {
 			return err
 		}
 	}

@@ -4,87 +4,86 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
 // linkPages are where the links of mails lead. The token is in the fragment, which
 // no server is sent; a script moves it into the form.
-func (c *console) linkPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/invitation", Operation: "AuthsController_acceptInvitation", Show: c.showInvitation, Act: c.acceptInvitation},
-		{Path: "/{tenant}/password-reset", Operation: "AuthsController_resetPassword", Show: c.showPasswordReset, Act: c.resetPassword},
-		{Path: "/{tenant}/password-reset/request", Operation: "AuthsController_requestPasswordReset", Show: c.showPasswordReset, Act: c.requestPasswordReset},
-		{Path: "/{tenant}/email-change", Operation: "AuthsController_changeEmail", Show: c.showEmailChange, Act: c.changeEmail},
+func (c *console) linkPages() []page {
+	return []page{
+		{path: "/{tenant}/invitation", operation: "AuthsController_acceptInvitation", show: c.showInvitation, act: c.acceptInvitation},
+		{path: "/{tenant}/password-reset", operation: "AuthsController_resetPassword", show: c.showPasswordReset, act: c.resetPassword},
+		{path: "/{tenant}/password-reset/request", operation: "AuthsController_requestPasswordReset", show: c.showPasswordReset, act: c.requestPasswordReset},
+		{path: "/{tenant}/email-change", operation: "AuthsController_changeEmail", show: c.showEmailChange, act: c.changeEmail},
 	}
 }
 
 // followed returns the attempt of somebody who followed a link, with the token that
 // the form carries. A text that cannot be one is one that is not known, which is the
 // error invalid.
-func followed(v *httpapi.Visit, invalid *rolecall.Error) (service.Attempt, secret.Token, error) {
-	token, ok := secret.ParseToken(v.Form("token"))
+func followed(v *pageContext, invalid *rolecall.Error) (service.Attempt, secret.Token, error) {
+	token, ok := secret.ParseToken(v.form.Get("token"))
 	if !ok {
 		return service.Attempt{}, "", invalid
 	}
-	attempt, err := v.Attempt()
+	attempt, err := v.anonymous()
 	return attempt, token, err
 }
 
-func (c *console) showInvitation(v *httpapi.Visit) error {
-	if p := v.Problem(); p != nil && p.Challenge != nil {
+func (c *console) showInvitation(v *pageContext) error {
+	if p := v.problem; p != nil && p.Challenge != nil {
 		return c.showSignIn(v)
 	}
 	return c.showEntry(v, "Welcome", invitationPage)
 }
 
-func (c *console) acceptInvitation(v *httpapi.Visit) error {
+func (c *console) acceptInvitation(v *pageContext) error {
 	attempt, token, err := followed(v, rolecall.ErrInvitationInvalid)
 	if err != nil {
 		return err
 	}
-	signIn, err := c.service.AcceptInvitation(v.Context(), attempt, token, v.Form("password"))
+	signIn, err := c.service.AcceptInvitation(v.ctx, attempt, token, v.form.Get("password"))
 	return c.signedIn(v, signIn, err)
 }
 
-func (c *console) showPasswordReset(v *httpapi.Visit) error {
+func (c *console) showPasswordReset(v *pageContext) error {
 	return c.showEntry(v, "New password", passwordResetPage)
 }
 
-func (c *console) resetPassword(v *httpapi.Visit) error {
+func (c *console) resetPassword(v *pageContext) error {
 	attempt, token, err := followed(v, rolecall.ErrPasswordResetInvalid)
 	if err != nil {
 		return err
 	}
-	if err := c.service.ResetPassword(v.Context(), attempt, token, v.Form("password")); err != nil {
+	if err := c.service.ResetPassword(v.ctx, attempt, token, v.form.Get("password")); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/sign-in") + "?done=password-reset")
+	return v.redirect(v.path("/sign-in") + "?done=password-reset")
 }
 
-func (c *console) requestPasswordReset(v *httpapi.Visit) error {
-	attempt, err := v.Attempt()
+func (c *console) requestPasswordReset(v *pageContext) error {
+	attempt, err := v.anonymous()
 	if err != nil {
 		return err
 	}
-	if err := c.service.RequestPasswordReset(v.Context(), attempt, v.Form("email")); err != nil {
+	if err := c.service.RequestPasswordReset(v.ctx, attempt, v.form.Get("email")); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/sign-in") + "?done=reset-requested")
+	return v.redirect(v.path("/sign-in") + "?done=reset-requested")
 }
 
-func (c *console) showEmailChange(v *httpapi.Visit) error {
+func (c *console) showEmailChange(v *pageContext) error {
 	return c.showEntry(v, "New address", func(f frame) templ.Component { return emailChangePage(f) })
 }
 
-func (c *console) changeEmail(v *httpapi.Visit) error {
+func (c *console) changeEmail(v *pageContext) error {
 	attempt, token, err := followed(v, rolecall.ErrEmailChangeInvalid)
 	if err != nil {
 		return err
 	}
-	if err := c.service.ChangeEmail(v.Context(), attempt, token); err != nil {
+	if err := c.service.ChangeEmail(v.ctx, attempt, token); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/sign-in") + "?done=email-changed")
+	return v.redirect(v.path("/sign-in") + "?done=email-changed")
 }

@@ -10,7 +10,7 @@ import (
 // listAddress returns the address of the list with those of its parameters that are
 // set, and with the changes: name, value, name, value.
 func (f frame) listAddress(parameters []string, changes ...string) string {
-	asked, query := f.URL().Query(), url.Values{}
+	asked, query := f.request.URL.Query(), url.Values{}
 	for _, name := range parameters {
 		if text := asked.Get(name); text != "" {
 			query.Set(name, text)
@@ -22,13 +22,13 @@ func (f frame) listAddress(parameters []string, changes ...string) string {
 		}
 	}
 	if len(query) == 0 {
-		return f.URL().Path
+		return f.request.URL.Path
 	}
-	return f.URL().Path + "?" + query.Encode()
+	return f.request.URL.Path + "?" + query.Encode()
 }
 
 // asked returns what the address says of the parameter.
-func (f frame) asked(name string) string { return f.URL().Query().Get(name) }
+func (f frame) asked(name string) string { return f.request.URL.Query().Get(name) }
 
 // pageLinks are the addresses of the first and the next page of a list; the first is
 // empty on itself, the next after the last.
@@ -40,11 +40,11 @@ func (f frame) pagesOf(parameters []string, next *rolecall.Position) (links page
 	if f.asked("cursor") != "" {
 		links.first = f.listAddress(parameters)
 	}
-	if f.Fragment() == "results" {
-		f.Rename(f.listAddress(append(slices.Clone(parameters), "cursor")))
+	if f.fragment() == "results" {
+		f.replaceURL(f.listAddress(append(slices.Clone(parameters), "cursor")))
 	}
 	if next != nil {
-		links.next = f.listAddress(parameters, "cursor", f.Cursor(next))
+		links.next = f.listAddress(parameters, "cursor", f.sealCursor(next))
 	}
 	return links
 }

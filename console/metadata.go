@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 )
 
 // The fields of a row of metadata, and of what the form had shown of it.
@@ -29,9 +28,9 @@ type pairRow struct {
 
 // typedPairs returns the pairs that the fields of a form hold, in their order. A row
 // of which nothing is filled in is none.
-func typedPairs(v *httpapi.Visit, keys, values string) (rows [][2]string) {
-	texts := v.Forms(values)
-	for i, key := range v.Forms(keys) {
+func typedPairs(v *pageContext, keys, values string) (rows [][2]string) {
+	texts := v.form[values]
+	for i, key := range v.form[keys] {
 		value := ""
 		if i < len(texts) {
 			value = texts[i]
@@ -61,10 +60,10 @@ func pairsOf(rows [][2]string) (map[string]string, rolecall.Faults) {
 
 // metadataPatch returns how the form changes the metadata: nil if it does not. A pair
 // that was not touched is not sent.
-func metadataPatch(v *httpapi.Visit) (map[string]*string, rolecall.Faults) {
+func metadataPatch(v *pageContext) (map[string]*string, rolecall.Faults) {
 	typed, faults := pairsOf(typedPairs(v, fieldPairKey, fieldPairValue))
 	was, _ := pairsOf(typedPairs(v, fieldWasPairKey, fieldWasPairValue))
-	if v.Forms(fieldPairKey) == nil {
+	if v.form[fieldPairKey] == nil {
 		return nil, nil
 	}
 	patch := map[string]*string{}
@@ -89,15 +88,15 @@ func metadataPatch(v *httpapi.Visit) (map[string]*string, rolecall.Faults) {
 // not touched shows what is saved, and what was shows what was typed.
 func (f frame) metadataRows(saved rolecall.Metadata) (rows, removed []pairRow) {
 	now := sortedPairs(saved)
-	if f.Problem() == nil {
+	if f.problem == nil {
 		for _, pair := range now {
 			rows = append(rows, pairRow{key: pair[0], value: pair[1]})
 		}
 		return rows, nil
 	}
-	typed := typedPairs(f.Visit, fieldPairKey, fieldPairValue)
+	typed := typedPairs(f.pageContext, fieldPairKey, fieldPairValue)
 	shown, _ := pairsOf(typed)
-	was, _ := pairsOf(typedPairs(f.Visit, fieldWasPairKey, fieldWasPairValue))
+	was, _ := pairsOf(typedPairs(f.pageContext, fieldWasPairKey, fieldWasPairValue))
 	stands, _ := pairsOf(now)
 	for _, pair := range typed {
 		before, had := was[pair[0]]

@@ -5,13 +5,12 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
 // nameOf returns what to call the user, as far as the caller may read it.
-func nameOf(v *httpapi.Visit, u *rolecall.User) string {
-	if v.Call().Sight(u).Has(rolecall.MemberName) {
+func nameOf(v *pageContext, u *rolecall.User) string {
+	if v.call.Sight(u).Has(rolecall.MemberName) {
 		return u.Name
 	}
 	return u.ID.String()
@@ -21,7 +20,7 @@ func nameOf(v *httpapi.Visit, u *rolecall.User) string {
 type names map[rolecall.AnyID]service.Named
 
 // namesIn returns the names of all who are in the events, and of the others.
-func (c *console) namesIn(v *httpapi.Visit, events []rolecall.Event, others ...rolecall.AnyID) (names, error) {
+func (c *console) namesIn(v *pageContext, events []rolecall.Event, others ...rolecall.AnyID) (names, error) {
 	for i := range events {
 		e := &events[i]
 		others = append(others, rolecall.AnyID(e.Actor.ID), e.Subject.ID)
@@ -31,13 +30,13 @@ func (c *console) namesIn(v *httpapi.Visit, events []rolecall.Event, others ...r
 }
 
 // namesOf returns the names of those with the ids, by one look-up.
-func (c *console) namesOf(v *httpapi.Visit, ids []rolecall.AnyID) (names, error) {
+func (c *console) namesOf(v *pageContext, ids []rolecall.AnyID) (names, error) {
 	ids = slices.DeleteFunc(ids, func(id rolecall.AnyID) bool { return id.IsZero() })
 	slices.SortFunc(ids, func(a, b rolecall.AnyID) int { return bytes.Compare(a[:], b[:]) })
 	if ids = slices.Compact(ids); len(ids) == 0 {
 		return nil, nil
 	}
-	return c.service.Names(v.Context(), v.Call(), ids)
+	return c.service.Names(v.ctx, v.call, ids)
 }
 
 // missingRole is the name to show for a role if the page knows only the id.
@@ -50,7 +49,7 @@ func (f frame) missingRole() string {
 
 // missingUser is the name to show for a user if the page knows only the id.
 func (f frame) missingUser() string {
-	if f.Call().Visible().IsEverywhere() {
+	if f.call.Visible().IsEverywhere() {
 		return "a deleted user"
 	}
 	return "a user you can't view"
@@ -67,7 +66,7 @@ func (f frame) missingAccount() string {
 // missingGiver is the name to show for a grantor, who is a user or a service account, if
 // the page knows only the id.
 func (f frame) missingGiver() string {
-	if f.Call().Visible().IsEverywhere() && f.may(rolecall.ServiceAccountsRead) {
+	if f.call.Visible().IsEverywhere() && f.may(rolecall.ServiceAccountsRead) {
 		return "a deleted user or service account"
 	}
 	return "somebody you can't view"

@@ -4,12 +4,11 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 )
 
-func (c *console) newUserPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/users/create", Operation: "UsersController_createUser", Show: c.showNewUser, Act: c.createUser},
+func (c *console) newUserPages() []page {
+	return []page{
+		{path: "/{tenant}/users/create", operation: "UsersController_createUser", needsKey: true, show: c.showNewUser, act: c.createUser},
 	}
 }
 
@@ -20,11 +19,11 @@ type newUserView struct {
 	departments []string       // to choose from
 }
 
-func (c *console) showNewUser(v *httpapi.Visit) (err error) {
-	reach := v.Call().Reach(rolecall.UsersCreate)
+func (c *console) showNewUser(v *pageContext) (err error) {
+	reach := v.call.Reach(rolecall.UsersCreate)
 	view := newUserView{reach: reach, departments: reach.Departments()}
 	if reach.IsEverywhere() {
-		if view.departments, err = c.service.Departments(v.Context(), v.Call()); err != nil {
+		if view.departments, err = c.service.Departments(v.ctx, v.call); err != nil {
 			return err
 		}
 	}
@@ -34,16 +33,16 @@ func (c *console) showNewUser(v *httpapi.Visit) (err error) {
 	})
 }
 
-func (c *console) createUser(v *httpapi.Visit) error {
+func (c *console) createUser(v *pageContext) error {
 	metadata, faults := pairsOf(typedPairs(v, fieldPairKey, fieldPairValue))
 	draft := rolecall.UserDraft{
-		Email: v.Form("email"), Name: v.Form("name"), Department: orNil(v.Form("department")), ExternalID: orNil(v.Form("externalId")),
-		Metadata: metadata, Invite: v.Form("invite") == "true",
+		Email: v.form.Get("email"), Name: v.form.Get("name"), Department: orNil(v.form.Get("department")), ExternalID: orNil(v.form.Get("externalId")),
+		Metadata: metadata, Invite: v.form.Get("invite") == "true",
 	}
 	if faults != nil {
 		return append(faults, draft.Check()...).Err()
 	}
-	created, err := c.service.CreateUser(v.Context(), v.Call(), v.Key(), draft)
+	created, err := c.service.CreateUser(v.ctx, v.call, v.key(), draft)
 	if err != nil {
 		return err
 	}
@@ -51,11 +50,11 @@ func (c *console) createUser(v *httpapi.Visit) error {
 	if draft.Invite {
 		word = "user-invited"
 	}
-	return v.Redirect(userAddress(v, created.Value.ID, "") + "?done=" + word)
+	return v.redirect(userAddress(v, created.Value.ID, "") + "?done=" + word)
 }
 
 // invites reports whether the form of a new user is to invite them: unless it says
 // otherwise, who may does.
 func (f frame) invites() bool {
-	return f.may(rolecall.UsersInvite) && (f.Problem() == nil || f.Form("invite") == "true")
+	return f.may(rolecall.UsersInvite) && (f.problem == nil || f.form.Get("invite") == "true")
 }

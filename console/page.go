@@ -11,12 +11,12 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // frame is what a page is set in.
 type frame struct {
-	*httpapi.Visit
+	*pageContext
 	title string
 	here  string // the section of the navigation that the page is in
 	now   rolecall.Time
@@ -34,20 +34,20 @@ var fragments = map[string][]any{
 }
 
 // show answers with the page, or with the one part of it that is asked for.
-func (c *console) show(v *httpapi.Visit, title, here string, content func(frame) templ.Component) error {
-	f := frame{Visit: v, title: title, here: here, now: c.service.Now()}
+func (c *console) show(v *pageContext, title, here string, content func(frame) templ.Component) error {
+	f := frame{pageContext: v, title: title, here: here, now: c.service.Now()}
 	f.told = c.told(f)
-	if v.NeedsConfirmation() {
+	if v.needsReauthentication() {
 		var err error
-		if f.asks, err = c.service.AskAgain(v.Context(), v.Call()); err != nil {
+		if f.asks, err = c.service.AskAgain(v.ctx, v.call); err != nil {
 			return err
 		}
 	}
-	return v.Write(func(w io.Writer) error {
-		if ids, ok := fragments[v.Fragment()]; ok {
-			return templ.RenderFragments(v.Context(), w, content(f), ids...)
+	return v.write(func(w io.Writer) error {
+		if ids, ok := fragments[v.fragment()]; ok {
+			return templ.RenderFragments(v.ctx, w, content(f), ids...)
 		}
-		return layout(f, content(f)).Render(v.Context(), w)
+		return layout(f, content(f)).Render(v.ctx, w)
 	})
 }
 
@@ -57,30 +57,30 @@ func (f frame) fullTitle() string {
 	if f.here != "" && f.here != f.title {
 		words = append(words, f.here)
 	}
-	if p := f.Call().Principal; p != nil {
+	if p := f.call.Principal; p != nil {
 		words = append(words, p.Tenant.DisplayName)
-	} else if f.Tenant() != "" {
-		words = append(words, f.Tenant())
+	} else if f.tenant != "" {
+		words = append(words, f.tenant)
 	}
 	return strings.Join(append(words, "Rolecall"), " · ")
 }
 
 // showEntry answers with a page for people who are not signed in.
-func (c *console) showEntry(v *httpapi.Visit, title string, content func(frame) templ.Component) error {
-	f := frame{Visit: v, title: title, now: c.service.Now()}
-	return v.Write(func(w io.Writer) error {
-		return entryLayout(f, content(f)).Render(v.Context(), w)
+func (c *console) showEntry(v *pageContext, title string, content func(frame) templ.Component) error {
+	f := frame{pageContext: v, title: title, now: c.service.Now()}
+	return v.write(func(w io.Writer) error {
+		return entryLayout(f, content(f)).Render(v.ctx, w)
 	})
 }
 
 // refuse answers with why there is no page. Who is not signed in is led to sign in,
 // and back from there.
-func (c *console) refuse(v *httpapi.Visit) error {
-	problem := v.Problem()
-	if problem.Kind == rolecall.Unauthenticated && v.Tenant() != "" {
-		return v.Redirect(signInAddress(v, problem.Code))
+func (c *console) refuse(v *pageContext) error {
+	problem := v.problem
+	if problem.Kind == rolecall.Unauthenticated && v.tenant != "" {
+		return v.redirect(signInAddress(v, problem.Code))
 	}
-	if v.Call().Principal == nil {
+	if v.call.Principal == nil {
 		return c.showEntry(v, problem.Title, refusal)
 	}
 	return c.show(v, problem.Title, "", refusal)
@@ -88,22 +88,22 @@ func (c *console) refuse(v *httpapi.Visit) error {
 
 // signInAddress returns where to sign in for the page that was asked for. A form
 // that was sent is not sent again: its page is.
-func signInAddress(v *httpapi.Visit, why string) string {
+func signInAddress(v *pageContext, why string) string {
 	query := url.Values{}
 	if why != rolecall.ErrUnauthenticated.Code {
 		query.Set("why", why)
 	}
-	page := v.URL()
-	if current, err := url.Parse(v.Current()); v.Fragment() != "" && err == nil {
+	page := v.request.URL
+	if current, err := url.Parse(v.currentURL()); v.fragment() != "" && err == nil {
 		page = current // of a part, the page that it is in
 	}
-	if tail, ok := strings.CutPrefix(page.EscapedPath(), v.Path("")); ok && tail != "" && tail != "/" {
+	if tail, ok := strings.CutPrefix(page.EscapedPath(), v.path("")); ok && tail != "" && tail != "/" {
 		if page.RawQuery != "" {
 			tail += "?" + page.RawQuery
 		}
 		query.Set("return", tail)
 	}
-	address := v.Path("/sign-in")
+	address := v.path("/sign-in")
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
@@ -112,50 +112,50 @@ func signInAddress(v *httpapi.Visit, why string) string {
 
 // returnAddress returns the page of the tenant that the text leads to, the first
 // page if it leads to none.
-func returnAddress(v *httpapi.Visit, text string) string {
+func returnAddress(v *pageContext, text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Fragment != "" || !strings.HasPrefix(u.Path, "/") ||
 		strings.ContainsAny(u.Path, "\\") || slices.Contains(strings.Split(u.Path, "/"), "..") || strings.HasPrefix(u.Path, "/sign-") {
-		return v.Path("/")
+		return v.path("/")
 	}
 	if query := u.Query(); query.Has("done") { // nothing has been, whatever the text says
 		query.Del("done")
 		u.RawQuery = query.Encode()
 	}
-	return v.Path(u.RequestURI())
+	return v.path(u.RequestURI())
 }
 
 // userAddress returns the page of the user, or one below it.
-func userAddress(v *httpapi.Visit, id rolecall.UserID, below string) string {
-	return v.Path("/users/" + id.String() + below)
+func userAddress(v *pageContext, id rolecall.UserID, below string) string {
+	return v.path("/users/" + id.String() + below)
 }
 
 // toRoot leads to the page that is meant.
-func toRoot(v *httpapi.Visit) error { return v.Redirect(v.Root()) }
+func toRoot(v *pageContext) error { return v.redirect(v.root()) }
 
 // toHome leads to the first section that is open to who is signed in, or to their
 // own page. What has been done is said there.
-func toHome(v *httpapi.Visit) error {
-	if open := openTo(v.Call().Principal, sections); len(open) > 0 {
-		address := v.Path(open[0].path)
-		if word := v.URL().Query().Get("done"); done[word] != "" {
+func toHome(v *pageContext) error {
+	if open := openTo(v.call.Principal, sections); len(open) > 0 {
+		address := v.path(open[0].path)
+		if word := v.request.URL.Query().Get("done"); done[word] != "" {
 			address += "?done=" + word
 		}
-		return v.Redirect(address)
+		return v.redirect(address)
 	}
 	return toAccount(v)
 }
 
 // notFound refuses an address at which there is no page.
-func notFound(*httpapi.Visit) error {
+func notFound(*pageContext) error {
 	return rolecall.ErrNotFound.With("There is no page at this address.")
 }
 
 // faultAt returns what is wrong with the field, empty if nothing is: by the name of
 // the parameter, or by the pointer into the body that the operation has.
 func (f frame) faultAt(field string) string {
-	faults := f.Faults()
-	if p := f.Problem(); p != nil {
+	faults := f.faults
+	if p := f.problem; p != nil {
 		faults = append(slices.Clone(faults), faultsOf(p)...)
 	}
 	for _, fault := range faults {
@@ -173,7 +173,7 @@ var placeOf = map[string]string{
 }
 
 // faultsOf returns the faults of the problem, also if it has one by what it is.
-func faultsOf(p *httpapi.Problem) rolecall.Faults {
+func faultsOf(p *web.Problem) rolecall.Faults {
 	if place, ok := placeOf[p.Code]; ok && p.Faults == nil {
 		return rolecall.Faults{{Pointer: "/" + place, Code: p.Code, Detail: p.Detail}}
 	}
@@ -182,7 +182,7 @@ func faultsOf(p *httpapi.Problem) rolecall.Faults {
 
 // isWrongWithin reports whether something is wrong with one of the fields, or within.
 func (f frame) isWrongWithin(fields ...string) bool {
-	return f.Problem() != nil && slices.ContainsFunc(faultsOf(f.Problem()), func(fault rolecall.Fault) bool {
+	return f.problem != nil && slices.ContainsFunc(faultsOf(f.problem), func(fault rolecall.Fault) bool {
 		return slices.ContainsFunc(fields, func(field string) bool { return isWithin(fault.Pointer, field) })
 	})
 }
@@ -190,7 +190,7 @@ func (f frame) isWrongWithin(fields ...string) bool {
 // faultsWithin returns what is wrong with the lines of a field that stands for a list,
 // or with the list.
 func (f frame) faultsWithin(field string) (faults []string) {
-	p, list := f.Problem(), lines(f.Forms(field))
+	p, list := f.problem, lines(f.form[field])
 	if p == nil {
 		return nil
 	}
@@ -214,13 +214,13 @@ func isWithin(pointer, field string) bool {
 
 // problemBeside returns the problem that is not said at one of the fields, or at those
 // of the confirmation; nil if there is none.
-func (f frame) problemBeside(fields ...string) *httpapi.Problem {
-	p := f.Problem()
+func (f frame) problemBeside(fields ...string) *web.Problem {
+	p := f.problem
 	if p == nil || p.Status < http.StatusBadRequest {
 		return nil
 	}
 	said := func(fault rolecall.Fault) bool {
-		return strings.HasPrefix(fault.Pointer, "/"+httpapi.FieldsOwn) || slices.ContainsFunc(fields, func(field string) bool { return fault.Parameter == field || isWithin(fault.Pointer, field) })
+		return strings.HasPrefix(fault.Pointer, "/"+fieldsOwn) || slices.ContainsFunc(fields, func(field string) bool { return fault.Parameter == field || isWithin(fault.Pointer, field) })
 	}
 	if faults := faultsOf(p); len(faults) > 0 && !slices.ContainsFunc(faults, func(fault rolecall.Fault) bool { return !said(fault) }) {
 		return nil
@@ -230,29 +230,29 @@ func (f frame) problemBeside(fields ...string) *httpapi.Problem {
 
 // may reports whether the principal holds the permission for anybody at all.
 func (f frame) may(permission rolecall.Permission) bool {
-	return !f.Call().Reach(permission).IsNowhere()
+	return !f.call.Reach(permission).IsNowhere()
 }
 
 // returnTail returns the page of the tenant to which the sign-in leads back, as it
 // was asked for.
 func (f frame) returnTail() string {
-	if tail := f.Form("return"); tail != "" {
+	if tail := f.form.Get("return"); tail != "" {
 		return tail
 	}
-	return f.URL().Query().Get("return")
+	return f.request.URL.Query().Get("return")
 }
 
 // start returns where to begin: the tenant's first page, or where to name the tenant.
 func (f frame) start() string {
-	if f.Tenant() == "" {
-		return f.Root()
+	if f.tenant == "" {
+		return f.root()
 	}
-	return f.Path("/")
+	return f.path("/")
 }
 
 // refusedPart returns the part of the page that the refusal takes the place of.
 func refusedPart(f frame) any {
-	if ids, ok := fragments[f.Fragment()]; ok {
+	if ids, ok := fragments[f.fragment()]; ok {
 		return ids[0]
 	}
 	return ""
@@ -271,8 +271,8 @@ type question struct {
 // newKey returns the idempotency key of a form: the same for each time it is sent, until
 // what it says now is another request.
 func (f frame) newKey() string {
-	reused := f.Problem() != nil && f.Problem().Code == rolecall.ErrKeyReused.Code
-	if key := f.Form(httpapi.FieldKey); key != "" && !reused {
+	reused := f.problem != nil && f.problem.Code == rolecall.ErrKeyReused.Code
+	if key := f.form.Get(fieldKey); key != "" && !reused {
 		return key
 	}
 	return rolecall.NewID[any](f.now).String()

@@ -6,39 +6,38 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 )
 
-func (c *console) roleFormPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/roles/create", Operation: "RolesController_createRole", Show: c.showNewRole, Act: c.createRole},
-		{Path: "/{tenant}/roles/{id}/edit", Operation: "RolesController_updateRole", Show: c.showRoleEdit, Act: c.editRole},
-		{Path: "/{tenant}/roles/{id}/delete", Operation: "RolesController_deleteRole", Show: c.askDeleteRole, Act: c.deleteRole},
+func (c *console) roleFormPages() []page {
+	return []page{
+		{path: "/{tenant}/roles/create", operation: "RolesController_createRole", needsKey: true, show: c.showNewRole, act: c.createRole},
+		{path: "/{tenant}/roles/{id}/edit", operation: "RolesController_updateRole", show: c.showRoleEdit, act: c.editRole},
+		{path: "/{tenant}/roles/{id}/delete", operation: "RolesController_deleteRole", show: c.askDeleteRole, act: c.deleteRole},
 	}
 }
 
-func (c *console) showNewRole(v *httpapi.Visit) error {
+func (c *console) showNewRole(v *pageContext) error {
 	return c.show(v, "New role", "Roles", func(f frame) templ.Component {
 		return newRolePage(roleView{frame: f})
 	})
 }
 
-func (c *console) createRole(v *httpapi.Visit) error {
-	created, err := c.service.CreateRole(v.Context(), v.Call(), v.Key(), rolecall.RoleDraft{
-		Key: orNil(v.Form("key")), Name: v.Form("name"), Description: v.Form("description"),
-		Permissions: lines(v.Forms("permissions")), Grants: lines(v.Forms("grants")),
+func (c *console) createRole(v *pageContext) error {
+	created, err := c.service.CreateRole(v.ctx, v.call, v.key(), rolecall.RoleDraft{
+		Key: orNil(v.form.Get("key")), Name: v.form.Get("name"), Description: v.form.Get("description"),
+		Permissions: lines(v.form["permissions"]), Grants: lines(v.form["grants"]),
 	})
 	if err != nil {
 		return err
 	}
-	if v.Call().Reach(rolecall.RolesRead).IsNowhere() {
-		return v.Redirect(v.Path("/") + "?done=role-created")
+	if v.call.Reach(rolecall.RolesRead).IsNowhere() {
+		return v.redirect(v.path("/") + "?done=role-created")
 	}
-	return v.Redirect(v.Path("/roles/"+created.Value.ID.String()) + "?done=role-created")
+	return v.redirect(v.path("/roles/"+created.Value.ID.String()) + "?done=role-created")
 }
 
-func (c *console) showRoleEdit(v *httpapi.Visit) error {
-	role, err := c.service.Role(v.Context(), v.Call(), v.Role())
+func (c *console) showRoleEdit(v *pageContext) error {
+	role, err := c.service.Role(v.ctx, v.call, v.roleID)
 	if err != nil {
 		return err
 	}
@@ -47,7 +46,7 @@ func (c *console) showRoleEdit(v *httpapi.Visit) error {
 	})
 }
 
-func (c *console) editRole(v *httpapi.Visit) error {
+func (c *console) editRole(v *pageContext) error {
 	var patch rolecall.RolePatch
 	if name, changed := typed(v, "name"); changed {
 		patch.Name = rolecall.Some(name)
@@ -61,13 +60,13 @@ func (c *console) editRole(v *httpapi.Visit) error {
 	if grants, changed := typedSet(v, "grants"); changed {
 		patch.Grants = rolecall.Some(grants)
 	}
-	if _, err := c.service.UpdateRole(v.Context(), v.Call(), v.Role(), patch, v.MatchRole()); err != nil {
+	if _, err := c.service.UpdateRole(v.ctx, v.call, v.roleID, patch, match(v, v.roleTag)); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/roles/"+v.Role().String()) + "?done=saved")
+	return v.redirect(v.path("/roles/"+v.roleID.String()) + "?done=saved")
 }
 
-func (c *console) askDeleteRole(v *httpapi.Visit) error {
+func (c *console) askDeleteRole(v *pageContext) error {
 	view, err := c.roleView(v)
 	if err != nil {
 		return err
@@ -78,17 +77,17 @@ func (c *console) askDeleteRole(v *httpapi.Visit) error {
 	})
 }
 
-func (c *console) deleteRole(v *httpapi.Visit) error {
-	if err := c.service.DeleteRole(v.Context(), v.Call(), v.Role(), v.Form("force") == "true", nil); err != nil {
+func (c *console) deleteRole(v *pageContext) error {
+	if err := c.service.DeleteRole(v.ctx, v.call, v.roleID, v.form.Get("force") == "true", nil); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/roles") + "?done=role-deleted")
+	return v.redirect(v.path("/roles") + "?done=role-deleted")
 }
 
 // isHeld reports whether the role is to be taken from somebody when it is deleted:
 // those that the caller knows of, or others that were found by trying.
 func (r roleView) isHeld() bool {
-	return r.holders != nil && r.holders.Count > 0 || r.Problem() != nil && r.Problem().Code == rolecall.ErrRoleInUse.Code
+	return r.holders != nil && r.holders.Count > 0 || r.problem != nil && r.problem.Code == rolecall.ErrRoleInUse.Code
 }
 
 // deletion says what the deletion will do.
@@ -174,7 +173,7 @@ func (g permissionGroup) shows(s setChange) bool { return slices.ContainsFunc(g.
 
 // mayGive reports whether the caller may put the permission in a role.
 func (r roleView) mayGive(p rolecall.Permission) bool {
-	_, missing := r.Call().MissingFor([]rolecall.Permission{p}, rolecall.Everywhere(), rolecall.Never, true)
+	_, missing := r.call.MissingFor([]rolecall.Permission{p}, rolecall.Everywhere(), rolecall.Never, true)
 	return !missing
 }
 

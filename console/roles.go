@@ -6,15 +6,14 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) rolePages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/roles", Operation: "RolesController_listRoles", Show: c.showRoles},
-		{Path: "/{tenant}/roles/{id}", Operation: "RolesController_getRole", Show: c.showRole},
-		{Path: "/{tenant}/roles/{id}/users", Operation: "RolesController_listRoleUsers", Show: c.showHolders},
+func (c *console) rolePages() []page {
+	return []page{
+		{path: "/{tenant}/roles", operation: "RolesController_listRoles", query: rolesQuery, show: c.showRoles},
+		{path: "/{tenant}/roles/{id}", operation: "RolesController_getRole", show: c.showRole},
+		{path: "/{tenant}/roles/{id}/users", operation: "RolesController_listRoleUsers", query: holdersQuery, show: c.showHolders},
 	}
 }
 
@@ -28,12 +27,12 @@ type rolesView struct {
 	page rolecall.Page[rolecall.Role]
 }
 
-func (c *console) showRoles(v *httpapi.Visit) error {
+func (c *console) showRoles(v *pageContext) error {
 	list := rolesView{}
-	if v.Faults() == nil {
-		listing := v.RoleListing()
+	if v.faults == nil {
+		listing := v.roleListing()
 		listing.Count = true
-		page, err := c.service.Roles(v.Context(), v.Call(), listing)
+		page, err := c.service.Roles(v.ctx, v.call, listing)
 		if err != nil {
 			return err
 		}
@@ -65,7 +64,7 @@ type roleView struct {
 	holders *rolecall.Total // users who hold it, as far as the caller may know of them; nil if they may not
 }
 
-func (c *console) showRole(v *httpapi.Visit) error {
+func (c *console) showRole(v *pageContext) error {
 	view, err := c.roleView(v)
 	if err != nil {
 		return err
@@ -77,12 +76,12 @@ func (c *console) showRole(v *httpapi.Visit) error {
 }
 
 // roleView returns the role of the path, and how many hold it.
-func (c *console) roleView(v *httpapi.Visit) (view roleView, err error) {
-	if view.role, err = c.service.Role(v.Context(), v.Call(), v.Role()); err != nil {
+func (c *console) roleView(v *pageContext) (view roleView, err error) {
+	if view.role, err = c.service.Role(v.ctx, v.call, v.roleID); err != nil {
 		return view, err
 	}
-	if service.NeedListRoleUsers(v.Call().Principal, rolecall.UserID{}) == nil {
-		page, err := c.service.RoleUsers(v.Context(), v.Call(), v.Role(), service.UserListing{Limit: 1, Count: true})
+	if service.NeedListRoleUsers(v.call.Principal, rolecall.UserID{}) == nil {
+		page, err := c.service.RoleUsers(v.ctx, v.call, v.roleID, service.UserListing{Limit: 1, Count: true})
 		if err != nil {
 			return view, err
 		}
@@ -92,12 +91,12 @@ func (c *console) roleView(v *httpapi.Visit) (view roleView, err error) {
 }
 
 // address returns the page of the role, or one below it.
-func (r roleView) address(below string) string { return r.Path("/roles/" + r.role.ID.String() + below) }
+func (r roleView) address(below string) string { return r.path("/roles/" + r.role.ID.String() + below) }
 
 // hindrance returns why the caller may not do with the role what needs the
 // permission, in words; empty if they may.
 func (r roleView) hindrance(needed rolecall.Permission) string {
-	switch err := r.Call().MayHandOn(&r.role, rolecall.Everywhere(), rolecall.Never); {
+	switch err := r.call.MayHandOn(&r.role, rolecall.Everywhere(), rolecall.Never); {
 	case r.role.System:
 		return rolecall.ErrSystemRole.Detail
 	case !r.may(needed):
@@ -139,18 +138,18 @@ type holdersView struct {
 	role rolecall.Role
 }
 
-func (c *console) showHolders(v *httpapi.Visit) error {
-	role, err := c.service.Role(v.Context(), v.Call(), v.Role())
+func (c *console) showHolders(v *pageContext) error {
+	role, err := c.service.Role(v.ctx, v.call, v.roleID)
 	if err != nil {
 		return err
 	}
 	list := holdersView{role: role}
-	if v.Faults() == nil {
-		listing := v.UserListing()
-		if v.Fragment() == "count" {
+	if v.faults == nil {
+		listing := v.userListing()
+		if v.fragment() == "count" {
 			listing.Count, listing.Limit = true, 1
 		}
-		if list.page, err = c.service.RoleUsers(v.Context(), v.Call(), v.Role(), listing); err != nil {
+		if list.page, err = c.service.RoleUsers(v.ctx, v.call, v.roleID, listing); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -27,7 +26,7 @@ type bulkAction struct {
 	need      service.Need
 	grave     bool
 	gives     bool // asks for a role, and how it is held; else for a reason
-	do        func(*service.Service, *httpapi.Visit, rolecall.UserID) error
+	do        func(*service.Service, *pageContext, rolecall.UserID) error
 }
 
 // bulkActions are in the order in which they are offered.
@@ -38,10 +37,10 @@ var bulkActions = []bulkAction{
 		need: func(p *rolecall.Principal, u rolecall.UserID) error {
 			return errors.Join(service.NeedAssignRoles(p, u), service.NeedReadRoles(p, u))
 		},
-		do: func(s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
+		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {
 			role, draft, err := givenRole(v)
 			if err == nil {
-				_, _, err = s.AssignRole(v.Context(), v.Call(), id, role, draft)
+				_, _, err = s.AssignRole(v.ctx, v.call, id, role, draft)
 			}
 			return err
 		},
@@ -49,26 +48,26 @@ var bulkActions = []bulkAction{
 	{
 		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", need: service.NeedSuspendUsers, grave: true,
 		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost. Who is suspended already stays so.",
-		do: func(s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
+		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {
 			return withReason(s.SuspendUser, v, id)
 		},
 	},
 	{
 		path: "/resume", operation: "UsersController_resumeUser", label: "Resume", did: "able to sign in", need: service.NeedSuspendUsers,
 		tells: "Those of them who are suspended can sign in again. Nothing changes for the others.",
-		do: func(s *service.Service, v *httpapi.Visit, id rolecall.UserID) error {
+		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {
 			return withReason(s.ResumeUser, v, id)
 		},
 	},
 }
 
-func (c *console) selectedPages() (pages []httpapi.Page) {
+func (c *console) selectedPages() (pages []page) {
 	for i := range bulkActions {
 		a := &bulkActions[i]
-		pages = append(pages, httpapi.Page{
-			Path: "/{tenant}/users/selected" + a.path, Operation: a.operation,
-			Show: func(v *httpapi.Visit) error { return c.askSelected(v, a) },
-			Act:  func(v *httpapi.Visit) error { return c.actOnSelected(v, a) },
+		pages = append(pages, page{
+			path: "/{tenant}/users/selected" + a.path, operation: a.operation,
+			show: func(v *pageContext) error { return c.askSelected(v, a) },
+			act:  func(v *pageContext) error { return c.actOnSelected(v, a) },
 		})
 	}
 	return pages
@@ -92,10 +91,10 @@ type refusedUser struct {
 }
 
 // selectedUsers returns the users that the form or the address names, once each.
-func selectedUsers(v *httpapi.Visit) (users []rolecall.UserID, err error) {
-	texts := v.Forms("user")
+func selectedUsers(v *pageContext) (users []rolecall.UserID, err error) {
+	texts := v.form["user"]
 	if texts == nil {
-		texts = v.URL().Query()["user"]
+		texts = v.request.URL.Query()["user"]
 	}
 	for _, text := range texts {
 		id, err := rolecall.ParseID[rolecall.User](text)
@@ -113,7 +112,7 @@ func selectedUsers(v *httpapi.Visit) (users []rolecall.UserID, err error) {
 }
 
 // selectedView returns the selected users with their names.
-func (c *console) selectedView(v *httpapi.Visit, a *bulkAction) (view selectedView, err error) {
+func (c *console) selectedView(v *pageContext, a *bulkAction) (view selectedView, err error) {
 	view.bulkAction = a
 	if view.users, err = selectedUsers(v); err != nil {
 		return view, err
@@ -127,13 +126,13 @@ func (c *console) selectedView(v *httpapi.Visit, a *bulkAction) (view selectedVi
 }
 
 // askSelected asks whether it is to be done.
-func (c *console) askSelected(v *httpapi.Visit, a *bulkAction) error {
+func (c *console) askSelected(v *pageContext, a *bulkAction) error {
 	view, err := c.selectedView(v, a)
 	if err == nil && a.gives {
-		view.roles, err = c.service.Roles(v.Context(), v.Call(), service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+		view.roles, err = c.service.Roles(v.ctx, v.call, service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
 	}
 	if err == nil && a.gives {
-		view.departments, err = c.service.Departments(v.Context(), v.Call())
+		view.departments, err = c.service.Departments(v.ctx, v.call)
 	}
 	if err != nil {
 		return err
@@ -150,7 +149,7 @@ func (c *console) askSelected(v *httpapi.Visit, a *bulkAction) error {
 // actOnSelected does it to one after the other. What is wrong with the form is wrong for
 // all of them, and what fails for another reason than one's own ends it: it can be sent
 // again, as nothing is done twice.
-func (c *console) actOnSelected(v *httpapi.Visit, a *bulkAction) error {
+func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 	view, err := c.selectedView(v, a)
 	if err != nil {
 		return err
@@ -176,8 +175,8 @@ func (c *console) actOnSelected(v *httpapi.Visit, a *bulkAction) error {
 }
 
 // givenRole returns the role that the form gives, and how.
-func givenRole(v *httpapi.Visit) (role rolecall.RoleID, draft rolecall.AssignmentDraft, err error) {
-	if role, err = rolecall.ParseID[rolecall.Role](v.Form("role")); err != nil {
+func givenRole(v *pageContext) (role rolecall.RoleID, draft rolecall.AssignmentDraft, err error) {
+	if role, err = rolecall.ParseID[rolecall.Role](v.form.Get("role")); err != nil {
 		var faults rolecall.Faults
 		faults.Add("/role", "required", "must be chosen")
 		return role, draft, faults.Err()
@@ -189,7 +188,7 @@ func givenRole(v *httpapi.Visit) (role rolecall.RoleID, draft rolecall.Assignmen
 // bulkActions returns what the caller may do to users whom they select.
 func (f frame) bulkActions() (list []*bulkAction) {
 	for i := range bulkActions {
-		if a := &bulkActions[i]; a.need(f.Call().Principal, rolecall.UserID{}) == nil {
+		if a := &bulkActions[i]; a.need(f.call.Principal, rolecall.UserID{}) == nil {
 			list = append(list, a)
 		}
 	}
@@ -198,15 +197,15 @@ func (f frame) bulkActions() (list []*bulkAction) {
 
 // listTail returns the list as it is, as forms that lead back to it carry it.
 func (f frame) listTail(parameters []string) string {
-	return strings.TrimPrefix(f.listAddress(append(slices.Clone(parameters), "cursor")), f.Path(""))
+	return strings.TrimPrefix(f.listAddress(append(slices.Clone(parameters), "cursor")), f.path(""))
 }
 
 // back returns the list from which the users were selected.
 func (s selectedView) back() string {
 	if tail := s.returnTail(); strings.HasPrefix(tail, "/users?") {
-		return returnAddress(s.Visit, tail)
+		return returnAddress(s.pageContext, tail)
 	}
-	return s.Path("/users")
+	return s.frame.path("/users")
 }
 
 // again returns the question about those to whom it was not done.
@@ -215,7 +214,7 @@ func (s selectedView) again() string {
 	for _, r := range s.refused {
 		query.Add("user", r.id.String())
 	}
-	return s.URL().Path + "?" + query.Encode()
+	return s.request.URL.Path + "?" + query.Encode()
 }
 
 // nameOf returns what to call one of the users.
@@ -246,7 +245,7 @@ func (s selectedView) outcome() string {
 // giveable returns the roles that the caller may give anywhere.
 func (s selectedView) giveable() []rolecall.Role {
 	return slices.DeleteFunc(slices.Clone(s.roles.Items), func(r rolecall.Role) bool {
-		return s.Call().GivesWithin(rolecall.UserID{}, &r, s.now).IsNowhere()
+		return s.call.GivesWithin(rolecall.UserID{}, &r, s.now).IsNowhere()
 	})
 }
 
@@ -254,7 +253,7 @@ func (s selectedView) giveable() []rolecall.Role {
 func (s selectedView) widest() rolecall.Reach {
 	var reaches []rolecall.Reach
 	for _, r := range s.giveable() {
-		reaches = append(reaches, s.Call().GivesWithin(rolecall.UserID{}, &r, s.now))
+		reaches = append(reaches, s.call.GivesWithin(rolecall.UserID{}, &r, s.now))
 	}
 	return rolecall.UnionOf(reaches)
 }
@@ -262,7 +261,7 @@ func (s selectedView) widest() rolecall.Reach {
 // assigned returns what was filled in, else the widest that the caller may give.
 func (s selectedView) assigned() assigned {
 	switch widest := s.widest(); {
-	case s.Problem() != nil && s.Forms("where") != nil:
+	case s.problem != nil && s.form["where"] != nil:
 		return s.filledIn()
 	case !widest.IsEverywhere():
 		return assigned{where: whereDepartments, departments: widest.Departments()}

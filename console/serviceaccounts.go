@@ -6,16 +6,15 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) serviceAccountPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/service-accounts", Operation: "ServiceAccountsController_listServiceAccounts", Show: c.showServiceAccounts},
-		{Path: "/{tenant}/service-accounts/create", Operation: "ServiceAccountsController_createServiceAccount", Show: c.showNewServiceAccount, Act: c.createServiceAccount},
-		{Path: "/{tenant}/service-accounts/{id}", Operation: "ServiceAccountsController_getServiceAccount", Show: c.showServiceAccount},
-		{Path: "/{tenant}/service-accounts/{id}/edit", Operation: "ServiceAccountsController_updateServiceAccount", Show: c.showServiceAccountEdit, Act: c.editServiceAccount},
+func (c *console) serviceAccountPages() []page {
+	return []page{
+		{path: "/{tenant}/service-accounts", operation: "ServiceAccountsController_listServiceAccounts", query: serviceAccountsQuery, show: c.showServiceAccounts},
+		{path: "/{tenant}/service-accounts/create", operation: "ServiceAccountsController_createServiceAccount", needsKey: true, show: c.showNewServiceAccount, act: c.createServiceAccount},
+		{path: "/{tenant}/service-accounts/{id}", operation: "ServiceAccountsController_getServiceAccount", show: c.showServiceAccount},
+		{path: "/{tenant}/service-accounts/{id}/edit", operation: "ServiceAccountsController_updateServiceAccount", show: c.showServiceAccountEdit, act: c.editServiceAccount},
 	}
 }
 
@@ -30,12 +29,12 @@ type serviceAccountsView struct {
 	page rolecall.Page[rolecall.ServiceAccount]
 }
 
-func (c *console) showServiceAccounts(v *httpapi.Visit) error {
+func (c *console) showServiceAccounts(v *pageContext) error {
 	list := serviceAccountsView{}
-	if v.Faults() == nil {
-		query := v.ServiceAccountQuery()
+	if v.faults == nil {
+		query := v.serviceAccountQuery()
 		query.Count = true
-		page, err := c.service.ServiceAccounts(v.Context(), v.Call(), query)
+		page, err := c.service.ServiceAccounts(v.ctx, v.call, query)
 		if err != nil {
 			return err
 		}
@@ -74,23 +73,23 @@ type serviceAccountView struct {
 }
 
 // serviceAccountView returns the service account of the path.
-func (c *console) serviceAccountView(v *httpapi.Visit) (view serviceAccountView, err error) {
-	view.account, err = c.service.ServiceAccount(v.Context(), v.Call(), v.ServiceAccount())
+func (c *console) serviceAccountView(v *pageContext) (view serviceAccountView, err error) {
+	view.account, err = c.service.ServiceAccount(v.ctx, v.call, v.accountID)
 	if err != nil {
 		return view, err
 	}
 	view.holder = accountHolder(v, &view.account)
-	view.held, view.ended, err = c.service.ServiceAccountRoles(v.Context(), v.Call(), v.ServiceAccount())
-	view.allowed = c.service.ServiceAccountActions(v.Call(), &view.account, view.held)
+	view.held, view.ended, err = c.service.ServiceAccountRoles(v.ctx, v.call, v.accountID)
+	view.allowed = c.service.ServiceAccountActions(v.call, &view.account, view.held)
 	return view, err
 }
 
-func (c *console) showServiceAccount(v *httpapi.Visit) error {
+func (c *console) showServiceAccount(v *pageContext) error {
 	view, err := c.serviceAccountView(v)
 	if err != nil {
 		return err
 	}
-	tokens, err := c.service.ServiceAccountTokens(v.Context(), v.Call(), v.ServiceAccount(), nil, rolecall.APITokensMax)
+	tokens, err := c.service.ServiceAccountTokens(v.ctx, v.call, v.accountID, nil, rolecall.APITokensMax)
 	if err != nil {
 		return err
 	}
@@ -106,11 +105,11 @@ func (c *console) showServiceAccount(v *httpapi.Visit) error {
 }
 
 // addHistory adds what happened to the service account lately, for who may read events.
-func (c *console) addHistory(v *httpapi.Visit, view *serviceAccountView) error {
-	if service.NeedReadEvents(v.Call().Principal, rolecall.UserID{}) != nil {
+func (c *console) addHistory(v *pageContext, view *serviceAccountView) error {
+	if service.NeedReadEvents(v.call.Principal, rolecall.UserID{}) != nil {
 		return nil
 	}
-	recent, err := c.service.Events(v.Context(), v.Call(), service.EventListing{Subject: rolecall.AnyID(view.account.ID), Limit: recentEvents})
+	recent, err := c.service.Events(v.ctx, v.call, service.EventListing{Subject: rolecall.AnyID(view.account.ID), Limit: recentEvents})
 	if err != nil {
 		return err
 	}
@@ -119,23 +118,23 @@ func (c *console) addHistory(v *httpapi.Visit, view *serviceAccountView) error {
 	return err
 }
 
-func (c *console) showNewServiceAccount(v *httpapi.Visit) error {
+func (c *console) showNewServiceAccount(v *pageContext) error {
 	return c.show(v, "New service account", "Service accounts", newServiceAccountPage)
 }
 
-func (c *console) createServiceAccount(v *httpapi.Visit) error {
-	draft := rolecall.ServiceAccountDraft{Name: v.Form("name"), Description: v.Form("description")}
-	created, err := c.service.CreateServiceAccount(v.Context(), v.Call(), v.Key(), draft)
+func (c *console) createServiceAccount(v *pageContext) error {
+	draft := rolecall.ServiceAccountDraft{Name: v.form.Get("name"), Description: v.form.Get("description")}
+	created, err := c.service.CreateServiceAccount(v.ctx, v.call, v.key(), draft)
 	if err != nil {
 		return err
 	}
-	if service.NeedReadServiceAccounts(v.Call().Principal, rolecall.UserID{}) != nil {
-		return v.Redirect(v.Path("/") + "?done=service-account-created")
+	if service.NeedReadServiceAccounts(v.call.Principal, rolecall.UserID{}) != nil {
+		return v.redirect(v.path("/") + "?done=service-account-created")
 	}
-	return v.Redirect(v.Path("/service-accounts/"+created.Value.ID.String()) + "?done=service-account-created")
+	return v.redirect(v.path("/service-accounts/"+created.Value.ID.String()) + "?done=service-account-created")
 }
 
-func (c *console) showServiceAccountEdit(v *httpapi.Visit) error {
+func (c *console) showServiceAccountEdit(v *pageContext) error {
 	view, err := c.serviceAccountView(v)
 	if err != nil {
 		return err
@@ -146,7 +145,7 @@ func (c *console) showServiceAccountEdit(v *httpapi.Visit) error {
 	})
 }
 
-func (c *console) editServiceAccount(v *httpapi.Visit) error {
+func (c *console) editServiceAccount(v *pageContext) error {
 	var patch rolecall.ServiceAccountPatch
 	if name, changed := typed(v, "name"); changed {
 		patch.Name = rolecall.Some(name)
@@ -154,8 +153,8 @@ func (c *console) editServiceAccount(v *httpapi.Visit) error {
 	if description, changed := typed(v, "description"); changed {
 		patch.Description = rolecall.Some(description)
 	}
-	if _, err := c.service.UpdateServiceAccount(v.Context(), v.Call(), v.ServiceAccount(), patch, v.MatchServiceAccount()); err != nil {
+	if _, err := c.service.UpdateServiceAccount(v.ctx, v.call, v.accountID, patch, match(v, v.serviceAccountTag)); err != nil {
 		return err
 	}
-	return v.Redirect(v.Path("/service-accounts/"+v.ServiceAccount().String()) + "?done=saved")
+	return v.redirect(v.path("/service-accounts/"+v.accountID.String()) + "?done=saved")
 }

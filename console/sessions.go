@@ -4,13 +4,12 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 )
 
-func (c *console) sessionPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/users/{id}/sessions", Operation: "UsersController_listUserSessions", Show: c.showSessions},
-		{Path: "/{tenant}/users/{id}/sessions/{sessionId}/end", Operation: "UsersController_endUserSession", Show: c.askEndSession, Act: c.endSession},
+func (c *console) sessionPages() []page {
+	return []page{
+		{path: "/{tenant}/users/{id}/sessions", operation: "UsersController_listUserSessions", query: pageParameters, show: c.showSessions},
+		{path: "/{tenant}/users/{id}/sessions/{sessionId}/end", operation: "UsersController_endUserSession", show: c.askEndSession, act: c.endSession},
 	}
 }
 
@@ -22,20 +21,20 @@ type sessionsView struct {
 	page rolecall.Page[rolecall.Session]
 }
 
-func (c *console) showSessions(v *httpapi.Visit) error {
-	user, err := c.service.User(v.Context(), v.Call(), v.User())
+func (c *console) showSessions(v *pageContext) error {
+	user, err := c.service.User(v.ctx, v.call, v.userID)
 	if err != nil {
 		return err
 	}
 	list := sessionsView{user: user}
-	if v.Faults() == nil {
-		after, limit := v.Page()
-		if list.page, err = c.service.UserSessions(v.Context(), v.Call(), v.User(), after, limit); err != nil {
+	if v.faults == nil {
+		after, limit := v.after, v.limit
+		if list.page, err = c.service.UserSessions(v.ctx, v.call, v.userID, after, limit); err != nil {
 			return err
 		}
 	}
 	title, here := "Sessions of "+nameOf(v, &user), "Users"
-	if v.Call().IsSelf(user.ID) {
+	if v.call.IsSelf(user.ID) {
 		title, here = "Your sessions", accountSection
 	}
 	return c.show(v, title, here, func(f frame) templ.Component {
@@ -45,32 +44,32 @@ func (c *console) showSessions(v *httpapi.Visit) error {
 	})
 }
 
-func (c *console) askEndSession(v *httpapi.Visit) error {
-	user, err := c.service.User(v.Context(), v.Call(), v.User())
+func (c *console) askEndSession(v *pageContext) error {
+	user, err := c.service.User(v.ctx, v.call, v.userID)
 	if err != nil {
 		return err
 	}
 	return c.show(v, "End the session", "Users", func(f frame) templ.Component {
 		return confirmForm(f, question{
-			asks: "End this session of", whom: nameOf(f.Visit, &user), label: "End the session", grave: true,
+			asks: "End this session of", whom: nameOf(f.pageContext, &user), label: "End the session", grave: true,
 			tells: "That browser is signed out at once. Its user can sign in again. Links that were sent in this session, such as invitations, stop working.",
-			back:  userAddress(f.Visit, user.ID, "/sessions"),
+			back:  userAddress(f.pageContext, user.ID, "/sessions"),
 		})
 	})
 }
 
-func (c *console) endSession(v *httpapi.Visit) error {
-	if err := c.service.EndUserSession(v.Context(), v.Call(), v.User(), v.Session()); err != nil {
+func (c *console) endSession(v *pageContext) error {
+	if err := c.service.EndUserSession(v.ctx, v.call, v.userID, v.sessionID); err != nil {
 		return err
 	}
-	if v.Session() == v.Call().Session.ID {
+	if v.sessionID == v.call.Session.ID {
 		return signedOut(v)
 	}
-	return v.Redirect(userAddress(v, v.User(), "/sessions") + "?done=session-ended")
+	return v.redirect(userAddress(v, v.userID, "/sessions") + "?done=session-ended")
 }
 
 // mayEnd reports whether the caller may end sessions of the user, as far as that can
 // be told beforehand.
 func (l sessionsView) mayEnd() bool {
-	return l.Call().IsSelf(l.user.ID) || l.Call().Reach(rolecall.SessionsRevoke).Includes(l.user.Department)
+	return l.call.IsSelf(l.user.ID) || l.call.Reach(rolecall.SessionsRevoke).Includes(l.user.Department)
 }

@@ -11,14 +11,13 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) settingsPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/settings", Operation: "TenantController_getTenant", Show: c.showSettings},
-		{Path: "/{tenant}/settings/edit", Operation: "TenantController_updateTenant", Show: c.showSettingsEdit, Act: c.editSettings},
+func (c *console) settingsPages() []page {
+	return []page{
+		{path: "/{tenant}/settings", operation: "TenantController_getTenant", show: c.showSettings},
+		{path: "/{tenant}/settings/edit", operation: "TenantController_updateTenant", show: c.showSettingsEdit, act: c.editSettings},
 	}
 }
 
@@ -154,12 +153,12 @@ type settingsView struct {
 	weakens []string        // what is to be agreed to before it is saved
 }
 
-func (c *console) settingsView(v *httpapi.Visit) (view settingsView, err error) {
-	if view.tenant, err = c.service.CurrentTenant(v.Context(), v.Call()); err != nil {
+func (c *console) settingsView(v *pageContext) (view settingsView, err error) {
+	if view.tenant, err = c.service.CurrentTenant(v.ctx, v.call); err != nil {
 		return view, err
 	}
-	if service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) == nil {
-		page, err := c.service.Roles(v.Context(), v.Call(), service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+	if service.NeedReadRoles(v.call.Principal, rolecall.UserID{}) == nil {
+		page, err := c.service.Roles(v.ctx, v.call, service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
 		if err != nil {
 			return view, err
 		}
@@ -168,7 +167,7 @@ func (c *console) settingsView(v *httpapi.Visit) (view settingsView, err error) 
 	return view, nil
 }
 
-func (c *console) showSettings(v *httpapi.Visit) error {
+func (c *console) showSettings(v *pageContext) error {
 	view, err := c.settingsView(v)
 	if err != nil {
 		return err
@@ -179,7 +178,7 @@ func (c *console) showSettings(v *httpapi.Visit) error {
 	})
 }
 
-func (c *console) showSettingsEdit(v *httpapi.Visit) error {
+func (c *console) showSettingsEdit(v *pageContext) error {
 	view, err := c.settingsView(v)
 	if err != nil {
 		return err
@@ -187,7 +186,7 @@ func (c *console) showSettingsEdit(v *httpapi.Visit) error {
 	return c.showSettingsForm(v, view)
 }
 
-func (c *console) showSettingsForm(v *httpapi.Visit, view settingsView) error {
+func (c *console) showSettingsForm(v *pageContext, view settingsView) error {
 	return c.show(v, "Edit the settings", settingsSection, func(f frame) templ.Component {
 		view.frame = f
 		return settingsEditPage(view)
@@ -196,7 +195,7 @@ func (c *console) showSettingsForm(v *httpapi.Visit, view settingsView) error {
 
 // editSettings saves what was changed. What protects less is said first, and saved
 // once that was seen.
-func (c *console) editSettings(v *httpapi.Visit) error {
+func (c *console) editSettings(v *pageContext) error {
 	patch, err := settingsPatch(v)
 	if err != nil {
 		return err
@@ -205,22 +204,22 @@ func (c *console) editSettings(v *httpapi.Visit) error {
 	if err != nil {
 		return err
 	}
-	if match := v.MatchTenant(); (match == nil || match(&view.tenant)) && patch.CheckOn(view.tenant.Settings) == nil {
+	if match := match(v, tenantTag); (match == nil || match(&view.tenant)) && patch.CheckOn(view.tenant.Settings) == nil {
 		changed, _ := patch.Apply(view.tenant, c.service.Now())
 		view.weakens = weakenings(view.tenant.Settings, changed.Settings, view.roleName)
-		if strings.Join(view.weakens, "\n") != strings.ReplaceAll(v.Form("weakens"), "\r\n", "\n") {
+		if strings.Join(view.weakens, "\n") != strings.ReplaceAll(v.form.Get("weakens"), "\r\n", "\n") {
 			return c.showSettingsForm(v, view)
 		}
 	}
-	if _, err := c.service.UpdateTenant(v.Context(), v.Call(), patch, v.MatchTenant()); err != nil {
+	if _, err := c.service.UpdateTenant(v.ctx, v.call, patch, match(v, tenantTag)); err != nil {
 		return inSettingWords(err)
 	}
-	return v.Redirect(v.Path("/settings") + "?done=saved")
+	return v.redirect(v.path("/settings") + "?done=saved")
 }
 
 // settingsPatch returns what the form changes, or ErrValidation with what it says
 // that means nothing.
-func settingsPatch(v *httpapi.Visit) (patch rolecall.TenantPatch, err error) {
+func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 	var faults rolecall.Faults
 	if name, changed := typed(v, "displayName"); changed {
 		patch.DisplayName = rolecall.Some(name)
@@ -243,7 +242,7 @@ func settingsPatch(v *httpapi.Visit) (patch rolecall.TenantPatch, err error) {
 	if required, changed := typed(v, fieldRequired); changed {
 		patch.Settings.SecondFactor.Required = rolecall.Some(&required)
 	}
-	if roles, changed := typedSet(v, fieldRequiredRoles); changed && v.Form(fieldRequired) == string(rolecall.SecondFactorOfRoles) {
+	if roles, changed := typedSet(v, fieldRequiredRoles); changed && v.form.Get(fieldRequired) == string(rolecall.SecondFactorOfRoles) {
 		patch.Settings.SecondFactor.Roles = rolecall.Some(roles)
 	}
 	if sender, changed := typed(v, fieldSender); changed {

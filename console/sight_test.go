@@ -40,8 +40,8 @@ func (f *fixture) pathsAbout(u *rolecall.User, role rolecall.RoleID, account rol
 	user := u.ID.String()
 	names := strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.String(), "/service-accounts/{id}", "/service-accounts/"+account.String(), "{id}", user,
 		"{roleId}", role.String(), "{tokenId}", user, "{sessionId}", user, "{passkeyId}", "eA", "{rest...}", "x")
-	for _, page := range New(f.service).Pages {
-		path := "/console" + names.Replace(page.Path)
+	for _, page := range new(console).pages() {
+		path := "/console" + names.Replace(page.path)
 		if strings.Contains(path, "/selected/") {
 			path += "?user=" + user
 		}

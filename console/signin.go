@@ -7,27 +7,26 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
 // signInPages are the ways in and out.
-func (c *console) signInPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/", Operation: "AuthsController_login", Show: c.showSignIn, Act: c.signIn},
-		{Path: "/{tenant}/sign-in", Operation: "AuthsController_login", Show: c.showSignIn, Act: c.signIn},
-		{Path: "/{tenant}/sign-in/second-factor", Operation: "AuthsController_completeLogin", Show: c.showSecondFactor, Act: c.completeSignIn},
-		{Path: "/{tenant}/sign-in/enrolment", Operation: "AuthsController_completeLogin", Show: c.showEnrolment, Act: c.completeSignIn},
-		{Path: "/{tenant}/sign-in/passkey", Operation: "AuthsController_signInByPasskey", Show: c.showSignIn, Act: c.signInByPasskey},
-		{Path: "/{tenant}/sign-out", Operation: "AuthsController_logout", Show: c.showSignOut, Act: c.signOut},
+func (c *console) signInPages() []page {
+	return []page{
+		{path: "/", operation: "AuthsController_login", show: c.showSignIn, act: c.signIn},
+		{path: "/{tenant}/sign-in", operation: "AuthsController_login", show: c.showSignIn, act: c.signIn},
+		{path: "/{tenant}/sign-in/second-factor", operation: "AuthsController_completeLogin", show: c.showSecondFactor, act: c.completeSignIn},
+		{path: "/{tenant}/sign-in/enrolment", operation: "AuthsController_completeLogin", show: c.showEnrolment, act: c.completeSignIn},
+		{path: "/{tenant}/sign-in/passkey", operation: "AuthsController_signInByPasskey", show: c.showSignIn, act: c.signInByPasskey},
+		{path: "/{tenant}/sign-out", operation: "AuthsController_logout", show: c.showSignOut, act: c.signOut},
 	}
 }
 
 // showSignIn asks who is there; after the right password it asks for what is needed
 // beside it.
-func (c *console) showSignIn(v *httpapi.Visit) error {
-	if p := v.Problem(); p != nil && p.Challenge != nil {
+func (c *console) showSignIn(v *pageContext) error {
+	if p := v.problem; p != nil && p.Challenge != nil {
 		if p.Code == rolecall.ErrEnrolmentRequired.Code {
 			return c.askEnrolment(v, p.Challenge.Token)
 		}
@@ -38,9 +37,9 @@ func (c *console) showSignIn(v *httpapi.Visit) error {
 
 // passkeyOptions returns what asks an authenticator for a passkey, empty where there
 // are none.
-func (c *console) passkeyOptions(v *httpapi.Visit) string {
-	attempt, err := v.Attempt()
-	if err != nil || v.Tenant() == "" {
+func (c *console) passkeyOptions(v *pageContext) string {
+	attempt, err := v.anonymous()
+	if err != nil || v.tenant == "" {
 		return ""
 	}
 	options, err := c.service.PasskeySignInOptions(attempt)
@@ -50,27 +49,27 @@ func (c *console) passkeyOptions(v *httpapi.Visit) string {
 	return string(options)
 }
 
-func (c *console) signIn(v *httpapi.Visit) error {
-	if tenant := v.Form("tenant"); v.Tenant() == "" && !v.SetTenant(strings.ToLower(strings.TrimSpace(tenant))) {
+func (c *console) signIn(v *pageContext) error {
+	if tenant := v.form.Get("tenant"); v.tenant == "" && !v.setTenant(strings.ToLower(strings.TrimSpace(tenant))) {
 		return rolecall.ErrMalformed.WithFaults(rolecall.Fault{Parameter: "tenant", Code: "format", Detail: "must be the name of your tenant: a to z, 0 to 9, _ and -"})
 	}
-	attempt, err := v.Attempt()
+	attempt, err := v.anonymous()
 	if err != nil {
 		return err
 	}
-	signIn, err := c.service.Login(v.Context(), attempt, v.Form("email"), v.Form("password"))
+	signIn, err := c.service.Login(v.ctx, attempt, v.form.Get("email"), v.form.Get("password"))
 	return c.signedIn(v, signIn, err)
 }
 
 // signedIn lets in who has shown who they are. New recovery codes are shown first.
-func (c *console) signedIn(v *httpapi.Visit, signIn service.SignIn, err error) error {
+func (c *console) signedIn(v *pageContext, signIn service.SignIn, err error) error {
 	if err != nil {
 		return err
 	}
-	v.SignedIn(&signIn)
-	next := returnAddress(v, v.Form("return"))
+	v.setSession(&signIn)
+	next := returnAddress(v, v.form.Get("return"))
 	if signIn.RecoveryCodes == nil {
-		return v.Redirect(next)
+		return v.redirect(next)
 	}
 	return c.showEntry(v, "Recovery codes", func(f frame) templ.Component { return recoveryCodesPage(f, signIn.RecoveryCodes, next) })
 }
@@ -95,40 +94,40 @@ func (q challenge) takes(method rolecall.FactorMethod) bool {
 	return strings.Contains(" "+q.methods+" ", " "+string(method)+" ")
 }
 
-func (c *console) showSecondFactor(v *httpapi.Visit) error {
-	q := challenge{v.Form("challenge"), v.Form("methods"), v.Form("public-key")}
-	if p := v.Problem(); p != nil && p.Challenge != nil {
+func (c *console) showSecondFactor(v *pageContext) error {
+	q := challenge{v.form.Get("challenge"), v.form.Get("methods"), v.form.Get("public-key")}
+	if p := v.problem; p != nil && p.Challenge != nil {
 		q = challengeOf(p.Challenge)
 	}
-	if p := v.Problem(); q.token == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
+	if p := v.problem; q.token == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
 		return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 	}
 	return c.showEntry(v, "Second factor", func(f frame) templ.Component { return secondFactorPage(f, q) })
 }
 
 // answer returns the challenge that the form answers, and by what.
-func answer(v *httpapi.Visit) (secret.Token, service.Proof, error) {
-	challenge, ok := secret.ParseToken(v.Form("challenge"))
+func answer(v *pageContext) (secret.Token, service.Proof, error) {
+	challenge, ok := secret.ParseToken(v.form.Get("challenge"))
 	if !ok {
 		return "", service.Proof{}, rolecall.ErrChallengeInvalid
 	}
-	proof := v.Proof("")
+	proof := v.proof("")
 	if proof.Passkey == nil && proof.Code == "" && proof.RecoveryCode == "" {
 		return challenge, proof, rolecall.ErrWrongCode.With("Nothing was shown. Give a code, or use another way.")
 	}
 	return challenge, proof, nil
 }
 
-func (c *console) completeSignIn(v *httpapi.Visit) error {
+func (c *console) completeSignIn(v *pageContext) error {
 	challenge, proof, err := answer(v)
 	if err != nil {
 		return err
 	}
-	attempt, err := v.Attempt()
+	attempt, err := v.anonymous()
 	if err != nil {
 		return err
 	}
-	signIn, err := c.service.CompleteSignIn(v.Context(), attempt, challenge, proof)
+	signIn, err := c.service.CompleteSignIn(v.ctx, attempt, challenge, proof)
 	return c.signedIn(v, signIn, err)
 }
 
@@ -137,16 +136,16 @@ func (c *console) completeSignIn(v *httpapi.Visit) error {
 type enrolment struct{ challenge, secret, uri, publicKey string }
 
 // askEnrolment shows what to make a second factor of.
-func (c *console) askEnrolment(v *httpapi.Visit, challenge string) error {
+func (c *console) askEnrolment(v *pageContext, challenge string) error {
 	token, ok := secret.ParseToken(challenge)
 	if !ok {
 		return rolecall.ErrChallengeInvalid
 	}
-	attempt, err := v.Attempt()
+	attempt, err := v.anonymous()
 	if err != nil {
 		return err
 	}
-	made, err := c.service.BeginEnrolment(v.Context(), attempt, token)
+	made, err := c.service.BeginEnrolment(v.ctx, attempt, token)
 	if err != nil {
 		return err
 	}
@@ -155,42 +154,42 @@ func (c *console) askEnrolment(v *httpapi.Visit, challenge string) error {
 }
 
 // showEnrolment shows the form again.
-func (c *console) showEnrolment(v *httpapi.Visit) error {
-	e := enrolment{v.Form("challenge"), v.Form("secret"), v.Form("uri"), v.Form("public-key")}
-	if p := v.Problem(); e.challenge == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
+func (c *console) showEnrolment(v *pageContext) error {
+	e := enrolment{v.form.Get("challenge"), v.form.Get("secret"), v.form.Get("uri"), v.form.Get("public-key")}
+	if p := v.problem; e.challenge == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
 		return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 	}
 	return c.showEntry(v, "Second factor", func(f frame) templ.Component { return enrolmentPage(f, e) })
 }
 
-func (c *console) signInByPasskey(v *httpapi.Visit) error {
-	attempt, err := v.Attempt()
+func (c *console) signInByPasskey(v *pageContext) error {
+	attempt, err := v.anonymous()
 	if err != nil {
 		return err
 	}
-	signIn, err := c.service.PasskeySignIn(v.Context(), attempt, []byte(v.Form("passkey")))
+	signIn, err := c.service.PasskeySignIn(v.ctx, attempt, []byte(v.form.Get("passkey")))
 	return c.signedIn(v, signIn, err)
 }
 
-func (c *console) showSignOut(v *httpapi.Visit) error {
+func (c *console) showSignOut(v *pageContext) error {
 	return c.showEntry(v, "Sign out", signOutPage)
 }
 
-func (c *console) signOut(v *httpapi.Visit) error {
-	attempt, err := v.Attempt()
+func (c *console) signOut(v *pageContext) error {
+	attempt, err := v.anonymous()
 	if err != nil {
 		return err
 	}
-	if err := c.service.Logout(v.Context(), attempt); err != nil {
+	if err := c.service.Logout(v.ctx, attempt); err != nil {
 		return err
 	}
 	return signedOut(v)
 }
 
 // signedOut leads who has just ended their own session to where one begins.
-func signedOut(v *httpapi.Visit) error {
-	v.SignedOut()
-	return v.Redirect(v.Path("/sign-in") + "?done=signed-out")
+func signedOut(v *pageContext) error {
+	v.console.site.ClearSession(v.response)
+	return v.redirect(v.path("/sign-in") + "?done=signed-out")
 }
 
 // whySignIn says why somebody has to sign in who may think that they have.
@@ -207,8 +206,8 @@ func whySignIn(why string) string {
 // signInAction returns where the form of a sign-in is sent: it stays where it names
 // the tenant.
 func (f frame) signInAction() string {
-	if f.URL().Path == f.Root() {
-		return f.Root()
+	if f.request.URL.Path == f.root() {
+		return f.root()
 	}
-	return f.Path("/sign-in")
+	return f.path("/sign-in")
 }

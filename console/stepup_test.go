@@ -52,20 +52,20 @@ func TestFormsAskForThePasswordWhereTheContractNeedsStepUp(t *testing.T) {
 	f.await()
 
 	needing, seen := stepUpOperations(t), map[string]bool{}
-	for _, page := range New(f.service).Pages {
-		if page.Act == nil || !slices.Contains(needing, page.Operation) {
+	for _, page := range new(console).pages() {
+		if page.act == nil || !slices.Contains(needing, page.operation) {
 			continue
 		}
 		user := eve.ID
-		switch page.Operation {
+		switch page.operation {
 		case "UsersController_restoreUser":
 			user = gone.ID
 		case "UsersController_createUserToken":
 			user = f.owner.ID
 		}
 		path := "/console" + strings.NewReplacer("{tenant}", "acme", "/roles/{id}", "/roles/"+role.ID.String(), "/service-accounts/{id}", "/service-accounts/"+account.ID.String(),
-			"{id}", user.String(), "{roleId}", role.ID.String(), "{passkeyId}", passkey).Replace(page.Path)
-		seen[page.Operation] = true
+			"{id}", user.String(), "{roleId}", role.ID.String(), "{passkeyId}", passkey).Replace(page.path)
+		seen[page.operation] = true
 		a := f.send(http.MethodPost, path, cookie, url.Values{"user": {user.String()}, "email": {"new@example.com"}, "name": {"New"}, "sure": {"Eve Adams"}})
 		if a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, `name="current-password"`) {
 			t.Errorf("%s: %d %s", path, a.StatusCode, a.body)

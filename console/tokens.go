@@ -9,18 +9,17 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) tokenPages() (pages []httpapi.Page) {
+func (c *console) tokenPages() (pages []page) {
 	for i := range holderKinds {
 		k := &holderKinds[i]
 		path := "/{tenant}" + k.path + "/{id}/tokens"
 		pages = append(pages,
-			httpapi.Page{Path: path, Operation: k.listTokens, Show: k.page(c.showTokens)},
-			httpapi.Page{Path: path + "/create", Operation: k.createToken, Show: k.page(c.showNewToken), Act: k.page(c.createToken)},
-			httpapi.Page{Path: path + "/{tokenId}/revoke", Operation: k.revokeToken, Show: k.page(c.askRevokeToken), Act: k.page(c.revokeToken)},
+			page{path: path, operation: k.listTokens, query: pageParameters, show: k.page(c.showTokens)},
+			page{path: path + "/create", operation: k.createToken, needsKey: true, show: k.page(c.showNewToken), act: k.page(c.createToken)},
+			page{path: path + "/{tokenId}/revoke", operation: k.revokeToken, show: k.page(c.askRevokeToken), act: k.page(c.revokeToken)},
 		)
 	}
 	return pages
@@ -37,14 +36,14 @@ type tokensView struct {
 	made  service.Created[service.APIToken] // just now
 }
 
-func (c *console) showTokens(v *httpapi.Visit, k *holderKind) error {
+func (c *console) showTokens(v *pageContext, k *holderKind) error {
 	var view tokensView
 	var err error
 	if view.holder, err = k.find(c.service, v); err != nil {
 		return err
 	}
-	if v.Faults() == nil {
-		after, limit := v.Page()
+	if v.faults == nil {
+		after, limit := v.after, v.limit
 		if view.page, err = k.tokens(c.service, v, after, limit); err != nil {
 			return err
 		}
@@ -63,7 +62,7 @@ func (c *console) showTokens(v *httpapi.Visit, k *holderKind) error {
 	})
 }
 
-func (c *console) showNewToken(v *httpapi.Visit, k *holderKind) error {
+func (c *console) showNewToken(v *pageContext, k *holderKind) error {
 	var view tokensView
 	var err error
 	if view.holder, err = k.find(c.service, v); err == nil {
@@ -80,9 +79,9 @@ func (c *console) showNewToken(v *httpapi.Visit, k *holderKind) error {
 
 // createToken answers with the token itself: it is shown this once, and has no address.
 // The same form sent again is answered without it.
-func (c *console) createToken(v *httpapi.Visit, k *holderKind) error {
+func (c *console) createToken(v *pageContext, k *holderKind) error {
 	var faults rolecall.Faults
-	draft := rolecall.APITokenDraft{Name: v.Form("name"), Permissions: lines(v.Forms("permissions")), ExpiresAt: endOf(v, &faults)}
+	draft := rolecall.APITokenDraft{Name: v.form.Get("name"), Permissions: lines(v.form["permissions"]), ExpiresAt: endOf(v, &faults)}
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -100,7 +99,7 @@ func (c *console) createToken(v *httpapi.Visit, k *holderKind) error {
 	})
 }
 
-func (c *console) askRevokeToken(v *httpapi.Visit, k *holderKind) error {
+func (c *console) askRevokeToken(v *pageContext, k *holderKind) error {
 	var view tokensView
 	var err error
 	if view.holder, err = k.find(c.service, v); err == nil {
@@ -109,7 +108,7 @@ func (c *console) askRevokeToken(v *httpapi.Visit, k *holderKind) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(view.page.Items, func(t rolecall.APIToken) bool { return t.ID == v.APIToken() })
+	i := slices.IndexFunc(view.page.Items, func(t rolecall.APIToken) bool { return t.ID == v.tokenID })
 	if i < 0 {
 		return rolecall.ErrNotFound
 	}
@@ -126,11 +125,11 @@ func (c *console) askRevokeToken(v *httpapi.Visit, k *holderKind) error {
 	})
 }
 
-func (c *console) revokeToken(v *httpapi.Visit, k *holderKind) error {
+func (c *console) revokeToken(v *pageContext, k *holderKind) error {
 	if err := k.revoke(c.service, v); err != nil {
 		return err
 	}
-	return v.Redirect(k.home(v) + "/tokens?done=token-revoked")
+	return v.redirect(k.home(v) + "/tokens?done=token-revoked")
 }
 
 // cardTokens is how many tokens a card shows.
@@ -161,11 +160,11 @@ func concernOf(t *rolecall.APIToken, now rolecall.Time) string {
 // hindrance returns why the caller can make no token that speaks for the holder, empty if
 // they can.
 func (t tokensView) hindrance() string {
-	if t.id == t.Call().User.ID {
+	if t.id == t.call.User.ID {
 		return ""
 	}
 	for i := range t.held {
-		if err := t.Call().MayHandOn(&t.held[i].Role, t.held[i].Reach, t.held[i].ExpiresAt); err != nil {
+		if err := t.call.MayHandOn(&t.held[i].Role, t.held[i].Reach, t.held[i].ExpiresAt); err != nil {
 			return detailOf(err)
 		}
 	}
@@ -206,7 +205,7 @@ func (t tokensView) isOpen() bool {
 }
 
 // ticked are the permissions that the form shows as asked for.
-func (t tokensView) ticked() setChange { return setChange{shown: lines(t.Forms("permissions"))} }
+func (t tokensView) ticked() setChange { return setChange{shown: lines(t.form["permissions"])} }
 
 // othersTicked are those of them that have no box of their own.
 func (t tokensView) othersTicked(groups []permissionGroup) string {
@@ -217,7 +216,7 @@ func (t tokensView) othersTicked(groups []permissionGroup) string {
 
 // end returns what the form shows as the end of a new token.
 func (t tokensView) end() string {
-	return cmp.Or(t.Form("expiresAt"), t.now.Add(usualLifetime).Std().Format(endLayout))
+	return cmp.Or(t.form.Get("expiresAt"), t.now.Add(usualLifetime).Std().Format(endLayout))
 }
 
 // usualLifetime is how long a token lasts if nobody says otherwise.

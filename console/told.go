@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -24,12 +23,12 @@ type part struct {
 // told returns what the page says of what has been done, nil if nothing has.
 func (c *console) told(f frame) []part {
 	words := done[f.asked("done")]
-	if words == "" || !f.IsLed() {
+	if words == "" || !f.isFromOwnPage() {
 		return nil
 	}
 	role := part{text: "The role"}
 	if strings.Contains(words, roleName) {
-		if r, ok := c.roleAsked(f.Visit); ok {
+		if r, ok := c.roleAsked(f.pageContext); ok {
 			role = part{r.Name, true}
 		}
 	}
@@ -51,11 +50,11 @@ func (c *console) told(f frame) []part {
 }
 
 // roleAsked returns the role that the address names, as far as the caller may read it.
-func (c *console) roleAsked(v *httpapi.Visit) (rolecall.Role, bool) {
-	id, err := rolecall.ParseID[rolecall.Role](v.URL().Query().Get("role"))
-	if err != nil || service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) != nil {
+func (c *console) roleAsked(v *pageContext) (rolecall.Role, bool) {
+	id, err := rolecall.ParseID[rolecall.Role](v.request.URL.Query().Get("role"))
+	if err != nil || service.NeedReadRoles(v.call.Principal, rolecall.UserID{}) != nil {
 		return rolecall.Role{}, false
 	}
-	role, err := c.service.Role(v.Context(), v.Call(), id)
+	role, err := c.service.Role(v.ctx, v.call, id)
 	return role, err == nil
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) userPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/users/{id}", Operation: "UsersController_getUserOverview", Show: c.showUser},
+func (c *console) userPages() []page {
+	return []page{
+		{path: "/{tenant}/users/{id}", operation: "UsersController_getUserOverview", show: c.showUser},
 	}
 }
 
@@ -25,17 +24,17 @@ type userView struct {
 	names names // of who is in the recent events, and of who invited them
 }
 
-func (c *console) showUser(v *httpapi.Visit) error {
-	overview, err := c.service.Overview(v.Context(), v.Call(), v.User())
+func (c *console) showUser(v *pageContext) error {
+	overview, err := c.service.Overview(v.ctx, v.call, v.userID)
 	if errors.Is(err, rolecall.ErrNotFound) {
-		if _, err := c.service.DeletedUser(v.Context(), v.Call(), v.User()); err == nil {
-			return v.Redirect(userAddress(v, v.User(), "/deleted"))
+		if _, err := c.service.DeletedUser(v.ctx, v.call, v.userID); err == nil {
+			return v.redirect(userAddress(v, v.userID, "/deleted"))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	view := userView{Overview: overview, sight: v.Call().Sight(&overview.User)}
+	view := userView{Overview: overview, sight: v.call.Sight(&overview.User)}
 	if view.names, err = c.namesIn(v, overview.RecentEvents, rolecall.AnyID(overview.Invitation.CreatedBy)); err != nil {
 		return err
 	}
@@ -46,13 +45,13 @@ func (c *console) showUser(v *httpapi.Visit) error {
 }
 
 // name returns what to call the user.
-func (u userView) name() string { return nameOf(u.Visit, &u.Overview.User) }
+func (u userView) name() string { return nameOf(u.pageContext, &u.Overview.User) }
 
 // holder returns the user as whom they hold roles.
-func (u userView) holder() holder { return userHolder(u.Visit, &u.Overview.User) }
+func (u userView) holder() holder { return userHolder(u.pageContext, &u.Overview.User) }
 
 // isSelf reports whether the user is the one who looks.
-func (u userView) isSelf() bool { return u.Call().IsSelf(u.Overview.User.ID) }
+func (u userView) isSelf() bool { return u.call.IsSelf(u.Overview.User.ID) }
 
 // actions returns those of the user that the caller may do, in their order.
 func (u userView) actions() (list []*action) {
@@ -167,5 +166,5 @@ func factorWords(f *service.FactorSummary) string {
 
 // address returns the page of the user, or one below it.
 func (u userView) address(below string) string {
-	return userAddress(u.Visit, u.Overview.User.ID, below)
+	return userAddress(u.pageContext, u.Overview.User.ID, below)
 }

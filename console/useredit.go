@@ -4,13 +4,12 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) editPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/users/{id}/edit", Operation: "UsersController_updateUser", Show: c.showEdit, Act: c.edit},
+func (c *console) editPages() []page {
+	return []page{
+		{path: "/{tenant}/users/{id}/edit", operation: "UsersController_updateUser", show: c.showEdit, act: c.edit},
 	}
 }
 
@@ -22,21 +21,21 @@ type editView struct {
 	departments []string // to choose from
 }
 
-func (c *console) showEdit(v *httpapi.Visit) error {
-	user, err := c.service.User(v.Context(), v.Call(), v.User())
+func (c *console) showEdit(v *pageContext) error {
+	user, err := c.service.User(v.ctx, v.call, v.userID)
 	if err != nil {
 		return err
 	}
-	departments, err := c.service.Departments(v.Context(), v.Call())
+	departments, err := c.service.Departments(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
 	return c.show(v, "Edit "+nameOf(v, &user), "Users", func(f frame) templ.Component {
-		return editPage(editView{f, user, v.Call().Sight(&user), departments})
+		return editPage(editView{f, user, v.call.Sight(&user), departments})
 	})
 }
 
-func (c *console) edit(v *httpapi.Visit) error {
+func (c *console) edit(v *pageContext) error {
 	var patch rolecall.UserPatch
 	if name, changed := typed(v, "name"); changed {
 		patch.Name = rolecall.Some(name)
@@ -51,21 +50,21 @@ func (c *console) edit(v *httpapi.Visit) error {
 	if pairs != nil {
 		patch.Metadata = rolecall.Some(pairs)
 	}
-	if err := service.NeedUpdateMembers(v.Call().Principal, v.User(), patch.Members()); err != nil {
+	if err := service.NeedUpdateMembers(v.call.Principal, v.userID, patch.Members()); err != nil {
 		return err
 	}
 	if faults != nil {
 		return append(faults, patch.Check()...).Err()
 	}
-	if _, err := c.service.UpdateUser(v.Context(), v.Call(), v.User(), patch, v.MatchUser()); err != nil {
+	if _, err := c.service.UpdateUser(v.ctx, v.call, v.userID, patch, match(v, v.userTag)); err != nil {
 		return err
 	}
-	return v.Redirect(userAddress(v, v.User(), "") + "?done=saved")
+	return v.redirect(userAddress(v, v.userID, "") + "?done=saved")
 }
 
 // mayChange reports whether the caller may change the member of the user.
 func (e editView) mayChange(m rolecall.UserMember) bool {
-	return m == rolecall.MemberName && e.Call().IsSelf(e.user.ID) || e.Call().Updates(m).Includes(e.user.Department)
+	return m == rolecall.MemberName && e.call.IsSelf(e.user.ID) || e.call.Updates(m).Includes(e.user.Department)
 }
 
 // value returns what is saved of the member, as far as the caller may read it.
@@ -93,4 +92,4 @@ func (e editView) metadata() rolecall.Metadata {
 }
 
 // address returns where the form is.
-func (e editView) address() string { return userAddress(e.Visit, e.user.ID, "/edit") }
+func (e editView) address() string { return userAddress(e.pageContext, e.user.ID, "/edit") }

@@ -6,13 +6,12 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func (c *console) usersPages() []httpapi.Page {
-	return []httpapi.Page{
-		{Path: "/{tenant}/users", Operation: "UsersController_listUsers", Show: c.showUsers},
+func (c *console) usersPages() []page {
+	return []page{
+		{path: "/{tenant}/users", operation: "UsersController_listUsers", query: usersQuery, show: c.showUsers},
 	}
 }
 
@@ -30,26 +29,26 @@ type usersView struct {
 	departments []string             // to filter by
 }
 
-func (c *console) showUsers(v *httpapi.Visit) error {
-	if v.URL().Query().Get("status") == string(rolecall.UserDeleted) {
-		return v.Redirect(v.Path("/users/deleted"))
+func (c *console) showUsers(v *pageContext) error {
+	if v.request.URL.Query().Get("status") == string(rolecall.UserDeleted) {
+		return v.redirect(v.path("/users/deleted"))
 	}
 	list := usersView{}
-	if v.Faults() == nil {
-		listing := v.UserListing()
-		if v.Fragment() == "count" { // asked for apart: it takes longer than the page
+	if v.faults == nil {
+		listing := v.userListing()
+		if v.fragment() == "count" { // asked for apart: it takes longer than the page
 			listing.Count, listing.Limit = true, 1
 		}
-		page, err := c.service.Users(v.Context(), v.Call(), listing)
+		page, err := c.service.Users(v.ctx, v.call, listing)
 		if err != nil {
 			return err
 		}
 		list.page = page
 	}
 	for i := range list.page.Items {
-		list.withheld |= rolecall.AllUserMembers &^ v.Call().ListSight(&list.page.Items[i])
+		list.withheld |= rolecall.AllUserMembers &^ v.call.ListSight(&list.page.Items[i])
 	}
-	if v.Fragment() == "" {
+	if v.fragment() == "" {
 		if err := c.filters(v, &list); err != nil {
 			return err
 		}
@@ -62,11 +61,11 @@ func (c *console) showUsers(v *httpapi.Visit) error {
 }
 
 // filters loads what to filter the list by.
-func (c *console) filters(v *httpapi.Visit, list *usersView) (err error) {
-	if list.departments, err = c.service.Departments(v.Context(), v.Call()); err != nil || service.NeedReadRoles(v.Call().Principal, rolecall.UserID{}) != nil {
+func (c *console) filters(v *pageContext, list *usersView) (err error) {
+	if list.departments, err = c.service.Departments(v.ctx, v.call); err != nil || service.NeedReadRoles(v.call.Principal, rolecall.UserID{}) != nil {
 		return err
 	}
-	roles, err := c.service.Roles(v.Context(), v.Call(), service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+	roles, err := c.service.Roles(v.ctx, v.call, service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
 	list.roles = roles.Items
 	return err
 }
@@ -83,7 +82,7 @@ func (l usersView) countWords() string {
 		return plural(total.Count, "user")
 	case total != nil:
 		return "More than " + plural(total.Count, "user")
-	case l.page.Next == nil && l.asked("cursor") == "" && l.Faults() == nil:
+	case l.page.Next == nil && l.asked("cursor") == "" && l.faults == nil:
 		return plural(len(l.page.Items), "user")
 	}
 	return ""
@@ -92,7 +91,7 @@ func (l usersView) countWords() string {
 // countSwap is how the count takes the place of the one before: what is to be asked
 // for leaves it in sight until then.
 func (l usersView) countSwap() string {
-	if l.countWords() == "" && l.Faults() == nil {
+	if l.countWords() == "" && l.faults == nil {
 		return "beforeend:#count"
 	}
 	return "innerHTML:#count"

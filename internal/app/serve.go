@@ -93,11 +93,8 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 		Logger:         logger,
 		Metrics:        registry,
 	})
-	handler := httpapi.New(rolecall, site, httpapi.Options{
-		OperatorsApart:  operators != nil,
-		Console:         console.New(rolecall),
-		SecurityContact: settings.SecurityURI,
-	})
+	api := httpapi.New(rolecall, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
+	handler := web.Mount(site.Base+console.Path, console.New(rolecall, site, httpapi.Policies()), api)
 	registerPasswords(registry, options.Passwords)
 	registerWatch(registry, rolecall)
 	registerMail(registry, rolecall)

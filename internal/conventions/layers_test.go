@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"bench/scale":                  {".", "bench/load", "internal/pgtest", "internal/process", "internal/progress"},
 	"bench/timing":                 {"client", "internal/process"},
 	"client":                       {},
-	"console":                      {".", "internal/httpapi", "internal/secret", "internal/service", "internal/web"},
+	"console":                      {".", "internal/secret", "internal/service", "internal/web"},
 	"cmd/rolecall":                 {"internal/app"},
 	"internal/app":                 {".", "console", "internal/httpapi", "internal/mail", "internal/passkey", "internal/progress", "internal/secret", "internal/service", "internal/store/postgres", "internal/store/sqlite", "internal/web"},
 	"internal/conventions":         {},

@@ -6,47 +6,25 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
-const (
-	cursorPurpose = "cursor"
-	cursorDetail  = "must be the nextCursor of a page of the same list, by the same user, with the same filters and order"
-	cursorVersion = 1
-)
+const cursorDetail = web.CursorDetail
 
 // sealCursor returns the position as an opaque text that only this user can use,
 // and only for this list.
 func (x *exchange) sealCursor(at *rolecall.Position) string {
-	return x.server.service.Keys().Seal(cursorPurpose, appendPosition(nil, at), x.walk())
+	return web.SealCursor(x.server.service.Keys(), at, x.walk())
 }
 
 // openCursor sets the position that the cursor of the request stands for.
 func (x *exchange) openCursor(faults *rolecall.Faults) {
-	plain, err := x.server.service.Keys().Open(cursorPurpose, x.in.cursor, x.walk())
-	at, ok := parsePosition(plain)
-	if err != nil || !ok {
+	at, ok := web.OpenCursor(x.server.service.Keys(), x.in.cursor, x.walk())
+	if !ok {
 		*faults = append(*faults, cursor.fault("cursor", cursorDetail))
 		return
 	}
 	x.in.after = at
-}
-
-// appendPosition appends what a cursor holds: a version, an id and a sort key.
-func appendPosition(b []byte, at *rolecall.Position) []byte {
-	b = append(b, cursorVersion)
-	b = append(b, at.ID[:]...)
-	return append(b, at.Key...)
-}
-
-// parsePosition reads what appendPosition wrote.
-func parsePosition(plain []byte) (*rolecall.Position, bool) {
-	var at rolecall.Position
-	if len(plain) < 1+len(at.ID) || plain[0] != cursorVersion {
-		return nil, false
-	}
-	copy(at.ID[:], plain[1:])
-	at.Key = string(plain[1+len(at.ID):])
-	return &at, true
 }
 
 // walk identifies whose list in what order a cursor belongs to.

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/rolecall/rolecall"
@@ -31,7 +30,6 @@ type exchange struct {
 	unknown   rolecall.Faults // values of filters that are not known
 	body      []byte          // what was sent
 	out       []byte          // the body of the answer
-	visit     *Visit          // to a page of the console; nil if it is none
 }
 
 // begin takes an exchange from the pool.
@@ -98,13 +96,6 @@ func (x *exchange) fail(err error) {
 	p.SetHeaders(x.writer, x.request)
 	if challenge := x.wwwAuthenticate(p.Status, p.Error); challenge != "" {
 		x.header["Www-Authenticate"] = []string{challenge}
-	}
-	if x.visit != nil {
-		failed := x.visit.refuse(p)
-		if failed == nil {
-			return
-		}
-		x.web.Cause = errors.Join(x.web.Cause, failed)
 	}
 	x.server.site.WriteProblem(x.writer, x.request, p)
 }

@@ -46,7 +46,6 @@ type input struct {
 	actor      rolecall.AnyID
 	subject    rolecall.AnyID
 	from, to   rolecall.Time
-	days       bool // a day stands for its beginning, as fields of browsers say it
 	untouched  bool // leave the idle clock alone
 }
 
@@ -138,7 +137,6 @@ func (x *exchange) readQuery(faults *rolecall.Faults, raw string) {
 		text, textErr := url.QueryUnescape(text)
 		i, p := x.route.queryParameter(name)
 		switch {
-		case x.visit != nil && (p == nil || text == ""): // a page has parameters of its own, and a form sends empty ones
 		case p == nil:
 			*faults = append(*faults, rolecall.Fault{Parameter: bounded(name), Code: "unknown", Detail: "is not a query parameter of this operation"})
 		case nameErr != nil || textErr != nil || !utf8.ValidString(text):

@@ -23,10 +23,9 @@ type operation struct {
 	answers      []answer     // on success
 	problems     []*rolecall.Error
 	lane         web.Limiter
-	operator     bool   // about tenants, by the key of an operator, and in no tenant
-	interactive  bool   // only by a person's session, not by a token or key
-	page         bool   // for people, and not part of the document
-	label        string // in the metrics; "" for the id
+	operator     bool // about tenants, by the key of an operator, and in no tenant
+	interactive  bool // only by a person's session, not by a token or key
+	page         bool // for people, and not part of the document
 	handle       func(*exchange) error
 }
 

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"errors"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -129,9 +128,9 @@ var (
 	filterSubject = &parameter{in: inQuery, name: "subject", schema: uuid(), about: "Only what was done to this user, role or tenant.",
 		read: func(in *input, text string) (string, string) { return readFilterID(&in.subject, text) }}
 	filterFrom = &parameter{in: inQuery, name: "from", schema: moment(), about: "Only what happened at this moment or later.",
-		read: func(in *input, text string) (string, string) { return readMoment(in, &in.from, text) }}
+		read: func(in *input, text string) (string, string) { return readMoment(&in.from, text) }}
 	filterTo = &parameter{in: inQuery, name: "to", schema: moment(), about: "Only what happened before this moment.",
-		read: func(in *input, text string) (string, string) { return readMoment(in, &in.to, text) }}
+		read: func(in *input, text string) (string, string) { return readMoment(&in.to, text) }}
 )
 
 // userStatuses are those of living users.
@@ -152,10 +151,7 @@ func eventTypes() (types []string) {
 // eventFilters are the parameters of every list of events.
 var eventFilters = []*parameter{limit, cursor, filterType, filterActor, filterFrom, filterTo}
 
-func readMoment(in *input, into *rolecall.Time, text string) (code, detail string) {
-	if in.days && len(text) == len(time.DateOnly) {
-		text += "T00:00:00Z"
-	}
+func readMoment(into *rolecall.Time, text string) (code, detail string) {
 	if err := into.UnmarshalText([]byte(text)); err != nil {
 		return "format", "must be a moment in RFC 3339, such as 2030-01-31T12:00:00Z"
 	}

@@ -4,7 +4,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"net/http"
 	"sync"
 
@@ -19,8 +18,6 @@ const maxDepth = 32
 type Options struct {
 	// OperatorsApart serves operators only on the listener of operators.
 	OperatorsApart bool
-	// Console is what people see in a browser; nil for no such pages.
-	Console *Console
 	// SecurityContact is the URI where weaknesses are reported: mailto:, https: or tel:.
 	// Empty: there is no security.txt.
 	SecurityContact string
@@ -32,9 +29,7 @@ type Server struct {
 	site      *web.Site
 	handler   http.Handler
 	router    *web.Router
-	apart     bool               // operators are served on their own listener alone
-	assets    map[string]string  // where the files of the console are, by their names
-	refusal   func(*Visit) error // Console.Refuse; nil without a console
+	apart     bool // operators are served on their own listener alone
 	exchanges sync.Pool
 	readiness *readiness
 
@@ -48,24 +43,15 @@ func New(s *service.Service, site *web.Site, o Options) *Server {
 		site:      site,
 		apart:     o.OperatorsApart,
 		readiness: newReadiness(s.Ready),
-		assets:    map[string]string{},
 
 		securityContact: o.SecurityContact,
 	}
 	server.exchanges.New = func() any { return &exchange{server: server} }
-	server.router = site.NewRouter(server.fail)
+	server.router = site.NewRouter(site.RespondProblem)
 	server.route(operations)
 	server.route(operatorOperations)
 	server.route(server.pages())
-	server.handler = site.Handler(server.router, server.fail)
-	if o.Console != nil {
-		api := server.router
-		server.router = site.NewRouter(server.fail)
-		server.router.AllowSlash = true
-		server.route(server.console(o.Console))
-		pages := site.Handler(server.pageHeaders(server.router), server.fail)
-		server.router, server.handler = api, web.Mount(site.Base+consolePath, pages, server.handler)
-	}
+	server.handler = site.Handler(server.router, site.RespondProblem)
 	return server
 }
 
@@ -73,7 +59,7 @@ func New(s *service.Service, site *web.Site, o Options) *Server {
 func (s *Server) route(operations []*operation) {
 	var tenants, operators []web.Route
 	for _, op := range operations {
-		r := web.Route{Method: op.method, Path: op.path, Label: cmp.Or(op.label, op.id), Handler: s.handlerOf(newRoute(op))}
+		r := web.Route{Method: op.method, Path: op.path, Label: op.id, Handler: s.handlerOf(newRoute(op))}
 		if op.operator {
 			operators = append(operators, r)
 		} else {
@@ -92,20 +78,17 @@ func (s *Server) handlerOf(route *route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := s.begin(route, w, r)
 		defer x.end()
-		x.visit = s.visit(x)
 		if err := x.serve(); err != nil {
 			x.fail(err)
 		}
 	})
 }
 
-// noRoute stands for the operation of a request that no operation handles.
-var noRoute = newRoute(&operation{id: "none"})
-
-// fail answers a request that no operation handles.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	x := s.begin(noRoute, w, r)
-	defer x.end()
-	x.visit = s.visit(x)
-	x.fail(err)
+// Policies returns the policies of the operations for tenants, by their ids.
+func Policies() map[string]web.Policy {
+	policies := map[string]web.Policy{}
+	for _, op := range operations {
+		policies[op.id] = web.Policy{Need: op.need, StepsUp: op.stepsUp(), Limiter: op.lane}
+	}
+	return policies
 }

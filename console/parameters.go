@@ -1,0 +1,374 @@
+package console
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/web"
+)
+
+// parameters are what the address of a page says.
+type parameters struct {
+	userID    rolecall.UserID // of the path
+	roleID    rolecall.RoleID
+	accountID rolecall.ServiceAccountID
+	tokenID   rolecall.APITokenID
+	sessionID rolecall.SessionID
+	passkeyID []byte
+
+	limit      int // of the query
+	cursor     string
+	after      *rolecall.Position // of the cursor
+	sort       string             // member; empty for the default order
+	desc       bool
+	words      []string
+	email      string
+	externalID string
+	department string
+	status     string
+	holds      rolecall.RoleID // only users who hold the role
+	roleKey    string
+	count      bool
+	eventType  string
+	actor      rolecall.AnyID
+	subject    rolecall.AnyID
+	from, to   rolecall.Time
+}
+
+// pathReader reads one parameter of a path. It reports whether the text is valid.
+type pathReader struct {
+	name string
+	read func(p *parameters, text string) bool
+}
+
+// readersOf returns the readers of the parameters that the path names.
+func readersOf(path string) (readers []pathReader) {
+	for _, known := range []struct {
+		part, name string
+		read       func(p *parameters, text string) bool
+	}{
+		{"/users/{id}", "id", func(p *parameters, text string) bool { return readID(&p.userID, text) }},
+		{"/roles/{id}", "id", func(p *parameters, text string) bool { return readID(&p.roleID, text) }},
+		{"/service-accounts/{id}", "id", func(p *parameters, text string) bool { return readID(&p.accountID, text) }},
+		{"/{roleId}", "roleId", func(p *parameters, text string) bool { return readID(&p.roleID, text) }},
+		{"/{tokenId}", "tokenId", func(p *parameters, text string) bool { return readID(&p.tokenID, text) }},
+		{"/{sessionId}", "sessionId", func(p *parameters, text string) bool { return readID(&p.sessionID, text) }},
+		{"/{passkeyId}", "passkeyId", readPasskeyID},
+	} {
+		if strings.Contains(path, known.part) {
+			readers = append(readers, pathReader{known.name, known.read})
+		}
+	}
+	return readers
+}
+
+func readID[T any](into *rolecall.ID[T], text string) bool {
+	id, err := rolecall.ParseID[T](text)
+	*into = id
+	return err == nil
+}
+
+// passkeyIDLength limits the id of a passkey in an address.
+const passkeyIDLength = 1364
+
+func readPasskeyID(p *parameters, text string) bool {
+	id, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	p.passkeyID = id
+	return err == nil && len(text) <= passkeyIDLength && len(id) > 0
+}
+
+// readPath reads the parameters of the path. It reports whether all are valid.
+func (v *pageContext) readPath() bool {
+	for _, reader := range v.page.pathReaders {
+		if !reader.read(&v.parameters, v.request.PathValue(reader.name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// parameter is one parameter of the query. Read returns the code and the detail of a field
+// error, both empty if there is none.
+type parameter struct {
+	name string
+	read func(p *parameters, text string) (code, detail string)
+}
+
+// The parameters of the lists.
+var (
+	pageParameters = []parameter{{"limit", readLimit}, {"cursor", readCursor}}
+
+	userQuery = append([]parameter{
+		{"sort", readSort("name", "email", "createdAt")}, {"q", readSearch},
+		{"email", readText(rolecall.EmailMax, func(p *parameters) *string { return &p.email })},
+		{"externalId", readText(rolecall.ExternalIDMax, func(p *parameters) *string { return &p.externalID })},
+		{"department", readText(rolecall.DepartmentMax, func(p *parameters) *string { return &p.department })},
+		{"count", readCount},
+	}, pageParameters...)
+	usersQuery = append([]parameter{
+		{"status", readChoice([]string{"pending", "active", "suspended", "deleted"}, "must be pending, active, suspended or deleted", func(p *parameters) *string { return &p.status })},
+		{"role", readFilterID(func(p *parameters) *rolecall.RoleID { return &p.holds })},
+	}, userQuery...)
+	holdersQuery = append([]parameter{
+		{"status", readChoice([]string{"pending", "active", "suspended"}, "must be pending, active or suspended", func(p *parameters) *string { return &p.status })},
+	}, userQuery...)
+	rolesQuery = append([]parameter{
+		{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount},
+		{"key", readText(63, func(p *parameters) *string { return &p.roleKey })},
+	}, pageParameters...)
+	serviceAccountsQuery = append([]parameter{{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount}}, pageParameters...)
+	userEventsQuery      = append([]parameter{
+		{"type", readChoice(eventTypes(), "must be a known type of event, such as user.updated; /docs/events lists all types", func(p *parameters) *string { return &p.eventType })},
+		{"actor", readFilterID(func(p *parameters) *rolecall.AnyID { return &p.actor })},
+		{"from", readTime(func(p *parameters) *rolecall.Time { return &p.from })},
+		{"to", readTime(func(p *parameters) *rolecall.Time { return &p.to })},
+	}, pageParameters...)
+	eventsQuery = append([]parameter{{"subject", readFilterID(func(p *parameters) *rolecall.AnyID { return &p.subject })}}, userEventsQuery...)
+)
+
+func eventTypes() (types []string) {
+	for _, d := range rolecall.EventDescriptions() {
+		types = append(types, string(d.Type))
+	}
+	return types
+}
+
+// readQuery reads the parameters of the query that the page has. Empty ones, which forms
+// send, are ignored.
+func (v *pageContext) readQuery() {
+	v.limit = rolecall.DefaultLimit
+	var seen uint32
+	var unknown rolecall.Faults
+	for pair := range strings.SplitSeq(v.request.URL.RawQuery, "&") {
+		name, text, _ := strings.Cut(pair, "=")
+		name, nameErr := url.QueryUnescape(name)
+		text, textErr := url.QueryUnescape(text)
+		i := slices.IndexFunc(v.page.query, func(p parameter) bool { return p.name == name })
+		if i < 0 {
+			continue
+		}
+		fault := rolecall.Fault{Parameter: name}
+		switch {
+		case text == "":
+		case nameErr != nil || textErr != nil || !utf8.ValidString(text):
+			fault.Code, fault.Detail = "encoding", "must be percent-encoded UTF-8"
+		case seen&(1<<i) != 0:
+			fault.Code, fault.Detail = "repeated", "must be given once"
+		default:
+			fault.Code, fault.Detail = v.page.query[i].read(&v.parameters, text)
+		}
+		seen |= 1 << i
+		switch fault.Code {
+		case "":
+		case codeUnknownValue:
+			unknown = append(unknown, fault)
+		default:
+			v.faults = append(v.faults, fault)
+		}
+	}
+	v.faults = append(v.faults, unknown...)
+}
+
+const codeUnknownValue = "unknown-value"
+
+// readChoice reads one of the values.
+func readChoice(values []string, detail string, into func(*parameters) *string) func(*parameters, string) (string, string) {
+	return func(p *parameters, text string) (string, string) {
+		if !slices.Contains(values, text) {
+			return codeUnknownValue, detail
+		}
+		*into(p) = text
+		return "", ""
+	}
+}
+
+// readFilterID reads an id. The nil UUID is nobody's, and would filter nothing.
+func readFilterID[T any](into func(*parameters) *rolecall.ID[T]) func(*parameters, string) (string, string) {
+	return func(p *parameters, text string) (string, string) {
+		id, err := rolecall.ParseID[T](text)
+		switch {
+		case err != nil:
+			return "format", "must be a UUID"
+		case id.IsZero():
+			return "format", "must not be the nil UUID"
+		}
+		*into(p) = id
+		return "", ""
+	}
+}
+
+func readText(longest int, into func(*parameters) *string) func(*parameters, string) (string, string) {
+	return func(p *parameters, text string) (code, detail string) {
+		*into(p) = text
+		return rolecall.CheckText(text, 1, longest)
+	}
+}
+
+// readTime reads a timestamp, or a day, which stands for its beginning.
+func readTime(into func(*parameters) *rolecall.Time) func(*parameters, string) (string, string) {
+	return func(p *parameters, text string) (string, string) {
+		if len(text) == len(time.DateOnly) {
+			text += "T00:00:00Z"
+		}
+		if err := into(p).UnmarshalText([]byte(text)); err != nil {
+			return "format", "must be a moment in RFC 3339, such as 2030-01-31T12:00:00Z"
+		}
+		return "", ""
+	}
+}
+
+func readCount(p *parameters, text string) (code, detail string) {
+	if text != "true" && text != "false" {
+		return "format", "must be true or false"
+	}
+	p.count = text == "true"
+	return "", ""
+}
+
+func readLimit(p *parameters, text string) (code, detail string) {
+	n, err := strconv.ParseUint(text, 10, 63)
+	if errors.Is(err, strconv.ErrRange) {
+		n, err = rolecall.MaxLimit, nil
+	}
+	switch {
+	case err != nil:
+		return "format", "must be a whole number from 1 on"
+	case n < 1:
+		return "range", "must be a whole number from 1 on"
+	}
+	p.limit = int(min(n, rolecall.MaxLimit))
+	return "", ""
+}
+
+func readCursor(p *parameters, text string) (code, detail string) {
+	p.cursor = text
+	return "", ""
+}
+
+func readSort(members ...string) func(*parameters, string) (string, string) {
+	return func(p *parameters, text string) (code, detail string) {
+		member, isDesc := strings.CutPrefix(text, "-")
+		if !slices.Contains(members, member) {
+			return "format", "must be an order of this list, such as name or -name"
+		}
+		p.sort, p.desc = member, isDesc
+		return "", ""
+	}
+}
+
+const (
+	searchLength = 200
+	searchWords  = 8
+)
+
+func readSearch(p *parameters, text string) (code, detail string) {
+	if utf8.RuneCountInString(text) > searchLength {
+		return "length", "must have 1 to 200 characters"
+	}
+	p.words = rolecall.Words(text)
+	switch {
+	case len(p.words) == 0:
+		return "no-word", "must hold a letter or a digit"
+	case len(p.words) > searchWords:
+		return "too-many", "must hold at most 8 words"
+	}
+	return "", ""
+}
+
+// keyLength limits an idempotency key.
+const keyLength = 255
+
+// checkKey adds what is wrong with the idempotency key of the form.
+func (v *pageContext) checkKey() {
+	if !v.page.needsKey {
+		return
+	}
+	const detail = "must be 1 to 255 visible ASCII characters"
+	key := v.form.Get(fieldKey)
+	fault := rolecall.Fault{Header: fieldKey, Detail: detail}
+	switch {
+	case len(key) < 1 || len(key) > keyLength:
+		fault.Code = "length"
+	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		fault.Code = "format"
+	default:
+		return
+	}
+	v.faults = append(v.faults, fault)
+}
+
+// userListing returns what the parameters say of a list of users.
+func (v *pageContext) userListing() service.UserListing {
+	p := &v.parameters
+	l := service.UserListing{
+		Email: p.email, ExternalID: p.externalID, Department: p.department, Status: p.status, Role: p.holds,
+		Words: p.words, Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count,
+	}
+	switch p.sort {
+	case "name":
+		l.Sort = rolecall.SortByName
+	case "email":
+		l.Sort = rolecall.SortByEmail
+	case "createdAt":
+		l.ByCreation = true
+	}
+	return l
+}
+
+// roleListing returns what the parameters say of a list of roles.
+func (v *pageContext) roleListing() service.RoleListing {
+	p := &v.parameters
+	return service.RoleListing{Key: p.roleKey, Words: p.words, ByName: p.sort == "name", Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count}
+}
+
+// serviceAccountQuery returns what the parameters say of a list of service accounts.
+func (v *pageContext) serviceAccountQuery() rolecall.ServiceAccountQuery {
+	p := &v.parameters
+	return rolecall.ServiceAccountQuery{Words: p.words, ByName: p.sort == "name", Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count}
+}
+
+// eventListing returns what the parameters say of a list of events.
+func (v *pageContext) eventListing() service.EventListing {
+	p := &v.parameters
+	return service.EventListing{Type: p.eventType, Actor: p.actor, Subject: p.subject, From: p.from, To: p.to, After: p.after, Limit: p.limit}
+}
+
+// sealCursor returns what the address of the next page carries. Only this user can use it,
+// and only for this list.
+func (v *pageContext) sealCursor(at *rolecall.Position) string {
+	return web.SealCursor(v.console.service.Keys(), at, v.listDigest())
+}
+
+// openCursor sets the position of the cursor.
+func (v *pageContext) openCursor() {
+	at, ok := web.OpenCursor(v.console.service.Keys(), v.cursor, v.listDigest())
+	if !ok {
+		v.faults = append(v.faults, rolecall.Fault{Parameter: "cursor", Code: "cursor", Detail: web.CursorDetail})
+		return
+	}
+	v.after = at
+}
+
+// listDigest identifies the list of the page, its order, and who reads it.
+func (v *pageContext) listDigest() []byte {
+	p, principal := &v.parameters, v.call.Principal
+	order := p.sort
+	if p.desc {
+		order = "-" + order
+	}
+	return secret.Digest(
+		principal.Tenant.ID[:], principal.User.ID[:], []byte(v.page.label()), p.userID[:], p.roleID[:], p.accountID[:],
+		[]byte(order), []byte(p.email), []byte(p.externalID), []byte(p.department), []byte(p.status),
+		p.holds[:], []byte(p.roleKey), []byte(strings.Join(p.words, " ")),
+		[]byte(p.eventType), p.actor[:], p.subject[:], []byte(p.from.String()), []byte(p.to.String()),
+	)
+}

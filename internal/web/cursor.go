@@ -1,0 +1,46 @@
+package web
+
+import (
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// CursorDetail is the detail of the field error about a cursor that is not valid.
+const CursorDetail = "must be the nextCursor of a page of the same list, by the same user, with the same filters and order"
+
+const (
+	cursorPurpose = "cursor"
+	cursorVersion = 1
+)
+
+// SealCursor returns the position as an opaque text. It is valid only for the list that
+// the digest identifies, with its filters, its order and its reader.
+func SealCursor(keys *secret.Keys, at *rolecall.Position, list []byte) string {
+	return keys.Seal(cursorPurpose, appendPosition(nil, at), list)
+}
+
+// OpenCursor returns the position of a cursor. It reports whether the cursor is valid for
+// the list.
+func OpenCursor(keys *secret.Keys, cursor string, list []byte) (*rolecall.Position, bool) {
+	plain, err := keys.Open(cursorPurpose, cursor, list)
+	at, ok := parsePosition(plain)
+	return at, ok && err == nil
+}
+
+// appendPosition appends the content of a cursor: a version, an id and a sort key.
+func appendPosition(b []byte, at *rolecall.Position) []byte {
+	b = append(b, cursorVersion)
+	b = append(b, at.ID[:]...)
+	return append(b, at.Key...)
+}
+
+// parsePosition reads what appendPosition wrote.
+func parsePosition(plain []byte) (*rolecall.Position, bool) {
+	var at rolecall.Position
+	if len(plain) < 1+len(at.ID) || plain[0] != cursorVersion {
+		return nil, false
+	}
+	copy(at.ID[:], plain[1:])
+	at.Key = string(plain[1+len(at.ID):])
+	return &at, true
+}
