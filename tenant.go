@@ -1,6 +1,9 @@
 package rolecall
 
-import "time"
+import (
+	"hash/fnv"
+	"time"
+)
 
 // Tenant is one customer: the unit of isolation that x-tenant-schema names. The
 // zero Tenant is what an unknown name resolves to; it holds nothing.
@@ -14,6 +17,15 @@ type Tenant struct {
 	UpdatedAt   Time
 	PurgeAt     Time // of a deleted tenant: until when it can be restored; else zero
 	Version     int64
+}
+
+// TenantNameID returns the id by which caches know a tenant's name, also if no tenant has
+// it. Two names can have the same id.
+func TenantNameID(name string) (id AnyID) {
+	h := fnv.New128a()
+	h.Write([]byte(name))
+	h.Sum(id[:0])
+	return id
 }
 
 // TenantStatus says whether a tenant is served.

@@ -7,6 +7,12 @@ type Bucket struct {
 	Window Seconds
 }
 
+// ID returns the id by which caches know the bucket: the start of its key.
+func (b Bucket) ID() (id AnyID) {
+	copy(id[:], b.Key)
+	return id
+}
+
 // Attempts is the state of a bucket after an attempt was counted.
 type Attempts struct {
 	Count  int

@@ -11,6 +11,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 const (
@@ -30,16 +31,16 @@ type demoAccess struct {
 
 // prepareDemo makes the demo's tenant unless the store has it, gives its owner a
 // new password, and returns how to sign in at the address.
-func prepareDemo(ctx context.Context, store service.Store, options service.Options, settings settings, address net.Addr) (demoAccess, error) {
-	if err := onlyDemo(ctx, store, options); err != nil {
+func prepareDemo(ctx context.Context, db store.Database, options service.Options, settings settings, address net.Addr) (demoAccess, error) {
+	if err := onlyDemo(ctx, db, options); err != nil {
 		return demoAccess{}, err
 	}
-	store = silent{store}
-	if err := seedDemo(ctx, store, options); err != nil {
+	options.DivertMail = func(rolecall.Mail) {} // nobody is to be notified of the setup
+	if err := seedDemo(ctx, db, options); err != nil {
 		return demoAccess{}, err
 	}
 	password := secret.RandomPassword()
-	if err := service.New(store, options).SetPassword(ctx, demoTenant, demoEmail, password); err != nil {
+	if err := service.New(db, options).SetPassword(ctx, demoTenant, demoEmail, password); err != nil {
 		return demoAccess{}, err
 	}
 	base := "http://" + address.String()
@@ -55,8 +56,8 @@ func prepareDemo(ctx context.Context, store service.Store, options service.Optio
 
 // onlyDemo refuses a database that serves anybody else: made-up people are not to
 // be mixed with real ones.
-func onlyDemo(ctx context.Context, store service.Store, options service.Options) error {
-	tenants, err := service.New(store, options).Tenants(ctx, "", "", 2)
+func onlyDemo(ctx context.Context, db store.Database, options service.Options) error {
+	tenants, err := service.New(db, options).Tenants(ctx, "", "", 2)
 	if err != nil {
 		return err
 	}
@@ -87,24 +88,24 @@ func (a demoAccess) lines() []string {
 // seedDemo fills the store with the demo's tenant if there are no people in it.
 // What happens there happens through the verbs of the service, under a clock of
 // its own, so that the history is as real as the data.
-func seedDemo(ctx context.Context, store service.Store, options service.Options) error {
+func seedDemo(ctx context.Context, db store.Database, options service.Options) error {
 	clock := now().Add(-demoAge)
 	options.Clock = func() rolecall.Time { return clock }
-	tenant, err := service.New(store, options).Tenant(ctx, demoTenant)
+	tenant, err := service.New(db, options).Tenant(ctx, demoTenant)
 	if err != nil {
 		return err
 	}
 	if tenant.ID.IsZero() {
 		display := "Demo Incorporated"
 		draft := rolecall.TenantDraft{Name: demoTenant, DisplayName: &display, Owner: rolecall.UserDraft{Email: demoEmail, Name: "Ada Lovelace"}}
-		tenant, _, err = service.New(store, options).CreateTenant(ctx, draft, secret.RandomPassword())
+		tenant, _, err = service.New(db, options).CreateTenant(ctx, draft, secret.RandomPassword())
 		if err != nil {
 			return err
 		}
 	}
 	// These hashes guard random passwords that nobody keeps: they may be cheap.
 	options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, 1, 0)
-	return store.Update(ctx, tenant.ID, func(tx service.Tx) error {
+	return store.New(db, nil).Update(ctx, tenant.ID, func(tx *store.Tx) error {
 		people, err := tx.Users(rolecall.UserQuery{Within: rolecall.Everywhere(), Limit: 2})
 		if err != nil || len(people.Items) > 1 {
 			return err
@@ -117,52 +118,12 @@ func seedDemo(ctx context.Context, store service.Store, options service.Options)
 		if err != nil {
 			return err
 		}
-		read := &reading{Tx: tx}
 		d := &demo{
-			service: service.New(within{store, read}, options), keys: options.Keys, tx: read, tenant: tenant, clock: &clock, end: now(),
+			tenant: tenant, clock: &clock, end: now(),
 			owner: service.Call{Principal: rolecall.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: demoSources[0]},
 		}
+		options.DivertMail = func(m rolecall.Mail) { d.lastMail = m }
+		d.service = service.New(store.Nested(tx), options)
 		return d.play(ctx)
 	})
-}
-
-// silent is a store in which no mail is written: of what the demo does to set itself
-// up nobody is to be told.
-type silent struct{ service.Store }
-
-// Update runs fn in a transaction that drops its mail.
-func (s silent) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
-	return s.Store.Update(ctx, tenant, func(tx service.Tx) error { return fn(silentTx{tx}) })
-}
-
-type silentTx struct{ service.Tx }
-
-// InsertMail does nothing.
-func (silentTx) InsertMail(rolecall.OutboxMail) {}
-
-// reading is a transaction that keeps the newest mail instead of sending it, for whom
-// it is to.
-type reading struct {
-	service.Tx
-	mail rolecall.OutboxMail
-}
-
-// InsertMail keeps the mail.
-func (r *reading) InsertMail(m rolecall.OutboxMail) { r.mail = m }
-
-// within is a store inside of a transaction that has begun: all that is done
-// through it is committed together.
-type within struct {
-	service.Store
-	tx service.Tx
-}
-
-// View runs fn in the transaction.
-func (w within) View(_ context.Context, _ rolecall.TenantID, fn func(service.Tx) error) error {
-	return fn(w.tx)
-}
-
-// Update runs fn in the transaction.
-func (w within) Update(_ context.Context, _ rolecall.TenantID, fn func(service.Tx) error) error {
-	return fn(w.tx)
 }

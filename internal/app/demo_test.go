@@ -8,6 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // The demo has something of all that the console shows.
@@ -16,11 +17,11 @@ func TestTheDemoShowsWhatThereIs(t *testing.T) {
 	if err := (&migrateCommand{}).Run(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.opened(t.Context(), func(store service.Store, options service.Options) error {
-		if err := seedDemo(t.Context(), silent{store}, options); err != nil {
+	if err := p.opened(t.Context(), func(db store.Database, options service.Options) error {
+		if err := seedDemo(t.Context(), db, options); err != nil {
 			return err
 		}
-		seen, err := lookAtDemo(t.Context(), store, options)
+		seen, err := lookAtDemo(t.Context(), db, options)
 		for _, what := range []string{
 			"active", "pending", "suspended", "invited", "invitation-expired", "too-many-attempts", "factor", "deleted", "program", "suspended program",
 			"session", "two sessions", "role in a department", "role that ends within a week", "role by a lead", "event by staff", "event of today", "reason",
@@ -39,14 +40,14 @@ func TestTheDemoShowsWhatThereIs(t *testing.T) {
 }
 
 // lookAtDemo counts what the owner sees.
-func lookAtDemo(ctx context.Context, store service.Store, options service.Options) (map[string]int, error) {
+func lookAtDemo(ctx context.Context, db store.Database, options service.Options) (map[string]int, error) {
 	seen := map[string]int{}
-	s := service.New(store, options)
+	s := service.New(db, options)
 	tenant, err := s.Tenant(ctx, demoTenant)
 	if err != nil {
 		return nil, err
 	}
-	call, users, err := demoUsers(ctx, store, tenant)
+	call, users, err := demoUsers(ctx, db, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +97,8 @@ func lookAtDemo(ctx context.Context, store service.Store, options service.Option
 }
 
 // demoUsers returns the users of the demo, and a call of its owner.
-func demoUsers(ctx context.Context, store service.Store, tenant rolecall.Tenant) (call service.Call, users []rolecall.User, err error) {
-	err = store.View(ctx, tenant.ID, func(tx service.Tx) error {
+func demoUsers(ctx context.Context, db store.Database, tenant rolecall.Tenant) (call service.Call, users []rolecall.User, err error) {
+	err = store.New(db, nil).View(ctx, tenant.ID, func(tx *store.Tx) error {
 		owner, _, err := tx.UserByEmail(rolecall.EmailKey(demoEmail))
 		if err != nil {
 			return err

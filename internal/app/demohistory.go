@@ -16,8 +16,6 @@ import (
 // demo plays the demo's history, from its beginning to now.
 type demo struct {
 	service *service.Service
-	keys    *secret.Keys
-	tx      *reading
 	tenant  rolecall.Tenant
 	owner   service.Call
 	clock   *rolecall.Time
@@ -26,6 +24,8 @@ type demo struct {
 	roles   map[string]rolecall.RoleID // by key
 	people  map[int]*demoPerson        // by number
 	tokens  []secret.Token             // of programs
+
+	lastMail rolecall.Mail
 }
 
 // deed is what is done at a moment.

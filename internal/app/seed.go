@@ -14,6 +14,7 @@ import (
 	"github.com/rolecall/rolecall/internal/progress"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 const (
@@ -81,10 +82,10 @@ func (c *seedCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, tokens.Close()) }()
-	return p.opened(ctx, func(store service.Store, options service.Options) error {
+	return p.opened(ctx, func(db store.Database, options service.Options) error {
 		// The service hashes random passwords that are replaced at once: cheaply.
 		options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, seedWriters, seedWriters)
-		s := &seeder{seedCommand: c, store: store, service: service.New(store, options), hash: hash, tokens: tokens}
+		s := &seeder{seedCommand: c, store: store.New(db, nil), service: service.New(db, options), hash: hash, tokens: tokens}
 		if err := s.refuseKnown(ctx); err != nil {
 			return err
 		}

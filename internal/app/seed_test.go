@@ -12,6 +12,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 func TestMadeUpPeopleCouldBeReal(t *testing.T) {
@@ -90,8 +91,8 @@ func TestASeededTenantServes(t *testing.T) {
 	if err := c.Run(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.opened(t.Context(), func(store service.Store, options service.Options) error {
-		s := service.New(store, options)
+	if err := p.opened(t.Context(), func(db store.Database, options service.Options) error {
+		s := service.New(db, options)
 		tenant, err := s.Tenant(t.Context(), "load")
 		if err != nil {
 			return err

@@ -12,12 +12,13 @@ import (
 	"github.com/rolecall/rolecall/internal/progress"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // seeder fills a store as the command says.
 type seeder struct {
 	*seedCommand
-	store   service.Store
+	store   *store.Store
 	service *service.Service
 	hash    string // of the password
 	tokens  io.Writer
@@ -77,26 +78,26 @@ func (s *seeder) fill(ctx context.Context, name string) error {
 
 // prepare gives the owner the password and writes the roles.
 func (s *seeder) prepare(ctx context.Context, tenant rolecall.TenantID, owner rolecall.UserID, roles []rolecall.Role) error {
-	write := func(fn func(service.Tx)) error {
-		return s.store.Update(ctx, tenant, func(tx service.Tx) error {
+	write := func(fn func(*store.Tx)) error {
+		return s.store.Update(ctx, tenant, func(tx *store.Tx) error {
 			fn(tx)
 			return nil
 		})
 	}
 	first := roles[:min(len(roles), seedChunk)]
-	err := write(func(tx service.Tx) {
+	err := write(func(tx *store.Tx) {
 		tx.SetPassword(owner, s.hash, now())
 		insertRoles(tx, first)
 	})
 	for chunk := range slices.Chunk(roles[len(first):], seedChunk) {
 		if err == nil {
-			err = write(func(tx service.Tx) { insertRoles(tx, chunk) })
+			err = write(func(tx *store.Tx) { insertRoles(tx, chunk) })
 		}
 	}
 	return err
 }
 
-func insertRoles(tx service.Tx, roles []rolecall.Role) {
+func insertRoles(tx *store.Tx, roles []rolecall.Role) {
 	for _, role := range roles {
 		tx.InsertRole(role)
 	}
@@ -111,7 +112,7 @@ func (s *seeder) write(ctx context.Context, tenant rolecall.TenantID, people *pe
 		users, assignments = append(users, user), append(assignments, held...)
 	}
 	defer s.bar.Add(to - from)
-	return s.store.Update(ctx, tenant, func(tx service.Tx) error {
+	return s.store.Update(ctx, tenant, func(tx *store.Tx) error {
 		tx.InsertUsers(users)
 		tx.InsertAssignments(assignments)
 		for _, user := range users[:min(len(users), max(0, s.Passwords-from))] {
@@ -126,7 +127,7 @@ func (s *seeder) signIn(ctx context.Context, tenant rolecall.Tenant, users []rol
 	for chunk := range slices.Chunk(users, seedChunk) {
 		var lines bytes.Buffer
 		at := now()
-		if err := s.store.Update(ctx, tenant.ID, func(tx service.Tx) error {
+		if err := s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
 			lines.Reset()
 			for _, user := range chunk {
 				token := secret.NewToken()

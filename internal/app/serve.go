@@ -20,6 +20,7 @@ import (
 	"github.com/rolecall/rolecall/console"
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -44,24 +45,24 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		}
 		defer func() { err = errors.Join(err, ignoreClosed(operators.Close())) }()
 	}
-	store, err := p.open(ctx, !c.NoMigrate)
+	db, err := p.open(ctx, !c.NoMigrate)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.close()) }()
+	defer func() { err = errors.Join(err, db.close()) }()
 	if !c.NoMigrate {
-		if err := p.makeKey(ctx, store); err != nil {
+		if err := p.makeKey(ctx, db); err != nil {
 			return err
 		}
 	}
-	return serve(ctx, p, settings, store, listener, operators)
+	return serve(ctx, p, settings, db, listener, operators)
 }
 
 // serve serves on the listener, and operators on theirs if they have one.
-func serve(ctx context.Context, p *program, settings settings, store service.Store, listener, operators *door) (err error) {
+func serve(ctx context.Context, p *program, settings settings, db store.Database, listener, operators *door) (err error) {
 	defer runtime.KeepAlive(make([]byte, ballast))
 	logger := newLogger(p.stderr, settings.LogFormat)
-	options, closeFiles, err := p.options(ctx, store, logger)
+	options, closeFiles, err := p.options(ctx, db, logger)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 		return err
 	}
 	if settings.Demo {
-		access, err := prepareDemo(ctx, store, options, settings, listener.Addr())
+		access, err := prepareDemo(ctx, db, options, settings, listener.Addr())
 		if err != nil {
 			return fmt.Errorf("prepare the demo: %w", err)
 		}
@@ -81,7 +82,7 @@ func serve(ctx context.Context, p *program, settings settings, store service.Sto
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	rolecall := service.New(store, options)
+	rolecall := service.New(db, options)
 	site := web.New(rolecall, web.Options{
 		PublicURL:      settings.publicURL,
 		InsecureCookie: settings.insecureCookie,

@@ -14,6 +14,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
@@ -22,15 +23,15 @@ import (
 // of work.
 const queuedHashes = 50
 
-// openStore is a store with what closes it.
-type openStore struct {
-	service.Store
+// openDatabase is a database with the function that closes it.
+type openDatabase struct {
+	store.Database
 	close func() error
 }
 
 // open opens the database that the flags name, after bringing its schema up to
 // date if it may.
-func (g *globals) open(ctx context.Context, migrate bool) (*openStore, error) {
+func (g *globals) open(ctx context.Context, migrate bool) (*openDatabase, error) {
 	if !isPostgres(g.Database) {
 		return g.openFile(ctx, migrate)
 	}
@@ -43,10 +44,10 @@ func (g *globals) open(ctx context.Context, migrate bool) (*openStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &openStore{s, func() error { s.Close(); return nil }}, nil
+	return &openDatabase{s, func() error { s.Close(); return nil }}, nil
 }
 
-func (g *globals) openFile(ctx context.Context, migrate bool) (*openStore, error) {
+func (g *globals) openFile(ctx context.Context, migrate bool) (*openDatabase, error) {
 	file := g.Database
 	switch {
 	case file == "":
@@ -58,7 +59,7 @@ func (g *globals) openFile(ctx context.Context, migrate bool) (*openStore, error
 	if err != nil {
 		return nil, err
 	}
-	return &openStore{s, s.Close}, nil
+	return &openDatabase{s, s.Close}, nil
 }
 
 // direct returns the URL for what a pooler cannot do.
@@ -73,11 +74,11 @@ func (g *globals) direct() string {
 // there are tenants but no key, the keys are in a file that was not given: another key
 // could not open what they sealed. The first key has no creation time, so of two
 // processes that make it at once one is refused, and finds the key of the other.
-func (g *globals) makeKey(ctx context.Context, s service.Store) error {
+func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 	if g.SecretKeyFile != "" {
 		return nil
 	}
-	err := s.Update(ctx, rolecall.TenantID{}, func(tx service.Tx) error {
+	err := store.New(db, nil).Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		secrets, err := tx.InstanceKeys()
 		if err != nil || len(secrets) > 0 {
 			return err
@@ -94,7 +95,7 @@ func (g *globals) makeKey(ctx context.Context, s service.Store) error {
 	if err == nil {
 		return nil
 	}
-	if _, loadErr := g.loadKeys(ctx, s); loadErr != nil {
+	if _, loadErr := g.loadKeys(ctx, db); loadErr != nil {
 		return errors.Join(err, loadErr)
 	}
 	return nil
@@ -102,12 +103,12 @@ func (g *globals) makeKey(ctx context.Context, s service.Store) error {
 
 // loadKeys returns the instance's keys: those of the file if one is named, else
 // those of the store.
-func (g *globals) loadKeys(ctx context.Context, s service.Store) (*secret.Keys, error) {
+func (g *globals) loadKeys(ctx context.Context, db store.Database) (*secret.Keys, error) {
 	if g.SecretKeyFile != "" {
 		return readKeys(g.SecretKeyFile)
 	}
 	var secrets [][]byte
-	err := s.View(ctx, rolecall.TenantID{}, func(tx service.Tx) (err error) {
+	err := store.New(db, nil).View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		secrets, err = tx.InstanceKeys()
 		return err
 	})
@@ -154,30 +155,30 @@ func newPasswords() *secret.Passwords {
 	return secret.NewPasswords(secret.DefaultParameters, cores, queuedHashes*cores)
 }
 
-// operate opens the store, runs fn on the service over it, and closes it.
+// operate opens the database, runs fn with a service on it, and closes it.
 func (p *program) operate(ctx context.Context, fn func(*service.Service) error) error {
-	return p.opened(ctx, func(store service.Store, options service.Options) error { return fn(service.New(store, options)) })
+	return p.opened(ctx, func(db store.Database, options service.Options) error { return fn(service.New(db, options)) })
 }
 
-// opened opens the store, runs fn on it and what a service over it needs, and
+// opened opens the database, runs fn with it and the options of its services, and
 // closes it.
-func (p *program) opened(ctx context.Context, fn func(service.Store, service.Options) error) error {
-	s, err := p.open(ctx, false)
+func (p *program) opened(ctx context.Context, fn func(store.Database, service.Options) error) error {
+	db, err := p.open(ctx, false)
 	if err != nil {
 		return err
 	}
-	options, closeFiles, err := p.options(ctx, s, slog.New(slog.NewTextHandler(p.stderr, nil)))
+	options, closeFiles, err := p.options(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)))
 	if err != nil {
-		return errors.Join(err, s.close())
+		return errors.Join(err, db.close())
 	}
-	return errors.Join(fn(s, options), closeFiles(), s.close())
+	return errors.Join(fn(db, options), closeFiles(), db.close())
 }
 
-// options returns what every service over the store needs, and what closes the files
-// that it reads.
-func (g *globals) options(ctx context.Context, s service.Store, logger *slog.Logger) (o service.Options, closeFiles func() error, err error) {
+// options returns the options of all services on the database, and the function that
+// closes the files that they read.
+func (g *globals) options(ctx context.Context, db store.Database, logger *slog.Logger) (o service.Options, closeFiles func() error, err error) {
 	o = service.Options{Passwords: newPasswords(), Logger: logger}
-	if o.Keys, err = g.loadKeys(ctx, s); err != nil {
+	if o.Keys, err = g.loadKeys(ctx, db); err != nil {
 		return o, nil, err
 	}
 	closeFiles, err = g.readPasswordRules(&o)

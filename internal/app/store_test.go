@@ -31,7 +31,7 @@ func TestADatabaseIsAFileOrAURL(t *testing.T) {
 }
 
 // openDemo returns an empty store, and what the demo makes its people with.
-func openDemo(t *testing.T) (*sqlite.Store, service.Options) {
+func openDemo(t *testing.T) (*sqlite.Database, service.Options) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // mailed returns the token of the only mail that waits.
 func (s *testServer) mailed(t *testing.T) string {
 	t.Helper()
 	var m rolecall.Mail
-	err := s.store.View(t.Context(), rolecall.TenantID{}, func(tx service.Tx) error {
+	err := store.New(s.db, nil).View(t.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
 		waiting, err := tx.ExpiredMail(rolecall.Never-1, 2)
 		if err != nil || len(waiting) != 1 {
 			t.Fatalf("%d mails wait, %v", len(waiting), err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -185,25 +186,25 @@ func TestManyChecksSayEverythingThatIsWrong(t *testing.T) {
 	}
 }
 
-// countedStore counts the transactions of a store.
-type countedStore struct {
-	service.Store
+// countedDatabase counts the transactions of a database.
+type countedDatabase struct {
+	store.Database
 	transactions atomic.Int32
 }
 
-func (c *countedStore) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+func (c *countedDatabase) View(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	c.transactions.Add(1)
-	return c.Store.View(ctx, tenant, fn)
+	return c.Database.View(ctx, tenant, fn)
 }
 
-func (c *countedStore) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+func (c *countedDatabase) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	c.transactions.Add(1)
-	return c.Store.Update(ctx, tenant, fn)
+	return c.Database.Update(ctx, tenant, fn)
 }
 
 func TestChecksOfACachedPrincipalReadNothing(t *testing.T) {
 	s := newTestServer(t)
-	counted := &countedStore{Store: s.store}
+	counted := &countedDatabase{Database: s.db}
 	counting := service.New(counted, service.Options{Keys: s.keys})
 	edge := New(counting, web.New(counting, web.Options{}), Options{})
 	send := func() int {

@@ -19,6 +19,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 	"github.com/rolecall/rolecall/internal/web"
 )
@@ -36,7 +37,7 @@ type testServer struct {
 	site     *web.Site
 	edge     *Server
 	service  *service.Service
-	store    service.Store
+	db       store.Database
 	keys     *secret.Keys
 	url      string
 	owner    string // the owner's cookie
@@ -58,13 +59,13 @@ func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 	t.Helper()
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "rolecall.db")
-	store, err := sqlite.Open(ctx, path, sqlite.Options{Migrate: true})
+	db, err := sqlite.Open(ctx, path, sqlite.Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &testServer{t: t, store: store, keys: secret.NewKeys(secret.NewKey()), log: &lockedBuffer{}, registry: prometheus.NewRegistry()}
+	s := &testServer{t: t, db: db, keys: secret.NewKeys(secret.NewKey()), log: &lockedBuffer{}, registry: prometheus.NewRegistry()}
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))
-	s.service = service.New(store, service.Options{
+	s.service = service.New(db, service.Options{
 		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 2, 8),
 		Keys:      s.keys,
 		Logger:    logger,
@@ -87,7 +88,7 @@ func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 	s.url = server.URL + s.site.Base
 	t.Cleanup(func() {
 		server.Close()
-		if err := store.Close(); err != nil {
+		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -13,18 +13,19 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
-// rehearsal is a store that takes back what is written, so that every act can be
+// rehearsal is a database that takes back what is written, so that every act can be
 // tried on the same state.
-type rehearsal struct{ service.Store }
+type rehearsal struct{ store.Database }
 
 var errTakenBack = errors.New("taken back")
 
 // Update runs fn and then fails with errTakenBack.
-func (r rehearsal) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
-	return r.Store.Update(ctx, tenant, func(tx service.Tx) error {
-		if err := fn(tx); err != nil {
+func (r rehearsal) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
+	return r.Database.Update(ctx, tenant, func(q store.Querier) error {
+		if err := fn(q); err != nil {
 			return err
 		}
 		return errTakenBack
@@ -127,17 +128,18 @@ func patches(u *rolecall.User) map[rolecall.UserMember]rolecall.UserPatch {
 // TestWhatIsSaidToBeAllowedIsWhatIsAllowed compares, for random people, what an
 // overview calls allowed, what a check answers, and what the verbs then do.
 func TestWhatIsSaidToBeAllowedIsWhatIsAllowed(t *testing.T) {
-	f := &fixture{T: t, clock: &clock{}, store: &recorded{Store: onSQLite(t)()}, keys: secret.NewKeys(secret.NewKey())}
+	f := &fixture{T: t, clock: &clock{}, db: &recorded{Database: onSQLite(t)()}, keys: secret.NewKeys(secret.NewKey())}
+	f.store = store.New(f.db, nil)
 	f.clock.until(start)
 	f.service = f.node()
 	f.tenant = f.newTenant("acme")
 	empty := f.insertRole(nothing)
-	rehearsed := service.New(rehearsal{f.store}, service.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
+	rehearsed := service.New(rehearsal{f.db}, service.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
 	people := rapid.SliceOfN(somebodies(f), 6, 6)
 
 	rapid.Check(t, func(t *rapid.T) {
 		all := people.Draw(t, "people")
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			for _, p := range all {
 				tx.InsertUser(p.user)
 				for _, a := range p.assignments {

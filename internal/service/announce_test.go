@@ -350,7 +350,7 @@ func TestEveryVerbAnnouncesWhatOthersHaveCached(t *testing.T) {
 			f.ok(errorOf(f.authenticate(f.service, s.token)))
 
 			act := verb.prepare(f, s)
-			asked := f.store.during(func() { f.ok(act()) })
+			asked := f.db.during(func() { f.ok(act()) })
 			if announced := slices.Contains(asked, "announce"); announced != verb.announced {
 				t.Errorf("%s %s: announced is %v", verb.method, verb.what, announced)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // APIToken is an API token with its secret, which is shown once.
@@ -25,7 +26,7 @@ func (s *Service) UserTokens(ctx context.Context, c Call, id rolecall.UserID, af
 	if err := NeedReadUserTokens(c.Principal, id); err != nil {
 		return page, err
 	}
-	err = s.view(ctx, c, func(tx Tx) error {
+	err = s.view(ctx, c, func(tx *store.Tx) error {
 		if err := s.tokensOf(tx, c, id, rolecall.SessionsRead); err != nil {
 			return err
 		}
@@ -37,7 +38,7 @@ func (s *Service) UserTokens(ctx context.Context, c Call, id rolecall.UserID, af
 
 // tokensOf returns nil if the caller may do to the user's tokens what the
 // permission is for.
-func (s *Service) tokensOf(tx Tx, c Call, id rolecall.UserID, permission rolecall.Permission) error {
+func (s *Service) tokensOf(tx *store.Tx, c Call, id rolecall.UserID, permission rolecall.Permission) error {
 	if c.IsSelf(id) {
 		return nil
 	}
@@ -76,7 +77,7 @@ func (s *Service) createToken(ctx context.Context, c Call, key Key, operation st
 	event.Members = []string{"tokens"}
 	first, err := s.create(ctx, c, key, creation{
 		operation: operation, id: about.ID, value: tokenValue{token}, event: event,
-		insert: func(tx Tx) error {
+		insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			stored, err := tx.APITokens(rolecall.APITokenQuery{UserID: token.UserID, ServiceAccountID: token.ServiceAccountID, Limit: rolecall.APITokensMax})
 			if err != nil {
@@ -111,7 +112,7 @@ func (s *Service) RevokeUserToken(ctx context.Context, c Call, id rolecall.UserI
 	if err := NeedRevokeUserTokens(c.Principal, id); err != nil {
 		return err
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		if err := s.tokensOf(tx, c, id, rolecall.SessionsRevoke); err != nil {
 			return nil, err
 		}
@@ -137,7 +138,7 @@ func (s *Service) RevokeUserToken(ctx context.Context, c Call, id rolecall.UserI
 
 // revokeToken removes a token of the subject, and makes the links void that were
 // requested with it.
-func (s *Service) revokeToken(tx Tx, c Call, token rolecall.APIToken, about rolecall.Subject) (*rolecall.Event, error) {
+func (s *Service) revokeToken(tx *store.Tx, c Call, token rolecall.APIToken, about rolecall.Subject) (*rolecall.Event, error) {
 	if ok, err := tx.DeleteAPIToken(token.ID); err != nil {
 		return nil, err
 	} else if !ok {
@@ -156,7 +157,7 @@ func (s *Service) ServiceAccountTokens(ctx context.Context, c Call, id rolecall.
 	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
 		return page, err
 	}
-	err = s.view(ctx, c, func(tx Tx) error {
+	err = s.view(ctx, c, func(tx *store.Tx) error {
 		if _, err := tx.ServiceAccountByID(id); err != nil {
 			return err
 		}
@@ -179,7 +180,7 @@ func (s *Service) CreateServiceAccountToken(ctx context.Context, c Call, key Key
 	if err := draft.Check(now).Err(); err != nil {
 		return created, err
 	}
-	err = s.view(ctx, c, func(tx Tx) error {
+	err = s.view(ctx, c, func(tx *store.Tx) error {
 		if _, err := tx.ServiceAccountByID(id); err != nil {
 			return err
 		}
@@ -206,7 +207,7 @@ func (s *Service) RevokeServiceAccountToken(ctx context.Context, c Call, id role
 	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
 		return err
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		if _, err := s.protectAccount(tx, c, id, nil); err != nil {
 			return nil, err
 		}

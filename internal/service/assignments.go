@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // UserRoles returns the user's live assignments by role id, and the expired ones, the
@@ -15,7 +16,7 @@ func (s *Service) UserRoles(ctx context.Context, c Call, id rolecall.UserID) (li
 	if err := NeedReadUserRoles(c.Principal, id); err != nil {
 		return nil, nil, err
 	}
-	err = s.view(ctx, c, func(tx Tx) error {
+	err = s.view(ctx, c, func(tx *store.Tx) error {
 		user, err := seenUser(tx, c, id)
 		if err != nil {
 			return err
@@ -32,7 +33,7 @@ func (s *Service) UserRoles(ctx context.Context, c Call, id rolecall.UserID) (li
 }
 
 // assignments returns what UserRoles does.
-func (s *Service) assignments(tx Tx, id rolecall.UserID) (live, expired []rolecall.Assignment, err error) {
+func (s *Service) assignments(tx *store.Tx, id rolecall.UserID) (live, expired []rolecall.Assignment, err error) {
 	all, err := tx.Assignments(id)
 	live, expired = s.split(all)
 	return live, expired, err
@@ -64,7 +65,7 @@ func (s *Service) AssignRole(ctx context.Context, c Call, userID rolecall.UserID
 	if err := draft.Check(s.now()).Err(); err != nil {
 		return a, false, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (event *rolecall.Event, err error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
 		tx.LockOwners()
 		user, role, err := assignable(tx, c, userID, roleID)
 		if err != nil {
@@ -81,7 +82,7 @@ func (s *Service) UnassignRole(ctx context.Context, c Call, userID rolecall.User
 	if err := NeedAssignRoles(c.Principal, userID); err != nil {
 		return err
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
 		user, role, err := assignable(tx, c, userID, roleID)
 		if err != nil {
@@ -101,7 +102,7 @@ type holder struct {
 	spare  func(rolecall.Assignment) error // why the assignment cannot be missed; nil: it can
 }
 
-func ofUser(tx Tx, user *rolecall.User) holder {
+func ofUser(tx *store.Tx, user *rolecall.User) holder {
 	return holder{
 		id: user.ID, about: aboutUser(user.ID), put: tx.PutAssignment,
 		read:   func(role rolecall.RoleID) (rolecall.Assignment, error) { return tx.Assignment(user.ID, role) },
@@ -110,7 +111,7 @@ func ofUser(tx Tx, user *rolecall.User) holder {
 	}
 }
 
-func ofAccount(tx Tx, id rolecall.ServiceAccountID) holder {
+func ofAccount(tx *store.Tx, id rolecall.ServiceAccountID) holder {
 	return holder{
 		id: rolecall.UserID(id), about: aboutServiceAccount(id), put: tx.PutServiceAccountRole,
 		read:   func(role rolecall.RoleID) (rolecall.Assignment, error) { return tx.ServiceAccountRole(id, role) },
@@ -173,7 +174,7 @@ func (s *Service) unassign(c Call, h holder, role rolecall.Role) (*rolecall.Even
 
 // assignable returns the user and the role if the caller may change who holds
 // roles among the user's department.
-func assignable(tx Tx, c Call, userID rolecall.UserID, roleID rolecall.RoleID) (rolecall.User, rolecall.Role, error) {
+func assignable(tx *store.Tx, c Call, userID rolecall.UserID, roleID rolecall.RoleID) (rolecall.User, rolecall.Role, error) {
 	user, err := seenUser(tx, c, userID)
 	if err != nil {
 		return user, rolecall.Role{}, err

@@ -9,7 +9,9 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // AttemptLimits bound failed sign-ins, how often a new password is asked for, and how
@@ -73,7 +75,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 	}
 	var user rolecall.User
 	var hash string
-	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		user, hash, err = tx.UserByEmail(rolecall.EmailKey(email))
 		return err
 	})
@@ -104,7 +106,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 			return SignIn{}, err
 		}
 	}
-	return s.startSession(ctx, &a, entry{user: user.ID, password: current, counted: counted, isNewBrowser: device == nil, prepare: func(tx Tx) (rolecall.User, error) {
+	return s.startSession(ctx, &a, entry{user: user.ID, password: current, counted: counted, isNewBrowser: device == nil, prepare: func(tx *store.Tx) (rolecall.User, error) {
 		if err := admit(tx, user.ID); err != nil {
 			return user, err
 		}
@@ -119,7 +121,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 
 // admit returns nil if the user may sign in now, and holds that until the session
 // is written: what ends a user's sessions comes either before it or finds it.
-func admit(tx Tx, id rolecall.UserID) error {
+func admit(tx *store.Tx, id rolecall.UserID) error {
 	if active, err := tx.LockActiveUser(id); active || err != nil {
 		return err
 	}
@@ -140,7 +142,7 @@ type entry struct {
 	isNewBrowser bool               // it has no known-device token of the account, so the user gets a mail
 	// prepare runs in the transaction of the session, admits the user and returns
 	// them as they are then.
-	prepare func(Tx) (rolecall.User, error)
+	prepare func(*store.Tx) (rolecall.User, error)
 }
 
 // startSession writes a new session of the user, in one transaction with what the
@@ -158,7 +160,7 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: rolecall.User{ID: e.user}, Session: session})
 	var email string
 	var question *question
-	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err := s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		user, err := e.prepare(tx)
 		if err != nil {
 			return nil, err
@@ -212,7 +214,7 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 
 // mailNewBrowser tells the user about a sign-in from a new browser. The first sign-in
 // of an account is from a new browser always, so it is not worth a mail.
-func (s *Service) mailNewBrowser(tx Tx, tenant *rolecall.Tenant, user *rolecall.User, session *rolecall.Session) error {
+func (s *Service) mailNewBrowser(tx *store.Tx, tenant *rolecall.Tenant, user *rolecall.User, session *rolecall.Session) error {
 	last, err := tx.LastLogin(user.ID)
 	if err != nil || last == 0 {
 		return err
@@ -222,7 +224,7 @@ func (s *Service) mailNewBrowser(tx Tx, tenant *rolecall.Tenant, user *rolecall.
 
 // endSession ends the session of the token, if there is one in the tenant. A change of
 // the user's own address that was requested in it becomes void.
-func (s *Service) endSession(tx Tx, a *Attempt, token secret.Token, reason string) error {
+func (s *Service) endSession(tx *store.Tx, a *Attempt, token secret.Token, reason string) error {
 	state, err := tx.SessionByToken(token.Hash())
 	if ok, err := found(err); !ok {
 		return err
@@ -250,7 +252,7 @@ func (s *Service) Refresh(ctx context.Context, a Attempt) (SignIn, error) {
 	}
 	s.touch(ctx, e)
 	in := SignIn{Principal: e.principal}
-	err = s.store.Update(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+	err = s.store.Update(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		in.Token, err = successor(tx, token)
 		return err
 	})
@@ -259,7 +261,7 @@ func (s *Service) Refresh(ctx context.Context, a Attempt) (SignIn, error) {
 
 // successor returns the successor of the session's token: the sealed one if there is
 // one already, else a new one. It returns ErrUnauthenticated if the session has ended.
-func successor(tx Tx, token secret.Token) (secret.Token, error) {
+func successor(tx *store.Tx, token secret.Token) (secret.Token, error) {
 	for range attempts {
 		state, err := tx.SessionByToken(token.Hash())
 		if ok, err := found(err); err != nil {
@@ -289,7 +291,7 @@ func (s *Service) Logout(ctx context.Context, a Attempt) error {
 	if err != nil || len(known) == 0 {
 		return err
 	}
-	return s.store.Update(ctx, a.Tenant.ID, func(tx Tx) error {
+	return s.store.Update(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		for _, token := range known {
 			if err := s.endSession(tx, &a, token, "signed out"); err != nil {
 				return err
@@ -302,7 +304,7 @@ func (s *Service) Logout(ctx context.Context, a Attempt) error {
 // known returns those of the presented tokens that the store knows, so that
 // unknown ones write nothing.
 func (s *Service) known(ctx context.Context, a *Attempt) (known []secret.Token, err error) {
-	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) error {
+	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		for _, token := range a.Presented {
 			_, err := tx.SessionByToken(token.Hash())
 			if ok, err := found(err); err != nil {
@@ -358,8 +360,8 @@ func (s *Service) countAttempt(ctx context.Context, buckets []rolecall.Bucket) (
 		return nil, rolecall.ErrTooManyAttempts.After(wait)
 	}
 	var wait time.Duration
-	loaded := s.loading()
-	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+	stamp := s.invalidation.Stamp()
+	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		states, err := tx.CountAttempt(buckets, s.now())
 		if err != nil {
 			return err
@@ -369,7 +371,7 @@ func (s *Service) countAttempt(ctx context.Context, buckets []rolecall.Bucket) (
 			counted = append(counted, rolecall.Counted{Key: buckets[i].Key, EndsAt: attempts.EndsAt})
 			if attempts.Count > buckets[i].Limit {
 				wait = max(wait, attempts.EndsAt.Sub(s.now()), time.Second)
-				s.exhausted.Set(string(buckets[i].Key), fullBucket{attempts.EndsAt, loaded})
+				s.exhausted.Set(string(buckets[i].Key), fullBucket{attempts.EndsAt, stamp})
 			}
 		}
 		if wait > 0 {
@@ -390,7 +392,7 @@ func (s *Service) verify(ctx context.Context, counted []rolecall.Counted, hash, 
 	if errors.Is(err, rolecall.ErrBusy) {
 		ctx, cancel := outliving(ctx)
 		defer cancel()
-		failed := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+		failed := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 			tx.UncountAttempt(counted)
 			return nil
 		})
@@ -405,12 +407,9 @@ func (s *Service) verify(ctx context.Context, counted []rolecall.Counted, hash, 
 type exhausted = otter.Cache[string, fullBucket]
 
 type fullBucket struct {
-	until  rolecall.Time
-	loaded loaded
+	until rolecall.Time
+	stamp invalidation.Stamp
 }
-
-// bucketID returns the id by which it is announced that the bucket was cleared.
-func bucketID(b rolecall.Bucket) [16]byte { return [16]byte(b.Key) }
 
 func newExhausted() *exhausted {
 	return otter.Must(&otter.Options[string, fullBucket]{MaximumSize: 50_000})
@@ -421,7 +420,7 @@ func newExhausted() *exhausted {
 func (s *Service) exhaustedFor(buckets []rolecall.Bucket) time.Duration {
 	var wait time.Duration
 	for _, bucket := range buckets {
-		if full, ok := s.exhausted.GetIfPresent(string(bucket.Key)); ok && !s.changes.since(full.loaded.after, bucketID(bucket)) {
+		if full, ok := s.exhausted.GetIfPresent(string(bucket.Key)); ok && !s.invalidation.IsInvalidated(full.stamp, bucket.ID()) {
 			wait = max(wait, full.until.Sub(s.now()))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // AuthenticateBearer returns the principal for whom the token or key of an
@@ -43,22 +44,22 @@ func (s *Service) apiToken(ctx context.Context, tenant rolecall.Tenant, token se
 	key := principalKey{tenant.ID, [32]byte(token.Hash())}
 	current := func(e *principalEntry) bool {
 		now, p := s.now(), e.principal
-		return p.Tenant.Version == tenant.Version && now < p.ValidUntil && s.counts(e.loaded, now, tenant.ID, p.User.ID, p.Token.ID)
+		return p.Tenant.Version == tenant.Version && now < p.ValidUntil && s.invalidation.IsFresh(e.stamp, now, tenant.ID, p.User.ID, p.Token.ID)
 	}
 	if e, ok := s.principals.GetIfPresent(key); ok && current(e) {
 		return e, nil
 	}
 	return load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
-		e := &principalEntry{loaded: s.loading()}
+		e := &principalEntry{stamp: s.invalidation.Stamp()}
 		var state rolecall.APITokenState
-		err := s.store.View(ctx, key.tenant, func(tx Tx) (err error) {
+		err := s.store.View(ctx, key.tenant, func(tx *store.Tx) (err error) {
 			state, err = tx.APITokenByHash(key.hash[:])
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		e.principal, e.guarded = rolecall.NewTokenPrincipal(tenant, state, e.loaded.at), state.Guarded
+		e.principal, e.guarded = rolecall.NewTokenPrincipal(tenant, state, e.stamp.At), state.Guarded
 		return e, nil
 	})
 }

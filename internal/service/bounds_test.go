@@ -9,6 +9,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 func TestAHolderHasSoManyTokens(t *testing.T) {
@@ -55,7 +56,7 @@ func TestATenantHasSoManyServiceAccounts(t *testing.T) {
 		made := func(i int) error {
 			return errorOf(f.service.CreateServiceAccount(f.Context(), f.owner, newKey(), rolecall.ServiceAccountDraft{Name: fmt.Sprintf("Made %d", i)}))
 		}
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			for i := range rolecall.ServiceAccountsMax - 1 {
 				draft := rolecall.ServiceAccountDraft{Name: fmt.Sprintf("Account %d", i)}
 				tx.InsertServiceAccount(draft.ServiceAccount(start))
@@ -74,7 +75,7 @@ func TestATenantHasSoManyServiceAccounts(t *testing.T) {
 func TestAnInstanceHasSoManyOperatorKeys(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		draft := rolecall.OperatorKeyDraft{Name: "Sign-ups", Lifetime: 1}
-		f.ok(f.store.Update(f.Context(), rolecall.TenantID{}, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
 			for i := range rolecall.OperatorKeysMax - 1 {
 				tx.InsertOperatorKey(draft.OperatorKey(start), fmt.Appendf(nil, "%032d", i))
 			}

@@ -4,21 +4,15 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
 	"github.com/maypok86/otter/v2"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
-// How long what is cached counts at most. A process's own changes are seen at once
-// and those of others within a second: because they are told, or else because
-// nothing older than that counts.
 const (
-	watchedLifetime   = time.Minute
-	unwatchedLifetime = 800 * time.Millisecond // the rest of the second is for the request that finds out
-
 	cachedTenants    = 20_000
 	cachedPrincipals = 50_000
 )
@@ -29,14 +23,8 @@ type tenantCache = otter.Cache[string, tenantEntry]
 
 type tenantEntry struct {
 	tenant rolecall.Tenant
-	name   [16]byte // the mark of its name
-	loaded loaded
-}
-
-// nameMark stands in changes for a tenant's name, because a name that is unknown has
-// no id.
-func nameMark(name string) [16]byte {
-	return [16]byte(secret.Digest([]byte(name))[:16])
+	name   rolecall.AnyID
+	stamp  invalidation.Stamp
 }
 
 func newTenantCache() *tenantCache {
@@ -58,31 +46,12 @@ type principalEntry struct {
 	token      rolecall.SessionToken
 	generation int64 // the newest that was presented
 	guarded    bool  // the holder of an API token has a second factor
-	loaded     loaded
+	stamp      invalidation.Stamp
 	touching   atomic.Bool
 }
 
 func newPrincipalCache() *principalCache {
 	return otter.Must(&otter.Options[principalKey, *principalEntry]{MaximumSize: cachedPrincipals})
-}
-
-// loaded is when something was read from the store.
-type loaded struct {
-	at    rolecall.Time
-	after uint64 // the last change then
-}
-
-// loading is a read that begins now.
-func (s *Service) loading() loaded { return loaded{s.now(), s.changes.last.Load()} }
-
-// counts reports whether what was read, of the ids, still is what the store says,
-// as far as this process can know.
-func (s *Service) counts(l loaded, now rolecall.Time, ids ...[16]byte) bool {
-	lifetime := unwatchedLifetime
-	if s.changes.watched(now) {
-		lifetime = watchedLifetime
-	}
-	return now.Sub(l.at).Abs() < lifetime && !s.changes.since(l.after, ids...) // Abs: a clock that is set back ends it too
 }
 
 // Tenant returns the tenant of that name, the zero Tenant if there is none. The
@@ -95,25 +64,23 @@ func (s *Service) Tenant(ctx context.Context, name string) (rolecall.Tenant, err
 	return e.tenant, err
 }
 
-// isCurrentTenant reports whether the entry counts. A new or restored tenant is not
-// announced to other processes under its name, so a name is unknown for less than a
-// second only.
+// isCurrentTenant reports whether the entry is fresh.
 func (s *Service) isCurrentTenant(e tenantEntry) bool {
 	now := s.now()
 	if e.tenant.ID.IsZero() {
-		return now.Sub(e.loaded.at).Abs() < unwatchedLifetime && !s.changes.since(e.loaded.after, e.name)
+		return s.invalidation.IsFreshAbsence(e.stamp, now, e.name)
 	}
-	return s.counts(e.loaded, now, e.tenant.ID)
+	return s.invalidation.IsFresh(e.stamp, now, e.tenant.ID)
 }
 
 func (s *Service) loadTenant(ctx context.Context, name string) (tenantEntry, error) {
-	e := tenantEntry{name: nameMark(name), loaded: s.loading()}
-	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+	e := tenantEntry{name: rolecall.TenantNameID(name), stamp: s.invalidation.Stamp()}
+	err := s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		e.tenant, err = tx.TenantByName(name)
 		return err
 	})
 	if ok, err := found(err); !ok {
-		return tenantEntry{name: e.name, loaded: e.loaded}, err
+		return tenantEntry{name: e.name, stamp: e.stamp}, err
 	}
 	return e, nil
 }

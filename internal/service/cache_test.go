@@ -128,7 +128,7 @@ func TestAnUnknownTenantIsCachedAndFoundByTheNextRequestOrElsewhereWithinASecond
 		if f.ok(err); !tenant.ID.IsZero() {
 			t.Fatalf("there is a tenant %v", tenant)
 		}
-		asked := f.store.during(func() { f.ok(errorOf(f.service.Tenant(f.Context(), "later"))) })
+		asked := f.db.during(func() { f.ok(errorOf(f.service.Tenant(f.Context(), "later"))) })
 		if len(asked) != 0 {
 			t.Errorf("an unknown tenant was looked up again: %q", asked)
 		}
@@ -167,7 +167,7 @@ func TestACachedSessionAsksTheStoreNothing(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		token := f.signIn("owner").Token
 		f.ok(errorOf(f.authenticate(f.service, token)))
-		asked := f.store.during(func() {
+		asked := f.db.during(func() {
 			for range 100 {
 				f.ok(errorOf(f.authenticate(f.service, token)))
 			}

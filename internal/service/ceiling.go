@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // MayHandOn returns ErrBeyondOwnPermissions unless what the caller holds,
@@ -70,7 +71,7 @@ func isFullOwner(a rolecall.Assignment) bool {
 
 // keepsOwner returns ErrLastOwner if the tenant would be left without an owner
 // when the user lost the assignments. The owners must be locked.
-func keepsOwner(tx Tx, user *rolecall.User, assignments []rolecall.Assignment) error {
+func keepsOwner(tx *store.Tx, user *rolecall.User, assignments []rolecall.Assignment) error {
 	if user.Status != rolecall.UserActive || !slices.ContainsFunc(assignments, isFullOwner) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // act is what a caller tries.
@@ -44,7 +45,7 @@ func createRole(r held) act {
 func (f *fixture) insertRole(r held) rolecall.Role {
 	f.Helper()
 	role := r.role(f)
-	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		tx.InsertRole(role)
 		return nil
 	}))

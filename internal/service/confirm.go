@@ -6,6 +6,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // NeedRecent returns ErrNotRecent if the principal is a person who signed in, or
@@ -41,7 +42,7 @@ func (s *Service) Confirm(ctx context.Context, c Call, presented []secret.Token,
 	session := &confirmed.Session
 	session.ConfirmedAt = s.now()
 	in := SignIn{Principal: &confirmed}
-	err = s.mutate(ctx, c, func(tx Tx) (_ *rolecall.Event, err error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (_ *rolecall.Event, err error) {
 		if ok, err := tx.ReplacePassword(c.User.ID, hash, hash, s.now()); err != nil {
 			return nil, err
 		} else if !ok { // it was changed meanwhile
@@ -66,7 +67,7 @@ func (s *Service) Confirm(ctx context.Context, c Call, presented []secret.Token,
 
 // ownProof returns what uses up the second factor that the caller shows, or asks for
 // one if there is one to show.
-func (s *Service) ownProof(ctx context.Context, c Call, p Proof) (take func(Tx) error, err error) {
+func (s *Service) ownProof(ctx context.Context, c Call, p Proof) (take func(*store.Tx) error, err error) {
 	if p.pointer() != "" {
 		return s.shownAgain(ctx, c, p)
 	}
@@ -74,7 +75,7 @@ func (s *Service) ownProof(ctx context.Context, c Call, p Proof) (take func(Tx) 
 	if err == nil && challenge != nil {
 		err = rolecall.ErrSecondFactorRequired.With("The password is right, and your second factor is needed too. Show it beside the password.").Asking(*challenge)
 	}
-	return func(Tx) error { return nil }, err
+	return func(*store.Tx) error { return nil }, err
 }
 
 // ownFailure turns a wrong second factor of somebody who is signed in into

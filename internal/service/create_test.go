@@ -84,9 +84,9 @@ func TestCreationsOnTwoNodesWithOneKeyAreOne(t *testing.T) {
 func TestAKeyIsNotSpentByAFailure(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		key, draft := newKey(), rolecall.UserDraft{Email: address("failing"), Name: "Failing"}
-		f.store.fail(rolecall.ErrUnavailable)
+		f.db.fail(rolecall.ErrUnavailable)
 		f.is(errorOf(f.service.CreateUser(f.Context(), f.owner, key, draft)), rolecall.ErrUnavailable)
-		f.store.fail(nil)
+		f.db.fail(nil)
 		gone, cancel := context.WithCancel(f.Context())
 		cancel()
 		if err := errorOf(f.service.CreateUser(gone, f.owner, key, draft)); !errors.Is(err, context.Canceled) {
@@ -117,7 +117,7 @@ func TestADeletedUserIsErasedFromReplays(t *testing.T) {
 
 func TestTheLimitOfKeysHoldsForNewOnesOnly(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		node := service.New(f.store, service.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, KeyLimit: 3})
+		node := service.New(f.db, service.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, KeyLimit: 3})
 		create := func(key service.Key) (service.Created[rolecall.Role], error) {
 			return node.CreateRole(f.Context(), f.owner, key, rolecall.RoleDraft{Name: "Of " + key.Text})
 		}

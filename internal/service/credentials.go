@@ -6,6 +6,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // passwordChanged is why sessions and API tokens ended.
@@ -15,7 +16,7 @@ const passwordChanged = "password changed"
 // shown the old one: by a link or by an operator, and perhaps because somebody else
 // was in. So what speaks for the user ends too. Whoever has no way in yet is not told:
 // they come in by it.
-func (s *Service) setPassword(tx Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event) error {
+func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event) error {
 	tx.SetPassword(before.ID, hash, s.now())
 	if err := shut(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
 		return err
@@ -39,7 +40,7 @@ func (s *Service) setPassword(tx Tx, tenant rolecall.TenantID, before *rolecall.
 // recordRevoked writes an event for each API token of the user that was revoked, like
 // the given one but for what it says, and makes the links void that were requested
 // with it.
-func recordRevoked(tx Tx, user rolecall.UserID, revoked []rolecall.APIToken, like *rolecall.Event, reason string) error {
+func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APIToken, like *rolecall.Event, reason string) error {
 	for _, token := range revoked {
 		voidLinks(tx, token.ID)
 		before, err := json.Marshal(tokenValue{token})
@@ -57,7 +58,7 @@ func recordRevoked(tx Tx, user rolecall.UserID, revoked []rolecall.APIToken, lik
 
 // emailChanged ends what got into the user's account before, and tells whoever
 // reads the mail of the old address, unless the new one is the same in other letters.
-func (s *Service) emailChanged(tx Tx, tenant rolecall.TenantID, old, changed *rolecall.User, except rolecall.SessionID, event *rolecall.Event) error {
+func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, changed *rolecall.User, except rolecall.SessionID, event *rolecall.Event) error {
 	if err := shut(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
 		return err
 	}
@@ -69,7 +70,7 @@ func (s *Service) emailChanged(tx Tx, tenant rolecall.TenantID, old, changed *ro
 // shut ends all by which somebody could get into the user's account without the
 // credentials that are right from now on: the sessions but one, which may be zero,
 // the invitation, and every token that is good once.
-func shut(tx Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecall.Event, reason string) error {
+func shut(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecall.Event, reason string) error {
 	tx.DeleteAllOneTimeTokens(user)
 	if _, err := tx.DeleteInvitationOf(user); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (s *Service) ownPassword(ctx context.Context, c Call, pointer, password str
 	if counted, err = s.countAttempt(ctx, s.ownBuckets(&c.User)); err != nil {
 		return "", nil, err
 	}
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		hash, err = tx.PasswordHash(c.User.ID)
 		return err
 	})

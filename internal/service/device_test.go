@@ -135,7 +135,7 @@ func (f *fixture) knows(device, email string) bool {
 	f.Helper()
 	a := f.attempt()
 	a.Devices = []string{device}
-	asked := f.store.during(func() {
+	asked := f.db.during(func() {
 		f.is(errorOf(f.service.Login(f.Context(), a, email, "wrong")), rolecall.ErrWrongCredentials)
 	})
 	return slices.Contains(asked, "count in 1 buckets")
@@ -148,7 +148,7 @@ func TestAnotherPasswordEndsWhatIsKnown(t *testing.T) {
 		strangers := func(device, secret string) bool {
 			a := f.attempt()
 			a.Devices = []string{device}
-			asked := f.store.during(func() { f.ok(errorOf(f.service.Login(f.Context(), a, address("ada"), secret))) })
+			asked := f.db.during(func() { f.ok(errorOf(f.service.Login(f.Context(), a, address("ada"), secret))) })
 			return slices.Contains(asked, "count in 3 buckets")
 		}
 		old := f.signIn("ada")
@@ -206,7 +206,7 @@ func TestABrowserKeepsTheTokensOfOtherAccounts(t *testing.T) {
 		a := f.attempt()
 		a.Devices = kept
 		for _, name := range []string{"owner", "ada"} {
-			asked := f.store.during(func() {
+			asked := f.db.during(func() {
 				f.is(errorOf(f.service.Login(f.Context(), a, address(name), "wrong")), rolecall.ErrWrongCredentials)
 			})
 			if !slices.Contains(asked, "count in 1 buckets") {

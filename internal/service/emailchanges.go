@@ -7,6 +7,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // ownChangesLimit bounds how often one can ask for another address of one's own in
@@ -41,7 +42,7 @@ func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id ro
 	user, change := c.User, addressChange{Email: email}
 	if !own {
 		change.By = c.Giver()
-		err = s.view(ctx, c, func(tx Tx) (err error) {
+		err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 			user, err = s.seizable(tx, c, id, rolecall.UsersEmail)
 			return err
 		})
@@ -58,7 +59,7 @@ func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id ro
 	first, err := s.create(ctx, c, key, creation{
 		operation: "changeEmail", location: "/users/" + id.String() + "/email-changes", id: rolecall.AnyID(id), value: answer,
 		event: s.event(c, rolecall.EventEmailRequested, aboutUser(id)),
-		insert: func(tx Tx) error {
+		insert: func(tx *store.Tx) error {
 			request := s.requestLink
 			if own {
 				request = s.requestOwnChange
@@ -82,7 +83,7 @@ func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id ro
 
 // requestOwnChange is requestLink for the caller's own address, with a limit of the
 // caller: it returns ErrTooManyAttempts past that.
-func (s *Service) requestOwnChange(tx Tx, c Call) error {
+func (s *Service) requestOwnChange(tx *store.Tx, c Call) error {
 	if err := lockCredential(tx, c); err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (s *Service) requestOwnChange(tx Tx, c Call) error {
 // mailEmailChange asks at the new address, in place of what was asked before, and
 // names nobody there: it may be a stranger's. If another user has it, it writes as much
 // and nothing is mailed.
-func (s *Service) mailEmailChange(tx Tx, c Call, u *rolecall.User, email, data string, token secret.Token, until rolecall.Time) error {
+func (s *Service) mailEmailChange(tx *store.Tx, c Call, u *rolecall.User, email, data string, token secret.Token, until rolecall.Time) error {
 	holder, _, err := tx.UserByEmail(rolecall.EmailKey(email))
 	taken, err := found(err)
 	if err != nil {
@@ -113,7 +114,7 @@ func (s *Service) mailEmailChange(tx Tx, c Call, u *rolecall.User, email, data s
 // whether or not another user has it. A request that only changes the spelling of the
 // address sends no notice, as its link goes to the same mailbox. A pending user gets
 // none either: nobody has shown yet that the current address is theirs.
-func (s *Service) noticeEmailChange(tx Tx, c Call, u *rolecall.User, email string) error {
+func (s *Service) noticeEmailChange(tx *store.Tx, c Call, u *rolecall.User, email string) error {
 	if rolecall.EmailKey(email) == u.EmailKey() || u.Status == rolecall.UserPending {
 		return nil
 	}
@@ -131,7 +132,7 @@ func (s *Service) noticeEmailChange(tx Tx, c Call, u *rolecall.User, email strin
 // their other sessions, and tells the old address. It signs nobody in. It returns
 // ErrEmailChangeInvalid, ErrEmailTaken, ErrUserSuspended and ErrTenantSuspended.
 func (s *Service) ChangeEmail(ctx context.Context, a Attempt, token secret.Token) error {
-	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) error {
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		_, _, err := s.changing(tx, a.Tenant, token)
 		return err
 	})
@@ -141,7 +142,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a Attempt, token secret.Token
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return rolecall.ErrTenantSuspended
 	}
-	return s.mutate(ctx, a.call(&rolecall.Principal{Tenant: a.Tenant}), func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, a.call(&rolecall.Principal{Tenant: a.Tenant}), func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			old, email, err := s.changing(tx, a.Tenant, token)
 			if err != nil {
@@ -176,7 +177,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a Attempt, token secret.Token
 
 // ownSession returns the session of the user among those of the tokens, zero if
 // there is none.
-func ownSession(tx Tx, presented []secret.Token, user rolecall.UserID) (rolecall.SessionID, error) {
+func ownSession(tx *store.Tx, presented []secret.Token, user rolecall.UserID) (rolecall.SessionID, error) {
 	for _, token := range presented {
 		state, err := tx.SessionByToken(token.Hash())
 		if ok, err := found(err); err != nil {
@@ -190,7 +191,7 @@ func ownSession(tx Tx, presented []secret.Token, user rolecall.UserID) (rolecall
 
 // changing returns the user whose unexpired change of address the token is, and the
 // address. Whoever else asked for it must still be allowed to.
-func (s *Service) changing(tx Tx, tenant rolecall.Tenant, token secret.Token) (user rolecall.User, email string, err error) {
+func (s *Service) changing(tx *store.Tx, tenant rolecall.Tenant, token secret.Token) (user rolecall.User, email string, err error) {
 	pending, err := tx.OneTimeToken(token.Hash(), rolecall.TokenEmailChange)
 	if ok, err := found(err); err != nil {
 		return user, "", err

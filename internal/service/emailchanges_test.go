@@ -110,7 +110,7 @@ func TestAnAddressThatIsTakenIsAskedForLikeAnother(t *testing.T) {
 		call := f.call(f.signIn("ada"))
 		f.user("bob")
 		ask := func(email string) (answer service.Created[rolecall.EmailChange], asked []string) {
-			asked = f.store.during(func() {
+			asked = f.db.during(func() {
 				var err error
 				answer, err = f.service.RequestEmailChange(f.Context(), call, newKey(), ada.ID, email)
 				f.ok(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 func TestEveryRefusedSignInIsTheSameWork(t *testing.T) {
@@ -31,7 +32,7 @@ func TestEveryRefusedSignInIsTheSameWork(t *testing.T) {
 			{"an empty password", f.attempt(), address("owner"), ""},
 		} {
 			before := f.hashes.Hashed()
-			asked := f.store.during(func() {
+			asked := f.db.during(func() {
 				_, err := f.service.Login(f.Context(), c.attempt, c.email, c.secret)
 				f.is(err, rolecall.ErrWrongCredentials)
 			})
@@ -56,7 +57,7 @@ func TestEveryUnknownSessionIsTheSameWork(t *testing.T) {
 		foreign := f.signIn("owner").Token
 		other := f.newTenant("other")
 		for what, tenant := range map[string]rolecall.Tenant{"another tenant": other, "an unknown tenant": {}} {
-			asked := f.store.during(func() {
+			asked := f.db.during(func() {
 				_, err := f.node().Authenticate(f.Context(), tenant, []secret.Token{foreign}, true)
 				f.is(err, rolecall.ErrUnauthenticated)
 			})
@@ -81,7 +82,7 @@ func TestEveryUnknownTokenIsTheSameWork(t *testing.T) {
 			{"another tenant's", other, tokens[0].Secret}, {"an unknown tenant's", rolecall.Tenant{}, tokens[1].Secret},
 			{"a revoked one", f.tenant, revoked.Secret}, {"one that nobody has", f.tenant, secret.NewAPIToken()},
 		} {
-			asked := f.store.during(func() {
+			asked := f.db.during(func() {
 				_, err := f.node().AuthenticateBearer(f.Context(), c.tenant, string(c.token), "192.0.2.1")
 				f.is(err, rolecall.ErrUnauthenticated)
 			})
@@ -100,7 +101,7 @@ func TestASignInSpendsOneHashAndAWeakOneIsMadeAgain(t *testing.T) {
 			t.Errorf("%d hashes", spent)
 		}
 		stored := func() (hash string) {
-			f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) (err error) {
+			f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) (err error) {
 				hash, err = tx.PasswordHash(f.owner.User.ID)
 				return err
 			}))

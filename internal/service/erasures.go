@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // EraseUser removes a user, living or deleted, at once and for good, with all that is
@@ -16,7 +17,7 @@ func (s *Service) EraseUser(ctx context.Context, c Call, id rolecall.UserID) err
 	if err := NeedEraseUsers(c.Principal, id); err != nil {
 		return err
 	}
-	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err := s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		if err := s.takeAway(tx, c, id); err != nil {
 			return nil, err
 		}
@@ -33,7 +34,7 @@ func (s *Service) EraseUser(ctx context.Context, c Call, id rolecall.UserID) err
 }
 
 // takeAway removes the user or their tombstone.
-func (s *Service) takeAway(tx Tx, c Call, id rolecall.UserID) error {
+func (s *Service) takeAway(tx *store.Tx, c Call, id rolecall.UserID) error {
 	for range attempts {
 		user, err := s.protect(tx, c, id, rolecall.UsersErase, nil)
 		if errors.Is(err, rolecall.ErrNotFound) {
@@ -54,7 +55,7 @@ func (s *Service) takeAway(tx Tx, c Call, id rolecall.UserID) error {
 
 // takeDeleted removes the tombstone of a user on whom the caller could have done a
 // protective act. The owners must be locked.
-func (s *Service) takeDeleted(tx Tx, c Call, id rolecall.UserID) error {
+func (s *Service) takeDeleted(tx *store.Tx, c Call, id rolecall.UserID) error {
 	tombstone, err := tx.TakeTombstone(id, 0)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (s *Service) eraseTraces(ctx context.Context, tenant rolecall.TenantID, id 
 	var after rolecall.EventID
 	for taken := purgeBatch; taken >= purgeBatch; {
 		var last rolecall.EventID
-		err := s.store.Update(ctx, tenant, func(tx Tx) (err error) {
+		err := s.store.Update(ctx, tenant, func(tx *store.Tx) (err error) {
 			last, taken, err = tx.EraseTraces(id, after, purgeBatch)
 			return err
 		})

@@ -9,27 +9,28 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // dying is a store whose process ends after so many updates.
 type dying struct {
-	service.Store
+	store.Database
 	left int
 }
 
 // Update fails once the process is dead.
-func (d *dying) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+func (d *dying) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if d.left--; d.left < 0 {
 		return errBroken
 	}
-	return d.Store.Update(ctx, tenant, fn)
+	return d.Database.Update(ctx, tenant, fn)
 }
 
 // talkedAbout is somebody about whom there are more events than go in one step.
 func (f *fixture) talkedAbout(name string) rolecall.User {
 	f.Helper()
 	user := f.user(name)
-	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		for i := range 1200 {
 			tx.InsertEvent(rolecall.Event{
 				ID: rolecall.NewID[rolecall.Event](start), Type: rolecall.EventUserUpdated, OccurredAt: start,
@@ -45,7 +46,7 @@ func (f *fixture) talkedAbout(name string) rolecall.User {
 // saying returns how many of the events about a user say anything.
 func (f *fixture) saying(id rolecall.UserID) (all, saying int) {
 	f.Helper()
-	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		q := rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: rolecall.MaxLimit}
 		for {
 			page, err := tx.Events(q)
@@ -67,7 +68,7 @@ func TestAnErasureThatWasCutShortIsFinishedInTheBackground(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for steps, left := range []int{1201, 701, 201} { // with the creation
 			user := f.talkedAbout(fmt.Sprintf("ada-%d", steps))
-			node := service.New(&dying{f.store, 1 + steps}, service.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
+			node := service.New(&dying{f.db, 1 + steps}, service.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
 			f.ok(node.EraseUser(f.Context(), f.owner, user.ID))
 			f.is(errorOf(f.service.User(f.Context(), f.owner, user.ID)), rolecall.ErrNotFound)
 			f.is(errorOf(f.service.RestoreUser(f.Context(), f.owner, user.ID)), rolecall.ErrNotFound)
@@ -91,7 +92,7 @@ func TestAnErasureGoesInSteps(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user := f.talkedAbout("ada")
 		updates := 0
-		for _, asked := range f.store.during(func() { f.ok(f.service.EraseUser(f.Context(), f.owner, user.ID)) }) {
+		for _, asked := range f.db.during(func() { f.ok(f.service.EraseUser(f.Context(), f.owner, user.ID)) }) {
 			if asked == "update" {
 				updates++
 			}
@@ -110,7 +111,7 @@ func TestWhatWasUnderWayIsErasedTooAMinuteLater(t *testing.T) {
 			ID: rolecall.NewID[rolecall.Event](start), Type: rolecall.EventSignInFailed, OccurredAt: start,
 			Actor: rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}, Subject: rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(user.ID)}, Reason: "late",
 		}
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			tx.InsertEvent(event)
 			return nil
 		}))

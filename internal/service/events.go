@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // EventListing says which events are wanted. Empty members do not filter.
@@ -34,7 +35,7 @@ func (s *Service) UserEvents(ctx context.Context, c Call, id rolecall.UserID, l 
 		return page, err
 	}
 	if !c.IsSelf(id) {
-		err := s.view(ctx, c, func(tx Tx) error {
+		err := s.view(ctx, c, func(tx *store.Tx) error {
 			_, err := seenUser(tx, c, id)
 			return err
 		})
@@ -47,7 +48,7 @@ func (s *Service) UserEvents(ctx context.Context, c Call, id rolecall.UserID, l 
 }
 
 func (s *Service) events(ctx context.Context, c Call, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		page, err = tx.Events(rolecall.EventQuery{
 			Type: rolecall.EventType(l.Type), Actor: l.Actor, Subject: l.Subject, From: l.From, To: l.To, After: l.After, Limit: l.Limit,
 		})

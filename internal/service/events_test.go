@@ -11,6 +11,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // shown returns the names of the members that the event shows before and after.
@@ -226,7 +227,7 @@ func TestEventsAreKeptAsLongAsTheTenantSays(t *testing.T) {
 		f.ok(errorOf(f.service.UpdateTenant(f.Context(), f.owner, kept, nil)))
 		subject := rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.NewID[any](start)}
 		old, young := start.Add(-aDay-time.Second), start.Add(-aDay)
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			for _, at := range []rolecall.Time{old, young} {
 				tx.InsertEvent(rolecall.Event{
 					ID: rolecall.FirstID[rolecall.Event](at), Type: rolecall.EventRoleUpdated, OccurredAt: at,

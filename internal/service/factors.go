@@ -7,6 +7,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 const totpPurpose = "totp"
@@ -25,7 +26,7 @@ type OwnFactors struct {
 // Factors returns the caller's own factors.
 func (s *Service) Factors(ctx context.Context, c Call) (own OwnFactors, err error) {
 	own.Demanded = c.Tenant.Settings.SecondFactor.Demands(c.Assignments, s.now())
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		own.Factors, err = tx.Factors(c.User.ID)
 		return err
 	})
@@ -43,7 +44,7 @@ type TOTPSecret struct {
 func (s *Service) BeginTOTP(ctx context.Context, c Call) (TOTPSecret, error) {
 	made := secret.NewTOTP()
 	sealed := s.keys.Seal(totpPurpose, made, totpBelongs(c.Tenant.ID, c.User.ID))
-	err := s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
+	err := s.store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
 		tx.PutPendingTOTP(c.User.ID, []byte(sealed))
 		return nil
 	})
@@ -69,7 +70,7 @@ func (s *Service) ConfirmTOTP(ctx context.Context, c Call, code string) (codes [
 	if err != nil {
 		return nil, asOwn(err)
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		now, err := s.ownFactors(tx, c)
 		if err != nil {
 			return nil, err
@@ -100,7 +101,7 @@ func asOwn(err error) error {
 
 // ownFactors returns the caller's factors, and keeps others from changing them
 // before this Update is over. It returns ErrUnauthenticated if the caller is gone.
-func (s *Service) ownFactors(tx Tx, c Call) (rolecall.Factors, error) {
+func (s *Service) ownFactors(tx *store.Tx, c Call) (rolecall.Factors, error) {
 	if active, err := tx.LockActiveUser(c.User.ID); err != nil {
 		return rolecall.Factors{}, err
 	} else if !active {
@@ -118,7 +119,7 @@ func (s *Service) factorEvent(c Call, kind rolecall.EventType, method rolecall.F
 
 // factorChanged ends the caller's other sessions, because of the event, and tells
 // the caller.
-func (s *Service) factorChanged(tx Tx, c Call, event *rolecall.Event) error {
+func (s *Service) factorChanged(tx *store.Tx, c Call, event *rolecall.Event) error {
 	what := map[rolecall.EventType]string{rolecall.EventFactorAdded: "added", rolecall.EventFactorRemoved: "removed"}[event.Type]
 	if err := endSessions(tx, c.User.ID, c.Session.ID, event, "second factor "+what); err != nil {
 		return err
@@ -129,7 +130,7 @@ func (s *Service) factorChanged(tx Tx, c Call, event *rolecall.Event) error {
 
 // factorAdded is factorChanged for a new factor. It returns the recovery codes that
 // come with it if none are left.
-func (s *Service) factorAdded(tx Tx, c Call, event *rolecall.Event, left int) ([]secret.RecoveryCode, error) {
+func (s *Service) factorAdded(tx *store.Tx, c Call, event *rolecall.Event, left int) ([]secret.RecoveryCode, error) {
 	err := s.factorChanged(tx, c, event)
 	if err != nil || left > 0 {
 		return nil, err
@@ -137,7 +138,7 @@ func (s *Service) factorAdded(tx Tx, c Call, event *rolecall.Event, left int) ([
 	return s.giveRecoveryCodes(tx, c), nil
 }
 
-func (s *Service) giveRecoveryCodes(tx Tx, c Call) []secret.RecoveryCode {
+func (s *Service) giveRecoveryCodes(tx *store.Tx, c Call) []secret.RecoveryCode {
 	codes := secret.NewRecoveryCodes()
 	hashes := make([][]byte, len(codes))
 	for i, code := range codes {
@@ -150,7 +151,7 @@ func (s *Service) giveRecoveryCodes(tx Tx, c Call) []secret.RecoveryCode {
 // MakeRecoveryCodes gives the caller new recovery codes, in place of all that are
 // left, and ends their other sessions. It returns ErrNoSecondFactor.
 func (s *Service) MakeRecoveryCodes(ctx context.Context, c Call) (codes []secret.RecoveryCode, err error) {
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		own, err := s.ownFactors(tx, c)
 		if err != nil {
 			return nil, err
@@ -171,7 +172,7 @@ func (s *Service) MakeRecoveryCodes(ctx context.Context, c Call) (codes []secret
 // RemoveTOTP takes the authenticator app from the caller. It returns ErrNotFound and
 // ErrFactorDemanded.
 func (s *Service) RemoveTOTP(ctx context.Context, c Call) error {
-	return s.removeFactor(ctx, c, rolecall.FactorTOTP, func(tx Tx, own *rolecall.Factors) (bool, error) {
+	return s.removeFactor(ctx, c, rolecall.FactorTOTP, func(tx *store.Tx, own *rolecall.Factors) (bool, error) {
 		had := own.TOTP.Sealed != nil
 		own.TOTP = rolecall.TOTP{}
 		tx.DeleteTOTP(c.User.ID)
@@ -182,7 +183,7 @@ func (s *Service) RemoveTOTP(ctx context.Context, c Call) error {
 // RemovePasskey takes a passkey from the caller. It returns ErrNotFound and
 // ErrFactorDemanded.
 func (s *Service) RemovePasskey(ctx context.Context, c Call, id []byte) error {
-	return s.removeFactor(ctx, c, rolecall.FactorPasskey, func(tx Tx, own *rolecall.Factors) (bool, error) {
+	return s.removeFactor(ctx, c, rolecall.FactorPasskey, func(tx *store.Tx, own *rolecall.Factors) (bool, error) {
 		own.Passkeys = slices.DeleteFunc(own.Passkeys, func(key rolecall.Passkey) bool { return string(key.ID) == string(id) })
 		return tx.DeletePasskey(c.User.ID, id)
 	})
@@ -191,8 +192,8 @@ func (s *Service) RemovePasskey(ctx context.Context, c Call, id []byte) error {
 // removeFactor removes a factor of the caller, and with the last one the recovery
 // codes. Remove takes it out of the store and out of own, and reports whether it was
 // there.
-func (s *Service) removeFactor(ctx context.Context, c Call, method rolecall.FactorMethod, remove func(tx Tx, own *rolecall.Factors) (bool, error)) error {
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+func (s *Service) removeFactor(ctx context.Context, c Call, method rolecall.FactorMethod, remove func(tx *store.Tx, own *rolecall.Factors) (bool, error)) error {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		own, err := s.ownFactors(tx, c)
 		if err != nil {
 			return nil, err
@@ -227,7 +228,7 @@ func (s *Service) ResetFactors(ctx context.Context, c Call, id rolecall.UserID) 
 	if own && !c.Interactive() {
 		return rolecall.ErrSessionRequired
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
 		user, err := seenUser(tx, c, id)
 		if err != nil {

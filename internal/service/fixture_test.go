@@ -17,6 +17,7 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
@@ -44,8 +45,9 @@ func (c *clock) until(t rolecall.Time) { c.now.Store(int64(t)) }
 type fixture struct {
 	*testing.T
 	clock    *clock
-	open     func() service.Store // another process's store in the same database
-	store    *recorded
+	open     func() store.Database // another process's connection to the same database
+	db       *recorded
+	store    *store.Store // on db
 	keys     *secret.Keys
 	limits   service.AttemptLimits
 	hashes   *secret.Passwords
@@ -64,11 +66,12 @@ func onEachStore(t *testing.T, run func(*fixture)) {
 func onEachStoreLimited(t *testing.T, limits service.AttemptLimits, run func(*fixture)) {
 	t.Helper()
 	t.Parallel()
-	for name, database := range map[string]func(*testing.T) func() service.Store{"sqlite": onSQLite, "postgres": onPostgres} {
+	for name, database := range map[string]func(*testing.T) func() store.Database{"sqlite": onSQLite, "postgres": onPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			open := database(t)
-			f := &fixture{T: t, clock: &clock{}, open: open, store: &recorded{Store: open()}, keys: secret.NewKeys(secret.NewKey()), limits: limits}
+			f := &fixture{T: t, clock: &clock{}, open: open, db: &recorded{Database: open()}, keys: secret.NewKeys(secret.NewKey()), limits: limits}
+			f.store = store.New(f.db, nil)
 			f.clock.until(start)
 			var err error
 			f.passkeys, err = passkey.New("example.com", []string{origin})
@@ -88,7 +91,7 @@ func (f *fixture) checkEvents() {
 	q := rolecall.EventQuery{Limit: rolecall.MaxLimit}
 	for {
 		var page rolecall.Page[rolecall.Event]
-		f.ok(f.store.Store.View(f.Context(), f.tenant.ID, func(tx service.Tx) (err error) {
+		f.ok(store.New(f.db.Database, nil).View(f.Context(), f.tenant.ID, func(tx *store.Tx) (err error) {
 			page, err = tx.Events(q)
 			return err
 		}))
@@ -127,9 +130,9 @@ func (f *fixture) checkEvent(e *rolecall.Event) {
 }
 
 // onSQLite returns what opens a new database.
-func onSQLite(t *testing.T) func() service.Store {
+func onSQLite(t *testing.T) func() store.Database {
 	path := filepath.Join(t.TempDir(), "rolecall.db")
-	return func() service.Store {
+	return func() store.Database {
 		s, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
 		if err != nil {
 			t.Fatal(err)
@@ -144,9 +147,9 @@ func onSQLite(t *testing.T) func() service.Store {
 }
 
 // onPostgres returns what opens a new database.
-func onPostgres(t *testing.T) func() service.Store {
+func onPostgres(t *testing.T) func() store.Database {
 	url := pgtest.Reused(t)
-	return func() service.Store {
+	return func() store.Database {
 		s, err := postgres.Open(t.Context(), url, postgres.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -164,8 +167,8 @@ func (f *fixture) node() *service.Service {
 // watchingNode returns another process on the same database, which watches it.
 func (f *fixture) watchingNode() *service.Service {
 	f.Helper()
-	store := &watchedStore{Store: f.open(), told: make(chan struct{})}
-	node := service.New(store, service.Options{
+	db := &watchedDatabase{Database: f.open(), told: make(chan struct{})}
+	node := service.New(db, service.Options{
 		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Passkeys: f.passkeys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
 	})
 	ctx, stop := context.WithCancel(f.Context())
@@ -175,37 +178,37 @@ func (f *fixture) watchingNode() *service.Service {
 		stop()
 		f.ok(<-ended)
 	})
-	<-store.told
+	<-db.told
 	return node
 }
 
-// watchedStore is a store of which can be known that it is watched.
-type watchedStore struct {
-	service.Store
+// watchedDatabase closes a channel when it is watched.
+type watchedDatabase struct {
+	store.Database
 	once sync.Once
 	told chan struct{} // closed once the watch works
 }
 
 // Watch watches the store and notes when that works.
-func (s *watchedStore) Watch(ctx context.Context, w service.Watcher) error {
-	return s.Store.Watch(ctx, notedWatcher{w, s})
+func (s *watchedDatabase) Watch(ctx context.Context, w store.Watcher) error {
+	return s.Database.Watch(ctx, notedWatcher{w, s})
 }
 
 type notedWatcher struct {
-	service.Watcher
-	store *watchedStore
+	store.Watcher
+	db *watchedDatabase
 }
 
-// Current is noted.
-func (w notedWatcher) Current(lag time.Duration) {
-	w.Watcher.Current(lag)
-	w.store.once.Do(func() { close(w.store.told) })
+// CaughtUp is noted.
+func (w notedWatcher) CaughtUp(lag time.Duration) {
+	w.Watcher.CaughtUp(lag)
+	w.db.once.Do(func() { close(w.db.told) })
 }
 
 // nodeWith is node with the cost of password hashes.
 func (f *fixture) nodeWith(cost secret.Parameters) *service.Service {
 	f.hashes = secret.NewPasswords(cost, 4, 1000)
-	return service.New(f.store, service.Options{
+	return service.New(f.db, service.Options{
 		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Passkeys: f.passkeys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
 	})
 }
@@ -306,7 +309,7 @@ func (f *fixture) settings(settings rolecall.TenantSettings) {
 	f.Helper()
 	changed := f.tenant
 	changed.Settings, changed.Version = settings, f.tenant.Version+1
-	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		_, err := tx.UpdateTenant(f.tenant, changed)
 		return err
 	}))
@@ -316,7 +319,7 @@ func (f *fixture) settings(settings rolecall.TenantSettings) {
 // eventTypes returns what happened to a user, newest first.
 func (f *fixture) eventTypes(id rolecall.UserID) (types []rolecall.EventType) {
 	f.Helper()
-	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		events, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: 100})
 		for _, e := range events.Items {
 			types = append(types, e.Type)
@@ -324,146 +327,6 @@ func (f *fixture) eventTypes(id rolecall.UserID) (types []rolecall.EventType) {
 		return err
 	}))
 	return types
-}
-
-// recorded is a store that writes down what is asked of it, and can be made to
-// fail.
-type recorded struct {
-	service.Store
-	mu      sync.Mutex
-	asked   []string
-	mails   []rolecall.OutboxMail // that were committed
-	failure error
-}
-
-// View notes the door and then what is asked behind it.
-func (w *recorded) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
-	if err := w.note("view"); err != nil {
-		return err
-	}
-	return w.Store.View(ctx, tenant, func(tx service.Tx) error { return fn(recordedTx{tx, w, &written{}}) })
-}
-
-// Update notes the door and then what is asked behind it. It refuses a mail without
-// what it tells of: they would come apart where the process dies between the two.
-func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
-	if err := w.note("update"); err != nil {
-		return err
-	}
-	var done written
-	err := w.Store.Update(ctx, tenant, func(tx service.Tx) error {
-		done = written{}
-		err := fn(recordedTx{tx, w, &done})
-		if err == nil && done.mails != nil && !done.cause {
-			err = errors.New("a mail is written apart from what it tells of")
-		}
-		return err
-	})
-	if err == nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.mails = append(w.mails, done.mails...)
-	}
-	return err
-}
-
-// written is what a transaction has written.
-type written struct {
-	mails []rolecall.OutboxMail
-	cause bool // an event, or the token of a link
-}
-
-func (w *recorded) note(what string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.asked = append(w.asked, what)
-	return w.failure
-}
-
-// fail makes every transaction fail with the error, none with nil.
-func (w *recorded) fail(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.failure = err
-}
-
-// during returns what is asked of the store while fn runs.
-func (w *recorded) during(fn func()) []string {
-	w.mu.Lock()
-	before := len(w.asked)
-	w.mu.Unlock()
-	fn()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.asked[before:])
-}
-
-// recordedTx notes the statements that a request without a session can use, and what
-// is announced.
-type recordedTx struct {
-	service.Tx
-	store   *recorded
-	written *written // in this transaction
-}
-
-// InsertEvent is what a mail can tell of.
-func (x recordedTx) InsertEvent(e rolecall.Event) {
-	x.written.cause = true
-	x.Tx.InsertEvent(e)
-}
-
-func (x recordedTx) note(what string) {
-	x.store.mu.Lock()
-	defer x.store.mu.Unlock()
-	x.store.asked = append(x.store.asked, what)
-}
-
-// CountAttempt is noted with how many buckets it counts in.
-func (x recordedTx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
-	x.note(fmt.Sprintf("count in %d buckets", len(buckets)))
-	return x.Tx.CountAttempt(buckets, now)
-}
-
-// Announce is noted.
-func (x recordedTx) Announce(id rolecall.AnyID) {
-	x.note("announce")
-	x.Tx.Announce(id)
-}
-
-// UserByEmail is noted.
-func (x recordedTx) UserByEmail(key string) (rolecall.User, string, error) {
-	x.note("user by address")
-	return x.Tx.UserByEmail(key)
-}
-
-// OperatorKeyByToken is noted.
-func (x recordedTx) OperatorKeyByToken(hash []byte) (rolecall.OperatorKey, error) {
-	x.note("operator key by token")
-	return x.Tx.OperatorKeyByToken(hash)
-}
-
-// APITokenByHash is noted.
-func (x recordedTx) APITokenByHash(hash []byte) (rolecall.APITokenState, error) {
-	x.note("API token by hash")
-	return x.Tx.APITokenByHash(hash)
-}
-
-// SessionByToken is noted.
-func (x recordedTx) SessionByToken(hash []byte) (rolecall.SessionState, error) {
-	x.note("session by token")
-	return x.Tx.SessionByToken(hash)
-}
-
-// TouchSession is noted.
-func (x recordedTx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
-	x.note("touch")
-	x.Tx.TouchSession(id, at)
-}
-
-// TouchAPIToken is noted.
-func (x recordedTx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
-	x.note("touch of a token")
-	x.Tx.TouchAPIToken(id, at)
 }
 
 // eventually fails the test unless the condition holds soon by the real clock.

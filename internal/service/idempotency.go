@@ -13,6 +13,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 const (
@@ -43,7 +44,7 @@ type creation struct {
 	id        rolecall.AnyID
 	value     any // marshals to the resource as it is kept for a replay
 	event     *rolecall.Event
-	insert    func(Tx) error
+	insert    func(*store.Tx) error
 	tenant    rolecall.TenantID // where it is written; zero: the caller's
 }
 
@@ -81,7 +82,7 @@ func (s *Service) create(ctx context.Context, c Call, key Key, n creation) (*rol
 		return nil, err
 	}
 	for range attempts {
-		err := s.store.Update(ctx, cmp.Or(n.tenant, c.Tenant.ID), func(tx Tx) error {
+		err := s.store.Update(ctx, cmp.Or(n.tenant, c.Tenant.ID), func(tx *store.Tx) error {
 			tx.InsertKey(claim)
 			if err := n.insert(tx); err != nil {
 				return err
@@ -105,7 +106,7 @@ func (s *Service) create(ctx context.Context, c Call, key Key, n creation) (*rol
 func (s *Service) replay(ctx context.Context, c Call, claim rolecall.IdempotencyKey) (*rolecall.IdempotencyKey, error) {
 	var first rolecall.IdempotencyKey
 	// Not a view: an update answers with nothing that can still be lost.
-	err := s.store.Update(ctx, c.Tenant.ID, func(tx Tx) (err error) {
+	err := s.store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) (err error) {
 		first, err = tx.Key(claim)
 		return err
 	})
@@ -113,7 +114,7 @@ func (s *Service) replay(ctx context.Context, c Call, claim rolecall.Idempotency
 		return nil, err
 	}
 	if now := s.now(); first.ExpiresAt <= now {
-		return nil, s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
+		return nil, s.store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
 			tx.DeleteKey(claim, now)
 			return nil
 		})
@@ -198,7 +199,7 @@ func (s *Service) spendKey(ctx context.Context, c Call, claim rolecall.Idempoten
 		return nil
 	}
 	var stored int
-	err := s.view(ctx, c, func(tx Tx) (err error) {
+	err := s.view(ctx, c, func(tx *store.Tx) (err error) {
 		stored, err = tx.CountKeys(claim, s.keyLimit)
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // InviteUser makes an invitation for the user, in place of an older one, and has it
@@ -16,7 +17,7 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 	if err := NeedInviteUsers(c.Principal, id); err != nil {
 		return created, err
 	}
-	err = s.view(ctx, c, func(tx Tx) error {
+	err = s.view(ctx, c, func(tx *store.Tx) error {
 		_, err := s.seizable(tx, c, id, rolecall.UsersInvite)
 		return err
 	})
@@ -27,7 +28,7 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 	first, err := s.create(ctx, c, key, creation{
 		operation: "inviteUser", location: "/users/" + id.String() + "/invitations", id: rolecall.AnyID(id), value: invitation,
 		event: s.event(c, rolecall.EventUserInvited, aboutUser(id)),
-		insert: func(tx Tx) error {
+		insert: func(tx *store.Tx) error {
 			if err := s.requestLink(tx, c); err != nil {
 				return err
 			}
@@ -54,7 +55,7 @@ func (s *Service) newInvitation(c Call, user rolecall.UserID) rolecall.Invitatio
 }
 
 // mailInvitation writes the mail that alone bears the token of an invitation.
-func (s *Service) mailInvitation(tx Tx, tenant rolecall.TenantID, user *rolecall.User, token secret.Token, until rolecall.Time) error {
+func (s *Service) mailInvitation(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, token secret.Token, until rolecall.Time) error {
 	return s.mail(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailInvitation, To: user.Email, Name: user.Name, UserID: user.ID, Token: string(token), ExpiresAt: until,
 	})
@@ -72,7 +73,7 @@ func (s *Service) Invitations(ctx context.Context, c Call, l InvitationListing) 
 	if err := NeedInviteUsers(c.Principal, rolecall.UserID{}); err != nil {
 		return page, err
 	}
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		page, err = tx.Invitations(rolecall.InvitationQuery{Within: c.Reach(rolecall.UsersInvite), Now: s.now(), After: l.After, Limit: l.Limit})
 		return err
 	})
@@ -86,7 +87,7 @@ func (s *Service) WithdrawInvitation(ctx context.Context, c Call, id rolecall.Us
 	if err := NeedInviteUsers(c.Principal, id); err != nil {
 		return err
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		if _, _, err := s.below(tx, c, id, rolecall.UsersInvite); err != nil {
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func (s *Service) WithdrawInvitation(ctx context.Context, c Call, id rolecall.Us
 // a second factor is needed.
 func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.Token, password string) (SignIn, error) {
 	var user rolecall.User
-	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		user, err = s.invited(tx, a.Tenant, token)
 		return err
 	})
@@ -121,7 +122,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 	if err != nil {
 		return SignIn{}, err
 	}
-	return s.startSession(ctx, &a, entry{user: user.ID, password: hash, prepare: func(tx Tx) (rolecall.User, error) {
+	return s.startSession(ctx, &a, entry{user: user.ID, password: hash, prepare: func(tx *store.Tx) (rolecall.User, error) {
 		user, err := s.invited(tx, a.Tenant, token)
 		if err != nil {
 			return user, err
@@ -151,7 +152,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 
 // invited returns the user whose unexpired invitation the token is. Whoever made it
 // must still be allowed to.
-func (s *Service) invited(tx Tx, tenant rolecall.Tenant, token secret.Token) (rolecall.User, error) {
+func (s *Service) invited(tx *store.Tx, tenant rolecall.Tenant, token secret.Token) (rolecall.User, error) {
 	invitation, err := tx.InvitationByToken(token.Hash())
 	if ok, err := found(err); err != nil {
 		return rolecall.User{}, err
@@ -187,7 +188,7 @@ func (s *Service) ChangePassword(ctx context.Context, c Call, current, password 
 	if err != nil {
 		return "", err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		if ok, err := tx.ReplacePassword(c.User.ID, hash, changed, s.now()); err != nil {
 			return nil, err
 		} else if !ok { // another change came first

@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // requestLink prepares an Update that mails somebody else a link for the caller. The
 // Update has to begin with it, so that parallel ones lock the same rows in the same
 // order. It returns ErrTooManyMails past the limit of the tenant, and what
 // lockCredential does.
-func (s *Service) requestLink(tx Tx, c Call) error {
+func (s *Service) requestLink(tx *store.Tx, c Call) error {
 	if err := lockCredential(tx, c); err != nil {
 		return err
 	}
@@ -20,7 +21,7 @@ func (s *Service) requestLink(tx Tx, c Call) error {
 
 // countIn counts in the bucket, and returns the error past its limit. As the
 // transaction fails then, what is refused counts nowhere.
-func (s *Service) countIn(tx Tx, bucket rolecall.Bucket, full *rolecall.Error) error {
+func (s *Service) countIn(tx *store.Tx, bucket rolecall.Bucket, full *rolecall.Error) error {
 	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())
 	if err == nil && counted[0].Count > bucket.Limit {
 		err = full.After(max(counted[0].EndsAt.Sub(s.now()), time.Second))
@@ -30,7 +31,7 @@ func (s *Service) countIn(tx Tx, bucket rolecall.Bucket, full *rolecall.Error) e
 
 // voidLinks makes the links void that were requested with one of the sessions or API
 // tokens.
-func voidLinks[T any](tx Tx, revoked ...rolecall.ID[T]) {
+func voidLinks[T any](tx *store.Tx, revoked ...rolecall.ID[T]) {
 	credentials := make([]rolecall.AnyID, len(revoked))
 	for i, id := range revoked {
 		credentials[i] = rolecall.AnyID(id)
@@ -41,7 +42,7 @@ func voidLinks[T any](tx Tx, revoked ...rolecall.ID[T]) {
 // lockCredential keeps the session or API token of the caller from being revoked
 // before this Update is over. Without it a link could outlive a revocation at the same
 // time. It returns ErrUnauthenticated if the credential was revoked already.
-func lockCredential(tx Tx, c Call) error {
+func lockCredential(tx *store.Tx, c Call) error {
 	held, err := true, error(nil)
 	switch {
 	case c.Token != nil:

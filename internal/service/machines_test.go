@@ -83,7 +83,7 @@ func TestATokenIsRememberedUntilItsHolderChanges(t *testing.T) {
 				t.Error("the token does not do what it is for")
 			}
 			reads(token)
-			if asked := f.store.during(func() { reads(token) }); len(asked) != 0 {
+			if asked := f.db.during(func() { reads(token) }); len(asked) != 0 {
 				t.Errorf("a token that was just used is looked up: %v", asked)
 			}
 			f.ok(taken[i]())
@@ -228,7 +228,7 @@ func TestWhatIsNoTokenIsRefusedWithoutALookUp(t *testing.T) {
 			"nothing": "", "a word": "rc_", "a session": string(f.signIn("owner").Token), "an operator's key": string(secret.NewOperatorKey()),
 			"one with a slip": text[:10] + other + text[11:], "one with a blank": " " + text,
 		} {
-			asked := f.store.during(func() {
+			asked := f.db.during(func() {
 				if _, err := f.service.AuthenticateBearer(f.Context(), f.tenant, bearer, "192.0.2.1"); !errors.Is(err, rolecall.ErrUnauthenticated) {
 					t.Errorf("%s: %v", what, err)
 				}
@@ -261,7 +261,7 @@ func TestATokenIsOfItsTenantOnly(t *testing.T) {
 func TestTheLastUseOfATokenIsWrittenAtMostOnceAMinute(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, member, _, tokens := f.programs()
-		asked := f.store.during(func() {
+		asked := f.db.during(func() {
 			for range 60 {
 				f.ok(errorOf(f.bears(f.service, tokens[0])))
 				f.clock.advance(2 * time.Second)
@@ -282,10 +282,10 @@ func TestAStoreThatFailsIsNoMissingToken(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, _, _, tokens := f.programs()
 		fresh := f.node()
-		f.store.fail(rolecall.ErrUnavailable)
+		f.db.fail(rolecall.ErrUnavailable)
 		_, err := f.bears(fresh, tokens[0])
 		f.is(err, rolecall.ErrUnavailable)
-		f.store.fail(nil)
+		f.db.fail(nil)
 	})
 }
 

@@ -6,15 +6,20 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // mail has the mail sent once the Update is committed, and only then. Whom it is for
 // and what it says is stored under the keys of the instance. A mail that does not
 // say until when is tried for a day.
-func (s *Service) mail(tx Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
+func (s *Service) mail(tx *store.Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
 	now := s.now()
 	if m.ExpiresAt == 0 {
 		m.ExpiresAt = now.Add(rolecall.NoticeLifetime)
+	}
+	if s.divertMail != nil {
+		s.divertMail(m)
+		return nil
 	}
 	plain, err := json.Marshal(m)
 	if err != nil {
@@ -30,7 +35,7 @@ func (s *Service) mail(tx Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
 
 // notify tells the user that something by which they sign in was changed: what is
 // what happened, such as "the password was changed".
-func (s *Service) notify(tx Tx, tenant rolecall.TenantID, user *rolecall.User, what string) error {
+func (s *Service) notify(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, what string) error {
 	return s.mail(tx, tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what})
 }
 
@@ -40,7 +45,7 @@ const sessionNotices = 3
 
 // notifyOfSession mails the user about the session, unless they got enough mails of the
 // kind.
-func (s *Service) notifyOfSession(tx Tx, tenant rolecall.TenantID, user *rolecall.User, kind rolecall.MailKind, session *rolecall.Session) error {
+func (s *Service) notifyOfSession(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, kind rolecall.MailKind, session *rolecall.Session) error {
 	bucket := s.bucket("mail", sessionNotices, time.Hour, string(kind), user.ID.String())
 	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())
 	if err != nil || counted[0].Count > bucket.Limit {

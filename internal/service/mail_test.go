@@ -9,20 +9,13 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// InsertMail is noted, and the mail kept.
-func (x recordedTx) InsertMail(m rolecall.OutboxMail) {
-	x.note("mail")
-	x.written.mails = append(x.written.mails, m)
-	x.Tx.InsertMail(m)
-}
-
 // mails returns the mails that were committed, as they were opened by the keys of
 // the instance.
 func (f *fixture) mails() (mails []rolecall.Mail) {
 	f.Helper()
-	f.store.mu.Lock()
-	defer f.store.mu.Unlock()
-	for _, row := range f.store.mails {
+	f.db.mu.Lock()
+	defer f.db.mu.Unlock()
+	for _, row := range f.db.mails {
 		plain, err := f.keys.Open("mail", string(row.Sealed), slices.Concat(row.TenantID[:], row.ID[:]))
 		f.ok(err)
 		var m rolecall.Mail

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // Named is somebody or something that the caller may know of.
@@ -21,7 +22,7 @@ func (s *Service) Names(ctx context.Context, c Call, ids []rolecall.AnyID) (map[
 		return nil, err
 	}
 	named := map[rolecall.AnyID]Named{}
-	err := s.view(ctx, c, func(tx Tx) error {
+	err := s.view(ctx, c, func(tx *store.Tx) error {
 		clear(named)
 		if err := namesOfUsers(tx, c, ids, named); err != nil {
 			return err
@@ -34,7 +35,7 @@ func (s *Service) Names(ctx context.Context, c Call, ids []rolecall.AnyID) (map[
 	return named, err
 }
 
-func namesOfUsers(tx Tx, c Call, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
+func namesOfUsers(tx *store.Tx, c Call, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
 	users, err := tx.UsersByID(idsOf[rolecall.UserID](ids))
 	for i := range users {
 		if u := &users[i]; c.Sees(u) {
@@ -44,7 +45,7 @@ func namesOfUsers(tx Tx, c Call, ids []rolecall.AnyID, named map[rolecall.AnyID]
 	return err
 }
 
-func (s *Service) namesOfDeleted(tx Tx, c Call, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
+func (s *Service) namesOfDeleted(tx *store.Tx, c Call, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
 	restores := c.Reach(rolecall.UsersRestore)
 	if restores.IsNowhere() {
 		return nil
@@ -58,7 +59,7 @@ func (s *Service) namesOfDeleted(tx Tx, c Call, ids []rolecall.AnyID, named map[
 	return err
 }
 
-func namesOfOthers(tx Tx, c Call, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
+func namesOfOthers(tx *store.Tx, c Call, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
 	if NeedReadRoles(c.Principal, rolecall.UserID{}) == nil {
 		roles, err := tx.RolesByID(idsOf[rolecall.RoleID](ids))
 		if err != nil {

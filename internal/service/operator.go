@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // Command is who acts on the command line: an operator without a key.
@@ -21,7 +22,7 @@ func (s *Service) operatorEvent(kind rolecall.EventType, subject rolecall.Subjec
 }
 
 // operate is mutate for an operator.
-func (s *Service) operate(ctx context.Context, tenant rolecall.TenantID, fn func(Tx) (*rolecall.Event, error)) error {
+func (s *Service) operate(ctx context.Context, tenant rolecall.TenantID, fn func(*store.Tx) (*rolecall.Event, error)) error {
 	return s.mutate(ctx, Call{Principal: &rolecall.Principal{Tenant: rolecall.Tenant{ID: tenant}}}, fn)
 }
 
@@ -43,7 +44,7 @@ func (s *Service) CreateTenant(ctx context.Context, draft rolecall.TenantDraft, 
 		return rolecall.Tenant{}, rolecall.User{}, err
 	}
 	user.Status = rolecall.UserActive
-	err = s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
+	err = s.operate(ctx, tenant.ID, func(tx *store.Tx) (*rolecall.Event, error) {
 		if err := s.insertTenant(tx, Command, tenant, user); err != nil {
 			return nil, err
 		}
@@ -56,7 +57,7 @@ func (s *Service) CreateTenant(ctx context.Context, draft rolecall.TenantDraft, 
 // Tenants returns up to limit tenants of the status by name, after the given one.
 // Without a status it returns those that are not deleted.
 func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, after string, limit int) (tenants []rolecall.Tenant, err error) {
-	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		tenants, err = tx.Tenants(rolecall.TenantQuery{Status: status, Now: s.now(), After: after, Limit: limit})
 		return err
 	})
@@ -65,7 +66,7 @@ func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, aft
 
 // named returns the tenant of that name as it is stored, or ErrNotFound.
 func (s *Service) named(ctx context.Context, name string) (tenant rolecall.Tenant, err error) {
-	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		tenant, err = tx.TenantByName(name)
 		return err
 	})
@@ -76,12 +77,12 @@ func (s *Service) named(ctx context.Context, name string) (tenant rolecall.Tenan
 }
 
 // onUser runs fn on the user of the address in the named tenant.
-func (s *Service) onUser(ctx context.Context, tenantName, email string, fn func(Tx, *rolecall.Tenant, rolecall.User) (*rolecall.Event, error)) error {
+func (s *Service) onUser(ctx context.Context, tenantName, email string, fn func(*store.Tx, *rolecall.Tenant, rolecall.User) (*rolecall.Event, error)) error {
 	tenant, err := s.named(ctx, tenantName)
 	if err != nil {
 		return err
 	}
-	return s.operate(ctx, tenant.ID, func(tx Tx) (*rolecall.Event, error) {
+	return s.operate(ctx, tenant.ID, func(tx *store.Tx) (*rolecall.Event, error) {
 		user, _, err := tx.UserByEmail(rolecall.EmailKey(email))
 		if ok, err := found(err); err != nil {
 			return nil, err
@@ -95,7 +96,7 @@ func (s *Service) onUser(ctx context.Context, tenantName, email string, fn func(
 // AddOwner makes the user of the address an owner, without end and without reach:
 // the way back in. It returns ErrNotFound.
 func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error {
-	return s.onUser(ctx, tenantName, email, func(tx Tx, _ *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
+	return s.onUser(ctx, tenantName, email, func(tx *store.Tx, _ *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
 		role, err := tx.RoleByKey(rolecall.OwnerKey)
 		if err != nil {
 			return nil, err
@@ -116,7 +117,7 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 		return err
 	}
 	var user rolecall.User
-	err = s.store.View(ctx, tenant.ID, func(tx Tx) (err error) {
+	err = s.store.View(ctx, tenant.ID, func(tx *store.Tx) (err error) {
 		user, _, err = tx.UserByEmail(rolecall.EmailKey(email))
 		return err
 	})
@@ -132,7 +133,7 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 	if err != nil {
 		return err
 	}
-	return s.onUser(ctx, tenantName, email, func(tx Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
+	return s.onUser(ctx, tenantName, email, func(tx *store.Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
 		if user.Status == rolecall.UserPending {
 			changed := user
 			changed.Status = rolecall.UserActive
@@ -154,7 +155,7 @@ func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail stri
 	if err := checkEmail(newEmail); err != nil {
 		return err
 	}
-	return s.onUser(ctx, tenantName, email, func(tx Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
+	return s.onUser(ctx, tenantName, email, func(tx *store.Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
 		changed := user
 		changed.Email = newEmail
 		if user.Differences(changed) == 0 {

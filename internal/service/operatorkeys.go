@@ -8,7 +8,9 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // cachedOperators is how many keys of operators a process remembers.
@@ -21,7 +23,7 @@ type operatorCache = otter.Cache[[32]byte, *operatorEntry]
 // operatorEntry is immutable but for touching.
 type operatorEntry struct {
 	key      rolecall.OperatorKey
-	loaded   loaded
+	stamp    invalidation.Stamp
 	touching atomic.Bool
 }
 
@@ -43,7 +45,7 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 		}
 	}
 	key, token = draft.OperatorKey(s.now()), secret.NewOperatorKey()
-	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		keys, err := tx.OperatorKeys(rolecall.OperatorKeyID{}, rolecall.OperatorKeysMax)
 		if err != nil {
 			return err
@@ -68,7 +70,7 @@ var errTooManyOperatorKeys = &rolecall.Error{
 // OperatorKeys returns up to limit keys of operators, the oldest first, after the
 // given one, which may be zero.
 func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID, limit int) (keys []rolecall.OperatorKey, err error) {
-	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		keys, err = tx.OperatorKeys(after, limit)
 		return err
 	})
@@ -77,7 +79,7 @@ func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID
 
 // RevokeOperatorKey ends a key at once. It returns ErrNotFound.
 func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKeyID) error {
-	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		ok, err := tx.DeleteOperatorKey(id)
 		if err == nil && !ok {
 			err = rolecall.ErrNotFound.With("There is no operator key of this id.")
@@ -94,7 +96,7 @@ func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKey
 // second old.
 func (s *Service) Operated(ctx context.Context) (bool, error) {
 	e, err := load(ctx, s.operators, [32]byte{}, s.isCurrentOperator, func(ctx context.Context, _ [32]byte) (*operatorEntry, error) {
-		e := &operatorEntry{loaded: s.loading()}
+		e := &operatorEntry{stamp: s.invalidation.Stamp()}
 		keys, err := s.OperatorKeys(ctx, rolecall.OperatorKeyID{}, 1)
 		if len(keys) > 0 {
 			e.key = keys[0]
@@ -104,14 +106,13 @@ func (s *Service) Operated(ctx context.Context) (bool, error) {
 	return err == nil && !e.key.ID.IsZero(), err
 }
 
-// isCurrentOperator reports whether the entry counts. Nobody announces a new key, so
-// that there is none for less than a second only.
+// isCurrentOperator reports whether the entry is fresh.
 func (s *Service) isCurrentOperator(e *operatorEntry) bool {
 	now := s.now()
 	if e.key.ID.IsZero() {
-		return now.Sub(e.loaded.at).Abs() < unwatchedLifetime
+		return s.invalidation.IsFreshAbsence(e.stamp, now)
 	}
-	return s.counts(e.loaded, now, e.key.ID)
+	return s.invalidation.IsFresh(e.stamp, now, e.key.ID)
 }
 
 // AuthenticateOperator returns the operator for whom the key speaks, in no tenant;
@@ -172,8 +173,8 @@ func (s *Service) operatorKey(ctx context.Context, token secret.Token, source st
 }
 
 func (s *Service) loadOperator(ctx context.Context, hash [32]byte) (*operatorEntry, error) {
-	e := &operatorEntry{loaded: s.loading()}
-	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+	e := &operatorEntry{stamp: s.invalidation.Stamp()}
+	err := s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		e.key, err = tx.OperatorKeyByToken(hash[:])
 		return err
 	})
@@ -187,7 +188,7 @@ func (s *Service) touchOperator(ctx context.Context, e *operatorEntry) {
 	if now.Sub(e.key.LastUsedAt) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {
 		return
 	}
-	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		tx.TouchOperatorKey(e.key.ID, now)
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // operatorKey makes a key for an hour, for all tenants unless some are named.
@@ -47,7 +48,7 @@ func TestAnOperatorActsInATenantAndIsNobodyThere(t *testing.T) {
 		if !a.GrantedBy.IsZero() {
 			t.Errorf("granted by %s", a.GrantedBy)
 		}
-		f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			events, err := tx.Events(rolecall.EventQuery{Actor: rolecall.AnyID(key.ID), Limit: 10})
 			want := rolecall.Actor{Type: rolecall.ActorOperator, ID: rolecall.UserID(key.ID), Via: "http"}
 			for _, e := range events.Items {
@@ -117,7 +118,7 @@ func TestAnOperatorKeyIsReadOnceAndItsUseWrittenOnceAMinute(t *testing.T) {
 		}
 		for range 3 {
 			f.ok(errorOf(f.operator(f.service, token)))
-			asked := f.store.during(func() { f.ok(errorOf(f.operator(f.service, token))) })
+			asked := f.db.during(func() { f.ok(errorOf(f.operator(f.service, token))) })
 			if len(asked) != 0 {
 				t.Errorf("a known key asks %q", asked)
 			}
@@ -175,18 +176,18 @@ func TestKeysThatNobodyHasAreBoundedForEachSource(t *testing.T) {
 			"of this node":   func() error { return errorOf(f.operator(f.service, secret.NewOperatorKey())) },
 			"a key not seen": func() error { return errorOf(f.operator(f.service, unknownHere)) },
 		} {
-			asked := f.store.during(func() { f.is(refused(), rolecall.ErrTooManyAttempts) })
+			asked := f.db.during(func() { f.is(refused(), rolecall.ErrTooManyAttempts) })
 			if len(asked) != 0 {
 				t.Errorf("%s: asks %q", name, asked)
 			}
 		}
 		f.ok(errorOf(f.operator(f.service, known)))
 		f.ok(errorOf(f.service.AuthenticateBearer(f.Context(), f.tenant, string(unknownHere), "198.51.100.7")))
-		asked := f.store.during(func() { f.is(errorOf(f.operator(f.node(), secret.NewOperatorKey())), rolecall.ErrTooManyAttempts) })
+		asked := f.db.during(func() { f.is(errorOf(f.operator(f.node(), secret.NewOperatorKey())), rolecall.ErrTooManyAttempts) })
 		if want := []string{"view", "operator key by token", "update", "count in 1 buckets"}; !slices.Equal(asked, want) {
 			t.Errorf("another node asks %q, not %q", asked, want)
 		}
-		asked = f.store.during(func() {
+		asked = f.db.during(func() {
 			for range 100 {
 				f.is(errorOf(f.service.AuthenticateBearer(f.Context(), f.tenant, fmt.Sprintf("rco_%049d", 0), "192.0.2.9")), rolecall.ErrUnauthenticated)
 			}

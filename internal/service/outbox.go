@@ -10,6 +10,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 const (
@@ -69,7 +70,7 @@ func (s *Service) MailCounts() MailCounts {
 // WaitingMail returns how many mails of the instance wait to be sent, counting no
 // further than 10,000.
 func (s *Service) WaitingMail(ctx context.Context) (n int, err error) {
-	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		n, err = tx.CountMail(mailCount)
 		return err
 	})
@@ -114,7 +115,7 @@ func (s *Service) sendMails(ctx context.Context) {
 // claimMail returns a mail that is due, which is this node's for half a minute, or
 // ErrNotFound.
 func (s *Service) claimMail(ctx context.Context) (m rolecall.OutboxMail, err error) {
-	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		m, err = tx.ClaimMail(s.now(), s.now().Add(claimTime))
 		return err
 	})
@@ -151,7 +152,7 @@ func (s *Service) sendClaimed(ctx context.Context, claimed rolecall.OutboxMail) 
 // settleMail removes a mail that was sent or is void from the outbox, and puts any
 // other off.
 func (s *Service) settleMail(ctx context.Context, claimed rolecall.OutboxMail, done bool) error {
-	return s.store.Update(ctx, rolecall.TenantID{}, func(tx Tx) error {
+	return s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		if done {
 			_, err := tx.DeleteMail(claimed.ID)
 			return err
@@ -170,7 +171,7 @@ func (s *Service) sendMail(ctx context.Context, claimed rolecall.OutboxMail) (se
 		return false, err
 	}
 	var tenant rolecall.Tenant
-	err = s.store.View(ctx, claimed.TenantID, func(tx Tx) (err error) {
+	err = s.store.View(ctx, claimed.TenantID, func(tx *store.Tx) (err error) {
 		tenant, err = s.checkMail(tx, claimed.TenantID, &m)
 		return err
 	})
@@ -183,7 +184,7 @@ func (s *Service) sendMail(ctx context.Context, claimed rolecall.OutboxMail) (se
 // checkMail returns the tenant of a mail that can be sent now: its link would be
 // accepted, or it is a notice to a user who exists. It returns errVoidMail if that is
 // over for good, and errHeldMail if it can become true again.
-func (s *Service) checkMail(tx Tx, id rolecall.TenantID, m *rolecall.Mail) (rolecall.Tenant, error) {
+func (s *Service) checkMail(tx *store.Tx, id rolecall.TenantID, m *rolecall.Mail) (rolecall.Tenant, error) {
 	tenant, err := tx.TenantByID(id)
 	if ok, err := found(err); err != nil {
 		return tenant, err
@@ -245,7 +246,7 @@ func (s *Service) giveUpMail(ctx context.Context) error {
 	givenUp := 0
 	for full := true; full && failures == nil; {
 		var expired []rolecall.OutboxMail
-		err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+		err := s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 			expired, err = tx.ExpiredMail(s.now(), purgeBatch)
 			return err
 		})
@@ -273,7 +274,7 @@ func (s *Service) giveUpMail(ctx context.Context) error {
 func (s *Service) giveUp(ctx context.Context, old rolecall.OutboxMail) (givenUp bool, err error) {
 	m, err := OpenMail(s.keys, old)
 	readable := err == nil
-	err = s.operate(ctx, old.TenantID, func(tx Tx) (*rolecall.Event, error) {
+	err = s.operate(ctx, old.TenantID, func(tx *store.Tx) (*rolecall.Event, error) {
 		ok, err := tx.DeleteMail(old.ID)
 		if givenUp = ok && m.Kind != rolecall.MailNothing; !givenUp {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/mail"
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // sender returns another process on the same database that sends mail to the
@@ -105,7 +106,7 @@ func TestMailWaitsForItsServerAndBacksOff(t *testing.T) {
 // dueIn returns in what time the only waiting mail is due.
 func (f *fixture) dueIn() (pause time.Duration) {
 	f.Helper()
-	f.ok(f.store.View(f.Context(), rolecall.TenantID{}, func(tx service.Tx) error {
+	f.ok(f.store.View(f.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
 		waiting, err := tx.ExpiredMail(rolecall.Never-1, 2)
 		if err == nil && len(waiting) == 1 {
 			pause = waiting[0].DueAt.Sub(f.clock.Now())
@@ -172,13 +173,13 @@ func TestMailOfATenantThatCannotBeWrittenKeepsNoOther(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		other := f.newTenant("other")
 		for _, tenant := range []rolecall.TenantID{other.ID, f.tenant.ID} {
-			f.ok(f.store.Store.Update(f.Context(), tenant, func(tx service.Tx) error {
+			f.ok(store.New(f.db.Database, nil).Update(f.Context(), tenant, func(tx *store.Tx) error {
 				tx.InsertMail(f.sealed(tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: address("ada"), UserID: f.owner.User.ID}))
 				return nil
 			}))
 		}
 		f.clock.advance(time.Hour)
-		node := service.New(broken{f.store, other.ID}, service.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
+		node := service.New(broken{f.db, other.ID}, service.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
 		f.is(node.Purge(f.Context()), errBroken)
 		if n := f.waiting(); n != 1 {
 			t.Errorf("%d mails wait, want that of the tenant that cannot be written", n)
@@ -207,7 +208,7 @@ func TestMailToNoMailboxIsGivenUpAtOnce(t *testing.T) {
 func TestMailOfANodeThatDiedIsSentByAnother(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.invite(f.user("ada").ID)
-		f.ok(f.store.Update(f.Context(), rolecall.TenantID{}, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
 			_, err := tx.ClaimMail(f.clock.Now(), f.clock.Now().Add(time.Minute))
 			return err
 		}))
@@ -246,7 +247,7 @@ func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
 
 func TestMailOfNobodyGoesNowhere(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		f.ok(f.store.Store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(store.New(f.db.Database, nil).Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			tx.InsertMail(f.sealed(f.tenant.ID, rolecall.Mail{Kind: rolecall.MailNothing, To: address("nobody")}))
 			return nil
 		}))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 const (
@@ -78,7 +79,7 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 	if err := NeedReadUser(c.Principal, id); err != nil {
 		return o, err
 	}
-	err = s.view(ctx, c, func(tx Tx) error {
+	err = s.view(ctx, c, func(tx *store.Tx) error {
 		if o.User, err = seenUser(tx, c, id); err != nil {
 			return err
 		}
@@ -114,7 +115,7 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 
 // recentEvents returns the newest events about the user, as far as the caller may read
 // them.
-func (s *Service) recentEvents(tx Tx, c Call, id rolecall.UserID) ([]rolecall.Event, error) {
+func (s *Service) recentEvents(tx *store.Tx, c Call, id rolecall.UserID) ([]rolecall.Event, error) {
 	recent, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: overviewEvents})
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func (s *Service) recentEvents(tx Tx, c Call, id rolecall.UserID) ([]rolecall.Ev
 }
 
 // signInParts fills in what hangs on how the user signs in, by one statement.
-func (s *Service) signInParts(tx Tx, c Call, o *Overview, assignments []rolecall.Assignment) error {
+func (s *Service) signInParts(tx *store.Tx, c Call, o *Overview, assignments []rolecall.Assignment) error {
 	account, factor := s.accountBucket(c.Tenant.Name, o.User.EmailKey()), s.factorBucket(&o.User)
 	summary, err := tx.SignInSummary(o.User.ID, account.Key, factor.Key, c.Tenant.Settings.For(assignments, s.now()), s.now())
 	if err != nil {
@@ -152,7 +153,7 @@ func (s *Service) signInParts(tx Tx, c Call, o *Overview, assignments []rolecall
 }
 
 // obstacles returns why the user cannot sign in, and what mends it.
-func (s *Service) obstacles(tx Tx, c Call, u *rolecall.User, assignments []rolecall.Assignment, summary *rolecall.SignInSummary) ([]SignInReason, error) {
+func (s *Service) obstacles(tx *store.Tx, c Call, u *rolecall.User, assignments []rolecall.Assignment, summary *rolecall.SignInSummary) ([]SignInReason, error) {
 	const (
 		invite       = "UsersController_inviteUser"
 		resetFactors = "UsersController_resetFactors"
@@ -193,7 +194,7 @@ const failuresRead = 20
 // failed, and until when. The counters are keyed by hashes, so the sources to look for
 // come from the recent failed sign-ins. A known browser has a counter of its own, which
 // cannot be found this way.
-func (s *Service) limitedAttempts(tx Tx, c Call, o *Overview) (reasons []SignInReason, err error) {
+func (s *Service) limitedAttempts(tx *store.Tx, c Call, o *Overview) (reasons []SignInReason, err error) {
 	const sendReset = "UsersController_sendPasswordReset"
 	if o.User.Status != rolecall.UserActive {
 		return nil, nil

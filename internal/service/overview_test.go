@@ -8,6 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // obstacles returns what the owner is told of why the user cannot sign in, and what
@@ -75,7 +76,7 @@ func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
 		demanding.Tenant.Settings.SecondFactor.Required = rolecall.SecondFactorOfAll
 		f.owner.Principal = &demanding
 		said("without the second factor that is demanded", ada.ID, "second-factor-enrolment-required AuthsController_beginEnrolment")
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			tx.PutPendingTOTP(ada.ID, []byte("secret"))
 			_, err := tx.ConfirmTOTP(ada.ID, []byte("secret"), 1, start)
 			return err
@@ -152,7 +153,7 @@ func TestTheOverviewSaysWhatMendsPasskeysWithoutADomain(t *testing.T) {
 		if got := f.obstacles(ada.ID); got != nil {
 			t.Errorf("with recovery codes: %q", got)
 		}
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			tx.ReplaceRecoveryCodes(ada.ID, nil)
 			return nil
 		}))
@@ -166,7 +167,7 @@ func TestWhoIsToldWhatOfHowSomebodySignsIn(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, _ := f.person("Sales")
 		f.invite(ada.ID)
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			tx.ReplaceRecoveryCodes(ada.ID, [][]byte{{1}, {2}})
 			tx.InsertAPIToken(rolecall.APIToken{ID: rolecall.NewID[rolecall.APIToken](start), UserID: ada.ID, Name: "A token", CreatedAt: start, ExpiresAt: start + 1}, []byte{1})
 			return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // acts are all that can take an owner away.
@@ -92,7 +93,7 @@ func (f *fixture) rival(role rolecall.Role) service.Call {
 	f.Helper()
 	user, _ := f.person("")
 	a := rolecall.Assignment{UserID: user.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
-	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		tx.PutAssignment(a)
 		return nil
 	}))
@@ -102,7 +103,7 @@ func (f *fixture) rival(role rolecall.Role) service.Call {
 // owners counts the owners that a tenant must keep one of, no further than two.
 func (f *fixture) owners() (n int) {
 	f.Helper()
-	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) (err error) {
+	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) (err error) {
 		n, err = tx.Owners()
 		return err
 	}))

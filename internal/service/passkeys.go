@@ -8,6 +8,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // The purposes of challenges that nothing is stored for.
@@ -78,7 +79,7 @@ func (s *Service) AddPasskey(ctx context.Context, c Call, key Key, name string, 
 	event := s.factorEvent(c, rolecall.EventFactorAdded, rolecall.FactorPasskey)
 	first, err := s.create(ctx, c, key, creation{
 		operation: "addPasskey", location: "/auths/factors", id: rolecall.AnyID(c.User.ID), value: passkeyValue{made.Passkey}, event: event,
-		insert: func(tx Tx) error {
+		insert: func(tx *store.Tx) error {
 			own, err := s.ownFactors(tx, c) // first: it is told of a key that is claimed
 			if err != nil {
 				return err
@@ -113,7 +114,7 @@ var refusedPasskey = rolecall.Fault{Pointer: "/passkey", Code: "refused", Detail
 
 // insertPasskey writes the passkey that the response brings, under the name and with
 // the moment of made.
-func (s *Service) insertPasskey(tx Tx, c Call, own *rolecall.Factors, made rolecall.Passkey, response passkey.Response) error {
+func (s *Service) insertPasskey(tx *store.Tx, c Call, own *rolecall.Factors, made rolecall.Passkey, response passkey.Response) error {
 	if len(own.Passkeys) >= rolecall.PasskeysMax {
 		return rolecall.ErrTooManyPasskeys
 	}
@@ -139,7 +140,7 @@ func (s *Service) UpdatePasskey(ctx context.Context, c Call, id []byte, name rol
 			return key, err
 		}
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		if key, err = tx.PasskeyByID(id); err != nil {
 			return nil, err
 		}
@@ -189,7 +190,7 @@ func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte)
 	var key rolecall.Passkey
 	var user rolecall.User
 	var hash string
-	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		if key, err = tx.PasskeyByID(response.ID); err != nil {
 			return err
 		}
@@ -217,7 +218,7 @@ func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte)
 		return SignIn{}, rolecall.ErrUserSuspended
 	}
 	isNewBrowser := s.currentDevice(&a, user.Email, hash) == nil
-	return s.startSession(ctx, &a, entry{user: user.ID, password: hash, secondFactor: true, isNewBrowser: isNewBrowser, prepare: func(tx Tx) (rolecall.User, error) {
+	return s.startSession(ctx, &a, entry{user: user.ID, password: hash, secondFactor: true, isNewBrowser: isNewBrowser, prepare: func(tx *store.Tx) (rolecall.User, error) {
 		if err := admit(tx, user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
 			return user, rolecall.ErrPasskeyRefused
 		} else if err != nil {
@@ -237,7 +238,7 @@ func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte)
 // spend notes that a challenge for which nothing was stored is answered, and reports
 // whether it was not before. The note is nobody's: what voids the tokens of a user
 // must not make the answer good again.
-func (s *Service) spend(tx Tx, challenge secret.Token) (bool, error) {
+func (s *Service) spend(tx *store.Tx, challenge secret.Token) (bool, error) {
 	now := s.now()
 	return tx.SpendOneTimeToken(rolecall.OneTimeToken{
 		Purpose: rolecall.TokenPasskey, CreatedAt: now, ExpiresAt: now.Add(challengeLifetime),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // nowhere is the tenant in which requests for unknown ones write what they write in
@@ -33,7 +34,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a Attempt, email str
 	token := secret.NewToken()
 	var subject rolecall.UserID
 	var outcome string
-	err := s.store.Update(ctx, tenant.ID, func(tx Tx) error {
+	err := s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
 		counted, err := tx.CountAttempt(account, s.now())
 		if err != nil {
 			return err
@@ -91,7 +92,7 @@ func resetOutcome(t *rolecall.Tenant, u *rolecall.User, tooMany bool) string {
 // mailReset mails the user a link for a new password, in place of those before. For
 // the zero user it writes as much, and nothing is mailed. The link is bound to the
 // address that it goes to, and to the credential that requested it.
-func (s *Service) mailReset(tx Tx, t *rolecall.Tenant, u *rolecall.User, token secret.Token, origin rolecall.Origin) error {
+func (s *Service) mailReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, token secret.Token, origin rolecall.Origin) error {
 	now := s.now()
 	until := now.Add(t.Settings.PasswordResetLifetime())
 	tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset)
@@ -116,7 +117,7 @@ func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rol
 		return created, err
 	}
 	var user rolecall.User
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		user, err = s.seizable(tx, c, id, rolecall.UsersInvite)
 		return err
 	})
@@ -131,7 +132,7 @@ func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rol
 	first, err := s.create(ctx, c, key, creation{
 		operation: "sendPasswordReset", location: "/users/" + id.String() + "/password-resets", id: rolecall.AnyID(id), value: reset,
 		event: s.event(c, rolecall.EventResetRequested, aboutUser(id)),
-		insert: func(tx Tx) error {
+		insert: func(tx *store.Tx) error {
 			if err := s.requestLink(tx, c); err != nil {
 				return err
 			}
@@ -154,7 +155,7 @@ func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rol
 // ErrTenantSuspended and ErrBusy.
 func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Token, password string) error {
 	var user rolecall.User
-	err := s.store.View(ctx, a.Tenant.ID, func(tx Tx) (err error) {
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		user, err = s.resetting(tx, token)
 		return err
 	})
@@ -172,7 +173,7 @@ func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Tok
 		return err
 	}
 	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: user})
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		active, err := tx.LockActiveUser(user.ID)
 		if err != nil {
 			return nil, err
@@ -197,7 +198,7 @@ func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Tok
 
 // resetting returns the user whose unexpired link for a new password the token is,
 // as long as they have the address that it was mailed to.
-func (s *Service) resetting(tx Tx, token secret.Token) (rolecall.User, error) {
+func (s *Service) resetting(tx *store.Tx, token secret.Token) (rolecall.User, error) {
 	reset, err := tx.OneTimeToken(token.Hash(), rolecall.TokenPasswordReset)
 	if ok, err := found(err); err != nil {
 		return rolecall.User{}, err

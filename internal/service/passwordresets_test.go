@@ -12,20 +12,8 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
-
-// InsertOneTimeToken is noted. A mail can bear the token.
-func (x recordedTx) InsertOneTimeToken(t rolecall.OneTimeToken, hash []byte) {
-	x.written.cause = true
-	x.note("insert token")
-	x.Tx.InsertOneTimeToken(t, hash)
-}
-
-// DeleteOneTimeTokens is noted.
-func (x recordedTx) DeleteOneTimeTokens(user rolecall.UserID, purpose rolecall.TokenPurpose) {
-	x.note("delete tokens")
-	x.Tx.DeleteOneTimeTokens(user, purpose)
-}
 
 // askReset asks for a new password for an address from a source.
 func (f *fixture) askReset(source, email string) error {
@@ -111,7 +99,7 @@ func TestEveryRequestForANewPasswordIsTheSameWork(t *testing.T) {
 			{"an unknown tenant", service.Attempt{TenantName: "nobody", RequestID: "request", Source: "192.0.2.1"}, address("ada"), "nothing"},
 		} {
 			f.expectMailed(func() {
-				asked := f.store.during(func() { f.ok(f.service.RequestPasswordReset(f.Context(), c.attempt, c.email)) })
+				asked := f.db.during(func() { f.ok(f.service.RequestPasswordReset(f.Context(), c.attempt, c.email)) })
 				if !slices.Equal(asked, want) {
 					t.Errorf("%s: the store was asked %q, not %q", c.what, asked, want)
 				}
@@ -132,7 +120,7 @@ func TestDecoysAreRemovedAlsoWhereThereIsNoTenant(t *testing.T) {
 		f.ok(f.askReset("192.0.2.1", address("ghost")))
 		f.clock.advance(time.Hour)
 		removed := func() (n int) {
-			for _, asked := range f.store.during(func() { f.ok(f.service.Purge(f.Context())) }) {
+			for _, asked := range f.db.during(func() { f.ok(f.service.Purge(f.Context())) }) {
 				if asked == "purged" {
 					n++
 				}
@@ -143,15 +131,6 @@ func TestDecoysAreRemovedAlsoWhereThereIsNoTenant(t *testing.T) {
 			t.Errorf("the purge removed something in %d places, and then in %d", first, second)
 		}
 	})
-}
-
-// PurgeExpired is noted if it removes something.
-func (x recordedTx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (int, error) {
-	n, err := x.Tx.PurgeExpired(now, eventsBefore, limit)
-	if n > 0 {
-		x.note("purged")
-	}
-	return n, err
 }
 
 func TestAnAccountIsSentThreeNewPasswordsInAnHour(t *testing.T) {
@@ -327,7 +306,7 @@ func TestASuspensionAcrossANewPasswordWins(t *testing.T) {
 
 // across returns a node on which something happens after its next reading.
 func (f *fixture) across(happen func()) *service.Service {
-	return service.New(&interrupted{f.store, happen}, service.Options{
+	return service.New(&interrupted{f.db, happen}, service.Options{
 		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
 	})
 }
@@ -372,7 +351,7 @@ func TestOfLinksMadeAtOnceOneIsUsed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		links := []secret.Token{f.resetLink("ada"), secret.NewToken()}
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			tx.InsertOneTimeToken(rolecall.OneTimeToken{
 				Purpose: rolecall.TokenPasswordReset, UserID: ada.ID, Data: ada.EmailKey(), CreatedAt: start, ExpiresAt: start.Add(time.Hour),
 			}, links[1].Hash())
@@ -410,7 +389,7 @@ func TestALinkAsksForAGoodPassword(t *testing.T) {
 func TestANewPasswordIsAskedForByAddressesOnly(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, email := range []string{"", "ada", "ada@example.com\r\nBcc: eve@example.com", "Ada <ada@example.com>", "ada@example.com, eve@example.com", "ada@example.com\x00"} {
-			asked := f.store.during(func() {
+			asked := f.db.during(func() {
 				err := f.askReset("192.0.2.7", email)
 				if f.is(err, rolecall.ErrValidation); len(faultsOf(err)) != 1 {
 					t.Errorf("%q: %v", email, err)

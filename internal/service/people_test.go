@@ -8,6 +8,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // held is a role that somebody holds, and how.
@@ -81,7 +82,7 @@ func (f *fixture) person(department string, holds ...held) (rolecall.User, []rol
 	for _, h := range holds {
 		assignments = append(assignments, h.assignment(f, user.ID))
 	}
-	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		tx.InsertUser(user)
 		for _, a := range assignments {
 			tx.InsertRole(a.Role)
@@ -103,7 +104,7 @@ func (f *fixture) caller(holds ...held) service.Call {
 func (f *fixture) callBy(user rolecall.User, assignments []rolecall.Assignment) service.Call {
 	f.Helper()
 	session := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: user.ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: rolecall.Never}
-	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		tx.InsertSession(session, session.ID[:])
 		return nil
 	}))

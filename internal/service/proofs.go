@@ -7,6 +7,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // Proof is what somebody shows as a second factor: one of the members.
@@ -19,7 +20,7 @@ type Proof struct {
 // take uses a proof up, in the transaction of what it is good for. It returns
 // ErrWrongCode if it was used up before, and the recovery codes that come with a
 // first factor.
-type take func(tx Tx) ([]secret.RecoveryCode, error)
+type take func(tx *store.Tx) ([]secret.RecoveryCode, error)
 
 // judge returns what uses the proof up, or ErrWrongCode if it is none of the user
 // that is asked. A passkey must have signed the challenge.
@@ -34,7 +35,7 @@ func (s *Service) judge(c Call, q *question, p Proof, challenge secret.Token) (t
 	}
 	stored := q.factors.TOTP
 	step, err := s.step(c, stored.Sealed, p.Code, stored.LastStep)
-	return func(tx Tx) ([]secret.RecoveryCode, error) {
+	return func(tx *store.Tx) ([]secret.RecoveryCode, error) {
 		renewed := s.keys.Renew(totpPurpose, string(stored.Sealed), totpBelongs(c.Tenant.ID, c.User.ID))
 		return nil, orWrong(tx.UseTOTP(c.User.ID, stored.Sealed, []byte(renewed), step))
 	}, err
@@ -68,7 +69,7 @@ func (s *Service) judgeRecoveryCode(c Call, q *question, text string) (take, err
 	if !ok || q.factors.Methods() == nil {
 		return nil, rolecall.ErrWrongCode
 	}
-	return func(tx Tx) ([]secret.RecoveryCode, error) {
+	return func(tx *store.Tx) ([]secret.RecoveryCode, error) {
 		if err := orWrong(tx.UseRecoveryCode(c.User.ID, code.Hash())); err != nil {
 			return nil, err
 		}
@@ -83,7 +84,7 @@ func (s *Service) judgePasskey(c Call, q *question, document []byte, challenge s
 		return nil, rolecall.ErrWrongCode
 	}
 	old, used, err := s.signed(q.owner(&c.Tenant), response, challenge, false)
-	return func(tx Tx) ([]secret.RecoveryCode, error) {
+	return func(tx *store.Tx) ([]secret.RecoveryCode, error) {
 		return nil, orWrong(tx.UsePasskey(old, used))
 	}, err
 }
@@ -111,7 +112,7 @@ func (s *Service) signed(owner *passkey.Owner, response passkey.Response, challe
 // judgeNew is judge for somebody without a factor, whose proof makes one: by a code
 // of the secret that is pending, or by a new passkey.
 func (s *Service) judgeNew(c Call, q *question, p Proof, challenge secret.Token) (take, error) {
-	var add func(Tx) error
+	var add func(*store.Tx) error
 	method := rolecall.FactorTOTP
 	switch {
 	case p.Passkey != nil:
@@ -125,7 +126,7 @@ func (s *Service) judgeNew(c Call, q *question, p Proof, challenge secret.Token)
 			return nil, err
 		}
 		key.Name = defaultPasskeyName
-		add = func(tx Tx) error { tx.InsertPasskey(key); return nil }
+		add = func(tx *store.Tx) error { tx.InsertPasskey(key); return nil }
 	case p.RecoveryCode != "" || q.factors.TOTP.Pending == nil:
 		return nil, rolecall.ErrWrongCode
 	default:
@@ -134,9 +135,9 @@ func (s *Service) judgeNew(c Call, q *question, p Proof, challenge secret.Token)
 		if err != nil {
 			return nil, err
 		}
-		add = func(tx Tx) error { return orWrong(tx.ConfirmTOTP(c.User.ID, pending, step, s.now())) }
+		add = func(tx *store.Tx) error { return orWrong(tx.ConfirmTOTP(c.User.ID, pending, step, s.now())) }
 	}
-	return func(tx Tx) ([]secret.RecoveryCode, error) {
+	return func(tx *store.Tx) ([]secret.RecoveryCode, error) {
 		now, err := tx.Factors(c.User.ID)
 		if err == nil && now.Methods() != nil { // another sign-in was first
 			err = rolecall.ErrChallengeInvalid
@@ -188,7 +189,7 @@ func (s *Service) AskAgain(ctx context.Context, c Call) (*rolecall.Challenge, er
 
 // shownAgain returns what uses up the second factor that somebody who is signed in
 // shows again, counted by itself. It returns ErrWrongCode and ErrTooManyAttempts.
-func (s *Service) shownAgain(ctx context.Context, c Call, p Proof) (take func(Tx) error, err error) {
+func (s *Service) shownAgain(ctx context.Context, c Call, p Proof) (take func(*store.Tx) error, err error) {
 	counted, err := s.countAttempt(ctx, s.ownFactorBuckets(&c.User))
 	if err != nil {
 		return nil, err
@@ -205,7 +206,7 @@ func (s *Service) shownAgain(ctx context.Context, c Call, p Proof) (take func(Tx
 	if err != nil {
 		return nil, err
 	}
-	return func(tx Tx) error {
+	return func(tx *store.Tx) error {
 		if challenge != "" {
 			if err := orWrong(s.spend(tx, challenge)); err != nil {
 				return err

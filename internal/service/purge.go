@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // and removes what is over, in bounded batches, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
-	beside.Go(func() { s.watch(ctx) })
+	beside.Go(func() { s.invalidation.Watch(ctx, s.store, s.log) })
 	if s.mailer != nil {
 		beside.Go(func() { s.sendMails(ctx) })
 	}
@@ -67,9 +68,9 @@ const settleTime = time.Minute
 // tenants. What fails for one tenant does not keep the others from being purged.
 func (s *Service) Purge(ctx context.Context) error {
 	failures := []error{
-		s.purgeAll(ctx, rolecall.TenantID{}, func(tx Tx) (int, error) { return tx.PurgeAttempts(s.now(), purgeBatch) }),
-		s.purgeAll(ctx, rolecall.TenantID{}, func(tx Tx) (int, error) { return tx.PurgeRequests(s.now(), purgeBatch) }),
-		s.purgeAll(ctx, nowhere, func(tx Tx) (int, error) { return tx.PurgeExpired(s.now(), s.now(), purgeBatch) }),
+		s.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeAttempts(s.now(), purgeBatch) }),
+		s.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeRequests(s.now(), purgeBatch) }),
+		s.purgeAll(ctx, nowhere, func(tx *store.Tx) (int, error) { return tx.PurgeExpired(s.now(), s.now(), purgeBatch) }),
 		s.purgeDeletedTenants(ctx),
 		s.giveUpMail(ctx),
 	}
@@ -80,7 +81,7 @@ func (s *Service) Purge(ctx context.Context) error {
 			break
 		}
 		for _, tenant := range tenants {
-			failures = append(failures, s.purgeAll(ctx, tenant.ID, func(tx Tx) (int, error) {
+			failures = append(failures, s.purgeAll(ctx, tenant.ID, func(tx *store.Tx) (int, error) {
 				return tx.PurgeExpired(s.now(), s.now().Add(-tenant.Settings.EventLifetime()), purgeBatch)
 			}))
 		}
@@ -90,9 +91,9 @@ func (s *Service) Purge(ctx context.Context) error {
 }
 
 // purgeAll repeats a batch until it removes nothing more.
-func (s *Service) purgeAll(ctx context.Context, tenant rolecall.TenantID, batch func(Tx) (int, error)) error {
+func (s *Service) purgeAll(ctx context.Context, tenant rolecall.TenantID, batch func(*store.Tx) (int, error)) error {
 	for removed := purgeBatch; removed >= purgeBatch; {
-		err := s.store.Update(ctx, tenant, func(tx Tx) (err error) {
+		err := s.store.Update(ctx, tenant, func(tx *store.Tx) (err error) {
 			removed, err = batch(tx)
 			return err
 		})
@@ -106,7 +107,7 @@ func (s *Service) purgeAll(ctx context.Context, tenant rolecall.TenantID, batch 
 func (s *Service) purgeDeletedTenants(ctx context.Context) error {
 	before := s.now().Add(-settleTime)
 	var due []rolecall.TenantID
-	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+	err := s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		due, err = tx.TenantsToPurge(before, purgePage)
 		return err
 	})
@@ -119,7 +120,7 @@ func (s *Service) purgeDeletedTenants(ctx context.Context) error {
 
 func (s *Service) purgeTenant(ctx context.Context, tenant rolecall.TenantID, before rolecall.Time) error {
 	for done := false; !done; {
-		err := s.store.Update(ctx, tenant, func(tx Tx) error {
+		err := s.store.Update(ctx, tenant, func(tx *store.Tx) error {
 			due, err := tx.BeginPurge(before)
 			if err != nil || !due { // it was restored
 				done = true

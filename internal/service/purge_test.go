@@ -10,6 +10,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 const aDay = 24 * time.Hour
@@ -17,7 +18,7 @@ const aDay = 24 * time.Hour
 func TestWhatIsOverIsRemovedAndNothingElse(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for range 700 { // more than one batch
-			f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 				tx.InsertKey(rolecall.IdempotencyKey{UserID: f.owner.User.ID, Operation: "old", Hash: secret.NewKey(), Fingerprint: secret.NewKey(), ExpiresAt: start.Add(aDay), Status: 201, ResourceID: rolecall.NewID[any](start)})
 				return nil
 			}))
@@ -35,7 +36,7 @@ func TestWhatIsOverIsRemovedAndNothingElse(t *testing.T) {
 		f.ok(err)
 		f.ok(f.service.Purge(f.Context()))
 
-		f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			if n, err := tx.CountKeys(rolecall.IdempotencyKey{UserID: f.owner.User.ID}, 1000); err != nil || n != 1 {
 				t.Errorf("%d keys are left, %v", n, err)
 			}
@@ -49,7 +50,7 @@ func TestWhatIsOverIsRemovedAndNothingElse(t *testing.T) {
 		if !again.Replayed || again.Value.ID != kept.Value.ID {
 			t.Errorf("a live key was removed: %v", again)
 		}
-		if asked := f.store.during(func() { f.ok(f.service.Purge(f.Context())) }); len(asked) > 8 {
+		if asked := f.db.during(func() { f.ok(f.service.Purge(f.Context())) }); len(asked) > 8 {
 			t.Errorf("with nothing to do the store was asked %q", asked)
 		}
 	})
@@ -65,7 +66,7 @@ func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
 		f.is(create(), rolecall.ErrTenantExists)
 		f.clock.advance(aDay + time.Minute) // until no node can restore it
 		f.ok(f.service.Purge(f.Context()))
-		f.ok(f.store.View(f.Context(), other.ID, func(tx service.Tx) error {
+		f.ok(f.store.View(f.Context(), other.ID, func(tx *store.Tx) error {
 			if _, _, err := tx.UserByEmail(rolecall.EmailKey(address("owner"))); !errors.Is(err, rolecall.ErrNotFound) {
 				t.Errorf("a user of a deleted tenant is there: %v", err)
 			}
@@ -142,18 +143,18 @@ func TestTheBackgroundWorkEndsWithItsContext(t *testing.T) {
 
 // broken is a store of which the rows of one tenant cannot be written.
 type broken struct {
-	service.Store
+	store.Database
 	tenant rolecall.TenantID
 }
 
 var errBroken = errors.New("a page of this tenant cannot be read")
 
 // Update fails for the tenant.
-func (s broken) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+func (s broken) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if tenant == s.tenant {
 		return errBroken
 	}
-	return s.Store.Update(ctx, tenant, fn)
+	return s.Database.Update(ctx, tenant, fn)
 }
 
 func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
@@ -164,7 +165,7 @@ func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
 		}
 		living := f.newTenant("zeta") // after acme, which fails
 		expired := rolecall.IdempotencyKey{UserID: f.owner.User.ID, Operation: "old", Hash: secret.NewKey(), Fingerprint: secret.NewKey(), ExpiresAt: start, Status: 201, ResourceID: rolecall.NewID[any](start)}
-		f.ok(f.store.Update(f.Context(), living.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), living.ID, func(tx *store.Tx) error {
 			tx.InsertKey(expired)
 			return nil
 		}))
@@ -174,13 +175,13 @@ func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
 			t.Fatalf("there are %d tenants to purge", len(deleted))
 		}
 		for _, failing := range []rolecall.TenantID{deleted[0], f.tenant.ID} {
-			node := service.New(broken{f.store, failing}, service.Options{Clock: f.clock.Now, Keys: f.keys})
+			node := service.New(broken{f.db, failing}, service.Options{Clock: f.clock.Now, Keys: f.keys})
 			f.is(node.Purge(f.Context()), errBroken)
 		}
 		if left := f.tenantsToPurge(); len(left) != 0 {
 			t.Errorf("deleted tenants were not purged: %v", left)
 		}
-		f.ok(f.store.View(f.Context(), living.ID, func(tx service.Tx) error {
+		f.ok(f.store.View(f.Context(), living.ID, func(tx *store.Tx) error {
 			if _, err := tx.Key(expired); !errors.Is(err, rolecall.ErrNotFound) {
 				t.Errorf("an expired key of a later tenant is there: %v", err)
 			}
@@ -194,7 +195,7 @@ func TestADeletedTenantIsKeptForADayAndThenPurged(t *testing.T) {
 		other := f.newTenant("other")
 		f.ok(f.service.DeleteTenant(f.Context(), service.Command, "other", nil))
 		owner := func() error {
-			return f.store.View(f.Context(), other.ID, func(tx service.Tx) error {
+			return f.store.View(f.Context(), other.ID, func(tx *store.Tx) error {
 				_, _, err := tx.UserByEmail(rolecall.EmailKey(address("owner")))
 				return err
 			})
@@ -214,7 +215,7 @@ func TestADeletedTenantIsKeptForADayAndThenPurged(t *testing.T) {
 // tenantsToPurge returns the deleted tenants that still have rows.
 func (f *fixture) tenantsToPurge() (left []rolecall.TenantID) {
 	f.Helper()
-	f.ok(f.store.View(f.Context(), rolecall.TenantID{}, func(tx service.Tx) (err error) {
+	f.ok(f.store.View(f.Context(), rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		left, err = tx.TenantsToPurge(rolecall.Never, 10)
 		return err
 	}))

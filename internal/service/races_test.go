@@ -11,17 +11,18 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // interrupted is a store on which something else happens after the next reading.
 type interrupted struct {
-	service.Store
+	store.Database
 	meanwhile func()
 }
 
 // View reads, and then lets happen what is to happen.
-func (s *interrupted) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
-	err := s.Store.View(ctx, tenant, fn)
+func (s *interrupted) View(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
+	err := s.Database.View(ctx, tenant, fn)
 	if happen := s.meanwhile; happen != nil {
 		s.meanwhile = nil
 		happen()
@@ -33,7 +34,7 @@ func (s *interrupted) View(ctx context.Context, tenant rolecall.TenantID, fn fun
 // something happens between the reading of her hash and the session.
 func (f *fixture) signInAcross(happen func()) error {
 	f.Helper()
-	node := service.New(&interrupted{f.store, happen}, service.Options{
+	node := service.New(&interrupted{f.db, happen}, service.Options{
 		Clock: f.clock.Now, Passwords: secret.NewPasswords(secret.Parameters{Time: 2, MemoryKiB: 64, Threads: 1}, 4, 1000),
 		Keys: f.keys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
 	})

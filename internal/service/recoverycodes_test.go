@@ -6,6 +6,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 func TestOlderRecoveryCodesWorkUntilTheyAreUsed(t *testing.T) {
@@ -15,7 +16,7 @@ func TestOlderRecoveryCodesWorkUntilTheyAreUsed(t *testing.T) {
 			t.Errorf("a new code is %s", codes[0])
 		}
 		const older = secret.RecoveryCode("0123-4567-89ab-cdef")
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			tx.ReplaceRecoveryCodes(ada.ID, [][]byte{older.Hash()})
 			return nil
 		}))

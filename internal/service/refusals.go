@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // refusalInterval is how often the counted refusals are written as events.
@@ -151,7 +152,7 @@ func (s *Service) Refused(c Call, subject rolecall.UserID, operation, code strin
 func (s *Service) Flush(ctx context.Context) error {
 	var failures []error
 	for tenant, counted := range s.refusals.take() {
-		err := s.store.Update(ctx, tenant, func(tx Tx) error {
+		err := s.store.Update(ctx, tenant, func(tx *store.Tx) error {
 			for key, r := range counted {
 				tx.InsertEvent(s.refusalEvent(key, r))
 			}

@@ -73,7 +73,7 @@ func TestFailedSignInsOfASecondBecomeOneEventEach(t *testing.T) {
 func TestWhatIsNobodysIsNotRecorded(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.is(errorOf(f.service.Login(f.Context(), service.Attempt{TenantName: "nobody", Source: "192.0.2.1"}, address("owner"), "wrong")), rolecall.ErrWrongCredentials)
-		if asked := f.store.during(func() { f.ok(f.service.Flush(f.Context())) }); len(asked) != 0 {
+		if asked := f.db.during(func() { f.ok(f.service.Flush(f.Context())) }); len(asked) != 0 {
 			t.Errorf("of an unknown tenant the store was asked %q", asked)
 		}
 	})
@@ -145,9 +145,9 @@ func TestRefusalsOfACallerAndOfATenantAreBounded(t *testing.T) {
 			c.Principal = &principal
 			refuse(c)
 		}
-		f.store.fail(rolecall.ErrUnavailable)
+		f.db.fail(rolecall.ErrUnavailable)
 		f.is(f.service.Flush(f.Context()), rolecall.ErrUnavailable)
-		f.store.fail(nil)
+		f.db.fail(nil)
 		f.ok(f.service.Flush(f.Context()))
 		added, sum := f.refusedOf(rolecall.EventRefused)
 		if n := added[rolecall.SubjectUser] + added[rolecall.SubjectTenant] - 11; n != 51 || sum != operations*(callers+1) {
@@ -187,9 +187,9 @@ func TestRefusalsThatCannotBeRecordedAreKept(t *testing.T) {
 			f.service.Refused(f.owner, rolecall.UserID{}, "listEvents", "permission-denied")
 			f.service.Refused(elsewhere, rolecall.UserID{}, "listEvents", "permission-denied")
 			if round < 2 {
-				f.store.fail(rolecall.ErrUnavailable)
+				f.db.fail(rolecall.ErrUnavailable)
 				f.is(f.service.Flush(f.Context()), rolecall.ErrUnavailable)
-				f.store.fail(nil)
+				f.db.fail(nil)
 			}
 		}
 		f.ok(f.service.Flush(f.Context()))

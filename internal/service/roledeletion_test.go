@@ -8,6 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // holders makes people who hold the role, the first until a moment that is over.
@@ -24,7 +25,7 @@ func (f *fixture) holders(role rolecall.Role, n int) (ids []rolecall.UserID) {
 		users, ids = append(users, user), append(ids, user.ID)
 		assignments = append(assignments, rolecall.Assignment{UserID: user.ID, Role: role, Reach: rolecall.Within("Sales"), ExpiresAt: expires, GrantedAt: start})
 	}
-	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		tx.InsertUsers(users)
 		tx.InsertAssignments(assignments)
 		return nil
@@ -38,7 +39,7 @@ func TestEverybodyFromWhomADeletedRoleIsTakenHasAnEvent(t *testing.T) {
 		holders := f.holders(role, 1300)
 		f.is(f.service.DeleteRole(f.Context(), f.owner, role.ID, false, nil), rolecall.ErrRoleInUse)
 		updates := 0
-		for _, asked := range f.store.during(func() { f.ok(f.service.DeleteRole(f.Context(), f.owner, role.ID, true, nil)) }) {
+		for _, asked := range f.db.during(func() { f.ok(f.service.DeleteRole(f.Context(), f.owner, role.ID, true, nil)) }) {
 			if asked == "update" {
 				updates++
 			}
@@ -66,7 +67,7 @@ func TestADeletionOfARoleThatWasCutShortCanBeRepeated(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.insertRole(holding("shop/a:b"))
 		holders := f.holders(role, 1300)
-		node := service.New(&dying{f.store, 1}, service.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
+		node := service.New(&dying{f.db, 1}, service.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
 		f.is(node.DeleteRole(f.Context(), f.owner, role.ID, true, nil), errBroken)
 		if got, err := f.service.Role(f.Context(), f.owner, role.ID); err != nil || got.Version != role.Version {
 			t.Errorf("the role is %+v, %v", got, err)
@@ -91,7 +92,7 @@ func TestAServiceAccountFromWhichADeletedRoleIsTakenHasAnEvent(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.insertRole(holding("shop/a:b"))
 		live, over := f.account("Import", role.ID), f.account("Export", role.ID)
-		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			tx.PutServiceAccountRole(rolecall.Assignment{UserID: rolecall.UserID(over.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
 			return nil
 		}))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // RoleListing says which roles are wanted, and how. Empty members do not filter.
@@ -24,7 +25,7 @@ func (s *Service) Roles(ctx context.Context, c Call, l RoleListing) (page roleca
 	if err := NeedReadRoles(c.Principal, rolecall.UserID{}); err != nil {
 		return page, err
 	}
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		page, err = tx.Roles(rolecall.RoleQuery(l))
 		return err
 	})
@@ -36,7 +37,7 @@ func (s *Service) Role(ctx context.Context, c Call, id rolecall.RoleID) (role ro
 	if err := NeedReadRoles(c.Principal, rolecall.UserID{}); err != nil {
 		return role, err
 	}
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		role, err = tx.RoleByID(id)
 		return err
 	})
@@ -77,7 +78,7 @@ func (s *Service) CreateRole(ctx context.Context, c Call, key Key, draft rolecal
 	first, err := s.create(ctx, c, key, creation{
 		operation: "createRole", location: "/roles/" + role.ID.String(), id: rolecall.AnyID(role.ID), value: role,
 		event: s.event(c, rolecall.EventRoleCreated, aboutRole(role.ID)),
-		insert: func(tx Tx) error {
+		insert: func(tx *store.Tx) error {
 			tx.InsertRole(role)
 			return nil
 		},
@@ -97,7 +98,7 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 	if err := patch.Check().Err(); err != nil {
 		return role, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
 		for range attempts {
 			old, err := changeableRole(tx, c, id, match)
@@ -138,7 +139,7 @@ func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, fo
 	}
 	for {
 		var event *rolecall.Event // of the deletion
-		err := s.mutate(ctx, c, func(tx Tx) (_ *rolecall.Event, err error) {
+		err := s.mutate(ctx, c, func(tx *store.Tx) (_ *rolecall.Event, err error) {
 			event, err = s.deleteRole(tx, c, id, force, match)
 			return event, err
 		})
@@ -149,7 +150,7 @@ func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, fo
 }
 
 // deleteRole is one step of DeleteRole. No event means that there are holders left.
-func (s *Service) deleteRole(tx Tx, c Call, id rolecall.RoleID, force bool, match Match[rolecall.Role]) (*rolecall.Event, error) {
+func (s *Service) deleteRole(tx *store.Tx, c Call, id rolecall.RoleID, force bool, match Match[rolecall.Role]) (*rolecall.Event, error) {
 	tx.LockOwners()
 	for range attempts {
 		old, err := changeableRole(tx, c, id, match)
@@ -177,7 +178,7 @@ func (s *Service) deleteRole(tx Tx, c Call, id rolecall.RoleID, force bool, matc
 // takeFromHolders takes the role from up to purgeBatch each of the users and of the
 // service accounts that hold it, with an event about each for whom it still counted,
 // and reports whether there may be more.
-func (s *Service) takeFromHolders(tx Tx, c Call, role rolecall.Role) (more bool, err error) {
+func (s *Service) takeFromHolders(tx *store.Tx, c Call, role rolecall.Role) (more bool, err error) {
 	users, err := tx.TakeAssignments(role, purgeBatch)
 	if err == nil {
 		err = s.recordTaken(tx, c, users, aboutUser)
@@ -194,7 +195,7 @@ func (s *Service) takeFromHolders(tx Tx, c Call, role rolecall.Role) (more bool,
 
 // recordTaken writes an event about each holder for whom the role that was taken still
 // counted.
-func (s *Service) recordTaken(tx Tx, c Call, taken []rolecall.Assignment, about func(rolecall.UserID) rolecall.Subject) error {
+func (s *Service) recordTaken(tx *store.Tx, c Call, taken []rolecall.Assignment, about func(rolecall.UserID) rolecall.Subject) error {
 	for i := range taken {
 		if !taken[i].Live(s.now()) {
 			continue
@@ -210,7 +211,7 @@ func (s *Service) recordTaken(tx Tx, c Call, taken []rolecall.Assignment, about 
 }
 
 // changeableRole returns the role if the caller may change it.
-func changeableRole(tx Tx, c Call, id rolecall.RoleID, match Match[rolecall.Role]) (rolecall.Role, error) {
+func changeableRole(tx *store.Tx, c Call, id rolecall.RoleID, match Match[rolecall.Role]) (rolecall.Role, error) {
 	role, err := tx.RoleByID(id)
 	if err != nil {
 		return role, err
@@ -229,7 +230,7 @@ func changeableRole(tx Tx, c Call, id rolecall.RoleID, match Match[rolecall.Role
 
 // giveSelf returns ErrBeyondOwnPermissions if the change adds to a role that the
 // caller has what the caller does not hold already, whatever the grants.
-func giveSelf(tx Tx, c Call, old, changed *rolecall.Role) error {
+func giveSelf(tx *store.Tx, c Call, old, changed *rolecall.Role) error {
 	own, err := ownAssignment(tx, c, old.ID)
 	if ok, err := found(err); !ok {
 		return err
@@ -240,7 +241,7 @@ func giveSelf(tx Tx, c Call, old, changed *rolecall.Role) error {
 
 // ownAssignment returns how the caller, or the account of its token, holds the role,
 // or ErrNotFound.
-func ownAssignment(tx Tx, c Call, role rolecall.RoleID) (rolecall.Assignment, error) {
+func ownAssignment(tx *store.Tx, c Call, role rolecall.RoleID) (rolecall.Assignment, error) {
 	if c.Kind == rolecall.PrincipalServiceAccount {
 		return tx.ServiceAccountRole(rolecall.ServiceAccountID(c.User.ID), role)
 	}

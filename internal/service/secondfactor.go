@@ -10,6 +10,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 const (
@@ -37,7 +38,7 @@ type asked struct {
 // ask writes the question that the user has to answer, under the token, which every
 // change of the password withdraws; nil if there is none. counted is the attempt at the
 // password.
-func (s *Service) ask(tx Tx, settings rolecall.TenantSettings, user *rolecall.User, token secret.Token, counted []rolecall.Counted) (*question, error) {
+func (s *Service) ask(tx *store.Tx, settings rolecall.TenantSettings, user *rolecall.User, token secret.Token, counted []rolecall.Counted) (*question, error) {
 	factors, err := tx.Factors(user.ID)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (s *Service) ask(tx Tx, settings rolecall.TenantSettings, user *rolecall.Us
 }
 
 // settingsOf returns the tenant's settings as they hold for the user.
-func (s *Service) settingsOf(tx Tx, tenant *rolecall.Tenant, user rolecall.UserID) (rolecall.TenantSettings, error) {
+func (s *Service) settingsOf(tx *store.Tx, tenant *rolecall.Tenant, user rolecall.UserID) (rolecall.TenantSettings, error) {
 	if tenant.Settings.SecondFactor.Required != rolecall.SecondFactorOfRoles {
 		return tenant.Settings, nil
 	}
@@ -112,7 +113,7 @@ func (q *question) owner(tenant *rolecall.Tenant) *passkey.Owner {
 // returns ErrTenantSuspended and ErrUserSuspended too.
 func (s *Service) open(ctx context.Context, a *Attempt, token secret.Token) (q question, err error) {
 	var stored rolecall.OneTimeToken
-	err = s.store.View(ctx, a.Tenant.ID, func(tx Tx) error {
+	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		if stored, err = tx.OneTimeToken(token.Hash(), rolecall.TokenSignIn); err != nil {
 			return err
 		}
@@ -168,7 +169,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 	var codes []secret.RecoveryCode
 	var in SignIn
 	if err == nil {
-		in, err = s.startSession(ctx, &a, entry{user: q.user.ID, password: q.hash, counted: slices.Concat(q.Counted, counted), secondFactor: true, isNewBrowser: device == nil, prepare: func(tx Tx) (_ rolecall.User, err error) {
+		in, err = s.startSession(ctx, &a, entry{user: q.user.ID, password: q.hash, counted: slices.Concat(q.Counted, counted), secondFactor: true, isNewBrowser: device == nil, prepare: func(tx *store.Tx) (_ rolecall.User, err error) {
 			if err := answered(tx, &q, challenge); err != nil {
 				return q.user, err
 			}
@@ -185,7 +186,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 
 // answered uses the token of the question up, and holds the state of the user as it
 // is until the session is written.
-func answered(tx Tx, q *question, token secret.Token) error {
+func answered(tx *store.Tx, q *question, token secret.Token) error {
 	if err := admit(tx, q.user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
 		return rolecall.ErrChallengeInvalid
 	} else if err != nil {

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // attempts bounds how often an act is tried on what a concurrent change left;
@@ -20,51 +22,52 @@ const attempts = 100
 
 // Options are what a service needs beside its store.
 type Options struct {
-	Clock     func() rolecall.Time // nil: the system's clock
-	Passwords *secret.Passwords
-	Forbidden secret.Words     // do not count in a new password
-	Breached  *secret.Breached // cannot be a new password; nil: not checked
-	Keys      *secret.Keys
-	Passkeys  *passkey.Party // nil: there is no domain for them
-	Logger    *slog.Logger
-	Limits    AttemptLimits // zero members: the defaults
-	Mailer    Mailer        // nil: mail waits in the outbox
-	KeyLimit  int           // idempotency keys that a user can have stored at once; zero: 100,000
+	Clock      func() rolecall.Time // nil: the system's clock
+	Passwords  *secret.Passwords
+	Forbidden  secret.Words     // do not count in a new password
+	Breached   *secret.Breached // cannot be a new password; nil: not checked
+	Keys       *secret.Keys
+	Passkeys   *passkey.Party // nil: there is no domain for them
+	Logger     *slog.Logger
+	Limits     AttemptLimits       // zero members: the defaults
+	Mailer     Mailer              // nil: mail waits in the outbox
+	DivertMail func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
+	KeyLimit   int                 // idempotency keys that a user can have stored at once; zero: 100,000
 }
 
 // Service serves the verbs. It is safe for concurrent use and keeps nothing that
 // another node would miss.
 type Service struct {
-	store      Store
-	now        func() rolecall.Time
-	passwords  *secret.Passwords
-	forbidden  secret.Words
-	breached   *secret.Breached
-	keys       *secret.Keys
-	passkeys   *passkey.Party
-	log        *slog.Logger
-	limits     AttemptLimits
-	keyLimit   int
-	changes    *changes
-	tenants    *tenantCache
-	principals *principalCache
-	operators  *operatorCache
-	flights    flights
-	budgets    *keyBudgets
-	refusals   refusalCounter
-	exhausted  *exhausted
-	mailer     Mailer
-	outbox     *outbox
+	store        *store.Store
+	now          func() rolecall.Time
+	passwords    *secret.Passwords
+	forbidden    secret.Words
+	breached     *secret.Breached
+	keys         *secret.Keys
+	passkeys     *passkey.Party
+	log          *slog.Logger
+	limits       AttemptLimits
+	keyLimit     int
+	invalidation *invalidation.Table
+	tenants      *tenantCache
+	principals   *principalCache
+	operators    *operatorCache
+	flights      flights
+	budgets      *keyBudgets
+	refusals     refusalCounter
+	exhausted    *exhausted
+	mailer       Mailer
+	divertMail   func(rolecall.Mail)
+	outbox       *outbox
 }
 
-// New returns a service over the store.
-func New(store Store, o Options) *Service {
+// New returns a service on the database.
+func New(db store.Database, o Options) *Service {
 	if o.Clock == nil {
 		o.Clock = func() rolecall.Time { return rolecall.TimeOf(time.Now()) }
 	}
-	changes, outbox := newChanges(o.Clock), newOutbox()
-	return &Service{
-		store: announcing{store, changes, outbox}, changes: changes, mailer: o.Mailer, outbox: outbox, now: o.Clock, passwords: o.Passwords, forbidden: o.Forbidden, breached: o.Breached, keys: o.Keys, passkeys: o.Passkeys, log: o.Logger,
+	s := &Service{
+		invalidation: invalidation.New(o.Clock), mailer: o.Mailer, divertMail: o.DivertMail, outbox: newOutbox(), now: o.Clock, passwords: o.Passwords, forbidden: o.Forbidden, breached: o.Breached, keys: o.Keys, passkeys: o.Passkeys, log: o.Logger,
 		limits:     o.Limits.orDefaults(),
 		keyLimit:   cmp.Or(o.KeyLimit, defaultKeyLimit),
 		tenants:    newTenantCache(),
@@ -72,6 +75,18 @@ func New(store Store, o Options) *Service {
 		operators:  newOperatorCache(),
 		budgets:    newKeyBudgets(),
 		exhausted:  newExhausted(),
+	}
+	s.store = store.New(db, s.updated)
+	return s
+}
+
+// updated invalidates what an Update changed, and wakes the sender of mail.
+func (s *Service) updated(effects store.Effects) {
+	for _, id := range effects.Invalidated {
+		s.invalidation.Invalidate(id)
+	}
+	if effects.Mailed {
+		s.outbox.filled()
 	}
 }
 
@@ -83,6 +98,14 @@ func (s *Service) Keys() *secret.Keys { return s.keys }
 
 // Ready returns nil if the store can serve.
 func (s *Service) Ready(ctx context.Context) error { return s.store.Ready(ctx) }
+
+// Watching reports whether this process is notified of changes by other processes, and
+// how old a change can be that it has not seen: about a quarter of a second while it is
+// notified.
+func (s *Service) Watching() (ok bool, behind time.Duration) {
+	now := s.now()
+	return s.invalidation.IsWatching(now), s.invalidation.Lag(now)
+}
 
 // Call is who is asking, and through which request.
 type Call struct {
@@ -112,14 +135,14 @@ func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // view reads the caller's tenant.
-func (s *Service) view(ctx context.Context, c Call, fn func(Tx) error) error {
+func (s *Service) view(ctx context.Context, c Call, fn func(*store.Tx) error) error {
 	return s.store.View(ctx, c.Tenant.ID, fn)
 }
 
 // mutate runs fn in one transaction together with the event it returns; no event
 // means that nothing changed.
-func (s *Service) mutate(ctx context.Context, c Call, fn func(Tx) (*rolecall.Event, error)) error {
-	return s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
+func (s *Service) mutate(ctx context.Context, c Call, fn func(*store.Tx) (*rolecall.Event, error)) error {
+	return s.store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
 		event, err := fn(tx)
 		if err == nil && event != nil {
 			tx.InsertEvent(*event)

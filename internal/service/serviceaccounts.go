@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // ServiceAccounts returns a page of service accounts.
@@ -12,7 +13,7 @@ func (s *Service) ServiceAccounts(ctx context.Context, c Call, q rolecall.Servic
 	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
 		return page, err
 	}
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		page, err = tx.ServiceAccounts(q)
 		return err
 	})
@@ -24,7 +25,7 @@ func (s *Service) ServiceAccount(ctx context.Context, c Call, id rolecall.Servic
 	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
 		return account, err
 	}
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		account, err = tx.ServiceAccountByID(id)
 		return err
 	})
@@ -45,7 +46,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c Call, key Key, dra
 	first, err := s.create(ctx, c, key, creation{
 		operation: "createServiceAccount", location: "/service-accounts/" + account.ID.String(), id: rolecall.AnyID(account.ID), value: account,
 		event: s.event(c, rolecall.EventServiceAccountCreated, aboutServiceAccount(account.ID)),
-		insert: func(tx Tx) error {
+		insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			stored, err := tx.ServiceAccounts(rolecall.ServiceAccountQuery{Limit: 1, Count: true})
 			if err != nil {
@@ -75,7 +76,7 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, c Call, id rolecall.
 	if err := patch.Check().Err(); err != nil {
 		return account, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			old, err := tx.ServiceAccountByID(id)
 			if err != nil {
@@ -108,7 +109,7 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, c Call, id rolecall.
 	if err := NeedDeleteServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
 		return err
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			old, err := s.protectAccount(tx, c, id, match)
 			if err != nil {
@@ -126,7 +127,7 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, c Call, id rolecall.
 
 // protectAccount returns the service account to which the caller may do a protective
 // act: one that takes its access away.
-func (s *Service) protectAccount(tx Tx, c Call, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) (rolecall.ServiceAccount, error) {
+func (s *Service) protectAccount(tx *store.Tx, c Call, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) (rolecall.ServiceAccount, error) {
 	tx.LockOwners()
 	account, _, err := s.accountBelow(tx, c, id)
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *Service) protectAccount(tx Tx, c Call, id rolecall.ServiceAccountID, ma
 // accountBelow returns the service account with its assignments. It returns
 // ErrBeyondOwnPermissions if the caller lacks one of Rolecall's own permissions that the
 // account has.
-func (s *Service) accountBelow(tx Tx, c Call, id rolecall.ServiceAccountID) (rolecall.ServiceAccount, []rolecall.Assignment, error) {
+func (s *Service) accountBelow(tx *store.Tx, c Call, id rolecall.ServiceAccountID) (rolecall.ServiceAccount, []rolecall.Assignment, error) {
 	account, err := tx.ServiceAccountByID(id)
 	if err != nil {
 		return account, nil, err
@@ -153,7 +154,7 @@ func (s *Service) accountBelow(tx Tx, c Call, id rolecall.ServiceAccountID) (rol
 // SuspendServiceAccount makes the account's tokens count for nothing until it is
 // resumed. It returns what DeleteServiceAccount does.
 func (s *Service) SuspendServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
-	return s.changeAccountStatus(ctx, c, rolecall.ServiceAccountSuspended, rolecall.EventServiceAccountSuspended, reason, func(tx Tx) (rolecall.ServiceAccount, error) {
+	return s.changeAccountStatus(ctx, c, rolecall.ServiceAccountSuspended, rolecall.EventServiceAccountSuspended, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
 		return s.protectAccount(tx, c, id, nil)
 	})
 }
@@ -161,7 +162,7 @@ func (s *Service) SuspendServiceAccount(ctx context.Context, c Call, id rolecall
 // ResumeServiceAccount makes the account's tokens work again. It returns ErrNotFound and
 // ErrBeyondOwnPermissions.
 func (s *Service) ResumeServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
-	return s.changeAccountStatus(ctx, c, rolecall.ServiceAccountActive, rolecall.EventServiceAccountResumed, reason, func(tx Tx) (rolecall.ServiceAccount, error) {
+	return s.changeAccountStatus(ctx, c, rolecall.ServiceAccountActive, rolecall.EventServiceAccountResumed, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
 		account, assignments, err := s.accountBelow(tx, c, id)
 		if err == nil {
 			err = mayTakeOver(c, assignments, s.now())
@@ -192,11 +193,11 @@ func (s *Service) ServiceAccountActions(c Call, a *rolecall.ServiceAccount, assi
 
 // changeAccountStatus writes the status of the account that get returns.
 func (s *Service) changeAccountStatus(ctx context.Context, c Call, status rolecall.ServiceAccountStatus, kind rolecall.EventType, reason string,
-	get func(Tx) (rolecall.ServiceAccount, error)) (account rolecall.ServiceAccount, err error) {
+	get func(*store.Tx) (rolecall.ServiceAccount, error)) (account rolecall.ServiceAccount, err error) {
 	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
 		return account, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			old, err := get(tx)
 			if account = old; err != nil || old.Status == status {
@@ -240,7 +241,7 @@ func (s *Service) ServiceAccountRoles(ctx context.Context, c Call, id rolecall.S
 	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
 		return nil, nil, err
 	}
-	err = s.view(ctx, c, func(tx Tx) error {
+	err = s.view(ctx, c, func(tx *store.Tx) error {
 		if _, err := tx.ServiceAccountByID(id); err != nil {
 			return err
 		}
@@ -261,7 +262,7 @@ func (s *Service) AssignServiceAccountRole(ctx context.Context, c Call, id rolec
 	if err := draft.Check(s.now()).Err(); err != nil {
 		return a, false, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (event *rolecall.Event, err error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
 		tx.LockOwners()
 		role, err := accountRole(tx, id, roleID)
 		if err != nil {
@@ -279,7 +280,7 @@ func (s *Service) UnassignServiceAccountRole(ctx context.Context, c Call, id rol
 	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
 		return err
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
 		role, err := accountRole(tx, id, roleID)
 		if err != nil {
@@ -291,7 +292,7 @@ func (s *Service) UnassignServiceAccountRole(ctx context.Context, c Call, id rol
 
 // accountRole returns the role, or ErrNotFound if that or the service account is not
 // there.
-func accountRole(tx Tx, id rolecall.ServiceAccountID, roleID rolecall.RoleID) (rolecall.Role, error) {
+func accountRole(tx *store.Tx, id rolecall.ServiceAccountID, roleID rolecall.RoleID) (rolecall.Role, error) {
 	if _, err := tx.ServiceAccountByID(id); err != nil {
 		return rolecall.Role{}, err
 	}

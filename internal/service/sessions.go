@@ -5,6 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // Authenticate returns the principal of the one live session among the tokens.
@@ -85,22 +86,22 @@ func (s *Service) lookUp(ctx context.Context, tenant rolecall.Tenant, token secr
 func (s *Service) isCurrentSession(e *principalEntry, tenant *rolecall.Tenant) bool {
 	now, p := s.now(), e.principal
 	return p.Tenant.Version == tenant.Version && now < p.ValidUntil && p.Session.Live(now, tenant.Settings.For(p.Assignments, now)) &&
-		s.counts(e.loaded, now, tenant.ID, p.User.ID, p.Session.ID)
+		s.invalidation.IsFresh(e.stamp, now, tenant.ID, p.User.ID, p.Session.ID)
 }
 
 func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key principalKey) (*principalEntry, error) {
 	current := func(e *principalEntry) bool { return s.isCurrentSession(e, &tenant) }
 	return load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
-		e := &principalEntry{loaded: s.loading()}
+		e := &principalEntry{stamp: s.invalidation.Stamp()}
 		var state rolecall.SessionState
-		err := s.store.View(ctx, key.tenant, func(tx Tx) (err error) {
+		err := s.store.View(ctx, key.tenant, func(tx *store.Tx) (err error) {
 			state, err = tx.SessionByToken(key.hash[:])
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		e.principal = rolecall.NewPrincipal(tenant, state.User, state.Session, state.Assignments, e.loaded.at)
+		e.principal = rolecall.NewPrincipal(tenant, state.User, state.Session, state.Assignments, e.stamp.At)
 		e.token, e.generation = state.Token, state.Generation
 		return e, nil
 	})
@@ -109,7 +110,7 @@ func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key p
 // confirm records that a successor was presented: from now on the token before
 // it has only the grace left.
 func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token secret.Token, e *principalEntry) (*principalEntry, error) {
-	err := s.store.Update(ctx, tenant.ID, func(tx Tx) error {
+	err := s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
 		tx.ConfirmGeneration(e.principal.Session.ID, e.token.Generation, s.now())
 		return nil
 	})
@@ -124,7 +125,7 @@ func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token sec
 // returns ErrNotFound.
 func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 	c := Call{Principal: e.principal}
-	err := s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err := s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		if ok, err := tx.DeleteSession(e.principal.Session.ID); !ok {
 			return nil, err
 		}
@@ -143,7 +144,7 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 // event for each: like the given one, but for what it says. The links that were
 // requested in these sessions become void, and so does every change of the user's own
 // address.
-func endSessions(tx Tx, user rolecall.UserID, except rolecall.SessionID, like *rolecall.Event, reason string) error {
+func endSessions(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, like *rolecall.Event, reason string) error {
 	tx.DeleteOneTimeTokens(user, rolecall.TokenEmailChange)
 	ended, err := tx.DeleteSessions(user, except)
 	voidLinks(tx, ended...)
@@ -152,7 +153,7 @@ func endSessions(tx Tx, user rolecall.UserID, except rolecall.SessionID, like *r
 }
 
 // recordEnded writes an event for each session of the user that was ended.
-func recordEnded(tx Tx, user rolecall.UserID, ended []rolecall.SessionID, like *rolecall.Event, reason string) {
+func recordEnded(tx *store.Tx, user rolecall.UserID, ended []rolecall.SessionID, like *rolecall.Event, reason string) {
 	for _, id := range ended {
 		event := *like
 		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
@@ -173,7 +174,7 @@ func (s *Service) touch(ctx context.Context, e *principalEntry) {
 	if now.Sub(lastUsed) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {
 		return
 	}
-	err := s.store.Update(ctx, p.Tenant.ID, func(tx Tx) error {
+	err := s.store.Update(ctx, p.Tenant.ID, func(tx *store.Tx) error {
 		if p.Token != nil {
 			tx.TouchAPIToken(p.Token.ID, now)
 		} else {

@@ -8,6 +8,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 func TestAnUnusedSessionEndsWithItsIdleTime(t *testing.T) {
@@ -74,7 +75,7 @@ func TestALookDoesNotCountAsAUse(t *testing.T) {
 func TestTheLastUseIsWrittenAtMostOnceAMinute(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		in := f.signIn("owner")
-		asked := f.store.during(func() {
+		asked := f.db.during(func() {
 			for range 60 {
 				f.clock.advance(2 * time.Second)
 				_, err := f.authenticate(f.service, in.Token)
@@ -117,7 +118,7 @@ func TestATenantsLifetimesHold(t *testing.T) {
 func TestAStoreThatFailsIsNoMissingSession(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		in, fresh := f.signIn("owner"), f.node()
-		f.store.fail(rolecall.ErrUnavailable)
+		f.db.fail(rolecall.ErrUnavailable)
 		_, err := f.authenticate(fresh, in.Token)
 		f.is(err, rolecall.ErrUnavailable)
 		_, err = fresh.Refresh(f.Context(), f.attempt(in.Token))
@@ -125,7 +126,7 @@ func TestAStoreThatFailsIsNoMissingSession(t *testing.T) {
 		_, err = fresh.Tenant(f.Context(), f.tenant.Name)
 		f.is(err, rolecall.ErrUnavailable)
 		f.is(fresh.Logout(f.Context(), f.attempt(in.Token)), rolecall.ErrUnavailable)
-		f.store.fail(nil)
+		f.db.fail(nil)
 		_, err = f.authenticate(fresh, in.Token)
 		f.ok(err)
 	})
@@ -135,7 +136,7 @@ func TestTheStoreHoldsNoToken(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		in := f.signIn("owner")
 		for _, guess := range [][]byte{[]byte(in.Token), in.Token.Hash()[:16]} {
-			f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 				if _, err := tx.SessionByToken(guess); err == nil {
 					t.Error("a session is found by something else than the hash of its token")
 				}
@@ -168,13 +169,13 @@ func TestALogoutOfUnknownTokensWritesNothing(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		token := f.signIn("owner").Token
 		f.ok(errorOf(f.authenticate(f.service, token)))
-		asked := f.store.during(func() {
+		asked := f.db.during(func() {
 			f.ok(f.service.Logout(f.Context(), f.attempt(secret.NewToken(), secret.NewToken())))
 		})
 		if slices.Contains(asked, "update") {
 			t.Errorf("the store was asked %q", asked)
 		}
-		if asked := f.store.during(func() { f.ok(errorOf(f.authenticate(f.service, token))) }); len(asked) != 0 {
+		if asked := f.db.during(func() { f.ok(errorOf(f.authenticate(f.service, token))) }); len(asked) != 0 {
 			t.Errorf("a stranger's logout ended what is cached: the store was asked %q", asked)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // stale are ways in which mail becomes void before there is a mail server, each by a
@@ -116,7 +117,7 @@ func TestMailAboutSomebodyWhoWasDeletedIsDropped(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, kind := range []rolecall.MailKind{rolecall.MailInvitation, rolecall.MailPasswordReset, rolecall.MailEmailChange, rolecall.MailEmailChanged, rolecall.MailCredentialsChanged} {
 			m := rolecall.Mail{Kind: kind, To: address("ada"), UserID: rolecall.NewID[rolecall.User](start), Token: string(secret.NewToken())}
-			f.ok(f.store.Store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+			f.ok(store.New(f.db.Database, nil).Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 				tx.InsertMail(f.sealed(f.tenant.ID, m))
 				return nil
 			}))

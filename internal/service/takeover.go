@@ -1,11 +1,14 @@
 package service
 
-import "github.com/rolecall/rolecall"
+import (
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
+)
 
 // seizable returns the user, whose account the caller may take over by the
 // permission. It returns ErrNotFound, ErrPermissionDenied,
 // ErrBeyondOwnPermissions and ErrUserSuspended.
-func (s *Service) seizable(tx Tx, c Call, id rolecall.UserID, permission rolecall.Permission) (rolecall.User, error) {
+func (s *Service) seizable(tx *store.Tx, c Call, id rolecall.UserID, permission rolecall.Permission) (rolecall.User, error) {
 	user, err := seenUser(tx, c, id)
 	if err != nil {
 		return user, err
@@ -40,7 +43,7 @@ func mayTakeOver(c Call, assignments []rolecall.Assignment, now rolecall.Time) e
 // mayStill reports whether the user or service account by whose hand somebody can get
 // into the user's account may do that now: the user may hold much by now, and whoever
 // handed it out nothing. An operator, who has no id here, may.
-func (s *Service) mayStill(tx Tx, tenant rolecall.Tenant, by, id rolecall.UserID, permission rolecall.Permission) (bool, error) {
+func (s *Service) mayStill(tx *store.Tx, tenant rolecall.Tenant, by, id rolecall.UserID, permission rolecall.Permission) (bool, error) {
 	if by.IsZero() {
 		return true, nil
 	}
@@ -56,7 +59,7 @@ func (s *Service) mayStill(tx Tx, tenant rolecall.Tenant, by, id rolecall.UserID
 
 // giver returns the active user, or service account, as what they hold now, or
 // ErrNotFound.
-func (s *Service) giver(tx Tx, tenant rolecall.Tenant, id rolecall.UserID) (*rolecall.Principal, error) {
+func (s *Service) giver(tx *store.Tx, tenant rolecall.Tenant, id rolecall.UserID) (*rolecall.Principal, error) {
 	user, err := tx.UserByID(id)
 	if ok, err := found(err); err != nil {
 		return nil, err
@@ -70,7 +73,7 @@ func (s *Service) giver(tx Tx, tenant rolecall.Tenant, id rolecall.UserID) (*rol
 	return rolecall.NewPrincipal(tenant, user, rolecall.Session{}, assignments, s.now()), err
 }
 
-func (s *Service) givingAccount(tx Tx, tenant rolecall.Tenant, id rolecall.ServiceAccountID) (*rolecall.Principal, error) {
+func (s *Service) givingAccount(tx *store.Tx, tenant rolecall.Tenant, id rolecall.ServiceAccountID) (*rolecall.Principal, error) {
 	account, err := tx.ServiceAccountByID(id)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // CurrentTenant returns the caller's tenant as it is stored.
@@ -20,7 +21,7 @@ func (s *Service) UpdateTenant(ctx context.Context, c Call, patch rolecall.Tenan
 	if err := NeedUpdateTenant(c.Principal, rolecall.UserID{}); err != nil {
 		return tenant, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (event *rolecall.Event, err error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
 		tenant, event, err = s.patchTenant(tx, c, c.Tenant.Name, patch, match)
 		return event, err
 	})
@@ -32,7 +33,7 @@ func (s *Service) UpdateTenant(ctx context.Context, c Call, patch rolecall.Tenan
 
 // patchTenant applies the patch to the tenant of that name, and returns it as it is
 // now and what happened to it, nil if nothing did.
-func (s *Service) patchTenant(tx Tx, c Call, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, *rolecall.Event, error) {
+func (s *Service) patchTenant(tx *store.Tx, c Call, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, *rolecall.Event, error) {
 	for range attempts {
 		old, err := tx.TenantByName(name)
 		if err != nil {
@@ -60,7 +61,7 @@ func (s *Service) patchTenant(tx Tx, c Call, name string, patch rolecall.TenantP
 
 // checkTenantPatch returns ErrValidation with everything that is wrong with the
 // patch of the tenant.
-func checkTenantPatch(tx Tx, patch *rolecall.TenantPatch, old *rolecall.Tenant) error {
+func checkTenantPatch(tx *store.Tx, patch *rolecall.TenantPatch, old *rolecall.Tenant) error {
 	faults := patch.CheckOn(old.Settings)
 	if named := patch.Settings.SecondFactor.RoleIDs(); len(named) > 0 && len(named) <= rolecall.SecondFactorRolesMax {
 		roles, err := tx.RolesByID(named)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // Invitation is an invitation with its token, which whoever founds a tenant is shown
@@ -52,7 +53,7 @@ func (s *Service) FoundTenant(ctx context.Context, c Call, key Key, draft roleca
 	first, err := s.create(ctx, c, key, creation{
 		operation: "foundTenant", location: "/operator/tenants/" + tenant.Name, id: rolecall.AnyID(tenant.ID), value: kept,
 		event: s.event(c, rolecall.EventTenantCreated, aboutTenant(tenant.ID)), tenant: tenant.ID,
-		insert: func(tx Tx) error {
+		insert: func(tx *store.Tx) error {
 			if err := s.insertTenant(tx, c, tenant, owner); err != nil {
 				return err
 			}
@@ -78,7 +79,7 @@ func valuesAfter(value any) (*rolecall.EventValues, error) {
 
 // insertTenant writes a tenant with the built-in roles and its first owner, whom the
 // caller made.
-func (s *Service) insertTenant(tx Tx, c Call, tenant rolecall.Tenant, owner rolecall.User) (err error) {
+func (s *Service) insertTenant(tx *store.Tx, c Call, tenant rolecall.Tenant, owner rolecall.User) (err error) {
 	tx.InsertTenant(tenant)
 	tx.InsertUser(owner)
 	event := s.event(c, rolecall.EventUserCreated, aboutUser(owner.ID))
@@ -112,7 +113,7 @@ func (s *Service) refounded(ctx context.Context, first *rolecall.IdempotencyKey)
 		},
 		Invitation: Invitation{Invitation: rolecall.Invitation{UserID: kept.OwnerID, ExpiresAt: kept.InvitedTo}},
 	}}
-	err = s.store.View(ctx, kept.TenantID, func(tx Tx) (err error) {
+	err = s.store.View(ctx, kept.TenantID, func(tx *store.Tx) (err error) {
 		created.Value.Owner, err = tx.UserByID(kept.OwnerID)
 		return err
 	})
@@ -127,7 +128,7 @@ func (s *Service) refounded(ctx context.Context, first *rolecall.IdempotencyKey)
 // OperatedTenants returns a page of the tenants of the status that the operator's key
 // is for, by name. Without a status it returns those that are not deleted.
 func (s *Service) OperatedTenants(ctx context.Context, c Call, status rolecall.TenantStatus, after string, limit int) (page rolecall.Page[rolecall.Tenant], err error) {
-	err = s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		page.Items, err = tx.Tenants(rolecall.TenantQuery{Among: c.Operator.Tenants, Status: status, Now: s.now(), After: after, Limit: limit + 1})
 		return err
 	})
@@ -165,23 +166,23 @@ func (s *Service) UpdateOperatedTenant(ctx context.Context, c Call, name string,
 // operated returns the operator's call inside the tenant of that name. One that is
 // not there and one that the key is not for are the same ErrNotFound.
 func (s *Service) operated(ctx context.Context, c Call, name string) (Call, error) {
-	return s.inside(ctx, c, name, noSuchTenant, func(tx Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
+	return s.inside(ctx, c, name, noSuchTenant, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
 }
 
 // operatedDeleted is operated for a deleted tenant that can be restored.
 func (s *Service) operatedDeleted(ctx context.Context, c Call, name string) (Call, error) {
-	return s.inside(ctx, c, name, noDeletedTenant, func(tx Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(name, s.now()) })
+	return s.inside(ctx, c, name, noDeletedTenant, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(name, s.now()) })
 }
 
 // inside returns the operator's call inside the tenant of that name that read returns.
 // Without such a tenant, or if the key is not for it, it returns the error none.
-func (s *Service) inside(ctx context.Context, c Call, name string, none error, read func(Tx) (rolecall.Tenant, error)) (Call, error) {
+func (s *Service) inside(ctx context.Context, c Call, name string, none error, read func(*store.Tx) (rolecall.Tenant, error)) (Call, error) {
 	inside := *c.Principal
 	c.Principal = &inside
 	if inside.Operator != nil && !inside.Operator.IsFor(name) {
 		return c, none
 	}
-	err := s.store.View(ctx, rolecall.TenantID{}, func(tx Tx) (err error) {
+	err := s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		inside.Tenant, err = read(tx)
 		return err
 	})
@@ -211,7 +212,7 @@ func (s *Service) setTenantStatus(ctx context.Context, c Call, name string, stat
 	if c, err = s.operated(ctx, c, name); err != nil {
 		return tenant, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			old, err := tx.TenantByName(name)
 			if err != nil {
@@ -242,7 +243,7 @@ func (s *Service) DeleteTenant(ctx context.Context, c Call, name string, match M
 	if err != nil {
 		return err
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			old, err := tx.TenantByName(name)
 			if err != nil {
@@ -274,7 +275,7 @@ func (s *Service) RestoreTenant(ctx context.Context, c Call, name, reason string
 	if err != nil {
 		return tenant, err
 	}
-	err = s.mutate(ctx, deleted, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, deleted, func(tx *store.Tx) (*rolecall.Event, error) {
 		restored, err := tx.RestoreTenant(deleted.Tenant, s.now())
 		if err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // guess tries a password for a user from a source.
@@ -228,7 +229,7 @@ func TestWhoIsRefusedWritesNothingMore(t *testing.T) {
 			f.is(f.guess("192.0.2.7", fmt.Sprintf("user-%d", i), "wrong"), rolecall.ErrWrongCredentials)
 		}
 		f.is(f.guess("192.0.2.7", "first", "wrong"), rolecall.ErrTooManyAttempts)
-		asked := f.store.during(func() {
+		asked := f.db.during(func() {
 			for i := range 50 {
 				f.is(f.guess("192.0.2.7", fmt.Sprintf("more-%d", i), "wrong"), rolecall.ErrTooManyAttempts)
 			}
@@ -244,7 +245,7 @@ func TestWhoIsRefusedWritesNothingMore(t *testing.T) {
 func TestAnAttemptThatNobodyHadTimeForCountsNowhere(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		node := f.service
-		busy := service.New(f.store, service.Options{
+		busy := service.New(f.db, service.Options{
 			Clock: f.clock.Now, Keys: f.keys, Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 0, 0),
 		})
 		for range 20 {
@@ -260,21 +261,21 @@ func TestAnAttemptThatNobodyHadTimeForCountsNowhere(t *testing.T) {
 
 // unbounded is a store that counts the updates which nothing would end.
 type unbounded struct {
-	service.Store
+	store.Database
 	count atomic.Int64
 }
 
 // Update counts those without a deadline.
-func (s *unbounded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+func (s *unbounded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		s.count.Add(1)
 	}
-	return s.Store.Update(ctx, tenant, fn)
+	return s.Database.Update(ctx, tenant, fn)
 }
 
 func TestWhatOutlivesItsCauseIsBounded(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		store := &unbounded{Store: f.store}
+		store := &unbounded{Database: f.db}
 		f.service = service.New(store, service.Options{
 			Clock: f.clock.Now, Keys: f.keys, Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 0, 0),
 		})

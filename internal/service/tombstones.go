@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // DeletedListing says which page of the deleted users is wanted.
@@ -20,7 +21,7 @@ func (s *Service) DeletedUsers(ctx context.Context, c Call, l DeletedListing) (p
 	if err := NeedRestoreUsers(c.Principal, rolecall.UserID{}); err != nil {
 		return page, err
 	}
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		page, err = tx.Tombstones(rolecall.TombstoneQuery{
 			Within: c.Reach(rolecall.UsersRestore), Since: s.restorable(), After: l.After, Limit: l.Limit,
 		})
@@ -38,7 +39,7 @@ func (s *Service) DeletedUser(ctx context.Context, c Call, id rolecall.UserID) (
 	if err := NeedRestoreUsers(c.Principal, id); err != nil {
 		return tombstone, err
 	}
-	err = s.view(ctx, c, func(tx Tx) error {
+	err = s.view(ctx, c, func(tx *store.Tx) error {
 		tombstones, err := tx.TombstonesByUser([]rolecall.UserID{id}, s.restorable())
 		if err != nil {
 			return err
@@ -69,7 +70,7 @@ func (s *Service) RestoreUser(ctx context.Context, c Call, id rolecall.UserID) (
 	if err := NeedRestoreUsers(c.Principal, id); err != nil {
 		return restored, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
 		tombstone, err := tx.TakeTombstone(id, s.restorable())
 		if err != nil {
@@ -97,7 +98,7 @@ func (s *Service) RestoreUser(ctx context.Context, c Call, id rolecall.UserID) (
 // returning returns those of the assignments that the caller could give the user
 // now, and the roles of the others. Those that are over are among neither. The
 // owners must be locked.
-func (s *Service) returning(tx Tx, c Call, user *rolecall.User, assignments []rolecall.Assignment) (back []rolecall.Assignment, missing []rolecall.RoleID, err error) {
+func (s *Service) returning(tx *store.Tx, c Call, user *rolecall.User, assignments []rolecall.Assignment) (back []rolecall.Assignment, missing []rolecall.RoleID, err error) {
 	now := s.now()
 	live := slices.DeleteFunc(assignments, func(a rolecall.Assignment) bool { return !a.Live(now) })
 	roles, err := rolesOf(tx, live)
@@ -115,7 +116,7 @@ func (s *Service) returning(tx Tx, c Call, user *rolecall.User, assignments []ro
 }
 
 // rolesOf returns by id the roles of the assignments as they are now.
-func rolesOf(tx Tx, assignments []rolecall.Assignment) (map[rolecall.RoleID]rolecall.Role, error) {
+func rolesOf(tx *store.Tx, assignments []rolecall.Assignment) (map[rolecall.RoleID]rolecall.Role, error) {
 	ids := make([]rolecall.RoleID, len(assignments))
 	for i := range assignments {
 		ids[i] = assignments[i].Role.ID

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // remove deletes the user by the owner.
@@ -21,7 +22,7 @@ func (f *fixture) remove(id rolecall.UserID) {
 // assignments returns what is stored of the roles of a user.
 func (f *fixture) assignments(id rolecall.UserID) (all []rolecall.Assignment) {
 	f.Helper()
-	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx service.Tx) (err error) {
+	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) (err error) {
 		all, err = tx.Assignments(id)
 		return err
 	}))

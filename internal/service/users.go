@@ -6,6 +6,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // UserListing says which users are wanted, and how. Empty members do not filter.
@@ -40,7 +41,7 @@ func (s *Service) Users(ctx context.Context, c Call, l UserListing) (UserPage, e
 		return UserPage{}, err
 	}
 	page := UserPage{RestrictedBy: restrictedBy}
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		page.Page, err = tx.Users(q)
 		return err
 	})
@@ -112,7 +113,7 @@ func (s *Service) Departments(ctx context.Context, c Call) (list []string, err e
 	if reach := c.Reads(rolecall.MemberDepartment); !reach.IsEverywhere() {
 		return reach.Departments(), nil
 	}
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		list, err = tx.Departments()
 		return err
 	})
@@ -124,7 +125,7 @@ func (s *Service) User(ctx context.Context, c Call, id rolecall.UserID) (user ro
 	if err := NeedReadUser(c.Principal, id); err != nil {
 		return user, err
 	}
-	err = s.view(ctx, c, func(tx Tx) (err error) {
+	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 		user, err = seenUser(tx, c, id)
 		return err
 	})
@@ -132,7 +133,7 @@ func (s *Service) User(ctx context.Context, c Call, id rolecall.UserID) (user ro
 }
 
 // seenUser returns the user if the caller may know of them, ErrNotFound otherwise.
-func seenUser(tx Tx, c Call, id rolecall.UserID) (rolecall.User, error) {
+func seenUser(tx *store.Tx, c Call, id rolecall.UserID) (rolecall.User, error) {
 	user, err := tx.UserByID(id)
 	if err == nil && !c.Sees(&user) {
 		return rolecall.User{}, rolecall.ErrNotFound
@@ -173,7 +174,7 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 	first, err := s.create(ctx, c, key, creation{
 		operation: "createUser", location: "/users/" + user.ID.String(), id: rolecall.AnyID(user.ID), value: user,
 		event: s.event(c, rolecall.EventUserCreated, aboutUser(user.ID)),
-		insert: func(tx Tx) error {
+		insert: func(tx *store.Tx) error {
 			if draft.Invite {
 				if err := s.requestLink(tx, c); err != nil {
 					return err
@@ -208,7 +209,7 @@ func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, pa
 	if err := patch.Check().Err(); err != nil {
 		return user, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			old, err := seenUser(tx, c, id)
 			if err != nil {
@@ -296,7 +297,7 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 	if err := NeedDeleteUsers(c.Principal, id); err != nil {
 		return err
 	}
-	return s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			old, err := s.protect(tx, c, id, rolecall.UsersDelete, match)
 			if err != nil {
@@ -319,7 +320,7 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 
 // protect returns the user on whom the caller may do a protective act: one that
 // takes somebody's access away.
-func (s *Service) protect(tx Tx, c Call, id rolecall.UserID, permission rolecall.Permission, match Match[rolecall.User]) (rolecall.User, error) {
+func (s *Service) protect(tx *store.Tx, c Call, id rolecall.UserID, permission rolecall.Permission, match Match[rolecall.User]) (rolecall.User, error) {
 	tx.LockOwners()
 	user, assignments, err := s.below(tx, c, id, permission)
 	if err != nil {
@@ -333,7 +334,7 @@ func (s *Service) protect(tx Tx, c Call, id rolecall.UserID, permission rolecall
 
 // below returns the user with what they hold if the caller has the permission for
 // them and lacks none of Rolecall's own permissions that they have.
-func (s *Service) below(tx Tx, c Call, id rolecall.UserID, permission rolecall.Permission) (rolecall.User, []rolecall.Assignment, error) {
+func (s *Service) below(tx *store.Tx, c Call, id rolecall.UserID, permission rolecall.Permission) (rolecall.User, []rolecall.Assignment, error) {
 	user, err := seenUser(tx, c, id)
 	if err != nil {
 		return user, nil, err
@@ -354,7 +355,7 @@ func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, r
 	if err := NeedSuspendUsers(c.Principal, id); err != nil {
 		return user, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			if user, err = s.protect(tx, c, id, rolecall.UsersSuspend, nil); err != nil || user.Status == rolecall.UserSuspended {
 				return nil, err
@@ -381,7 +382,7 @@ func (s *Service) ResumeUser(ctx context.Context, c Call, id rolecall.UserID, re
 	if err := NeedSuspendUsers(c.Principal, id); err != nil {
 		return user, err
 	}
-	err = s.mutate(ctx, c, func(tx Tx) (*rolecall.Event, error) {
+	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			var assignments []rolecall.Assignment
 			if user, assignments, err = s.below(tx, c, id, rolecall.UsersSuspend); err != nil {
@@ -410,7 +411,7 @@ func (s *Service) ResumeUser(ctx context.Context, c Call, id rolecall.UserID, re
 
 // changeStatus writes the status if the user is still as given, and returns the
 // event; no event means that somebody else was faster.
-func (s *Service) changeStatus(tx Tx, c Call, user *rolecall.User, status rolecall.UserStatus, reason string) (*rolecall.Event, error) {
+func (s *Service) changeStatus(tx *store.Tx, c Call, user *rolecall.User, status rolecall.UserStatus, reason string) (*rolecall.Event, error) {
 	kind := rolecall.EventUserResumed
 	if status == rolecall.UserSuspended {
 		kind = rolecall.EventUserSuspended

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // revoked is why a session ended that somebody ended by its id or with all others.
@@ -15,7 +16,7 @@ func (s *Service) UserSessions(ctx context.Context, c Call, id rolecall.UserID, 
 	if err := NeedReadSessions(c.Principal, id); err != nil {
 		return page, err
 	}
-	err = s.view(ctx, c, func(tx Tx) error {
+	err = s.view(ctx, c, func(tx *store.Tx) error {
 		user, err := seenUser(tx, c, id)
 		if err != nil {
 			return err
@@ -42,7 +43,7 @@ func (s *Service) UserSessions(ctx context.Context, c Call, id rolecall.UserID, 
 // in it become void. It returns ErrNotFound,
 // ErrPermissionDenied and ErrBeyondOwnPermissions. Everybody may end their own.
 func (s *Service) EndUserSession(ctx context.Context, c Call, id rolecall.UserID, session rolecall.SessionID) error {
-	return s.revoke(ctx, c, id, func(tx Tx, event *rolecall.Event) error {
+	return s.revoke(ctx, c, id, func(tx *store.Tx, event *rolecall.Event) error {
 		settings, err := s.settingsOf(tx, &c.Tenant, id)
 		if err != nil {
 			return err
@@ -61,18 +62,18 @@ func (s *Service) EndUserSession(ctx context.Context, c Call, id rolecall.UserID
 // EndUserSessions ends all sessions of the user, one's own current one too. It
 // returns what EndUserSession does.
 func (s *Service) EndUserSessions(ctx context.Context, c Call, id rolecall.UserID) error {
-	return s.revoke(ctx, c, id, func(tx Tx, event *rolecall.Event) error {
+	return s.revoke(ctx, c, id, func(tx *store.Tx, event *rolecall.Event) error {
 		return endSessions(tx, id, rolecall.SessionID{}, event, revoked)
 	})
 }
 
 // revoke ends sessions of the user, with an event like the given one for each, if the
 // caller may.
-func (s *Service) revoke(ctx context.Context, c Call, id rolecall.UserID, end func(tx Tx, like *rolecall.Event) error) error {
+func (s *Service) revoke(ctx context.Context, c Call, id rolecall.UserID, end func(tx *store.Tx, like *rolecall.Event) error) error {
 	if err := NeedEndSessions(c.Principal, id); err != nil {
 		return err
 	}
-	return s.store.Update(ctx, c.Tenant.ID, func(tx Tx) error {
+	return s.store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
 		if !c.IsSelf(id) {
 			tx.LockOwners() // what the user holds stays so meanwhile
 			if _, _, err := s.below(tx, c, id, rolecall.SessionsRevoke); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // sessionsOf returns the ids of the user's live sessions, newest first.
@@ -27,7 +28,7 @@ func (f *fixture) sessionsOf(c service.Call, id rolecall.UserID) (ids []rolecall
 func (f *fixture) sessionOf(id rolecall.UserID) rolecall.SessionID {
 	f.Helper()
 	s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: id, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: start.Add(time.Hour)}
-	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx service.Tx) error {
+	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		tx.InsertSession(s, s.ID[:])
 		return nil
 	}))

@@ -55,8 +55,9 @@ func apiTokenDest(token *rolecall.APIToken) []any {
 		&token.CreatedBy, &token.CreatedAt, &token.ExpiresAt, &token.LastUsedAt}
 }
 
-// APITokenByHash returns the token with its holder and all assignments of that, by
-// role id, in one statement; or ErrNotFound. It does not judge lifetimes.
+// APITokenByHash returns the token with its holder and all assignments of the
+// holder, sorted by role id, in one statement, or ErrNotFound. The caller checks
+// whether they have expired.
 func (t *Tx) APITokenByHash(hash []byte) (state rolecall.APITokenState, err error) {
 	found := false
 	err = t.q.Query(selectAPITokenState, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
@@ -81,7 +82,8 @@ func (t *Tx) APIToken(id rolecall.APITokenID) (token rolecall.APIToken, err erro
 	return token, err
 }
 
-// APITokens returns a page of the tokens that q selects.
+// APITokens returns a page of a holder's tokens, sorted by id, in bounded work. It
+// includes tokens that ended less than 30 days ago.
 func (t *Tx) APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToken], error) {
 	holder := where("service_account_id = ?", q.ServiceAccountID)
 	if !q.UserID.IsZero() {
@@ -96,34 +98,39 @@ func (t *Tx) APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToke
 	return l.page(nil)
 }
 
-// InsertAPIToken writes a new token. Update returns ErrNotFound if the holder is
-// gone.
+// InsertAPIToken inserts a token. Update returns ErrNotFound if its holder does not
+// exist.
 func (t *Tx) InsertAPIToken(token rolecall.APIToken, hash []byte) {
 	t.q.Exec(insertAPIToken, t.tenant, token.ID, token.UserID, token.ServiceAccountID, hash, token.Name, asJSON(&token.Permissions),
 		token.CreatedBy, token.CreatedAt, token.ExpiresAt, token.LastUsedAt)
 }
 
-// TouchAPIToken writes a later last use, unless there is one in the TouchInterval
-// before: another process may have written it.
+// TouchAPIToken writes the last use, unless another process has written one in the
+// TouchInterval before.
 func (t *Tx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
 	t.q.Exec(touchAPIToken, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
+	t.invalidateHere(id)
 }
 
-// LockAPIToken keeps the token from being removed before this Update is over, and
-// reports whether it exists.
+// LockAPIToken reports whether the token exists, and prevents its deletion until the
+// end of this Update.
 func (t *Tx) LockAPIToken(id rolecall.APITokenID) (bool, error) {
 	return t.changed(lockAPIToken, t.tenant, id)
 }
 
-// DeleteAPIToken removes the token and reports whether there was one.
+// DeleteAPIToken deletes the token and reports whether it existed.
 func (t *Tx) DeleteAPIToken(id rolecall.APITokenID) (bool, error) {
-	return t.changed(deleteAPIToken, t.tenant, id)
+	ok, err := t.changed(deleteAPIToken, t.tenant, id)
+	return t.invalidateIf(ok, err, id)
 }
 
-// DeleteUserAPITokens removes all tokens of a user that are not over, and returns
-// them.
+// DeleteUserAPITokens deletes all tokens of the user that have not ended, and
+// returns them.
 func (t *Tx) DeleteUserAPITokens(user rolecall.UserID, now rolecall.Time) ([]rolecall.APIToken, error) {
 	var revoked []rolecall.APIToken
 	err := t.q.Query(deleteAPITokensOfUser, []any{t.tenant, user, now}, into(&revoked, apiTokenDest))
+	if len(revoked) > 0 {
+		t.invalidate(user)
+	}
 	return revoked, err
 }

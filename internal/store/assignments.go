@@ -90,8 +90,8 @@ func assignmentDest(a *rolecall.Assignment) []any {
 	return append([]any{&a.UserID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt}, roleDest(&a.Role)...)
 }
 
-// Assignments returns the user's assignments with their roles, by role id, those
-// that are over included.
+// Assignments returns the user's assignments with their roles, sorted by role id. It
+// includes expired assignments.
 func (t *Tx) Assignments(id rolecall.UserID) ([]rolecall.Assignment, error) {
 	return t.assignments(selectAssignments, id)
 }
@@ -103,25 +103,27 @@ func (t *Tx) assignments(query string, holder any) ([]rolecall.Assignment, error
 	return all, err
 }
 
-// Assignment returns one assignment with its role, or ErrNotFound.
+// Assignment returns the assignment with its role, or ErrNotFound.
 func (t *Tx) Assignment(user rolecall.UserID, role rolecall.RoleID) (a rolecall.Assignment, err error) {
 	err = t.row(selectAssignment, []any{t.tenant, user, role}, assignmentDest(&a)...)
 	return a, err
 }
 
-// PutAssignment writes or replaces an assignment. Update returns ErrNotFound if
-// the user or the role is gone.
+// PutAssignment inserts or replaces the assignment. Update returns ErrNotFound if
+// the user or the role does not exist.
 func (t *Tx) PutAssignment(a rolecall.Assignment) {
 	t.q.Exec(putAssignment, t.tenant, a.UserID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
+	t.invalidate(a.UserID)
 }
 
-// DeleteAssignment removes an assignment and reports whether there was one.
+// DeleteAssignment deletes the assignment and reports whether it existed.
 func (t *Tx) DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool, error) {
-	return t.changed(deleteAssignment, t.tenant, user, role)
+	ok, err := t.changed(deleteAssignment, t.tenant, user, role)
+	return t.invalidateIf(ok, err, user)
 }
 
-// TakeAssignments removes up to limit of the assignments of the role to users, and
-// returns them.
+// TakeAssignments deletes up to limit assignments of the role to users, and returns
+// them. It invalidates the tenant instead of each user.
 func (t *Tx) TakeAssignments(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
 	return t.takeAssignments(selectHolders, takeAssignments, role, limit)
 }
@@ -142,23 +144,26 @@ func (t *Tx) takeAssignments(holders, take string, role rolecall.Role, limit int
 		taken = append(taken, a)
 		return err
 	})
+	if len(taken) > 0 {
+		t.invalidate(t.tenant)
+	}
 	return taken, err
 }
 
-// RoleInUse reports whether any user or service account has a live assignment of the
-// role. More than MaxScan assignments are taken for that.
+// RoleInUse reports whether a user or service account has an assignment of the role
+// that has not expired. It also reports true if there are more than MaxScan assignments.
 func (t *Tx) RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error) {
 	n, err := t.returned(selectRoleInUse, t.tenant, id, now)
 	return n > 0, err
 }
 
-// LockOwners makes this Update wait for every other that locks the owners of the
-// tenant.
+// LockOwners makes this Update wait for all others in the tenant that call it. An
+// Update calls it before it removes an owner, before it makes a decision about who
+// has which role, and before it counts rows to enforce a limit.
 func (t *Tx) LockOwners() { t.q.Exec(lockOwners, t.tenant) }
 
-// Owners returns how many active users hold the owner role without end and
-// without reach; it counts no further than two, and looks at no more than MaxScan
-// holders.
+// Owners returns how many active users have the owner role without expiry and
+// without reach. It counts to two at most and reads at most MaxScan assignments.
 func (t *Tx) Owners() (n int, err error) {
 	err = t.row(countOwners, []any{t.tenant, rolecall.OwnerKey, rolecall.Never, string(rolecall.UserActive)}, &n)
 	return n, err

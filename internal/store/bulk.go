@@ -12,8 +12,8 @@ import (
 // is the same on both databases, and costs what its indexes cost.
 const rowsAtOnce = 250
 
-// InsertUsers writes many new users with the words of their names and addresses,
-// in few statements.
+// InsertUsers inserts many users in few statements. Update returns the same errors
+// as for InsertUser.
 func (t *Tx) InsertUsers(users []rolecall.User) {
 	var found []foundBy
 	insertRows(t, insertUsers, users, func(b *builder, u rolecall.User) {
@@ -36,8 +36,8 @@ type foundBy struct {
 	user rolecall.UserID
 }
 
-// InsertAssignments writes many assignments that are not there yet, in few
-// statements. Update returns ErrNotFound if a user or a role is gone.
+// InsertAssignments inserts many assignments in few statements. Update returns
+// ErrNotFound if a user or a role does not exist.
 func (t *Tx) InsertAssignments(assignments []rolecall.Assignment) {
 	insertRows(t, insertAssignments, assignments, func(b *builder, a rolecall.Assignment) {
 		b.write("($1, ?, ?, ?, ?, ?, ?)", a.UserID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)

@@ -40,17 +40,18 @@ const (
 // beforeAll is smaller than the id of every event.
 var beforeAll = rolecall.EventID{15: 1}
 
-// InsertErasure notes that nothing may be left of a user who is gone: from the moment
-// on PurgeExpired erases what is.
+// InsertErasure schedules the erasure of what is left of a deleted user:
+// PurgeExpired does it from due on.
 func (t *Tx) InsertErasure(id rolecall.UserID, due rolecall.Time) {
 	t.q.Exec(insertErasure, t.tenant, id, due)
 }
 
-// EraseTraces takes out of up to limit events about a user who is gone, those after
-// the given one, what they say, and out of up to limit of the user's other acts where
-// they came from. It removes up to limit of the idempotency keys that the user sent,
-// and all else that is left. It returns the last event about the user that it went
-// through and how many rows it took: at least limit if there may be more.
+// EraseTraces erases what is left of a deleted user. It removes the content of up to
+// limit events about the user that follow the given event, the sources of up to
+// limit events that the user caused, up to limit idempotency keys that the user
+// sent, and the user's other rows. It returns the last event about the user that it
+// has seen and the number of rows that it changed, which is at least limit if there
+// can be more.
 func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) (last rolecall.EventID, taken int, err error) {
 	if after.IsZero() {
 		after = beforeAll

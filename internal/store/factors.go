@@ -48,8 +48,7 @@ const (
 	deletePasskeys = `delete from passkeys where tenant_id = $1 and user_id = $2`
 )
 
-// Factors returns what the user can show beside the password; nothing for a user
-// who is not there.
+// Factors returns the user's second factors, none if the user does not exist.
 func (t *Tx) Factors(user rolecall.UserID) (f rolecall.Factors, err error) {
 	err = t.q.Query(selectFactors, []any{t.tenant, user, rolecall.PasskeysMax}, func(scan func(dest ...any) error) error {
 		key := rolecall.Passkey{UserID: user}
@@ -64,30 +63,34 @@ func (t *Tx) Factors(user rolecall.UserID) (f rolecall.Factors, err error) {
 	return f, err
 }
 
-// PutPendingTOTP writes the secret that a code is to confirm, in place of an older
-// one. Update returns ErrNotFound if the user is gone.
+// PutPendingTOTP inserts or replaces the TOTP secret that the user has yet to
+// confirm. Update returns ErrNotFound if the user does not exist.
 func (t *Tx) PutPendingTOTP(user rolecall.UserID, sealed []byte) {
 	t.q.Exec(putPendingTOTP, t.tenant, user, sealed)
 }
 
-// ConfirmTOTP puts the pending secret in force, with the step of the code that
-// confirmed it, and reports whether it still was the pending one.
+// ConfirmTOTP activates the pending secret with the time step of the code that
+// confirmed it. It reports false if another secret is pending by now.
 func (t *Tx) ConfirmTOTP(user rolecall.UserID, pending []byte, step int64, at rolecall.Time) (bool, error) {
-	return t.changed(confirmTOTP, at, step, t.tenant, user, pending)
+	ok, err := t.changed(confirmTOTP, at, step, t.tenant, user, pending)
+	return t.invalidateIf(ok, err, user)
 }
 
-// UseTOTP notes that a code of the step was taken, writes the secret as it is sealed
-// from now on, and reports whether the old one still was in force and no code of that
-// step or a later one was taken before.
+// UseTOTP records that a code of the time step was used, and replaces the sealed
+// secret. It reports false if the stored secret is no longer old, or if a code of
+// this step or a later one was used before.
 func (t *Tx) UseTOTP(user rolecall.UserID, old, sealed []byte, step int64) (bool, error) {
 	return t.changed(useTOTP, step, sealed, t.tenant, user, old)
 }
 
-// DeleteTOTP removes the secret, and the one that is pending.
-func (t *Tx) DeleteTOTP(user rolecall.UserID) { t.q.Exec(deleteTOTP, t.tenant, user) }
+// DeleteTOTP deletes the active and the pending secret.
+func (t *Tx) DeleteTOTP(user rolecall.UserID) {
+	t.q.Exec(deleteTOTP, t.tenant, user)
+	t.invalidate(user)
+}
 
-// ReplaceRecoveryCodes writes the codes in place of all that are left. Update
-// returns ErrNotFound if the user is gone.
+// ReplaceRecoveryCodes replaces all recovery codes of the user. Update returns
+// ErrNotFound if the user does not exist.
 func (t *Tx) ReplaceRecoveryCodes(user rolecall.UserID, hashes [][]byte) {
 	t.q.Exec(deleteRecoveryCodes, t.tenant, user)
 	for _, hash := range hashes {
@@ -95,7 +98,7 @@ func (t *Tx) ReplaceRecoveryCodes(user rolecall.UserID, hashes [][]byte) {
 	}
 }
 
-// UseRecoveryCode removes the code and reports whether it was there.
+// UseRecoveryCode deletes the recovery code and reports whether it existed.
 func (t *Tx) UseRecoveryCode(user rolecall.UserID, hash []byte) (bool, error) {
 	return t.changed(useRecoveryCode, t.tenant, user, hash)
 }
@@ -106,31 +109,34 @@ func (t *Tx) PasskeyByID(id []byte) (key rolecall.Passkey, err error) {
 	return key, err
 }
 
-// InsertPasskey writes a new passkey. Update returns ErrPasskeyTaken if there is
-// one of that id, and ErrNotFound if the user is gone.
+// InsertPasskey inserts a passkey. Update returns ErrPasskeyTaken if its id exists,
+// and ErrNotFound if the user does not exist.
 func (t *Tx) InsertPasskey(key rolecall.Passkey) {
 	t.q.Exec(insertPasskey, t.tenant, key.ID, key.UserID, key.Name, textOf(key.Credential), key.CreatedAt, key.LastUsedAt)
+	t.invalidate(key.UserID)
 }
 
-// UsePasskey writes the credential and the last use of a passkey if the old
-// credential still is the stored one, and reports whether it was.
+// UsePasskey writes the credential and the last use of a passkey. It reports false
+// if the stored credential is no longer the one of old.
 func (t *Tx) UsePasskey(old, used rolecall.Passkey) (bool, error) {
 	return t.changed(usePasskey, textOf(used.Credential), used.LastUsedAt, t.tenant, old.ID, old.UserID, textOf(old.Credential))
 }
 
-// RenamePasskey writes the passkey's name and reports whether its owner has it.
+// RenamePasskey writes the name of the passkey and reports whether its user has it.
 func (t *Tx) RenamePasskey(key rolecall.Passkey) (bool, error) {
 	return t.changed(renamePasskey, key.Name, t.tenant, key.ID, key.UserID)
 }
 
-// DeletePasskey removes a passkey of the user and reports whether it was there.
+// DeletePasskey deletes a passkey of the user and reports whether it existed.
 func (t *Tx) DeletePasskey(user rolecall.UserID, id []byte) (bool, error) {
-	return t.changed(deletePasskey, t.tenant, user, id)
+	ok, err := t.changed(deletePasskey, t.tenant, user, id)
+	return t.invalidateIf(ok, err, user)
 }
 
-// DeleteFactors removes all that the user can show beside the password.
+// DeleteFactors deletes all second factors of the user.
 func (t *Tx) DeleteFactors(user rolecall.UserID) {
 	t.q.Exec(deleteTOTP, t.tenant, user)
 	t.q.Exec(deleteRecoveryCodes, t.tenant, user)
 	t.q.Exec(deletePasskeys, t.tenant, user)
+	t.invalidate(user)
 }

@@ -34,8 +34,8 @@ const (
 	eraseResource = `update idempotency_keys set resource = null where tenant_id = $1 and resource_id = $2`
 )
 
-// InsertKey claims the key. It must be the first write of its Update, which
-// returns rolecall.ErrKeyClaimed if the key is taken.
+// InsertKey claims the key. It must be the first write of its Update, which returns
+// ErrKeyClaimed if the key exists. Keys of operators belong to no tenant.
 func (t *Tx) InsertKey(k rolecall.IdempotencyKey) {
 	if !k.Operator.IsZero() {
 		t.q.Exec(insertRequest, k.Operator, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.Status, k.Location,
@@ -46,7 +46,7 @@ func (t *Tx) InsertKey(k rolecall.IdempotencyKey) {
 		k.ResourceID, textOf(k.Resource))
 }
 
-// Key returns what is stored for the scope and hash of k, or ErrNotFound.
+// Key returns what is stored under the scope and hash of k, or ErrNotFound.
 func (t *Tx) Key(k rolecall.IdempotencyKey) (stored rolecall.IdempotencyKey, err error) {
 	rest := []any{&stored.Operation, &stored.Hash, &stored.Fingerprint, &stored.ExpiresAt, &stored.Status,
 		&stored.Location, &stored.ResourceID, &stored.Resource}
@@ -58,7 +58,7 @@ func (t *Tx) Key(k rolecall.IdempotencyKey) (stored rolecall.IdempotencyKey, err
 	return stored, err
 }
 
-// DeleteKey removes the key if it expired before the moment.
+// DeleteKey deletes the key if it has expired.
 func (t *Tx) DeleteKey(k rolecall.IdempotencyKey, now rolecall.Time) {
 	if !k.Operator.IsZero() {
 		t.q.Exec(deleteRequest, k.Operator, k.Operation, k.Hash, now)
@@ -67,8 +67,8 @@ func (t *Tx) DeleteKey(k rolecall.IdempotencyKey, now rolecall.Time) {
 	t.q.Exec(deleteKey, t.tenant, k.UserID, k.Operation, k.Hash, now)
 }
 
-// CountKeys returns how many keys are stored of the user or operator whose k is,
-// counting no further than the limit.
+// CountKeys returns the number of stored keys of the user or operator of k, and
+// counts to limit at most.
 func (t *Tx) CountKeys(k rolecall.IdempotencyKey, limit int) (n int, err error) {
 	if !k.Operator.IsZero() {
 		err = t.row(countRequests, []any{k.Operator, limit}, &n)
@@ -78,11 +78,11 @@ func (t *Tx) CountKeys(k rolecall.IdempotencyKey, limit int) (n int, err error) 
 	return n, err
 }
 
-// PurgeRequests removes up to limit keys of operators that have expired, and
-// returns how many it did.
+// PurgeRequests deletes up to limit expired keys of operators, and returns how many
+// it deleted.
 func (t *Tx) PurgeRequests(now rolecall.Time, limit int) (int, error) {
 	return t.returned(purgeRequests, now, limit)
 }
 
-// EraseResource takes the stored resource out of every key that made it.
+// EraseResource removes the stored resource from every key that created it.
 func (t *Tx) EraseResource(id rolecall.AnyID) { t.q.Exec(eraseResource, t.tenant, id) }

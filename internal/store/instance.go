@@ -31,14 +31,14 @@ func (t *Tx) InstanceKeys() ([][]byte, error) {
 	return keys, err
 }
 
-// InsertInstanceKey makes a secret the current one. Keys are in order of their
-// moment, of which each has its own.
+// InsertInstanceKey makes a secret the current one. Its creation time must be
+// unique: keys are sorted by it.
 func (t *Tx) InsertInstanceKey(key []byte, at rolecall.Time) {
 	t.q.Exec(insertInstanceKey, at, key, at)
 }
 
-// CountAttempt adds one to each bucket, starting anew where the window is over,
-// and returns their states in the same order. The buckets differ.
+// CountAttempt adds one to each bucket and returns their states in the same order. A
+// bucket whose window has ended starts again. The buckets must be different.
 func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
 	sorted := bucketsByKey(buckets)
 	var b builder
@@ -66,10 +66,11 @@ func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolec
 	return states, err
 }
 
-// ClearAttempts removes what was counted in the buckets.
+// ClearAttempts deletes the counts of the buckets.
 func (t *Tx) ClearAttempts(buckets []rolecall.Bucket) {
 	for _, bucket := range bucketsByKey(buckets) {
 		t.q.Exec(clearAttempts, bucket.Key)
+		t.invalidate(bucket.ID())
 	}
 }
 
@@ -84,15 +85,16 @@ func byKey(counted []rolecall.Counted) []rolecall.Counted {
 	return slices.SortedFunc(slices.Values(counted), func(a, b rolecall.Counted) int { return bytes.Compare(a.Key, b.Key) })
 }
 
-// UncountAttempt takes one from each bucket, unless its window is another one by now.
+// UncountAttempt subtracts one from each bucket whose window is still the counted
+// one.
 func (t *Tx) UncountAttempt(counted []rolecall.Counted) {
 	for _, c := range byKey(counted) {
 		t.q.Exec(forgiveAttempt, c.Key, c.EndsAt)
 	}
 }
 
-// ForgiveAttempt clears the first bucket and takes one from each other, unless its
-// window is another one by now.
+// ForgiveAttempt deletes the count of the first bucket and subtracts one from each
+// of the others, if its window is still the counted one.
 func (t *Tx) ForgiveAttempt(counted []rolecall.Counted) {
 	for _, c := range byKey(counted) {
 		if bytes.Equal(c.Key, counted[0].Key) {
@@ -103,8 +105,8 @@ func (t *Tx) ForgiveAttempt(counted []rolecall.Counted) {
 	}
 }
 
-// Attempts returns the states of the buckets in the same order, without counting; zero
-// for a bucket whose window is over.
+// Attempts returns the states of the buckets in the same order. The state of a
+// bucket whose window has ended is zero.
 func (t *Tx) Attempts(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
 	var b builder
 	b.write("select bucket, n, ends_at from attempts where ends_at > ? and bucket in (", now)
@@ -128,8 +130,8 @@ func (t *Tx) Attempts(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.
 	return states, err
 }
 
-// PurgeAttempts removes up to limit buckets whose window is over, and returns how
-// many it did.
+// PurgeAttempts deletes up to limit buckets whose window has ended, and returns how
+// many it deleted.
 func (t *Tx) PurgeAttempts(now rolecall.Time, limit int) (int, error) {
 	return t.returned(purgeAttempts, now, limit)
 }

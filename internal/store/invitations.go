@@ -16,8 +16,8 @@ const (
 	deleteInvitationOf = `delete from invitations where tenant_id = $1 and user_id = $2 returning user_id`
 )
 
-// PutInvitation writes the user's invitation and takes the place of an older one.
-// Update returns ErrNotFound if the user is gone.
+// PutInvitation inserts or replaces the user's invitation. Update returns
+// ErrNotFound if the user does not exist.
 func (t *Tx) PutInvitation(i rolecall.Invitation, hash []byte) {
 	t.q.Exec(putInvitation, t.tenant, i.UserID, hash, i.CreatedBy, i.CreatedAt, i.ExpiresAt, i.Credential, i.OperatorKey)
 }
@@ -54,13 +54,12 @@ func invitationOf(column string) string {
 	return ", (select i." + column + " from invitations i where i.tenant_id = $1 and i.user_id = r.id)"
 }
 
-// DeleteInvitation removes the invitation and reports whether it was there.
+// DeleteInvitation deletes the invitation and reports whether it existed.
 func (t *Tx) DeleteInvitation(hash []byte) (bool, error) {
 	return t.changed(deleteInvitation, t.tenant, hash)
 }
 
-// DeleteInvitationOf removes the invitation of the user and reports whether there
-// was one.
+// DeleteInvitationOf deletes the user's invitation and reports whether it existed.
 func (t *Tx) DeleteInvitationOf(user rolecall.UserID) (bool, error) {
 	return t.changed(deleteInvitationOf, t.tenant, user)
 }

@@ -11,9 +11,9 @@ import (
 // page. The longest are tried, as they are likely the rarest.
 const wordCandidates = 4
 
-// Users returns a page of the users that q selects. It counts the candidates by
-// word, role and department, and is driven by the fewest if they fit in one
-// page's work, else by the order itself.
+// Users returns a page of the users that q selects, in bounded work. It counts the
+// candidates by word, role and department. It reads the smallest group if it fits in
+// the work of one page, and otherwise follows the order of the list.
 func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	if q.Within.IsNowhere() || len(q.Words) > 0 && q.NameWords.IsNowhere() && q.EmailWords.IsNowhere() {
 		return nothing[rolecall.User](q.Count), nil

@@ -27,13 +27,13 @@ const (
 	deleteOneTimeTokens = `delete from one_time_tokens where tenant_id = $1 and user_id = $2 and purpose = $3`
 )
 
-// InsertOneTimeToken writes a token that is good once.
+// InsertOneTimeToken inserts a token that can be used once.
 func (t *Tx) InsertOneTimeToken(token rolecall.OneTimeToken, hash []byte) {
 	t.q.Exec(insertOneTimeToken, t.tokenArgs(token, hash)...)
 }
 
-// SpendOneTimeToken writes a token that need not be stored before it is used, unless
-// it was written before, and reports whether it was not.
+// SpendOneTimeToken inserts a token that is stored only when it is used. It reports
+// false if it was used before.
 func (t *Tx) SpendOneTimeToken(token rolecall.OneTimeToken, hash []byte) (bool, error) {
 	return t.changed(spendOneTimeToken, t.tokenArgs(token, hash)...)
 }
@@ -42,26 +42,26 @@ func (t *Tx) tokenArgs(token rolecall.OneTimeToken, hash []byte) []any {
 	return []any{t.tenant, hash, string(token.Purpose), token.UserID, token.Data, token.CreatedAt, token.ExpiresAt, token.Credential, token.OperatorKey}
 }
 
-// OneTimeToken returns what the token stands for, or ErrNotFound if there is none
-// of that purpose.
+// OneTimeToken returns what the token stands for, or ErrNotFound if it does not
+// exist for this purpose.
 func (t *Tx) OneTimeToken(hash []byte, purpose rolecall.TokenPurpose) (token rolecall.OneTimeToken, err error) {
 	err = t.row(selectOneTimeToken, []any{t.tenant, hash, string(purpose)},
 		&token.Purpose, &token.UserID, &token.Data, &token.CreatedAt, &token.ExpiresAt, &token.Credential, &token.OperatorKey)
 	return token, err
 }
 
-// DeleteOneTimeToken removes the token and reports whether it was there.
+// DeleteOneTimeToken deletes the token and reports whether it existed.
 func (t *Tx) DeleteOneTimeToken(hash []byte) (bool, error) {
 	return t.changed(deleteOneTimeToken, t.tenant, hash)
 }
 
-// DeleteOneTimeTokens removes all tokens of a user for a purpose.
+// DeleteOneTimeTokens deletes all tokens of the user for this purpose.
 func (t *Tx) DeleteOneTimeTokens(user rolecall.UserID, purpose rolecall.TokenPurpose) {
 	t.q.Exec(deleteOneTimeTokens, t.tenant, user, string(purpose))
 }
 
-// DeleteLinks removes the invitations and one-time tokens that were requested with one
-// of the sessions or API tokens.
+// DeleteLinks deletes the invitations and one-time tokens that were requested with
+// one of the sessions or API tokens.
 func (t *Tx) DeleteLinks(credentials ...rolecall.AnyID) {
 	for chunk := range slices.Chunk(credentials, rowsAtOnce) {
 		for _, table := range []string{"invitations", "one_time_tokens"} {
@@ -73,7 +73,7 @@ func (t *Tx) DeleteLinks(credentials ...rolecall.AnyID) {
 	}
 }
 
-// DeleteOwnEmailChanges removes the changes of the user's address that were requested
+// DeleteOwnEmailChanges deletes the changes of the user's address that were requested
 // in one of the sessions.
 func (t *Tx) DeleteOwnEmailChanges(user rolecall.UserID, sessions ...rolecall.SessionID) {
 	for chunk := range slices.Chunk(sessions, rowsAtOnce) {
@@ -84,7 +84,7 @@ func (t *Tx) DeleteOwnEmailChanges(user rolecall.UserID, sessions ...rolecall.Se
 	}
 }
 
-// DeleteAllOneTimeTokens removes all tokens of a user, whatever they are for.
+// DeleteAllOneTimeTokens deletes all one-time tokens of the user.
 func (t *Tx) DeleteAllOneTimeTokens(user rolecall.UserID) {
 	t.q.Exec(deleteTokensOfUser, t.tenant, user)
 }

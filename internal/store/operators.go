@@ -21,19 +21,19 @@ const (
 	deleteOperatorKey = `delete from operator_keys where id = $1 returning id`
 )
 
-// InsertOperatorKey writes a new key.
+// InsertOperatorKey inserts a key.
 func (t *Tx) InsertOperatorKey(k rolecall.OperatorKey, hash []byte) {
 	t.q.Exec(insertOperatorKey, k.ID, hash, k.Name, namesOrNull{&k.Tenants}, k.CreatedAt, k.ExpiresAt, k.LastUsedAt)
 }
 
-// OperatorKeyByToken returns the key of that hash, or ErrNotFound.
+// OperatorKeyByToken returns the key with this hash, or ErrNotFound.
 func (t *Tx) OperatorKeyByToken(hash []byte) (k rolecall.OperatorKey, err error) {
 	err = t.row(selectOperatorKey, []any{hash}, operatorKeyDest(&k)...)
 	return k, err
 }
 
-// OperatorKeys returns up to limit keys by id, after the given one, which may be
-// zero.
+// OperatorKeys returns up to limit keys that follow the given id, sorted by id. The
+// zero id precedes all keys.
 func (t *Tx) OperatorKeys(after rolecall.OperatorKeyID, limit int) ([]rolecall.OperatorKey, error) {
 	if after.IsZero() { // which is NULL, and nothing comes after that
 		after = rolecall.OperatorKeyID{15: 1}
@@ -43,14 +43,17 @@ func (t *Tx) OperatorKeys(after rolecall.OperatorKeyID, limit int) ([]rolecall.O
 	return keys, err
 }
 
-// TouchOperatorKey writes a later last use, at most one in a TouchInterval.
+// TouchOperatorKey writes the last use, unless another process has written one in
+// the TouchInterval before.
 func (t *Tx) TouchOperatorKey(id rolecall.OperatorKeyID, at rolecall.Time) {
 	t.q.Exec(touchOperatorKey, at, id, at.Add(-rolecall.TouchInterval))
+	t.invalidateHere(id)
 }
 
-// DeleteOperatorKey removes the key and reports whether there was one.
+// DeleteOperatorKey deletes the key and reports whether it existed.
 func (t *Tx) DeleteOperatorKey(id rolecall.OperatorKeyID) (bool, error) {
-	return t.changed(deleteOperatorKey, id)
+	ok, err := t.changed(deleteOperatorKey, id)
+	return t.invalidateIf(ok, err, id)
 }
 
 func operatorKeyDest(k *rolecall.OperatorKey) []any {

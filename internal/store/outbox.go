@@ -28,41 +28,42 @@ func mailDest(m *rolecall.OutboxMail) []any {
 	return []any{&m.ID, &m.TenantID, &m.UserID, &m.Sealed, &m.DueAt, &m.Attempts, &m.CreatedAt, &m.ExpiresAt}
 }
 
-// InsertMail puts a mail of the transaction's tenant into the outbox.
+// InsertMail adds a mail of the tenant to the outbox.
 func (t *Tx) InsertMail(m rolecall.OutboxMail) {
 	t.q.Exec(insertMail, m.ID, t.tenant, m.UserID, m.Sealed, m.DueAt, m.Attempts, m.CreatedAt, m.ExpiresAt)
+	t.mailed()
 }
 
-// ClaimMail returns the mail of all tenants that has been due longest and is not
-// expired, and keeps it from being claimed again before until. That counts as one
-// more attempt. It returns ErrNotFound if there is none, or if somebody else was
-// faster.
+// ClaimMail returns the mail that has been due for the longest time, of all tenants,
+// and counts one more attempt to send it. It is not due again before until.
+// ClaimMail returns ErrNotFound if no unexpired mail is due or if another process
+// claims it at the same time.
 func (t *Tx) ClaimMail(now, until rolecall.Time) (m rolecall.OutboxMail, err error) {
 	err = t.row(claimMail, []any{until, now}, mailDest(&m)...)
 	return m, err
 }
 
-// PostponeMail makes a mail due at another moment, unless it was claimed again
-// since the attempt.
+// PostponeMail sets when the mail is due, unless it has been claimed again since the
+// attempt.
 func (t *Tx) PostponeMail(id rolecall.MailID, attempt int, due rolecall.Time) {
 	t.q.Exec(postponeMail, due, id, attempt)
 }
 
-// DeleteMail removes a mail and reports whether it was there.
+// DeleteMail deletes a mail and reports whether it existed.
 func (t *Tx) DeleteMail(id rolecall.MailID) (bool, error) {
 	return t.changed(deleteMail, id)
 }
 
-// ExpiredMail returns up to limit mails of all tenants that are expired and that
-// nobody has claimed, those first that expired first.
+// ExpiredMail returns up to limit expired mails of all tenants that no process has
+// claimed, sorted by expiry.
 func (t *Tx) ExpiredMail(now rolecall.Time, limit int) ([]rolecall.OutboxMail, error) {
 	var all []rolecall.OutboxMail
 	err := t.q.Query(selectExpiredMail, []any{now, limit}, into(&all, mailDest))
 	return all, err
 }
 
-// CountMail returns how many mails wait in all tenants, counting no further than
-// the limit.
+// CountMail returns the number of waiting mails of all tenants, and counts to limit
+// at most.
 func (t *Tx) CountMail(limit int) (n int, err error) {
 	err = t.row(countMail, []any{limit}, &n)
 	return n, err

@@ -54,11 +54,11 @@ func empty(table, key string) string {
 		" where tenant_id = $1 limit $2) returning " + key
 }
 
-// PurgeExpired removes up to limit each of the tenant's idempotency keys, sessions
-// and invitations that have expired, of its API tokens that ended and its tombstones
-// that were made more than 30 days ago, and of its events that are older than the
-// given moment, and goes on with erasures that are due. It returns how many rows it
-// took: at least limit if there may be more.
+// PurgeExpired deletes up to limit each of the tenant's expired idempotency keys,
+// sessions, invitations and one-time tokens, of the API tokens that ended and the
+// tombstones that are older than 30 days, and of the events before eventsBefore. It
+// continues erasures that are due. It returns the number of rows that it changed,
+// which is at least limit if there can be more.
 func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int, err error) {
 	for _, over := range []struct {
 		statement string
@@ -91,14 +91,14 @@ func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
 	return len(gone), err
 }
 
-// BeginPurge reports whether the transaction's tenant is deleted and was to be purged
-// before the given time. From then on it cannot be restored.
+// BeginPurge reports whether the tenant is deleted and was due to be purged before
+// the given time. If so, it can no longer be restored.
 func (t *Tx) BeginPurge(before rolecall.Time) (bool, error) {
 	return t.changed(beginPurge, t.tenant, before)
 }
 
-// PurgeTenant removes up to limit rows of the transaction's tenant, whose purge has
-// begun, and reports whether none are left.
+// PurgeTenant deletes up to limit rows of the tenant, whose purge has begun, and
+// reports whether none are left.
 func (t *Tx) PurgeTenant(limit int) (bool, error) {
 	for _, statement := range emptyings {
 		n, err := t.returned(statement, t.tenant, limit)

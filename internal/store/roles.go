@@ -37,13 +37,13 @@ func (t *Tx) RoleByID(id rolecall.RoleID) (r rolecall.Role, err error) {
 	return r, err
 }
 
-// RoleByKey returns the role of that key, or ErrNotFound.
+// RoleByKey returns the role with this key, or ErrNotFound.
 func (t *Tx) RoleByKey(key string) (r rolecall.Role, err error) {
 	err = t.row(selectRoleByKey, []any{t.tenant, key}, roleDest(&r)...)
 	return r, err
 }
 
-// RolesByID returns those of the roles that are there, in no order.
+// RolesByID returns the roles that exist, in no particular order.
 func (t *Tx) RolesByID(ids []rolecall.RoleID) ([]rolecall.Role, error) {
 	return among(t, selectRoles, "r.id", ids, roleDest)
 }
@@ -92,22 +92,25 @@ func nameWords(name string) string { return words(rolecall.Words(name)).text() }
 // nameWord is the condition that the name has a word that begins with word.
 func nameWord(word string) condition { return where("r.words like ?", "% "+word+"%") }
 
-// InsertRole writes a new role.
+// InsertRole inserts a role. Update returns ErrRoleNameTaken or ErrRoleKeyTaken on a
+// conflict.
 func (t *Tx) InsertRole(r rolecall.Role) {
 	t.q.Exec(insertRole, t.tenant, r.ID, r.Key, r.Name, r.NameKey(), nameWords(r.Name), r.Description,
 		asJSON(&r.Permissions), asJSON(&r.Grants), flag(r.System), r.CreatedAt, r.UpdatedAt, r.Version)
 }
 
-// UpdateRole replaces old by changed if old's version is still the stored one,
-// and reports whether it was.
+// UpdateRole replaces old by changed. It reports false if the stored version is no
+// longer the one of old. Update returns the same errors as for InsertRole. The
+// tenant is invalidated, because any user can have the role.
 func (t *Tx) UpdateRole(old, changed rolecall.Role) (bool, error) {
-	return t.changed(updateRole, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
-		asJSON(&changed.Permissions), asJSON(&changed.Grants), changed.UpdatedAt, changed.Version,
-		t.tenant, old.ID, old.Version)
+	ok, err := t.updateVersioned(updateRole, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
+		asJSON(&changed.Permissions), asJSON(&changed.Grants), changed.UpdatedAt, changed.Version)
+	return t.invalidateIf(ok, err, t.tenant)
 }
 
-// DeleteRole removes the role with its assignments if the version is still the
-// stored one, and reports whether it was.
+// DeleteRole deletes the role with its assignments, and invalidates the tenant. It
+// reports false if the stored version is no longer the one of r.
 func (t *Tx) DeleteRole(r rolecall.Role) (bool, error) {
-	return t.changed(deleteRole, t.tenant, r.ID, r.Version)
+	ok, err := t.updateVersioned(deleteRole, r.ID, r.Version)
+	return t.invalidateIf(ok, err, t.tenant)
 }

@@ -52,7 +52,7 @@ func (t *Tx) ServiceAccountByID(id rolecall.ServiceAccountID) (a rolecall.Servic
 	return a, err
 }
 
-// ServiceAccountsByID returns those of the service accounts that are there, in no
+// ServiceAccountsByID returns the service accounts that exist, in no particular
 // order.
 func (t *Tx) ServiceAccountsByID(ids []rolecall.ServiceAccountID) ([]rolecall.ServiceAccount, error) {
 	return among(t, selectServiceAccounts, "r.id", ids, serviceAccountDest)
@@ -76,52 +76,58 @@ func (t *Tx) ServiceAccounts(q rolecall.ServiceAccountQuery) (rolecall.Page[role
 	return l.serve(nil, q.Count)
 }
 
-// InsertServiceAccount writes a new service account.
+// InsertServiceAccount inserts a service account. Update returns ErrAccountNameTaken
+// on a conflict.
 func (t *Tx) InsertServiceAccount(a rolecall.ServiceAccount) {
 	t.q.Exec(insertServiceAccount, t.tenant, a.ID, a.Name, a.NameKey(), nameWords(a.Name), a.Description, string(a.Status),
 		a.CreatedAt, a.UpdatedAt, a.Version)
 }
 
-// UpdateServiceAccount replaces old by changed if old's version is still the stored
-// one, and reports whether it was.
+// UpdateServiceAccount replaces old by changed. It reports false if the stored
+// version is no longer the one of old. Update returns ErrAccountNameTaken on a
+// conflict.
 func (t *Tx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, error) {
-	return t.changed(updateServiceAccount, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
-		string(changed.Status), changed.UpdatedAt, changed.Version, t.tenant, old.ID, old.Version)
+	ok, err := t.updateVersioned(updateServiceAccount, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
+		string(changed.Status), changed.UpdatedAt, changed.Version)
+	return t.invalidateIf(ok, err, old.ID)
 }
 
-// DeleteServiceAccount removes the service account with its tokens and its roles if
-// the version is still the stored one, and reports whether it was.
+// DeleteServiceAccount deletes the service account with its tokens and assignments.
+// It reports false if the stored version is no longer the one of a.
 func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
-	return t.changed(deleteServiceAccount, t.tenant, a.ID, a.Version)
+	ok, err := t.updateVersioned(deleteServiceAccount, a.ID, a.Version)
+	return t.invalidateIf(ok, err, a.ID)
 }
 
-// ServiceAccountRoles returns the service account's assignments with their roles, by
-// role id, those that are over included.
+// ServiceAccountRoles returns the service account's assignments with their roles,
+// sorted by role id. It includes expired assignments.
 func (t *Tx) ServiceAccountRoles(id rolecall.ServiceAccountID) ([]rolecall.Assignment, error) {
 	return t.assignments(selectServiceAccountRoles, id)
 }
 
-// ServiceAccountRole returns one assignment of the service account with its role, or
+// ServiceAccountRole returns the assignment of the service account with its role, or
 // ErrNotFound.
 func (t *Tx) ServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (a rolecall.Assignment, err error) {
 	err = t.row(selectServiceAccountRole, []any{t.tenant, id, role}, assignmentDest(&a)...)
 	return a, err
 }
 
-// PutServiceAccountRole writes or replaces an assignment of a service account.
-// Update returns ErrNotFound if the account or the role is gone.
+// PutServiceAccountRole inserts or replaces an assignment of a service account.
+// Update returns ErrNotFound if the service account or the role does not exist.
 func (t *Tx) PutServiceAccountRole(a rolecall.Assignment) {
 	t.q.Exec(putServiceAccountRole, t.tenant, a.UserID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
+	t.invalidate(a.UserID)
 }
 
-// DeleteServiceAccountRole removes an assignment of a service account and reports
-// whether there was one.
+// DeleteServiceAccountRole deletes an assignment of a service account and reports
+// whether it existed.
 func (t *Tx) DeleteServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (bool, error) {
-	return t.changed(deleteServiceAccountRole, t.tenant, id, role)
+	ok, err := t.changed(deleteServiceAccountRole, t.tenant, id, role)
+	return t.invalidateIf(ok, err, id)
 }
 
-// TakeServiceAccountRoles removes up to limit of the assignments of the role to
-// service accounts, and returns them.
+// TakeServiceAccountRoles deletes up to limit assignments of the role to service
+// accounts, and returns them. It invalidates the tenant, like TakeAssignments.
 func (t *Tx) TakeServiceAccountRoles(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
 	return t.takeAssignments(selectHoldingAccounts, takeServiceAccountRoles, role, limit)
 }

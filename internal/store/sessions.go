@@ -65,8 +65,8 @@ func sessionDest(s *rolecall.Session) []any {
 		&s.Client, &s.ConfirmedAt, (*flag)(&s.SecondFactor)}
 }
 
-// SessionByToken returns the session of the token with its user and all
-// assignments in one statement, or ErrNotFound. It does not judge lifetimes.
+// SessionByToken returns the session of the token with its user and all assignments
+// in one statement, or ErrNotFound. The caller checks whether they have expired.
 func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error) {
 	session, token := &state.Session, &state.Token
 	found := false
@@ -87,8 +87,8 @@ func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error
 	return state, err
 }
 
-// InsertSession writes a new session with its first token, generation 1, and the
-// user's last sign-in. Update returns ErrNotFound if the user is gone.
+// InsertSession inserts a session with its first token, generation 1, and writes the
+// user's last sign-in. Update returns ErrNotFound if the user does not exist.
 func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 	t.q.Exec(insertSession, t.tenant, s.ID, s.UserID, s.AuthenticatedAt, s.LastUsedAt, s.ExpiresAt, s.Source,
 		s.Client, s.ConfirmedAt, flag(s.SecondFactor))
@@ -96,14 +96,15 @@ func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 	t.q.Exec(updateLastLogin, s.AuthenticatedAt, t.tenant, s.UserID)
 }
 
-// TouchSession writes a later last use, unless there is one in the TouchInterval
-// before: another process may have written it.
+// TouchSession writes the last use, unless another process has written one in the
+// TouchInterval before.
 func (t *Tx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
 	t.q.Exec(touchSession, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
+	t.invalidateHere(id)
 }
 
-// SealSuccessor stores the next generation of token unless there is one, and
-// reports whether it did.
+// SealSuccessor stores the next generation of the token. It reports false if that
+// exists.
 func (t *Tx) SealSuccessor(id rolecall.SessionID, token rolecall.SessionToken, successor, sealed []byte) (bool, error) {
 	ok, err := t.changed(sealToken, sealed, t.tenant, token.Hash)
 	if ok {
@@ -112,40 +113,46 @@ func (t *Tx) SealSuccessor(id rolecall.SessionID, token rolecall.SessionToken, s
 	return ok, err
 }
 
-// ConfirmGeneration records that a generation was presented, retires the one
-// before it, and forgets those that are more than 100 older.
+// ConfirmGeneration records that a client has sent this generation of the session's
+// token. It retires the generation before it and deletes those that are more than
+// 100 older.
 func (t *Tx) ConfirmGeneration(id rolecall.SessionID, generation int64, at rolecall.Time) {
 	t.q.Exec(updateGeneration, generation, t.tenant, id)
 	t.q.Exec(retireToken, at, t.tenant, id, generation-1)
 	t.q.Exec(forgetTokens, t.tenant, id, generation-generationsKept)
+	t.invalidate(id)
 }
 
-// ConfirmSession writes that the person confirmed to be the one who signed in, and
-// reports whether there is such a session.
+// ConfirmSession writes when the user re-authenticated in the session, and reports
+// whether the session exists.
 func (t *Tx) ConfirmSession(id rolecall.SessionID, at rolecall.Time) (bool, error) {
-	return t.changed(confirmSession, at, t.tenant, id)
+	ok, err := t.changed(confirmSession, at, t.tenant, id)
+	return t.invalidateIf(ok, err, id)
 }
 
-// LockSession keeps the session from being ended before this Update is over, and
-// reports whether it exists.
+// LockSession reports whether the session exists, and prevents its deletion until
+// the end of this Update.
 func (t *Tx) LockSession(id rolecall.SessionID) (bool, error) {
 	return t.changed(lockSession, t.tenant, id)
 }
 
-// DeleteSession ends a session and reports whether there was one.
+// DeleteSession deletes the session and reports whether it existed.
 func (t *Tx) DeleteSession(id rolecall.SessionID) (bool, error) {
-	return t.changed(deleteSession, t.tenant, id)
+	ok, err := t.changed(deleteSession, t.tenant, id)
+	return t.invalidateIf(ok, err, id)
 }
 
-// DeleteUserSession ends one session of a user if it lives, and reports whether
-// there was one.
+// DeleteUserSession deletes one session of the user. It reports false if it does not
+// exist or has expired.
 func (t *Tx) DeleteUserSession(user rolecall.UserID, id rolecall.SessionID, settings rolecall.TenantSettings, now rolecall.Time) (bool, error) {
 	used, began := settings.SessionsSince(now)
-	return t.changed(deleteUserSession, t.tenant, user, id, now, used, began)
+	ok, err := t.changed(deleteUserSession, t.tenant, user, id, now, used, began)
+	return t.invalidateIf(ok, err, id)
 }
 
-// DeleteOldestSessions ends all sessions of a user but the newest so many that live,
-// and returns the ids of those that lived. It looks at the newest MaxScan sessions.
+// DeleteOldestSessions deletes the user's expired sessions and all others but the
+// newest, of which it keeps the given number. It returns the ids of the deleted
+// sessions that had not expired. It reads the newest MaxScan sessions.
 func (t *Tx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolecall.TenantSettings, now rolecall.Time) ([]rolecall.SessionID, error) {
 	var ended []rolecall.SessionID
 	used, began := settings.SessionsSince(now)
@@ -158,6 +165,9 @@ func (t *Tx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolec
 		}
 		return err
 	})
+	if len(ended) > 0 {
+		t.invalidate(user)
+	}
 	return ended, err
 }
 
@@ -174,10 +184,13 @@ func (t *Tx) Sessions(q rolecall.SessionQuery) (rolecall.Page[rolecall.Session],
 	return l.serve(nil, false)
 }
 
-// DeleteSessions ends all sessions of a user but one, which may be zero, and
+// DeleteSessions deletes all sessions of the user except one, which can be zero, and
 // returns their ids.
 func (t *Tx) DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error) {
 	var ended []rolecall.SessionID
 	err := t.q.Query(deleteSessions, []any{t.tenant, user, except}, into(&ended, itself))
+	if len(ended) > 0 {
+		t.invalidate(user)
+	}
 	return ended, err
 }

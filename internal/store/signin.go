@@ -19,9 +19,9 @@ const summarizeSignIn = `select u.last_login_at, count(s.id), coalesce(max(s.aut
 		where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $6 and s.authenticated_at > $7
 	where u.tenant_id = $1 and u.id = $2 group by u.last_login_at`
 
-// SignInSummary returns what is stored of how the user signs in, or ErrNotFound.
-// passwords and factors are the keys of the buckets in which attempts at either are
-// counted.
+// SignInSummary returns what is stored about how the user signs in, in one
+// statement, or ErrNotFound. The keys are of the buckets that count the attempts
+// with passwords and with second factors.
 func (t *Tx) SignInSummary(user rolecall.UserID, passwords, factors []byte, settings rolecall.TenantSettings, now rolecall.Time) (s rolecall.SignInSummary, err error) {
 	var hashes, totp int
 	used, began := settings.SessionsSince(now)

@@ -149,7 +149,7 @@ func builtStatements(t *testing.T) map[string]bool {
 	statements := map[string]bool{}
 	for _, n := range []int{1, rolecall.MaxScan + 1} {
 		r := &recorder{n: n}
-		tx := New(r, rolecall.NewID[rolecall.Tenant](now))
+		tx := NewTx(r, rolecall.NewID[rolecall.Tenant](now))
 		for _, q := range userQueries(now) {
 			if _, err := tx.Users(q); err != nil {
 				t.Fatal(err)

@@ -1,112 +1,126 @@
-// Package store holds every query once, for both databases: SQL with $1…$n in
-// order of first appearance, run through a Querier that the openers in sqlite
-// and postgres provide. Each statement names the tenant.
+// Package store contains every SQL statement once, for both databases. Placeholders
+// are $1…$n in the order of their first appearance, and each statement names the
+// tenant.
+//
+// A Store runs functions in transactions of a Database, which package sqlite or
+// postgres opens. The functions read and write through the methods of Tx. Errors that
+// a caller can cause are errors of package rolecall: ErrNotFound, ErrUnavailable, and
+// the Conflict of the violated constraint. All other errors are internal.
 package store
 
-import "github.com/rolecall/rolecall"
+import (
+	"context"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+// Database runs transactions. Packages sqlite and postgres implement it.
+type Database interface {
+	// View calls fn with a Querier that can only read. Each statement sees its own
+	// snapshot, so values that must be consistent are read in one statement.
+	View(ctx context.Context, tenant rolecall.TenantID, fn func(Querier) error) error
+
+	// Update calls fn in a transaction and commits it. If fn or a statement fails,
+	// nothing is written. After a serialization conflict, Update can call fn again.
+	Update(ctx context.Context, tenant rolecall.TenantID, fn func(Querier) error) error
+
+	// Watch reports to w what other processes change. It starts by invalidating
+	// everything. It returns nil when ctx ends, and otherwise the error that stopped it.
+	Watch(ctx context.Context, w Watcher) error
+
+	// Ready returns nil if the database answers and this program supports its schema.
+	Ready(ctx context.Context) error
+}
 
 // Querier runs the statements of one transaction.
 type Querier interface {
 	// Exec runs a write without a result. It may be sent only when the
-	// transaction ends; its failure ends the transaction.
+	// transaction ends. Its failure ends the transaction.
 	Exec(query string, args ...any)
-	// Query runs a statement and calls each with every row it returns; scan
-	// reads the row's columns. It ends at the first error and returns it.
+	// Query runs a statement and calls each for every row that it returns; scan reads
+	// the columns of the row. Query stops at the first error and returns it.
 	Query(query string, args []any, each func(scan func(dest ...any) error) error) error
-	// Announce tells other processes, once the transaction is committed, that what
-	// id names has changed.
+	// Announce makes Watch in other processes report the id after the commit.
 	Announce(id rolecall.AnyID)
 }
 
-// Tx is the data of one tenant inside a transaction. It implements service.Tx.
-type Tx struct {
-	q      Querier
-	tenant rolecall.TenantID
+// Watcher receives what other processes change in a database.
+type Watcher interface {
+	// Invalidate reports that cached copies of the tenant, user, service account,
+	// session, token, key or bucket are stale. The zero id means everything.
+	Invalidate(id rolecall.AnyID)
+	// CaughtUp reports that Invalidate was called for all changes that were committed
+	// until lag ago.
+	CaughtUp(lag time.Duration)
 }
 
-// New returns the tenant's data as q sees it.
-func New(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant} }
+// Effects are the consequences of an Update outside of the database.
+type Effects struct {
+	Invalidated []rolecall.AnyID // cached copies of these are stale
+	Mailed      bool             // the outbox has new mail
+}
 
-// Announce has every Watch of the store say, once the transaction is committed,
-// that the tenant, user, service account, session or token has changed.
-func (t *Tx) Announce(id rolecall.AnyID) { t.q.Announce(id) }
+// Store runs functions in transactions of one tenant. The zero tenant has no rows of
+// its own; its transactions use the tables of the whole instance.
+type Store struct {
+	db       Database
+	onUpdate func(Effects)
+}
 
-// row runs a statement that returns at most one row and scans it into dest. It
-// returns ErrNotFound if there is none.
-func (t *Tx) row(query string, args []any, dest ...any) error {
-	found := false
-	err := t.q.Query(query, args, func(scan func(dest ...any) error) error {
-		found = true
-		return scan(dest...)
+// New returns a Store on the database. onUpdate, which can be nil, is called at the end
+// of each Update, also of one that failed: its outcome can be unknown.
+func New(db Database, onUpdate func(Effects)) *Store { return &Store{db, onUpdate} }
+
+// View calls fn to read. Each statement sees its own snapshot, so values that must be
+// consistent are read in one statement.
+func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx) error) error {
+	return s.db.View(ctx, tenant, func(q Querier) error { return fn(&Tx{q: q, tenant: tenant}) })
+}
+
+// Update calls fn and commits its writes: all of them, or none if fn or a statement
+// fails. It returns an error of fn unchanged. Update can call fn again after a
+// serialization conflict, so fn must have no side effects outside of the transaction.
+// What fn has read is as durable as what it writes.
+//
+// A method of Tx without a result can run after fn has returned. Update then returns
+// its error.
+func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx) error) error {
+	var effects Effects
+	err := s.db.Update(ctx, tenant, func(q Querier) error {
+		effects = Effects{}
+		return fn(&Tx{q: q, tenant: tenant, effects: &effects})
 	})
-	if err == nil && !found {
-		return rolecall.ErrNotFound
+	if s.onUpdate != nil {
+		s.onUpdate(effects)
 	}
 	return err
 }
 
-// into returns what appends a row to the items, each read as dest says.
-func into[T any](items *[]T, dest func(*T) []any) func(scan func(dest ...any) error) error {
-	return func(scan func(dest ...any) error) error {
-		var item T
-		err := scan(dest(&item)...)
-		*items = append(*items, item)
-		return err
-	}
+// Watch reports to w what other processes change. It starts by invalidating everything.
+// It returns nil when ctx ends, and otherwise the error that stopped it.
+func (s *Store) Watch(ctx context.Context, w Watcher) error { return s.db.Watch(ctx, w) }
+
+// Ready returns nil if the database answers and this program supports its schema.
+func (s *Store) Ready(ctx context.Context) error { return s.db.Ready(ctx) }
+
+// Nested returns a Database whose transactions are part of tx, which commits them
+// together. An Update that fails does not undo its own writes.
+func Nested(tx *Tx) Database { return nested{tx.q} }
+
+type nested struct{ q Querier }
+
+func (n nested) View(_ context.Context, _ rolecall.TenantID, fn func(Querier) error) error {
+	return fn(n.q)
 }
 
-// itself is the dest of rows of one column.
-func itself[T any](value *T) []any { return []any{value} }
-
-// returned runs a statement and returns how many rows it returned.
-func (t *Tx) returned(query string, args ...any) (int, error) {
-	n := 0
-	err := t.q.Query(query, args, func(func(dest ...any) error) error {
-		n++
-		return nil
-	})
-	return n, err
+func (n nested) Update(_ context.Context, _ rolecall.TenantID, fn func(Querier) error) error {
+	return fn(n.q)
 }
 
-// changed runs a write of at most one row that returns the row if it changed it,
-// and reports whether it did.
-func (t *Tx) changed(query string, args ...any) (bool, error) {
-	n, err := t.returned(query, args...)
-	return n > 0, err
-}
-
-// violations names the error that a violated constraint or unique index means.
-// Both databases use these names.
-var violations = map[string]*rolecall.Error{
-	"users_email":            rolecall.ErrEmailTaken,
-	"users_external_id":      rolecall.ErrExternalIDTaken,
-	"roles_name":             rolecall.ErrRoleNameTaken,
-	"roles_key":              rolecall.ErrRoleKeyTaken,
-	"idempotency_keys_pkey":  rolecall.ErrKeyClaimed,
-	"operator_requests_pkey": rolecall.ErrKeyClaimed,
-	"tenants_name":           rolecall.ErrTenantExists,
-	"assignments_user":       rolecall.ErrNotFound,
-	"assignments_role":       rolecall.ErrNotFound,
-	"sessions_user":          rolecall.ErrNotFound,
-	"passwords_user":         rolecall.ErrNotFound,
-	"invitations_user":       rolecall.ErrNotFound,
-	"passkeys_pkey":          rolecall.ErrPasskeyTaken,
-	"passkeys_user":          rolecall.ErrNotFound,
-	"totp_user":              rolecall.ErrNotFound,
-	"recovery_codes_user":    rolecall.ErrNotFound,
-
-	"service_accounts_name":         rolecall.ErrAccountNameTaken,
-	"service_account_roles_account": rolecall.ErrNotFound,
-	"service_account_roles_role":    rolecall.ErrNotFound,
-	"api_tokens_user":               rolecall.ErrNotFound,
-	"api_tokens_service_account":    rolecall.ErrNotFound,
-}
-
-// Violation returns the error that the violated constraint means, nil if none of
-// ours has that name.
-func Violation(constraint string) error {
-	if err, ok := violations[constraint]; ok {
-		return err
-	}
+func (nested) Watch(ctx context.Context, _ Watcher) error {
+	<-ctx.Done()
 	return nil
 }
+
+func (nested) Ready(context.Context) error { return nil }

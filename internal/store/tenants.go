@@ -9,6 +9,8 @@ import (
 // keptDeleted is how long the name of a deleted tenant stays taken.
 const keptDeleted = 30 * 24 * time.Hour
 
+// Tenants belong to no tenant: their statements do not depend on the tenant of the
+// transaction.
 const (
 	tenantColumns = `id, name, display_name, status, settings, created_at, updated_at, version`
 
@@ -58,7 +60,7 @@ func (t *Tx) TenantByID(id rolecall.TenantID) (tenant rolecall.Tenant, err error
 	return tenant, err
 }
 
-// Tenants returns the tenants that the query is about, by name.
+// Tenants returns the tenants that q selects, sorted by name.
 func (t *Tx) Tenants(q rolecall.TenantQuery) ([]rolecall.Tenant, error) {
 	var b builder
 	b.write("select "+tenantColumns+" from tenants where name > ?", q.After)
@@ -83,8 +85,8 @@ func (t *Tx) Tenants(q rolecall.TenantQuery) ([]rolecall.Tenant, error) {
 	return tenants, err
 }
 
-// DeletedTenant returns the deleted tenant of that name that can be restored now, or
-// ErrNotFound.
+// DeletedTenant returns the deleted tenant with this name if it can still be
+// restored, or ErrNotFound.
 func (t *Tx) DeletedTenant(name string, now rolecall.Time) (tenant rolecall.Tenant, err error) {
 	err = t.row(selectDeletedTenant, []any{name, now}, tenantDest(&tenant)...)
 	setPurge(&tenant)
@@ -98,37 +100,45 @@ func setPurge(t *rolecall.Tenant) {
 	}
 }
 
-// InsertTenant writes a new tenant, in a transaction of that tenant. Update
-// returns ErrTenantExists, also if the name was freed less than 30 days ago.
+// InsertTenant inserts a tenant, in a transaction of that tenant. Update returns
+// ErrTenantExists if the name is in use or belonged to a tenant that was deleted
+// less than 30 days ago.
 func (t *Tx) InsertTenant(tenant rolecall.Tenant) {
 	t.q.Exec(forgetTenant, tenant.Name, tenant.CreatedAt.Add(rolecall.TenantRestorable-keptDeleted))
 	t.q.Exec(insertTenant, tenant.ID, tenant.Name, tenant.DisplayName, string(tenant.Status), asJSON(&tenant.Settings),
 		tenant.CreatedAt, tenant.UpdatedAt, tenant.Version)
 	t.q.Exec(insertGuard, tenant.ID)
+	t.invalidateHere(rolecall.TenantNameID(tenant.Name))
 }
 
-// UpdateTenant replaces old by changed if old's version is still the stored one,
-// and reports whether it was.
+// UpdateTenant replaces old by changed. It reports false if the stored version is no
+// longer the one of old.
 func (t *Tx) UpdateTenant(old, changed rolecall.Tenant) (bool, error) {
-	return t.changed(updateTenant, changed.DisplayName, string(changed.Status), asJSON(&changed.Settings),
+	ok, err := t.changed(updateTenant, changed.DisplayName, string(changed.Status), asJSON(&changed.Settings),
 		changed.UpdatedAt, changed.Version, old.ID, old.Version)
+	return t.invalidateIf(ok, err, old.ID)
 }
 
-// DeleteTenant makes the tenant unknown at once, to be purged at the given time, and
-// keeps its name from being used for 30 days, if the version is still the stored one;
-// it reports whether it was.
+// DeleteTenant hides the tenant at once and schedules its purge. Its name cannot be
+// used for 30 days. It reports false if the stored version is no longer the one of
+// tenant.
 func (t *Tx) DeleteTenant(tenant rolecall.Tenant, purgeAt rolecall.Time) (bool, error) {
-	return t.changed(deleteTenant, purgeAt, tenant.ID, tenant.Version)
+	ok, err := t.changed(deleteTenant, purgeAt, tenant.ID, tenant.Version)
+	return t.invalidateIf(ok, err, tenant.ID)
 }
 
-// RestoreTenant makes the deleted tenant what it was, if the version is still the
-// stored one and the tenant is not to be purged yet; it reports whether it did.
+// RestoreTenant restores the deleted tenant with its former status. It reports false
+// if the stored version is no longer the one of tenant, or if the purge is due.
 func (t *Tx) RestoreTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
-	return t.changed(restoreTenant, at, tenant.ID, tenant.Version)
+	ok, err := t.changed(restoreTenant, at, tenant.ID, tenant.Version)
+	if ok {
+		t.invalidateHere(rolecall.TenantNameID(tenant.Name))
+	}
+	return t.invalidateIf(ok, err, tenant.ID)
 }
 
-// TenantsToPurge returns up to limit deleted tenants that were to be purged before
-// the given time and still hold rows, those first that were due first.
+// TenantsToPurge returns up to limit deleted tenants that have rows left and were
+// due to be purged before the given time, sorted by that time.
 func (t *Tx) TenantsToPurge(before rolecall.Time, limit int) ([]rolecall.TenantID, error) {
 	var ids []rolecall.TenantID
 	err := t.q.Query(selectTenantsToPurge, []any{before, limit}, into(&ids, itself))

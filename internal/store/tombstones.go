@@ -58,8 +58,8 @@ func (stored *tombstone) restorable() (u rolecall.User, assignments []rolecall.A
 	return u, assignments
 }
 
-// TakeTombstone removes the tombstone of the user, deleted after the moment, and
-// returns it, or ErrNotFound.
+// TakeTombstone deletes the tombstone of the user and returns it. It returns
+// ErrNotFound if the user was not deleted after since.
 func (t *Tx) TakeTombstone(id rolecall.UserID, since rolecall.Time) (taken rolecall.Tombstone, err error) {
 	var stored tombstone
 	err = t.row(takeTombstone, []any{t.tenant, id, since}, &taken.ID, &taken.DeletedAt, asJSON(&stored))
@@ -85,14 +85,15 @@ func tombstonesOf(rows []tombstoneRow) []rolecall.Tombstone {
 	return list
 }
 
-// TombstonesByUser returns the tombstones of those of the users who were deleted
-// after the moment, in no order.
+// TombstonesByUser returns the tombstones of the users that were deleted after
+// since, in no particular order.
 func (t *Tx) TombstonesByUser(ids []rolecall.UserID, since rolecall.Time) ([]rolecall.Tombstone, error) {
 	rows, err := among(t, selectTombstones, "r.user_id", ids, tombstoneDest, where("r.deleted_at > ?", since))
 	return tombstonesOf(rows), err
 }
 
-// Tombstones returns a page of those that q selects, the last deleted first.
+// Tombstones returns a page of the tombstones that q selects, the last deleted
+// first, in bounded work.
 func (t *Tx) Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombstone], error) {
 	if q.Within.IsNowhere() {
 		return rolecall.Page[rolecall.Tombstone]{}, nil

@@ -62,19 +62,20 @@ func (t *Tx) UserByID(id rolecall.UserID) (u rolecall.User, err error) {
 	return u, err
 }
 
-// UsersByID returns those of the users that are there, in no order.
+// UsersByID returns the users that exist, in no particular order.
 func (t *Tx) UsersByID(ids []rolecall.UserID) ([]rolecall.User, error) {
 	return among(t, selectUsers, "r.id", ids, userDest)
 }
 
-// UserByEmail returns the user of the address and the hash of the password, empty
-// if there is none; or ErrNotFound.
+// UserByEmail returns the user with this address and the hash of the password, empty
+// if the user has none, or ErrNotFound.
 func (t *Tx) UserByEmail(emailKey string) (u rolecall.User, passwordHash string, err error) {
 	err = t.row(selectUserByEmail, []any{t.tenant, emailKey}, append(userDest(&u), &passwordHash)...)
 	return u, passwordHash, err
 }
 
-// InsertUser writes a new user with the words of its name and address.
+// InsertUser inserts a user with the search words of the name and address. Update
+// returns ErrEmailTaken or ErrExternalIDTaken on a conflict.
 func (t *Tx) InsertUser(u rolecall.User) {
 	words := userWords(&u)
 	t.q.Exec(insertUser, t.tenant, u.ID, u.Email, u.EmailKey(), u.Name, u.NameKey(), u.Department, u.DepartmentKey(),
@@ -82,29 +83,29 @@ func (t *Tx) InsertUser(u rolecall.User) {
 	t.insertWords(u.ID, words.rows())
 }
 
-// UpdateUser replaces old by changed if old's version is still the stored one,
-// and reports whether it was.
+// UpdateUser replaces old by changed. It reports false if the stored version is no
+// longer the one of old. Update returns the same errors as for InsertUser.
 func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 	before, after := userWords(&old), userWords(&changed)
-	ok, err := t.changed(updateUser, changed.Email, changed.EmailKey(), changed.Name, changed.NameKey(), changed.Department,
+	ok, err := t.updateVersioned(updateUser, old.ID, old.Version, changed.Email, changed.EmailKey(), changed.Name, changed.NameKey(), changed.Department,
 		changed.DepartmentKey(), changed.ExternalID, changed.Metadata, string(changed.Status), after.text(),
-		changed.UpdatedAt, changed.Version, t.tenant, old.ID, old.Version)
+		changed.UpdatedAt, changed.Version)
 	if ok {
 		gone, come := before.rows(), after.rows()
 		t.deleteWords(old.ID, gone.without(come))
 		t.insertWords(old.ID, come.without(gone))
 	}
-	return ok, err
+	return t.invalidateIf(ok, err, old.ID)
 }
 
-// DeleteUser removes the user with everything that hangs on it, if the version is
-// still the stored one, and reports whether it was. A tombstone stays.
+// DeleteUser deletes the user with all dependent rows and inserts a tombstone. It
+// reports false if the stored version is no longer the one of u.
 func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	assignments, err := t.Assignments(u.ID)
 	if err != nil {
 		return false, err
 	}
-	ok, err := t.changed(deleteUser, t.tenant, u.ID, u.Version)
+	ok, err := t.updateVersioned(deleteUser, u.ID, u.Version)
 	if !ok || err != nil {
 		return false, err
 	}
@@ -113,24 +114,25 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	t.DeleteAllOneTimeTokens(u.ID)
 	t.q.Exec(deleteMailsOfUser, t.tenant, u.ID)
 	t.EraseResource(rolecall.AnyID(u.ID))
+	t.invalidate(u.ID)
 	return true, nil
 }
 
-// SetPassword stores the hash of a user's password, whether or not there was one.
-// Update returns ErrNotFound if the user is gone.
+// SetPassword inserts or replaces the hash of the user's password. Update returns
+// ErrNotFound if the user does not exist.
 func (t *Tx) SetPassword(id rolecall.UserID, hash string, at rolecall.Time) {
 	t.q.Exec(putPassword, t.tenant, id, hash, at)
 }
 
-// ReplacePassword stores a hash in place of old if that is still the stored one,
-// and reports whether it was. The same hash again keeps it from being changed
-// before this Update is over.
+// ReplacePassword replaces the password hash. It reports false if the stored hash is
+// no longer old. With hash equal to old, it only prevents other changes of it until
+// the end of this Update.
 func (t *Tx) ReplacePassword(id rolecall.UserID, old, hash string, at rolecall.Time) (bool, error) {
 	return t.changed(replacePassword, hash, at, t.tenant, id, old)
 }
 
-// LockActiveUser keeps the user from being changed before this Update is over, and
-// reports whether they are active.
+// LockActiveUser reports whether the user is active, and prevents changes of the
+// user until the end of this Update.
 func (t *Tx) LockActiveUser(id rolecall.UserID) (bool, error) {
 	return t.changed(lockActiveUser, t.tenant, id, string(rolecall.UserActive))
 }
@@ -141,7 +143,7 @@ func (t *Tx) LastLogin(id rolecall.UserID) (at rolecall.Time, err error) {
 	return at, err
 }
 
-// PasswordHash returns the hash, empty if the user has none.
+// PasswordHash returns the hash of the user's password, empty if the user has none.
 func (t *Tx) PasswordHash(id rolecall.UserID) (hash string, err error) {
 	err = t.row(selectPassword, []any{t.tenant, id}, &hash)
 	if errors.Is(err, rolecall.ErrNotFound) {
@@ -150,8 +152,8 @@ func (t *Tx) PasswordHash(id rolecall.UserID) (hash string, err error) {
 	return hash, err
 }
 
-// Departments returns up to 200 departments that users are in, by key, each as the
-// oldest of its users has it.
+// Departments returns up to 200 departments of users, sorted by key, in bounded
+// work. Each is spelled as its oldest user has it.
 func (t *Tx) Departments() (list []string, err error) {
 	err = t.q.Query(selectDepartments, []any{t.tenant}, func(scan func(dest ...any) error) error {
 		var department string

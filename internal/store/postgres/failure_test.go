@@ -12,7 +12,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -38,7 +38,7 @@ func TestConflictsOfSerializationAreRetried(t *testing.T) {
 			tenant := newTenant(t, s, "acme")
 			failing(t, url, code, 3)
 			blind, awaited, runs := aUser("ada@example.com"), aUser("grace@example.com"), 0
-			write(t, s, tenant, func(tx service.Tx) {
+			write(t, s, tenant, func(tx *store.Tx) {
 				runs++
 				tx.InsertUser(blind)
 			})
@@ -46,7 +46,7 @@ func TestConflictsOfSerializationAreRetried(t *testing.T) {
 				t.Errorf("the closure ran %d times, want 4", runs)
 			}
 			run(t, connect(t, url), "select setval('failures', 2)")
-			if err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+			if err := store.New(s, nil).Update(t.Context(), tenant, func(tx *store.Tx) error {
 				tx.InsertUser(awaited)
 				_, err := tx.UserByID(awaited.ID)
 				return err
@@ -66,7 +66,7 @@ func TestConflictsThatDoNotEndAreUnavailable(t *testing.T) {
 	tenant := newTenant(t, s, "acme")
 	failing(t, url, "40001", 9)
 	runs := 0
-	err := tryWrite(t, s, tenant, func(tx service.Tx) {
+	err := tryWrite(t, s, tenant, func(tx *store.Tx) {
 		runs++
 		tx.InsertUser(aUser("ada@example.com"))
 	})
@@ -80,7 +80,7 @@ func TestAnUnknownFailureIsInternal(t *testing.T) {
 	s := open(t, url, postgres.Options{})
 	tenant := newTenant(t, s, "acme")
 	failing(t, url, "22000", 1)
-	err := tryWrite(t, s, tenant, func(tx service.Tx) { tx.InsertUser(aUser("ada@example.com")) })
+	err := tryWrite(t, s, tenant, func(tx *store.Tx) { tx.InsertUser(aUser("ada@example.com")) })
 	if err == nil || rolecall.KindOf(err) != rolecall.Internal {
 		t.Errorf("got %v, want an internal error", err)
 	}
@@ -91,7 +91,7 @@ func TestViolationsKeepTheConnection(t *testing.T) {
 	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
 	tenant := newTenant(t, s, "acme")
 	user := aUser("ada@example.com")
-	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
+	write(t, s, tenant, func(tx *store.Tx) { tx.InsertUser(user) })
 	admin := connect(t, pgtest.Admin(t, url))
 	backend := func() (pid int) {
 		t.Helper()
@@ -102,17 +102,17 @@ func TestViolationsKeepTheConnection(t *testing.T) {
 		return pid
 	}
 	before := backend()
-	for name, fn := range map[string]func(service.Tx) error{
-		"blind": func(tx service.Tx) error {
+	for name, fn := range map[string]func(*store.Tx) error{
+		"blind": func(tx *store.Tx) error {
 			tx.InsertUser(aUser("ada@example.com"))
 			return nil
 		},
-		"awaited": func(tx service.Tx) error {
+		"awaited": func(tx *store.Tx) error {
 			tx.InsertUser(aUser("ada@example.com"))
 			_, err := tx.UserByID(user.ID)
 			return err
 		},
-		"at the commit": func(tx service.Tx) error {
+		"at the commit": func(tx *store.Tx) error {
 			if _, err := tx.UserByID(user.ID); err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func TestViolationsKeepTheConnection(t *testing.T) {
 			return nil
 		},
 	} {
-		if err := s.Update(t.Context(), tenant, fn); !errors.Is(err, rolecall.ErrEmailTaken) {
+		if err := store.New(s, nil).Update(t.Context(), tenant, fn); !errors.Is(err, rolecall.ErrEmailTaken) {
 			t.Errorf("%s: got %v, want email-taken", name, err)
 		}
 		if after := backend(); after != before {
@@ -134,12 +134,12 @@ func TestALostConnectionIsUnavailable(t *testing.T) {
 	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
 	tenant := newTenant(t, s, "acme")
 	user := aUser("ada@example.com")
-	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
+	write(t, s, tenant, func(tx *store.Tx) { tx.InsertUser(user) })
 	admin := connect(t, pgtest.Admin(t, url))
 	cut := func() {
 		run(t, admin, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'rolecall'")
 	}
-	err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+	err := store.New(s, nil).Update(t.Context(), tenant, func(tx *store.Tx) error {
 		if _, err := tx.UserByID(user.ID); err != nil {
 			return err
 		}
@@ -156,12 +156,12 @@ func TestALostConnectionIsUnavailable(t *testing.T) {
 }
 
 func TestACommitWhoseAnswerIsLostIsNotASuccess(t *testing.T) {
-	for name, fn := range map[string]func(service.Tx, rolecall.User) error{
-		"blind": func(tx service.Tx, u rolecall.User) error {
+	for name, fn := range map[string]func(*store.Tx, rolecall.User) error{
+		"blind": func(tx *store.Tx, u rolecall.User) error {
 			tx.InsertUser(u)
 			return nil
 		},
-		"explicit": func(tx service.Tx, u rolecall.User) error {
+		"explicit": func(tx *store.Tx, u rolecall.User) error {
 			tx.InsertUser(u)
 			_, err := tx.UserByID(u.ID)
 			return err
@@ -172,7 +172,7 @@ func TestACommitWhoseAnswerIsLostIsNotASuccess(t *testing.T) {
 			url := pgtest.Migrated(t)
 			s := open(t, url+"&pool_max_conns=1", postgres.Options{Dial: net.dial})
 			tenant := newTenant(t, s, "acme")
-			err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+			err := store.New(s, nil).Update(t.Context(), tenant, func(tx *store.Tx) error {
 				err := fn(tx, aUser("ada@example.com"))
 				net.severed.Store(true)
 				return err
@@ -194,7 +194,7 @@ func TestALostConnectionCostsNoRead(t *testing.T) {
 	s := open(t, url, postgres.Options{})
 	tenant := newTenant(t, s, "acme")
 	user := aUser("ada@example.com")
-	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
+	write(t, s, tenant, func(tx *store.Tx) { tx.InsertUser(user) })
 	admin := connect(t, pgtest.Admin(t, url))
 	for range 3 {
 		cutAll(t, admin)
@@ -227,7 +227,7 @@ func TestATransactionThatTakesTooLongIsUnavailable(t *testing.T) {
 	results := make(chan error)
 	for range 2 {
 		go func() {
-			results <- s.View(ctx, tenant, func(tx service.Tx) error {
+			results <- store.New(s, nil).View(ctx, tenant, func(tx *store.Tx) error {
 				_, err := tx.UserByID(aUser("ada@example.com").ID)
 				return err
 			})
@@ -253,7 +253,7 @@ func TestWhatTheServerGivesUpIsUnavailable(t *testing.T) {
 		s := open(t, url, postgres.Options{})
 		tenant := newTenant(t, s, "acme")
 		failing(t, url, code, 1)
-		if err := tryWrite(t, s, tenant, func(tx service.Tx) { tx.InsertUser(aUser("ada@example.com")) }); !errors.Is(err, rolecall.ErrUnavailable) {
+		if err := tryWrite(t, s, tenant, func(tx *store.Tx) { tx.InsertUser(aUser("ada@example.com")) }); !errors.Is(err, rolecall.ErrUnavailable) {
 			t.Errorf("%s: got %v, want unavailable", code, err)
 		}
 	}
@@ -279,24 +279,24 @@ func TestACommitThatNoStandbyConfirmedIsNotASuccess(t *testing.T) {
 	setup := open(t, server.URL(), postgres.Options{AllowSuperuser: true})
 	tenant := newTenant(t, setup, "acme")
 	s := open(t, server.URL()+"&synchronous_commit=on&application_name=waiting", postgres.Options{AllowSuperuser: true})
-	for name, fn := range map[string]func(service.Tx) error{
-		"blind": func(tx service.Tx) error {
+	for name, fn := range map[string]func(*store.Tx) error{
+		"blind": func(tx *store.Tx) error {
 			tx.InsertUser(aUser("ada@example.com"))
 			return nil
 		},
-		"explicit": func(tx service.Tx) error {
+		"explicit": func(tx *store.Tx) error {
 			u := aUser("grace@example.com")
 			tx.InsertUser(u)
 			_, err := tx.UserByID(u.ID)
 			return err
 		},
-		"nothing written": func(tx service.Tx) error {
+		"nothing written": func(tx *store.Tx) error {
 			_, err := tx.CountKeys(rolecall.IdempotencyKey{UserID: aUser("ada@example.com").ID}, 1)
 			return err
 		},
 	} {
 		result := make(chan error)
-		go func() { result <- s.Update(t.Context(), tenant, fn) }()
+		go func() { result <- store.New(s, nil).Update(t.Context(), tenant, fn) }()
 		cancelCommit(t, server.URL())
 		if err := <-result; !errors.Is(err, rolecall.ErrUnavailable) {
 			t.Errorf("%s: got %v, want unavailable", name, err)
@@ -330,13 +330,13 @@ func TestAServerThatIsNotThereIsSaidSo(t *testing.T) {
 func TestAContextThatEndsWhileWaitingForAConnection(t *testing.T) {
 	s := open(t, pgtest.Migrated(t)+"&pool_max_conns=1", postgres.Options{})
 	tenant := newTenant(t, s, "acme")
-	err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+	err := store.New(s, nil).Update(t.Context(), tenant, func(tx *store.Tx) error {
 		if _, err := tx.UserByID(aUser("nobody@example.com").ID); rolecall.KindOf(err) != rolecall.NotFound {
 			return err
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		return s.View(ctx, tenant, func(tx service.Tx) error {
+		return store.New(s, nil).View(ctx, tenant, func(tx *store.Tx) error {
 			_, err := tx.UserByID(aUser("nobody@example.com").ID)
 			return err
 		})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -19,7 +19,7 @@ func TestTheTenantDoesNotOutliveItsTransaction(t *testing.T) {
 	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
 	tenant, user := newTenant(t, s, "acme"), aUser("ada@example.com")
 	errRefused := errors.New("refused")
-	read := func(tx service.Tx) error {
+	read := func(tx *store.Tx) error {
 		_, err := tx.UserByID(user.ID)
 		return err
 	}
@@ -29,30 +29,30 @@ func TestTheTenantDoesNotOutliveItsTransaction(t *testing.T) {
 		want error
 	}{
 		{"a blind update", func(ctx context.Context, _ func()) error {
-			return s.Update(ctx, tenant, func(tx service.Tx) error { tx.InsertUser(user); return nil })
+			return store.New(s, nil).Update(ctx, tenant, func(tx *store.Tx) error { tx.InsertUser(user); return nil })
 		}, nil},
-		{"an update", func(ctx context.Context, _ func()) error { return s.Update(ctx, tenant, read) }, nil},
-		{"a view", func(ctx context.Context, _ func()) error { return s.View(ctx, tenant, read) }, nil},
+		{"an update", func(ctx context.Context, _ func()) error { return store.New(s, nil).Update(ctx, tenant, read) }, nil},
+		{"a view", func(ctx context.Context, _ func()) error { return store.New(s, nil).View(ctx, tenant, read) }, nil},
 		{"an update that is refused", func(ctx context.Context, _ func()) error {
-			return s.Update(ctx, tenant, func(tx service.Tx) error { return errors.Join(read(tx), errRefused) })
+			return store.New(s, nil).Update(ctx, tenant, func(tx *store.Tx) error { return errors.Join(read(tx), errRefused) })
 		}, errRefused},
 		{"a violation", func(ctx context.Context, _ func()) error {
-			return s.Update(ctx, tenant, func(tx service.Tx) error { tx.InsertUser(aUser(user.Email)); return nil })
+			return store.New(s, nil).Update(ctx, tenant, func(tx *store.Tx) error { tx.InsertUser(aUser(user.Email)); return nil })
 		}, rolecall.ErrEmailTaken},
 		{"a violation after a read", func(ctx context.Context, _ func()) error {
-			return s.Update(ctx, tenant, func(tx service.Tx) error { tx.InsertUser(aUser(user.Email)); return read(tx) })
+			return store.New(s, nil).Update(ctx, tenant, func(tx *store.Tx) error { tx.InsertUser(aUser(user.Email)); return read(tx) })
 		}, rolecall.ErrEmailTaken},
 		{"a panic in an update", func(ctx context.Context, _ func()) error {
-			return s.Update(ctx, tenant, func(tx service.Tx) error { panic(errors.Join(read(tx), errRefused)) })
+			return store.New(s, nil).Update(ctx, tenant, func(tx *store.Tx) error { panic(errors.Join(read(tx), errRefused)) })
 		}, errRefused},
 		{"a panic in a view", func(ctx context.Context, _ func()) error {
-			return s.View(ctx, tenant, func(tx service.Tx) error { panic(errors.Join(read(tx), errRefused)) })
+			return store.New(s, nil).View(ctx, tenant, func(tx *store.Tx) error { panic(errors.Join(read(tx), errRefused)) })
 		}, errRefused},
 		{"a client who leaves amid an update", func(ctx context.Context, cancel func()) error {
-			return s.Update(ctx, tenant, func(tx service.Tx) error { err := read(tx); cancel(); return err })
+			return store.New(s, nil).Update(ctx, tenant, func(tx *store.Tx) error { err := read(tx); cancel(); return err })
 		}, context.Canceled},
 		{"a client who leaves before the commit", func(ctx context.Context, cancel func()) error {
-			return s.Update(ctx, tenant, func(tx service.Tx) error {
+			return store.New(s, nil).Update(ctx, tenant, func(tx *store.Tx) error {
 				err := read(tx)
 				tx.SetPassword(user.ID, "", now)
 				cancel()
@@ -65,7 +65,7 @@ func TestTheTenantDoesNotOutliveItsTransaction(t *testing.T) {
 			defer run(t, lock, "rollback")
 			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 			defer cancel()
-			return s.Update(ctx, tenant, read)
+			return store.New(s, nil).Update(ctx, tenant, read)
 		}, context.DeadlineExceeded},
 	} {
 		t.Run(use.name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestPreparedStatementsFollowTheTenant(t *testing.T) {
 	tenants, users := [2]rolecall.TenantID{}, [2]rolecall.User{}
 	for i, name := range []string{"acme", "other"} {
 		tenants[i], users[i] = newTenant(t, s, name), aUser("ada@example.com")
-		write(t, s, tenants[i], func(tx service.Tx) { tx.InsertUser(users[i]) })
+		write(t, s, tenants[i], func(tx *store.Tx) { tx.InsertUser(users[i]) })
 	}
 	for i := range 20 { // the server keeps a plan after five
 		own, foreign := i%2, (i+1)%2

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
@@ -154,7 +154,7 @@ func TestARoleThatOwnsNothingServes(t *testing.T) {
 	defer s.Close()
 	tenant := newTenant(t, s, "acme")
 	user := aUser("ada@example.com")
-	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
+	write(t, s, tenant, func(tx *store.Tx) { tx.InsertUser(user) })
 	if !has(t, s, tenant, user.ID) || has(t, s, newTenant(t, s, "other"), user.ID) {
 		t.Error("the granted role does not see exactly its tenant's rows")
 	}

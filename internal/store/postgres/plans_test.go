@@ -10,7 +10,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
@@ -53,10 +52,10 @@ func (p *planner) Query(query string, args []any, each func(scan func(dest ...an
 
 // crowd makes twice as many users as one page of a list may look at: every tenth
 // in Support, the others in Sales, all holding the role, all called Ada but one.
-func crowd(t *testing.T, s *postgres.Store) (rolecall.TenantID, rolecall.Role) {
+func crowd(t *testing.T, s *postgres.Database) (rolecall.TenantID, rolecall.Role) {
 	t.Helper()
 	tenant, role := newTenant(t, s, "crowd"), rolecall.BuiltInRoles(now)[2]
-	write(t, s, tenant, func(tx service.Tx) { tx.InsertRole(role) })
+	write(t, s, tenant, func(tx *store.Tx) { tx.InsertRole(role) })
 	var users []rolecall.User
 	var assignments []rolecall.Assignment
 	for i := range 2 * rolecall.MaxScan {
@@ -75,10 +74,10 @@ func crowd(t *testing.T, s *postgres.Store) (rolecall.TenantID, rolecall.Role) {
 		assignments = append(assignments, rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
 	}
 	for chunk := range slices.Chunk(users, 1000) {
-		write(t, s, tenant, func(tx service.Tx) { tx.InsertUsers(chunk) })
+		write(t, s, tenant, func(tx *store.Tx) { tx.InsertUsers(chunk) })
 	}
 	for chunk := range slices.Chunk(assignments, 1000) {
-		write(t, s, tenant, func(tx service.Tx) { tx.InsertAssignments(chunk) })
+		write(t, s, tenant, func(tx *store.Tx) { tx.InsertAssignments(chunk) })
 	}
 	return tenant, role
 }
@@ -136,7 +135,7 @@ func TestDepartmentsAreSoughtOneByOne(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
 	p := plannerOf(t, url, tenant)
-	list, err := store.New(p, tenant).Departments()
+	list, err := store.NewTx(p, tenant).Departments()
 	if err != nil || !slices.Equal(list, []string{"Sales", "Support"}) {
 		t.Error(list, err)
 	}
@@ -156,7 +155,7 @@ func TestTheListOfDeletedUsersIsDrivenByAnIndex(t *testing.T) {
 	p := plannerOf(t, url, tenant)
 	for _, within := range []rolecall.Reach{rolecall.Everywhere(), rolecall.Within("Support"), rolecall.Within("Legal", "Support"), rolecall.Within("Legal")} {
 		for _, after := range []*rolecall.Position{nil, {ID: rolecall.NewID[any](now)}} {
-			if _, err := store.New(p, tenant).Tombstones(rolecall.TombstoneQuery{Within: within, After: after, Limit: 50}); err != nil {
+			if _, err := store.NewTx(p, tenant).Tombstones(rolecall.TombstoneQuery{Within: within, After: after, Limit: 50}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -179,10 +178,10 @@ func TestManyIDsAreSoughtOneByOne(t *testing.T) {
 	for i := range ids {
 		ids[i] = rolecall.NewID[rolecall.User](now)
 	}
-	if _, err := store.New(p, tenant).UsersByID(ids); err != nil {
+	if _, err := store.NewTx(p, tenant).UsersByID(ids); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.New(p, tenant).TombstonesByUser(ids, 0); err != nil {
+	if _, err := store.NewTx(p, tenant).TombstonesByUser(ids, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, plan := range p.plans {
@@ -205,7 +204,7 @@ func (p *planner) check(name string, tenant rolecall.TenantID, q rolecall.UserQu
 	q.Now, q.Limit = now, 50
 	for _, q.Sort = range []rolecall.UserSort{rolecall.SortByID, rolecall.SortByName, rolecall.SortByEmail} {
 		p.plans = nil
-		if _, err := store.New(p, tenant).Users(q); err != nil {
+		if _, err := store.NewTx(p, tenant).Users(q); err != nil {
 			p.Fatal(err)
 		}
 		if len(p.plans) == 0 {

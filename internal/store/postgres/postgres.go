@@ -1,4 +1,4 @@
-// Package postgres opens a Rolecall store in PostgreSQL 15 or newer: pipelined
+// Package postgres opens a database in PostgreSQL 15 or newer: pipelined
 // transactions, row-level security forced on every table of a tenant, migrations,
 // and the meaning of the database's errors.
 package postgres
@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -31,19 +30,19 @@ type Options struct {
 	Dial           pgconn.DialFunc // makes the connections; nil: the usual way
 }
 
-// Store is a pool of connections to one database. It implements service.Store.
-type Store struct {
+// Database is a pool of connections to one database. It implements store.Database.
+type Database struct {
 	pool     *pgxpool.Pool
 	listener *pgx.ConnConfig
 }
 
-var _ service.Store = (*Store)(nil)
+var _ store.Database = (*Database)(nil)
 
 // Open connects to the database at url, a URL or keywords as libpq takes them,
 // with pool_max_conns and default_query_exec_mode besides. It refuses a server,
 // a role or a schema that this program cannot work with safely; the error then
-// says what to do. The caller closes the store.
-func Open(ctx context.Context, url string, options Options) (*Store, error) {
+// says what to do. The caller closes the database.
+func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	config, err := parse(url, "rolecall", options)
 	if err != nil {
 		return nil, err
@@ -67,12 +66,12 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	s := &Store{pool, listener.ConnConfig}
-	if err := s.check(ctx, options); err != nil {
+	d := &Database{pool, listener.ConnConfig}
+	if err := d.check(ctx, options); err != nil {
 		pool.Close()
 		return nil, err
 	}
-	return s, nil
+	return d, nil
 }
 
 // parse returns what the URL says, with a name for the connections if it gives
@@ -94,31 +93,31 @@ func parse(url, name string, options Options) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-func (s *Store) check(ctx context.Context, options Options) error {
-	if err := checkServer(ctx, s.pool, options.AllowSuperuser); err != nil {
+func (d *Database) check(ctx context.Context, options Options) error {
+	if err := checkServer(ctx, d.pool, options.AllowSuperuser); err != nil {
 		return err
 	}
-	if err := checkVersion(ctx, s.pool); err != nil {
+	if err := checkVersion(ctx, d.pool); err != nil {
 		return err
 	}
-	return checkRowSecurity(ctx, s.pool)
+	return checkRowSecurity(ctx, d.pool)
 }
 
 // Close waits for the transactions under way and closes the connections.
-func (s *Store) Close() { s.pool.Close() }
+func (d *Database) Close() { d.pool.Close() }
 
 // Ready returns nil if the database answers and its schema is one that this
 // program can serve.
-func (s *Store) Ready(ctx context.Context) error { return checkVersion(ctx, s.pool) }
+func (d *Database) Ready(ctx context.Context) error { return checkVersion(ctx, d.pool) }
 
 // View runs fn for reading, each statement in a transaction and one round trip
 // of its own. If ctx has a deadline it returns rolecall.ErrUnavailable after four
 // seconds, as Update does.
-func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+func (d *Database) View(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	v := &view{ctx: ctx, pool: s.pool, tenant: tenant}
-	if err := fn(store.New(v, tenant)); err != nil {
+	v := &view{ctx: ctx, pool: d.pool, tenant: tenant}
+	if err := fn(v); err != nil {
 		return err
 	}
 	return v.err
@@ -128,11 +127,11 @@ func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(serv
 // writes blindly nothing is sent; then all goes in one round trip. It runs fn
 // again after a deadlock or a conflict of serialization, a few times. It returns
 // rolecall.ErrUnavailable if the outcome of the commit is not known.
-func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
+func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
-		conflict, err := s.attempt(ctx, tenant, fn)
+		conflict, err := d.attempt(ctx, tenant, fn)
 		if !conflict || attempt == maxAttempts {
 			return err
 		}
@@ -143,10 +142,10 @@ func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(se
 }
 
 // attempt runs fn once and reports whether it is worth running again.
-func (s *Store) attempt(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) (conflict bool, err error) {
-	u := &update{ctx: ctx, pool: s.pool, tenant: tenant}
+func (d *Database) attempt(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) (conflict bool, err error) {
+	u := &update{ctx: ctx, pool: d.pool, tenant: tenant}
 	defer u.release()
-	if err = fn(store.New(u, tenant)); err == nil {
+	if err = fn(u); err == nil {
 		err = u.commit()
 	}
 	return isConflict(u.err), err

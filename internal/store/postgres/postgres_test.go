@@ -8,7 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 	"github.com/rolecall/rolecall/internal/store/storetest"
 )
@@ -23,12 +23,12 @@ func TestStoreBehindPgBouncer(t *testing.T) {
 
 // conforms runs the suite.
 func conforms(t *testing.T, through func(url string) string) {
-	storetest.Run(t, func(t *testing.T) service.Store {
+	storetest.Run(t, func(t *testing.T) store.Database {
 		return open(t, through(pgtest.Reused(t)), postgres.Options{})
 	})
 }
 
-func open(t *testing.T, url string, options postgres.Options) *postgres.Store {
+func open(t *testing.T, url string, options postgres.Options) *postgres.Database {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), url, options)
 	if err != nil {
@@ -65,23 +65,23 @@ func run(t *testing.T, conn *pgx.Conn, statements ...string) {
 const now rolecall.Time = 1_800_000_000_000_000
 
 // newTenant writes a tenant.
-func newTenant(t *testing.T, s *postgres.Store, name string) rolecall.TenantID {
+func newTenant(t *testing.T, s *postgres.Database, name string) rolecall.TenantID {
 	t.Helper()
 	tenant := rolecall.Tenant{ID: rolecall.NewID[rolecall.Tenant](now), Name: name, DisplayName: name, Status: rolecall.TenantActive, Version: 1}
-	write(t, s, tenant.ID, func(tx service.Tx) { tx.InsertTenant(tenant) })
+	write(t, s, tenant.ID, func(tx *store.Tx) { tx.InsertTenant(tenant) })
 	return tenant.ID
 }
 
 // write runs blind writes, which must be committed.
-func write(t *testing.T, s *postgres.Store, tenant rolecall.TenantID, fn func(service.Tx)) {
+func write(t *testing.T, s *postgres.Database, tenant rolecall.TenantID, fn func(*store.Tx)) {
 	t.Helper()
 	if err := tryWrite(t, s, tenant, fn); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func tryWrite(t *testing.T, s *postgres.Store, tenant rolecall.TenantID, fn func(service.Tx)) error {
-	return s.Update(t.Context(), tenant, func(tx service.Tx) error {
+func tryWrite(t *testing.T, s *postgres.Database, tenant rolecall.TenantID, fn func(*store.Tx)) error {
+	return store.New(s, nil).Update(t.Context(), tenant, func(tx *store.Tx) error {
 		fn(tx)
 		return nil
 	})
@@ -93,9 +93,9 @@ func aUser(email string) rolecall.User {
 	return draft.User(now)
 }
 
-func has(t *testing.T, s *postgres.Store, tenant rolecall.TenantID, id rolecall.UserID) bool {
+func has(t *testing.T, s *postgres.Database, tenant rolecall.TenantID, id rolecall.UserID) bool {
 	t.Helper()
-	err := s.View(t.Context(), tenant, func(tx service.Tx) error {
+	err := store.New(s, nil).View(t.Context(), tenant, func(tx *store.Tx) error {
 		_, err := tx.UserByID(id)
 		return err
 	})

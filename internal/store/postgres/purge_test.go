@@ -66,7 +66,7 @@ func TestPurgesAreDrivenByAnIndex(t *testing.T) {
 	)
 	const limit = 100
 	p := plannerOf(t, url, tenant)
-	purge := store.New(&writingPlanner{p}, tenant)
+	purge := store.NewTx(&writingPlanner{p}, tenant)
 	erase := func(id rolecall.UserID) error {
 		_, _, err := purge.EraseTraces(id, rolecall.EventID{}, limit)
 		return err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -18,9 +18,9 @@ func TestRoundTripsPerOperation(t *testing.T) {
 	s := open(t, url, postgres.Options{Dial: net.dial})
 	tenant := newTenant(t, s, "acme")
 	user := aUser("ada@example.com")
-	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(user) })
-	view := func(fn func(service.Tx) error) error { return s.View(t.Context(), tenant, fn) }
-	update := func(fn func(service.Tx) error) error { return s.Update(t.Context(), tenant, fn) }
+	write(t, s, tenant, func(tx *store.Tx) { tx.InsertUser(user) })
+	view := func(fn func(*store.Tx) error) error { return store.New(s, nil).View(t.Context(), tenant, fn) }
+	update := func(fn func(*store.Tx) error) error { return store.New(s, nil).Update(t.Context(), tenant, fn) }
 
 	for _, operation := range []struct {
 		name string
@@ -28,13 +28,13 @@ func TestRoundTripsPerOperation(t *testing.T) {
 		run  func() error
 	}{
 		{"read a user", 1, func() error {
-			return view(func(tx service.Tx) error {
+			return view(func(tx *store.Tx) error {
 				_, err := tx.UserByID(user.ID)
 				return err
 			})
 		}},
 		{"resolve a session", 1, func() error {
-			return view(func(tx service.Tx) error {
+			return view(func(tx *store.Tx) error {
 				if _, err := tx.SessionByToken([]byte("unknown")); rolecall.KindOf(err) != rolecall.NotFound {
 					return err
 				}
@@ -42,7 +42,7 @@ func TestRoundTripsPerOperation(t *testing.T) {
 			})
 		}},
 		{"create a user with its key and event", 1, func() error {
-			return update(func(tx service.Tx) error {
+			return update(func(tx *store.Tx) error {
 				u := aUser(rolecall.NewID[any](now).String() + "@example.com")
 				tx.InsertKey(rolecall.IdempotencyKey{UserID: u.ID, Operation: "createUser", Hash: u.ID[:], Fingerprint: []byte{}, ResourceID: rolecall.AnyID(u.ID)})
 				tx.InsertUser(u)
@@ -51,7 +51,7 @@ func TestRoundTripsPerOperation(t *testing.T) {
 			})
 		}},
 		{"change a user", 3, func() error {
-			return update(func(tx service.Tx) error {
+			return update(func(tx *store.Tx) error {
 				old, err := tx.UserByID(user.ID)
 				if err != nil {
 					return err
@@ -66,7 +66,7 @@ func TestRoundTripsPerOperation(t *testing.T) {
 			})
 		}},
 		{"an update that writes nothing", 0, func() error {
-			return update(func(service.Tx) error { return nil })
+			return update(func(*store.Tx) error { return nil })
 		}},
 	} {
 		least := int64(1000)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -16,7 +16,7 @@ func TestWithoutASettingThereAreNoRows(t *testing.T) {
 	url := pgtest.Migrated(t)
 	s := open(t, url, postgres.Options{})
 	tenant := newTenant(t, s, "acme")
-	write(t, s, tenant, func(tx service.Tx) { tx.InsertUser(aUser("ada@example.com")) })
+	write(t, s, tenant, func(tx *store.Tx) { tx.InsertUser(aUser("ada@example.com")) })
 
 	conn := connect(t, url)
 	count := func() (n int) {
@@ -46,7 +46,7 @@ func TestAWrongPredicateStillMeetsThePolicy(t *testing.T) {
 	url := pgtest.Migrated(t)
 	s := open(t, url, postgres.Options{})
 	acme, other := newTenant(t, s, "acme"), newTenant(t, s, "other")
-	write(t, s, acme, func(tx service.Tx) { tx.InsertUser(aUser("ada@example.com")) })
+	write(t, s, acme, func(tx *store.Tx) { tx.InsertUser(aUser("ada@example.com")) })
 
 	conn := connect(t, url)
 	run(t, conn, "begin", "select set_config('rolecall.tenant', '"+other.String()+"', true)")

@@ -25,7 +25,7 @@ func TestSessionsAreSet(t *testing.T) {
 }
 
 // isSet fails the test unless sessions are set as wanted, in a View and at rest.
-func isSet(t *testing.T, s *postgres.Store, name, wantInView, wantAtRest string) {
+func isSet(t *testing.T, s *postgres.Database, name, wantInView, wantAtRest string) {
 	t.Helper()
 	inView, err := s.SettingInView(t.Context(), name)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -47,7 +47,7 @@ func TestAConnectionThatIsNeverSettledGivesUpItsPlace(t *testing.T) {
 	read := func(limit time.Duration) error {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
-		return s.View(ctx, tenant, func(tx service.Tx) error {
+		return store.New(s, nil).View(ctx, tenant, func(tx *store.Tx) error {
 			_, err := tx.Tenants(rolecall.TenantQuery{Limit: 1})
 			return err
 		})

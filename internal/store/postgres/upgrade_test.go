@@ -10,7 +10,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -52,7 +52,7 @@ func TestWhoWasDeletedBeforeAnUpgradeComesBack(t *testing.T) {
 	s := open(t, url, postgres.Options{})
 	listed := func(within rolecall.Reach) (page rolecall.Page[rolecall.Tombstone]) {
 		t.Helper()
-		if err := s.View(t.Context(), tenant, func(tx service.Tx) (err error) {
+		if err := store.New(s, nil).View(t.Context(), tenant, func(tx *store.Tx) (err error) {
 			page, err = tx.Tombstones(rolecall.TombstoneQuery{Within: within, Limit: 10})
 			return err
 		}); err != nil {
@@ -66,7 +66,7 @@ func TestWhoWasDeletedBeforeAnUpgradeComesBack(t *testing.T) {
 	if page := listed(rolecall.Within("Sales")); len(page.Items) != 0 {
 		t.Errorf("listed within a department are %+v", page.Items)
 	}
-	if err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+	if err := store.New(s, nil).Update(t.Context(), tenant, func(tx *store.Tx) error {
 		taken, err := tx.TakeTombstone(user.ID, 0)
 		tx.InsertUser(taken.Restored(now))
 		return err

@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
-// channel is where every process announces what it changed.
+// channel is the channel on which every process announces what it changed.
 const channel = "rolecall"
 
 const (
@@ -28,18 +28,18 @@ const (
 
 var errNoPulse = errors.New("no notification arrives: if a pooler stands between, give the way past it with --direct-database")
 
-// Watch listens on a connection of its own, made past a pooler, and tells w what is
-// announced. It returns nil when ctx ends, or else why the connection is lost.
-func (s *Store) Watch(ctx context.Context, w service.Watcher) error {
-	if err := s.listen(ctx, w); ctx.Err() == nil {
+// Watch listens on its own connection, which bypasses a pooler, and reports to w what is
+// announced. It returns nil when ctx ends, and otherwise why the connection was lost.
+func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
+	if err := d.listen(ctx, w); ctx.Err() == nil {
 		return fmt.Errorf("postgres: listening: %w", err)
 	}
 	return nil
 }
 
 // listen is Watch on one connection, until it fails or ctx ends.
-func (s *Store) listen(ctx context.Context, w service.Watcher) (err error) {
-	conn, err := pgx.ConnectConfig(ctx, s.listener)
+func (d *Database) listen(ctx context.Context, w store.Watcher) (err error) {
+	conn, err := pgx.ConnectConfig(ctx, d.listener)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Store) listen(ctx context.Context, w service.Watcher) (err error) {
 			return err
 		}
 	}
-	w.Changed(rolecall.AnyID{})
+	w.Invalidate(rolecall.AnyID{})
 	return l.run(ctx)
 }
 
@@ -65,7 +65,7 @@ type listening struct {
 	own     string // the channel of the pulse
 	began   time.Time
 	heard   time.Duration // after began: when the last pulse was sent that arrived
-	watcher service.Watcher
+	watcher store.Watcher
 }
 
 // run sends the pulse and passes on what arrives, until that fails or ctx ends.
@@ -114,13 +114,13 @@ func (l *listening) receive(ctx context.Context, limit time.Duration) error {
 			return fmt.Errorf("%q on the channel of the pulse: %w", n.Payload, err)
 		}
 		l.heard = time.Duration(sent)
-		l.watcher.Current(time.Since(l.began) - l.heard)
+		l.watcher.CaughtUp(time.Since(l.began) - l.heard)
 		return nil
 	}
 	id, err := rolecall.ParseID[any](n.Payload)
 	if err != nil {
 		id = rolecall.AnyID{} // of a version that says it in another way
 	}
-	l.watcher.Changed(id)
+	l.watcher.Invalidate(id)
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -19,11 +19,11 @@ type told struct {
 	current chan time.Duration
 }
 
-// Changed passes on the id.
-func (w told) Changed(id rolecall.AnyID) { w.changed <- id }
+// Invalidate passes on the id.
+func (w told) Invalidate(id rolecall.AnyID) { w.changed <- id }
 
-// Current passes on the lag, unless nobody has taken the last one yet.
-func (w told) Current(lag time.Duration) {
+// CaughtUp passes on the lag, unless nobody has taken the last one yet.
+func (w told) CaughtUp(lag time.Duration) {
 	select {
 	case w.current <- lag:
 	default:
@@ -32,7 +32,7 @@ func (w told) Current(lag time.Duration) {
 
 // watch watches the store until the test ends, and returns once it is told of
 // changes, with how the watch ends.
-func watch(t *testing.T, s *postgres.Store) (told, <-chan error) {
+func watch(t *testing.T, s *postgres.Database) (told, <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	w, ended := told{make(chan rolecall.AnyID, 100), make(chan time.Duration, 1)}, make(chan error, 1)
@@ -62,13 +62,16 @@ func await[T any](t *testing.T, channel <-chan T) (value T) {
 	return value
 }
 
-func announce(t *testing.T, s *postgres.Store, tenant rolecall.TenantID, ids ...rolecall.AnyID) {
+func announce(t *testing.T, s *postgres.Database, tenant rolecall.TenantID, ids ...rolecall.AnyID) {
 	t.Helper()
-	write(t, s, tenant, func(tx service.Tx) {
+	if err := s.Update(t.Context(), tenant, func(q store.Querier) error {
 		for _, id := range ids {
-			tx.Announce(id)
+			q.Announce(id)
 		}
-	})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestEveryWatchIsToldWhatIsCommitted(t *testing.T) {
@@ -76,13 +79,13 @@ func TestEveryWatchIsToldWhatIsCommitted(t *testing.T) {
 	s, other := open(t, url, postgres.Options{}), open(t, url+"&default_query_exec_mode=exec", postgres.Options{})
 	tenant := newTenant(t, s, "acme")
 	watches := make([]told, 3)
-	for i, from := range []*postgres.Store{s, other, other} {
+	for i, from := range []*postgres.Database{s, other, other} {
 		watches[i], _ = watch(t, from)
 	}
 	first, second, last := rolecall.NewID[any](now), rolecall.NewID[any](now), rolecall.NewID[any](now)
 	announce(t, s, tenant, first, second)
-	if err := other.Update(t.Context(), tenant, func(tx service.Tx) error {
-		tx.Announce(rolecall.NewID[any](now))
+	if err := other.Update(t.Context(), tenant, func(q store.Querier) error {
+		q.Announce(rolecall.NewID[any](now))
 		return rolecall.ErrPreconditionFailed
 	}); !errors.Is(err, rolecall.ErrPreconditionFailed) {
 		t.Fatal(err)

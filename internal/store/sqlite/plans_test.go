@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -35,12 +34,12 @@ func (p *planner) Query(query string, args []any, each func(scan func(dest ...an
 }
 
 // plansOf returns how SQLite runs the statements of fn.
-func plansOf(t *testing.T, s *Store, tenant rolecall.TenantID, fn func(*store.Tx) error) []string {
+func plansOf(t *testing.T, s *Database, tenant rolecall.TenantID, fn func(*store.Tx) error) []string {
 	t.Helper()
 	var plans []string
 	if err := s.writer.do(t.Context(), func(q store.Querier) error {
 		p := &planner{update: q.(*update)}
-		err := fn(store.New(p, tenant))
+		err := fn(store.NewTx(p, tenant))
 		plans = p.plans
 		return err
 	}); err != nil {
@@ -51,11 +50,11 @@ func plansOf(t *testing.T, s *Store, tenant rolecall.TenantID, fn func(*store.Tx
 
 // crowd makes more users than one page of a list may look at: every tenth in
 // Support, the others in Sales, all holding the role, all called Ada but one.
-func crowd(t *testing.T, s *Store) (rolecall.TenantID, rolecall.Role) {
+func crowd(t *testing.T, s *Database) (rolecall.TenantID, rolecall.Role) {
 	t.Helper()
 	tenant := newTenant(t, s)
 	role := rolecall.BuiltInRoles(now)[2]
-	if err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+	if err := store.New(s, nil).Update(t.Context(), tenant, func(tx *store.Tx) error {
 		tx.InsertRole(role)
 		for i := range rolecall.MaxScan + 500 {
 			u := newUser(fmt.Sprintf("Ada %05d", (i*7919)%(rolecall.MaxScan+500)))
@@ -365,7 +364,7 @@ var few = []string{"instance_keys", "m", "tenant_guards"}
 
 // noTableIsScanned fails the test if one of all the statements that were run on the
 // store reads a table without an index, or a whole tenant without a limit.
-func noTableIsScanned(t *testing.T, s *Store) {
+func noTableIsScanned(t *testing.T, s *Database) {
 	check := func(c *conn) {
 		for query := range c.prepared {
 			for _, scanned := range scans(t, c, query) {

@@ -1,5 +1,5 @@
-// Package sqlite opens the store in one SQLite file: readers beside one writer,
-// which commits waiting updates together.
+// Package sqlite opens a SQLite file as a store.Database, with many readers and one
+// writer, which commits waiting updates together.
 package sqlite
 
 import (
@@ -17,28 +17,21 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
-)
-
-// The store's transactions are what the service expects.
-var (
-	_ service.Store = (*Store)(nil)
-	_ service.Tx    = (*store.Tx)(nil)
 )
 
 // busyTimeout is how long a connection waits for the lock of another process.
 const busyTimeout = 5 * time.Second
 
-// Options say how a store is opened.
+// Options say how a file is opened.
 type Options struct {
 	Migrate bool // make the file if there is none, and bring an older schema up to date
 	Readers int  // connections that read; 0: as many as cores, at least two
 }
 
-// Store is the store in one SQLite file (service.Store). Several processes may
+// Database is one SQLite file. It implements store.Database. Several processes can
 // have the same file open.
-type Store struct {
+type Database struct {
 	reads   *sql.DB
 	writes  *sql.DB
 	readers chan *conn // those that are free
@@ -48,9 +41,11 @@ type Store struct {
 	close   func() error // once
 }
 
-// Open opens the store in the file at path. It refuses a newer schema that this
+var _ store.Database = (*Database)(nil)
+
+// Open opens the file at path. It refuses a newer schema that this
 // program cannot serve, and, unless it may migrate, one that is older or missing.
-func Open(ctx context.Context, path string, options Options) (*Store, error) {
+func Open(ctx context.Context, path string, options Options) (*Database, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -61,40 +56,40 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	if options.Readers == 0 {
 		options.Readers = max(2, runtime.GOMAXPROCS(0))
 	}
-	s := &Store{readers: make(chan *conn, options.Readers), closing: make(chan struct{})}
-	s.close = sync.OnceValue(s.shut)
-	if err := s.open(ctx, path, options); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.Close())
+	d := &Database{readers: make(chan *conn, options.Readers), closing: make(chan struct{})}
+	d.close = sync.OnceValue(d.shut)
+	if err := d.open(ctx, path, options); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.Close())
 	}
-	return s, nil
+	return d, nil
 }
 
-func (s *Store) open(ctx context.Context, path string, options Options) (err error) {
-	if s.writes, err = openPool(path, 1, url.Values{"_pragma": {"cache_size(-16000)"}}); err != nil {
+func (d *Database) open(ctx context.Context, path string, options Options) (err error) {
+	if d.writes, err = openPool(path, 1, url.Values{"_pragma": {"cache_size(-16000)"}}); err != nil {
 		return err
 	}
-	if err := connectFirst(ctx, s.writes); err != nil {
+	if err := connectFirst(ctx, d.writes); err != nil {
 		return err
 	}
-	if err := ensureSchema(ctx, s.writes, options.Migrate); err != nil {
+	if err := ensureSchema(ctx, d.writes, options.Migrate); err != nil {
 		return err
 	}
-	w, err := s.writes.Conn(ctx)
+	w, err := d.writes.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	s.writer = startWriter(newConn(w))
+	d.writer = startWriter(newConn(w))
 
-	if s.reads, err = openPool(path, options.Readers, url.Values{"_pragma": {"cache_size(-4000)"}, "_query_only": {"on"}}); err != nil {
+	if d.reads, err = openPool(path, options.Readers, url.Values{"_pragma": {"cache_size(-4000)"}, "_query_only": {"on"}}); err != nil {
 		return err
 	}
 	for range options.Readers {
-		c, err := s.reads.Conn(ctx)
+		c, err := d.reads.Conn(ctx)
 		if err != nil {
 			return err
 		}
-		s.readers <- newConn(c)
-		s.count++
+		d.readers <- newConn(c)
+		d.count++
 	}
 	return nil
 }
@@ -177,9 +172,9 @@ func checkDurable(ctx context.Context, db *sql.DB) error {
 // View runs fn for reading. Each statement is its own transaction on any of the
 // readers; waiting for one ends with ctx, a statement itself does not: its work
 // is bounded.
-func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
-	v := &view{ctx: ctx, store: s}
-	err := fn(store.New(v, tenant))
+func (d *Database) View(ctx context.Context, _ rolecall.TenantID, fn func(store.Querier) error) error {
+	v := &view{ctx: ctx, db: d}
+	err := fn(v)
 	if err == nil {
 		err = v.err
 	}
@@ -187,15 +182,15 @@ func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(serv
 }
 
 // Update runs fn and commits what it wrote, together with other updates. It
-// returns ErrUnavailable if too many are waiting or the store is closing.
-func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(service.Tx) error) error {
-	return s.writer.do(ctx, func(q store.Querier) error { return fn(store.New(q, tenant)) })
+// returns ErrUnavailable if too many are waiting or the file is being closed.
+func (d *Database) Update(ctx context.Context, _ rolecall.TenantID, fn func(store.Querier) error) error {
+	return d.writer.do(ctx, fn)
 }
 
 // Ready returns nil if the store answers and its schema is one that this program
 // can serve.
-func (s *Store) Ready(ctx context.Context) error {
-	v := &view{ctx: ctx, store: s}
+func (d *Database) Ready(ctx context.Context) error {
+	v := &view{ctx: ctx, db: d}
 	var schema versions
 	err := v.Query(selectVersions, nil, func(scan func(dest ...any) error) error {
 		return scan(&schema.stored, &schema.oldest)
@@ -207,18 +202,18 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // Close waits for what is under way and closes the file.
-func (s *Store) Close() error { return s.close() }
+func (d *Database) Close() error { return d.close() }
 
-func (s *Store) shut() error {
-	close(s.closing)
+func (d *Database) shut() error {
+	close(d.closing)
 	var errs []error
-	if s.writer != nil {
-		errs = append(errs, s.writer.close())
+	if d.writer != nil {
+		errs = append(errs, d.writer.close())
 	}
-	for range s.count {
-		errs = append(errs, (<-s.readers).Close())
+	for range d.count {
+		errs = append(errs, (<-d.readers).Close())
 	}
-	for _, db := range []*sql.DB{s.reads, s.writes} {
+	for _, db := range []*sql.DB{d.reads, d.writes} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
@@ -230,9 +225,9 @@ var errWriteInView = errors.New("sqlite: a write inside of View")
 
 // view is the Querier of one View.
 type view struct {
-	ctx   context.Context
-	store *Store
-	err   error
+	ctx context.Context
+	db  *Database
+	err error
 }
 
 func (v *view) Exec(string, ...any) { v.err = errWriteInView }
@@ -240,25 +235,25 @@ func (v *view) Exec(string, ...any) { v.err = errWriteInView }
 func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
 func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
-	c, err := v.store.reader(v.ctx)
+	c, err := v.db.reader(v.ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { v.store.readers <- c }()
+	defer func() { v.db.readers <- c }()
 	return translate(c.query(query, args, each))
 }
 
 // reader returns a free reader, which goes back into the channel after use.
-func (s *Store) reader(ctx context.Context) (*conn, error) {
+func (d *Database) reader(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	select {
-	case <-s.closing:
+	case <-d.closing:
 		return nil, rolecall.ErrUnavailable
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case c := <-s.readers:
+	case c := <-d.readers:
 		return c, nil
 	}
 }

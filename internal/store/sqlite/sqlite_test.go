@@ -13,14 +13,14 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/storetest"
 )
 
 const now rolecall.Time = 1_800_000_000_000_000
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) service.Store {
+	storetest.Run(t, func(t *testing.T) store.Database {
 		s := openNew(t)
 		t.Cleanup(func() { noTableIsScanned(t, s) })
 		return s
@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 }
 
 // openNew returns a new, empty store that is closed with the test.
-func openNew(t testing.TB) *Store {
+func openNew(t testing.TB) *Database {
 	t.Helper()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "data", "rolecall.db"), Options{Migrate: true})
 	if err != nil {
@@ -43,11 +43,11 @@ func openNew(t testing.TB) *Store {
 }
 
 // newTenant makes a tenant.
-func newTenant(t testing.TB, s *Store) rolecall.TenantID {
+func newTenant(t testing.TB, s *Database) rolecall.TenantID {
 	t.Helper()
 	tenant := rolecall.Tenant{ID: rolecall.NewID[rolecall.Tenant](now), Status: rolecall.TenantActive, CreatedAt: now, UpdatedAt: now, Version: 1}
 	tenant.Name = tenant.ID.String()
-	if err := s.Update(t.Context(), tenant.ID, func(tx service.Tx) error {
+	if err := store.New(s, nil).Update(t.Context(), tenant.ID, func(tx *store.Tx) error {
 		tx.InsertTenant(tenant)
 		return nil
 	}); err != nil {
@@ -89,13 +89,13 @@ func TestEveryConnectionHasThePragmas(t *testing.T) {
 func TestReadersCannotWrite(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
-	if err := s.View(t.Context(), tenant, func(tx service.Tx) error {
+	if err := store.New(s, nil).View(t.Context(), tenant, func(tx *store.Tx) error {
 		tx.InsertUser(newUser("Ada"))
 		return nil
 	}); err == nil {
 		t.Error("a blind write inside of View was taken")
 	}
-	if err := s.View(t.Context(), tenant, func(tx service.Tx) error {
+	if err := store.New(s, nil).View(t.Context(), tenant, func(tx *store.Tx) error {
 		_, err := tx.DeleteSession(rolecall.NewID[rolecall.Session](now))
 		return err
 	}); err == nil {
@@ -204,13 +204,14 @@ func TestAClosedStoreIsUnavailable(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for door, open := range map[string]func(context.Context, rolecall.TenantID, func(service.Tx) error) error{"View": s.View, "Update": s.Update} {
-		err := open(t.Context(), rolecall.TenantID{}, func(tx service.Tx) error {
+	closed := store.New(s, nil)
+	for name, run := range map[string]func(context.Context, rolecall.TenantID, func(*store.Tx) error) error{"View": closed.View, "Update": closed.Update} {
+		err := run(t.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
 			_, err := tx.TenantByName("acme")
 			return err
 		})
 		if rolecall.KindOf(err) != rolecall.Unavailable {
-			t.Errorf("%s says %v, want unavailable", door, err)
+			t.Errorf("%s says %v, want unavailable", name, err)
 		}
 	}
 }

@@ -5,21 +5,21 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
-// lookEvery is how often the file is asked whether another process has changed it.
+// lookEvery is how often Watch checks whether another process has changed the file.
 const lookEvery = 250 * time.Millisecond
 
-// Watch tells w that everything may have changed whenever another process has
-// changed the file. It returns nil when ctx ends, ErrUnavailable when the store
-// closes, or else what keeps it from looking.
-func (s *Store) Watch(ctx context.Context, w service.Watcher) error {
+// Watch invalidates everything whenever another process has changed the file. It
+// returns nil when ctx ends, ErrUnavailable when the file is closed, and otherwise the
+// error of the check.
+func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for known := int64(-1); ; {
 		began := time.Now()
-		version, err := s.writer.dataVersion(ctx)
+		version, err := d.writer.dataVersion(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -27,9 +27,9 @@ func (s *Store) Watch(ctx context.Context, w service.Watcher) error {
 			return err
 		case version != known:
 			known = version
-			w.Changed(rolecall.AnyID{})
+			w.Invalidate(rolecall.AnyID{})
 		}
-		w.Current(time.Since(began))
+		w.CaughtUp(time.Since(began))
 		select {
 		case <-ctx.Done():
 			return nil

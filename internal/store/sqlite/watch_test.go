@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // told is a Watcher that passes on what it is told.
@@ -16,15 +16,15 @@ type told struct {
 	current chan time.Duration
 }
 
-// Changed passes on the id.
-func (w told) Changed(id rolecall.AnyID) { w.changed <- id }
+// Invalidate passes on the id.
+func (w told) Invalidate(id rolecall.AnyID) { w.changed <- id }
 
-// Current passes on the lag.
-func (w told) Current(lag time.Duration) { w.current <- lag }
+// CaughtUp passes on the lag.
+func (w told) CaughtUp(lag time.Duration) { w.current <- lag }
 
 func TestAWatchIsToldWhatAnotherProcessChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rolecall.db")
-	var stores [2]*Store
+	var stores [2]*Database
 	for i := range stores {
 		s, err := Open(t.Context(), path, Options{Migrate: true})
 		if err != nil {
@@ -58,9 +58,9 @@ func TestAWatchIsToldWhatAnotherProcessChanges(t *testing.T) {
 			return false
 		}
 	}
-	write := func(s *Store) {
+	write := func(s *Database) {
 		t.Helper()
-		if err := s.Update(t.Context(), tenant, func(tx service.Tx) error {
+		if err := store.New(s, nil).Update(t.Context(), tenant, func(tx *store.Tx) error {
 			tx.InsertUser(newUser("Ada"))
 			return nil
 		}); err != nil {

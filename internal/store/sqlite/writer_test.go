@@ -12,18 +12,17 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
 // together runs the updates in one group: the writer is held until all wait.
-func together(t *testing.T, s *Store, tenant rolecall.TenantID, updates ...func(service.Tx) error) []error {
+func together(t *testing.T, s *Database, tenant rolecall.TenantID, updates ...func(*store.Tx) error) []error {
 	t.Helper()
 	held, release := make(chan struct{}), make(chan struct{})
 	errs := make([]error, len(updates))
 	var group sync.WaitGroup
 	group.Go(func() {
-		if err := s.Update(t.Context(), tenant, func(service.Tx) error {
+		if err := store.New(s, nil).Update(t.Context(), tenant, func(*store.Tx) error {
 			close(held)
 			<-release
 			return nil
@@ -39,7 +38,7 @@ func together(t *testing.T, s *Store, tenant rolecall.TenantID, updates ...func(
 					errs[i] = fmt.Errorf("panic: %v", value)
 				}
 			}()
-			errs[i] = s.Update(t.Context(), tenant, update)
+			errs[i] = store.New(s, nil).Update(t.Context(), tenant, update)
 		})
 	}
 	for len(s.writer.queue) < len(updates) {
@@ -50,16 +49,16 @@ func together(t *testing.T, s *Store, tenant rolecall.TenantID, updates ...func(
 	return errs
 }
 
-func insert(u rolecall.User) func(service.Tx) error {
-	return func(tx service.Tx) error {
+func insert(u rolecall.User) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
 		tx.InsertUser(u)
 		return nil
 	}
 }
 
-func isStored(t *testing.T, s *Store, tenant rolecall.TenantID, id rolecall.UserID) bool {
+func isStored(t *testing.T, s *Database, tenant rolecall.TenantID, id rolecall.UserID) bool {
 	t.Helper()
-	err := s.View(t.Context(), tenant, func(tx service.Tx) error {
+	err := store.New(s, nil).View(t.Context(), tenant, func(tx *store.Tx) error {
 		_, err := tx.UserByID(id)
 		return err
 	})
@@ -75,16 +74,16 @@ func TestAFailedMemberHurtsNobodyElse(t *testing.T) {
 	taken, first, last := newUser("Taken"), newUser("First"), newUser("Last")
 	refused, thrown, twice := newUser("Refused"), newUser("Thrown"), newUser("Twice")
 	twice.Email = taken.Email
-	if err := s.Update(t.Context(), tenant, insert(taken)); err != nil {
+	if err := store.New(s, nil).Update(t.Context(), tenant, insert(taken)); err != nil {
 		t.Fatal(err)
 	}
 	errRefused := errors.New("refused")
 	errs := together(t, s, tenant,
 		insert(first),
-		func(tx service.Tx) error { tx.InsertUser(refused); return errRefused },
-		func(tx service.Tx) error { tx.InsertUser(thrown); panic("thrown") },
+		func(tx *store.Tx) error { tx.InsertUser(refused); return errRefused },
+		func(tx *store.Tx) error { tx.InsertUser(thrown); panic("thrown") },
 		insert(twice),
-		func(tx service.Tx) error { return errRefused },
+		func(tx *store.Tx) error { return errRefused },
 		insert(last),
 	)
 	for i, want := range []string{"", "refused", "panic: thrown", "email-taken", "refused", ""} {
@@ -132,7 +131,7 @@ func TestAFullDiskStopsOnlyWhatDoesNotFit(t *testing.T) {
 		}
 	}
 	limit("1000000")
-	if err := s.Update(t.Context(), tenant, insert(huge)); err != nil {
+	if err := store.New(s, nil).Update(t.Context(), tenant, insert(huge)); err != nil {
 		t.Errorf("with space again: %v", err)
 	}
 }
@@ -163,7 +162,7 @@ func TestCancelledCallersLoseNobodysWrite(t *testing.T) {
 					go cancel()
 				}
 				refuse := random.IntN(16) == 0
-				a.err = s.Update(ctx, tenant, func(tx service.Tx) error {
+				a.err = store.New(s, nil).Update(ctx, tenant, func(tx *store.Tx) error {
 					tx.InsertUser(a.users[0])
 					if _, err := tx.UserByID(a.users[0].ID); err != nil {
 						return err
@@ -205,16 +204,16 @@ func TestCancelledCallersLoseNobodysWrite(t *testing.T) {
 func TestAFullQueueIsUnavailable(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
-	nothing := func(service.Tx) error { return nil }
+	nothing := func(*store.Tx) error { return nil }
 	var last *job
-	if err := s.Update(t.Context(), tenant, func(service.Tx) error {
+	if err := store.New(s, nil).Update(t.Context(), tenant, func(*store.Tx) error {
 		for range queueMax {
 			last = &job{fn: func(store.Querier) error { return nil }, done: make(chan struct{})}
 			if !s.writer.enqueue(last) {
 				t.Error("the queue was full too early")
 			}
 		}
-		if err := s.Update(t.Context(), tenant, nothing); !errors.Is(err, rolecall.ErrUnavailable) {
+		if err := store.New(s, nil).Update(t.Context(), tenant, nothing); !errors.Is(err, rolecall.ErrUnavailable) {
 			t.Errorf("got %v, want unavailable", err)
 		}
 		return nil
@@ -222,7 +221,7 @@ func TestAFullQueueIsUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-last.done
-	if err := s.Update(t.Context(), tenant, nothing); err != nil {
+	if err := store.New(s, nil).Update(t.Context(), tenant, nothing); err != nil {
 		t.Errorf("after the queue was served: %v", err)
 	}
 }

@@ -6,37 +6,37 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var apiTokenCases = []testCase{
 	{"An API token resolves to its user and all assignments", func(f *fixture) {
 		u := aUser("Ada Lovelace")
 		u.Department, u.ExternalID, u.Metadata = ptr("Sales"), ptr("7"), rolecall.NewMetadata(map[string]string{"k": "v"})
-		f.write(func(tx service.Tx) { tx.InsertUser(u) })
+		f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 		live := f.assign(u, f.newRole("Support"))
 		over := rolecall.Assignment{UserID: u.ID, Role: f.newRole("Over"), Reach: rolecall.Within("Sales"), ExpiresAt: 1, GrantedBy: u.ID, GrantedAt: start}
-		f.write(func(tx service.Tx) { tx.PutAssignment(over) })
+		f.write(func(tx *store.Tx) { tx.PutAssignment(over) })
 		token := tokenOfUser(u)
 		token.CreatedBy, token.LastUsedAt = u.ID, start+1
 		state := f.apiToken(f.newAPIToken(token))
 		same(f, state, rolecall.APITokenState{Token: token, Holder: u, Assignments: byRole(live, over)})
-		same(f, read(f, func(tx service.Tx) (rolecall.APIToken, error) { return tx.APIToken(token.ID) }), token)
+		same(f, read(f, func(tx *store.Tx) (rolecall.APIToken, error) { return tx.APIToken(token.ID) }), token)
 	}},
 	{"An API token says whether its user has a second factor", func(f *fixture) {
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		hash := f.newAPIToken(tokenOfUser(u))
 		f.enrol(other)
 		for _, change := range []struct {
-			write   func(service.Tx)
+			write   func(*store.Tx)
 			guarded bool
 		}{
-			{func(tx service.Tx) { tx.PutPendingTOTP(u.ID, []byte("pending")) }, false},
-			{func(tx service.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) }, false},
-			{func(tx service.Tx) { _, _ = tx.ConfirmTOTP(u.ID, []byte("pending"), 1, start) }, true},
-			{func(tx service.Tx) { tx.InsertPasskey(aPasskey(u)) }, true},
-			{func(tx service.Tx) { tx.DeleteTOTP(u.ID) }, true},
-			{func(tx service.Tx) { tx.DeleteFactors(u.ID) }, false},
+			{func(tx *store.Tx) { tx.PutPendingTOTP(u.ID, []byte("pending")) }, false},
+			{func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) }, false},
+			{func(tx *store.Tx) { _, _ = tx.ConfirmTOTP(u.ID, []byte("pending"), 1, start) }, true},
+			{func(tx *store.Tx) { tx.InsertPasskey(aPasskey(u)) }, true},
+			{func(tx *store.Tx) { tx.DeleteTOTP(u.ID) }, true},
+			{func(tx *store.Tx) { tx.DeleteFactors(u.ID) }, false},
 		} {
 			f.write(change.write)
 			same(f, f.apiToken(hash).Guarded, change.guarded)
@@ -62,7 +62,7 @@ var apiTokenCases = []testCase{
 		for _, hash := range [][]byte{aHash(), {}, nil, session} {
 			f.is(f.tryAPIToken(hash), rolecall.ErrNotFound)
 		}
-		_, err := tryRead(f, func(tx service.Tx) (rolecall.APIToken, error) { return tx.APIToken(tokenOfUser(aUser("None")).ID) })
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.APIToken, error) { return tx.APIToken(tokenOfUser(aUser("None")).ID) })
 		f.is(err, rolecall.ErrNotFound)
 	}},
 	{"The end of an API token is not judged by the store", func(f *fixture) {
@@ -72,7 +72,7 @@ var apiTokenCases = []testCase{
 	}},
 	{"An API token of nobody is not found", func(f *fixture) {
 		for _, token := range []rolecall.APIToken{tokenOfUser(aUser("Nobody")), tokenOfAccount(aServiceAccount("None"))} {
-			f.is(f.tryWrite(func(tx service.Tx) { tx.InsertAPIToken(token, aHash()) }), rolecall.ErrNotFound)
+			f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertAPIToken(token, aHash()) }), rolecall.ErrNotFound)
 		}
 	}},
 	{"A deleted user takes the API tokens along", func(f *fixture) {
@@ -88,7 +88,7 @@ var apiTokenCases = []testCase{
 		for _, touch := range []struct{ at, want rolecall.Time }{
 			{start, start}, {start + hour, start + hour}, {start + hour + minute - 1, start + hour}, {start + minute, start + hour}, {start + 2*hour, start + 2*hour},
 		} {
-			f.write(func(tx service.Tx) { tx.TouchAPIToken(token.ID, touch.at) })
+			f.write(func(tx *store.Tx) { tx.TouchAPIToken(token.ID, touch.at) })
 			same(f, f.apiToken(hash).Token.LastUsedAt, touch.want)
 		}
 	}},
@@ -96,7 +96,7 @@ var apiTokenCases = []testCase{
 		token := tokenOfUser(f.newUser("Ada Lovelace"))
 		hash := f.newAPIToken(token)
 		f.oneWins(parallel(20, func(int) error {
-			return f.tryUpdate(func(tx service.Tx) error {
+			return f.tryUpdate(func(tx *store.Tx) error {
 				if revoked, err := tx.DeleteAPIToken(token.ID); err != nil || revoked {
 					return err
 				}
@@ -114,7 +114,7 @@ var apiTokenCases = []testCase{
 		f.newAPIToken(want[1])
 		kept := [][]byte{f.newAPIToken(over), f.newAPIToken(tokenOfUser(other)), f.newAPIToken(tokenOfAccount(f.newServiceAccount("Import")))}
 		revoke := func() []rolecall.APIToken {
-			return change(f, func(tx service.Tx) ([]rolecall.APIToken, error) { return tx.DeleteUserAPITokens(u.ID, start) })
+			return change(f, func(tx *store.Tx) ([]rolecall.APIToken, error) { return tx.DeleteUserAPITokens(u.ID, start) })
 		}
 		same(f, byID(revoke()), byID(want))
 		same(f, len(revoke()), 0)
@@ -180,24 +180,24 @@ func tokenOfAccount(a rolecall.ServiceAccount) rolecall.APIToken {
 func (f *fixture) newAPIToken(token rolecall.APIToken) []byte {
 	f.Helper()
 	hash := aHash()
-	f.write(func(tx service.Tx) { tx.InsertAPIToken(token, hash) })
+	f.write(func(tx *store.Tx) { tx.InsertAPIToken(token, hash) })
 	return hash
 }
 
 func (f *fixture) apiToken(hash []byte) rolecall.APITokenState {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(hash) })
+	return read(f, func(tx *store.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(hash) })
 }
 
 func (f *fixture) tryAPIToken(hash []byte) error {
-	_, err := tryRead(f, func(tx service.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(hash) })
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.APITokenState, error) { return tx.APITokenByHash(hash) })
 	return err
 }
 
 // apiTokens returns all tokens of the query, page by page.
 func (f *fixture) apiTokens(q rolecall.APITokenQuery) []rolecall.APIToken {
 	f.Helper()
-	return everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.APIToken], error) {
+	return everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.APIToken], error) {
 		q.After = after
 		return tx.APITokens(q)
 	}, nil)

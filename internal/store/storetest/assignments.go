@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var assignmentCases = []testCase{
@@ -15,27 +15,27 @@ var assignmentCases = []testCase{
 		ofUsers, ofAccounts := map[rolecall.UserID]rolecall.Assignment{}, map[rolecall.UserID]rolecall.Assignment{}
 		for i, u := range users {
 			a := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Within("Ops"), ExpiresAt: start + rolecall.Time(i), GrantedBy: users[0].ID, GrantedAt: start}
-			f.write(func(tx service.Tx) { tx.PutAssignment(a) })
+			f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 			f.assign(u, other)
 			ofUsers[u.ID] = a
 			account := f.newServiceAccount(fmt.Sprintf("Import %d", i))
 			a.UserID = rolecall.UserID(account.ID)
-			f.write(func(tx service.Tx) { tx.PutServiceAccountRole(a) })
+			f.write(func(tx *store.Tx) { tx.PutServiceAccountRole(a) })
 			f.assignToAccount(account, other)
 			ofAccounts[a.UserID] = a
 		}
 		for _, kind := range []struct {
 			held map[rolecall.UserID]rolecall.Assignment
-			take func(service.Tx, rolecall.Role, int) ([]rolecall.Assignment, error)
+			take func(*store.Tx, rolecall.Role, int) ([]rolecall.Assignment, error)
 			left func(rolecall.UserID) []rolecall.Assignment
 		}{
-			{ofUsers, service.Tx.TakeAssignments, f.assignments},
-			{ofAccounts, service.Tx.TakeServiceAccountRoles, func(id rolecall.UserID) []rolecall.Assignment {
+			{ofUsers, (*store.Tx).TakeAssignments, f.assignments},
+			{ofAccounts, (*store.Tx).TakeServiceAccountRoles, func(id rolecall.UserID) []rolecall.Assignment {
 				return f.serviceAccountRoles(rolecall.ServiceAccountID(id))
 			}},
 		} {
 			for _, want := range []int{3, 3, 1, 0} {
-				taken := change(f, func(tx service.Tx) ([]rolecall.Assignment, error) { return kind.take(tx, role, 3) })
+				taken := change(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return kind.take(tx, role, 3) })
 				same(f, len(taken), want)
 				for _, a := range taken {
 					same(f, a, kind.held[a.UserID])
@@ -55,7 +55,7 @@ var assignmentCases = []testCase{
 		plain := rolecall.Assignment{
 			UserID: u.ID, Role: f.newRole("Help desk"), Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start,
 		}
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.PutAssignment(scoped)
 			tx.PutAssignment(plain)
 		})
@@ -71,7 +71,7 @@ var assignmentCases = []testCase{
 				UserID: u.ID, Role: f.newRole(name), Reach: rolecall.Everywhere(), ExpiresAt: start + rolecall.Time(i), GrantedAt: start,
 			})
 		}
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			for _, a := range slices.Backward(want) {
 				tx.PutAssignment(a)
 			}
@@ -84,7 +84,7 @@ var assignmentCases = []testCase{
 		u, role, granter := f.newUser("Ada Lovelace"), f.newRole("Support"), f.newUser("Grace Hopper")
 		a := f.assign(u, role)
 		a.Reach, a.ExpiresAt, a.GrantedBy, a.GrantedAt = rolecall.Within("Sales"), start+1, granter.ID, start+2
-		f.write(func(tx service.Tx) { tx.PutAssignment(a) })
+		f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 		same(f, f.assignments(u.ID), []rolecall.Assignment{a})
 	}},
 	{"An assignment of a user or a role that is gone is not found", func(f *fixture) {
@@ -93,8 +93,8 @@ var assignmentCases = []testCase{
 			{UserID: aUser("Nobody").ID, Role: role}, {UserID: u.ID, Role: aRole("None")},
 		} {
 			a.Reach, a.ExpiresAt, a.GrantedAt = rolecall.Everywhere(), rolecall.Never, start
-			f.is(f.tryWrite(func(tx service.Tx) { tx.PutAssignment(a) }), rolecall.ErrNotFound)
-			_, err := tryRead(f, func(tx service.Tx) (rolecall.Assignment, error) { return tx.Assignment(a.UserID, a.Role.ID) })
+			f.is(f.tryWrite(func(tx *store.Tx) { tx.PutAssignment(a) }), rolecall.ErrNotFound)
+			_, err := tryRead(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(a.UserID, a.Role.ID) })
 			f.is(err, rolecall.ErrNotFound)
 		}
 	}},
@@ -104,18 +104,18 @@ var assignmentCases = []testCase{
 		for i := range 300 { // more than one statement takes
 			role := f.newRole(fmt.Sprintf("Role %d", i))
 			a := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Within("Sales"), ExpiresAt: start + 1, GrantedBy: u.ID, GrantedAt: start}
-			f.write(func(tx service.Tx) { tx.PutAssignment(a) })
+			f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 			a.UserID = other.ID
 			all = append(all, a)
 		}
-		f.write(func(tx service.Tx) { tx.InsertAssignments(all) })
+		f.write(func(tx *store.Tx) { tx.InsertAssignments(all) })
 		same(f, f.assignments(other.ID), all)
 		for i := range all {
 			all[i].UserID = u.ID
 		}
 		same(f, f.assignments(u.ID), all)
 		all[7].UserID = aUser("Nobody").ID
-		f.is(f.tryWrite(func(tx service.Tx) { tx.InsertAssignments(all[7:8]) }), rolecall.ErrNotFound)
+		f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertAssignments(all[7:8]) }), rolecall.ErrNotFound)
 	}},
 	{"Deleting an assignment says whether there was one", func(f *fixture) {
 		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
@@ -127,34 +127,34 @@ var assignmentCases = []testCase{
 	{"A role is in use while somebody holds it", func(f *fixture) {
 		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
 		inUse := func(now rolecall.Time) bool {
-			return read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(role.ID, now) })
+			return read(f, func(tx *store.Tx) (bool, error) { return tx.RoleInUse(role.ID, now) })
 		}
 		same(f, inUse(start), false)
 		a := f.assign(u, role)
 		same(f, inUse(start), true)
 		a.ExpiresAt = start + hour
-		f.write(func(tx service.Tx) { tx.PutAssignment(a) })
+		f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 		same(f, inUse(start+hour-1), true)
 		same(f, inUse(start+hour), false)
 	}},
 	{"A role with too many assignments to look at counts as used", func(f *fixture) {
 		role := f.newRole("Support")
 		inUse := func() bool {
-			return read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(role.ID, start) })
+			return read(f, func(tx *store.Tx) (bool, error) { return tx.RoleInUse(role.ID, start) })
 		}
 		hold := func(users []rolecall.User) {
 			var over []rolecall.Assignment
 			for _, u := range users {
 				over = append(over, rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
 			}
-			f.write(func(tx service.Tx) { tx.InsertAssignments(over) })
+			f.write(func(tx *store.Tx) { tx.InsertAssignments(over) })
 		}
 		users := make([]rolecall.User, rolecall.MaxScan+1)
 		for i := range users {
 			users[i] = aUser("Ada Lovelace")
 		}
 		for chunk := range slices.Chunk(users, 500) {
-			f.write(func(tx service.Tx) { tx.InsertUsers(chunk) })
+			f.write(func(tx *store.Tx) { tx.InsertUsers(chunk) })
 		}
 		for chunk := range slices.Chunk(users[:rolecall.MaxScan], 500) {
 			hold(chunk)
@@ -188,7 +188,7 @@ var assignmentCases = []testCase{
 
 // leave takes the owner role from the user unless nobody else has it.
 func (f *fixture) leave(u rolecall.User, owner rolecall.Role) error {
-	return f.tryUpdate(func(tx service.Tx) error {
+	return f.tryUpdate(func(tx *store.Tx) error {
 		tx.LockOwners()
 		if _, err := tx.DeleteAssignment(u.ID, owner.ID); err != nil {
 			return err
@@ -215,7 +215,7 @@ func ownersCount(f *fixture) {
 		u := aUser("Ada Lovelace")
 		a := rolecall.Assignment{UserID: u.ID, Role: owner, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 		change(&u, &a)
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.InsertUser(u)
 			tx.PutAssignment(a)
 		})
@@ -227,22 +227,22 @@ func ownersCount(f *fixture) {
 
 func (f *fixture) assignments(id rolecall.UserID) []rolecall.Assignment {
 	f.Helper()
-	return read(f, func(tx service.Tx) ([]rolecall.Assignment, error) { return tx.Assignments(id) })
+	return read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.Assignments(id) })
 }
 
 func (f *fixture) assignment(user rolecall.UserID, role rolecall.RoleID) rolecall.Assignment {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.Assignment, error) { return tx.Assignment(user, role) })
+	return read(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(user, role) })
 }
 
 func (f *fixture) unassign(u rolecall.User, r rolecall.Role) bool {
 	f.Helper()
-	return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, r.ID) })
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, r.ID) })
 }
 
 func (f *fixture) owners() int {
 	f.Helper()
-	return read(f, func(tx service.Tx) (int, error) { return tx.Owners() })
+	return read(f, func(tx *store.Tx) (int, error) { return tx.Owners() })
 }
 
 // takes reports whether there was an assignment to take.

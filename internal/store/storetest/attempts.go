@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var attemptCases = []testCase{
@@ -29,7 +29,7 @@ var attemptCases = []testCase{
 			if i%2 == 0 {
 				slices.Reverse(turned)
 			}
-			return f.tryUpdate(func(tx service.Tx) error {
+			return f.tryUpdate(func(tx *store.Tx) error {
 				_, err := tx.CountAttempt(turned, start)
 				return err
 			})
@@ -46,7 +46,7 @@ var attemptCases = []testCase{
 		for range 3 {
 			counted = f.counted(start, own, account, source)
 		}
-		f.write(func(tx service.Tx) { tx.ForgiveAttempt(counted) })
+		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(counted) })
 		got := f.attempt(start, own, account, source)
 		same(f, []int{got[0].Count, got[1].Count, got[2].Count}, []int{1, 3, 3})
 	}},
@@ -56,17 +56,17 @@ var attemptCases = []testCase{
 		for range 3 {
 			counted = f.counted(start, own, account)
 		}
-		f.write(func(tx service.Tx) { tx.UncountAttempt(counted) })
+		f.write(func(tx *store.Tx) { tx.UncountAttempt(counted) })
 		got := f.attempt(start, own, account)
 		same(f, []int{got[0].Count, got[1].Count}, []int{3, 3})
 	}},
 	{"Forgiving what was never counted does not go below nothing", func(f *fixture) {
 		own, account := aBucket(60), aBucket(60)
 		never := []rolecall.Counted{{Key: own.Key, EndsAt: start + minute}, {Key: account.Key, EndsAt: start + minute}}
-		f.write(func(tx service.Tx) { tx.ForgiveAttempt(never) })
+		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(never) })
 		f.attempt(start, account)
-		f.write(func(tx service.Tx) { tx.ForgiveAttempt(never) })
-		f.write(func(tx service.Tx) { tx.ForgiveAttempt(never) })
+		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(never) })
+		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(never) })
 		same(f, f.attempt(start, account)[0].Count, 1)
 	}},
 	{"The states of buckets are read without counting, and those whose window is over are empty", func(f *fixture) {
@@ -74,7 +74,7 @@ var attemptCases = []testCase{
 		f.attempt(start, own)
 		f.attempt(start, own)
 		for at, want := range map[rolecall.Time]int{start: 2, start + minute: 0} {
-			states := read(f, func(tx service.Tx) ([]rolecall.Attempts, error) {
+			states := read(f, func(tx *store.Tx) ([]rolecall.Attempts, error) {
 				return tx.Attempts([]rolecall.Bucket{other, own}, at)
 			})
 			same(f, []int{states[0].Count, states[1].Count}, []int{0, want})
@@ -84,8 +84,8 @@ var attemptCases = []testCase{
 		own, account := aBucket(60), aBucket(60)
 		counted := f.counted(start, own, account)
 		f.attempt(start+minute, own, account)
-		f.write(func(tx service.Tx) { tx.ForgiveAttempt(counted) })
-		f.write(func(tx service.Tx) { tx.UncountAttempt(counted) })
+		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(counted) })
+		f.write(func(tx *store.Tx) { tx.UncountAttempt(counted) })
 		got := f.attempt(start+minute, own, account)
 		same(f, []int{got[0].Count, got[1].Count}, []int{2, 2})
 	}},
@@ -93,7 +93,7 @@ var attemptCases = []testCase{
 		own, account, source := aBucket(60), aBucket(60), aBucket(60)
 		f.attempt(start, own, account, source)
 		f.attempt(start+minute, own)
-		f.write(func(tx service.Tx) { tx.ClearAttempts([]rolecall.Bucket{account, own, aBucket(60)}) })
+		f.write(func(tx *store.Tx) { tx.ClearAttempts([]rolecall.Bucket{account, own, aBucket(60)}) })
 		got := f.attempt(start+minute-1, own, account, source)
 		same(f, []int{got[0].Count, got[1].Count, got[2].Count}, []int{1, 1, 2})
 	}},
@@ -104,7 +104,7 @@ var attemptCases = []testCase{
 		lasting := aBucket(3600)
 		f.attempt(start, lasting)
 		purge := func(limit int) int {
-			return change(f, func(tx service.Tx) (int, error) { return tx.PurgeAttempts(start+2*minute, limit) })
+			return change(f, func(tx *store.Tx) (int, error) { return tx.PurgeAttempts(start+2*minute, limit) })
 		}
 		for _, want := range []int{3, 2, 0} {
 			same(f, purge(3), want)
@@ -134,5 +134,5 @@ func (f *fixture) counted(now rolecall.Time, buckets ...rolecall.Bucket) (counte
 
 func (f *fixture) attempt(now rolecall.Time, buckets ...rolecall.Bucket) []rolecall.Attempts {
 	f.Helper()
-	return change(f, func(tx service.Tx) ([]rolecall.Attempts, error) { return tx.CountAttempt(buckets, now) })
+	return change(f, func(tx *store.Tx) ([]rolecall.Attempts, error) { return tx.CountAttempt(buckets, now) })
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var erasureCases = []testCase{
@@ -27,7 +27,7 @@ var erasureCases = []testCase{
 		}
 		other := anEvent(stays.ID)
 		other.Reason, other.Values = "on leave", &rolecall.EventValues{After: []byte(`{"name":"B"}`)}
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.InsertEvent(other)
 			for _, e := range events {
 				tx.InsertEvent(e)
@@ -37,7 +37,7 @@ var erasureCases = []testCase{
 		var after rolecall.EventID
 		for _, want := range []int{3, 3, 1, 0} {
 			var taken int
-			f.update(func(tx service.Tx) (err error) {
+			f.update(func(tx *store.Tx) (err error) {
 				after, taken, err = tx.EraseTraces(gone.ID, after, 3)
 				return err
 			})
@@ -60,14 +60,14 @@ var erasureCases = []testCase{
 		other := f.in(f.newTenant("other"))
 		elsewhere := anEventAt(stays.ID, start)
 		elsewhere.Actor, elsewhere.Source = rolecall.Actor{Type: rolecall.ActorUser, ID: gone.ID, Via: "http"}, "192.0.2.1"
-		other.write(func(tx service.Tx) { tx.InsertEvent(elsewhere) })
-		f.write(func(tx service.Tx) {
+		other.write(func(tx *store.Tx) { tx.InsertEvent(elsewhere) })
+		f.write(func(tx *store.Tx) {
 			for _, e := range acts {
 				tx.InsertEvent(e)
 			}
 		})
 		for _, want := range []int{4, 2, 0} {
-			same(f, change(f, func(tx service.Tx) (int, error) {
+			same(f, change(f, func(tx *store.Tx) (int, error) {
 				_, taken, err := tx.EraseTraces(gone.ID, rolecall.EventID{}, 4)
 				return taken, err
 			}), want)
@@ -89,7 +89,7 @@ var erasureCases = []testCase{
 		token, otherToken := aHash(), aHash()
 		theirMail, otherMail := aMail(start), aMail(start)
 		theirMail.UserID, otherMail.UserID = gone.ID, stays.ID
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.InsertMail(theirMail)
 			tx.InsertMail(otherMail)
 			tx.InsertKey(about)
@@ -105,10 +105,10 @@ var erasureCases = []testCase{
 		bare.Resource = nil
 		same(f, f.key(about), bare)
 		same(f, f.key(other), other)
-		_, err := tryRead(f, func(tx service.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(theirs) })
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(theirs) })
 		f.is(err, rolecall.ErrNotFound)
 		for hash, want := range map[string]error{string(token): rolecall.ErrNotFound, string(otherToken): nil} {
-			_, err := tryRead(f, func(tx service.Tx) (rolecall.OneTimeToken, error) {
+			_, err := tryRead(f, func(tx *store.Tx) (rolecall.OneTimeToken, error) {
 				return tx.OneTimeToken([]byte(hash), rolecall.TokenEmailChange)
 			})
 			f.is(err, want)
@@ -116,7 +116,7 @@ var erasureCases = []testCase{
 	}},
 	{"Purging erases from when it is due, in bounded steps, and is done once", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			for i := range 7 {
 				e := anEventAt(u.ID, start.Add(time.Duration(i)*time.Millisecond))
 				e.Reason = "on leave"
@@ -137,7 +137,7 @@ var erasureCases = []testCase{
 	{"Purging many who are gone takes no more than the limit at once", func(f *fixture) {
 		for range 5 {
 			u := f.newUser("Ada Lovelace")
-			f.write(func(tx service.Tx) {
+			f.write(func(tx *store.Tx) {
 				tx.InsertEvent(anEvent(u.ID))
 				tx.InsertEvent(anEvent(u.ID))
 				tx.InsertErasure(u.ID, start)
@@ -151,7 +151,7 @@ var erasureCases = []testCase{
 
 func (f *fixture) eraseTraces(u rolecall.User) int {
 	f.Helper()
-	return change(f, func(tx service.Tx) (int, error) {
+	return change(f, func(tx *store.Tx) (int, error) {
 		_, taken, err := tx.EraseTraces(u.ID, rolecall.EventID{}, 100)
 		return taken, err
 	})

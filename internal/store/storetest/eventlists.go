@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var eventListCases = []testCase{
@@ -19,7 +19,7 @@ var eventListCases = []testCase{
 		for i := range rolecall.Time(5) { // about the end of a millisecond of the ids
 			events = append(events, anEventAt(u.ID, start-start%1000+998+i))
 		}
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			for _, e := range events {
 				tx.InsertEvent(e)
 			}
@@ -40,7 +40,7 @@ var eventListCases = []testCase{
 		u := f.newUser("Ada Lovelace")
 		rare := anEventAt(u.ID, start)
 		rare.Type = rolecall.EventUserDeleted
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.InsertEvent(rare)
 			for i := range rolecall.Time(rolecall.MaxScan + 10) {
 				tx.InsertEvent(anEventAt(u.ID, start.Add(time.Millisecond)+i)) // within one, ids need not be in order
@@ -62,7 +62,7 @@ var eventListCases = []testCase{
 		about := anEvent(u.ID)
 		aboutRole := anEvent(rolecall.UserID(role.ID))
 		aboutRole.Subject.Type = rolecall.SubjectRole
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.InsertUser(u)
 			tx.InsertEvent(about)
 			tx.InsertEvent(aboutRole)
@@ -86,7 +86,7 @@ var eventListCases = []testCase{
 		for i := range rolecall.Time(5) {
 			newest = anEventAt(u.ID, start+i*day)
 			newest.Values = &rolecall.EventValues{After: []byte(`{"name":"Ada"}`)}
-			f.write(func(tx service.Tx) { tx.InsertEvent(newest) })
+			f.write(func(tx *store.Tx) { tx.InsertEvent(newest) })
 		}
 		for _, want := range []int{3, 1, 0} {
 			same(f, f.purge(0, start+4*day, 3), want)
@@ -98,7 +98,7 @@ var eventListCases = []testCase{
 		for _, u := range []rolecall.User{gone, stays} {
 			e := anEvent(u.ID)
 			e.Values = &rolecall.EventValues{Before: []byte(`{"name":"A"}`), After: []byte(`{"name":"B"}`)}
-			f.write(func(tx service.Tx) { tx.InsertEvent(e) })
+			f.write(func(tx *store.Tx) { tx.InsertEvent(e) })
 		}
 		same(f, f.deleteUser(gone), true)
 		same(f, f.purge(start+30*day-1, 0, 10), 0)
@@ -132,7 +132,7 @@ func eventsAgreeWithModel(f *fixture) {
 			}
 			events[i] = e
 		}
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			for _, e := range events {
 				tx.InsertEvent(e)
 			}
@@ -185,7 +185,7 @@ func anEventAt(about rolecall.UserID, at rolecall.Time) rolecall.Event {
 // events returns all events of the query, page by page.
 func (f *fixture) events(q rolecall.EventQuery) []rolecall.Event {
 	f.Helper()
-	return everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Event], error) {
+	return everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Event], error) {
 		q.After = after
 		return tx.Events(q)
 	}, nil)
@@ -193,7 +193,7 @@ func (f *fixture) events(q rolecall.EventQuery) []rolecall.Event {
 
 func (f *fixture) eventPage(q rolecall.EventQuery) rolecall.Page[rolecall.Event] {
 	f.Helper()
-	page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Event], error) { return tx.Events(q) })
+	page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Event], error) { return tx.Events(q) })
 	if len(page.Items) > q.Limit {
 		f.Fatalf("a page of %d items, want at most %d", len(page.Items), q.Limit)
 	}

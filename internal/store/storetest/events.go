@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var eventCases = []testCase{
@@ -16,7 +16,7 @@ var eventCases = []testCase{
 		created := anEvent(u.ID)
 		created.Values = &rolecall.EventValues{After: []byte(`{"name":"Ada"}`)}
 		bare := anEvent(u.ID)
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.InsertEvent(full)
 			tx.InsertEvent(created)
 			tx.InsertEvent(bare)
@@ -29,7 +29,7 @@ var eventCases = []testCase{
 		for range 5 {
 			e := anEvent(u.ID)
 			newestFirst = append([]rolecall.Event{e}, newestFirst...)
-			f.write(func(tx service.Tx) {
+			f.write(func(tx *store.Tx) {
 				tx.InsertEvent(e)
 				tx.InsertEvent(anEvent(other.ID))
 			})
@@ -40,7 +40,7 @@ var eventCases = []testCase{
 	}},
 	{"An event of a failed update is not there", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
-		f.is(f.tryUpdate(func(tx service.Tx) error {
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			tx.InsertEvent(anEvent(u.ID))
 			return errRefused
 		}), errRefused)
@@ -60,7 +60,7 @@ func anEvent(about rolecall.UserID) rolecall.Event {
 
 func (f *fixture) eventsAbout(id rolecall.UserID, limit int) []rolecall.Event {
 	f.Helper()
-	return read(f, func(tx service.Tx) ([]rolecall.Event, error) {
+	return read(f, func(tx *store.Tx) ([]rolecall.Event, error) {
 		page, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: limit})
 		return page.Items, err
 	})

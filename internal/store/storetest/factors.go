@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var factorCases = []testCase{
@@ -15,7 +15,7 @@ var factorCases = []testCase{
 	{"A secret is pending until it is confirmed, and takes the place of the one in force", func(f *fixture) {
 		u, first, second := f.newUser("Ada Lovelace"), aHash(), aHash()
 		confirm := func(pending []byte, step int64, at rolecall.Time) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, pending, step, at) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, pending, step, at) })
 		}
 		f.pend(u, aHash())
 		f.pend(u, first)
@@ -28,7 +28,7 @@ var factorCases = []testCase{
 		same(f, f.factors(u).TOTP, rolecall.TOTP{Sealed: first, Pending: second, ConfirmedAt: start, LastStep: 7})
 		same(f, confirm(second, 5, start+1), true)
 		same(f, f.factors(u).TOTP, rolecall.TOTP{Sealed: second, ConfirmedAt: start + 1, LastStep: 5})
-		f.write(func(tx service.Tx) { tx.DeleteTOTP(u.ID) })
+		f.write(func(tx *store.Tx) { tx.DeleteTOTP(u.ID) })
 		same(f, f.factors(u), rolecall.Factors{})
 	}},
 	{"A step is used once, and none that is older", func(f *fixture) {
@@ -39,7 +39,7 @@ var factorCases = []testCase{
 			step   int64
 			ok     bool
 		}{{sealed, 10, true}, {sealed, 10, false}, {sealed, 9, false}, {other, 12, false}, {sealed, 12, true}, {sealed, 11, false}} {
-			same(f, change(f, func(tx service.Tx) (bool, error) { return tx.UseTOTP(u.ID, test.sealed, sealed, test.step) }), test.ok)
+			same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.UseTOTP(u.ID, test.sealed, sealed, test.step) }), test.ok)
 		}
 		same(f, f.factors(u).TOTP.LastStep, 12)
 	}},
@@ -47,7 +47,7 @@ var factorCases = []testCase{
 		u := f.newUser("Ada Lovelace")
 		old, sealed := f.enrol(u).TOTP.Sealed, aHash()
 		use := func(step int64) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.UseTOTP(u.ID, old, sealed, step) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.UseTOTP(u.ID, old, sealed, step) })
 		}
 		same(f, use(1), false)
 		same(f, f.factors(u).TOTP.Sealed, old)
@@ -59,13 +59,13 @@ var factorCases = []testCase{
 		u := f.newUser("Ada Lovelace")
 		had := f.enrol(u)
 		code := aHash()
-		f.write(func(tx service.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{code, aHash()}) })
-		for name, use := range map[string]func(i int, tx service.Tx) (bool, error){
-			"step": func(_ int, tx service.Tx) (bool, error) {
+		f.write(func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{code, aHash()}) })
+		for name, use := range map[string]func(i int, tx *store.Tx) (bool, error){
+			"step": func(_ int, tx *store.Tx) (bool, error) {
 				return tx.UseTOTP(u.ID, had.TOTP.Sealed, had.TOTP.Sealed, 100)
 			},
-			"recovery code": func(_ int, tx service.Tx) (bool, error) { return tx.UseRecoveryCode(u.ID, code) },
-			"passkey": func(i int, tx service.Tx) (bool, error) {
+			"recovery code": func(_ int, tx *store.Tx) (bool, error) { return tx.UseRecoveryCode(u.ID, code) },
+			"passkey": func(i int, tx *store.Tx) (bool, error) {
 				used := had.Passkeys[0]
 				used.Credential = fmt.Appendf(nil, `{"signCount":%d}`, i+2)
 				return tx.UsePasskey(had.Passkeys[0], used)
@@ -73,7 +73,7 @@ var factorCases = []testCase{
 		} {
 			f.Log(name)
 			f.oneWins(parallel(50, func(i int) error {
-				return f.tryUpdate(func(tx service.Tx) error {
+				return f.tryUpdate(func(tx *store.Tx) error {
 					if ok, err := use(i, tx); err != nil || ok {
 						return err
 					}
@@ -86,17 +86,17 @@ var factorCases = []testCase{
 	{"Recovery codes are replaced whole, and good for one user", func(f *fixture) {
 		u, other, code := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), aHash()
 		use := func(u rolecall.User, hash []byte) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.UseRecoveryCode(u.ID, hash) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.UseRecoveryCode(u.ID, hash) })
 		}
-		f.write(func(tx service.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash(), code}) })
-		f.write(func(tx service.Tx) { tx.ReplaceRecoveryCodes(other.ID, [][]byte{aHash(), aHash(), aHash()}) })
+		f.write(func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash(), code}) })
+		f.write(func(tx *store.Tx) { tx.ReplaceRecoveryCodes(other.ID, [][]byte{aHash(), aHash(), aHash()}) })
 		same(f, f.factors(u).RecoveryCodes, 2)
 		same(f, use(other, code), false)
 		same(f, use(u, code), true)
 		same(f, use(u, code), false)
 		replaced := aHash()
-		f.write(func(tx service.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{replaced}) })
-		f.write(func(tx service.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash(), aHash()}) })
+		f.write(func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{replaced}) })
+		f.write(func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash(), aHash()}) })
 		same(f, use(u, replaced), false)
 		same(f, f.factors(u).RecoveryCodes, 2)
 		same(f, f.factors(other).RecoveryCodes, 3)
@@ -106,7 +106,7 @@ var factorCases = []testCase{
 		second, first, foreign := aPasskey(u), aPasskey(u), aPasskey(other)
 		first.CreatedAt--
 		for _, key := range []rolecall.Passkey{second, first, foreign} {
-			f.write(func(tx service.Tx) { tx.InsertPasskey(key) })
+			f.write(func(tx *store.Tx) { tx.InsertPasskey(key) })
 			same(f, f.passkey(key.ID), key)
 		}
 		same(f, f.factors(u).Passkeys, []rolecall.Passkey{first, second})
@@ -114,13 +114,13 @@ var factorCases = []testCase{
 	}},
 	{"The id of a passkey is taken once in a tenant", func(f *fixture) {
 		key := aPasskey(f.newUser("Ada Lovelace"))
-		f.write(func(tx service.Tx) { tx.InsertPasskey(key) })
+		f.write(func(tx *store.Tx) { tx.InsertPasskey(key) })
 		again := aPasskey(f.newUser("Grace Hopper"))
 		again.ID = key.ID
-		f.is(f.tryWrite(func(tx service.Tx) { tx.InsertPasskey(again) }), rolecall.ErrPasskeyTaken)
+		f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertPasskey(again) }), rolecall.ErrPasskeyTaken)
 		other := f.in(f.newTenant("other"))
 		again.UserID = other.newUser("Grace Hopper").ID
-		other.write(func(tx service.Tx) { tx.InsertPasskey(again) })
+		other.write(func(tx *store.Tx) { tx.InsertPasskey(again) })
 		same(f, f.passkey(key.ID), key)
 	}},
 	{"A passkey is used, renamed and removed for its owner alone", func(f *fixture) {
@@ -129,15 +129,15 @@ var factorCases = []testCase{
 		used, foreign := key, key
 		used.Credential, used.LastUsedAt, foreign.UserID = []byte(`{"signCount":2}`), start+hour, other.ID
 		use := func(old rolecall.Passkey) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.UsePasskey(old, used) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.UsePasskey(old, used) })
 		}
 		rename := func(owner rolecall.User) bool {
 			renamed := used
 			renamed.UserID, renamed.Name = owner.ID, "Key"
-			return change(f, func(tx service.Tx) (bool, error) { return tx.RenamePasskey(renamed) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.RenamePasskey(renamed) })
 		}
 		remove := func(u rolecall.User) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.DeletePasskey(u.ID, key.ID) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeletePasskey(u.ID, key.ID) })
 		}
 		same(f, use(foreign), false)
 		same(f, use(key), true)
@@ -155,10 +155,10 @@ var factorCases = []testCase{
 	}},
 	{"Factors of nobody are not found", func(f *fixture) {
 		u := aUser("Nobody")
-		for _, write := range []func(service.Tx){
-			func(tx service.Tx) { tx.PutPendingTOTP(u.ID, aHash()) },
-			func(tx service.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) },
-			func(tx service.Tx) { tx.InsertPasskey(aPasskey(u)) },
+		for _, write := range []func(*store.Tx){
+			func(tx *store.Tx) { tx.PutPendingTOTP(u.ID, aHash()) },
+			func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) },
+			func(tx *store.Tx) { tx.InsertPasskey(aPasskey(u)) },
 		} {
 			f.is(f.tryWrite(write), rolecall.ErrNotFound)
 		}
@@ -168,7 +168,7 @@ var factorCases = []testCase{
 		f.enrol(reset)
 		f.enrol(gone)
 		kept := f.enrol(stays)
-		f.write(func(tx service.Tx) { tx.DeleteFactors(reset.ID) })
+		f.write(func(tx *store.Tx) { tx.DeleteFactors(reset.ID) })
 		same(f, f.deleteUser(gone), true)
 		same(f, f.factors(reset), rolecall.Factors{})
 		same(f, f.factors(gone), rolecall.Factors{})
@@ -178,14 +178,14 @@ var factorCases = []testCase{
 		token := rolecall.OneTimeToken{Purpose: rolecall.TokenPasskey, UserID: f.newUser("Ada Lovelace").ID, CreatedAt: start, ExpiresAt: start + minute}
 		hash := aHash()
 		f.oneWins(parallel(50, func(int) error {
-			return f.tryUpdate(func(tx service.Tx) error {
+			return f.tryUpdate(func(tx *store.Tx) error {
 				if ok, err := tx.SpendOneTimeToken(token, hash); err != nil || ok {
 					return err
 				}
 				return errRefused
 			})
 		}), errRefused)
-		same(f, read(f, func(tx service.Tx) (rolecall.OneTimeToken, error) { return tx.OneTimeToken(hash, token.Purpose) }), token)
+		same(f, read(f, func(tx *store.Tx) (rolecall.OneTimeToken, error) { return tx.OneTimeToken(hash, token.Purpose) }), token)
 	}},
 }
 
@@ -199,8 +199,8 @@ func (f *fixture) enrol(u rolecall.User) rolecall.Factors {
 	f.Helper()
 	sealed := aHash()
 	f.pend(u, sealed)
-	same(f, change(f, func(tx service.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, sealed, 1, start) }), true)
-	f.write(func(tx service.Tx) {
+	same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, sealed, 1, start) }), true)
+	f.write(func(tx *store.Tx) {
 		tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash(), aHash()})
 		tx.InsertPasskey(aPasskey(u))
 	})
@@ -209,20 +209,20 @@ func (f *fixture) enrol(u rolecall.User) rolecall.Factors {
 
 func (f *fixture) pend(u rolecall.User, sealed []byte) {
 	f.Helper()
-	f.write(func(tx service.Tx) { tx.PutPendingTOTP(u.ID, sealed) })
+	f.write(func(tx *store.Tx) { tx.PutPendingTOTP(u.ID, sealed) })
 }
 
 func (f *fixture) factors(u rolecall.User) rolecall.Factors {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.Factors, error) { return tx.Factors(u.ID) })
+	return read(f, func(tx *store.Tx) (rolecall.Factors, error) { return tx.Factors(u.ID) })
 }
 
 func (f *fixture) passkey(id []byte) rolecall.Passkey {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.Passkey, error) { return tx.PasskeyByID(id) })
+	return read(f, func(tx *store.Tx) (rolecall.Passkey, error) { return tx.PasskeyByID(id) })
 }
 
 func (f *fixture) tryPasskey(id []byte) error {
-	_, err := tryRead(f, func(tx service.Tx) (rolecall.Passkey, error) { return tx.PasskeyByID(id) })
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.Passkey, error) { return tx.PasskeyByID(id) })
 	return err
 }

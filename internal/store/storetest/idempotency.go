@@ -4,24 +4,24 @@ import (
 	"bytes"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var idempotencyCases = []testCase{
 	{"A key reads back in every member", func(f *fixture) {
 		k := f.aKey()
-		f.write(func(tx service.Tx) { tx.InsertKey(k) })
+		f.write(func(tx *store.Tx) { tx.InsertKey(k) })
 		same(f, f.key(k), k)
 	}},
 	{"A key that is not there is not found", func(f *fixture) {
-		_, err := tryRead(f, func(tx service.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(f.aKey()) })
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(f.aKey()) })
 		f.is(err, rolecall.ErrNotFound)
 	}},
 	{"One of many concurrent requests claims the key and only it has an effect", func(f *fixture) {
 		k := f.aKey()
 		f.oneWins(parallel(20, func(int) error {
 			u := aUser("Ada Lovelace")
-			return f.tryWrite(func(tx service.Tx) {
+			return f.tryWrite(func(tx *store.Tx) {
 				tx.InsertKey(k)
 				tx.InsertUser(u)
 			})
@@ -31,7 +31,7 @@ var idempotencyCases = []testCase{
 	{"A claimed key decides before any other violation", func(f *fixture) {
 		k, u := f.aKey(), aUser("Ada Lovelace")
 		repeat := func() error {
-			return f.tryWrite(func(tx service.Tx) {
+			return f.tryWrite(func(tx *store.Tx) {
 				tx.InsertKey(k)
 				tx.InsertUser(u)
 			})
@@ -43,11 +43,11 @@ var idempotencyCases = []testCase{
 		taken, k := f.newUser("Ada Lovelace"), f.aKey()
 		u := aUser("Ada Byron")
 		u.Email = taken.Email
-		f.is(f.tryWrite(func(tx service.Tx) {
+		f.is(f.tryWrite(func(tx *store.Tx) {
 			tx.InsertKey(k)
 			tx.InsertUser(u)
 		}), rolecall.ErrEmailTaken)
-		f.is(f.tryWrite(func(tx service.Tx) { tx.InsertKey(k) }), nil)
+		f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertKey(k) }), nil)
 	}},
 	{"User and operation are part of the key", func(f *fixture) {
 		k := f.aKey()
@@ -56,25 +56,25 @@ var idempotencyCases = []testCase{
 		otherOperation.Operation = "createRole"
 		otherKey.Hash = aHash()
 		for _, key := range []rolecall.IdempotencyKey{k, otherUser, otherOperation, otherKey} {
-			f.is(f.tryWrite(func(tx service.Tx) { tx.InsertKey(key) }), nil)
+			f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertKey(key) }), nil)
 		}
-		f.is(f.in(f.newTenant("other")).tryWrite(func(tx service.Tx) { tx.InsertKey(k) }), nil)
+		f.is(f.in(f.newTenant("other")).tryWrite(func(tx *store.Tx) { tx.InsertKey(k) }), nil)
 	}},
 	{"Only an expired key is removed", func(f *fixture) {
 		k := f.aKey()
-		f.write(func(tx service.Tx) { tx.InsertKey(k) })
-		f.write(func(tx service.Tx) { tx.DeleteKey(k, k.ExpiresAt-1) })
+		f.write(func(tx *store.Tx) { tx.InsertKey(k) })
+		f.write(func(tx *store.Tx) { tx.DeleteKey(k, k.ExpiresAt-1) })
 		same(f, f.key(k), k)
-		f.write(func(tx service.Tx) { tx.DeleteKey(k, k.ExpiresAt+1) })
-		_, err := tryRead(f, func(tx service.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(k) })
+		f.write(func(tx *store.Tx) { tx.DeleteKey(k, k.ExpiresAt+1) })
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(k) })
 		f.is(err, rolecall.ErrNotFound)
 	}},
 	{"An expired key can be claimed anew in one update", func(f *fixture) {
 		k := f.aKey()
-		f.write(func(tx service.Tx) { tx.InsertKey(k) })
+		f.write(func(tx *store.Tx) { tx.InsertKey(k) })
 		next := k
 		next.Fingerprint, next.ExpiresAt = aHash(), k.ExpiresAt+day
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.DeleteKey(next, k.ExpiresAt+1)
 			tx.InsertKey(next)
 		})
@@ -84,21 +84,21 @@ var idempotencyCases = []testCase{
 		k := f.aKey()
 		for range 5 {
 			k.Hash = aHash()
-			f.write(func(tx service.Tx) { tx.InsertKey(k) })
+			f.write(func(tx *store.Tx) { tx.InsertKey(k) })
 		}
-		f.write(func(tx service.Tx) { tx.InsertKey(f.aKey()) })
+		f.write(func(tx *store.Tx) { tx.InsertKey(f.aKey()) })
 		for limit, want := range map[int]int{3: 3, 5: 5, 100: 5} {
-			same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(k, limit) }), want)
+			same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountKeys(k, limit) }), want)
 		}
-		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(f.aKey(), 10) }), 0)
+		same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountKeys(f.aKey(), 10) }), 0)
 	}},
 	{"Erasing a resource leaves the keys that made it", func(f *fixture) {
 		k, other := f.aKey(), f.aKey()
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.InsertKey(k)
 			tx.InsertKey(other)
 		})
-		f.write(func(tx service.Tx) { tx.EraseResource(k.ResourceID) })
+		f.write(func(tx *store.Tx) { tx.EraseResource(k.ResourceID) })
 		erased := k
 		erased.Resource = nil
 		same(f, f.key(k), erased)
@@ -116,7 +116,7 @@ func (f *fixture) aKey() rolecall.IdempotencyKey {
 
 func (f *fixture) key(k rolecall.IdempotencyKey) rolecall.IdempotencyKey {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.IdempotencyKey, error) {
+	return read(f, func(tx *store.Tx) (rolecall.IdempotencyKey, error) {
 		return tx.Key(rolecall.IdempotencyKey{UserID: k.UserID, Operation: k.Operation, Hash: k.Hash})
 	})
 }

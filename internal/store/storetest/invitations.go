@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var invitationCases = []testCase{
@@ -32,7 +32,7 @@ var invitationCases = []testCase{
 		for i, department := range []string{"Sales", "Ops", "Sales", "Sales"} {
 			u := aUser("Ada Lovelace")
 			u.Department = &department
-			f.write(func(tx service.Tx) { tx.InsertUser(u) })
+			f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 			invitation := anInvitation(u)
 			invitation.CreatedBy = u.ID
 			if i == 2 {
@@ -55,12 +55,12 @@ var invitationCases = []testCase{
 		same(f, page.Next, nil)
 	}},
 	{"An invitation of nobody is not found", func(f *fixture) {
-		f.is(f.tryWrite(func(tx service.Tx) { tx.PutInvitation(anInvitation(aUser("Nobody")), aHash()) }), rolecall.ErrNotFound)
+		f.is(f.tryWrite(func(tx *store.Tx) { tx.PutInvitation(anInvitation(aUser("Nobody")), aHash()) }), rolecall.ErrNotFound)
 	}},
 	{"Of twenty who take an invitation at the same time one gets it", func(f *fixture) {
 		hash := f.invite(anInvitation(f.newUser("Ada Lovelace")))
 		f.oneWins(parallel(20, func(int) error {
-			return f.tryUpdate(func(tx service.Tx) error {
+			return f.tryUpdate(func(tx *store.Tx) error {
 				if taken, err := tx.DeleteInvitation(hash); err != nil || taken {
 					return err
 				}
@@ -71,7 +71,7 @@ var invitationCases = []testCase{
 	}},
 	{"An invitation that is taken in a failed update is still there", func(f *fixture) {
 		hash := f.invite(anInvitation(f.newUser("Ada Lovelace")))
-		f.is(f.tryUpdate(func(tx service.Tx) error {
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			if taken, err := tx.DeleteInvitation(hash); err != nil || !taken {
 				return err
 			}
@@ -83,7 +83,7 @@ var invitationCases = []testCase{
 		u, other := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		gone, kept := f.invite(anInvitation(u)), f.invite(anInvitation(other))
 		remove := func() bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) })
 		}
 		same(f, remove(), true)
 		same(f, remove(), false)
@@ -101,7 +101,7 @@ var invitationCases = []testCase{
 		}
 		same(f, f.invitation(hash), want)
 		same(f, listed(), 1)
-		same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteOperatorKey(key.ID) }), true)
+		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteOperatorKey(key.ID) }), true)
 		f.is(f.tryInvitation(hash), rolecall.ErrNotFound)
 		same(f, listed(), 0)
 		same(f, f.signInSummary(u, aHash(), aHash(), start), rolecall.SignInSummary{})
@@ -138,21 +138,21 @@ func anInvitation(u rolecall.User) rolecall.Invitation {
 func (f *fixture) invite(i rolecall.Invitation) []byte {
 	f.Helper()
 	hash := aHash()
-	f.write(func(tx service.Tx) { tx.PutInvitation(i, hash) })
+	f.write(func(tx *store.Tx) { tx.PutInvitation(i, hash) })
 	return hash
 }
 
 func (f *fixture) invitation(hash []byte) rolecall.Invitation {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.Invitation, error) { return tx.InvitationByToken(hash) })
+	return read(f, func(tx *store.Tx) (rolecall.Invitation, error) { return tx.InvitationByToken(hash) })
 }
 
 func (f *fixture) tryInvitation(hash []byte) error {
-	_, err := tryRead(f, func(tx service.Tx) (rolecall.Invitation, error) { return tx.InvitationByToken(hash) })
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.Invitation, error) { return tx.InvitationByToken(hash) })
 	return err
 }
 
 func (f *fixture) invitations(q rolecall.InvitationQuery) rolecall.Page[rolecall.Invited] {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.Page[rolecall.Invited], error) { return tx.Invitations(q) })
+	return read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Invited], error) { return tx.Invitations(q) })
 }

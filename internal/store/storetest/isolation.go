@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var isolationCases = []testCase{
@@ -31,13 +31,13 @@ var isolationCases = []testCase{
 	}},
 	{"Without a tenant nothing can be written", func(f *fixture) {
 		none := f.in(rolecall.TenantID{})
-		for name, write := range map[string]func(service.Tx){
-			"user":            func(tx service.Tx) { tx.InsertUser(aUser("Ada Lovelace")) },
-			"role":            func(tx service.Tx) { tx.InsertRole(aRole("Support")) },
-			"key":             func(tx service.Tx) { tx.InsertKey(f.aKey()) },
-			"event":           func(tx service.Tx) { tx.InsertEvent(anEvent(aUser("Ada Lovelace").ID)) },
-			"token":           func(tx service.Tx) { tx.InsertOneTimeToken(aReset(aUser("Ada Lovelace")), aHash()) },
-			"service account": func(tx service.Tx) { tx.InsertServiceAccount(aServiceAccount("Import")) },
+		for name, write := range map[string]func(*store.Tx){
+			"user":            func(tx *store.Tx) { tx.InsertUser(aUser("Ada Lovelace")) },
+			"role":            func(tx *store.Tx) { tx.InsertRole(aRole("Support")) },
+			"key":             func(tx *store.Tx) { tx.InsertKey(f.aKey()) },
+			"event":           func(tx *store.Tx) { tx.InsertEvent(anEvent(aUser("Ada Lovelace").ID)) },
+			"token":           func(tx *store.Tx) { tx.InsertOneTimeToken(aReset(aUser("Ada Lovelace")), aHash()) },
+			"service account": func(tx *store.Tx) { tx.InsertServiceAccount(aServiceAccount("Import")) },
 		} {
 			if none.tryWrite(write) == nil {
 				f.Errorf("a %s was written without a tenant", name)
@@ -51,7 +51,7 @@ var isolationCases = []testCase{
 		q := everyone()
 		q.Limit, q.Count, q.Words = 3, true, []string{"example"}
 		same(f, ids(other.walk(q, nil)), ids(expected(users, nil, q)))
-		page := read(other, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
+		page := read(other, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
 		same(f, page.Total, &rolecall.Total{Count: 7, Exact: true})
 	}},
 	{"Tenants that work at the same time do not mix", func(f *fixture) {
@@ -71,10 +71,10 @@ var isolationCases = []testCase{
 func (f *fixture) writeAndWalk(mark, rounds int) error {
 	name := fmt.Sprintf("Canary %d", mark)
 	for round := range rounds {
-		if err := f.tryWrite(func(tx service.Tx) { tx.InsertUser(aUser(name)) }); err != nil {
+		if err := f.tryWrite(func(tx *store.Tx) { tx.InsertUser(aUser(name)) }); err != nil {
 			return err
 		}
-		page, err := tryRead(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(everyone()) })
+		page, err := tryRead(f, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(everyone()) })
 		if err != nil {
 			return err
 		}
@@ -93,20 +93,20 @@ func (f *fixture) writeAndWalk(mark, rounds int) error {
 func readsNothing(f *fixture, c contents) {
 	f.Helper()
 	for i, u := range c.users {
-		for name, look := range map[string]func(service.Tx) error{
-			"user by id":      func(tx service.Tx) error { _, err := tx.UserByID(u.ID); return err },
-			"user by address": func(tx service.Tx) error { _, _, err := tx.UserByEmail(u.EmailKey()); return err },
-			"role":            func(tx service.Tx) error { _, err := tx.RoleByID(c.roles[0].ID); return err },
-			"assignment":      func(tx service.Tx) error { _, err := tx.Assignment(u.ID, c.roles[0].ID); return err },
-			"session":         func(tx service.Tx) error { _, err := tx.SessionByToken(c.tokens[i]); return err },
-			"key":             func(tx service.Tx) error { _, err := tx.Key(c.keys[i]); return err },
-			"invitation":      func(tx service.Tx) error { _, err := tx.InvitationByToken(c.invitations[i]); return err },
-			"one-time token": func(tx service.Tx) error {
+		for name, look := range map[string]func(*store.Tx) error{
+			"user by id":      func(tx *store.Tx) error { _, err := tx.UserByID(u.ID); return err },
+			"user by address": func(tx *store.Tx) error { _, _, err := tx.UserByEmail(u.EmailKey()); return err },
+			"role":            func(tx *store.Tx) error { _, err := tx.RoleByID(c.roles[0].ID); return err },
+			"assignment":      func(tx *store.Tx) error { _, err := tx.Assignment(u.ID, c.roles[0].ID); return err },
+			"session":         func(tx *store.Tx) error { _, err := tx.SessionByToken(c.tokens[i]); return err },
+			"key":             func(tx *store.Tx) error { _, err := tx.Key(c.keys[i]); return err },
+			"invitation":      func(tx *store.Tx) error { _, err := tx.InvitationByToken(c.invitations[i]); return err },
+			"one-time token": func(tx *store.Tx) error {
 				_, err := tx.OneTimeToken(c.oneTimeTokens[i], rolecall.TokenPasswordReset)
 				return err
 			},
-			"passkey": func(tx service.Tx) error { _, err := tx.PasskeyByID(c.factors[i].Passkeys[0].ID); return err },
-			"sign-in summary": func(tx service.Tx) error {
+			"passkey": func(tx *store.Tx) error { _, err := tx.PasskeyByID(c.factors[i].Passkeys[0].ID); return err },
+			"sign-in summary": func(tx *store.Tx) error {
 				_, err := tx.SignInSummary(u.ID, []byte{1}, []byte{2}, rolecall.TenantSettings{}, start)
 				return err
 			},
@@ -120,19 +120,19 @@ func readsNothing(f *fixture, c contents) {
 		same(f, f.factors(u), rolecall.Factors{})
 		same(f, len(f.eventsAbout(u.ID, 10)), 0)
 		same(f, len(f.sessionsOf(u, start, 10)), 0)
-		hash, err := tryRead(f, func(tx service.Tx) (string, error) { return tx.PasswordHash(u.ID) })
+		hash, err := tryRead(f, func(tx *store.Tx) (string, error) { return tx.PasswordHash(u.ID) })
 		if hash != "" {
 			f.Errorf("read a password (error %v)", err)
 		}
-		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(rolecall.IdempotencyKey{UserID: u.ID}, 10) }), 0)
+		same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountKeys(rolecall.IdempotencyKey{UserID: u.ID}, 10) }), 0)
 	}
 	for i, hash := range c.apiTokens {
 		f.is(f.tryAPIToken(hash), rolecall.ErrNotFound)
 		account := c.accounts[i%len(c.accounts)]
-		for name, look := range map[string]func(service.Tx) error{
-			"service account":           func(tx service.Tx) error { _, err := tx.ServiceAccountByID(account.ID); return err },
-			"role of a service account": func(tx service.Tx) error { _, err := tx.ServiceAccountRole(account.ID, c.roles[0].ID); return err },
-			"API token":                 func(tx service.Tx) error { _, err := tx.APIToken(c.tokenIDs[i]); return err },
+		for name, look := range map[string]func(*store.Tx) error{
+			"service account":           func(tx *store.Tx) error { _, err := tx.ServiceAccountByID(account.ID); return err },
+			"role of a service account": func(tx *store.Tx) error { _, err := tx.ServiceAccountRole(account.ID, c.roles[0].ID); return err },
+			"API token":                 func(tx *store.Tx) error { _, err := tx.APIToken(c.tokenIDs[i]); return err },
 		} {
 			if err := f.store.View(f.Context(), f.tenant, look); rolecall.KindOf(err) != rolecall.NotFound {
 				f.Errorf("%s: got %v, want not found", name, err)
@@ -161,19 +161,19 @@ func readsNothing(f *fixture, c contents) {
 	readsNobodyAtOnce(f, c)
 	same(f, len(f.events(rolecall.EventQuery{Limit: 10})), 0)
 	same(f, f.roleNames(rolecall.RoleQuery{Words: []string{"support"}}), []string{})
-	same(f, read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(c.roles[0].ID, start) }), false)
+	same(f, read(f, func(tx *store.Tx) (bool, error) { return tx.RoleInUse(c.roles[0].ID, start) }), false)
 	same(f, f.owners(), 0)
 }
 
 // readsNobodyAtOnce is readsNothing for what is read by many ids.
 func readsNobodyAtOnce(f *fixture, c contents) {
 	f.Helper()
-	same(f, len(read(f, func(tx service.Tx) ([]rolecall.Role, error) { return tx.RolesByID([]rolecall.RoleID{c.roles[0].ID}) })), 0)
-	same(f, len(read(f, func(tx service.Tx) ([]rolecall.User, error) { return tx.UsersByID([]rolecall.UserID{c.users[0].ID}) })), 0)
-	same(f, len(read(f, func(tx service.Tx) ([]rolecall.ServiceAccount, error) {
+	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Role, error) { return tx.RolesByID([]rolecall.RoleID{c.roles[0].ID}) })), 0)
+	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.User, error) { return tx.UsersByID([]rolecall.UserID{c.users[0].ID}) })), 0)
+	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.ServiceAccount, error) {
 		return tx.ServiceAccountsByID([]rolecall.ServiceAccountID{c.accounts[0].ID})
 	})), 0)
-	same(f, len(read(f, func(tx service.Tx) ([]rolecall.Tombstone, error) {
+	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Tombstone, error) {
 		return tx.TombstonesByUser([]rolecall.UserID{c.deleted.ID}, 0)
 	})), 0)
 }
@@ -184,27 +184,27 @@ func changesNothing(f *fixture, c contents) {
 	changed, changedRole := u, role
 	changed.Name, changed.Version = "Somebody Else", u.Version+1
 	changedRole.Name, changedRole.Version = "Something Else", role.Version+1
-	for name, try := range map[string]func(service.Tx) (bool, error){
-		"UpdateUser":         func(tx service.Tx) (bool, error) { return tx.UpdateUser(u, changed) },
-		"DeleteUser":         func(tx service.Tx) (bool, error) { return tx.DeleteUser(u, start) },
-		"ReplacePassword":    func(tx service.Tx) (bool, error) { return tx.ReplacePassword(u.ID, "hash", "stolen", start) },
-		"LockActiveUser":     func(tx service.Tx) (bool, error) { return tx.LockActiveUser(u.ID) },
-		"UpdateRole":         func(tx service.Tx) (bool, error) { return tx.UpdateRole(role, changedRole) },
-		"DeleteRole":         func(tx service.Tx) (bool, error) { return tx.DeleteRole(role) },
-		"DeleteAssignment":   func(tx service.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, role.ID) },
-		"DeleteInvitation":   func(tx service.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
-		"DeleteInvitationOf": func(tx service.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) },
-		"DeleteOneTimeToken": func(tx service.Tx) (bool, error) { return tx.DeleteOneTimeToken(c.oneTimeTokens[0]) },
-		"UseTOTP": func(tx service.Tx) (bool, error) {
+	for name, try := range map[string]func(*store.Tx) (bool, error){
+		"UpdateUser":         func(tx *store.Tx) (bool, error) { return tx.UpdateUser(u, changed) },
+		"DeleteUser":         func(tx *store.Tx) (bool, error) { return tx.DeleteUser(u, start) },
+		"ReplacePassword":    func(tx *store.Tx) (bool, error) { return tx.ReplacePassword(u.ID, "hash", "stolen", start) },
+		"LockActiveUser":     func(tx *store.Tx) (bool, error) { return tx.LockActiveUser(u.ID) },
+		"UpdateRole":         func(tx *store.Tx) (bool, error) { return tx.UpdateRole(role, changedRole) },
+		"DeleteRole":         func(tx *store.Tx) (bool, error) { return tx.DeleteRole(role) },
+		"DeleteAssignment":   func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, role.ID) },
+		"DeleteInvitation":   func(tx *store.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
+		"DeleteInvitationOf": func(tx *store.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) },
+		"DeleteOneTimeToken": func(tx *store.Tx) (bool, error) { return tx.DeleteOneTimeToken(c.oneTimeTokens[0]) },
+		"UseTOTP": func(tx *store.Tx) (bool, error) {
 			return tx.UseTOTP(u.ID, factors.TOTP.Sealed, factors.TOTP.Sealed, 1000)
 		},
-		"ConfirmTOTP":     func(tx service.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
-		"UsePasskey":      func(tx service.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
-		"RenamePasskey":   func(tx service.Tx) (bool, error) { return tx.RenamePasskey(factors.Passkeys[0]) },
-		"DeletePasskey":   func(tx service.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
-		"TakeTombstone":   func(tx service.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
-		"TakeAssignments": func(tx service.Tx) (bool, error) { return takes(tx.TakeAssignments(role, 10)) },
-		"PurgeExpired": func(tx service.Tx) (bool, error) {
+		"ConfirmTOTP":     func(tx *store.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
+		"UsePasskey":      func(tx *store.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
+		"RenamePasskey":   func(tx *store.Tx) (bool, error) { return tx.RenamePasskey(factors.Passkeys[0]) },
+		"DeletePasskey":   func(tx *store.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
+		"TakeTombstone":   func(tx *store.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
+		"TakeAssignments": func(tx *store.Tx) (bool, error) { return takes(tx.TakeAssignments(role, 10)) },
+		"PurgeExpired": func(tx *store.Tx) (bool, error) {
 			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)
 			return n > 0, err
 		},
@@ -214,43 +214,43 @@ func changesNothing(f *fixture, c contents) {
 		}
 	}
 	assignment := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
-	for name, write := range map[string]func(service.Tx){
-		"SetPassword":          func(tx service.Tx) { tx.SetPassword(u.ID, "stolen", start) },
-		"PutAssignment":        func(tx service.Tx) { tx.PutAssignment(assignment) },
-		"PutInvitation":        func(tx service.Tx) { tx.PutInvitation(anInvitation(u), aHash()) },
-		"PutPendingTOTP":       func(tx service.Tx) { tx.PutPendingTOTP(u.ID, aHash()) },
-		"InsertPasskey":        func(tx service.Tx) { tx.InsertPasskey(aPasskey(u)) },
-		"ReplaceRecoveryCodes": func(tx service.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) },
+	for name, write := range map[string]func(*store.Tx){
+		"SetPassword":          func(tx *store.Tx) { tx.SetPassword(u.ID, "stolen", start) },
+		"PutAssignment":        func(tx *store.Tx) { tx.PutAssignment(assignment) },
+		"PutInvitation":        func(tx *store.Tx) { tx.PutInvitation(anInvitation(u), aHash()) },
+		"PutPendingTOTP":       func(tx *store.Tx) { tx.PutPendingTOTP(u.ID, aHash()) },
+		"InsertPasskey":        func(tx *store.Tx) { tx.InsertPasskey(aPasskey(u)) },
+		"ReplaceRecoveryCodes": func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) },
 	} {
 		if err := f.tryWrite(write); rolecall.KindOf(err) != rolecall.NotFound {
 			f.Errorf("%s: got %v, want not found", name, err)
 		}
 	}
-	f.write(func(tx service.Tx) { tx.DeleteKey(key, key.ExpiresAt+1) })
-	f.write(func(tx service.Tx) { tx.EraseResource(key.ResourceID) })
-	f.write(func(tx service.Tx) { tx.LockOwners() })
-	f.write(func(tx service.Tx) { tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset) })
-	f.write(func(tx service.Tx) { tx.DeleteAllOneTimeTokens(u.ID) })
-	f.write(func(tx service.Tx) { tx.DeleteTOTP(u.ID) })
-	f.write(func(tx service.Tx) { tx.DeleteFactors(u.ID) })
+	f.write(func(tx *store.Tx) { tx.DeleteKey(key, key.ExpiresAt+1) })
+	f.write(func(tx *store.Tx) { tx.EraseResource(key.ResourceID) })
+	f.write(func(tx *store.Tx) { tx.LockOwners() })
+	f.write(func(tx *store.Tx) { tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset) })
+	f.write(func(tx *store.Tx) { tx.DeleteAllOneTimeTokens(u.ID) })
+	f.write(func(tx *store.Tx) { tx.DeleteTOTP(u.ID) })
+	f.write(func(tx *store.Tx) { tx.DeleteFactors(u.ID) })
 }
 
 // changesNoSession is changesNothing for sessions.
 func changesNoSession(f *fixture, c contents) {
 	f.Helper()
 	u, session, token := c.users[0], c.sessions[0], c.tokens[0]
-	for name, try := range map[string]func(service.Tx) (bool, error){
-		"ConfirmSession": func(tx service.Tx) (bool, error) { return tx.ConfirmSession(session.ID, start+day) },
-		"LockSession":    func(tx service.Tx) (bool, error) { return tx.LockSession(session.ID) },
-		"DeleteSession":  func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
-		"DeleteSessions": func(tx service.Tx) (bool, error) {
+	for name, try := range map[string]func(*store.Tx) (bool, error){
+		"ConfirmSession": func(tx *store.Tx) (bool, error) { return tx.ConfirmSession(session.ID, start+day) },
+		"LockSession":    func(tx *store.Tx) (bool, error) { return tx.LockSession(session.ID) },
+		"DeleteSession":  func(tx *store.Tx) (bool, error) { return tx.DeleteSession(session.ID) },
+		"DeleteSessions": func(tx *store.Tx) (bool, error) {
 			ended, err := tx.DeleteSessions(u.ID, rolecall.SessionID{})
 			return len(ended) > 0, err
 		},
-		"DeleteUserSession": func(tx service.Tx) (bool, error) {
+		"DeleteUserSession": func(tx *store.Tx) (bool, error) {
 			return tx.DeleteUserSession(u.ID, session.ID, rolecall.TenantSettings{}, start)
 		},
-		"DeleteOldestSessions": func(tx service.Tx) (bool, error) {
+		"DeleteOldestSessions": func(tx *store.Tx) (bool, error) {
 			ended, err := tx.DeleteOldestSessions(u.ID, 0, rolecall.TenantSettings{}, start)
 			return len(ended) > 0, err
 		},
@@ -261,15 +261,15 @@ func changesNoSession(f *fixture, c contents) {
 	}
 	late := session
 	late.ID = rolecall.NewID[rolecall.Session](start)
-	if err := f.tryWrite(func(tx service.Tx) { tx.InsertSession(late, aHash()) }); rolecall.KindOf(err) != rolecall.NotFound {
+	if err := f.tryWrite(func(tx *store.Tx) { tx.InsertSession(late, aHash()) }); rolecall.KindOf(err) != rolecall.NotFound {
 		f.Errorf("InsertSession: got %v, want not found", err)
 	}
-	f.write(func(tx service.Tx) { tx.TouchSession(session.ID, start+day) })
-	f.write(func(tx service.Tx) { tx.ConfirmGeneration(session.ID, 2, start+day) })
+	f.write(func(tx *store.Tx) { tx.TouchSession(session.ID, start+day) })
+	f.write(func(tx *store.Tx) { tx.ConfirmGeneration(session.ID, 2, start+day) })
 
 	// Whether a seal fails or reports false is open: its successor may not refer
 	// to a session that the tenant does not have.
-	err := f.tryUpdate(func(tx service.Tx) error {
+	err := f.tryUpdate(func(tx *store.Tx) error {
 		sealed, err := tx.SealSuccessor(session.ID, rolecall.SessionToken{Hash: token, Generation: 1}, aHash(), aHash())
 		if err == nil && !sealed {
 			return errRefused
@@ -285,16 +285,16 @@ func changesNoSession(f *fixture, c contents) {
 func changesNoMachine(f *fixture, c contents) {
 	f.Helper()
 	account, token, role := c.accounts[0], c.tokenIDs[0], c.roles[0]
-	for name, try := range map[string]func(service.Tx) (bool, error){
-		"UpdateServiceAccount": func(tx service.Tx) (bool, error) {
+	for name, try := range map[string]func(*store.Tx) (bool, error){
+		"UpdateServiceAccount": func(tx *store.Tx) (bool, error) {
 			return tx.UpdateServiceAccount(account, account.WithStatus(rolecall.ServiceAccountSuspended, start))
 		},
-		"DeleteServiceAccount":     func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
-		"DeleteServiceAccountRole": func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccountRole(account.ID, role.ID) },
-		"TakeServiceAccountRoles":  func(tx service.Tx) (bool, error) { return takes(tx.TakeServiceAccountRoles(role, 10)) },
-		"LockAPIToken":             func(tx service.Tx) (bool, error) { return tx.LockAPIToken(token) },
-		"DeleteAPIToken":           func(tx service.Tx) (bool, error) { return tx.DeleteAPIToken(token) },
-		"DeleteUserAPITokens": func(tx service.Tx) (bool, error) {
+		"DeleteServiceAccount":     func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
+		"DeleteServiceAccountRole": func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccountRole(account.ID, role.ID) },
+		"TakeServiceAccountRoles":  func(tx *store.Tx) (bool, error) { return takes(tx.TakeServiceAccountRoles(role, 10)) },
+		"LockAPIToken":             func(tx *store.Tx) (bool, error) { return tx.LockAPIToken(token) },
+		"DeleteAPIToken":           func(tx *store.Tx) (bool, error) { return tx.DeleteAPIToken(token) },
+		"DeleteUserAPITokens": func(tx *store.Tx) (bool, error) {
 			revoked, err := tx.DeleteUserAPITokens(c.users[0].ID, start)
 			return len(revoked) > 0, err
 		},
@@ -304,14 +304,14 @@ func changesNoMachine(f *fixture, c contents) {
 		}
 	}
 	held := rolecall.Assignment{UserID: rolecall.UserID(account.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
-	for name, write := range map[string]func(service.Tx){
-		"PutServiceAccountRole":               func(tx service.Tx) { tx.PutServiceAccountRole(held) },
-		"InsertAPIToken of a user":            func(tx service.Tx) { tx.InsertAPIToken(tokenOfUser(c.users[0]), aHash()) },
-		"InsertAPIToken of a service account": func(tx service.Tx) { tx.InsertAPIToken(tokenOfAccount(account), aHash()) },
+	for name, write := range map[string]func(*store.Tx){
+		"PutServiceAccountRole":               func(tx *store.Tx) { tx.PutServiceAccountRole(held) },
+		"InsertAPIToken of a user":            func(tx *store.Tx) { tx.InsertAPIToken(tokenOfUser(c.users[0]), aHash()) },
+		"InsertAPIToken of a service account": func(tx *store.Tx) { tx.InsertAPIToken(tokenOfAccount(account), aHash()) },
 	} {
 		if err := f.tryWrite(write); rolecall.KindOf(err) != rolecall.NotFound {
 			f.Errorf("%s: got %v, want not found", name, err)
 		}
 	}
-	f.write(func(tx service.Tx) { tx.TouchAPIToken(token, start+day) })
+	f.write(func(tx *store.Tx) { tx.TouchAPIToken(token, start+day) })
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var listCases = []testCase{
 	{"An empty list ends at once", func(f *fixture) {
-		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(everyone()) })
+		page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(everyone()) })
 		same(f, len(page.Items), 0)
 		same(f, page.Next, nil)
 		same(f, page.Total, nil)
@@ -53,10 +53,10 @@ var listCases = []testCase{
 		f.crowd(30)
 		q := everyone()
 		q.Count, q.Limit = true, 7
-		total := read(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) }).Total
+		total := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) }).Total
 		same(f, total, &rolecall.Total{Count: 30, Exact: true})
 		q.Department = ptr("sales")
-		total = read(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) }).Total
+		total = read(f, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) }).Total
 		same(f, total, &rolecall.Total{Count: len(f.found(q)), Exact: true})
 	}},
 	{"Beyond their bounds totals are at least, and pages short but complete", manyUsers},
@@ -85,7 +85,7 @@ func (f *fixture) crowd(n int) []rolecall.User {
 		}
 		users[i] = u
 	}
-	f.write(func(tx service.Tx) {
+	f.write(func(tx *store.Tx) {
 		for _, u := range users {
 			tx.InsertUser(u)
 		}
@@ -152,7 +152,7 @@ func wordsFind(f *fixture) {
 	} {
 		u := aUser(person.name)
 		u.Email = person.email
-		f.write(func(tx service.Tx) { tx.InsertUser(u) })
+		f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 	}
 	for search, want := range map[string][]string{
 		"ada lov":         {"Ada Lovelace"},
@@ -203,7 +203,7 @@ func wordsWithin(f *fixture) {
 
 func roleFilter(f *fixture) {
 	users, role, other := f.crowd(12), f.newRole("Support"), f.newRole("Sales desk")
-	f.write(func(tx service.Tx) {
+	f.write(func(tx *store.Tx) {
 		for i, u := range users {
 			a := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 			switch i % 4 {
@@ -275,7 +275,7 @@ func manyUsers(f *fixture) {
 	numbers := []int{20, rolecall.MaxScan - 1, rolecall.MaxScan, count - 1 - rolecall.MaxScan, count - rolecall.MaxScan, count - 1}
 	var rare []rolecall.User
 	for written := 0; written < count; written += batch {
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			for i := range batch {
 				u := aUser("Common Name")
 				if slices.Contains(numbers, written+i) {
@@ -288,7 +288,7 @@ func manyUsers(f *fixture) {
 	}
 	q := everyone()
 	q.Count = true
-	page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
+	page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
 	if page.Total == nil || page.Total.Exact || page.Total.Count < rolecall.MaxCount || page.Total.Count > count {
 		f.Errorf("got total %+v, want at least %d of %d, inexact", page.Total, rolecall.MaxCount, count)
 	}
@@ -324,11 +324,11 @@ func names(users []rolecall.User) []string {
 
 func departmentsOnce(f *fixture) {
 	departments := func() []string {
-		return read(f, func(tx service.Tx) ([]string, error) { return tx.Departments() })
+		return read(f, func(tx *store.Tx) ([]string, error) { return tx.Departments() })
 	}
 	same(f, departments(), nil)
 	inDepartments := func(list ...*string) {
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			for i, department := range list {
 				u := aUser(fmt.Sprintf("Someone %d", i))
 				u.Department = department

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // expected returns what a walk of q over the users must return, the plain way.
@@ -81,7 +81,7 @@ func agreesWithModel(f *fixture) {
 			}
 			users[i] = u
 		}
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			for _, u := range users {
 				tx.InsertUser(u)
 			}

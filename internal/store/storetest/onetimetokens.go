@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var oneTimeTokenCases = []testCase{
@@ -32,7 +32,7 @@ var oneTimeTokenCases = []testCase{
 	}},
 	{"A one-time token that is taken in a failed update is still there", func(f *fixture) {
 		hash := f.handOut(aReset(f.newUser("Ada Lovelace")))
-		f.is(f.tryUpdate(func(tx service.Tx) error {
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			if taken, err := tx.DeleteOneTimeToken(hash); err != nil || !taken {
 				return err
 			}
@@ -47,7 +47,7 @@ var oneTimeTokenCases = []testCase{
 		change.Purpose = rolecall.TokenEmailChange
 		kept, foreign, decoy := f.handOut(change), f.handOut(aReset(other)), f.handOut(aReset(rolecall.User{}))
 		newer := aHash()
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset)
 			tx.InsertOneTimeToken(aReset(u), newer)
 		})
@@ -61,7 +61,7 @@ var oneTimeTokenCases = []testCase{
 	}},
 	{"A decoy is nobody's: what is removed for nobody leaves it", func(f *fixture) {
 		decoy := f.handOut(aReset(rolecall.User{}))
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.DeleteOneTimeTokens(rolecall.UserID{}, rolecall.TokenPasswordReset)
 			tx.DeleteAllOneTimeTokens(rolecall.UserID{})
 		})
@@ -73,7 +73,7 @@ var oneTimeTokenCases = []testCase{
 		token.OperatorKey = key.ID
 		hash := f.handOut(token)
 		same(f, f.reset(hash), token)
-		same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteOperatorKey(key.ID) }), true)
+		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteOperatorKey(key.ID) }), true)
 		f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), rolecall.ErrNotFound)
 	}},
 	{"The links of credentials are removed, those of one tenant, and no others", func(f *fixture) {
@@ -94,9 +94,9 @@ var oneTimeTokenCases = []testCase{
 		ofKept, resetOfKept := links(f, kept)
 		ofNone, resetOfNone := links(f, rolecall.AnyID{})
 		elsewhere, resetElsewhere := links(other, session)
-		f.write(func(tx service.Tx) { tx.DeleteLinks() })
+		f.write(func(tx *store.Tx) { tx.DeleteLinks() })
 		same(f, found(f, ofSession, resetOfSession), true)
-		f.write(func(tx service.Tx) { tx.DeleteLinks(session, token) })
+		f.write(func(tx *store.Tx) { tx.DeleteLinks(session, token) })
 		same(f, found(f, ofSession, resetOfSession), false)
 		same(f, found(f, ofToken, resetOfToken), false)
 		same(f, found(f, ofKept, resetOfKept), true)
@@ -116,9 +116,9 @@ var oneTimeTokenCases = []testCase{
 		ofOther := request(f, grace, rolecall.TokenEmailChange, session)
 		reset := request(f, ada, rolecall.TokenPasswordReset, session)
 		elsewhere := request(other, ada, rolecall.TokenEmailChange, session)
-		f.write(func(tx service.Tx) { tx.DeleteOwnEmailChanges(ada.ID) })
+		f.write(func(tx *store.Tx) { tx.DeleteOwnEmailChanges(ada.ID) })
 		f.is(f.tryOneTimeToken(own, rolecall.TokenEmailChange), nil)
-		f.write(func(tx service.Tx) { tx.DeleteOwnEmailChanges(ada.ID, session) })
+		f.write(func(tx *store.Tx) { tx.DeleteOwnEmailChanges(ada.ID, session) })
 		f.is(f.tryOneTimeToken(own, rolecall.TokenEmailChange), rolecall.ErrNotFound)
 		f.is(f.tryOneTimeToken(ownKept, rolecall.TokenEmailChange), nil)
 		f.is(f.tryOneTimeToken(ofOther, rolecall.TokenEmailChange), nil)
@@ -132,17 +132,17 @@ var oneTimeTokenCases = []testCase{
 		f.newAPIToken(token)
 		for _, c := range []struct {
 			id           rolecall.AnyID
-			lock, revoke func(service.Tx) (bool, error)
+			lock, revoke func(*store.Tx) (bool, error)
 		}{
-			{rolecall.AnyID(session.ID), func(tx service.Tx) (bool, error) { return tx.LockSession(session.ID) },
-				func(tx service.Tx) (bool, error) { return tx.DeleteSession(session.ID) }},
-			{rolecall.AnyID(token.ID), func(tx service.Tx) (bool, error) { return tx.LockAPIToken(token.ID) },
-				func(tx service.Tx) (bool, error) { return tx.DeleteAPIToken(token.ID) }},
+			{rolecall.AnyID(session.ID), func(tx *store.Tx) (bool, error) { return tx.LockSession(session.ID) },
+				func(tx *store.Tx) (bool, error) { return tx.DeleteSession(session.ID) }},
+			{rolecall.AnyID(token.ID), func(tx *store.Tx) (bool, error) { return tx.LockAPIToken(token.ID) },
+				func(tx *store.Tx) (bool, error) { return tx.DeleteAPIToken(token.ID) }},
 		} {
 			same(f, change(f, c.lock), true)
 			hashes := make([][]byte, 20)
 			for _, err := range parallel(len(hashes), func(i int) error {
-				return f.tryUpdate(func(tx service.Tx) error {
+				return f.tryUpdate(func(tx *store.Tx) error {
 					if i == len(hashes)/2 {
 						_, err := c.revoke(tx)
 						tx.DeleteLinks(c.id)
@@ -176,7 +176,7 @@ var oneTimeTokenCases = []testCase{
 			hashes[u.ID] = f.handOut(change)
 		}
 		same(f, f.deleteUser(deleted), true)
-		f.write(func(tx service.Tx) { tx.DeleteAllOneTimeTokens(asking.ID) })
+		f.write(func(tx *store.Tx) { tx.DeleteAllOneTimeTokens(asking.ID) })
 		f.is(f.tryOneTimeToken(hashes[deleted.ID], rolecall.TokenEmailChange), rolecall.ErrNotFound)
 		f.is(f.tryOneTimeToken(hashes[asking.ID], rolecall.TokenEmailChange), rolecall.ErrNotFound)
 		f.is(f.tryOneTimeToken(hashes[stays.ID], rolecall.TokenEmailChange), nil)
@@ -218,13 +218,13 @@ func aReset(u rolecall.User) rolecall.OneTimeToken {
 func (f *fixture) handOut(t rolecall.OneTimeToken) []byte {
 	f.Helper()
 	hash := aHash()
-	f.write(func(tx service.Tx) { tx.InsertOneTimeToken(t, hash) })
+	f.write(func(tx *store.Tx) { tx.InsertOneTimeToken(t, hash) })
 	return hash
 }
 
 // takeOneTimeToken removes the token; errRefused if it is not there.
 func (f *fixture) takeOneTimeToken(hash []byte) error {
-	return f.tryUpdate(func(tx service.Tx) error {
+	return f.tryUpdate(func(tx *store.Tx) error {
 		if taken, err := tx.DeleteOneTimeToken(hash); err != nil || taken {
 			return err
 		}
@@ -234,7 +234,7 @@ func (f *fixture) takeOneTimeToken(hash []byte) error {
 
 func (f *fixture) oneTimeToken(hash []byte, purpose rolecall.TokenPurpose) rolecall.OneTimeToken {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.OneTimeToken, error) { return tx.OneTimeToken(hash, purpose) })
+	return read(f, func(tx *store.Tx) (rolecall.OneTimeToken, error) { return tx.OneTimeToken(hash, purpose) })
 }
 
 func (f *fixture) reset(hash []byte) rolecall.OneTimeToken {
@@ -243,6 +243,6 @@ func (f *fixture) reset(hash []byte) rolecall.OneTimeToken {
 }
 
 func (f *fixture) tryOneTimeToken(hash []byte, purpose rolecall.TokenPurpose) error {
-	_, err := tryRead(f, func(tx service.Tx) (rolecall.OneTimeToken, error) { return tx.OneTimeToken(hash, purpose) })
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.OneTimeToken, error) { return tx.OneTimeToken(hash, purpose) })
 	return err
 }

@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var operatorCases = []testCase{
@@ -27,7 +27,7 @@ var operatorCases = []testCase{
 			ids = append(ids, k.ID)
 		}
 		list := func(after rolecall.OperatorKeyID, limit int) (listed []rolecall.OperatorKeyID) {
-			for _, k := range read(f, func(tx service.Tx) ([]rolecall.OperatorKey, error) { return tx.OperatorKeys(after, limit) }) {
+			for _, k := range read(f, func(tx *store.Tx) ([]rolecall.OperatorKey, error) { return tx.OperatorKeys(after, limit) }) {
 				listed = append(listed, k.ID)
 			}
 			return listed
@@ -43,7 +43,7 @@ var operatorCases = []testCase{
 		for _, use := range []struct{ at, want rolecall.Time }{
 			{start, start}, {start + minute - 1, start}, {start + minute, start + minute}, {start, start + minute},
 		} {
-			f.write(func(tx service.Tx) { tx.TouchOperatorKey(k.ID, use.at) })
+			f.write(func(tx *store.Tx) { tx.TouchOperatorKey(k.ID, use.at) })
 			same(f, f.operatorKey(hash).LastUsedAt, use.want)
 		}
 	}},
@@ -51,7 +51,7 @@ var operatorCases = []testCase{
 		k, other := anOperatorKey(), anOperatorKey()
 		hash, kept := f.putOperatorKey(k), f.putOperatorKey(other)
 		remove := func() bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteOperatorKey(k.ID) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteOperatorKey(k.ID) })
 		}
 		same(f, remove(), true)
 		same(f, remove(), false)
@@ -60,7 +60,7 @@ var operatorCases = []testCase{
 	}},
 	{"An operator's request reads back in every member, from every tenant", func(f *fixture) {
 		k := f.aRequest()
-		f.write(func(tx service.Tx) { tx.InsertKey(k) })
+		f.write(func(tx *store.Tx) { tx.InsertKey(k) })
 		same(f, f.request(k), k)
 		same(f, f.in(rolecall.TenantID{}).request(k), k)
 	}},
@@ -68,7 +68,7 @@ var operatorCases = []testCase{
 		k := f.aRequest()
 		f.oneWins(parallel(20, func(i int) error {
 			tenant := aTenant("made")
-			return f.in(tenant.ID).tryWrite(func(tx service.Tx) {
+			return f.in(tenant.ID).tryWrite(func(tx *store.Tx) {
 				tx.InsertKey(k)
 				tx.InsertTenant(tenant)
 			})
@@ -82,34 +82,34 @@ var operatorCases = []testCase{
 		otherOperation.Operation = "other"
 		ofUser.UserID, ofUser.Operator = rolecall.UserID(k.Operator), rolecall.OperatorKeyID{}
 		for _, key := range []rolecall.IdempotencyKey{k, otherKey, otherOperation, ofUser} {
-			f.is(f.tryWrite(func(tx service.Tx) { tx.InsertKey(key) }), nil)
+			f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertKey(key) }), nil)
 		}
 		same(f, f.key(ofUser), ofUser)
 	}},
 	{"Only an expired request of an operator is removed", func(f *fixture) {
 		k := f.aRequest()
-		f.write(func(tx service.Tx) { tx.InsertKey(k) })
-		f.write(func(tx service.Tx) { tx.DeleteKey(k, k.ExpiresAt-1) })
+		f.write(func(tx *store.Tx) { tx.InsertKey(k) })
+		f.write(func(tx *store.Tx) { tx.DeleteKey(k, k.ExpiresAt-1) })
 		same(f, f.request(k), k)
-		f.write(func(tx service.Tx) { tx.DeleteKey(k, k.ExpiresAt+1) })
+		f.write(func(tx *store.Tx) { tx.DeleteKey(k, k.ExpiresAt+1) })
 		f.is(f.tryRequest(k), rolecall.ErrNotFound)
 	}},
 	{"Requests of an operator are counted up to the limit, and purged in bounded steps", func(f *fixture) {
 		k, other := f.aRequest(), f.aRequest()
 		other.ExpiresAt = start + 30*day
-		f.write(func(tx service.Tx) { tx.InsertKey(other) })
+		f.write(func(tx *store.Tx) { tx.InsertKey(other) })
 		for range 5 {
 			k.Hash = aHash()
-			f.write(func(tx service.Tx) { tx.InsertKey(k) })
+			f.write(func(tx *store.Tx) { tx.InsertKey(k) })
 		}
 		for limit, want := range map[int]int{3: 3, 5: 5, 100: 5} {
-			same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountKeys(k, limit) }), want)
+			same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountKeys(k, limit) }), want)
 		}
 		for _, purge := range []struct {
 			now  rolecall.Time
 			want int
 		}{{k.ExpiresAt - 1, 0}, {k.ExpiresAt, 3}, {k.ExpiresAt, 2}, {k.ExpiresAt, 0}} {
-			same(f, change(f, func(tx service.Tx) (int, error) { return tx.PurgeRequests(purge.now, 3) }), purge.want)
+			same(f, change(f, func(tx *store.Tx) (int, error) { return tx.PurgeRequests(purge.now, 3) }), purge.want)
 		}
 		same(f, f.request(other), other)
 	}},
@@ -125,17 +125,17 @@ func anOperatorKey() rolecall.OperatorKey {
 func (f *fixture) putOperatorKey(k rolecall.OperatorKey) []byte {
 	f.Helper()
 	hash := aHash()
-	f.write(func(tx service.Tx) { tx.InsertOperatorKey(k, hash) })
+	f.write(func(tx *store.Tx) { tx.InsertOperatorKey(k, hash) })
 	return hash
 }
 
 func (f *fixture) operatorKey(hash []byte) rolecall.OperatorKey {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.OperatorKey, error) { return tx.OperatorKeyByToken(hash) })
+	return read(f, func(tx *store.Tx) (rolecall.OperatorKey, error) { return tx.OperatorKeyByToken(hash) })
 }
 
 func (f *fixture) tryOperatorKey(hash []byte) error {
-	_, err := tryRead(f, func(tx service.Tx) (rolecall.OperatorKey, error) { return tx.OperatorKeyByToken(hash) })
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.OperatorKey, error) { return tx.OperatorKeyByToken(hash) })
 	return err
 }
 
@@ -149,10 +149,10 @@ func (f *fixture) aRequest() rolecall.IdempotencyKey {
 
 func (f *fixture) request(k rolecall.IdempotencyKey) rolecall.IdempotencyKey {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(k) })
+	return read(f, func(tx *store.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(k) })
 }
 
 func (f *fixture) tryRequest(k rolecall.IdempotencyKey) error {
-	_, err := tryRead(f, func(tx service.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(k) })
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.IdempotencyKey, error) { return tx.Key(k) })
 	return err
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var outboxCases = []testCase{
@@ -30,7 +30,7 @@ var outboxCases = []testCase{
 		nobody := f.in(rolecall.TenantID{})
 		same(f, nobody.claim(start+1, start+minute).TenantID, f.tenant)
 		same(f, nobody.claim(start+1, start+minute).TenantID, other.tenant)
-		same(f, read(nobody, func(tx service.Tx) (int, error) { return tx.CountMail(10) }), 2)
+		same(f, read(nobody, func(tx *store.Tx) (int, error) { return tx.CountMail(10) }), 2)
 	}},
 	{"What is claimed is due again when the claim is over", func(f *fixture) {
 		m := f.mail(start)
@@ -78,10 +78,10 @@ var outboxCases = []testCase{
 	{"A mail is postponed by who has it, and not by who had it", func(f *fixture) {
 		m := f.mail(start)
 		f.claim(start, start+minute)
-		f.write(func(tx service.Tx) { tx.PostponeMail(m.ID, 1, start+hour) })
+		f.write(func(tx *store.Tx) { tx.PostponeMail(m.ID, 1, start+hour) })
 		f.is(f.tryClaim(start+hour-1), rolecall.ErrNotFound)
 		f.claim(start+hour, start+2*hour)
-		f.write(func(tx service.Tx) { tx.PostponeMail(m.ID, 1, start) })
+		f.write(func(tx *store.Tx) { tx.PostponeMail(m.ID, 1, start) })
 		f.is(f.tryClaim(start+2*hour-1), rolecall.ErrNotFound)
 	}},
 	{"A mail that was sent is gone", func(f *fixture) {
@@ -94,7 +94,7 @@ var outboxCases = []testCase{
 		m := f.mail(start)
 		f.claim(start, m.ExpiresAt+minute)
 		same(f, len(f.expired(m.ExpiresAt, 10)), 0)
-		f.write(func(tx service.Tx) { tx.PostponeMail(m.ID, 1, m.ExpiresAt) })
+		f.write(func(tx *store.Tx) { tx.PostponeMail(m.ID, 1, m.ExpiresAt) })
 		f.is(f.tryClaim(m.ExpiresAt), rolecall.ErrNotFound)
 		same(f, len(f.expired(m.ExpiresAt-1, 10)), 0)
 		same(f, f.expired(m.ExpiresAt, 10)[0].ID, m.ID)
@@ -112,11 +112,11 @@ var outboxCases = []testCase{
 		for range 5 {
 			f.mail(start)
 		}
-		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountMail(3) }), 3)
-		same(f, read(f, func(tx service.Tx) (int, error) { return tx.CountMail(10) }), 5)
+		same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountMail(3) }), 3)
+		same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountMail(10) }), 5)
 	}},
 	{"A mail of a failed update is not there", func(f *fixture) {
-		f.is(f.tryUpdate(func(tx service.Tx) error {
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			tx.InsertMail(aMail(start))
 			return errRefused
 		}), errRefused)
@@ -127,7 +127,7 @@ var outboxCases = []testCase{
 		f.mail(start)
 		stays := other.mail(start + 1)
 		f.deleteTenant(f.tenantByName("acme"))
-		for !change(f, func(tx service.Tx) (bool, error) { return tx.PurgeTenant(10) }) {
+		for !change(f, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(10) }) {
 		}
 		same(f, other.claim(start+1, start+minute).ID, stays.ID)
 		f.is(f.tryClaim(start+1), rolecall.ErrNotFound)
@@ -145,13 +145,13 @@ func aMail(due rolecall.Time) rolecall.OutboxMail {
 func (f *fixture) mail(due rolecall.Time) rolecall.OutboxMail {
 	f.Helper()
 	m := aMail(due)
-	f.write(func(tx service.Tx) { tx.InsertMail(m) })
+	f.write(func(tx *store.Tx) { tx.InsertMail(m) })
 	return m
 }
 
 // claimed returns what ClaimMail does.
 func (f *fixture) claimed(now, until rolecall.Time) (m rolecall.OutboxMail, err error) {
-	err = f.tryUpdate(func(tx service.Tx) (err error) {
+	err = f.tryUpdate(func(tx *store.Tx) (err error) {
 		m, err = tx.ClaimMail(now, until)
 		return err
 	})
@@ -174,12 +174,12 @@ func (f *fixture) claim(now, until rolecall.Time) rolecall.OutboxMail {
 
 func (f *fixture) deleteMail(id rolecall.MailID) bool {
 	f.Helper()
-	return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteMail(id) })
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteMail(id) })
 }
 
 func (f *fixture) expired(now rolecall.Time, limit int) []rolecall.OutboxMail {
 	f.Helper()
-	return read(f, func(tx service.Tx) ([]rolecall.OutboxMail, error) { return tx.ExpiredMail(now, limit) })
+	return read(f, func(tx *store.Tx) ([]rolecall.OutboxMail, error) { return tx.ExpiredMail(now, limit) })
 }
 
 // countDue returns how many mails nobody has claimed, as if all were expired.

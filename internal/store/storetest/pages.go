@@ -4,16 +4,16 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // everyPage returns what a list holds, page by page from the first. between, if not
 // nil, runs after each page but the last.
-func everyPage[T any](f *fixture, limit int, look func(tx service.Tx, after *rolecall.Position) (rolecall.Page[T], error), between func()) (all []T) {
+func everyPage[T any](f *fixture, limit int, look func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[T], error), between func()) (all []T) {
 	f.Helper()
 	var after *rolecall.Position
 	for {
-		page := read(f, func(tx service.Tx) (rolecall.Page[T], error) { return look(tx, after) })
+		page := read(f, func(tx *store.Tx) (rolecall.Page[T], error) { return look(tx, after) })
 		if len(page.Items) > limit {
 			f.Fatalf("a page of %d items, want at most %d", len(page.Items), limit)
 		}

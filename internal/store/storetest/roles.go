@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var roleCases = []testCase{
@@ -18,19 +18,19 @@ var roleCases = []testCase{
 		full.CreatedAt, full.UpdatedAt, full.Version = start, start+1, 3
 		bare := aRole("Bare")
 		bare.Description, bare.Permissions = "", []rolecall.Permission{}
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.InsertRole(full)
 			tx.InsertRole(bare)
 		})
 		for _, want := range []rolecall.Role{full, bare} {
 			same(f, f.roleByID(want.ID), want)
 		}
-		same(f, read(f, func(tx service.Tx) (rolecall.Role, error) { return tx.RoleByKey("buyer") }), full)
+		same(f, read(f, func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByKey("buyer") }), full)
 	}},
 	{"A role that is not there is not found", func(f *fixture) {
-		_, err := tryRead(f, func(tx service.Tx) (rolecall.Role, error) { return tx.RoleByID(aRole("None").ID) })
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByID(aRole("None").ID) })
 		f.is(err, rolecall.ErrNotFound)
-		_, err = tryRead(f, func(tx service.Tx) (rolecall.Role, error) { return tx.RoleByKey("none") })
+		_, err = tryRead(f, func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByKey("none") })
 		f.is(err, rolecall.ErrNotFound)
 	}},
 	{"Of many roles those that are there are read at once", func(f *fixture) {
@@ -39,22 +39,22 @@ var roleCases = []testCase{
 			r := aRole(fmt.Sprintf("Role %d", i))
 			ids = append(ids, r.ID)
 			if i%3 == 0 {
-				f.write(func(tx service.Tx) { tx.InsertRole(r) })
+				f.write(func(tx *store.Tx) { tx.InsertRole(r) })
 				there = append(there, r.ID)
 			}
 		}
 		var found []rolecall.RoleID
-		for _, r := range read(f, func(tx service.Tx) ([]rolecall.Role, error) { return tx.RolesByID(ids) }) {
+		for _, r := range read(f, func(tx *store.Tx) ([]rolecall.Role, error) { return tx.RolesByID(ids) }) {
 			same(f, r, f.roleByID(r.ID))
 			found = append(found, r.ID)
 		}
 		slices.SortFunc(found, func(a, b rolecall.RoleID) int { return bytes.Compare(a[:], b[:]) })
 		same(f, found, there)
-		same(f, len(read(f, func(tx service.Tx) ([]rolecall.Role, error) { return tx.RolesByID(nil) })), 0)
+		same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Role, error) { return tx.RolesByID(nil) })), 0)
 	}},
 	{"A name is unique per tenant by folding", func(f *fixture) {
 		insert := func(f *fixture, name string) error {
-			return f.tryWrite(func(tx service.Tx) { tx.InsertRole(aRole(name)) })
+			return f.tryWrite(func(tx *store.Tx) { tx.InsertRole(aRole(name)) })
 		}
 		f.is(insert(f, "Käufer"), nil)
 		f.is(insert(f, "KAUFER"), rolecall.ErrRoleNameTaken)
@@ -66,7 +66,7 @@ var roleCases = []testCase{
 		insert := func(f *fixture, name string, key *string) error {
 			r := aRole(name)
 			r.Key = key
-			return f.tryWrite(func(tx service.Tx) { tx.InsertRole(r) })
+			return f.tryWrite(func(tx *store.Tx) { tx.InsertRole(r) })
 		}
 		f.is(insert(f, "First", ptr("buyer")), nil)
 		f.is(insert(f, "Second", ptr("buyer")), rolecall.ErrRoleKeyTaken)
@@ -99,7 +99,7 @@ var roleCases = []testCase{
 		old := f.newRole("Help desk")
 		changed := old
 		changed.Name, changed.Version = "SUPPORT", old.Version+1
-		f.is(f.tryUpdate(func(tx service.Tx) error {
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			_, err := tx.UpdateRole(old, changed)
 			return err
 		}), rolecall.ErrRoleNameTaken)
@@ -136,7 +136,7 @@ var roleCases = []testCase{
 	}},
 	{"A total of roles is exact", func(f *fixture) {
 		f.newRole("Support Agent")
-		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Role], error) {
+		page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Role], error) {
 			return tx.Roles(rolecall.RoleQuery{Limit: 1, Count: true})
 		})
 		same(f, page.Total, &rolecall.Total{Count: 1 + len(rolecall.BuiltInRoles(start)), Exact: true})
@@ -145,23 +145,23 @@ var roleCases = []testCase{
 
 func (f *fixture) roleByID(id rolecall.RoleID) rolecall.Role {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.Role, error) { return tx.RoleByID(id) })
+	return read(f, func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByID(id) })
 }
 
 func (f *fixture) changeRole(old, changed rolecall.Role) bool {
 	f.Helper()
-	return change(f, func(tx service.Tx) (bool, error) { return tx.UpdateRole(old, changed) })
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.UpdateRole(old, changed) })
 }
 
 func (f *fixture) deleteRole(r rolecall.Role) bool {
 	f.Helper()
-	return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteRole(r) })
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteRole(r) })
 }
 
 // roles returns all roles of the query, page by page.
 func (f *fixture) roles(q rolecall.RoleQuery) []rolecall.Role {
 	f.Helper()
-	return everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Role], error) {
+	return everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Role], error) {
 		q.After = after
 		return tx.Roles(q)
 	}, nil)

@@ -5,16 +5,16 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var serviceAccountCases = []testCase{
 	{"A service account reads back in every member", func(f *fixture) {
 		want := aServiceAccount("Nächtlicher Import")
 		want.Description, want.Status, want.UpdatedAt, want.Version = "Brings \"people\", 100 %", rolecall.ServiceAccountSuspended, start+1, 3
-		f.write(func(tx service.Tx) { tx.InsertServiceAccount(want) })
+		f.write(func(tx *store.Tx) { tx.InsertServiceAccount(want) })
 		same(f, f.serviceAccount(want.ID), want)
-		_, err := tryRead(f, func(tx service.Tx) (rolecall.ServiceAccount, error) {
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
 			return tx.ServiceAccountByID(aServiceAccount("None").ID)
 		})
 		f.is(err, rolecall.ErrNotFound)
@@ -23,11 +23,11 @@ var serviceAccountCases = []testCase{
 		a := f.newServiceAccount("Import")
 		f.newServiceAccount("Export")
 		asked := []rolecall.ServiceAccountID{aServiceAccount("None").ID, a.ID}
-		same(f, read(f, func(tx service.Tx) ([]rolecall.ServiceAccount, error) { return tx.ServiceAccountsByID(asked) }), []rolecall.ServiceAccount{a})
+		same(f, read(f, func(tx *store.Tx) ([]rolecall.ServiceAccount, error) { return tx.ServiceAccountsByID(asked) }), []rolecall.ServiceAccount{a})
 	}},
 	{"The name of a service account is unique per tenant by folding", func(f *fixture) {
 		insert := func(f *fixture, name string) error {
-			return f.tryWrite(func(tx service.Tx) { tx.InsertServiceAccount(aServiceAccount(name)) })
+			return f.tryWrite(func(tx *store.Tx) { tx.InsertServiceAccount(aServiceAccount(name)) })
 		}
 		f.is(insert(f, "Käufer"), nil)
 		f.is(insert(f, "KAUFER"), rolecall.ErrAccountNameTaken)
@@ -40,7 +40,7 @@ var serviceAccountCases = []testCase{
 		changed.Name, changed.Description, changed.Status = "Nightly import", "", rolecall.ServiceAccountSuspended
 		changed.UpdatedAt, changed.Version = start+1, old.Version+1
 		alter := func(old, changed rolecall.ServiceAccount) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.UpdateServiceAccount(old, changed) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.UpdateServiceAccount(old, changed) })
 		}
 		same(f, alter(old, changed), true)
 		same(f, f.serviceAccount(old.ID), changed)
@@ -49,7 +49,7 @@ var serviceAccountCases = []testCase{
 		same(f, f.serviceAccountNames(rolecall.ServiceAccountQuery{Words: []string{"night", "imp"}}), []string{"Nightly import"})
 		late := changed
 		late.Name, late.Version = taken.Name, changed.Version+1
-		f.is(f.tryUpdate(func(tx service.Tx) error {
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			_, err := tx.UpdateServiceAccount(changed, late)
 			return err
 		}), rolecall.ErrAccountNameTaken)
@@ -60,7 +60,7 @@ var serviceAccountCases = []testCase{
 		f.assignToAccount(a, role)
 		gone, live := f.newAPIToken(tokenOfAccount(a)), f.newAPIToken(tokenOfAccount(stays))
 		remove := func(a rolecall.ServiceAccount) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccount(a) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccount(a) })
 		}
 		stale := a
 		stale.Version++
@@ -79,7 +79,7 @@ var serviceAccountCases = []testCase{
 		pagesInOrder(f, 12, func(byName, desc bool, limit int) []rolecall.ServiceAccount {
 			return f.serviceAccounts(rolecall.ServiceAccountQuery{ByName: byName, Desc: desc, Limit: limit})
 		}, func(a *rolecall.ServiceAccount) ([16]byte, string) { return a.ID, a.NameKey() })
-		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.ServiceAccount], error) {
+		page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.ServiceAccount], error) {
 			return tx.ServiceAccounts(rolecall.ServiceAccountQuery{Words: []string{"tache"}, Limit: 1, Count: true})
 		})
 		same(f, page.Total, &rolecall.Total{Count: 12, Exact: true})
@@ -89,9 +89,9 @@ var serviceAccountCases = []testCase{
 		a := f.assignToAccount(account, role)
 		same(f, f.serviceAccountRoles(account.ID), []rolecall.Assignment{a})
 		a.Reach, a.ExpiresAt, a.GrantedBy, a.GrantedAt = rolecall.Within("Sales"), start+1, granter.ID, start+2
-		f.write(func(tx service.Tx) { tx.PutServiceAccountRole(a) })
+		f.write(func(tx *store.Tx) { tx.PutServiceAccountRole(a) })
 		same(f, f.serviceAccountRoles(account.ID), []rolecall.Assignment{a})
-		same(f, read(f, func(tx service.Tx) (rolecall.Assignment, error) { return tx.ServiceAccountRole(account.ID, role.ID) }), a)
+		same(f, read(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.ServiceAccountRole(account.ID, role.ID) }), a)
 		same(f, len(f.assignments(a.UserID)), 0)
 	}},
 	{"A role of a service account that is gone, or a role that is, is not found", func(f *fixture) {
@@ -101,8 +101,8 @@ var serviceAccountCases = []testCase{
 			{UserID: f.newUser("Ada Lovelace").ID, Role: role},
 		} {
 			a.Reach, a.ExpiresAt, a.GrantedAt = rolecall.Everywhere(), rolecall.Never, start
-			f.is(f.tryWrite(func(tx service.Tx) { tx.PutServiceAccountRole(a) }), rolecall.ErrNotFound)
-			_, err := tryRead(f, func(tx service.Tx) (rolecall.Assignment, error) {
+			f.is(f.tryWrite(func(tx *store.Tx) { tx.PutServiceAccountRole(a) }), rolecall.ErrNotFound)
+			_, err := tryRead(f, func(tx *store.Tx) (rolecall.Assignment, error) {
 				return tx.ServiceAccountRole(rolecall.ServiceAccountID(a.UserID), a.Role.ID)
 			})
 			f.is(err, rolecall.ErrNotFound)
@@ -111,13 +111,13 @@ var serviceAccountCases = []testCase{
 	{"A role that a service account holds is in use, and takes itself from it", func(f *fixture) {
 		account, role := f.newServiceAccount("Import"), f.newRole("Support")
 		inUse := func(now rolecall.Time) bool {
-			return read(f, func(tx service.Tx) (bool, error) { return tx.RoleInUse(role.ID, now) })
+			return read(f, func(tx *store.Tx) (bool, error) { return tx.RoleInUse(role.ID, now) })
 		}
 		same(f, inUse(start), false)
 		a := f.assignToAccount(account, role)
 		same(f, inUse(start), true)
 		a.ExpiresAt = start + hour
-		f.write(func(tx service.Tx) { tx.PutServiceAccountRole(a) })
+		f.write(func(tx *store.Tx) { tx.PutServiceAccountRole(a) })
 		same(f, inUse(start+hour-1), true)
 		same(f, inUse(start+hour), false)
 		same(f, f.deleteRole(role), true)
@@ -127,7 +127,7 @@ var serviceAccountCases = []testCase{
 		account, role := f.newServiceAccount("Import"), f.newRole("Support")
 		f.assignToAccount(account, role)
 		take := func() bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteServiceAccountRole(account.ID, role.ID) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccountRole(account.ID, role.ID) })
 		}
 		same(f, take(), true)
 		same(f, take(), false)
@@ -148,7 +148,7 @@ func aServiceAccount(name string) rolecall.ServiceAccount {
 func (f *fixture) newServiceAccount(name string) rolecall.ServiceAccount {
 	f.Helper()
 	a := aServiceAccount(name)
-	f.write(func(tx service.Tx) { tx.InsertServiceAccount(a) })
+	f.write(func(tx *store.Tx) { tx.InsertServiceAccount(a) })
 	return a
 }
 
@@ -156,24 +156,24 @@ func (f *fixture) newServiceAccount(name string) rolecall.ServiceAccount {
 func (f *fixture) assignToAccount(account rolecall.ServiceAccount, r rolecall.Role) rolecall.Assignment {
 	f.Helper()
 	a := rolecall.Assignment{UserID: rolecall.UserID(account.ID), Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
-	f.write(func(tx service.Tx) { tx.PutServiceAccountRole(a) })
+	f.write(func(tx *store.Tx) { tx.PutServiceAccountRole(a) })
 	return a
 }
 
 func (f *fixture) serviceAccount(id rolecall.ServiceAccountID) rolecall.ServiceAccount {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.ServiceAccount, error) { return tx.ServiceAccountByID(id) })
+	return read(f, func(tx *store.Tx) (rolecall.ServiceAccount, error) { return tx.ServiceAccountByID(id) })
 }
 
 func (f *fixture) serviceAccountRoles(id rolecall.ServiceAccountID) []rolecall.Assignment {
 	f.Helper()
-	return read(f, func(tx service.Tx) ([]rolecall.Assignment, error) { return tx.ServiceAccountRoles(id) })
+	return read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.ServiceAccountRoles(id) })
 }
 
 // serviceAccounts returns all service accounts of the query, page by page.
 func (f *fixture) serviceAccounts(q rolecall.ServiceAccountQuery) []rolecall.ServiceAccount {
 	f.Helper()
-	return everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.ServiceAccount], error) {
+	return everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.ServiceAccount], error) {
 		q.After = after
 		return tx.ServiceAccounts(q)
 	}, nil)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var sessionCases = []testCase{
@@ -13,7 +13,7 @@ var sessionCases = []testCase{
 		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
 		live := f.assign(u, role)
 		over := rolecall.Assignment{UserID: u.ID, Role: f.newRole("Over"), Reach: rolecall.Within("Sales"), ExpiresAt: 1, GrantedBy: u.ID, GrantedAt: start}
-		f.write(func(tx service.Tx) { tx.PutAssignment(over) })
+		f.write(func(tx *store.Tx) { tx.PutAssignment(over) })
 		s, hash := f.signIn(u, start)
 		state := f.session(hash)
 		same(f, state.Session, s)
@@ -37,26 +37,26 @@ var sessionCases = []testCase{
 	{"Lifetimes are not judged by the store", func(f *fixture) {
 		s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: f.newUser("Ada Lovelace").ID, AuthenticatedAt: 1, LastUsedAt: 1, ExpiresAt: 2}
 		hash := aHash()
-		f.write(func(tx service.Tx) { tx.InsertSession(s, hash) })
+		f.write(func(tx *store.Tx) { tx.InsertSession(s, hash) })
 		same(f, f.session(hash).Session, s)
 	}},
 	{"A session of nobody is not found", func(f *fixture) {
 		s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: aUser("Nobody").ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: start + day}
-		f.is(f.tryWrite(func(tx service.Tx) { tx.InsertSession(s, aHash()) }), rolecall.ErrNotFound)
+		f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertSession(s, aHash()) }), rolecall.ErrNotFound)
 	}},
 	{"A touch only moves the last use forward", func(f *fixture) {
 		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
 		for _, touch := range []struct{ at, want rolecall.Time }{
 			{start + hour, start + hour}, {start + minute, start + hour}, {start + 2*hour, start + 2*hour},
 		} {
-			f.write(func(tx service.Tx) { tx.TouchSession(s.ID, touch.at) })
+			f.write(func(tx *store.Tx) { tx.TouchSession(s.ID, touch.at) })
 			same(f, f.session(hash).Session.LastUsedAt, touch.want)
 		}
 	}},
 	{"A confirmation is written if there is a session", func(f *fixture) {
 		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
 		confirm := func(id rolecall.SessionID, at rolecall.Time) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.ConfirmSession(id, at) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.ConfirmSession(id, at) })
 		}
 		same(f, confirm(s.ID, start+hour), true)
 		s.ConfirmedAt = start + hour
@@ -69,7 +69,7 @@ var sessionCases = []testCase{
 		successors, seals := make([][]byte, 20), make([][]byte, 20)
 		results := parallel(len(successors), func(i int) error {
 			successors[i], seals[i] = aHash(), aHash()
-			return f.tryUpdate(func(tx service.Tx) error {
+			return f.tryUpdate(func(tx *store.Tx) error {
 				done, err := tx.SealSuccessor(s.ID, token, successors[i], seals[i])
 				if err == nil && !done {
 					return errRefused
@@ -93,20 +93,20 @@ var sessionCases = []testCase{
 	{"A generation that was presented retires the one before it", func(f *fixture) {
 		s, first := f.signIn(f.newUser("Ada Lovelace"), start)
 		second := f.succeed(s, first)
-		f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, 2, start+minute) })
+		f.write(func(tx *store.Tx) { tx.ConfirmGeneration(s.ID, 2, start+minute) })
 		same(f, f.session(first).Token.RetiredAt, start+minute)
 		same(f, f.session(second).Token.RetiredAt, rolecall.Never)
 		same(f, f.session(second).Generation, 2)
-		f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, 2, start+hour) })
+		f.write(func(tx *store.Tx) { tx.ConfirmGeneration(s.ID, 2, start+hour) })
 		same(f, f.session(first).Token.RetiredAt, start+minute)
 	}},
 	{"A generation that was overtaken is not confirmed again", func(f *fixture) {
 		s, first := f.signIn(f.newUser("Ada Lovelace"), start)
 		second := f.succeed(s, first)
-		f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, 2, start+minute) })
+		f.write(func(tx *store.Tx) { tx.ConfirmGeneration(s.ID, 2, start+minute) })
 		third := f.succeed(s, second)
-		f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, 3, start+hour) })
-		f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, 2, start+day) })
+		f.write(func(tx *store.Tx) { tx.ConfirmGeneration(s.ID, 3, start+hour) })
+		f.write(func(tx *store.Tx) { tx.ConfirmGeneration(s.ID, 2, start+day) })
 		same(f, f.session(third).Generation, 3)
 		same(f, f.session(first).Token.RetiredAt, start+minute)
 		same(f, f.session(second).Token.RetiredAt, start+hour)
@@ -117,7 +117,7 @@ var sessionCases = []testCase{
 		for generation := int64(2); generation <= 105; generation++ {
 			token = f.succeed(s, token)
 			tokens[generation] = token
-			f.write(func(tx service.Tx) { tx.ConfirmGeneration(s.ID, generation, start+rolecall.Time(generation)) })
+			f.write(func(tx *store.Tx) { tx.ConfirmGeneration(s.ID, generation, start+rolecall.Time(generation)) })
 		}
 		for generation, hash := range tokens {
 			if err := f.trySession(hash); generation >= 5 {
@@ -130,7 +130,7 @@ var sessionCases = []testCase{
 	{"Ending a session says whether there was one", func(f *fixture) {
 		s, hash := f.signIn(f.newUser("Ada Lovelace"), start)
 		end := func() bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteSession(s.ID) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteSession(s.ID) })
 		}
 		same(f, end(), true)
 		same(f, end(), false)
@@ -143,7 +143,7 @@ var sessionCases = []testCase{
 		spared, sparedHash := f.signIn(u, start)
 		_, otherHash := f.signIn(other, start)
 		end := func(except rolecall.SessionID) []rolecall.SessionID {
-			ended := change(f, func(tx service.Tx) ([]rolecall.SessionID, error) { return tx.DeleteSessions(u.ID, except) })
+			ended := change(f, func(tx *store.Tx) ([]rolecall.SessionID, error) { return tx.DeleteSessions(u.ID, except) })
 			slices.SortFunc(ended, func(a, b rolecall.SessionID) int { return slices.Compare(a[:], b[:]) })
 			return ended
 		}
@@ -161,7 +161,7 @@ var sessionCases = []testCase{
 		s, hash := f.signIn(u, start)
 		kept, keptHash := f.signIn(u, start)
 		end := func(user rolecall.User, id rolecall.SessionID, now rolecall.Time) bool {
-			return change(f, func(tx service.Tx) (bool, error) {
+			return change(f, func(tx *store.Tx) (bool, error) {
 				return tx.DeleteUserSession(user.ID, id, rolecall.TenantSettings{}, now)
 			})
 		}
@@ -183,10 +183,10 @@ var sessionCases = []testCase{
 			s, _ := f.signIn(u, start+i*hour)
 			all = append(all, s.ID)
 		}
-		f.write(func(tx service.Tx) { tx.TouchSession(all[0], start+idle) })
+		f.write(func(tx *store.Tx) { tx.TouchSession(all[0], start+idle) })
 		now := start + idle + hour // the second is over; the first was used
 		end := func(keep int) []rolecall.SessionID {
-			ended := change(f, func(tx service.Tx) ([]rolecall.SessionID, error) {
+			ended := change(f, func(tx *store.Tx) ([]rolecall.SessionID, error) {
 				return tx.DeleteOldestSessions(u.ID, keep, rolecall.TenantSettings{}, now)
 			})
 			slices.SortFunc(ended, func(a, b rolecall.SessionID) int { return slices.Compare(a[:], b[:]) })
@@ -204,7 +204,7 @@ var sessionCases = []testCase{
 		u := f.newUser("Ada Lovelace")
 		for _, err := range parallel(50, func(int) error {
 			s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: u.ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: start + day}
-			return f.tryUpdate(func(tx service.Tx) error {
+			return f.tryUpdate(func(tx *store.Tx) error {
 				if _, err := tx.LockActiveUser(u.ID); err != nil {
 					return err
 				}
@@ -233,7 +233,7 @@ var sessionCases = []testCase{
 		same(f, f.sessionsOf(u, start+idle+4*hour, 2), all[:5])
 		same(f, len(f.sessionsOf(u, start+7*day+9*hour, 2)), 0)
 		whole := f.session(hash).Session
-		page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Session], error) {
+		page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Session], error) {
 			return tx.Sessions(rolecall.SessionQuery{User: whole.UserID, Now: start, Limit: 1})
 		})
 		same(f, page, rolecall.Page[rolecall.Session]{Items: []rolecall.Session{whole}})
@@ -245,12 +245,12 @@ var sessionCases = []testCase{
 		guarded := rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}}
 		first, _ := f.signIn(u, start)
 		second, _ := f.signIn(u, start+hour)
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.TouchSession(first.ID, start+day-minute)
 			tx.TouchSession(second.ID, start+day-minute)
 		})
 		listed := func(now rolecall.Time, settings rolecall.TenantSettings) (ids []rolecall.SessionID) {
-			page := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Session], error) {
+			page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Session], error) {
 				return tx.Sessions(rolecall.SessionQuery{User: u.ID, Settings: settings, Now: now, Limit: 10})
 			})
 			for _, s := range page.Items {
@@ -259,7 +259,7 @@ var sessionCases = []testCase{
 			return ids
 		}
 		counted := func(now rolecall.Time, settings rolecall.TenantSettings) int {
-			return read(f, func(tx service.Tx) (rolecall.SignInSummary, error) {
+			return read(f, func(tx *store.Tx) (rolecall.SignInSummary, error) {
 				return tx.SignInSummary(u.ID, nil, nil, settings, now)
 			}).Sessions
 		}
@@ -270,10 +270,10 @@ var sessionCases = []testCase{
 		same(f, counted(start+day, guarded), 1)
 		same(f, listed(start+day, rolecall.TenantSettings{}), both)
 		end := func(id rolecall.SessionID, settings rolecall.TenantSettings) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteUserSession(u.ID, id, settings, start+day) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteUserSession(u.ID, id, settings, start+day) })
 		}
 		same(f, end(first.ID, guarded), false)
-		same(f, change(f, func(tx service.Tx) ([]rolecall.SessionID, error) {
+		same(f, change(f, func(tx *store.Tx) ([]rolecall.SessionID, error) {
 			return tx.DeleteOldestSessions(u.ID, 1, guarded, start+day)
 		}), nil) // the first, which has ended already
 		same(f, listed(start+day, rolecall.TenantSettings{}), one)
@@ -289,7 +289,7 @@ const idle = rolecall.Time(rolecall.DefaultSessionIdle / time.Microsecond)
 func (f *fixture) sessionsOf(u rolecall.User, now rolecall.Time, limit int) (ids []rolecall.SessionID) {
 	f.Helper()
 	q := rolecall.SessionQuery{User: u.ID, Now: now, Limit: limit}
-	for _, s := range everyPage(f, limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Session], error) {
+	for _, s := range everyPage(f, limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Session], error) {
 		q.After = after
 		return tx.Sessions(q)
 	}, nil) {
@@ -306,7 +306,7 @@ func summaryCounts(f *fixture) {
 	}
 	at := func(now rolecall.Time) summary {
 		s := f.signInSummary(u, nil, nil, now)
-		same(f, read(f, func(tx service.Tx) (rolecall.Time, error) { return tx.LastLogin(u.ID) }), s.LastLoginAt)
+		same(f, read(f, func(tx *store.Tx) (rolecall.Time, error) { return tx.LastLogin(u.ID) }), s.LastLoginAt)
 		return summary{s.Sessions, s.NewestAt, s.LastLoginAt}
 	}
 	same(f, at(start), summary{})
@@ -316,11 +316,11 @@ func summaryCounts(f *fixture) {
 
 	same(f, at(start+idle-1).count, 2)
 	same(f, at(start+idle).count, 1)
-	f.write(func(tx service.Tx) { tx.TouchSession(first.ID, start+3*hour) })
+	f.write(func(tx *store.Tx) { tx.TouchSession(first.ID, start+3*hour) })
 	same(f, at(start+idle).count, 2)
 	same(f, at(start+30*day), summary{0, 0, start + hour})
 
-	f.update(func(tx service.Tx) error {
+	f.update(func(tx *store.Tx) error {
 		_, err := tx.DeleteSession(second.ID)
 		return err
 	})
@@ -329,11 +329,11 @@ func summaryCounts(f *fixture) {
 
 func (f *fixture) session(hash []byte) rolecall.SessionState {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.SessionState, error) { return tx.SessionByToken(hash) })
+	return read(f, func(tx *store.Tx) (rolecall.SessionState, error) { return tx.SessionByToken(hash) })
 }
 
 func (f *fixture) trySession(hash []byte) error {
-	_, err := tryRead(f, func(tx service.Tx) (rolecall.SessionState, error) { return tx.SessionByToken(hash) })
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.SessionState, error) { return tx.SessionByToken(hash) })
 	return err
 }
 
@@ -341,6 +341,6 @@ func (f *fixture) trySession(hash []byte) error {
 func (f *fixture) succeed(s rolecall.Session, hash []byte) []byte {
 	f.Helper()
 	token, successor := f.session(hash).Token, aHash()
-	same(f, change(f, func(tx service.Tx) (bool, error) { return tx.SealSuccessor(s.ID, token, successor, aHash()) }), true)
+	same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.SealSuccessor(s.ID, token, successor, aHash()) }), true)
 	return successor
 }

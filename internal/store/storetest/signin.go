@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var signInCases = []testCase{
@@ -24,7 +24,7 @@ var signInCases = []testCase{
 			made.UserID, made.ServiceAccountID, made.ExpiresAt = token.UserID, rolecall.ServiceAccountID{}, token.ExpiresAt
 			f.newAPIToken(made)
 		}
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.SetPassword(u.ID, "hash", start)
 			tx.PutPendingTOTP(u.ID, []byte("secret"))
 			tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash(), aHash(), aHash()})
@@ -32,7 +32,7 @@ var signInCases = []testCase{
 			tx.InsertPasskey(aPasskey(u))
 		})
 		for _, bucket := range []rolecall.Bucket{passwords, passwords, passwords, factors} {
-			f.in(rolecall.TenantID{}).update(func(tx service.Tx) error {
+			f.in(rolecall.TenantID{}).update(func(tx *store.Tx) error {
 				_, err := tx.CountAttempt([]rolecall.Bucket{bucket}, start)
 				return err
 			})
@@ -42,7 +42,7 @@ var signInCases = []testCase{
 			Invited: rolecall.Invitation{CreatedBy: other.ID, CreatedAt: start, ExpiresAt: start + 72*hour},
 		}
 		same(f, summary(start), want)
-		same(f, change(f, func(tx service.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, []byte("secret"), 1, start) }), true)
+		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, []byte("secret"), 1, start) }), true)
 		want.HasTOTP, want.Tokens, want.PasswordAttempts, want.FactorAttempts = true, 1, 0, 0
 		want.Sessions, want.NewestAt = 0, 0
 		same(f, summary(start+day), want) // a token, the session and the window are over
@@ -53,7 +53,7 @@ var signInCases = []testCase{
 // signInSummary returns the summary of the user.
 func (f *fixture) signInSummary(u rolecall.User, passwords, factors []byte, now rolecall.Time) rolecall.SignInSummary {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.SignInSummary, error) {
+	return read(f, func(tx *store.Tx) (rolecall.SignInSummary, error) {
 		return tx.SignInSummary(u.ID, passwords, factors, rolecall.TenantSettings{}, now)
 	})
 }

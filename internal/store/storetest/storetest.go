@@ -1,5 +1,5 @@
-// Package storetest is the conformance suite of service.Store: what every store
-// must do, one case a sentence, without exceptions.
+// Package storetest is the conformance suite of package store: what it must do on every
+// database, one case a sentence, without exceptions.
 package storetest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 // suite is all cases, by subject.
@@ -50,15 +50,15 @@ type testCase struct {
 	run      func(*fixture)
 }
 
-// Run runs the suite. open returns a new, empty, migrated store and sees to its
-// end; cases run in parallel, each on a store of its own.
-func Run(t *testing.T, open func(t *testing.T) service.Store) {
+// Run runs the suite. open returns a new, empty, migrated database and closes it at the
+// end of the test. Cases run in parallel, each on its own database.
+func Run(t *testing.T, open func(t *testing.T) store.Database) {
 	for _, group := range suite {
 		t.Run(group.subject, func(t *testing.T) {
 			for _, c := range group.cases {
 				t.Run(c.sentence, func(t *testing.T) {
 					t.Parallel()
-					f := &fixture{T: t, store: open(t)}
+					f := &fixture{T: t, store: store.New(open(t), nil)}
 					f.tenant = f.newTenant("acme")
 					c.run(f)
 				})
@@ -70,7 +70,7 @@ func Run(t *testing.T, open func(t *testing.T) service.Store) {
 // fixture is one store with one tenant.
 type fixture struct {
 	*testing.T
-	store  service.Store
+	store  *store.Store
 	tenant rolecall.TenantID
 }
 
@@ -95,12 +95,12 @@ func (f *fixture) in(tenant rolecall.TenantID) *fixture {
 }
 
 // tryUpdate runs fn in the tenant and returns what Update returns.
-func (f *fixture) tryUpdate(fn func(tx service.Tx) error) error {
+func (f *fixture) tryUpdate(fn func(tx *store.Tx) error) error {
 	return f.store.Update(f.Context(), f.tenant, fn)
 }
 
 // update runs fn in the tenant; it must be committed.
-func (f *fixture) update(fn func(tx service.Tx) error) {
+func (f *fixture) update(fn func(tx *store.Tx) error) {
 	f.Helper()
 	if err := f.tryUpdate(fn); err != nil {
 		f.Fatalf("update: %v", err)
@@ -108,7 +108,7 @@ func (f *fixture) update(fn func(tx service.Tx) error) {
 }
 
 // write runs blind writes in the tenant; they must be committed.
-func (f *fixture) write(fn func(tx service.Tx)) {
+func (f *fixture) write(fn func(tx *store.Tx)) {
 	f.Helper()
 	if err := f.tryWrite(fn); err != nil {
 		f.Fatalf("write: %v", err)
@@ -116,15 +116,15 @@ func (f *fixture) write(fn func(tx service.Tx)) {
 }
 
 // tryWrite runs blind writes in the tenant and returns what Update returns.
-func (f *fixture) tryWrite(fn func(tx service.Tx)) error {
-	return f.tryUpdate(func(tx service.Tx) error {
+func (f *fixture) tryWrite(fn func(tx *store.Tx)) error {
+	return f.tryUpdate(func(tx *store.Tx) error {
 		fn(tx)
 		return nil
 	})
 }
 
 // read returns what fn reads in the tenant.
-func read[T any](f *fixture, fn func(tx service.Tx) (T, error)) T {
+func read[T any](f *fixture, fn func(tx *store.Tx) (T, error)) T {
 	f.Helper()
 	value, err := tryRead(f, fn)
 	if err != nil {
@@ -133,8 +133,8 @@ func read[T any](f *fixture, fn func(tx service.Tx) (T, error)) T {
 	return value
 }
 
-func tryRead[T any](f *fixture, fn func(tx service.Tx) (T, error)) (value T, err error) {
-	err = f.store.View(f.Context(), f.tenant, func(tx service.Tx) error {
+func tryRead[T any](f *fixture, fn func(tx *store.Tx) (T, error)) (value T, err error) {
+	err = f.store.View(f.Context(), f.tenant, func(tx *store.Tx) error {
 		value, err = fn(tx)
 		return err
 	})
@@ -142,9 +142,9 @@ func tryRead[T any](f *fixture, fn func(tx service.Tx) (T, error)) (value T, err
 }
 
 // change returns what fn returns from an update that must be committed.
-func change[T any](f *fixture, fn func(tx service.Tx) (T, error)) (value T) {
+func change[T any](f *fixture, fn func(tx *store.Tx) (T, error)) (value T) {
 	f.Helper()
-	f.update(func(tx service.Tx) (err error) {
+	f.update(func(tx *store.Tx) (err error) {
 		value, err = fn(tx)
 		return err
 	})
@@ -205,7 +205,7 @@ func (f *fixture) newTenant(name string) rolecall.TenantID {
 		ID: rolecall.NewID[rolecall.Tenant](start), Name: name, DisplayName: "The " + name, Status: rolecall.TenantActive,
 		CreatedAt: start, UpdatedAt: start, Version: 1,
 	}
-	f.in(tenant.ID).write(func(tx service.Tx) {
+	f.in(tenant.ID).write(func(tx *store.Tx) {
 		tx.InsertTenant(tenant)
 		for _, role := range rolecall.BuiltInRoles(start) {
 			tx.InsertRole(role)
@@ -226,7 +226,7 @@ func aUser(name string) rolecall.User {
 func (f *fixture) newUser(name string) rolecall.User {
 	f.Helper()
 	u := aUser(name)
-	f.write(func(tx service.Tx) { tx.InsertUser(u) })
+	f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 	return u
 }
 
@@ -243,21 +243,21 @@ func aRole(name string) rolecall.Role {
 func (f *fixture) newRole(name string) rolecall.Role {
 	f.Helper()
 	r := aRole(name)
-	f.write(func(tx service.Tx) { tx.InsertRole(r) })
+	f.write(func(tx *store.Tx) { tx.InsertRole(r) })
 	return r
 }
 
 // owner returns the owner role of the tenant.
 func (f *fixture) owner() rolecall.Role {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.Role, error) { return tx.RoleByKey(rolecall.OwnerKey) })
+	return read(f, func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByKey(rolecall.OwnerKey) })
 }
 
 // assign gives the user the role everywhere and without end.
 func (f *fixture) assign(u rolecall.User, r rolecall.Role) rolecall.Assignment {
 	f.Helper()
 	a := rolecall.Assignment{UserID: u.ID, Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
-	f.write(func(tx service.Tx) { tx.PutAssignment(a) })
+	f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 	return a
 }
 
@@ -270,7 +270,7 @@ func (f *fixture) signIn(u rolecall.User, at rolecall.Time) (rolecall.Session, [
 		Client: "Firefox on Linux", ConfirmedAt: at + minute, SecondFactor: true,
 	}
 	hash := aHash()
-	f.write(func(tx service.Tx) { tx.InsertSession(s, hash) })
+	f.write(func(tx *store.Tx) { tx.InsertSession(s, hash) })
 	return s, hash
 }
 
@@ -280,7 +280,7 @@ func aHash() []byte { return fmt.Appendf(nil, "%032d", serial.Add(1)) }
 // hasUser reports whether the tenant has the user.
 func (f *fixture) hasUser(id rolecall.UserID) bool {
 	f.Helper()
-	_, err := tryRead(f, func(tx service.Tx) (rolecall.User, error) { return tx.UserByID(id) })
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.User, error) { return tx.UserByID(id) })
 	if err != nil && !errors.Is(err, rolecall.ErrNotFound) {
 		f.Fatalf("read: %v", err)
 	}
@@ -299,7 +299,7 @@ func everyone() rolecall.UserQuery {
 // after each page but the last.
 func (f *fixture) walk(q rolecall.UserQuery, between func()) []rolecall.User {
 	f.Helper()
-	return everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.User], error) {
+	return everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.User], error) {
 		q.After = after
 		return tx.Users(q)
 	}, between)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var tenantCases = []testCase{
@@ -14,10 +14,10 @@ var tenantCases = []testCase{
 			Settings:  rolecall.TenantSettings{SessionIdle: new(rolecall.Seconds(60)), SessionAbsolute: new(rolecall.Seconds(3600)), RefreshGrace: ptr(rolecall.Seconds(0)), IdempotencyKept: new(rolecall.Seconds(5))},
 			CreatedAt: start, UpdatedAt: start + 1, Version: 4,
 		}
-		f.in(want.ID).write(func(tx service.Tx) { tx.InsertTenant(want) })
+		f.in(want.ID).write(func(tx *store.Tx) { tx.InsertTenant(want) })
 		same(f, f.tenantByName("other"), want)
 		same(f, f.in(rolecall.TenantID{}).tenantByName("other"), want)
-		same(f, read(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByID(want.ID) }), want)
+		same(f, read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByID(want.ID) }), want)
 	}},
 	{"A name that no tenant has is not found", func(f *fixture) {
 		for _, name := range []string{"nobody", "ACME", "acme ", ""} {
@@ -27,7 +27,7 @@ var tenantCases = []testCase{
 	{"A tenant's name is taken once", func(f *fixture) {
 		f.oneWins(parallel(10, func(int) error {
 			t := aTenant("other")
-			return f.in(t.ID).tryWrite(func(tx service.Tx) { tx.InsertTenant(t) })
+			return f.in(t.ID).tryWrite(func(tx *store.Tx) { tx.InsertTenant(t) })
 		}), rolecall.ErrTenantExists)
 	}},
 	{"Tenants are listed by name, after a given one", func(f *fixture) {
@@ -35,7 +35,7 @@ var tenantCases = []testCase{
 			f.newTenant(fmt.Sprintf("t-%d", (i*3)%7))
 		}
 		list := func(after string, limit int) (names []string) {
-			for _, t := range read(f, func(tx service.Tx) ([]rolecall.Tenant, error) {
+			for _, t := range read(f, func(tx *store.Tx) ([]rolecall.Tenant, error) {
 				return tx.Tenants(rolecall.TenantQuery{After: after, Limit: limit})
 			}) {
 				names = append(names, t.Name)
@@ -53,7 +53,7 @@ var tenantCases = []testCase{
 		}
 		f.deleteTenant(f.tenantByName("t-3"))
 		list := func(after string, limit int, among ...string) (names []string) {
-			for _, t := range read(f, func(tx service.Tx) ([]rolecall.Tenant, error) {
+			for _, t := range read(f, func(tx *store.Tx) ([]rolecall.Tenant, error) {
 				return tx.Tenants(rolecall.TenantQuery{Among: among, After: after, Limit: limit})
 			}) {
 				names = append(names, t.Name)
@@ -71,7 +71,7 @@ var tenantCases = []testCase{
 		changed.DisplayName, changed.Status, changed.UpdatedAt, changed.Version = "ACME Inc.", rolecall.TenantSuspended, start+1, old.Version+1
 		changed.Settings.SessionIdle = new(rolecall.Seconds(60))
 		alter := func(old, changed rolecall.Tenant) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.UpdateTenant(old, changed) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.UpdateTenant(old, changed) })
 		}
 		same(f, alter(old, changed), true)
 		same(f, f.tenantByName("acme"), changed)
@@ -82,30 +82,30 @@ var tenantCases = []testCase{
 		old := f.tenantByName("acme")
 		stale := old
 		stale.Version--
-		same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(stale, start+day) }), false)
+		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteTenant(stale, start+day) }), false)
 		f.deleteTenant(old)
 		f.is(f.tryTenant("acme"), rolecall.ErrNotFound)
-		_, err := tryRead(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByID(old.ID) })
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByID(old.ID) })
 		f.is(err, rolecall.ErrNotFound)
 		same(f, f.tenants("", start), nil)
-		again := change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(old, start+day) })
+		again := change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteTenant(old, start+day) })
 		same(f, again, false)
 		next := aTenant("acme")
-		f.is(f.in(next.ID).tryWrite(func(tx service.Tx) { tx.InsertTenant(next) }), rolecall.ErrTenantExists)
+		f.is(f.in(next.ID).tryWrite(func(tx *store.Tx) { tx.InsertTenant(next) }), rolecall.ErrTenantExists)
 	}},
 	{"A deleted tenant is found until it is purged, and restored as it was", func(f *fixture) {
 		for _, status := range []rolecall.TenantStatus{rolecall.TenantActive, rolecall.TenantSuspended} {
 			old := aTenant(string(status))
 			old.Status = status
 			there := f.in(old.ID)
-			there.write(func(tx service.Tx) { tx.InsertTenant(old) })
+			there.write(func(tx *store.Tx) { tx.InsertTenant(old) })
 			c := there.fill()
 			before := there.state(c)
 			there.deleteTenant(old)
 			deleted := old
 			deleted.Status, deleted.PurgeAt, deleted.UpdatedAt, deleted.Version = rolecall.TenantDeleted, start+day, start, old.Version+1
 			found := func(now rolecall.Time) (rolecall.Tenant, error) {
-				return tryRead(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(old.Name, now) })
+				return tryRead(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(old.Name, now) })
 			}
 			got, err := found(start + day - 1)
 			f.is(err, nil)
@@ -113,7 +113,7 @@ var tenantCases = []testCase{
 			_, err = found(start + day)
 			f.is(err, rolecall.ErrNotFound)
 			restore := func(t rolecall.Tenant, now rolecall.Time) bool {
-				return change(there, func(tx service.Tx) (bool, error) { return tx.RestoreTenant(t, now) })
+				return change(there, func(tx *store.Tx) (bool, error) { return tx.RestoreTenant(t, now) })
 			}
 			same(f, restore(old, start+1), false) // stale
 			same(f, restore(deleted, start+day), false)
@@ -131,12 +131,12 @@ var tenantCases = []testCase{
 		c := f.fill()
 		before := f.state(c)
 		f.deleteTenant(f.tenantByName("acme"))
-		deleted := read(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("acme", start) })
+		deleted := read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("acme", start) })
 		purge := func(before rolecall.Time) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.BeginPurge(before) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.BeginPurge(before) })
 		}
 		restore := func() bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.RestoreTenant(deleted, start+1) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.RestoreTenant(deleted, start+1) })
 		}
 		same(f, f.tenantsToPurge(start+day-1), nil)
 		same(f, f.tenantsToPurge(start+day), []rolecall.TenantID{f.tenant})
@@ -150,7 +150,7 @@ var tenantCases = []testCase{
 		same(f, purge(start+day), true)
 		same(f, purge(start+day), true) // the next step
 		same(f, restore(), false)
-		_, err := tryRead(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("acme", start) })
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("acme", start) })
 		f.is(err, rolecall.ErrNotFound)
 		same(f, f.tenants(rolecall.TenantDeleted, start), nil)
 		same(f, f.tenantsToPurge(start+day), []rolecall.TenantID{f.tenant})
@@ -160,12 +160,12 @@ var tenantCases = []testCase{
 			there := f.in(f.newTenant(fmt.Sprintf("t-%d", serial.Add(1))))
 			c := there.fill()
 			before := there.state(c)
-			old := read(there, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByID(there.tenant) })
+			old := read(there, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByID(there.tenant) })
 			there.deleteTenant(old)
-			deleted := read(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(old.Name, start) })
+			deleted := read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(old.Name, start) })
 			restored, purged := false, false
 			for _, err := range parallel(2, func(i int) error {
-				return there.tryUpdate(func(tx service.Tx) (err error) {
+				return there.tryUpdate(func(tx *store.Tx) (err error) {
 					if i == 0 {
 						restored, err = tx.RestoreTenant(deleted, start+1)
 						return err
@@ -191,7 +191,7 @@ var tenantCases = []testCase{
 		for i, status := range []rolecall.TenantStatus{rolecall.TenantActive, rolecall.TenantSuspended, rolecall.TenantActive, rolecall.TenantSuspended} {
 			t := aTenant(fmt.Sprintf("t-%d", i))
 			t.Status = status
-			f.in(t.ID).write(func(tx service.Tx) { tx.InsertTenant(t) })
+			f.in(t.ID).write(func(tx *store.Tx) { tx.InsertTenant(t) })
 			if i > 1 {
 				f.deleteTenant(t)
 			}
@@ -202,20 +202,20 @@ var tenantCases = []testCase{
 		same(f, f.tenants(rolecall.TenantDeleted, start+day-1), []string{"t-2", "t-3"})
 		same(f, f.tenants(rolecall.TenantDeleted, start+day), nil)
 		q := rolecall.TenantQuery{Status: rolecall.TenantDeleted, Among: []string{"t-3", "t-1"}, Now: start, Limit: 10}
-		page := read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.Tenants(q) })
+		page := read(f, func(tx *store.Tx) ([]rolecall.Tenant, error) { return tx.Tenants(q) })
 		same(f, len(page), 1)
-		same(f, page[0], read(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("t-3", start) }))
+		same(f, page[0], read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("t-3", start) }))
 	}},
 	{"Purging a deleted tenant removes its rows in bounded steps and no others", purgeRemovesAll},
 	{"Purging what expired removes keys and sessions that are over", purgeExpired},
 	{"The newest instance key is the current one", func(f *fixture) {
 		keys := func() [][]byte {
-			return read(f, func(tx service.Tx) ([][]byte, error) { return tx.InstanceKeys() })
+			return read(f, func(tx *store.Tx) ([][]byte, error) { return tx.InstanceKeys() })
 		}
 		before := keys()
 		first, second := aHash(), aHash()
-		f.write(func(tx service.Tx) { tx.InsertInstanceKey(first, start) })
-		f.write(func(tx service.Tx) { tx.InsertInstanceKey(second, start+1) })
+		f.write(func(tx *store.Tx) { tx.InsertInstanceKey(first, start) })
+		f.write(func(tx *store.Tx) { tx.InsertInstanceKey(second, start+1) })
 		same(f, keys(), append([][]byte{second, first}, before...))
 	}},
 }
@@ -229,29 +229,29 @@ func aTenant(name string) rolecall.Tenant {
 
 func (f *fixture) tenantByName(name string) rolecall.Tenant {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
+	return read(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
 }
 
 func (f *fixture) tryTenant(name string) error {
-	_, err := tryRead(f, func(tx service.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
 	return err
 }
 
 func (f *fixture) deleteTenant(t rolecall.Tenant) {
 	f.Helper()
-	same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteTenant(t, start+day) }), true)
+	same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteTenant(t, start+day) }), true)
 }
 
 func (f *fixture) tenantsToPurge(before rolecall.Time) []rolecall.TenantID {
 	f.Helper()
-	return read(f, func(tx service.Tx) ([]rolecall.TenantID, error) { return tx.TenantsToPurge(before, 10) })
+	return read(f, func(tx *store.Tx) ([]rolecall.TenantID, error) { return tx.TenantsToPurge(before, 10) })
 }
 
 // tenants returns the names of the tenants of the status at a moment.
 func (f *fixture) tenants(status rolecall.TenantStatus, now rolecall.Time) (names []string) {
 	f.Helper()
 	q := rolecall.TenantQuery{Status: status, Now: now, Limit: 10}
-	for _, t := range read(f, func(tx service.Tx) ([]rolecall.Tenant, error) { return tx.Tenants(q) }) {
+	for _, t := range read(f, func(tx *store.Tx) ([]rolecall.Tenant, error) { return tx.Tenants(q) }) {
 		names = append(names, t.Name)
 	}
 	return names
@@ -270,7 +270,7 @@ func (f *fixture) fill() contents {
 		k, e := f.aKey(), anEvent(u.ID)
 		k.UserID, k.ResourceID = u.ID, rolecall.AnyID(u.ID)
 		e.Values = &rolecall.EventValues{Before: []byte(`{}`), After: []byte(`{}`)}
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.SetPassword(u.ID, "hash", start)
 			tx.InsertKey(k)
 			tx.InsertEvent(e)
@@ -364,7 +364,7 @@ func purgeRemovesAll(f *fixture) {
 
 	steps := 0
 	for done := false; !done; steps++ {
-		done = change(f, func(tx service.Tx) (bool, error) { return tx.PurgeTenant(10) })
+		done = change(f, func(tx *store.Tx) (bool, error) { return tx.PurgeTenant(10) })
 		if steps > 1000 {
 			f.Fatal("the purge does not end")
 		}
@@ -383,7 +383,7 @@ func purgeRemovesAll(f *fixture) {
 // returns how many rows.
 func (f *fixture) purge(now, eventsBefore rolecall.Time, limit int) int {
 	f.Helper()
-	return change(f, func(tx service.Tx) (int, error) { return tx.PurgeExpired(now, eventsBefore, limit) })
+	return change(f, func(tx *store.Tx) (int, error) { return tx.PurgeExpired(now, eventsBefore, limit) })
 }
 
 func purgeExpired(f *fixture) {
@@ -392,7 +392,7 @@ func purgeExpired(f *fixture) {
 	_, live := f.signIn(u, start+day)
 	expired, valid := f.aKey(), f.aKey()
 	valid.ExpiresAt = start + 30*day
-	f.write(func(tx service.Tx) {
+	f.write(func(tx *store.Tx) {
 		tx.InsertKey(expired)
 		tx.InsertKey(valid)
 	})
@@ -414,7 +414,7 @@ func purgeExpired(f *fixture) {
 
 	for range 5 {
 		k := f.aKey()
-		f.write(func(tx service.Tx) { tx.InsertKey(k) })
+		f.write(func(tx *store.Tx) { tx.InsertKey(k) })
 	}
 	for _, want := range []int{2, 2, 1, 0} {
 		same(f, purge(now, 2), want)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var tombstoneCases = []testCase{
@@ -14,11 +14,11 @@ var tombstoneCases = []testCase{
 		full.Department, full.ExternalID = ptr("Forschung & Entwicklung"), ptr("HR-0001")
 		full.Metadata = rolecall.NewMetadata(map[string]string{"quote\"\\": "línea ☃"})
 		full.Status, full.Version, full.UpdatedAt = rolecall.UserSuspended, 7, start+1
-		f.write(func(tx service.Tx) { tx.InsertUser(full) })
+		f.write(func(tx *store.Tx) { tx.InsertUser(full) })
 		everywhere := f.assign(full, f.newRole("Support"))
 		within := rolecall.Assignment{UserID: full.ID, Role: f.newRole("Sales"), Reach: rolecall.Within("Sales", "Ops"),
 			ExpiresAt: start + day, GrantedBy: f.newUser("Grace Hopper").ID, GrantedAt: start + 2}
-		f.write(func(tx service.Tx) { tx.PutAssignment(within) })
+		f.write(func(tx *store.Tx) { tx.PutAssignment(within) })
 		f.deleteAt(full, start+hour)
 
 		taken := f.takeTombstone(full.ID, start)
@@ -40,7 +40,7 @@ var tombstoneCases = []testCase{
 		f.deleteAt(early, start+hour)
 		f.deleteAt(late, start+2*hour)
 		of := func(since rolecall.Time, ids ...rolecall.UserID) []rolecall.Tombstone {
-			return read(f, func(tx service.Tx) ([]rolecall.Tombstone, error) { return tx.TombstonesByUser(ids, since) })
+			return read(f, func(tx *store.Tx) ([]rolecall.Tombstone, error) { return tx.TombstonesByUser(ids, since) })
 		}
 		found := of(start+hour, stays.ID, early.ID, late.ID)
 		same(f, len(found), 1)
@@ -52,7 +52,7 @@ var tombstoneCases = []testCase{
 	{"A tombstone that is taken in a failed update is still there", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		f.deleteAt(u, start)
-		f.is(f.tryUpdate(func(tx service.Tx) error {
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			if _, err := tx.TakeTombstone(u.ID, 0); err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ var tombstoneCases = []testCase{
 			same(f, f.found(withWords("lovelace")), []string{})
 			taken := f.takeTombstone(u.ID, 0)
 			u = taken.Restored(start + minute)
-			f.write(func(tx service.Tx) { tx.InsertUser(u) })
+			f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 			same(f, f.userByID(u.ID), u)
 			same(f, f.found(withWords("lovelace")), []string{"Ada Lovelace"})
 		}
@@ -83,12 +83,12 @@ var tombstoneCases = []testCase{
 		} {
 			u := aUser("Ada Lovelace")
 			u.ExternalID = ptr(u.Email)
-			f.write(func(tx service.Tx) { tx.InsertUser(u) })
+			f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 			f.deleteAt(u, start)
 			next := aUser("Grace Hopper")
 			change.take(&next, u)
-			f.write(func(tx service.Tx) { tx.InsertUser(next) })
-			f.is(f.tryUpdate(func(tx service.Tx) error {
+			f.write(func(tx *store.Tx) { tx.InsertUser(next) })
+			f.is(f.tryUpdate(func(tx *store.Tx) error {
 				taken, err := tx.TakeTombstone(u.ID, 0)
 				tx.InsertUser(taken.Restored(start))
 				return err
@@ -118,7 +118,7 @@ var tombstoneCases = []testCase{
 			if department != "" {
 				u.Department = &department
 			}
-			f.write(func(tx service.Tx) { tx.InsertUser(u) })
+			f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 			f.deleteAt(u, start)
 			deleted[department] = u.ID
 		}
@@ -136,8 +136,8 @@ var tombstoneCases = []testCase{
 		for range rolecall.MaxScan + 10 {
 			users = append(users, aUser("Grace Hopper"))
 		}
-		f.write(func(tx service.Tx) { tx.InsertUsers(users) })
-		f.update(func(tx service.Tx) error {
+		f.write(func(tx *store.Tx) { tx.InsertUsers(users) })
+		f.update(func(tx *store.Tx) error {
 			for _, u := range users {
 				if ok, err := tx.DeleteUser(u, start); !ok {
 					return err
@@ -146,7 +146,7 @@ var tombstoneCases = []testCase{
 			return nil
 		})
 		q := rolecall.TombstoneQuery{Within: rolecall.Within("Legal"), Limit: 10}
-		first := read(f, func(tx service.Tx) (rolecall.Page[rolecall.Tombstone], error) { return tx.Tombstones(q) })
+		first := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Tombstone], error) { return tx.Tombstones(q) })
 		if len(first.Items) != 0 || first.Next == nil {
 			f.Fatalf("the first page has %d items and goes on at %v", len(first.Items), first.Next)
 		}
@@ -156,23 +156,23 @@ var tombstoneCases = []testCase{
 
 func (f *fixture) deleteAt(u rolecall.User, at rolecall.Time) {
 	f.Helper()
-	same(f, change(f, func(tx service.Tx) (bool, error) { return tx.DeleteUser(u, at) }), true)
+	same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteUser(u, at) }), true)
 }
 
 func (f *fixture) takeTombstone(id rolecall.UserID, since rolecall.Time) rolecall.Tombstone {
 	f.Helper()
-	return change(f, func(tx service.Tx) (rolecall.Tombstone, error) { return tx.TakeTombstone(id, since) })
+	return change(f, func(tx *store.Tx) (rolecall.Tombstone, error) { return tx.TakeTombstone(id, since) })
 }
 
 func (f *fixture) tryTakeTombstone(id rolecall.UserID, since rolecall.Time) error {
-	return f.tryUpdate(func(tx service.Tx) error {
+	return f.tryUpdate(func(tx *store.Tx) error {
 		_, err := tx.TakeTombstone(id, since)
 		return err
 	})
 }
 
 // takesTombstone reports whether there was a tombstone to take.
-func takesTombstone(tx service.Tx, id rolecall.UserID) (bool, error) {
+func takesTombstone(tx *store.Tx, id rolecall.UserID) (bool, error) {
 	_, err := tx.TakeTombstone(id, 0)
 	if errors.Is(err, rolecall.ErrNotFound) {
 		return false, nil
@@ -183,7 +183,7 @@ func takesTombstone(tx service.Tx, id rolecall.UserID) (bool, error) {
 // tombstones returns whom a walk of the query finds, in its order.
 func (f *fixture) tombstones(q rolecall.TombstoneQuery) (found []rolecall.UserID) {
 	f.Helper()
-	for _, t := range everyPage(f, q.Limit, func(tx service.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Tombstone], error) {
+	for _, t := range everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Tombstone], error) {
 		q.After = after
 		return tx.Tombstones(q)
 	}, nil) {

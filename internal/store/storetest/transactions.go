@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var transactionCases = []testCase{
@@ -17,7 +17,7 @@ var transactionCases = []testCase{
 	}},
 	{"An error from the closure comes back as it is and nothing is written", func(f *fixture) {
 		u := aUser("Ada Lovelace")
-		err := f.tryUpdate(func(tx service.Tx) error {
+		err := f.tryUpdate(func(tx *store.Tx) error {
 			tx.InsertUser(u)
 			return errRefused
 		})
@@ -30,7 +30,7 @@ var transactionCases = []testCase{
 	}},
 	{"An error after a read also undoes what was written before it", func(f *fixture) {
 		u := aUser("Ada Lovelace")
-		f.is(f.tryUpdate(func(tx service.Tx) error {
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			tx.InsertUser(u)
 			if _, err := tx.UserByID(u.ID); err != nil {
 				return err
@@ -42,14 +42,14 @@ var transactionCases = []testCase{
 		}
 	}},
 	{"An error from a view comes back as it is", func(f *fixture) {
-		err := f.store.View(f.Context(), f.tenant, func(service.Tx) error { return errRefused })
+		err := f.store.View(f.Context(), f.tenant, func(*store.Tx) error { return errRefused })
 		if err != errRefused {
 			f.Fatalf("got %v, want the closure's own error", err)
 		}
 	}},
 	{"An update reads its own writes", func(f *fixture) {
 		u := aUser("Ada Lovelace")
-		f.update(func(tx service.Tx) error {
+		f.update(func(tx *store.Tx) error {
 			tx.InsertUser(u)
 			got, err := tx.UserByID(u.ID)
 			if err == nil {
@@ -59,13 +59,13 @@ var transactionCases = []testCase{
 		})
 	}},
 	{"An update without any statement succeeds", func(f *fixture) {
-		f.is(f.tryUpdate(func(service.Tx) error { return nil }), nil)
+		f.is(f.tryUpdate(func(*store.Tx) error { return nil }), nil)
 	}},
 	{"A violation fails the whole update", func(f *fixture) {
 		taken, other := f.newUser("Ada Lovelace"), aUser("Grace Hopper")
 		double := aUser("Ada Byron")
 		double.Email = taken.Email
-		f.is(f.tryWrite(func(tx service.Tx) {
+		f.is(f.tryWrite(func(tx *store.Tx) {
 			tx.InsertUser(other)
 			tx.InsertUser(double)
 		}), rolecall.ErrEmailTaken)
@@ -77,7 +77,7 @@ var transactionCases = []testCase{
 		taken := f.newUser("Ada Lovelace")
 		double := aUser("Ada Byron")
 		double.Email = taken.Email
-		f.is(f.tryUpdate(func(tx service.Tx) error {
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			tx.InsertUser(double)
 			_, err := tx.UserByID(taken.ID)
 			return err
@@ -87,7 +87,7 @@ var transactionCases = []testCase{
 		taken, other := f.newUser("Ada Lovelace"), aUser("Grace Hopper")
 		double := aUser("Ada Byron")
 		double.Email = taken.Email
-		f.is(f.tryUpdate(func(tx service.Tx) error {
+		f.is(f.tryUpdate(func(tx *store.Tx) error {
 			tx.InsertUser(double)
 			_, _ = tx.UserByID(taken.ID)
 			tx.InsertUser(other)
@@ -102,7 +102,7 @@ var transactionCases = []testCase{
 		for range 50 {
 			double := aUser("Ada Byron")
 			double.Email = taken.Email
-			f.is(f.tryWrite(func(tx service.Tx) { tx.InsertUser(double) }), rolecall.ErrEmailTaken)
+			f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertUser(double) }), rolecall.ErrEmailTaken)
 		}
 		if !f.hasUser(taken.ID) || !f.hasUser(f.newUser("Grace Hopper").ID) {
 			f.Error("users are missing after violations")
@@ -116,7 +116,7 @@ var transactionCases = []testCase{
 					f.Errorf("recovered %v, want the closure's panic", got)
 				}
 			}()
-			_ = f.tryUpdate(func(tx service.Tx) error {
+			_ = f.tryUpdate(func(tx *store.Tx) error {
 				tx.InsertUser(u)
 				if _, err := tx.UserByID(u.ID); err != nil {
 					return err
@@ -139,7 +139,7 @@ var transactionCases = []testCase{
 				}
 			}()
 			users[i] = aUser("Ada Lovelace")
-			return f.tryWrite(func(tx service.Tx) {
+			return f.tryWrite(func(tx *store.Tx) {
 				tx.InsertUser(users[i])
 				if i%4 == 0 {
 					panic("stop")
@@ -154,7 +154,7 @@ var transactionCases = []testCase{
 	}},
 	{"A context that is over has no effect", func(f *fixture) {
 		u := aUser("Ada Lovelace")
-		err := f.store.Update(cancelled(f.T), f.tenant, func(tx service.Tx) error {
+		err := f.store.Update(cancelled(f.T), f.tenant, func(tx *store.Tx) error {
 			tx.InsertUser(u)
 			return nil
 		})
@@ -168,7 +168,7 @@ var transactionCases = []testCase{
 		f.oneWins(parallel(20, func(int) error {
 			u := aUser("Ada Lovelace")
 			u.Email = "ada@example.com"
-			return f.tryWrite(func(tx service.Tx) { tx.InsertUser(u) })
+			return f.tryWrite(func(tx *store.Tx) { tx.InsertUser(u) })
 		}), rolecall.ErrEmailTaken)
 		same(f, len(f.walk(everyone(), nil)), 1)
 	}},
@@ -177,7 +177,7 @@ var transactionCases = []testCase{
 		f.oneWins(parallel(20, func(i int) error {
 			changed := u
 			changed.Name, changed.Version = fmt.Sprintf("Ada %d", i), u.Version+1
-			return f.tryUpdate(func(tx service.Tx) error {
+			return f.tryUpdate(func(tx *store.Tx) error {
 				done, err := tx.UpdateUser(u, changed)
 				if err == nil && !done {
 					return errRefused
@@ -192,7 +192,7 @@ var transactionCases = []testCase{
 		for _, err := range parallel(writers, func(int) error { return f.countUp(u.ID, rounds) }) {
 			f.is(err, nil)
 		}
-		got := read(f, func(tx service.Tx) (rolecall.User, error) { return tx.UserByID(u.ID) })
+		got := read(f, func(tx *store.Tx) (rolecall.User, error) { return tx.UserByID(u.ID) })
 		same(f, got.Version, u.Version+writers*rounds)
 	}},
 }
@@ -201,7 +201,7 @@ var transactionCases = []testCase{
 // changes.
 func (f *fixture) countUp(id rolecall.UserID, rounds int) error {
 	for done := 0; done < rounds; {
-		err := f.tryUpdate(func(tx service.Tx) error {
+		err := f.tryUpdate(func(tx *store.Tx) error {
 			old, err := tx.UserByID(id)
 			if err != nil {
 				return err
@@ -230,7 +230,7 @@ func wholeUnderCancellation(f *fixture) {
 		pairs[i] = pair{aUser("Ada Lovelace"), aUser("Grace Hopper")}
 		ctx, cancel := context.WithTimeout(f.Context(), rand.N(20*time.Millisecond))
 		defer cancel()
-		return f.store.Update(ctx, f.tenant, func(tx service.Tx) error {
+		return f.store.Update(ctx, f.tenant, func(tx *store.Tx) error {
 			tx.InsertUser(pairs[i].first)
 			if _, err := tx.UserByID(pairs[i].first.ID); err != nil {
 				return err

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
 )
 
 var userCases = []testCase{
@@ -16,7 +16,7 @@ var userCases = []testCase{
 		full.Status, full.Version = rolecall.UserSuspended, 7
 		full.CreatedAt, full.UpdatedAt = 1, start+1
 		bare := aUser("Bob")
-		f.write(func(tx service.Tx) {
+		f.write(func(tx *store.Tx) {
 			tx.InsertUser(full)
 			tx.InsertUser(bare)
 		})
@@ -29,16 +29,16 @@ var userCases = []testCase{
 		for _, at := range []rolecall.Time{1, 999_999, start, start + 1, 253_402_300_799_999_999} {
 			u := aUser("Ada Lovelace")
 			u.CreatedAt, u.UpdatedAt = at, at
-			f.write(func(tx service.Tx) { tx.InsertUser(u) })
+			f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 			same(f, f.userByID(u.ID), u)
 		}
 	}},
 	{"A user that is not there is not found", func(f *fixture) {
-		_, err := tryRead(f, func(tx service.Tx) (rolecall.User, error) { return tx.UserByID(aUser("Nobody").ID) })
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.User, error) { return tx.UserByID(aUser("Nobody").ID) })
 		f.is(err, rolecall.ErrNotFound)
-		_, err = tryRead(f, func(tx service.Tx) (rolecall.User, error) { return tx.UserByID(rolecall.UserID{}) })
+		_, err = tryRead(f, func(tx *store.Tx) (rolecall.User, error) { return tx.UserByID(rolecall.UserID{}) })
 		f.is(err, rolecall.ErrNotFound)
-		_, err = tryRead(f, func(tx service.Tx) (rolecall.User, error) {
+		_, err = tryRead(f, func(tx *store.Tx) (rolecall.User, error) {
 			u, _, err := tx.UserByEmail("nobody@example.com")
 			return u, err
 		})
@@ -50,17 +50,17 @@ var userCases = []testCase{
 		for _, u := range users {
 			asked = append(asked, u.ID)
 		}
-		found := read(f, func(tx service.Tx) ([]rolecall.User, error) { return tx.UsersByID(asked) })
+		found := read(f, func(tx *store.Tx) ([]rolecall.User, error) { return tx.UsersByID(asked) })
 		slices.SortFunc(found, func(a, b rolecall.User) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 		same(f, ids(found), asked[1:])
 		same(f, found[0], f.userByID(found[0].ID))
-		same(f, len(read(f, func(tx service.Tx) ([]rolecall.User, error) { return tx.UsersByID(nil) })), 0)
+		same(f, len(read(f, func(tx *store.Tx) ([]rolecall.User, error) { return tx.UsersByID(nil) })), 0)
 	}},
 	{"An address is unique per tenant whatever its case and composition", func(f *fixture) {
 		insert := func(f *fixture, email string) error {
 			u := aUser("Ada Lovelace")
 			u.Email = email
-			return f.tryWrite(func(tx service.Tx) { tx.InsertUser(u) })
+			return f.tryWrite(func(tx *store.Tx) { tx.InsertUser(u) })
 		}
 		f.is(insert(f, "Ada@Example.com"), nil)
 		f.is(insert(f, "ADA@example.COM"), rolecall.ErrEmailTaken)
@@ -74,7 +74,7 @@ var userCases = []testCase{
 		insert := func(f *fixture, id *string) error {
 			u := aUser("Ada Lovelace")
 			u.ExternalID = id
-			return f.tryWrite(func(tx service.Tx) { tx.InsertUser(u) })
+			return f.tryWrite(func(tx *store.Tx) { tx.InsertUser(u) })
 		}
 		f.is(insert(f, ptr("HR-1")), nil)
 		f.is(insert(f, ptr("HR-1")), rolecall.ErrExternalIDTaken)
@@ -111,7 +111,7 @@ var userCases = []testCase{
 	{"A change to a taken address or external id is refused", func(f *fixture) {
 		taken := aUser("Ada Lovelace")
 		taken.ExternalID = ptr("HR-1")
-		f.write(func(tx service.Tx) { tx.InsertUser(taken) })
+		f.write(func(tx *store.Tx) { tx.InsertUser(taken) })
 		old := f.newUser("Grace Hopper")
 		for _, c := range []struct {
 			change func(*rolecall.User)
@@ -123,7 +123,7 @@ var userCases = []testCase{
 			changed := old
 			changed.Version++
 			c.change(&changed)
-			f.is(f.tryUpdate(func(tx service.Tx) error {
+			f.is(f.tryUpdate(func(tx *store.Tx) error {
 				_, err := tx.UpdateUser(old, changed)
 				return err
 			}), c.want)
@@ -143,7 +143,7 @@ var userCases = []testCase{
 	{"A word of both the name and the address is found until neither has it", func(f *fixture) {
 		both := aUser("Ada Lovelace")
 		both.Email = "ada@analytical.example"
-		f.write(func(tx service.Tx) { tx.InsertUser(both) })
+		f.write(func(tx *store.Tx) { tx.InsertUser(both) })
 		same(f, f.found(withWords("ada")), []string{"Ada Lovelace"})
 		one := both
 		one.Name, one.Version = "Augusta King", both.Version+1
@@ -157,7 +157,7 @@ var userCases = []testCase{
 	{"Users written in bulk are like those written one by one", func(f *fixture) {
 		one := f.crowd(700) // more than one statement takes
 		other := f.in(f.newTenant("other"))
-		other.write(func(tx service.Tx) { tx.InsertUsers(one) })
+		other.write(func(tx *store.Tx) { tx.InsertUsers(one) })
 		for _, q := range []rolecall.UserQuery{everyone(), withWords("ada"), withWords("east", "l"), withWords("nobody")} {
 			same(f, other.walk(q, nil), f.walk(q, nil))
 		}
@@ -167,24 +167,24 @@ var userCases = []testCase{
 		same(f, other.found(withWords("example")), []string{})
 		taken := aUser("Hypatia of Athens")
 		taken.Email = one[3].Email
-		f.is(f.tryWrite(func(tx service.Tx) { tx.InsertUsers([]rolecall.User{aUser("Hypatia of Alexandria"), taken}) }), rolecall.ErrEmailTaken)
+		f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertUsers([]rolecall.User{aUser("Hypatia of Alexandria"), taken}) }), rolecall.ErrEmailTaken)
 		same(f, f.found(withWords("hypatia")), []string{})
 	}},
 	{"A password is stored, replaced, and read with the user", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		same(f, f.password(u), "")
 		for _, hash := range []string{"first", "second"} {
-			f.write(func(tx service.Tx) { tx.SetPassword(u.ID, hash, start) })
+			f.write(func(tx *store.Tx) { tx.SetPassword(u.ID, hash, start) })
 			same(f, f.password(u), hash)
 		}
 	}},
 	{"A password is replaced only while it is the one that is named", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		replace := func(old, hash string) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.ReplacePassword(u.ID, old, hash, start) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.ReplacePassword(u.ID, old, hash, start) })
 		}
 		same(f, replace("", "first"), false)
-		f.write(func(tx service.Tx) { tx.SetPassword(u.ID, "first", start) })
+		f.write(func(tx *store.Tx) { tx.SetPassword(u.ID, "first", start) })
 		same(f, replace("other", "second"), false)
 		same(f, replace("first", "first"), true)
 		same(f, replace("first", "second"), true)
@@ -193,7 +193,7 @@ var userCases = []testCase{
 	}},
 	{"Only who is active is locked as active", func(f *fixture) {
 		active := func(u rolecall.User) bool {
-			return change(f, func(tx service.Tx) (bool, error) { return tx.LockActiveUser(u.ID) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.LockActiveUser(u.ID) })
 		}
 		u := f.newUser("Ada Lovelace")
 		for _, status := range []rolecall.UserStatus{rolecall.UserActive, rolecall.UserSuspended, rolecall.UserPending} {
@@ -207,7 +207,7 @@ var userCases = []testCase{
 		same(f, active(aUser("Nobody")), false)
 	}},
 	{"A password of nobody is not found", func(f *fixture) {
-		f.is(f.tryWrite(func(tx service.Tx) { tx.SetPassword(aUser("Nobody").ID, "hash", start) }), rolecall.ErrNotFound)
+		f.is(f.tryWrite(func(tx *store.Tx) { tx.SetPassword(aUser("Nobody").ID, "hash", start) }), rolecall.ErrNotFound)
 	}},
 	{"A deleted user takes along what hangs on it", deleteTakesAll},
 	{"A stale deletion is refused", func(f *fixture) {
@@ -223,11 +223,11 @@ var userCases = []testCase{
 	{"A deleted user's address and external id are free again", func(f *fixture) {
 		old := aUser("Ada Lovelace")
 		old.ExternalID = ptr("HR-1")
-		f.write(func(tx service.Tx) { tx.InsertUser(old) })
+		f.write(func(tx *store.Tx) { tx.InsertUser(old) })
 		same(f, f.deleteUser(old), true)
 		next := aUser("Ada Byron")
 		next.Email, next.ExternalID = old.Email, old.ExternalID
-		f.write(func(tx service.Tx) { tx.InsertUser(next) })
+		f.write(func(tx *store.Tx) { tx.InsertUser(next) })
 		same(f, f.userByEmail(old.Email), next)
 	}},
 }
@@ -237,7 +237,7 @@ func deleteTakesAll(f *fixture) {
 	role := f.newRole("Support")
 	for _, who := range []rolecall.User{u, stays} {
 		f.assign(who, role)
-		f.write(func(tx service.Tx) { tx.SetPassword(who.ID, "hash", start) })
+		f.write(func(tx *store.Tx) { tx.SetPassword(who.ID, "hash", start) })
 	}
 	_, token := f.signIn(u, start)
 	_, other := f.signIn(stays, start)
@@ -246,11 +246,11 @@ func deleteTakesAll(f *fixture) {
 	same(f, f.hasUser(u.ID), false)
 	same(f, f.found(withWords("ada")), []string{})
 	same(f, len(f.assignments(u.ID)), 0)
-	hash, err := tryRead(f, func(tx service.Tx) (string, error) { return tx.PasswordHash(u.ID) })
+	hash, err := tryRead(f, func(tx *store.Tx) (string, error) { return tx.PasswordHash(u.ID) })
 	if hash != "" {
 		f.Errorf("the password is still there (error %v)", err)
 	}
-	_, err = tryRead(f, func(tx service.Tx) (rolecall.SessionState, error) { return tx.SessionByToken(token) })
+	_, err = tryRead(f, func(tx *store.Tx) (rolecall.SessionState, error) { return tx.SessionByToken(token) })
 	f.is(err, rolecall.ErrNotFound)
 
 	same(f, f.found(withWords("grace")), []string{"Grace Hopper"})
@@ -261,12 +261,12 @@ func deleteTakesAll(f *fixture) {
 
 func (f *fixture) userByID(id rolecall.UserID) rolecall.User {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.User, error) { return tx.UserByID(id) })
+	return read(f, func(tx *store.Tx) (rolecall.User, error) { return tx.UserByID(id) })
 }
 
 func (f *fixture) userByEmail(email string) rolecall.User {
 	f.Helper()
-	return read(f, func(tx service.Tx) (rolecall.User, error) {
+	return read(f, func(tx *store.Tx) (rolecall.User, error) {
 		u, _, err := tx.UserByEmail(rolecall.EmailKey(email))
 		return u, err
 	})
@@ -274,20 +274,20 @@ func (f *fixture) userByEmail(email string) rolecall.User {
 
 func (f *fixture) changeUser(old, changed rolecall.User) bool {
 	f.Helper()
-	return change(f, func(tx service.Tx) (bool, error) { return tx.UpdateUser(old, changed) })
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.UpdateUser(old, changed) })
 }
 
 func (f *fixture) deleteUser(u rolecall.User) bool {
 	f.Helper()
-	return change(f, func(tx service.Tx) (bool, error) { return tx.DeleteUser(u, start) })
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteUser(u, start) })
 }
 
 // password returns the hash of the user's password, which both ways to read it
 // must agree on.
 func (f *fixture) password(u rolecall.User) string {
 	f.Helper()
-	hash := read(f, func(tx service.Tx) (string, error) { return tx.PasswordHash(u.ID) })
-	same(f, read(f, func(tx service.Tx) (string, error) {
+	hash := read(f, func(tx *store.Tx) (string, error) { return tx.PasswordHash(u.ID) })
+	same(f, read(f, func(tx *store.Tx) (string, error) {
 		_, hash, err := tx.UserByEmail(u.EmailKey())
 		return hash, err
 	}), hash)

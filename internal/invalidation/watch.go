@@ -1,0 +1,40 @@
+package invalidation
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// How soon the store is watched again after an error.
+const (
+	retryFirst = 100 * time.Millisecond
+	retryLast  = 5 * time.Second
+)
+
+// Watch receives the changes of other processes from the store until ctx ends. While
+// that fails, entries are used for less than a second, which only costs more reads.
+func (t *Table) Watch(ctx context.Context, s *store.Store, log *slog.Logger) {
+	for failures := 0; ; failures++ {
+		before := t.caughtUp.Load()
+		err := s.Watch(ctx, t)
+		if ctx.Err() != nil {
+			return
+		}
+		log.WarnContext(ctx, "changes by other processes are not told any more; until they are, caches are read anew all the time", "error", err)
+		if t.caughtUp.Load() != before { // it worked for some time
+			failures = 0
+		}
+		longest := min(retryFirst<<min(failures, 10), retryLast)
+		retry := time.NewTimer(longest/2 + rand.N(longest/2)) // random, because all processes lose a database at once
+		select {
+		case <-ctx.Done():
+			retry.Stop()
+			return
+		case <-retry.C:
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package store
+
+import "github.com/rolecall/rolecall"
+
+// Tx reads and writes the data of one tenant in a transaction.
+type Tx struct {
+	q       Querier
+	tenant  rolecall.TenantID
+	effects *Effects // nil in a View
+}
+
+// NewTx returns the data of the tenant as q reads and writes it.
+func NewTx(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant, new(Effects)} }
+
+// invalidate records that cached copies of what id names are stale, in this process
+// and in all others. Rows that were just created are in no cache; only the name of a
+// tenant can be cached as unknown.
+func (t *Tx) invalidate(id [16]byte) {
+	t.invalidateHere(id)
+	t.q.Announce(id)
+}
+
+// invalidateHere records that cached copies are stale in this process. It is enough for
+// the time of the last use, because a process with an older time reads it again before
+// it writes its own, and for names, which other processes cache for less than a second.
+func (t *Tx) invalidateHere(id [16]byte) {
+	if t.effects != nil { // otherwise this is a View, and the write fails
+		t.effects.Invalidated = append(t.effects.Invalidated, id)
+	}
+}
+
+// mailed records that the outbox has new mail.
+func (t *Tx) mailed() {
+	if t.effects != nil {
+		t.effects.Mailed = true
+	}
+}
+
+// invalidateIf calls invalidate if the write changed something, and returns its result.
+func (t *Tx) invalidateIf(changed bool, err error, id [16]byte) (bool, error) {
+	if changed && err == nil {
+		t.invalidate(id)
+	}
+	return changed, err
+}
+
+// row runs a statement that returns at most one row and scans it into dest. It
+// returns ErrNotFound if there is none.
+func (t *Tx) row(query string, args []any, dest ...any) error {
+	found := false
+	err := t.q.Query(query, args, func(scan func(dest ...any) error) error {
+		found = true
+		return scan(dest...)
+	})
+	if err == nil && !found {
+		return rolecall.ErrNotFound
+	}
+	return err
+}
+
+// into returns what appends a row to the items, each read as dest says.
+func into[T any](items *[]T, dest func(*T) []any) func(scan func(dest ...any) error) error {
+	return func(scan func(dest ...any) error) error {
+		var item T
+		err := scan(dest(&item)...)
+		*items = append(*items, item)
+		return err
+	}
+}
+
+// itself is the dest of rows of one column.
+func itself[T any](value *T) []any { return []any{value} }
+
+// returned runs a statement and returns how many rows it returned.
+func (t *Tx) returned(query string, args ...any) (int, error) {
+	n := 0
+	err := t.q.Query(query, args, func(func(dest ...any) error) error {
+		n++
+		return nil
+	})
+	return n, err
+}
+
+// changed runs a write of at most one row that returns the row if it changed it,
+// and reports whether it did.
+func (t *Tx) changed(query string, args ...any) (bool, error) {
+	n, err := t.returned(query, args...)
+	return n > 0, err
+}
+
+// updateVersioned runs an update or delete of the row with the id, and reports whether
+// the row exists and has the version. The last three placeholders of the statement are
+// the tenant, the id and the version, and it returns the row that it changed.
+func (t *Tx) updateVersioned(query string, id [16]byte, version int64, args ...any) (bool, error) {
+	return t.changed(query, append(args, t.tenant, rolecall.AnyID(id), version)...)
+}
