@@ -137,7 +137,7 @@ var recordedReads = map[string]string{
 
 // Query records the statement: a count of attempts with the number of buckets, and a
 // purge of one-time tokens if it deleted any.
-func (q recordedQuerier) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+func (q recordedQuerier) Query(query string, args []any, each func(scan func(dest ...any) error) error) (int, error) {
 	for part, what := range recordedReads {
 		if strings.Contains(query, part) {
 			q.note(what)
@@ -146,14 +146,11 @@ func (q recordedQuerier) Query(query string, args []any, each func(scan func(des
 	if strings.HasPrefix(query, "insert into attempts") {
 		q.note(fmt.Sprintf("count in %d buckets", strings.Count(query, ", 1, $")))
 	}
-	purged := !strings.HasPrefix(query, "delete from one_time_tokens") || !strings.Contains(query, "expires_at")
-	return q.Querier.Query(query, args, func(scan func(dest ...any) error) error {
-		if !purged {
-			q.note("purged")
-			purged = true
-		}
-		return each(scan)
-	})
+	n, err := q.Querier.Query(query, args, each)
+	if n > 0 && strings.HasPrefix(query, "delete from one_time_tokens") && strings.Contains(query, "expires_at") {
+		q.note("purged")
+	}
+	return n, err
 }
 
 // Announce records the announcement.

@@ -59,9 +59,7 @@ func apiTokenDest(token *rolecall.APIToken) []any {
 // holder, sorted by role id, in one statement, or ErrNotFound. The caller checks
 // whether they have expired.
 func (t *Tx) APITokenByHash(hash []byte) (state rolecall.APITokenState, err error) {
-	found := false
-	err = t.q.Query(selectAPITokenState, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
-		found = true
+	n, err := t.q.Query(selectAPITokenState, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
 		var a rolecall.Assignment
 		err := scan(slices.Concat(apiTokenDest(&state.Token), []any{(*flag)(&state.Guarded)}, userDest(&state.Holder), assignmentDest(&a))...)
 		if !a.Role.ID.IsZero() {
@@ -69,7 +67,7 @@ func (t *Tx) APITokenByHash(hash []byte) (state rolecall.APITokenState, err erro
 		}
 		return err
 	})
-	if err == nil && !found {
+	if err == nil && n == 0 {
 		err = rolecall.ErrNotFound
 	}
 	slices.SortFunc(state.Assignments, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
@@ -128,7 +126,7 @@ func (t *Tx) DeleteAPIToken(id rolecall.APITokenID) (bool, error) {
 // returns them.
 func (t *Tx) DeleteUserAPITokens(user rolecall.UserID, now rolecall.Time) ([]rolecall.APIToken, error) {
 	var revoked []rolecall.APIToken
-	err := t.q.Query(deleteAPITokensOfUser, []any{t.tenant, user, now}, into(&revoked, apiTokenDest))
+	_, err := t.q.Query(deleteAPITokensOfUser, []any{t.tenant, user, now}, into(&revoked, apiTokenDest))
 	if len(revoked) > 0 {
 		t.invalidate(user)
 	}

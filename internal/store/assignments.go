@@ -99,7 +99,7 @@ func (t *Tx) Assignments(id rolecall.UserID) ([]rolecall.Assignment, error) {
 // assignments returns what a statement selects for a holder.
 func (t *Tx) assignments(query string, holder any) ([]rolecall.Assignment, error) {
 	var all []rolecall.Assignment
-	err := t.q.Query(query, []any{t.tenant, holder}, into(&all, assignmentDest))
+	_, err := t.q.Query(query, []any{t.tenant, holder}, into(&all, assignmentDest))
 	return all, err
 }
 
@@ -133,12 +133,12 @@ func (t *Tx) TakeAssignments(role rolecall.Role, limit int) ([]rolecall.Assignme
 // of the table.
 func (t *Tx) takeAssignments(holders, take string, role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
 	var last rolecall.UserID
-	err := t.q.Query(holders, []any{t.tenant, role.ID, limit}, func(scan func(dest ...any) error) error { return scan(&last) })
+	_, err := t.q.Query(holders, []any{t.tenant, role.ID, limit}, func(scan func(dest ...any) error) error { return scan(&last) })
 	if err != nil || last.IsZero() {
 		return nil, err
 	}
 	var taken []rolecall.Assignment
-	err = t.q.Query(take, []any{t.tenant, role.ID, last}, func(scan func(dest ...any) error) error {
+	_, err = t.q.Query(take, []any{t.tenant, role.ID, last}, func(scan func(dest ...any) error) error {
 		a := rolecall.Assignment{Role: role}
 		err := scan(&a.UserID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt)
 		taken = append(taken, a)

@@ -10,11 +10,16 @@ import (
 // builder writes a statement whose shape depends on its arguments. $1 is the
 // tenant; each ? becomes the next placeholder.
 type builder struct {
-	text strings.Builder
-	args []any
+	text  strings.Builder
+	args  []any
+	first [4]any // memory for args of most statements
 }
 
-func newBuilder(tenant rolecall.TenantID) *builder { return &builder{args: []any{tenant}} }
+func newBuilder(tenant rolecall.TenantID) *builder {
+	b := new(builder)
+	b.args = append(b.first[:0], tenant)
+	return b
+}
 
 func (b *builder) write(sql string, args ...any) {
 	for _, arg := range args {
@@ -75,7 +80,7 @@ func (b *builder) joined(conditions []condition) {
 	}
 }
 
-func (b *builder) query(q Querier, each func(scan func(dest ...any) error) error) error {
+func (b *builder) query(q Querier, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	return q.Query(b.text.String(), b.args, each)
 }
 

@@ -106,7 +106,7 @@ func (c *changing) Exec(string, ...any) {}
 
 func (c *changing) Announce(id rolecall.AnyID) { c.announced = append(c.announced, id) }
 
-func (c *changing) Query(_ string, _ []any, each func(func(...any) error) error) error {
+func (c *changing) Query(_ string, _ []any, each func(func(...any) error) error) (int, error) {
 	for range c.rows {
 		if err := each(func(dest ...any) error {
 			for _, d := range dest {
@@ -119,10 +119,10 @@ func (c *changing) Query(_ string, _ []any, each func(func(...any) error) error)
 			}
 			return nil
 		}); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return c.rows, nil
 }
 
 func TestEveryMutationOfCachedDataInvalidatesIt(t *testing.T) {

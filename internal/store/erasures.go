@@ -57,7 +57,7 @@ func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) 
 		after = beforeAll
 	}
 	last = after
-	err = t.q.Query(selectEventsAfter, []any{t.tenant, id, after, limit}, func(scan func(dest ...any) error) error {
+	_, err = t.q.Query(selectEventsAfter, []any{t.tenant, id, after, limit}, func(scan func(dest ...any) error) error {
 		taken++
 		return scan(&last)
 	})
@@ -83,7 +83,7 @@ func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) 
 func (t *Tx) eraseKeys(id rolecall.UserID, limit int) (n int, err error) {
 	var operation string
 	var hash []byte
-	err = t.q.Query(selectKeysOf, []any{t.tenant, id, limit}, func(scan func(dest ...any) error) error {
+	_, err = t.q.Query(selectKeysOf, []any{t.tenant, id, limit}, func(scan func(dest ...any) error) error {
 		n++
 		return scan(&operation, &hash)
 	})

@@ -50,7 +50,7 @@ const (
 
 // Factors returns the user's second factors, none if the user does not exist.
 func (t *Tx) Factors(user rolecall.UserID) (f rolecall.Factors, err error) {
-	err = t.q.Query(selectFactors, []any{t.tenant, user, rolecall.PasskeysMax}, func(scan func(dest ...any) error) error {
+	_, err = t.q.Query(selectFactors, []any{t.tenant, user, rolecall.PasskeysMax}, func(scan func(dest ...any) error) error {
 		key := rolecall.Passkey{UserID: user}
 		err := scan(&f.TOTP.Sealed, &f.TOTP.Pending, &f.TOTP.ConfirmedAt, &f.TOTP.LastStep, &f.RecoveryCodes,
 			&key.ID, &key.Name, &key.Credential, &key.CreatedAt, &key.LastUsedAt)

@@ -27,7 +27,7 @@ const (
 // InstanceKeys returns the secrets of the instance, the current one first.
 func (t *Tx) InstanceKeys() ([][]byte, error) {
 	var keys [][]byte
-	err := t.q.Query(selectInstanceKeys, nil, into(&keys, itself))
+	_, err := t.q.Query(selectInstanceKeys, nil, into(&keys, itself))
 	return keys, err
 }
 
@@ -54,7 +54,7 @@ func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolec
 	b.write(" returning bucket, n, ends_at")
 
 	states := make([]rolecall.Attempts, len(buckets))
-	err := b.query(t.q, func(scan func(dest ...any) error) error {
+	_, err := b.query(t.q, func(scan func(dest ...any) error) error {
 		var key []byte
 		var state rolecall.Attempts
 		err := scan(&key, &state.Count, &state.EndsAt)
@@ -118,7 +118,7 @@ func (t *Tx) Attempts(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.
 	}
 	b.write(")")
 	states := make([]rolecall.Attempts, len(buckets))
-	err := b.query(t.q, func(scan func(dest ...any) error) error {
+	_, err := b.query(t.q, func(scan func(dest ...any) error) error {
 		var key []byte
 		var state rolecall.Attempts
 		err := scan(&key, &state.Count, &state.EndsAt)

@@ -67,7 +67,7 @@ func (l *listing[T]) read(b *builder, walks bool) (rolecall.Page[T], error) {
 	if walks {
 		dest = append(dest, &reached)
 	}
-	err := b.query(l.tx.q, func(scan func(dest ...any) error) error {
+	_, err := b.query(l.tx.q, func(scan func(dest ...any) error) error {
 		if len(page.Items) == l.limit {
 			page.Next = &last
 			return nil

@@ -39,7 +39,7 @@ func (t *Tx) OperatorKeys(after rolecall.OperatorKeyID, limit int) ([]rolecall.O
 		after = rolecall.OperatorKeyID{15: 1}
 	}
 	var keys []rolecall.OperatorKey
-	err := t.q.Query(selectOperatorKeys, []any{after, limit}, into(&keys, operatorKeyDest))
+	_, err := t.q.Query(selectOperatorKeys, []any{after, limit}, into(&keys, operatorKeyDest))
 	return keys, err
 }
 

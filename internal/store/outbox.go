@@ -58,7 +58,7 @@ func (t *Tx) DeleteMail(id rolecall.MailID) (bool, error) {
 // claimed, sorted by expiry.
 func (t *Tx) ExpiredMail(now rolecall.Time, limit int) ([]rolecall.OutboxMail, error) {
 	var all []rolecall.OutboxMail
-	err := t.q.Query(selectExpiredMail, []any{now, limit}, into(&all, mailDest))
+	_, err := t.q.Query(selectExpiredMail, []any{now, limit}, into(&all, mailDest))
 	return all, err
 }
 

@@ -86,7 +86,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 // purgeTombstones removes old tombstones. Of each person nothing is left in a while.
 func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
 	var gone []rolecall.UserID
-	err := t.q.Query(purgeTombstones, []any{t.tenant, now.Add(-rolecall.TombstoneLifetime), limit}, into(&gone, itself))
+	_, err := t.q.Query(purgeTombstones, []any{t.tenant, now.Add(-rolecall.TombstoneLifetime), limit}, into(&gone, itself))
 	insertRows(t, insertErasures, gone, func(b *builder, id rolecall.UserID) { b.write("($1, ?, ?)", id, now) })
 	return len(gone), err
 }

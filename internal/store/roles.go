@@ -56,7 +56,7 @@ func among[T, ID any](t *Tx, selection, column string, ids []ID, dest func(*T) [
 		b := newBuilder(t.tenant)
 		b.write(selection)
 		b.all(append(conditions[:len(conditions):len(conditions)], oneOf(column, chunk)))
-		if err := b.query(t.q, into(&rows, dest)); err != nil {
+		if _, err := b.query(t.q, into(&rows, dest)); err != nil {
 			return nil, err
 		}
 	}

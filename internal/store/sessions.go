@@ -69,9 +69,7 @@ func sessionDest(s *rolecall.Session) []any {
 // in one statement, or ErrNotFound. The caller checks whether they have expired.
 func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error) {
 	session, token := &state.Session, &state.Token
-	found := false
-	err = t.q.Query(selectSession, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
-		found = true
+	n, err := t.q.Query(selectSession, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
 		var a rolecall.Assignment
 		dest := append([]any{&token.Hash, &token.Generation, &token.RetiredAt, &token.Sealed}, sessionDest(session)...)
 		dest = append(append(dest, &state.Generation), userDest(&state.User)...)
@@ -81,7 +79,7 @@ func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error
 		}
 		return err
 	})
-	if err == nil && !found {
+	if err == nil && n == 0 {
 		err = rolecall.ErrNotFound
 	}
 	return state, err
@@ -157,7 +155,7 @@ func (t *Tx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolec
 	var ended []rolecall.SessionID
 	used, began := settings.SessionsSince(now)
 	args := []any{t.tenant, now, used, began, user, keep}
-	err := t.q.Query(deleteOldestSessions, args, func(scan func(dest ...any) error) error {
+	_, err := t.q.Query(deleteOldestSessions, args, func(scan func(dest ...any) error) error {
 		var s rolecall.Session
 		err := scan(&s.ID, &s.ExpiresAt, &s.LastUsedAt, &s.AuthenticatedAt)
 		if s.Live(now, settings) {
@@ -188,7 +186,7 @@ func (t *Tx) Sessions(q rolecall.SessionQuery) (rolecall.Page[rolecall.Session],
 // returns their ids.
 func (t *Tx) DeleteSessions(user rolecall.UserID, except rolecall.SessionID) ([]rolecall.SessionID, error) {
 	var ended []rolecall.SessionID
-	err := t.q.Query(deleteSessions, []any{t.tenant, user, except}, into(&ended, itself))
+	_, err := t.q.Query(deleteSessions, []any{t.tenant, user, except}, into(&ended, itself))
 	if len(ended) > 0 {
 		t.invalidate(user)
 	}

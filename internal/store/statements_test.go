@@ -129,9 +129,9 @@ func (r *recorder) Exec(query string, _ ...any) { r.statements = append(r.statem
 // Announce is no statement of this package.
 func (r *recorder) Announce(rolecall.AnyID) {}
 
-func (r *recorder) Query(query string, _ []any, each func(func(...any) error) error) error {
+func (r *recorder) Query(query string, _ []any, each func(func(...any) error) error) (int, error) {
 	r.statements = append(r.statements, query)
-	return each(func(dest ...any) error {
+	return 1, each(func(dest ...any) error {
 		for _, d := range dest {
 			if n, ok := d.(*int); ok {
 				*n = r.n

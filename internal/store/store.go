@@ -38,9 +38,9 @@ type Querier interface {
 	// Exec runs a write without a result. It may be sent only when the
 	// transaction ends. Its failure ends the transaction.
 	Exec(query string, args ...any)
-	// Query runs a statement and calls each for every row that it returns; scan reads
-	// the columns of the row. Query stops at the first error and returns it.
-	Query(query string, args []any, each func(scan func(dest ...any) error) error) error
+	// Query runs a statement, calls each for every row that it returns, and returns how
+	// many those were; scan reads the columns of the row. Query stops at the first error.
+	Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error)
 	// Announce makes Watch in other processes report the id after the commit.
 	Announce(id rolecall.AnyID)
 }

@@ -78,7 +78,7 @@ func (t *Tx) Tenants(q rolecall.TenantQuery) ([]rolecall.Tenant, error) {
 	b.write(" order by name")
 	b.limit(q.Limit)
 	var tenants []rolecall.Tenant
-	err := b.query(t.q, into(&tenants, tenantDest))
+	_, err := b.query(t.q, into(&tenants, tenantDest))
 	for i := range tenants {
 		setPurge(&tenants[i])
 	}
@@ -141,6 +141,6 @@ func (t *Tx) RestoreTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, erro
 // due to be purged before the given time, sorted by that time.
 func (t *Tx) TenantsToPurge(before rolecall.Time, limit int) ([]rolecall.TenantID, error) {
 	var ids []rolecall.TenantID
-	err := t.q.Query(selectTenantsToPurge, []any{before, limit}, into(&ids, itself))
+	_, err := t.q.Query(selectTenantsToPurge, []any{before, limit}, into(&ids, itself))
 	return ids, err
 }

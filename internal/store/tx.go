@@ -47,12 +47,8 @@ func (t *Tx) invalidateIf(changed bool, err error, id [16]byte) (bool, error) {
 // row runs a statement that returns at most one row and scans it into dest. It
 // returns ErrNotFound if there is none.
 func (t *Tx) row(query string, args []any, dest ...any) error {
-	found := false
-	err := t.q.Query(query, args, func(scan func(dest ...any) error) error {
-		found = true
-		return scan(dest...)
-	})
-	if err == nil && !found {
+	n, err := t.q.Query(query, args, func(scan func(dest ...any) error) error { return scan(dest...) })
+	if err == nil && n == 0 {
 		return rolecall.ErrNotFound
 	}
 	return err
@@ -73,12 +69,7 @@ func itself[T any](value *T) []any { return []any{value} }
 
 // returned runs a statement and returns how many rows it returned.
 func (t *Tx) returned(query string, args ...any) (int, error) {
-	n := 0
-	err := t.q.Query(query, args, func(func(dest ...any) error) error {
-		n++
-		return nil
-	})
-	return n, err
+	return t.q.Query(query, args, func(func(dest ...any) error) error { return nil })
 }
 
 // changed runs a write of at most one row that returns the row if it changed it,

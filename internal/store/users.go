@@ -155,7 +155,7 @@ func (t *Tx) PasswordHash(id rolecall.UserID) (hash string, err error) {
 // Departments returns up to 200 departments of users, sorted by key, in bounded
 // work. Each is spelled as its oldest user has it.
 func (t *Tx) Departments() (list []string, err error) {
-	err = t.q.Query(selectDepartments, []any{t.tenant}, func(scan func(dest ...any) error) error {
+	_, err = t.q.Query(selectDepartments, []any{t.tenant}, func(scan func(dest ...any) error) error {
 		var department string
 		err := scan(&department)
 		list = append(list, department)

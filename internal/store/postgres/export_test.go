@@ -29,7 +29,7 @@ func (s *Database) SettingAtRest(ctx context.Context, name string) (setting stri
 // SettingInView is SettingAtRest inside of a View.
 func (s *Database) SettingInView(ctx context.Context, name string) (setting string, err error) {
 	v := &view{ctx: ctx, pool: s.pool}
-	err = v.Query(selectSetting, []any{name}, func(scan func(dest ...any) error) error { return scan(&setting) })
+	_, err = v.Query(selectSetting, []any{name}, func(scan func(dest ...any) error) error { return scan(&setting) })
 	return setting, err
 }
 

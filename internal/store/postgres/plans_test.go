@@ -28,26 +28,27 @@ func (p *planner) Exec(query string, _ ...any) { p.Errorf("a list writes: %s", q
 func (p *planner) Announce(rolecall.AnyID) { p.Error("a list announces something") }
 
 // Query notes the plan, and then runs the statement.
-func (p *planner) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+func (p *planner) Query(query string, args []any, each func(scan func(dest ...any) error) error) (n int, err error) {
 	rows, err := p.tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return err
+		return 0, err
 	}
 	p.plans = append(p.plans, query+"\n"+strings.Join(lines, "\n"))
 	if rows, err = p.tx.Query(p.Context(), query, args...); err != nil {
-		return err
+		return 0, err
 	}
 	defer rows.Close()
 	for rows.Next() {
+		n++
 		if err := each(rows.Scan); err != nil {
-			return err
+			return n, err
 		}
 	}
-	return rows.Err()
+	return n, rows.Err()
 }
 
 // crowd makes twice as many users as one page of a list may look at: every tenth

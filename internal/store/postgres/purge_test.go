@@ -17,20 +17,20 @@ type writingPlanner struct{ *planner }
 
 // Exec notes the plan of the statement, and runs it.
 func (p *writingPlanner) Exec(query string, args ...any) {
-	if err := p.Query(query, args, nil); err != nil {
+	if _, err := p.Query(query, args, nil); err != nil {
 		p.Error(err)
 	}
 }
 
 // Query notes the plan of the statement, which is run by that, and answers nothing.
-func (p *writingPlanner) Query(query string, args []any, _ func(scan func(dest ...any) error) error) error {
+func (p *writingPlanner) Query(query string, args []any, _ func(scan func(dest ...any) error) error) (int, error) {
 	rows, err := p.tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	p.plans = append(p.plans, query+"\n"+strings.Join(lines, "\n"))
-	return err
+	return 0, err
 }
 
 // TestPurgesAreDrivenByAnIndex has nothing purged that is over, and then some.

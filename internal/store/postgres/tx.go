@@ -30,30 +30,25 @@ func (v *view) Exec(string, ...any) { v.err = errWriteInView }
 
 // Query runs the statement with the tenant set, in one round trip. If the connection
 // is lost before the first row it does so again on another, once.
-func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
-	began := false
-	note := func(scan func(dest ...any) error) error {
-		began = true
-		return each(scan)
+func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
+	rows, lost, err := v.try(query, args, each)
+	if lost && rows == 0 {
+		rows, _, err = v.try(query, args, each)
 	}
-	lost, err := v.try(query, args, note)
-	if lost && !began {
-		_, err = v.try(query, args, note)
-	}
-	return err
+	return rows, err
 }
 
-func (v *view) try(query string, args []any, each func(scan func(dest ...any) error) error) (lost bool, err error) {
+func (v *view) try(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, lost bool, err error) {
 	conn, err := acquire(v.ctx, v.pool)
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	defer release(v.ctx, v.pool, conn, nil)
 	batch := new(pgx.Batch)
 	queueTenant(batch, conn.Conn(), v.tenant)
 	batch.Queue(query, args...)
-	err = exchange(v.ctx, conn, batch, each)
-	return isLost(v.ctx, conn), translate(v.ctx, conn.Conn(), err)
+	rows, err = exchange(v.ctx, conn, batch, each)
+	return rows, isLost(v.ctx, conn), translate(v.ctx, conn.Conn(), err)
 }
 
 // Announce refuses, as Exec does.
@@ -89,11 +84,11 @@ func (u *update) Announce(id rolecall.AnyID) {
 
 // Query sends the queued writes and the statement in one round trip; the first
 // one begins the transaction on the way.
-func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	batch := new(pgx.Batch)
 	if u.conn == nil && u.err == nil {
 		if err := u.acquire(); err != nil {
-			return err
+			return 0, err
 		}
 		batch.Queue("begin")
 		queueTenant(batch, u.conn.Conn(), u.tenant)
@@ -127,7 +122,7 @@ func (u *update) commit() error {
 	if u.err == nil {
 		takeWarning(u.conn.Conn()) // of an earlier statement
 	}
-	if err := u.send(batch, nil); err != nil {
+	if _, err := u.send(batch, nil); err != nil {
 		return err
 	}
 	if warning := takeWarning(u.conn.Conn()); warning != "" {
@@ -155,14 +150,14 @@ func (u *update) moveQueued(batch *pgx.Batch) {
 	u.queued = nil
 }
 
-func (u *update) send(batch *pgx.Batch, each func(scan func(dest ...any) error) error) error {
+func (u *update) send(batch *pgx.Batch, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	if u.err == nil {
-		u.err = exchange(u.ctx, u.conn, batch, each)
+		rows, u.err = exchange(u.ctx, u.conn, batch, each)
 	}
 	if u.conn == nil {
-		return u.err
+		return rows, u.err
 	}
-	return translate(u.ctx, u.conn.Conn(), u.err)
+	return rows, translate(u.ctx, u.conn.Conn(), u.err)
 }
 
 // release rolls back what was not committed and gives the connection back. A
@@ -179,9 +174,9 @@ func (u *update) release() {
 	}
 }
 
-// exchange sends the batch and reads all results in one round trip. The rows of
-// the last statement go to each, which may be nil.
-func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, each func(scan func(dest ...any) error) error) (err error) {
+// exchange sends the batch and reads all results in one round trip. It calls each,
+// which can be nil, for the rows of the last statement, and returns how many those were.
+func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, each func(scan func(dest ...any) error) error) (n int, err error) {
 	results := conn.SendBatch(ctx, batch)
 	defer func() {
 		if closeErr := results.Close(); err == nil {
@@ -190,22 +185,23 @@ func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, each fu
 	}()
 	for range batch.Len() - 1 {
 		if _, err := results.Exec(); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if each == nil {
 		_, err := results.Exec()
-		return err
+		return 0, err
 	}
 	rows, err := results.Query()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer rows.Close()
 	for rows.Next() {
+		n++
 		if err := each(rows.Scan); err != nil {
-			return err
+			return n, err
 		}
 	}
-	return rows.Err()
+	return n, rows.Err()
 }

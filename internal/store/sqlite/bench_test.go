@@ -14,12 +14,12 @@ import (
 func clients(b *testing.B) { b.SetParallelism(32 / runtime.GOMAXPROCS(0)) }
 
 // filled returns a store with a tenant of 10,000 users.
-func filled(b *testing.B) (*Database, rolecall.TenantID, []rolecall.UserID) {
+func filled(b *testing.B) (*store.Store, rolecall.TenantID, []rolecall.UserID) {
 	b.Helper()
-	s := openNew(b)
-	tenant := newTenant(b, s)
+	db := openNew(b)
+	s, tenant := store.New(db, nil), newTenant(b, db)
 	ids := make([]rolecall.UserID, 0, 10_000)
-	if err := store.New(s, nil).Update(b.Context(), tenant, func(tx *store.Tx) error {
+	if err := s.Update(b.Context(), tenant, func(tx *store.Tx) error {
 		ids = ids[:0]
 		for range 10_000 {
 			u := newUser("Ada Lovelace")
@@ -37,8 +37,8 @@ func report(b *testing.B) { b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "
 
 // BenchmarkCreate creates users as the service does: key, user, words and event.
 func BenchmarkCreate(b *testing.B) {
-	s := openNew(b)
-	tenant := newTenant(b, s)
+	db := openNew(b)
+	s, tenant := store.New(db, nil), newTenant(b, db)
 	clients(b)
 	b.ReportAllocs()
 	var turn atomic.Int64
@@ -46,7 +46,7 @@ func BenchmarkCreate(b *testing.B) {
 		for pb.Next() {
 			u := newUser("Ada Lovelace")
 			u.Email = fmt.Sprintf("ada.lovelace.%d@example.com", turn.Add(1))
-			if err := store.New(s, nil).Update(b.Context(), tenant, func(tx *store.Tx) error {
+			if err := s.Update(b.Context(), tenant, func(tx *store.Tx) error {
 				tx.InsertKey(rolecall.IdempotencyKey{UserID: u.ID, Operation: "create", Hash: u.ID[:], Fingerprint: u.ID[:], ResourceID: rolecall.AnyID(u.ID)})
 				tx.InsertUser(u)
 				tx.InsertEvent(rolecall.Event{ID: rolecall.NewID[rolecall.Event](now), Subject: rolecall.Subject{ID: rolecall.AnyID(u.ID)}})
@@ -68,7 +68,7 @@ func BenchmarkRead(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			id := ids[turn.Add(1)%int64(len(ids))]
-			if err := store.New(s, nil).View(b.Context(), tenant, func(tx *store.Tx) error {
+			if err := s.View(b.Context(), tenant, func(tx *store.Tx) error {
 				_, err := tx.UserByID(id)
 				return err
 			}); err != nil {
@@ -94,7 +94,7 @@ func BenchmarkList(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if err := store.New(s, nil).View(b.Context(), tenant, func(tx *store.Tx) error {
+					if err := s.View(b.Context(), tenant, func(tx *store.Tx) error {
 						_, err := tx.Users(q)
 						return err
 					}); err != nil {

@@ -49,14 +49,14 @@ func (c *conn) exec(query string, args ...any) error {
 	return err
 }
 
-func (c *conn) query(query string, args []any, each func(scan func(dest ...any) error) error) (err error) {
+func (c *conn) query(query string, args []any, each func(scan func(dest ...any) error) error) (n int, err error) {
 	stmt, err := c.prepare(query)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	rows, err := stmt.QueryContext(context.Background(), args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() {
 		if closed := rows.Close(); err == nil {
@@ -64,9 +64,10 @@ func (c *conn) query(query string, args []any, each func(scan func(dest ...any) 
 		}
 	}()
 	for rows.Next() {
+		n++
 		if err := each(rows.Scan); err != nil {
-			return err
+			return n, err
 		}
 	}
-	return rows.Err()
+	return n, rows.Err()
 }

@@ -17,9 +17,9 @@ type planner struct {
 	plans []string
 }
 
-func (p *planner) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+func (p *planner) Query(query string, args []any, each func(scan func(dest ...any) error) error) (int, error) {
 	plan := query
-	err := p.update.Query("explain query plan "+query, args, func(scan func(dest ...any) error) error {
+	_, err := p.update.Query("explain query plan "+query, args, func(scan func(dest ...any) error) error {
 		var id, parent, unused int
 		var detail string
 		err := scan(&id, &parent, &unused, &detail)
@@ -27,7 +27,7 @@ func (p *planner) Query(query string, args []any, each func(scan func(dest ...an
 		return err
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	p.plans = append(p.plans, plan)
 	return p.update.Query(query, args, each)
@@ -341,7 +341,7 @@ func TestEveryIndexHasFigures(t *testing.T) {
 	c := <-s.readers
 	defer func() { s.readers <- c }()
 	all := 0
-	if err := c.query(`select t.name, i.name, f.stat from sqlite_schema t, pragma_index_list(t.name) i, pragma_index_info(i.name) c
+	if _, err := c.query(`select t.name, i.name, f.stat from sqlite_schema t, pragma_index_list(t.name) i, pragma_index_info(i.name) c
 			left join sqlite_stat1 f on f.tbl = t.name and f.idx = case when i.origin = 'pk' then t.name else i.name end
 		where t.type = 'table' and c.seqno = 0 and c.name = 'tenant_id'`, nil, func(scan func(dest ...any) error) error {
 		var table, index string

@@ -192,7 +192,7 @@ func (d *Database) Update(ctx context.Context, _ rolecall.TenantID, fn func(stor
 func (d *Database) Ready(ctx context.Context) error {
 	v := &view{ctx: ctx, db: d}
 	var schema versions
-	err := v.Query(selectVersions, nil, func(scan func(dest ...any) error) error {
+	_, err := v.Query(selectVersions, nil, func(scan func(dest ...any) error) error {
 		return scan(&schema.stored, &schema.oldest)
 	})
 	if err != nil {
@@ -234,13 +234,14 @@ func (v *view) Exec(string, ...any) { v.err = errWriteInView }
 
 func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
-func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	c, err := v.db.reader(v.ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { v.db.readers <- c }()
-	return translate(c.query(query, args, each))
+	rows, err = c.query(query, args, each)
+	return rows, translate(err)
 }
 
 // reader returns a free reader, which goes back into the channel after use.

@@ -118,7 +118,7 @@ func (w *writer) dataVersion(ctx context.Context) (version int64, err error) {
 	done := make(chan struct{})
 	look := func() {
 		defer close(done)
-		err = w.conn.query("pragma data_version", nil, func(scan func(dest ...any) error) error { return scan(&version) })
+		_, err = w.conn.query("pragma data_version", nil, func(scan func(dest ...any) error) error { return scan(&version) })
 	}
 	select {
 	case w.looks <- look:
@@ -270,10 +270,10 @@ func (u *update) try(query string, args ...any) {
 // Announce does nothing: another process sees by itself that the file has changed.
 func (u *update) Announce(rolecall.AnyID) {}
 
-func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) error {
+func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	if u.err == nil {
 		u.wrote = u.wrote || !strings.HasPrefix(query, "select")
-		u.err = u.conn.query(query, args, each)
+		rows, u.err = u.conn.query(query, args, each)
 	}
-	return translate(u.err)
+	return rows, translate(u.err)
 }
