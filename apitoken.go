@@ -76,9 +76,9 @@ type APITokenState struct {
 
 // APITokenDraft is what a creator says of a new API token.
 type APITokenDraft struct {
-	Name        string
-	Permissions []string
-	ExpiresAt   Time
+	Name        string   `json:"name" required:"true"`
+	Permissions []string `json:"permissions" required:"true"`
+	ExpiresAt   Time     `json:"expiresAt" required:"true"`
 }
 
 // Check returns what is wrong with the draft, nil if nothing is.

@@ -223,3 +223,6 @@ func FirstID[T any](at Time) ID[T] {
 	binary.BigEndian.PutUint64(id[:8], uint64(max(at, 0)/1000)<<16)
 	return id
 }
+
+// AppendText appends the canonical form (encoding.TextAppender).
+func (id ID[T]) AppendText(b []byte) ([]byte, error) { return id.Append(b), nil }

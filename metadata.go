@@ -74,3 +74,6 @@ func (m *Metadata) Scan(src any) error {
 	*m = Metadata{object}
 	return nil
 }
+
+// AppendJSON appends the pairs as a JSON object.
+func (m Metadata) AppendJSON(b []byte) []byte { return append(b, m.String()...) }

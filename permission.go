@@ -87,6 +87,9 @@ func (p Permission) String() string {
 // MarshalText returns the text form (encoding.TextMarshaler).
 func (p Permission) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
+// AppendText appends the text (encoding.TextAppender).
+func (p Permission) AppendText(b []byte) ([]byte, error) { return append(b, p.String()...), nil }
+
 // UnmarshalText reads the text form (encoding.TextUnmarshaler).
 func (p *Permission) UnmarshalText(text []byte) error {
 	parsed, err := ParsePermission(string(text))

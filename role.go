@@ -37,11 +37,17 @@ func (r *Role) NameKey() string { return Fold(r.Name) }
 
 // RoleDraft is what a creator says of a new role.
 type RoleDraft struct {
-	Key         *string
-	Name        string
-	Description string
-	Permissions []string
-	Grants      []string
+	Key         *string  `json:"key"`
+	Name        string   `json:"name" required:"true"`
+	Description string   `json:"description" nullable:"true"`
+	Permissions []string `json:"permissions"`
+	Grants      []string `json:"grants"`
+}
+
+// Check returns what is wrong with the draft, nil if nothing is.
+func (d *RoleDraft) Check() Faults {
+	_, faults := d.Role(0)
+	return faults
 }
 
 // Role returns the role that the draft describes, or what is wrong with it.
@@ -67,10 +73,10 @@ func (d *RoleDraft) Role(now Time) (Role, Faults) {
 // RolePatch is a change of a role: absent members stay, sets are replaced whole
 // (RFC 7396).
 type RolePatch struct {
-	Name        Optional[string]
-	Description Optional[string]
-	Permissions Optional[[]string]
-	Grants      Optional[[]string]
+	Name        Optional[string]   `json:"name"`
+	Description Optional[string]   `json:"description" nullable:"true"`
+	Permissions Optional[[]string] `json:"permissions"`
+	Grants      Optional[[]string] `json:"grants"`
 }
 
 // Check returns what is wrong with the patch, nil if nothing is.

@@ -31,8 +31,8 @@ func (a *ServiceAccount) NameKey() string { return Fold(a.Name) }
 
 // ServiceAccountDraft is what a creator says of a new service account.
 type ServiceAccountDraft struct {
-	Name        string
-	Description string
+	Name        string `json:"name" required:"true"`
+	Description string `json:"description" nullable:"true"`
 }
 
 // Check returns what is wrong with the draft, nil if nothing is.
@@ -54,8 +54,8 @@ func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
 // ServiceAccountPatch is a change of a service account: absent members stay
 // (RFC 7396).
 type ServiceAccountPatch struct {
-	Name        Optional[string]
-	Description Optional[string]
+	Name        Optional[string] `json:"name"`
+	Description Optional[string] `json:"description" nullable:"true"`
 }
 
 // Check returns what is wrong with the patch, nil if nothing is.

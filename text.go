@@ -141,3 +141,6 @@ type Optional[T any] struct {
 
 // Some returns the set value v.
 func Some[T any](v T) Optional[T] { return Optional[T]{Value: v, Set: true} }
+
+// IsOptional marks the type for decoders.
+func (*Optional[T]) IsOptional() {}

@@ -75,12 +75,12 @@ func (u *User) DepartmentKey() *string {
 
 // UserDraft is what a creator says of a new user.
 type UserDraft struct {
-	Email      string
-	Name       string
-	Department *string
-	ExternalID *string
-	Metadata   map[string]string
-	Invite     bool // at once
+	Email      string            `json:"email" required:"true"`
+	Name       string            `json:"name" required:"true"`
+	Department *string           `json:"department"`
+	ExternalID *string           `json:"externalId"`
+	Metadata   map[string]string `json:"metadata"`
+	Invite     bool              `json:"invite"` // at once
 }
 
 // Check returns what is wrong with the draft, nil if nothing is.
@@ -109,10 +109,10 @@ func (d *UserDraft) User(now Time) User {
 
 // UserPatch is a change of a user: absent members stay (RFC 7396).
 type UserPatch struct {
-	Name       Optional[string]
-	Department Optional[*string]
-	ExternalID Optional[*string]
-	Metadata   Optional[map[string]*string] // nil: all removed; a nil value removes its key
+	Name       Optional[string]             `json:"name"`
+	Department Optional[*string]            `json:"department"`
+	ExternalID Optional[*string]            `json:"externalId"`
+	Metadata   Optional[map[string]*string] `json:"metadata"` // nil: all removed; a nil value removes its key
 }
 
 // Members returns which members the patch names, whatever their values.

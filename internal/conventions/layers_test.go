@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"internal/e2e/browser":         {},
 	"internal/gate":                {},
 	"internal/faults":              {},
-	"internal/httpapi":             {".", "internal/secret", "internal/service", "internal/web", "openapi"},
+	"internal/httpapi":             {".", "internal/secret", "internal/service", "internal/web", "internal/wire", "openapi"},
 	"internal/invalidation":        {".", "internal/store"},
 	"internal/passkey":             {".", "internal/secret"},
 	"internal/passkey/passkeytest": {},
@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"internal/store/sqlite":        {".", "internal/store"},
 	"internal/store/storetest":     {".", "internal/store"},
 	"internal/web":                 {".", "internal/gate", "internal/secret", "internal/service", "internal/wire"},
-	"internal/wire":                {},
+	"internal/wire":                {"."},
 	"openapi":                      {},
 }
 
@@ -72,7 +72,7 @@ var onlyIn = map[string][]string{
 	"pgregory.net/rapid":                {"internal/store/storetest"},
 	"github.com/go-webauthn/":           {"internal/passkey"},
 	"testing":                           {"internal/e2e/browser", "internal/mail/mailtest", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest"},
-	"github.com/go-json-experiment/":    {"internal/httpapi", "internal/store"},
+	"github.com/go-json-experiment/":    {"internal/httpapi", "internal/store", "internal/wire"},
 	"golang.org/x/text/unicode/norm":    {".", "internal/secret"},
 	"golang.org/x/sys/":                 {"internal/app"},
 	"golang.org/x/term":                 {"internal/app", "internal/progress"},

@@ -1,106 +1,99 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func listUserTokens(x *exchange) error {
-	page, err := x.server.service.UserTokens(x.ctx, x.call, x.in.user, x.in.after, x.in.limit)
-	return x.tokenPage(&page, err)
+type listUserTokensRequest struct {
+	ID rolecall.UserID `path:"id"`
+	pageRequest
 }
 
-func createUserToken(x *exchange) error {
-	draft, err := x.tokenDraft()
-	if err != nil {
-		return err
+func (s *Server) listUserTokens(ctx context.Context, c service.Call, in *listUserTokensRequest) (Response[pageBody[tokenBody]], error) {
+	page, err := s.service.UserTokens(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
+	return newPage(&page, newTokenBody), err
+}
+
+type createUserTokenRequest struct {
+	ID   rolecall.UserID `path:"id"`
+	Key  service.Key     `header:"idempotency-key" required:"true"`
+	Body rolecall.APITokenDraft
+}
+
+func (s *Server) createUserToken(ctx context.Context, c service.Call, in *createUserTokenRequest) (Response[newTokenBodyWithSecret], error) {
+	created, err := s.service.CreateUserToken(ctx, c, in.Key, in.ID, in.Body)
+	return createdToken(&created), err
+}
+
+type revokeUserTokenRequest struct {
+	ID    rolecall.UserID     `path:"id"`
+	Token rolecall.APITokenID `path:"tokenId"`
+}
+
+func (s *Server) revokeUserToken(ctx context.Context, c service.Call, in *revokeUserTokenRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.service.RevokeUserToken(ctx, c, in.ID, in.Token)
+}
+
+type listServiceAccountTokensRequest struct {
+	ID rolecall.ServiceAccountID `path:"id"`
+	pageRequest
+}
+
+func (s *Server) listServiceAccountTokens(ctx context.Context, c service.Call, in *listServiceAccountTokensRequest) (Response[pageBody[tokenBody]], error) {
+	page, err := s.service.ServiceAccountTokens(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
+	return newPage(&page, newTokenBody), err
+}
+
+type createServiceAccountTokenRequest struct {
+	ID   rolecall.ServiceAccountID `path:"id"`
+	Key  service.Key               `header:"idempotency-key" required:"true"`
+	Body rolecall.APITokenDraft
+}
+
+func (s *Server) createServiceAccountToken(ctx context.Context, c service.Call, in *createServiceAccountTokenRequest) (Response[newTokenBodyWithSecret], error) {
+	created, err := s.service.CreateServiceAccountToken(ctx, c, in.Key, in.ID, in.Body)
+	return createdToken(&created), err
+}
+
+type revokeServiceAccountTokenRequest struct {
+	ID    rolecall.ServiceAccountID `path:"id"`
+	Token rolecall.APITokenID       `path:"tokenId"`
+}
+
+func (s *Server) revokeServiceAccountToken(ctx context.Context, c service.Call, in *revokeServiceAccountTokenRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.service.RevokeServiceAccountToken(ctx, c, in.ID, in.Token)
+}
+
+// tokenBody is an API token without its secret.
+type tokenBody struct {
+	ID          rolecall.APITokenID   `json:"id"`
+	Name        string                `json:"name"`
+	Permissions []rolecall.Permission `json:"permissions"`
+	CreatedBy   rolecall.UserID       `json:"createdBy"`
+	CreatedAt   rolecall.Time         `json:"createdAt"`
+	ExpiresAt   rolecall.Time         `json:"expiresAt"`
+	LastUsedAt  rolecall.Time         `json:"lastUsedAt"`
+}
+
+func newTokenBody(t *rolecall.APIToken) tokenBody {
+	return tokenBody{t.ID, t.Name, t.Permissions, t.CreatedBy, t.CreatedAt, t.ExpiresAt, t.LastUsedAt}
+}
+
+// newTokenBodyWithSecret is a new API token. Its secret is shown once: a repeated request
+// is answered with secretWithheld.
+type newTokenBodyWithSecret struct {
+	tokenBody
+	SecretWithheld bool   `json:"secretWithheld,omitzero"`
+	Token          string `json:"token,omitzero"`
+}
+
+func createdToken(created *service.Created[service.APIToken]) Response[newTokenBodyWithSecret] {
+	secret := created.Value.Secret
+	return Response[newTokenBodyWithSecret]{
+		Body:     newTokenBodyWithSecret{newTokenBody(&created.Value.APIToken), secret == "", string(secret)},
+		Replayed: created.Replayed,
 	}
-	created, err := x.server.service.CreateUserToken(x.ctx, x.call, x.key(), x.in.user, draft)
-	return x.token(&created, err)
-}
-
-func revokeUserToken(x *exchange) error {
-	if err := x.server.service.RevokeUserToken(x.ctx, x.call, x.in.user, x.in.token); err != nil {
-		return err
-	}
-	return x.nothing()
-}
-
-func listServiceAccountTokens(x *exchange) error {
-	page, err := x.server.service.ServiceAccountTokens(x.ctx, x.call, x.in.account, x.in.after, x.in.limit)
-	return x.tokenPage(&page, err)
-}
-
-func createServiceAccountToken(x *exchange) error {
-	draft, err := x.tokenDraft()
-	if err != nil {
-		return err
-	}
-	created, err := x.server.service.CreateServiceAccountToken(x.ctx, x.call, x.key(), x.in.account, draft)
-	return x.token(&created, err)
-}
-
-func revokeServiceAccountToken(x *exchange) error {
-	if err := x.server.service.RevokeServiceAccountToken(x.ctx, x.call, x.in.account, x.in.token); err != nil {
-		return err
-	}
-	return x.nothing()
-}
-
-func (x *exchange) tokenDraft() (draft rolecall.APITokenDraft, err error) {
-	err = x.decode(
-		member{"name", true, readString(&draft.Name)},
-		member{"permissions", true, readStrings(&draft.Permissions)},
-		member{"expiresAt", true, readNonNullTime(&draft.ExpiresAt)},
-	).err(func() rolecall.Faults { return draft.Check(x.server.service.Now()) })
-	return draft, err
-}
-
-// tokenPage answers with a page of tokens, unless there is an error.
-func (x *exchange) tokenPage(page *rolecall.Page[rolecall.APIToken], err error) error {
-	if err != nil {
-		return err
-	}
-	x.out = append(appendPage(x, x.out, page, func(b []byte, t *rolecall.APIToken) []byte { return append(appendToken(b, t), '}') }), '}')
-	return x.json(http.StatusOK)
-}
-
-// token answers with a new token and its secret, which is shown once: a replay says
-// that it was.
-func (x *exchange) token(created *service.Created[service.APIToken], err error) error {
-	if err != nil {
-		return err
-	}
-	if created.Replayed {
-		x.header["Idempotent-Replayed"] = []string{"true"}
-	}
-	x.out = appendToken(x.out, &created.Value.APIToken)
-	if created.Value.Secret == "" {
-		x.out = append(x.out, `,"secretWithheld":true}`...)
-		return x.json(http.StatusCreated)
-	}
-	x.out = append(x.out, `,"token":`...)
-	x.out = appendText(x.out, created.Value.Secret)
-	x.out = append(x.out, '}')
-	return x.json(http.StatusCreated)
-}
-
-// appendToken appends the token, all but the brace at its end.
-func appendToken(b []byte, t *rolecall.APIToken) []byte {
-	b = append(b, `{"id":`...)
-	b = appendID(b, t.ID)
-	b = append(b, `,"name":`...)
-	b = appendText(b, t.Name)
-	b = append(b, `,"permissions":`...)
-	b = appendList(b, t.Permissions, appendPermission)
-	b = append(b, `,"createdBy":`...)
-	b = appendIDOrNull(b, t.CreatedBy)
-	b = append(b, `,"createdAt":`...)
-	b = appendTime(b, t.CreatedAt)
-	b = append(b, `,"expiresAt":`...)
-	b = appendTime(b, t.ExpiresAt)
-	b = append(b, `,"lastUsedAt":`...)
-	return appendTimeOrNull(b, t.LastUsedAt)
 }

@@ -1,83 +1,109 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
 )
 
-func listUserRoles(x *exchange) error {
-	live, expired, err := x.server.service.UserRoles(x.ctx, x.call, x.in.user)
-	return x.assignments(live, expired, err)
+type listUserRolesRequest struct {
+	ID             rolecall.UserID `path:"id"`
+	IncludeExpired bool            `query:"includeExpired"`
 }
 
-// assignments answers with the live assignments, and with the expired ones if the
-// request asks for them.
-func (x *exchange) assignments(live, expired []rolecall.Assignment, err error) error {
-	if err != nil {
-		return err
-	}
-	if x.in.expired {
+func (s *Server) listUserRoles(ctx context.Context, c service.Call, in *listUserRolesRequest) (Response[pageBody[assignmentBody]], error) {
+	live, expired, err := s.service.UserRoles(ctx, c, in.ID)
+	return assignmentPage(live, expired, in.IncludeExpired), err
+}
+
+// assignmentPage returns the live assignments, followed by the expired ones if they were
+// asked for.
+func assignmentPage(live, expired []rolecall.Assignment, includeExpired bool) Response[pageBody[assignmentBody]] {
+	if includeExpired {
 		live = append(live, expired...)
 	}
-	page := rolecall.Page[rolecall.Assignment]{Items: live}
-	x.out = append(appendPage(x, x.out, &page, appendAssignment), '}')
-	return x.json(http.StatusOK)
+	return newPage(&rolecall.Page[rolecall.Assignment]{Items: live}, newAssignmentBody)
 }
 
-func assignRole(x *exchange) error {
-	draft, err := x.assignmentDraft()
-	if err != nil {
-		return err
-	}
-	assignment, created, err := x.server.service.AssignRole(x.ctx, x.call, x.in.user, x.in.role, draft)
-	if err != nil {
-		return err
-	}
-	return x.assignment(&assignment, created)
+type assignRoleRequest struct {
+	ID   rolecall.UserID `path:"id"`
+	Role rolecall.RoleID `path:"roleId"`
+	Body assignmentDraft
 }
 
-// assignment answers with the assignment as far as the caller may read roles.
-func (x *exchange) assignment(a *rolecall.Assignment, created bool) error {
-	if !x.readsRoles() {
+func (s *Server) assignRole(ctx context.Context, c service.Call, in *assignRoleRequest) (Response[assignmentBody], error) {
+	assignment, created, err := s.service.AssignRole(ctx, c, in.ID, in.Role, in.Body.draft())
+	return assigned(c, &assignment, created), err
+}
+
+// assigned returns the assignment as far as the caller may read roles.
+func assigned(c service.Call, a *rolecall.Assignment, created bool) Response[assignmentBody] {
+	if !readsRoles(c) {
 		a.Role = rolecall.Role{ID: a.Role.ID}
 	}
-	x.out = appendAssignment(x.out, a)
+	status := http.StatusOK
 	if created {
-		return x.json(http.StatusCreated)
+		status = http.StatusCreated
 	}
-	return x.json(http.StatusOK)
+	return Response[assignmentBody]{Status: status, Body: newAssignmentBody(a)}
 }
 
-func unassignRole(x *exchange) error {
-	if err := x.server.service.UnassignRole(x.ctx, x.call, x.in.user, x.in.role); err != nil {
-		return err
-	}
-	return x.nothing()
+type unassignRoleRequest struct {
+	ID   rolecall.UserID `path:"id"`
+	Role rolecall.RoleID `path:"roleId"`
 }
 
-func (x *exchange) assignmentDraft() (draft rolecall.AssignmentDraft, err error) {
-	err = x.decode(
-		member{"reach", false, readObject(member{"departments", true, readStrings(&draft.Departments)})},
-		member{"expiresAt", false, readTime(&draft.ExpiresAt)},
-	).err(func() rolecall.Faults { return draft.Check(x.server.service.Now()) })
-	return draft, err
+func (s *Server) unassignRole(ctx context.Context, c service.Call, in *unassignRoleRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.service.UnassignRole(ctx, c, in.ID, in.Role)
 }
 
-func appendAssignment(b []byte, a *rolecall.Assignment) []byte {
-	b = append(b, `{"role":`...)
-	if a.Role.Name == "" {
-		b = appendRole(b, &a.Role, false)
-	} else {
-		b = appendRoleName(b, &a.Role)
-	}
-	b = append(b, `,"reach":`...)
-	b = appendReach(b, a.Reach)
-	b = append(b, `,"expiresAt":`...)
-	b = appendTimeOrNull(b, a.ExpiresAt)
-	b = append(b, `,"grantedBy":`...)
-	b = appendIDOrNull(b, a.GrantedBy)
-	b = append(b, `,"grantedAt":`...)
-	b = appendTime(b, a.GrantedAt)
-	return append(b, '}')
+// assignmentDraft is how somebody is to hold a role; without members everywhere and without end.
+type assignmentDraft struct {
+	Reach struct {
+		Departments []string `json:"departments" required:"true"`
+	} `json:"reach"`
+	ExpiresAt *rolecall.Time `json:"expiresAt"`
 }
+
+func (d *assignmentDraft) draft() rolecall.AssignmentDraft {
+	return rolecall.AssignmentDraft{Departments: d.Reach.Departments, ExpiresAt: d.ExpiresAt}
+}
+
+// Check returns what is wrong with the draft, nil if nothing is.
+func (d *assignmentDraft) Check(now rolecall.Time) rolecall.Faults {
+	draft := d.draft()
+	return draft.Check(now)
+}
+
+// assignmentBody is a role that somebody holds: where, until when, and from whom.
+type assignmentBody struct {
+	Role      assignedRole    `json:"role"`
+	Reach     reachBody       `json:"reach"`
+	ExpiresAt rolecall.Time   `json:"expiresAt"`
+	GrantedBy rolecall.UserID `json:"grantedBy"`
+	GrantedAt rolecall.Time   `json:"grantedAt"`
+}
+
+func newAssignmentBody(a *rolecall.Assignment) assignmentBody {
+	return assignmentBody{assignedRole{&a.Role}, reachBody{a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt}
+}
+
+// assignedRole is what names a role, or the id alone of a role without a name, which the
+// caller may not read.
+type assignedRole struct{ role *rolecall.Role }
+
+// AppendJSON appends what names the role.
+func (r assignedRole) AppendJSON(b []byte) []byte {
+	if r.role.Name == "" {
+		return roleBody{r.role, false}.AppendJSON(b)
+	}
+	return appendRoleName(b, r.role)
+}
+
+// reachBody is a reach; null is the whole tenant.
+type reachBody struct{ reach rolecall.Reach }
+
+// AppendJSON appends the departments, null for the whole tenant.
+func (r reachBody) AppendJSON(b []byte) []byte { return appendReach(b, r.reach) }

@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
 	"strconv"
 
 	"github.com/rolecall/rolecall"
@@ -9,62 +9,75 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-func login(x *exchange) error {
-	email, password, err := x.credentials()
-	if err != nil {
-		return err
+type loginRequest struct {
+	Attempt service.Attempt
+	Body    struct {
+		Email    string `json:"email" required:"true"`
+		Password string `json:"password" required:"true"`
 	}
-	attempt, err := x.attempt()
-	if err != nil {
-		return err
-	}
-	signIn, err := x.server.service.Login(x.ctx, attempt, email, password)
-	if err != nil {
-		return err
-	}
-	return x.signedIn(&signIn)
 }
 
-func refresh(x *exchange) error {
-	if len(x.presented) == 0 {
-		return rolecall.ErrUnauthenticated
-	}
-	attempt, err := x.attempt()
-	if err != nil {
-		return err
-	}
-	signIn, err := x.server.service.Refresh(x.ctx, attempt)
-	if err != nil {
-		return err
-	}
-	return x.signedIn(&signIn)
+func (s *Server) login(ctx context.Context, _ service.Call, in *loginRequest) (Response[signInBody], error) {
+	signIn, err := s.service.Login(ctx, in.Attempt, in.Body.Email, in.Body.Password)
+	return signedIn(&signIn), err
 }
 
-func logout(x *exchange) error {
-	if len(x.presented) > 0 {
-		attempt, err := x.attempt()
-		if err != nil {
-			return err
-		}
-		if err := x.server.service.Logout(x.ctx, attempt); err != nil {
-			return err
-		}
+type presentedRequest struct {
+	Attempt service.Attempt `lookup:"presented"`
+}
+
+func (s *Server) refresh(ctx context.Context, _ service.Call, in *presentedRequest) (Response[signInBody], error) {
+	if len(in.Attempt.Presented) == 0 {
+		return Response[signInBody]{}, rolecall.ErrUnauthenticated
 	}
-	x.server.site.ClearSession(x.writer)
-	return x.nothing()
+	signIn, err := s.service.Refresh(ctx, in.Attempt)
+	return signedIn(&signIn), err
 }
 
-func getSession(x *exchange) error {
-	x.out = appendCurrent(x.out, x.call.Principal)
-	return x.json(http.StatusOK)
+func (s *Server) logout(ctx context.Context, _ service.Call, in *presentedRequest) (Response[NoContent], error) {
+	response := Response[NoContent]{SignedOut: true}
+	if len(in.Attempt.Presented) == 0 {
+		return response, nil
+	}
+	return response, s.service.Logout(ctx, in.Attempt)
 }
 
-func (x *exchange) credentials() (email, password string, err error) {
-	err = x.decode(
-		member{"email", true, readString(&email)},
-		member{"password", true, readString(&password)},
-	).err(noFaults)
-	return email, password, err
+type getSessionRequest struct {
+	Touch touchValue `query:"touch"`
+}
+
+// touchValue says whether the request counts as a use of the session.
+type touchValue bool
+
+func (*Server) getSession(_ context.Context, c service.Call, _ *getSessionRequest) (Response[currentSession], error) {
+	return Response[currentSession]{Body: currentSession{c.Principal}}, nil
+}
+
+// currentSession is who sent the request, and what they hold.
+type currentSession struct{ principal *rolecall.Principal }
+
+// AppendJSON appends the caller.
+func (b currentSession) AppendJSON(out []byte) []byte { return appendCurrent(out, b.principal) }
+
+// signInBody is who is signed in, and the session.
+type signInBody struct{ signIn *service.SignIn }
+
+// signedIn returns the response of a sign-in.
+func signedIn(signIn *service.SignIn) Response[signInBody] {
+	return Response[signInBody]{Body: signInBody{signIn}, SignIn: signIn}
+}
+
+// AppendJSON appends the user with all members, and the session.
+func (b signInBody) AppendJSON(out []byte) []byte {
+	p := b.signIn.Principal
+	out = append(out, `{"user":`...)
+	out = userEncoder.Append(out, &p.User)
+	out = append(out, `,"session":`...)
+	out = appendSession(out, p)
+	if b.signIn.RecoveryCodes != nil {
+		out = appendRecoveryCodes(append(out, ','), b.signIn.RecoveryCodes)
+	}
+	return append(out, '}')
 }
 
 // attempt is what the verbs that work without a session are told.
@@ -75,21 +88,6 @@ func (x *exchange) attempt() (service.Attempt, error) {
 		Tenant: tenant, TenantName: x.named, Presented: x.presented, Devices: web.Devices(x.request),
 		RequestID: x.web.ID, Source: x.call.Source, Client: web.ClientName(x.request.UserAgent()),
 	}, err
-}
-
-// signedIn answers with who is signed in, and hands out the token.
-func (x *exchange) signedIn(signIn *service.SignIn) error {
-	p := signIn.Principal
-	x.setCookies(signIn)
-	x.out = append(x.out, `{"user":`...)
-	x.out = appendUser(x.out, &p.User, rolecall.AllUserMembers)
-	x.out = append(x.out, `,"session":`...)
-	x.out = appendSession(x.out, p)
-	if signIn.RecoveryCodes != nil {
-		x.out = appendRecoveryCodes(append(x.out, ','), signIn.RecoveryCodes)
-	}
-	x.out = append(x.out, '}')
-	return x.json(http.StatusOK)
 }
 
 // appendCurrent appends who is asking, and what they hold: what holds only in
@@ -115,7 +113,7 @@ func appendCurrent(b []byte, p *rolecall.Principal) []byte {
 	b = append(b, `,"name":`...)
 	b = appendText(b, p.User.Name)
 	b = append(b, `},"user":`...)
-	b = appendUser(b, &p.User, sight)
+	b = userBody{user: &p.User, readable: sight}.AppendJSON(b)
 	b = append(b, `,"roles":`...)
 	b = appendList(b, assignments, func(b []byte, a *rolecall.Assignment) []byte { return appendRoleName(b, &a.Role) })
 	b = append(b, `,"permissions":`...)

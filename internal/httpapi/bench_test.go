@@ -56,7 +56,14 @@ func BenchmarkUserPage(b *testing.B) {
 	var out []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		out = appendList(out[:0], users, func(b []byte, u *rolecall.User) []byte { return appendUser(b, u, rolecall.AllUserMembers) })
+		out = appendList(out[:0], users, func(b []byte, u *rolecall.User) []byte {
+			return userBody{user: u, readable: rolecall.AllUserMembers}.AppendJSON(b)
+		})
 	}
 	b.SetBytes(int64(len(out)))
+}
+
+// BenchmarkUserList is a page of users with the store's read.
+func BenchmarkUserList(b *testing.B) {
+	benchmarkGet(b, func(*testServer) string { return "/users?limit=50" })
 }

@@ -52,6 +52,9 @@ func (x *exchange) serve() error {
 	if x.unknown != nil {
 		return errUnknownValue.WithFaults(x.unknown...)
 	}
+	if x.route.endpoint != nil {
+		return x.route.endpoint.serve(x)
+	}
 	return x.route.handle(x)
 }
 

@@ -5,9 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // tags is a list of entity tags, or *, as If-Match and If-None-Match carry it
@@ -67,30 +65,6 @@ func (t tags) matches(tag string) bool { return t.any || slices.Contains(t.list,
 // matchesWeakly compares weakly, as If-None-Match does.
 func (t tags) matchesWeakly(tag string) bool {
 	return t.any || slices.ContainsFunc(t.list, func(own string) bool { return strings.TrimPrefix(own, "W/") == tag })
-}
-
-// matchUser is If-Match for the service: the tag of what this caller sees of the
-// user.
-func (x *exchange) matchUser() service.Match[rolecall.User] {
-	if !x.in.ifMatch.given {
-		return nil
-	}
-	wanted, principal := x.in.ifMatch, x.call.Principal
-	return func(u *rolecall.User) bool {
-		return wanted.matches(secret.ETag(appendUser(nil, u, principal.Sight(u))))
-	}
-}
-
-// matchRole is If-Match for the service: the tag of what this caller sees of the
-// role.
-func (x *exchange) matchRole() service.Match[rolecall.Role] {
-	if !x.in.ifMatch.given {
-		return nil
-	}
-	wanted, readable := x.in.ifMatch, x.readsRoles()
-	return func(r *rolecall.Role) bool {
-		return wanted.matches(secret.ETag(appendRole(nil, r, readable)))
-	}
 }
 
 // tagged answers with the document in out and its tag, or with 304 if the client

@@ -1,30 +1,31 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func confirm(x *exchange) error {
-	password, proof, err := x.confirmation()
-	if err != nil {
-		return err
+type confirmRequest struct {
+	Presented []secret.Token // the session cookies of the request
+	Body      struct {
+		proofBody
+		Password string `json:"password" required:"true"`
 	}
-	if proofsIn(&proof) > 1 {
-		return rolecall.Faults{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
-	}
-	in, err := x.server.service.Confirm(x.ctx, x.call, x.presented, password, proof)
-	if err != nil {
-		return err
-	}
-	x.setCookies(&in)
-	x.out = appendSession(x.out, in.Principal)
-	return x.json(http.StatusOK)
 }
 
-func (x *exchange) confirmation() (password string, proof service.Proof, err error) {
-	err = x.decode(append(proofMembers(&proof), member{"password", true, readString(&password)})...).err(noFaults)
-	return password, proof, err
+func (s *Server) confirm(ctx context.Context, c service.Call, in *confirmRequest) (Response[sessionBody], error) {
+	if in.Body.count() > 1 {
+		return Response[sessionBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
+	}
+	signIn, err := s.service.Confirm(ctx, c, in.Presented, in.Body.Password, in.Body.proof())
+	return Response[sessionBody]{Body: sessionBody{signIn.Principal}, SignIn: &signIn}, err
 }
+
+// sessionBody is the session of a person.
+type sessionBody struct{ principal *rolecall.Principal }
+
+// AppendJSON appends the session.
+func (b sessionBody) AppendJSON(out []byte) []byte { return appendSession(out, b.principal) }

@@ -30,6 +30,9 @@ func (x *exchange) openCursor(faults *rolecall.Faults) {
 // walk identifies whose list in what order a cursor belongs to.
 func (x *exchange) walk() []byte {
 	in, p := &x.in, x.call.Principal
+	if x.route.endpoint != nil {
+		return secret.Digest(p.Tenant.ID[:], p.User.ID[:], []byte(x.route.id), []byte(x.request.URL.Path), []byte(x.filters()))
+	}
 	order := in.sort.by
 	if in.sort.desc {
 		order = "-" + order
@@ -40,6 +43,15 @@ func (x *exchange) walk() []byte {
 		in.holds[:], []byte(in.roleKey), []byte(strings.Join(in.words, " ")),
 		in.user[:], []byte(in.eventType), in.actor[:], in.subject[:], []byte(in.from.String()), []byte(in.to.String()),
 	)
+}
+
+// filters returns the filters and the order of the query, in one spelling.
+func (x *exchange) filters() string {
+	query := x.request.URL.Query()
+	for _, name := range []string{"cursor", "limit", "count"} {
+		query.Del(name)
+	}
+	return query.Encode()
 }
 
 // link returns the Link header that leads to the next page: the same query with

@@ -51,125 +51,6 @@ func checkSyntax(faults *rolecall.Faults, body []byte) {
 // blanks are the characters that mean nothing between the tokens of JSON.
 const blanks = " \t\r\n"
 
-// decoder reads the members of a document whose syntax was checked, and collects
-// every fault on the way.
-type decoder struct {
-	faults rolecall.Faults
-	denied error // the caller may not set one of the members
-}
-
-// member is one member that an object may have. Read is called with its value.
-type member struct {
-	name     string
-	required bool
-	read     func(d *decoder, pointer string, value jsontext.Value)
-}
-
-// decode reads the body of the request; an empty one has no members.
-func (x *exchange) decode(members ...member) *decoder {
-	d := &decoder{}
-	if body := x.body; len(body) > 0 {
-		d.object("", body, members)
-	} else {
-		d.object("", jsontext.Value("{}"), members)
-	}
-	return d
-}
-
-// err returns ErrPermissionDenied if the caller may not set one of the members. It returns
-// ErrValidation if anything was wrong, together with what check finds in the rest; nil
-// if nothing was: then the verb checks the rules itself.
-func (d *decoder) err(check func() rolecall.Faults) error {
-	if d.denied != nil {
-		return d.denied
-	}
-	if d.faults == nil {
-		return nil
-	}
-	found := make(map[string]bool, len(d.faults))
-	for _, f := range d.faults {
-		found[f.Pointer] = true
-	}
-	for _, f := range check() {
-		if !isWithin(found, f.Pointer) {
-			d.faults.Add(f.Pointer, f.Code, f.Detail)
-		}
-	}
-	return d.faults.Err()
-}
-
-// isWithin reports whether the pointer, or one above it, is among the pointers.
-func isWithin(pointers map[string]bool, pointer string) bool {
-	for pointer != "" && !pointers[pointer] {
-		pointer = pointer[:strings.LastIndexByte(pointer, '/')]
-	}
-	return pointers[pointer]
-}
-
-// object reads the members of value, and adds those that are unknown or missing.
-func (d *decoder) object(at string, value jsontext.Value, members []member) {
-	var seen uint32
-	if !d.each(at, value, func(name string, value jsontext.Value) {
-		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
-		if i < 0 {
-			d.unknown(at, name, members)
-			return
-		}
-		seen |= 1 << i
-		members[i].read(d, at+"/"+name, value)
-	}) {
-		return
-	}
-	for i, m := range members {
-		if m.required && seen&(1<<i) == 0 {
-			d.faults.Add(at+"/"+m.name, "required", "is required")
-		}
-	}
-}
-
-// unknown refuses a member by its name, and says which one was probably meant.
-func (d *decoder) unknown(at, name string, members []member) {
-	detail := "is not a member of this body"
-	for _, m := range members {
-		if strings.EqualFold(m.name, name) {
-			detail += "; it is spelled " + m.name
-		}
-	}
-	d.faults.Add(pairPointer(at, name), "unknown", detail)
-}
-
-// each calls fn with every member of value; it adds a fault and returns false if
-// value is not an object.
-func (d *decoder) each(at string, value jsontext.Value, fn func(name string, value jsontext.Value)) bool {
-	if value.Kind() != jsontext.KindBeginObject {
-		d.faults.Add(at, "type", "must be an object")
-		return false
-	}
-	for name, value := range pairs(value) {
-		fn(name, value)
-	}
-	return true
-}
-
-// pairs yields the members of an object whose syntax was checked.
-func pairs(object jsontext.Value) func(func(string, jsontext.Value) bool) {
-	return func(yield func(string, jsontext.Value) bool) {
-		d := jsontext.NewDecoder(bytes.NewBuffer(object))
-		_, err := d.ReadToken()
-		for err == nil && d.PeekKind() == jsontext.KindString {
-			var name jsontext.Token
-			if name, err = d.ReadToken(); err != nil {
-				return
-			}
-			text := name.String()
-			var value jsontext.Value
-			if value, err = d.ReadValue(); err != nil || !yield(text, value) {
-				return
-			}
-		}
-	}
-}
-
 // canonicalJSON returns the body in the form in which equal documents are equal
 // bytes (RFC 8785).
 func canonicalJSON(body []byte) []byte {
@@ -180,5 +61,37 @@ func canonicalJSON(body []byte) []byte {
 	return canonical
 }
 
-// noFaults is the check of a body whose rules the decoder knows all.
-func noFaults() rolecall.Faults { return nil }
+// wholeNumber returns the whole number that a JSON number stands for. Its spelling does
+// not matter: 10, 10.0 and 1e1 are equal. A number that does not fit is the nearest one
+// that does. The work is bounded by the length of the text, not by the exponent.
+func wholeNumber(text string) (n int64, ok bool) {
+	if jsontext.Value(text).Kind() != jsontext.KindNumber {
+		return 0, false
+	}
+	const huge = 1 << 32 // more digits than any text has
+	digits, isNegative := strings.CutPrefix(text, "-")
+	digits, exponent, hasExponent := strings.Cut(strings.ToLower(digits), "e")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	significant := strings.TrimRight(whole+fraction, "0")
+	zeros := len(whole) - len(significant) // that follow the significant digits
+	if hasExponent {
+		power, err := strconv.ParseInt(exponent, 10, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
+			return 0, false
+		}
+		zeros += int(min(max(power, -huge), huge))
+	}
+	significant = strings.TrimLeft(significant, "0")
+	switch {
+	case significant == "":
+		return 0, true
+	case zeros < 0:
+		return 0, false
+	}
+	const most = 19 // digits of an int64
+	if isNegative {
+		significant = "-" + significant
+	}
+	n, err := strconv.ParseInt(significant+strings.Repeat("0", min(zeros, most)), 10, 64)
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
+}

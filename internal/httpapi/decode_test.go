@@ -161,7 +161,7 @@ func TestAssignmentBody(t *testing.T) {
 		{`{"reach":[],"until":1}`, []string{"/reach type", "/until unknown"}},
 	} {
 		x := &exchange{body: []byte(test.body), server: newTestServer(t).edge}
-		_, err := x.assignmentDraft()
+		_, err := decodeBody[assignRoleRequest](x)
 		var got []string
 		if err != nil {
 			_, known := web.StatusOf(err)

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 		"AuthsController_requestPasswordReset", "AuthsController_resetPassword", "AuthsController_changeEmail"}
 	seen := map[string]bool{}
 	for _, op := range everyOperation {
-		if op.summary == "" || op.handle == nil || len(op.answers) == 0 || !strings.Contains(op.id, "Controller_") {
+		if op.summary == "" || op.handle == nil && op.endpoint == nil || len(op.answers) == 0 || !strings.Contains(op.id, "Controller_") {
 			t.Errorf("%s %s is not whole", op.method, op.path)
 		}
 		if (op.need == nil) != slices.Contains(withoutSession, op.id) {
@@ -133,41 +134,8 @@ func TestEveryErrorOfTheNounsIsInTheCatalogue(t *testing.T) {
 
 func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 	x := &exchange{server: newTestServer(t).edge, call: unrestricted()}
-	readers := map[string]func() error{
-		"CreateUser": func() error { _, err := x.userDraft(); return err },
-		"UpdateUser": func() error { _, err := x.userPatch(); return err },
-		"Reason":     func() error { _, err := x.reason(); return err },
-		"CreateRole": func() error { _, err := x.roleDraft(); return err },
-		"UpdateRole": func() error { _, err := x.rolePatch(); return err },
-		"AssignRole": func() error { _, err := x.assignmentDraft(); return err },
-		"Login":      func() error { _, _, err := x.credentials(); return err },
-
-		"UpdateTenant":    func() error { _, err := x.tenantPatch(); return err },
-		"ChangePassword":  func() error { _, _, err := x.passwords(); return err },
-		"CompleteLogin":   func() error { _, _, err := x.answerToChallenge(); return err },
-		"Confirm":         func() error { _, _, err := x.confirmation(); return err },
-		"BeginEnrolment":  func() error { _, err := x.challenge(); return err },
-		"SignInByPasskey": func() error { _, err := x.credential(); return err },
-		"ConfirmTotp":     func() error { _, err := x.code(); return err },
-		"CreatePasskey":   func() error { _, _, err := x.newPasskey(); return err },
-		"UpdatePasskey":   func() error { _, err := x.passkeyPatch(); return err },
-		"CreateTenant":    func() error { _, err := x.tenantDraft(); return err },
-
-		"CreateAPIToken":       func() error { _, err := x.tokenDraft(); return err },
-		"CreateServiceAccount": func() error { _, err := x.serviceAccountDraft(); return err },
-		"UpdateServiceAccount": func() error { _, err := x.serviceAccountPatch(); return err },
-		"AcceptInvitation":     func() error { _, _, err := x.acceptance(rolecall.ErrInvitationInvalid); return err },
-		"ResetPassword":        func() error { _, _, err := x.acceptance(rolecall.ErrPasswordResetInvalid); return err },
-		"ChangeEmail":          func() error { _, err := x.linkToken(); return err },
-		"EmailAddress":         func() error { _, err := x.email(); return err },
-		"CheckPermissions":     func() error { _, err := x.permissionChecks(); return err },
-	}
+	readers := bodyReaders()
 	schemas := Document().Components.Schemas.Map()
-	for _, op := range everyOperation {
-		if op.body != nil && readers[op.body.schema] == nil {
-			t.Errorf("%s reads %s, which is not tried here", op.id, op.body.schema)
-		}
-	}
 	for name, read := range readers {
 		schema := schemas[name]
 		body := map[string]any{"unheardOf": 1}
@@ -178,7 +146,7 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		if x.body, err = json.Marshal(body); err != nil {
 			t.Fatal(err)
 		}
-		_, known := web.StatusOf(read())
+		_, known := web.StatusOf(errorOf(read(x)))
 		for _, f := range known.Faults {
 			if (f.Code == "unknown") != (f.Pointer == "/unheardOf") || f.Code == "required" {
 				t.Errorf("%s: %s %s", name, f.Pointer, f.Code)
@@ -189,7 +157,7 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		}
 		x.body = []byte("{}")
 		var required []string
-		if err := read(); err != nil {
+		if _, err := read(x); err != nil {
 			_, known := web.StatusOf(err)
 			for _, f := range known.Faults {
 				required = append(required, strings.TrimPrefix(f.Pointer, "/"))
@@ -201,3 +169,6 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		}
 	}
 }
+
+// errorOf returns the error of a body that was read.
+func errorOf(_ reflect.Value, err error) error { return err }

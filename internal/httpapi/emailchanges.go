@@ -1,49 +1,34 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
 )
 
-func requestEmailChange(x *exchange) error {
-	email, err := x.email()
-	if err != nil {
-		return err
-	}
-	created, err := x.server.service.RequestEmailChange(x.ctx, x.call, x.key(), x.in.user, email)
-	if err != nil {
-		return err
-	}
-	return x.linkMailed(http.StatusAccepted, created.Value.UserID, created.Value.ExpiresAt, created.Replayed)
+type requestEmailChangeRequest struct {
+	ID   rolecall.UserID `path:"id"`
+	Key  service.Key     `header:"idempotency-key" required:"true"`
+	Body emailBody
 }
 
-func changeEmail(x *exchange) error {
-	token, err := x.linkToken()
-	if err != nil {
-		return err
-	}
-	attempt, err := x.attempt()
-	if err != nil {
-		return err
-	}
-	if err := x.server.service.ChangeEmail(x.ctx, attempt, token); err != nil {
-		return err
-	}
-	return x.nothing()
+func (s *Server) requestEmailChange(ctx context.Context, c service.Call, in *requestEmailChangeRequest) (Response[mailedLink], error) {
+	created, err := s.service.RequestEmailChange(ctx, c, in.Key, in.ID, in.Body.Email)
+	return Response[mailedLink]{Body: mailedLink{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
 }
 
-// linkToken reads the token of a change of address. A text that cannot be one is
-// one that is not known.
-func (x *exchange) linkToken() (token secret.Token, err error) {
-	var text string
-	if err := x.decode(member{"token", true, readString(&text)}).err(noFaults); err != nil {
-		return "", err
+type changeEmailRequest struct {
+	Attempt service.Attempt
+	Body    struct {
+		Token string `json:"token" required:"true"`
 	}
-	token, ok := secret.ParseToken(text)
-	if !ok {
-		err = rolecall.ErrEmailChangeInvalid
+}
+
+func (s *Server) changeEmail(ctx context.Context, _ service.Call, in *changeEmailRequest) (Response[NoContent], error) {
+	token, err := parseToken(in.Body.Token, rolecall.ErrEmailChangeInvalid)
+	if err != nil {
+		return Response[NoContent]{}, err
 	}
-	return token, err
+	return Response[NoContent]{}, s.service.ChangeEmail(ctx, in.Attempt, token)
 }

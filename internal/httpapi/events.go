@@ -1,36 +1,63 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func listEvents(x *exchange) error {
-	page, err := x.server.service.Events(x.ctx, x.call, x.eventListing())
-	return x.eventPage(&page, err)
+// eventFilterRequest are the filters of every list of events.
+type eventFilterRequest struct {
+	pageRequest
+	Type  eventTypeValue `query:"type"`
+	Actor rolecall.AnyID `query:"actor"`
+	From  timeValue      `query:"from"`
+	To    timeValue      `query:"to"`
 }
 
-func listUserEvents(x *exchange) error {
-	page, err := x.server.service.UserEvents(x.ctx, x.call, x.in.user, x.eventListing())
-	return x.eventPage(&page, err)
-}
-
-func (x *exchange) eventListing() service.EventListing {
-	in := &x.in
+// listing returns the list that the filters describe.
+func (r *eventFilterRequest) listing(subject rolecall.AnyID) service.EventListing {
 	return service.EventListing{
-		Type: in.eventType, Actor: in.actor, Subject: in.subject, From: in.from, To: in.to, After: in.after, Limit: in.limit,
+		Type: string(r.Type), Actor: r.Actor, Subject: subject, From: rolecall.Time(r.From), To: rolecall.Time(r.To),
+		After: r.After.after, Limit: r.Limit.orDefault(),
 	}
 }
 
-func (x *exchange) eventPage(page *rolecall.Page[rolecall.Event], err error) error {
-	if err != nil {
-		return err
-	}
-	x.out = append(appendPage(x, x.out, page, appendEvent), '}')
-	return x.json(http.StatusOK)
+// eventTypeValue is a known type of event.
+type eventTypeValue string
+
+func (*eventTypeValue) knownValues() (values []string, unknown string) {
+	return filterType.values, filterType.unknown
 }
+
+type listEventsRequest struct {
+	eventFilterRequest
+	Subject rolecall.AnyID `query:"subject"`
+}
+
+func (s *Server) listEvents(ctx context.Context, c service.Call, in *listEventsRequest) (Response[pageBody[eventBody]], error) {
+	page, err := s.service.Events(ctx, c, in.listing(in.Subject))
+	return newPage(&page, newEventBody), err
+}
+
+type listUserEventsRequest struct {
+	ID rolecall.UserID `path:"id"`
+	eventFilterRequest
+}
+
+func (s *Server) listUserEvents(ctx context.Context, c service.Call, in *listUserEventsRequest) (Response[pageBody[eventBody]], error) {
+	page, err := s.service.UserEvents(ctx, c, in.ID, in.listing(rolecall.AnyID{}))
+	return newPage(&page, newEventBody), err
+}
+
+// eventBody is an event with its values as far as the caller may read them.
+type eventBody struct{ event *rolecall.Event }
+
+func newEventBody(e *rolecall.Event) eventBody { return eventBody{e} }
+
+// AppendJSON appends the event.
+func (b eventBody) AppendJSON(out []byte) []byte { return appendEvent(out, b.event) }
 
 // appendEvent appends the event with its values as far as they may be shown.
 func appendEvent(b []byte, e *rolecall.Event) []byte {

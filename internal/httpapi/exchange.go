@@ -68,12 +68,6 @@ func (x *exchange) json(status int) error {
 	return nil
 }
 
-// nothing answers 204.
-func (x *exchange) nothing() error {
-	x.write(http.StatusNoContent)
-	return nil
-}
-
 // content answers with what is in out under its entity tag, or with 304 if the
 // client has it.
 func (x *exchange) content(contentType, caching string) error {

@@ -28,7 +28,7 @@ func factorSchemas() properties {
 }
 
 // credential is a PublicKeyCredential as a browser writes it.
-func credential() *huma.Schema {
+func credentialSchema() *huma.Schema {
 	return &huma.Schema{Type: "object", Description: "What toJSON() returns of the credential that the browser gave."}
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +14,8 @@ import (
 
 // input is what a request says outside of its body.
 type input struct {
+	typed reflect.Value // pointer to the input of a typed operation
+
 	user    rolecall.UserID // of the path
 	role    rolecall.RoleID
 	session rolecall.SessionID
@@ -96,6 +99,9 @@ func (p *parameter) fault(code, detail string) rolecall.Fault {
 func (x *exchange) readInput() rolecall.Faults {
 	var faults rolecall.Faults
 	x.in.limit = rolecall.DefaultLimit
+	if x.route.endpoint != nil {
+		x.in.typed = x.route.endpoint.newInput()
+	}
 	for _, p := range x.route.inPath {
 		x.readParameter(&faults, p, x.request.PathValue(p.name))
 	}

@@ -1,119 +1,105 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-func inviteUser(x *exchange) error {
-	created, err := x.server.service.InviteUser(x.ctx, x.call, x.key(), x.in.user)
-	if err != nil {
-		return err
-	}
-	if created.Replayed {
-		x.header["Idempotent-Replayed"] = []string{"true"}
-	}
-	x.out = appendInvitation(x.out, &created.Value)
-	return x.json(http.StatusCreated)
+type inviteUserRequest struct {
+	ID  rolecall.UserID `path:"id"`
+	Key service.Key     `header:"idempotency-key" required:"true"`
 }
 
-func listInvitations(x *exchange) error {
-	page, err := x.server.service.Invitations(x.ctx, x.call, service.InvitationListing{After: x.in.after, Limit: x.in.limit})
-	if err != nil {
-		return err
-	}
-	var withheld rolecall.UserMembers
-	x.out = appendPage(x, x.out, &page, func(b []byte, i *rolecall.Invited) []byte {
-		sight := x.call.ListSight(&i.User)
-		withheld |= rolecall.AllUserMembers &^ sight
-		b = appendInvitation(b, &i.Invitation)
-		b = append(b[:len(b)-1], `,"createdBy":`...)
-		b = appendIDOrNull(b, i.CreatedBy)
-		b = append(b, `,"user":`...)
-		return append(appendUser(b, &i.User, sight), '}')
+func (s *Server) inviteUser(ctx context.Context, c service.Call, in *inviteUserRequest) (Response[invitationBody], error) {
+	created, err := s.service.InviteUser(ctx, c, in.Key, in.ID)
+	return Response[invitationBody]{Body: newInvitationBody(&created.Value), Replayed: created.Replayed}, err
+}
+
+func (s *Server) listInvitations(ctx context.Context, c service.Call, in *pageRequest) (Response[invitationPage], error) {
+	page, err := s.service.Invitations(ctx, c, service.InvitationListing{After: in.After.after, Limit: in.Limit.orDefault()})
+	response := newPage(&page, func(i *rolecall.Invited) openInvitation {
+		return openInvitation{
+			invitationBody: newInvitationBody(&i.Invitation), CreatedBy: i.CreatedBy,
+			User: userBody{user: &i.User, readable: c.ListSight(&i.User)},
+		}
 	})
-	x.out = append(x.out, '}')
-	x.withhold(withheld)
-	return x.json(http.StatusOK)
+	return Response[invitationPage]{Body: invitationPage{response.Body}, Next: response.Next}, err
 }
 
-func withdrawInvitation(x *exchange) error {
-	if err := x.server.service.WithdrawInvitation(x.ctx, x.call, x.in.user); err != nil {
-		return err
-	}
-	return x.nothing()
+func (s *Server) withdrawInvitation(ctx context.Context, c service.Call, in *userRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.service.WithdrawInvitation(ctx, c, in.ID)
 }
 
-// appendInvitation appends the invitation; of one whose user is gone there is the
-// id alone.
-func appendInvitation(b []byte, i *rolecall.Invitation) []byte {
-	b = append(b, `{"userId":`...)
-	b = appendID(b, i.UserID)
-	if i.CreatedAt != 0 {
-		b = append(b, `,"createdAt":`...)
-		b = appendTime(b, i.CreatedAt)
-	}
-	if i.ExpiresAt != 0 {
-		b = append(b, `,"expiresAt":`...)
-		b = appendTime(b, i.ExpiresAt)
-	}
-	return append(b, '}')
+// invitationBody is an invitation. If its user was erased, it has the id alone.
+type invitationBody struct {
+	UserID    rolecall.UserID `json:"userId"`
+	CreatedAt rolecall.Time   `json:"createdAt,omitzero"`
+	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero"`
 }
 
-func acceptInvitation(x *exchange) error {
-	token, password, err := x.acceptance(rolecall.ErrInvitationInvalid)
-	if err != nil {
-		return err
-	}
-	attempt, err := x.attempt()
-	if err != nil {
-		return err
-	}
-	signIn, err := x.server.service.AcceptInvitation(x.ctx, attempt, token, password)
-	if err != nil {
-		return err
-	}
-	return x.signedIn(&signIn)
+func newInvitationBody(i *rolecall.Invitation) invitationBody {
+	return invitationBody{i.UserID, i.CreatedAt, i.ExpiresAt}
 }
 
-// acceptance reads a token and the new password that it is good for. A text that
-// cannot be a token is one that is not known, which is the error invalid.
-func (x *exchange) acceptance(invalid error) (token secret.Token, password string, err error) {
-	var text string
-	err = x.decode(
-		member{"token", true, readString(&text)},
-		member{"password", true, readString(&password)},
-	).err(noFaults)
-	if err != nil {
-		return "", "", err
+// openInvitation is an invitation that can be accepted, with its user as far as the caller
+// may read them.
+type openInvitation struct {
+	invitationBody
+	CreatedBy rolecall.UserID `json:"createdBy"`
+	User      userBody        `json:"user"`
+}
+
+type invitationPage struct{ pageBody[openInvitation] }
+
+func (p *invitationPage) hiddenMembers() string {
+	readable := rolecall.AllUserMembers
+	for _, item := range p.Items {
+		readable &= item.User.readable
 	}
+	return names(rolecall.AllUserMembers &^ readable)
+}
+
+// newPasswordBody is the token of a link and the password to set.
+type newPasswordBody struct {
+	Token    string `json:"token" required:"true"`
+	Password string `json:"password" required:"true"`
+}
+
+type acceptInvitationRequest struct {
+	Attempt service.Attempt
+	Body    newPasswordBody
+}
+
+func (s *Server) acceptInvitation(ctx context.Context, _ service.Call, in *acceptInvitationRequest) (Response[signInBody], error) {
+	token, err := parseToken(in.Body.Token, rolecall.ErrInvitationInvalid)
+	if err != nil {
+		return Response[signInBody]{}, err
+	}
+	signIn, err := s.service.AcceptInvitation(ctx, in.Attempt, token, in.Body.Password)
+	return signedIn(&signIn), err
+}
+
+// parseToken returns the token of a link. A text that cannot be a token is answered as
+// one that is not known, with the error invalid.
+func parseToken(text string, invalid error) (secret.Token, error) {
 	token, ok := secret.ParseToken(text)
 	if !ok {
-		err = invalid
+		return "", invalid
 	}
-	return token, password, err
+	return token, nil
 }
 
-func changePassword(x *exchange) error {
-	current, password, err := x.passwords()
-	if err != nil {
-		return err
+type changePasswordRequest struct {
+	Body struct {
+		CurrentPassword string `json:"currentPassword" required:"true"`
+		NewPassword     string `json:"newPassword" required:"true"`
 	}
-	device, err := x.server.service.ChangePassword(x.ctx, x.call, current, password)
-	if err != nil {
-		return err
-	}
-	x.server.site.SetDevice(x.writer, x.request, x.tenant.ID, device)
-	return x.nothing()
 }
 
-func (x *exchange) passwords() (current, password string, err error) {
-	err = x.decode(
-		member{"currentPassword", true, readString(&current)},
-		member{"newPassword", true, readString(&password)},
-	).err(noFaults)
-	return current, password, err
+func (s *Server) changePassword(ctx context.Context, c service.Call, in *changePasswordRequest) (Response[NoContent], error) {
+	device, err := s.service.ChangePassword(ctx, c, in.Body.CurrentPassword, in.Body.NewPassword)
+	return Response[NoContent]{Device: device}, err
 }

@@ -27,6 +27,7 @@ type operation struct {
 	interactive  bool // only by a person's session, not by a token or key
 	page         bool // for people, and not part of the document
 	handle       func(*exchange) error
+	endpoint     endpoint // instead of handle
 }
 
 // body says what an operation reads.
@@ -70,7 +71,11 @@ type route struct {
 
 func newRoute(op *operation) *route {
 	r := &route{operation: op}
-	for _, p := range op.parameters {
+	parameters := op.parameters
+	if op.endpoint != nil {
+		parameters = op.endpoint.inputs()
+	}
+	for _, p := range parameters {
 		switch p.in {
 		case inPath:
 			r.inPath = append(r.inPath, p)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/rolecall/rolecall"
@@ -14,57 +15,57 @@ var operatorOperations = []*operation{
 	{
 		method: http.MethodGet, path: "/operator/tenants", id: "OperatorController_listTenants", summary: "List the tenants that the key is for, by name",
 		operator: true, need: service.NeedOperator, effect: effectNone, parameters: []*parameter{limit, cursor, filterTenantStatus},
-		answers: []answer{{http.StatusOK, "TenantPage", "A page of tenants.", []string{"Link"}}},
-		handle:  listTenants,
+		answers:  []answer{{http.StatusOK, "TenantPage", "A page of tenants.", []string{"Link"}}},
+		endpoint: typed((*Server).listTenants),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants", id: "OperatorController_createTenant", summary: "Create a tenant and invite its first owner",
 		operator: true, need: service.NeedEveryTenant, effect: effectGrants, parameters: []*parameter{idempotencyKey}, body: &body{"CreateTenant", true},
 		answers:  []answer{{http.StatusCreated, "FoundedTenant", "The new tenant; its first owner is invited by mail, and by the link, which is shown this once.", []string{"Location", "Idempotent-Replayed"}}},
 		problems: problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
-		handle:   createTenant,
+		endpoint: typed((*Server).createTenant),
 	},
 	{
 		method: http.MethodGet, path: "/operator/tenants/{name}", id: "OperatorController_getTenant", summary: "Read a tenant and its settings, also while it is deleted and can be restored",
 		operator: true, need: service.NeedOperator, effect: effectNone, parameters: []*parameter{namedTenant, ifNoneMatch},
 		answers:  []answer{{http.StatusOK, "Tenant", "The tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
-		handle:   getOperatedTenant,
+		endpoint: typed((*Server).getOperatedTenant),
 	},
 	{
 		method: http.MethodPatch, path: "/operator/tenants/{name}", id: "OperatorController_updateTenant", summary: "Change a tenant's name to show and its settings",
 		operator: true, need: service.NeedOperator, effect: effectGrants, parameters: []*parameter{namedTenant, ifMatch}, body: &body{"UpdateTenant", true},
 		answers:  []answer{{http.StatusOK, "Tenant", "The changed tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
-		handle:   updateOperatedTenant,
+		endpoint: typed((*Server).updateOperatedTenant),
 	},
 	{
 		method: http.MethodDelete, path: "/operator/tenants/{name}", id: "OperatorController_deleteTenant", summary: "Delete a tenant at once; it can be restored for 24 hours, and its name stays unusable for 30 days",
 		operator: true, need: service.NeedOperator, effect: effectRemoves, parameters: []*parameter{namedTenant, requiredIfMatch},
 		answers:  []answer{{http.StatusNoContent, "", "The tenant is deleted. Nobody can use it, and nothing is removed for 24 hours.", nil}},
 		problems: problems{rolecall.ErrNotFound},
-		handle:   deleteTenant,
+		endpoint: typed((*Server).deleteTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/restore", id: "OperatorController_restoreTenant", summary: "Restore a tenant that was deleted in the last 24 hours",
 		operator: true, need: service.NeedOperator, effect: effectGrants, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The tenant as it was before, with its users, roles, sessions and tokens. A tenant that is not deleted is answered unchanged.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
-		handle:   restoreTenant,
+		endpoint: typed((*Server).restoreTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/suspend", id: "OperatorController_suspendTenant", summary: "Refuse a tenant's sessions and sign-ins until it is resumed",
 		operator: true, need: service.NeedOperator, effect: effectEnds, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The suspended tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
-		handle:   suspendTenant,
+		endpoint: typed((*Server).suspendTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/resume", id: "OperatorController_resumeTenant", summary: "Serve a suspended tenant again",
 		operator: true, need: service.NeedOperator, effect: effectGrants, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The resumed tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
-		handle:   resumeTenant,
+		endpoint: typed((*Server).resumeTenant),
 	},
 }
 
@@ -110,128 +111,138 @@ func (x *exchange) stranger() error {
 	return rolecall.ErrUnauthenticated
 }
 
-func listTenants(x *exchange) error {
+type listTenantsRequest struct {
+	pageRequest
+	Status string `query:"status" enum:"active,suspended,deleted"`
+}
+
+func (s *Server) listTenants(ctx context.Context, c service.Call, in *listTenantsRequest) (Response[pageBody[tenantBody]], error) {
 	after := ""
-	if x.in.after != nil {
-		after = x.in.after.Key
+	if in.After.after != nil {
+		after = in.After.after.Key
 	}
-	page, err := x.server.service.OperatedTenants(x.ctx, x.call, rolecall.TenantStatus(x.in.status), after, x.in.limit)
-	if err != nil {
-		return err
-	}
-	x.out = append(appendPage(x, x.out, &page, appendTenant), '}')
-	return x.json(http.StatusOK)
+	page, err := s.service.OperatedTenants(ctx, c, rolecall.TenantStatus(in.Status), after, in.Limit.orDefault())
+	return newPage(&page, func(t *rolecall.Tenant) tenantBody { return tenantBody{t, true} }), err
 }
 
-func createTenant(x *exchange) error {
-	draft, err := x.tenantDraft()
-	if err != nil {
-		return err
-	}
-	created, err := x.server.service.FoundTenant(x.ctx, x.call, x.key(), draft)
-	if err != nil {
-		return err
-	}
-	x.header["Location"] = []string{x.server.site.Base + "/operator/tenants/" + created.Value.Tenant.Name}
-	if created.Replayed {
-		x.header["Idempotent-Replayed"] = []string{"true"}
-	}
-	x.out = x.appendFounded(x.out, &created)
-	return x.json(http.StatusCreated)
+type createTenantRequest struct {
+	Key  service.Key `header:"idempotency-key" required:"true"`
+	Body tenantDraft
 }
 
-func (x *exchange) tenantDraft() (draft rolecall.TenantDraft, err error) {
-	err = x.decode(
-		member{"name", true, readString(&draft.Name)},
-		member{"displayName", false, readNullable(&draft.DisplayName)},
-		member{"owner", true, readObject(
-			member{"email", true, readString(&draft.Owner.Email)},
-			member{"name", true, readString(&draft.Owner.Name)},
-		)},
-	).err(draft.Check)
-	return draft, err
+// tenantDraft is a new tenant and its first owner.
+type tenantDraft struct {
+	Name        string  `json:"name" required:"true"`
+	DisplayName *string `json:"displayName"`
+	Owner       struct {
+		Email string `json:"email" required:"true"`
+		Name  string `json:"name" required:"true"`
+	} `json:"owner" required:"true"`
 }
 
-// appendFounded appends the new tenant with its owner's invitation, whose link is
-// shown once: it is the way in where mail is not set up.
-func (x *exchange) appendFounded(b []byte, created *service.Created[service.Founded]) []byte {
+func (d *tenantDraft) draft() rolecall.TenantDraft {
+	return rolecall.TenantDraft{Name: d.Name, DisplayName: d.DisplayName, Owner: rolecall.UserDraft{Email: d.Owner.Email, Name: d.Owner.Name}}
+}
+
+// Check returns what is wrong with the draft, nil if nothing is.
+func (d *tenantDraft) Check() rolecall.Faults {
+	draft := d.draft()
+	return draft.Check()
+}
+
+// createdTenant is a new tenant with its owner's invitation, whose link is shown once: it
+// is the way in where mail is not set up.
+type createdTenant struct {
+	Tenant     tenantBody `json:"tenant"`
+	Owner      userBody   `json:"owner"`
+	Invitation struct {
+		ExpiresAt      rolecall.Time `json:"expiresAt"`
+		SecretWithheld bool          `json:"secretWithheld,omitzero"`
+		Token          string        `json:"token,omitzero"`
+		Link           string        `json:"link,omitzero"`
+	} `json:"invitation"`
+}
+
+func (s *Server) createTenant(ctx context.Context, c service.Call, in *createTenantRequest) (Response[createdTenant], error) {
+	created, err := s.service.FoundTenant(ctx, c, in.Key, in.Body.draft())
+	if err != nil {
+		return Response[createdTenant]{}, err
+	}
 	value := &created.Value
-	sight := rolecall.AllUserMembers
+	body := createdTenant{Tenant: tenantBody{&value.Tenant, true}, Owner: userBody{user: &value.Owner, readable: rolecall.AllUserMembers}}
 	if created.Erased {
-		sight = 0
+		body.Owner.readable = 0
 	}
-	b = append(b, `{"tenant":`...)
-	b = appendTenant(b, &value.Tenant)
-	b = append(b, `,"owner":`...)
-	b = appendUser(b, &value.Owner, sight)
-	b = append(b, `,"invitation":{"expiresAt":`...)
-	b = appendTime(b, value.Invitation.ExpiresAt)
+	body.Invitation.ExpiresAt = value.Invitation.ExpiresAt
 	if created.Replayed {
-		return append(b, `,"secretWithheld":true}}`...)
+		body.Invitation.SecretWithheld = true
+	} else {
+		body.Invitation.Token = string(value.Invitation.Token)
+		body.Invitation.Link = s.site.Public + "/console/" + value.Tenant.Name + "/invitation#" + string(value.Invitation.Token)
 	}
-	b = append(b, `,"token":`...)
-	b = appendText(b, value.Invitation.Token)
-	b = append(b, `,"link":`...)
-	b = appendText(b, x.server.site.Public+"/console/"+value.Tenant.Name+"/invitation#"+string(value.Invitation.Token))
-	return append(b, "}}"...)
+	return Response[createdTenant]{Body: body, Location: "/operator/tenants/" + value.Tenant.Name, Replayed: created.Replayed}, nil
 }
 
-func getOperatedTenant(x *exchange) error {
-	tenant, err := x.server.service.OperatedTenant(x.ctx, x.call, x.in.tenant)
-	return x.operatedTenant(&tenant, err)
+// tenantNameValue is the name of a tenant in a path.
+type tenantNameValue string
+
+func (n *tenantNameValue) setParameter(text string) (code, detail string) {
+	if !rolecall.IsTenantName(text) {
+		return "format", tenantNameDetail
+	}
+	*n = tenantNameValue(text)
+	return "", ""
 }
 
-func updateOperatedTenant(x *exchange) error {
-	patch, err := x.tenantPatch()
-	if err != nil {
-		return err
-	}
-	tenant, err := x.server.service.UpdateOperatedTenant(x.ctx, x.call, x.in.tenant, patch, x.matchTenant())
-	return x.operatedTenant(&tenant, err)
+type getOperatedTenantRequest struct {
+	Name        tenantNameValue  `path:"name"`
+	IfNoneMatch ifNoneMatchValue `header:"if-none-match"`
 }
 
-func deleteTenant(x *exchange) error {
-	if !x.in.ifMatch.given {
-		return rolecall.ErrPreconditionRequired
-	}
-	if err := x.server.service.DeleteTenant(x.ctx, x.call, x.in.tenant, x.matchTenant()); err != nil {
-		return err
-	}
-	return x.nothing()
+func (s *Server) getOperatedTenant(ctx context.Context, c service.Call, in *getOperatedTenantRequest) (Response[tenantBody], error) {
+	tenant, err := s.service.OperatedTenant(ctx, c, string(in.Name))
+	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
 }
 
-func restoreTenant(x *exchange) error {
-	reason, err := x.reason()
-	if err != nil {
-		return err
-	}
-	tenant, err := x.server.service.RestoreTenant(x.ctx, x.call, x.in.tenant, reason)
-	return x.operatedTenant(&tenant, err)
+type updateOperatedTenantRequest struct {
+	Name    tenantNameValue `path:"name"`
+	IfMatch ifMatchValue    `header:"if-match"`
+	Body    tenantPatch
 }
 
-func suspendTenant(x *exchange) error {
-	reason, err := x.reason()
-	if err != nil {
-		return err
-	}
-	tenant, err := x.server.service.SuspendTenant(x.ctx, x.call, x.in.tenant, reason)
-	return x.operatedTenant(&tenant, err)
+func (s *Server) updateOperatedTenant(ctx context.Context, c service.Call, in *updateOperatedTenantRequest) (Response[tenantBody], error) {
+	tenant, err := s.service.UpdateOperatedTenant(ctx, c, string(in.Name), in.Body.patch(), match(in.IfMatch, tenantTag))
+	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
 }
 
-func resumeTenant(x *exchange) error {
-	reason, err := x.reason()
-	if err != nil {
-		return err
-	}
-	tenant, err := x.server.service.ResumeTenant(x.ctx, x.call, x.in.tenant, reason)
-	return x.operatedTenant(&tenant, err)
+type deleteTenantRequest struct {
+	Name    tenantNameValue `path:"name"`
+	IfMatch ifMatchValue    `header:"if-match"`
 }
 
-// operatedTenant answers with the tenant, unless there is an error.
-func (x *exchange) operatedTenant(t *rolecall.Tenant, err error) error {
-	if err != nil {
-		return err
+func (s *Server) deleteTenant(ctx context.Context, c service.Call, in *deleteTenantRequest) (Response[NoContent], error) {
+	if !in.IfMatch.given {
+		return Response[NoContent]{}, rolecall.ErrPreconditionRequired
 	}
-	x.out = appendTenant(x.out, t)
-	return x.tagged(http.StatusOK)
+	return Response[NoContent]{}, s.service.DeleteTenant(ctx, c, string(in.Name), match(in.IfMatch, tenantTag))
+}
+
+type tenantStatusRequest struct {
+	Name tenantNameValue `path:"name"`
+	Body reasonBody
+}
+
+func (s *Server) restoreTenant(ctx context.Context, c service.Call, in *tenantStatusRequest) (Response[tenantBody], error) {
+	tenant, err := s.service.RestoreTenant(ctx, c, string(in.Name), string(in.Body.Reason))
+	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
+}
+
+func (s *Server) suspendTenant(ctx context.Context, c service.Call, in *tenantStatusRequest) (Response[tenantBody], error) {
+	tenant, err := s.service.SuspendTenant(ctx, c, string(in.Name), string(in.Body.Reason))
+	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
+}
+
+func (s *Server) resumeTenant(ctx context.Context, c service.Call, in *tenantStatusRequest) (Response[tenantBody], error) {
+	tenant, err := s.service.ResumeTenant(ctx, c, string(in.Name), string(in.Body.Reason))
+	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
 }

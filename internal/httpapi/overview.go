@@ -1,29 +1,37 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
 	"strconv"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
-func getUserOverview(x *exchange) error {
-	o, err := x.server.service.Overview(x.ctx, x.call, x.in.user)
-	if err != nil {
-		return err
-	}
-	sight := x.call.Sight(&o.User)
-	x.out = appendOverview(x.out, &o, sight)
-	x.withhold(rolecall.AllUserMembers &^ sight)
-	return x.json(http.StatusOK)
+func (s *Server) getUserOverview(ctx context.Context, c service.Call, in *userRequest) (Response[overviewBody], error) {
+	overview, err := s.service.Overview(ctx, c, in.ID)
+	return Response[overviewBody]{Body: overviewBody{&overview, c.Sight(&overview.User)}}, err
 }
+
+// overviewBody is the overview of a user as far as the caller may read it.
+type overviewBody struct {
+	overview *service.Overview
+	readable rolecall.UserMembers
+}
+
+// AppendJSON appends the parts that the caller may read.
+func (b overviewBody) AppendJSON(out []byte) []byte {
+	return appendOverview(out, b.overview, b.readable)
+}
+
+func (b overviewBody) hiddenMembers() string { return names(rolecall.AllUserMembers &^ b.readable) }
 
 // appendOverview appends the parts that the caller may read; the others are
 // absent.
 func appendOverview(b []byte, o *service.Overview, sight rolecall.UserMembers) []byte {
 	b = append(b, `{"user":`...)
-	b = appendUser(b, &o.User, sight)
+	b = userBody{user: &o.User, readable: sight}.AppendJSON(b)
 	if o.AssignmentsReadable {
 		b = append(b, `,"assignments":`...)
 		b = appendList(b, o.Assignments, appendAssignment)
@@ -120,4 +128,11 @@ func appendNonEmpty(b []byte, text string) []byte {
 		return append(b, "null"...)
 	}
 	return appendText(b, text)
+}
+
+var assignmentEncoder = wire.NewEncoder[assignmentBody]()
+
+func appendAssignment(b []byte, a *rolecall.Assignment) []byte {
+	body := newAssignmentBody(a)
+	return assignmentEncoder.Append(b, &body)
 }

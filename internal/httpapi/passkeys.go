@@ -1,111 +1,131 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/base64"
-	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
-func getPasskeySignInOptions(x *exchange) error {
-	attempt, err := x.attempt()
-	if err != nil {
-		return err
-	}
-	publicKey, err := x.server.service.PasskeySignInOptions(attempt)
-	if err != nil {
-		return err
-	}
-	return x.publicKey(publicKey)
+type anonymousRequest struct{ Attempt service.Attempt }
+
+func (s *Server) getPasskeySignInOptions(_ context.Context, _ service.Call, in *anonymousRequest) (Response[publicKeyBody], error) {
+	publicKey, err := s.service.PasskeySignInOptions(in.Attempt)
+	return Response[publicKeyBody]{Body: publicKeyBody{publicKey}}, err
 }
 
-func signInByPasskey(x *exchange) error {
-	document, err := x.credential()
-	if err != nil {
-		return err
-	}
-	attempt, err := x.attempt()
-	if err != nil {
-		return err
-	}
-	signIn, err := x.server.service.PasskeySignIn(x.ctx, attempt, document)
-	if err != nil {
-		return err
-	}
-	return x.signedIn(&signIn)
+// publicKeyBody is what a browser passes to an authenticator.
+type publicKeyBody struct {
+	PublicKey jsontext.Value `json:"publicKey"`
 }
 
-func (x *exchange) credential() (document []byte, err error) {
-	err = x.decode(member{"passkey", true, readDocument(&document)}).err(noFaults)
-	return document, err
+// credential is a PublicKeyCredential as a browser writes it, an object that only the
+// relying party reads.
+type credential []byte
+
+// UnmarshalWire keeps the object as it was sent.
+func (c *credential) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	if value.Kind() != jsontext.KindBeginObject {
+		d.Add(pointer, "type", "must be an object")
+		return
+	}
+	*c = credential(value.Clone())
 }
 
-func getPasskeyOptions(x *exchange) error {
-	publicKey, err := x.server.service.PasskeyCreationOptions(x.ctx, x.call)
-	if err != nil {
-		return err
+type signInByPasskeyRequest struct {
+	Attempt service.Attempt
+	Body    struct {
+		Passkey credential `json:"passkey" required:"true"`
 	}
-	return x.publicKey(publicKey)
 }
 
-// publicKey answers with what a browser passes to an authenticator.
-func (x *exchange) publicKey(publicKey []byte) error {
-	x.out = append(appendPublicKey(append(x.out, '{'), publicKey), '}')
-	return x.json(http.StatusOK)
+func (s *Server) signInByPasskey(ctx context.Context, _ service.Call, in *signInByPasskeyRequest) (Response[signInBody], error) {
+	signIn, err := s.service.PasskeySignIn(ctx, in.Attempt, in.Body.Passkey)
+	return signedIn(&signIn), err
 }
 
-func createPasskey(x *exchange) error {
-	name, document, err := x.newPasskey()
-	if err != nil {
-		return err
-	}
-	created, err := x.server.service.AddPasskey(x.ctx, x.call, x.key(), name, document)
-	if err != nil {
-		return err
-	}
-	x.out = appendPasskey(append(x.out, '{'), &created.Value.Passkey)
-	if created.Replayed {
-		x.header["Idempotent-Replayed"] = []string{"true"}
-		x.out = append(x.out, `,"secretWithheld":true`...)
-	}
-	if created.Value.RecoveryCodes != nil {
-		x.out = appendRecoveryCodes(append(x.out, ','), created.Value.RecoveryCodes)
-	}
-	x.out = append(x.out, '}')
-	return x.json(http.StatusCreated)
+type noRequest struct{}
+
+func (s *Server) getPasskeyOptions(ctx context.Context, c service.Call, _ *noRequest) (Response[publicKeyBody], error) {
+	publicKey, err := s.service.PasskeyCreationOptions(ctx, c)
+	return Response[publicKeyBody]{Body: publicKeyBody{publicKey}}, err
 }
 
-func (x *exchange) newPasskey() (name string, document []byte, err error) {
-	err = x.decode(
-		member{"name", true, readString(&name)},
-		member{"passkey", true, readDocument(&document)},
-	).err(noFaults)
-	return name, document, err
+type createPasskeyRequest struct {
+	Key  service.Key `header:"idempotency-key" required:"true"`
+	Body struct {
+		Name    string     `json:"name" required:"true"`
+		Passkey credential `json:"passkey" required:"true"`
+	}
 }
 
-func updatePasskey(x *exchange) error {
-	name, err := x.passkeyPatch()
-	if err != nil {
-		return err
-	}
-	key, err := x.server.service.UpdatePasskey(x.ctx, x.call, x.in.passkey, name)
-	if err != nil {
-		return err
-	}
-	x.out = append(appendPasskey(append(x.out, '{'), &key), '}')
-	return x.json(http.StatusOK)
+func (s *Server) createPasskey(ctx context.Context, c service.Call, in *createPasskeyRequest) (Response[newPasskeyBody], error) {
+	created, err := s.service.AddPasskey(ctx, c, in.Key, in.Body.Name, in.Body.Passkey)
+	body := newPasskeyBody{newPasskey(&created.Value.Passkey), created.Replayed, created.Value.RecoveryCodes}
+	return Response[newPasskeyBody]{Body: body, Replayed: created.Replayed}, err
 }
 
-func (x *exchange) passkeyPatch() (name rolecall.Optional[string], err error) {
-	err = x.decode(member{"name", false, optional(&name, readString)}).err(noFaults)
-	return name, err
+type updatePasskeyRequest struct {
+	ID   passkeyIDValue `path:"passkeyId"`
+	Body struct {
+		Name rolecall.Optional[string] `json:"name"`
+	}
 }
 
-func deletePasskey(x *exchange) error {
-	if err := x.server.service.RemovePasskey(x.ctx, x.call, x.in.passkey); err != nil {
-		return err
-	}
-	return x.nothing()
+func (s *Server) updatePasskey(ctx context.Context, c service.Call, in *updatePasskeyRequest) (Response[passkeyBody], error) {
+	key, err := s.service.UpdatePasskey(ctx, c, in.ID, in.Body.Name)
+	return Response[passkeyBody]{Body: newPasskey(&key)}, err
+}
+
+type deletePasskeyRequest struct {
+	ID passkeyIDValue `path:"passkeyId"`
+}
+
+func (s *Server) deletePasskey(ctx context.Context, c service.Call, in *deletePasskeyRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.service.RemovePasskey(ctx, c, in.ID)
+}
+
+// passkeyBody is a passkey.
+type passkeyBody struct {
+	ID         base64Text    `json:"id"`
+	Name       string        `json:"name"`
+	CreatedAt  rolecall.Time `json:"createdAt"`
+	LastUsedAt rolecall.Time `json:"lastUsedAt"`
+}
+
+func newPasskey(key *rolecall.Passkey) passkeyBody {
+	return passkeyBody{key.ID, key.Name, key.CreatedAt, key.LastUsedAt}
+}
+
+// newPasskeyBody is a new passkey. Recovery codes are shown once: a repeated request is
+// answered with secretWithheld.
+type newPasskeyBody struct {
+	passkeyBody
+	SecretWithheld bool                  `json:"secretWithheld,omitzero"`
+	RecoveryCodes  []secret.RecoveryCode `json:"recoveryCodes,omitzero"`
+}
+
+// base64Text are bytes that are written as base64url without padding.
+type base64Text []byte
+
+// AppendJSON appends the bytes as text.
+func (t base64Text) AppendJSON(b []byte) []byte {
+	return append(base64.RawURLEncoding.AppendEncode(append(b, '"'), t), '"')
+}
+
+// passkeyIDValue is the id of a passkey in a path.
+type passkeyIDValue []byte
+
+func (v *passkeyIDValue) setParameter(text string) (code, detail string) {
+	var in input
+	code, detail = readPasskeyID(&in, text)
+	*v = in.passkey
+	return code, detail
 }
 
 // passkeyIDLength is how long the id of a passkey can be as base64url: 1023 bytes

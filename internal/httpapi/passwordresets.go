@@ -1,72 +1,55 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
 )
 
-// resetRequested is the answer to every request for a new password, whoever it is
-// about.
-const resetRequested = `{"detail":"If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it."}`
-
-func requestPasswordReset(x *exchange) error {
-	email, err := x.email()
-	if err != nil {
-		return err
-	}
-	attempt, err := x.attempt()
-	if err != nil {
-		return err
-	}
-	if err := x.server.service.RequestPasswordReset(x.ctx, attempt, email); err != nil {
-		return err
-	}
-	x.out = append(x.out, resetRequested...)
-	return x.json(http.StatusAccepted)
+type emailBody struct {
+	Email string `json:"email" required:"true"`
 }
 
-// email reads the one member of a body that names an address.
-func (x *exchange) email() (email string, err error) {
-	err = x.decode(member{"email", true, readString(&email)}).err(noFaults)
-	return email, err
+type requestPasswordResetRequest struct {
+	Attempt service.Attempt
+	Body    emailBody
 }
 
-func resetPassword(x *exchange) error {
-	token, password, err := x.acceptance(rolecall.ErrPasswordResetInvalid)
-	if err != nil {
-		return err
-	}
-	attempt, err := x.attempt()
-	if err != nil {
-		return err
-	}
-	if err := x.server.service.ResetPassword(x.ctx, attempt, token, password); err != nil {
-		return err
-	}
-	return x.nothing()
+// acceptedBody says what will come of a request, if anything does.
+type acceptedBody struct {
+	Detail string `json:"detail"`
 }
 
-func sendPasswordReset(x *exchange) error {
-	created, err := x.server.service.SendPasswordReset(x.ctx, x.call, x.key(), x.in.user)
-	if err != nil {
-		return err
-	}
-	return x.linkMailed(http.StatusCreated, created.Value.UserID, created.Value.ExpiresAt, created.Replayed)
+// requestPasswordReset has the same answer whether or not somebody has the address.
+func (s *Server) requestPasswordReset(ctx context.Context, _ service.Call, in *requestPasswordResetRequest) (Response[acceptedBody], error) {
+	err := s.service.RequestPasswordReset(ctx, in.Attempt, in.Body.Email)
+	return Response[acceptedBody]{Body: acceptedBody{
+		"If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
+	}}, err
 }
 
-// linkMailed answers that somebody was mailed a link, of which a replay for an
-// erased user knows no more than whom it was about.
-func (x *exchange) linkMailed(status int, user rolecall.UserID, expiresAt rolecall.Time, replayed bool) error {
-	if replayed {
-		x.header["Idempotent-Replayed"] = []string{"true"}
+type resetPasswordRequest struct {
+	Attempt service.Attempt
+	Body    newPasswordBody
+}
+
+func (s *Server) resetPassword(ctx context.Context, _ service.Call, in *resetPasswordRequest) (Response[NoContent], error) {
+	token, err := parseToken(in.Body.Token, rolecall.ErrPasswordResetInvalid)
+	if err != nil {
+		return Response[NoContent]{}, err
 	}
-	x.out = append(x.out, `{"userId":`...)
-	x.out = appendID(x.out, user)
-	if expiresAt != 0 {
-		x.out = append(x.out, `,"expiresAt":`...)
-		x.out = appendTime(x.out, expiresAt)
-	}
-	x.out = append(x.out, '}')
-	return x.json(status)
+	return Response[NoContent]{}, s.service.ResetPassword(ctx, in.Attempt, token, in.Body.Password)
+}
+
+func (s *Server) sendPasswordReset(ctx context.Context, c service.Call, in *inviteUserRequest) (Response[mailedLink], error) {
+	created, err := s.service.SendPasswordReset(ctx, c, in.Key, in.ID)
+	return Response[mailedLink]{Body: mailedLink{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
+}
+
+// mailedLink says that a user was mailed a link. A repeated request for an erased user is
+// answered with the id alone.
+type mailedLink struct {
+	UserID    rolecall.UserID `json:"userId"`
+	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero"`
 }

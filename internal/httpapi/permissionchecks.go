@@ -1,13 +1,16 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
-	"net/http"
+	"reflect"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
 // checkID is the operation whose 403 is an answer and no refusal.
@@ -16,106 +19,108 @@ const checkID = "AuthsController_check"
 // checksMax is how many permissions one request checks at most.
 const checksMax = 200
 
-// check answers whether the caller holds a permission, for back ends and the auth
-// hooks of proxies.
-func check(x *exchange) error {
-	var department *string
-	if x.in.department != "" {
-		department = &x.in.department
-	}
-	if err := x.server.service.Check(x.call, x.in.permission, department); err != nil {
-		return err
-	}
-	x.sayWho()
-	return x.nothing()
+type checkRequest struct {
+	Permission permissionValue `query:"permission" required:"true"`
+	Department string          `query:"department" maxLength:"255"`
 }
 
-// permissionCheck asks whether the caller holds the permission: for the department,
-// or in the whole tenant if it is nil.
+// permissionValue is one permission to check, without wildcards.
+type permissionValue rolecall.Permission
+
+func (p *permissionValue) setParameter(text string) (code, detail string) {
+	permission, code, detail := askedPermission(text)
+	*p = permissionValue(permission)
+	return code, detail
+}
+
+// UnmarshalWire reads the permission.
+func (p *permissionValue) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	if text, ok := d.Text(pointer, value); ok {
+		code, detail := p.setParameter(text)
+		d.Add(pointer, code, detail)
+	}
+}
+
+// AppendJSON appends the permission.
+func (p permissionValue) AppendJSON(b []byte) []byte {
+	return appendText(b, rolecall.Permission(p).String())
+}
+
+// check answers 204 if the caller holds the permission, for back ends and the auth hooks
+// of proxies.
+func (s *Server) check(_ context.Context, c service.Call, in *checkRequest) (Response[NoContent], error) {
+	var department *string
+	if in.Department != "" {
+		department = &in.Department
+	}
+	err := s.service.Check(c, rolecall.Permission(in.Permission), department)
+	return Response[NoContent]{NameCaller: true}, err
+}
+
+type checkAllRequest struct {
+	Body struct {
+		Checks permissionChecks `json:"checks" required:"true"`
+	}
+}
+
+// permissionCheck asks whether the caller holds the permission: for the department, or in
+// the whole tenant if it is nil.
 type permissionCheck struct {
-	permission rolecall.Permission
-	department *string
+	Permission permissionValue `json:"permission" required:"true"`
+	Department *departmentText `json:"department"`
+}
+
+// departmentText is the name of a department.
+type departmentText string
+
+// UnmarshalWire reads the name.
+func (t *departmentText) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	if text, ok := d.Text(pointer, value); ok {
+		d.Faults.Text(pointer, text, 1, rolecall.DepartmentMax)
+		*t = departmentText(text)
+	}
+}
+
+// permissionChecks are at most checksMax checks.
+type permissionChecks []permissionCheck
+
+var checkDecoder = wire.NewDecoder(reflect.TypeFor[permissionCheck]())
+
+// UnmarshalWire reads an array of checks.
+func (c *permissionChecks) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	if value.Kind() != jsontext.KindBeginArray {
+		d.Add(pointer, "type", "must be an array of objects")
+		return
+	}
+	for i, element := range wire.Elements(value) {
+		if i == checksMax {
+			d.Add(pointer, "too-many", fmt.Sprintf("must hold at most %d checks", checksMax))
+			return
+		}
+		var check permissionCheck
+		checkDecoder.Continue(d, pointer+"/"+strconv.Itoa(i), element, reflect.ValueOf(&check).Elem())
+		*c = append(*c, check)
+	}
+}
+
+// checkResult is the answer to one check.
+type checkResult struct {
+	Permission permissionValue `json:"permission"`
+	Department *departmentText `json:"department"`
+	Allowed    bool            `json:"allowed"`
+}
+
+// checkResults are the answers to the checks, in their order.
+type checkResults struct {
+	Results []checkResult `json:"results"`
 }
 
 // checkAll answers the same question as check, for up to checksMax permissions.
-func checkAll(x *exchange) error {
-	checks, err := x.permissionChecks()
-	if err != nil {
-		return err
+func (s *Server) checkAll(_ context.Context, c service.Call, in *checkAllRequest) (Response[checkResults], error) {
+	results := make([]checkResult, len(in.Body.Checks))
+	for i, asked := range in.Body.Checks {
+		allowed := s.service.Holds(c, rolecall.Permission(asked.Permission), (*string)(asked.Department))
+		results[i] = checkResult{asked.Permission, asked.Department, allowed}
 	}
-	x.out = append(x.out, `{"results":`...)
-	x.out = appendList(x.out, checks, func(b []byte, c *permissionCheck) []byte {
-		b = append(b, `{"permission":`...)
-		b = appendPermission(b, &c.permission)
-		b = append(b, `,"department":`...)
-		b = appendTextOrNull(b, c.department)
-		b = append(b, `,"allowed":`...)
-		b = strconv.AppendBool(b, x.server.service.Holds(x.call, c.permission, c.department))
-		return append(b, '}')
-	})
-	x.out = append(x.out, '}')
-	x.sayWho()
-	return x.json(http.StatusOK)
-}
-
-// sayWho names the caller in headers, for a proxy or a back end to pass on.
-func (x *exchange) sayWho() {
-	x.header["X-Auth-User"] = []string{x.call.User.ID.String()}
-	x.header["X-Auth-Tenant"] = []string{x.call.Tenant.Name}
-}
-
-func (x *exchange) permissionChecks() (checks []permissionCheck, err error) {
-	err = x.decode(member{"checks", true, readChecks(&checks)}).err(noFaults)
-	return checks, err
-}
-
-// readChecks reads an array of objects with a permission and an optional department,
-// by the rules of the parameters of check.
-func readChecks(into *[]permissionCheck) reader {
-	return func(d *decoder, pointer string, value jsontext.Value) {
-		if value.Kind() != jsontext.KindBeginArray {
-			d.faults.Add(pointer, "type", "must be an array of objects")
-			return
-		}
-		var c permissionCheck
-		members := []member{
-			{"permission", true, readAskedPermission(&c.permission)},
-			{"department", false, readAskedDepartment(&c.department)},
-		}
-		for i, element := range elements(value) {
-			if i == checksMax {
-				d.faults.Add(pointer, "too-many", fmt.Sprintf("must hold at most %d checks", checksMax))
-				return
-			}
-			c = permissionCheck{}
-			d.object(pointer+"/"+strconv.Itoa(i), element, members)
-			*into = append(*into, c)
-		}
-	}
-}
-
-func readAskedPermission(into *rolecall.Permission) reader {
-	return func(d *decoder, pointer string, value jsontext.Value) {
-		text, ok := d.text(pointer, value)
-		if !ok {
-			return
-		}
-		p, code, detail := askedPermission(text)
-		if code != "" {
-			d.faults.Add(pointer, code, detail)
-		}
-		*into = p
-	}
-}
-
-func readAskedDepartment(into **string) reader {
-	return func(d *decoder, pointer string, value jsontext.Value) {
-		if isNull(value) {
-			return
-		}
-		if text, ok := d.text(pointer, value); ok {
-			d.faults.Text(pointer, text, 1, rolecall.DepartmentMax)
-			*into = &text
-		}
-	}
+	return Response[checkResults]{Body: checkResults{results}, NameCaller: true}, nil
 }

@@ -1,155 +1,135 @@
 package httpapi
 
 import (
-	"net/http"
-	"strconv"
+	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
-func listRoles(x *exchange) error {
-	page, err := x.server.service.Roles(x.ctx, x.call, x.roleListing())
-	if err != nil {
-		return err
-	}
-	x.out = append(appendPage(x, x.out, &page, appendWholeRole), '}')
-	return x.json(http.StatusOK)
+type listRolesRequest struct {
+	pageRequest
+	Sort   orderValue  `query:"sort" order:"name,createdAt"`
+	Search searchValue `query:"q"`
+	Key    string      `query:"key" maxLength:"63"`
+	Count  bool        `query:"count"`
 }
 
-func (x *exchange) roleListing() service.RoleListing {
-	in := &x.in
-	return service.RoleListing{
-		Key: in.roleKey, Words: in.words, ByName: in.sort.by == "name", Desc: in.sort.desc,
-		After: in.after, Limit: in.limit, Count: in.count,
-	}
-}
-
-func createRole(x *exchange) error {
-	draft, err := x.roleDraft()
-	if err != nil {
-		return err
-	}
-	created, err := x.server.service.CreateRole(x.ctx, x.call, x.key(), draft)
-	if err != nil {
-		return err
-	}
-	x.created("/roles/", rolecall.AnyID(created.Value.ID), created.Replayed)
-	return x.role(http.StatusCreated, &created.Value, x.readsRoles() && !created.Erased)
-}
-
-func getRole(x *exchange) error {
-	role, err := x.server.service.Role(x.ctx, x.call, x.in.role)
-	if err != nil {
-		return err
-	}
-	return x.role(http.StatusOK, &role, x.readsRoles())
-}
-
-func updateRole(x *exchange) error {
-	patch, err := x.rolePatch()
-	if err != nil {
-		return err
-	}
-	role, err := x.server.service.UpdateRole(x.ctx, x.call, x.in.role, patch, x.matchRole())
-	if err != nil {
-		return err
-	}
-	return x.role(http.StatusOK, &role, x.readsRoles())
-}
-
-func deleteRole(x *exchange) error {
-	if err := x.server.service.DeleteRole(x.ctx, x.call, x.in.role, x.in.force, x.matchRole()); err != nil {
-		return err
-	}
-	return x.nothing()
-}
-
-func listRoleUsers(x *exchange) error {
-	page, err := x.server.service.RoleUsers(x.ctx, x.call, x.in.role, x.userListing())
-	if err != nil {
-		return err
-	}
-	return x.userPage(&page)
-}
-
-func (x *exchange) roleDraft() (draft rolecall.RoleDraft, err error) {
-	err = x.decode(
-		member{"key", false, readNullable(&draft.Key)},
-		member{"name", true, readString(&draft.Name)},
-		member{"description", false, readStringOrNull(&draft.Description)},
-		member{"permissions", false, readStrings(&draft.Permissions)},
-		member{"grants", false, readStrings(&draft.Grants)},
-	).err(func() rolecall.Faults {
-		_, faults := draft.Role(x.server.service.Now())
-		return faults
+func (s *Server) listRoles(ctx context.Context, c service.Call, in *listRolesRequest) (Response[countedPageBody[roleBody]], error) {
+	page, err := s.service.Roles(ctx, c, service.RoleListing{
+		Key: in.Key, Words: in.Search, ByName: in.Sort.by == "name", Desc: in.Sort.desc,
+		After: in.After.after, Limit: in.Limit.orDefault(), Count: in.Count,
 	})
-	return draft, err
+	return newCountedPage(&page, func(r *rolecall.Role) roleBody { return roleBody{r, true} }), err
 }
 
-func (x *exchange) rolePatch() (patch rolecall.RolePatch, err error) {
-	err = x.decode(
-		member{"key", false, immutable},
-		member{"name", false, optional(&patch.Name, readString)},
-		member{"description", false, optional(&patch.Description, readStringOrNull)},
-		member{"permissions", false, optional(&patch.Permissions, readStrings)},
-		member{"grants", false, optional(&patch.Grants, readStrings)},
-	).err(patch.Check)
-	return patch, err
+type createRoleRequest struct {
+	Key  service.Key `header:"idempotency-key" required:"true"`
+	Body rolecall.RoleDraft
 }
 
-// readsRoles reports whether the caller may read roles; who may not sees no more
-// of them than the id.
-func (x *exchange) readsRoles() bool { return !x.call.Reach(rolecall.RolesRead).IsNowhere() }
+func (s *Server) createRole(ctx context.Context, c service.Call, in *createRoleRequest) (Response[roleBody], error) {
+	created, err := s.service.CreateRole(ctx, c, in.Key, in.Body)
+	body := roleBody{&created.Value, err == nil && !created.Erased && readsRoles(c)}
+	return Response[roleBody]{Body: body, Location: "/roles/" + created.Value.ID.String(), Replayed: created.Replayed}, err
+}
 
-// role answers with the role, or with its id alone.
-func (x *exchange) role(status int, r *rolecall.Role, readable bool) error {
-	x.out = appendRole(x.out, r, readable)
-	if !readable {
-		x.header["Withheld-Fields"] = roleFields
-		return x.json(status)
+type getRoleRequest struct {
+	ID          rolecall.RoleID  `path:"id"`
+	IfNoneMatch ifNoneMatchValue `header:"if-none-match"`
+}
+
+func (s *Server) getRole(ctx context.Context, c service.Call, in *getRoleRequest) (Response[roleBody], error) {
+	role, err := s.service.Role(ctx, c, in.ID)
+	return Response[roleBody]{Body: roleBody{&role, readsRoles(c)}}, err
+}
+
+type updateRoleRequest struct {
+	ID      rolecall.RoleID `path:"id"`
+	IfMatch ifMatchValue    `header:"if-match"`
+	Body    struct {
+		rolecall.RolePatch
+		Key wire.Immutable `json:"key"`
 	}
-	return x.tagged(status)
 }
 
-var roleFields = []string{"key, name, description, permissions, grants, system, createdAt, updatedAt"}
+func (s *Server) updateRole(ctx context.Context, c service.Call, in *updateRoleRequest) (Response[roleBody], error) {
+	role, err := s.service.UpdateRole(ctx, c, in.ID, in.Body.RolePatch, match(in.IfMatch, roleTag(c)))
+	return Response[roleBody]{Body: roleBody{&role, readsRoles(c)}}, err
+}
 
-// appendWholeRole appends the role with all of its members.
-func appendWholeRole(b []byte, r *rolecall.Role) []byte { return appendRole(b, r, true) }
+type deleteRoleRequest struct {
+	ID      rolecall.RoleID `path:"id"`
+	IfMatch ifMatchValue    `header:"if-match"`
+	Force   bool            `query:"force"`
+}
 
-// appendRole appends the role, or its id alone if it is not readable.
-func appendRole(b []byte, r *rolecall.Role, readable bool) []byte {
-	b = append(b, `{"id":`...)
-	b = appendID(b, r.ID)
-	if !readable {
-		return append(b, '}')
+func (s *Server) deleteRole(ctx context.Context, c service.Call, in *deleteRoleRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.service.DeleteRole(ctx, c, in.ID, in.Force, match(in.IfMatch, roleTag(c)))
+}
+
+type listRoleUsersRequest struct {
+	ID rolecall.RoleID `path:"id"`
+	userFilterRequest
+	Status string `query:"status" enum:"pending,active,suspended"`
+}
+
+func (s *Server) listRoleUsers(ctx context.Context, c service.Call, in *listRoleUsersRequest) (Response[userPage], error) {
+	page, err := s.service.RoleUsers(ctx, c, in.ID, in.listing(in.Status, rolecall.RoleID{}))
+	return Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, err
+}
+
+// readsRoles reports whether the caller may read roles. Other callers see the ids alone.
+func readsRoles(c service.Call) bool {
+	return c.Principal != nil && !c.Reach(rolecall.RolesRead).IsNowhere()
+}
+
+var (
+	roleEncoder = wire.NewEncoder[rolecall.Role]()
+	roleID0     = roleEncoder.Fields("id")
+)
+
+// roleBody is a role, or its id alone if the caller may not read it.
+type roleBody struct {
+	role     *rolecall.Role
+	readable bool
+}
+
+// AppendJSON appends the members that the caller may read.
+func (b roleBody) AppendJSON(out []byte) []byte {
+	if !b.readable {
+		return roleEncoder.AppendFields(out, b.role, roleID0)
 	}
-	b = append(b, `,"key":`...)
-	b = appendTextOrNull(b, r.Key)
-	b = append(b, `,"name":`...)
-	b = appendText(b, r.Name)
-	b = append(b, `,"description":`...)
-	b = appendText(b, r.Description)
-	b = append(b, `,"permissions":`...)
-	b = appendList(b, r.Permissions, appendPermission)
-	b = append(b, `,"grants":`...)
-	b = appendList(b, r.Grants, appendPermission)
-	b = append(b, `,"system":`...)
-	b = strconv.AppendBool(b, r.System)
-	b = append(b, `,"createdAt":`...)
-	b = appendTime(b, r.CreatedAt)
-	b = append(b, `,"updatedAt":`...)
-	b = appendTime(b, r.UpdatedAt)
-	return append(b, '}')
+	return roleEncoder.Append(out, b.role)
+}
+
+func (b roleBody) hiddenMembers() string {
+	if b.readable {
+		return ""
+	}
+	return "key, name, description, permissions, grants, system, createdAt, updatedAt"
+}
+
+func (b roleBody) hasTag() bool { return b.readable }
+
+// roleTag returns what computes the ETag of a role as the caller sees it.
+func roleTag(c service.Call) func(*rolecall.Role) string {
+	readable := readsRoles(c)
+	return func(r *rolecall.Role) string { return secret.ETag(roleBody{r, readable}.AppendJSON(nil)) }
+}
+
+// roleName is what names a role.
+type roleName struct {
+	ID   rolecall.RoleID `json:"id"`
+	Key  *string         `json:"key"`
+	Name string          `json:"name"`
 }
 
 // appendRoleName appends what names a role.
 func appendRoleName(b []byte, r *rolecall.Role) []byte {
-	b = append(b, `{"id":`...)
-	b = appendID(b, r.ID)
-	b = append(b, `,"key":`...)
-	b = appendTextOrNull(b, r.Key)
-	b = append(b, `,"name":`...)
-	b = appendText(b, r.Name)
-	return append(b, '}')
+	return roleNameEncoder.Append(b, &roleName{r.ID, r.Key, r.Name})
 }
+
+var roleNameEncoder = wire.NewEncoder[roleName]()

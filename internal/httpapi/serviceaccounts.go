@@ -1,186 +1,158 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
-func listServiceAccounts(x *exchange) error {
-	page, err := x.server.service.ServiceAccounts(x.ctx, x.call, x.serviceAccountQuery())
-	if err != nil {
-		return err
-	}
-	x.out = append(appendPage(x, x.out, &page, appendWholeServiceAccount), '}')
-	return x.json(http.StatusOK)
+type listServiceAccountsRequest struct {
+	pageRequest
+	Sort   orderValue  `query:"sort" order:"name,createdAt"`
+	Search searchValue `query:"q"`
+	Count  bool        `query:"count"`
 }
 
-func (x *exchange) serviceAccountQuery() rolecall.ServiceAccountQuery {
-	in := &x.in
-	return rolecall.ServiceAccountQuery{
-		Words: in.words, ByName: in.sort.by == "name", Desc: in.sort.desc, After: in.after, Limit: in.limit, Count: in.count,
-	}
+func (s *Server) listServiceAccounts(ctx context.Context, c service.Call, in *listServiceAccountsRequest) (Response[countedPageBody[serviceAccountBody]], error) {
+	page, err := s.service.ServiceAccounts(ctx, c, rolecall.ServiceAccountQuery{
+		Words: in.Search, ByName: in.Sort.by == "name", Desc: in.Sort.desc,
+		After: in.After.after, Limit: in.Limit.orDefault(), Count: in.Count,
+	})
+	return newCountedPage(&page, func(a *rolecall.ServiceAccount) serviceAccountBody { return serviceAccountBody{a, true} }), err
 }
 
-func createServiceAccount(x *exchange) error {
-	draft, err := x.serviceAccountDraft()
-	if err != nil {
-		return err
-	}
-	created, err := x.server.service.CreateServiceAccount(x.ctx, x.call, x.key(), draft)
-	if err != nil {
-		return err
-	}
-	x.created("/service-accounts/", rolecall.AnyID(created.Value.ID), created.Replayed)
-	return x.serviceAccount(http.StatusCreated, &created.Value)
+type createServiceAccountRequest struct {
+	Key  service.Key `header:"idempotency-key" required:"true"`
+	Body rolecall.ServiceAccountDraft
 }
 
-func getServiceAccount(x *exchange) error {
-	account, err := x.server.service.ServiceAccount(x.ctx, x.call, x.in.account)
-	if err != nil {
-		return err
-	}
-	return x.serviceAccount(http.StatusOK, &account)
+func (s *Server) createServiceAccount(ctx context.Context, c service.Call, in *createServiceAccountRequest) (Response[serviceAccountBody], error) {
+	created, err := s.service.CreateServiceAccount(ctx, c, in.Key, in.Body)
+	response := serviceAccountResponse(c, &created.Value)
+	response.Location, response.Replayed = "/service-accounts/"+created.Value.ID.String(), created.Replayed
+	return response, err
 }
 
-func updateServiceAccount(x *exchange) error {
-	patch, err := x.serviceAccountPatch()
-	if err != nil {
-		return err
-	}
-	account, err := x.server.service.UpdateServiceAccount(x.ctx, x.call, x.in.account, patch, x.matchServiceAccount())
-	if err != nil {
-		return err
-	}
-	return x.serviceAccount(http.StatusOK, &account)
+type getServiceAccountRequest struct {
+	ID          rolecall.ServiceAccountID `path:"id"`
+	IfNoneMatch ifNoneMatchValue          `header:"if-none-match"`
 }
 
-func deleteServiceAccount(x *exchange) error {
-	if err := x.server.service.DeleteServiceAccount(x.ctx, x.call, x.in.account, x.matchServiceAccount()); err != nil {
-		return err
-	}
-	return x.nothing()
+func (s *Server) getServiceAccount(ctx context.Context, c service.Call, in *getServiceAccountRequest) (Response[serviceAccountBody], error) {
+	account, err := s.service.ServiceAccount(ctx, c, in.ID)
+	return serviceAccountResponse(c, &account), err
 }
 
-func suspendServiceAccount(x *exchange) error {
-	reason, err := x.reason()
-	if err != nil {
-		return err
-	}
-	account, err := x.server.service.SuspendServiceAccount(x.ctx, x.call, x.in.account, reason)
-	if err != nil {
-		return err
-	}
-	return x.serviceAccount(http.StatusOK, &account)
+type updateServiceAccountRequest struct {
+	ID      rolecall.ServiceAccountID `path:"id"`
+	IfMatch ifMatchValue              `header:"if-match"`
+	Body    rolecall.ServiceAccountPatch
 }
 
-func resumeServiceAccount(x *exchange) error {
-	reason, err := x.reason()
-	if err != nil {
-		return err
+func (s *Server) updateServiceAccount(ctx context.Context, c service.Call, in *updateServiceAccountRequest) (Response[serviceAccountBody], error) {
+	account, err := s.service.UpdateServiceAccount(ctx, c, in.ID, in.Body, match(in.IfMatch, serviceAccountTag(c)))
+	return serviceAccountResponse(c, &account), err
+}
+
+type deleteServiceAccountRequest struct {
+	ID      rolecall.ServiceAccountID `path:"id"`
+	IfMatch ifMatchValue              `header:"if-match"`
+}
+
+func (s *Server) deleteServiceAccount(ctx context.Context, c service.Call, in *deleteServiceAccountRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.service.DeleteServiceAccount(ctx, c, in.ID, match(in.IfMatch, serviceAccountTag(c)))
+}
+
+type serviceAccountStatusRequest struct {
+	ID   rolecall.ServiceAccountID `path:"id"`
+	Body reasonBody
+}
+
+func (s *Server) suspendServiceAccount(ctx context.Context, c service.Call, in *serviceAccountStatusRequest) (Response[serviceAccountBody], error) {
+	account, err := s.service.SuspendServiceAccount(ctx, c, in.ID, string(in.Body.Reason))
+	return serviceAccountResponse(c, &account), err
+}
+
+func (s *Server) resumeServiceAccount(ctx context.Context, c service.Call, in *serviceAccountStatusRequest) (Response[serviceAccountBody], error) {
+	account, err := s.service.ResumeServiceAccount(ctx, c, in.ID, string(in.Body.Reason))
+	return serviceAccountResponse(c, &account), err
+}
+
+type listServiceAccountRolesRequest struct {
+	ID             rolecall.ServiceAccountID `path:"id"`
+	IncludeExpired bool                      `query:"includeExpired"`
+}
+
+func (s *Server) listServiceAccountRoles(ctx context.Context, c service.Call, in *listServiceAccountRolesRequest) (Response[pageBody[assignmentBody]], error) {
+	live, expired, err := s.service.ServiceAccountRoles(ctx, c, in.ID)
+	return assignmentPage(live, expired, in.IncludeExpired), err
+}
+
+type assignServiceAccountRoleRequest struct {
+	ID   rolecall.ServiceAccountID `path:"id"`
+	Role rolecall.RoleID           `path:"roleId"`
+	Body assignmentDraft
+}
+
+func (s *Server) assignServiceAccountRole(ctx context.Context, c service.Call, in *assignServiceAccountRoleRequest) (Response[assignmentBody], error) {
+	assignment, created, err := s.service.AssignServiceAccountRole(ctx, c, in.ID, in.Role, in.Body.draft())
+	return assigned(c, &assignment, created), err
+}
+
+type unassignServiceAccountRoleRequest struct {
+	ID   rolecall.ServiceAccountID `path:"id"`
+	Role rolecall.RoleID           `path:"roleId"`
+}
+
+func (s *Server) unassignServiceAccountRole(ctx context.Context, c service.Call, in *unassignServiceAccountRoleRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.service.UnassignServiceAccountRole(ctx, c, in.ID, in.Role)
+}
+
+// readsServiceAccounts reports whether the caller may read service accounts. Other callers
+// see the ids alone.
+func readsServiceAccounts(c service.Call) bool {
+	return c.Principal != nil && c.Reach(rolecall.ServiceAccountsRead).IsEverywhere()
+}
+
+var (
+	serviceAccountEncoder = wire.NewEncoder[rolecall.ServiceAccount]()
+	serviceAccountID0     = serviceAccountEncoder.Fields("id")
+)
+
+// serviceAccountBody is a service account, or its id alone if the caller may not read it.
+type serviceAccountBody struct {
+	account  *rolecall.ServiceAccount
+	readable bool
+}
+
+func serviceAccountResponse(c service.Call, a *rolecall.ServiceAccount) Response[serviceAccountBody] {
+	return Response[serviceAccountBody]{Body: serviceAccountBody{a, readsServiceAccounts(c) && a.CreatedAt != 0}}
+}
+
+// AppendJSON appends the members that the caller may read.
+func (b serviceAccountBody) AppendJSON(out []byte) []byte {
+	if !b.readable {
+		return serviceAccountEncoder.AppendFields(out, b.account, serviceAccountID0)
 	}
-	account, err := x.server.service.ResumeServiceAccount(x.ctx, x.call, x.in.account, reason)
-	if err != nil {
-		return err
+	return serviceAccountEncoder.Append(out, b.account)
+}
+
+func (b serviceAccountBody) hiddenMembers() string {
+	if b.readable {
+		return ""
 	}
-	return x.serviceAccount(http.StatusOK, &account)
+	return "name, description, status, createdAt, updatedAt"
 }
 
-func listServiceAccountRoles(x *exchange) error {
-	live, expired, err := x.server.service.ServiceAccountRoles(x.ctx, x.call, x.in.account)
-	return x.assignments(live, expired, err)
-}
+func (b serviceAccountBody) hasTag() bool { return b.readable }
 
-func assignServiceAccountRole(x *exchange) error {
-	draft, err := x.assignmentDraft()
-	if err != nil {
-		return err
+// serviceAccountTag returns what computes the ETag of a service account as the caller sees it.
+func serviceAccountTag(c service.Call) func(*rolecall.ServiceAccount) string {
+	readable := readsServiceAccounts(c)
+	return func(a *rolecall.ServiceAccount) string {
+		return secret.ETag(serviceAccountBody{a, readable}.AppendJSON(nil))
 	}
-	assignment, created, err := x.server.service.AssignServiceAccountRole(x.ctx, x.call, x.in.account, x.in.role, draft)
-	if err != nil {
-		return err
-	}
-	return x.assignment(&assignment, created)
-}
-
-func unassignServiceAccountRole(x *exchange) error {
-	if err := x.server.service.UnassignServiceAccountRole(x.ctx, x.call, x.in.account, x.in.role); err != nil {
-		return err
-	}
-	return x.nothing()
-}
-
-func (x *exchange) serviceAccountDraft() (draft rolecall.ServiceAccountDraft, err error) {
-	err = x.decode(
-		member{"name", true, readString(&draft.Name)},
-		member{"description", false, readStringOrNull(&draft.Description)},
-	).err(draft.Check)
-	return draft, err
-}
-
-func (x *exchange) serviceAccountPatch() (patch rolecall.ServiceAccountPatch, err error) {
-	err = x.decode(
-		member{"name", false, optional(&patch.Name, readString)},
-		member{"description", false, optional(&patch.Description, readStringOrNull)},
-	).err(patch.Check)
-	return patch, err
-}
-
-// readsServiceAccounts reports whether the caller may read service accounts; who may
-// not sees no more of them than the id.
-func (x *exchange) readsServiceAccounts() bool {
-	return x.call.Reach(rolecall.ServiceAccountsRead).IsEverywhere()
-}
-
-// serviceAccount answers with the service account, or with its id alone.
-func (x *exchange) serviceAccount(status int, a *rolecall.ServiceAccount) error {
-	readable := x.readsServiceAccounts() && a.CreatedAt != 0
-	x.out = appendServiceAccount(x.out, a, readable)
-	if !readable {
-		x.header["Withheld-Fields"] = serviceAccountFields
-		return x.json(status)
-	}
-	return x.tagged(status)
-}
-
-var serviceAccountFields = []string{"name, description, status, createdAt, updatedAt"}
-
-// matchServiceAccount is If-Match for the service: the tag of what this caller sees
-// of the service account.
-func (x *exchange) matchServiceAccount() service.Match[rolecall.ServiceAccount] {
-	if !x.in.ifMatch.given {
-		return nil
-	}
-	wanted, readable := x.in.ifMatch, x.readsServiceAccounts()
-	return func(a *rolecall.ServiceAccount) bool {
-		return wanted.matches(secret.ETag(appendServiceAccount(nil, a, readable)))
-	}
-}
-
-// appendWholeServiceAccount appends the service account with all of its members.
-func appendWholeServiceAccount(b []byte, a *rolecall.ServiceAccount) []byte {
-	return appendServiceAccount(b, a, true)
-}
-
-// appendServiceAccount appends the service account, or its id alone if it is not
-// readable.
-func appendServiceAccount(b []byte, a *rolecall.ServiceAccount, readable bool) []byte {
-	b = append(b, `{"id":`...)
-	b = appendID(b, a.ID)
-	if !readable {
-		return append(b, '}')
-	}
-	b = append(b, `,"name":`...)
-	b = appendText(b, a.Name)
-	b = append(b, `,"description":`...)
-	b = appendText(b, a.Description)
-	b = append(b, `,"status":`...)
-	b = appendText(b, a.Status)
-	b = append(b, `,"createdAt":`...)
-	b = appendTime(b, a.CreatedAt)
-	b = append(b, `,"updatedAt":`...)
-	b = appendTime(b, a.UpdatedAt)
-	return append(b, '}')
 }

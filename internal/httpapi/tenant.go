@@ -1,7 +1,9 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
+	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -9,103 +11,130 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
-func getTenant(x *exchange) error {
-	tenant, err := x.server.service.CurrentTenant(x.ctx, x.call)
-	if err != nil {
-		return err
-	}
-	x.out = appendTenant(x.out, &tenant)
-	return x.tagged(http.StatusOK)
+type getTenantRequest struct {
+	IfNoneMatch ifNoneMatchValue `header:"if-none-match"`
 }
 
-func updateTenant(x *exchange) error {
-	patch, err := x.tenantPatch()
-	if err != nil {
-		return err
-	}
-	tenant, err := x.server.service.UpdateTenant(x.ctx, x.call, patch, x.matchTenant())
-	if err != nil {
-		return err
-	}
-	if x.call.Reach(rolecall.TenantRead).IsNowhere() {
-		x.out = append(appendID(append(x.out, `{"id":`...), tenant.ID), '}')
-		return x.json(http.StatusOK)
-	}
-	x.out = appendTenant(x.out, &tenant)
-	return x.tagged(http.StatusOK)
+func (s *Server) getTenant(ctx context.Context, c service.Call, _ *getTenantRequest) (Response[tenantBody], error) {
+	tenant, err := s.service.CurrentTenant(ctx, c)
+	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
 }
 
-func (x *exchange) tenantPatch() (patch rolecall.TenantPatch, err error) {
-	err = x.decode(
-		member{"name", false, immutable},
-		member{"displayName", false, optional(&patch.DisplayName, readString)},
-		member{"settings", false, readSettings(&patch.Settings)},
-	).err(patch.Check)
-	return patch, err
+type updateTenantRequest struct {
+	IfMatch ifMatchValue `header:"if-match"`
+	Body    tenantPatch
 }
 
-// readSettings reads an object of settings; null is the default of all of them.
-func readSettings(into *rolecall.SettingsPatch) reader {
-	return func(d *decoder, pointer string, value jsontext.Value) {
-		into.Numbers = map[string]*int64{}
-		members := []member{
-			{"secondFactor", false, readSecondFactor(&into.SecondFactor)},
-			{"mailSenderName", false, optional(&into.MailSender, readNullable)},
+func (s *Server) updateTenant(ctx context.Context, c service.Call, in *updateTenantRequest) (Response[tenantBody], error) {
+	tenant, err := s.service.UpdateTenant(ctx, c, in.Body.patch(), match(in.IfMatch, tenantTag))
+	return Response[tenantBody]{Body: tenantBody{&tenant, !c.Reach(rolecall.TenantRead).IsNowhere()}}, err
+}
+
+// tenantPatch is a change of a tenant.
+type tenantPatch struct {
+	Name        wire.Immutable            `json:"name"`
+	DisplayName rolecall.Optional[string] `json:"displayName"`
+	Settings    settingsPatch             `json:"settings"`
+}
+
+func (p *tenantPatch) patch() rolecall.TenantPatch {
+	return rolecall.TenantPatch{DisplayName: p.DisplayName, Settings: rolecall.SettingsPatch(p.Settings)}
+}
+
+// Check returns what is wrong with the patch, nil if nothing is.
+func (p *tenantPatch) Check() rolecall.Faults {
+	patch := p.patch()
+	return patch.Check()
+}
+
+// settingsPatch is a change of settings; null sets the defaults again.
+type settingsPatch rolecall.SettingsPatch
+
+// UnmarshalWire reads an object of settings. Null is null for each of them.
+func (p *settingsPatch) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	p.Numbers = map[string]*int64{}
+	names := []string{"secondFactor", "mailSenderName"}
+	for _, n := range rolecall.NumberSettings {
+		names = append(names, n.Name)
+	}
+	if value.Kind() == jsontext.KindNull {
+		for _, name := range names {
+			p.read(d, pointer, name, value)
 		}
-		for _, n := range rolecall.NumberSettings {
-			members = append(members, member{n.Name, false, readNumber(n.Name, into.Numbers)})
-		}
-		eachOrNull(d, pointer, value, members)
-	}
-}
-
-// readSecondFactor reads of whom a second factor is demanded; null is of nobody.
-func readSecondFactor(into *rolecall.SecondFactorPatch) reader {
-	return func(d *decoder, pointer string, value jsontext.Value) {
-		eachOrNull(d, pointer, value, []member{
-			{"required", false, optional(&into.Required, readNullable)},
-			{"roles", false, optional(&into.Roles, readStrings)},
-		})
-	}
-}
-
-// eachOrNull reads an object of the members; null is null for each of them.
-func eachOrNull(d *decoder, pointer string, value jsontext.Value, members []member) {
-	if !isNull(value) {
-		d.object(pointer, value, members)
 		return
 	}
-	for _, m := range members {
-		m.read(d, pointer+"/"+m.name, value)
-	}
+	d.Each(pointer, value, func(name string, value jsontext.Value) {
+		if !slices.Contains(names, name) {
+			d.Unknown(pointer, name, names)
+			return
+		}
+		p.read(d, pointer, name, value)
+	})
 }
 
-// readNumber reads a whole number, or null for the default.
-func readNumber(name string, into map[string]*int64) reader {
-	return func(d *decoder, pointer string, value jsontext.Value) {
-		if isNull(value) {
-			into[name] = nil
+// read reads the setting.
+func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsontext.Value) {
+	switch name {
+	case "secondFactor":
+		if value.Kind() == jsontext.KindNull {
+			p.SecondFactor.Required.Set, p.SecondFactor.Roles.Set = true, true
+			return
+		}
+		var rule secondFactorPatch
+		secondFactorDecoder.Continue(d, pointer+"/"+name, value, reflect.ValueOf(&rule).Elem())
+		p.SecondFactor = rolecall.SecondFactorPatch(rule)
+	case "mailSenderName":
+		p.MailSender.Set = true
+		if value.Kind() != jsontext.KindNull {
+			if text, ok := d.Text(pointer+"/"+name, value); ok {
+				p.MailSender.Value = &text
+			}
+		}
+	default:
+		p.Numbers[name] = nil
+		if value.Kind() == jsontext.KindNull {
 			return
 		}
 		n, ok := wholeNumber(string(value))
 		if !ok {
-			d.faults.Add(pointer, "type", "must be a whole number")
+			delete(p.Numbers, name)
+			d.Add(pointer+"/"+name, "type", "must be a whole number")
 			return
 		}
-		into[name] = &n
+		p.Numbers[name] = &n
 	}
 }
 
-// matchTenant is If-Match for the service.
-func (x *exchange) matchTenant() service.Match[rolecall.Tenant] {
-	if !x.in.ifMatch.given {
-		return nil
-	}
-	wanted := x.in.ifMatch
-	return func(t *rolecall.Tenant) bool { return wanted.matches(secret.ETag(appendTenant(nil, t))) }
+// secondFactorPatch changes who must have a second factor.
+type secondFactorPatch struct {
+	Required rolecall.Optional[*string]  `json:"required"`
+	Roles    rolecall.Optional[[]string] `json:"roles"`
 }
+
+var secondFactorDecoder = wire.NewDecoder(reflect.TypeFor[secondFactorPatch]())
+
+// tenantBody is a tenant with the settings that are in force, or its id alone if the
+// caller may not read it.
+type tenantBody struct {
+	tenant   *rolecall.Tenant
+	readable bool
+}
+
+// AppendJSON appends the members that the caller may read.
+func (b tenantBody) AppendJSON(out []byte) []byte {
+	if !b.readable {
+		return append(appendID(append(out, `{"id":`...), b.tenant.ID), '}')
+	}
+	return appendTenant(out, b.tenant)
+}
+
+func (b tenantBody) hasTag() bool { return b.readable }
+
+// tenantTag returns the ETag of a tenant.
+func tenantTag(t *rolecall.Tenant) string { return secret.ETag(appendTenant(nil, t)) }
 
 // appendTenant appends the tenant with the settings that are in force.
 func appendTenant(b []byte, t *rolecall.Tenant) []byte {

@@ -1,74 +1,64 @@
 package httpapi
 
 import (
-	"net/http"
-
+	"context"
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
-// listDeletedUsers answers with a page of who can be restored, each as far as the
-// caller may read it.
-func listDeletedUsers(x *exchange) error {
-	if faults := x.besidesDeleted(); faults != nil {
-		return rolecall.ErrMalformed.WithFaults(faults...)
+// listDeletedUsers returns a page of the users who can be restored.
+func (s *Server) listDeletedUsers(ctx context.Context, c service.Call, in *listUsersRequest) (Response[userPage], error) {
+	if faults := in.besidesDeleted(); faults != nil {
+		return Response[userPage]{}, rolecall.ErrMalformed.WithFaults(faults...)
 	}
-	page, err := x.server.service.DeletedUsers(x.ctx, x.call, service.DeletedListing{After: x.in.after, Limit: x.in.limit})
+	page, err := s.service.DeletedUsers(ctx, c, service.DeletedListing{After: in.After.after, Limit: in.Limit.orDefault()})
 	if err != nil {
-		return err
+		return Response[userPage]{}, err
 	}
-	var withheld rolecall.UserMembers
-	x.out = appendPage(x, x.out, &page, func(b []byte, t *rolecall.Tombstone) []byte {
-		sight := x.call.ListSight(&t.User)
-		withheld |= rolecall.AllUserMembers &^ sight
-		b = appendUser(b, &t.User, sight)
-		b = append(b[:len(b)-1], `,"deletedAt":`...)
-		b = appendTime(b, t.DeletedAt)
-		return append(b, '}')
+	body := newPage(&page, func(t *rolecall.Tombstone) userBody {
+		return userBody{user: &t.User, readable: c.ListSight(&t.User), deletedAt: t.DeletedAt}
 	})
-	x.out = append(x.out, '}')
-	x.withhold(withheld)
-	return x.json(http.StatusOK)
+	return Response[userPage]{Body: userPage{countedPageBody: countedPageBody[userBody]{pageBody: body.Body}}, Next: page.Next}, nil
 }
 
 // besidesDeleted returns a fault for each parameter that a list of deleted users
 // does not take: they are in no index but that of their deletion.
-func (x *exchange) besidesDeleted() (faults rolecall.Faults) {
-	in := &x.in
+func (r *listUsersRequest) besidesDeleted() (faults rolecall.Faults) {
 	for _, given := range []struct {
-		parameter *parameter
+		parameter string
 		is        bool
 	}{
-		{sortUsers, in.sort != order{}}, {search, in.words != nil}, {filterEmail, in.email != ""}, {filterExternalID, in.externalID != ""},
-		{filterDepartment, in.department != ""}, {filterRole, !in.holds.IsZero()}, {count, in.count},
+		{"sort", r.Sort != orderValue{}}, {"q", r.Search != nil}, {"email", r.Email != ""}, {"externalId", r.ExternalID != ""},
+		{"department", r.Department != ""}, {"role", !r.Role.IsZero()}, {"count", r.Count},
 	} {
 		if given.is {
-			faults = append(faults, given.parameter.fault("combination", "does not go with status=deleted"))
+			faults = append(faults, rolecall.Fault{Parameter: given.parameter, Code: "combination", Detail: "does not go with status=deleted"})
 		}
 	}
 	return faults
 }
 
-func restoreUser(x *exchange) error {
-	restored, err := x.server.service.RestoreUser(x.ctx, x.call, x.in.user)
-	if err != nil {
-		return err
-	}
-	sight := x.call.Sight(&restored.User)
-	x.out = append(x.out, `{"user":`...)
-	x.out = appendUser(x.out, &restored.User, sight)
-	if restored.RolesReadable {
-		x.out = append(x.out, `,"rolesNotRestored":`...)
-		x.out = appendList(x.out, restored.RolesNotRestored, appendIDItem)
-	}
-	x.out = append(x.out, '}')
-	x.withhold(rolecall.AllUserMembers &^ sight)
-	return x.json(http.StatusOK)
+type userRequest struct {
+	ID rolecall.UserID `path:"id"`
 }
 
-func eraseUser(x *exchange) error {
-	if err := x.server.service.EraseUser(x.ctx, x.call, x.in.user); err != nil {
-		return err
+// restoredUser is a user who was deleted and is back.
+type restoredUser struct {
+	User             userBody           `json:"user"`
+	RolesNotRestored *[]rolecall.RoleID `json:"rolesNotRestored,omitzero"` // nil: the caller may not read the user's roles
+}
+
+func (u *restoredUser) hiddenMembers() string { return u.User.hiddenMembers() }
+
+func (s *Server) restoreUser(ctx context.Context, c service.Call, in *userRequest) (Response[restoredUser], error) {
+	restored, err := s.service.RestoreUser(ctx, c, in.ID)
+	body := restoredUser{User: newUserBody(c, &restored.User)}
+	if restored.RolesReadable {
+		body.RolesNotRestored = &restored.RolesNotRestored
 	}
-	return x.nothing()
+	return Response[restoredUser]{Body: body}, err
+}
+
+func (s *Server) eraseUser(ctx context.Context, c service.Call, in *userRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.service.EraseUser(ctx, c, in.ID)
 }

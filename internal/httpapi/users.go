@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	"net/http"
+	"context"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -9,147 +9,27 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
-func listUsers(x *exchange) error {
-	if x.in.status == string(rolecall.UserDeleted) {
-		return listDeletedUsers(x)
-	}
-	page, err := x.server.service.Users(x.ctx, x.call, x.userListing())
-	if err != nil {
-		return err
-	}
-	return x.userPage(&page)
+// userFilterRequest are the filters of lists of users.
+type userFilterRequest struct {
+	pageRequest
+	Sort       orderValue  `query:"sort" order:"name,email,createdAt"`
+	Search     searchValue `query:"q"`
+	Email      string      `query:"email" maxLength:"254"`
+	ExternalID string      `query:"externalId" maxLength:"255"`
+	Department string      `query:"department" maxLength:"255"`
+	Count      bool        `query:"count"`
 }
 
-func createUser(x *exchange) error {
-	draft, err := x.userDraft()
-	if err != nil {
-		return err
-	}
-	created, err := x.server.service.CreateUser(x.ctx, x.call, x.key(), draft)
-	if err != nil {
-		return err
-	}
-	sight := x.call.Sight(&created.Value)
-	if created.Erased {
-		sight = 0
-	}
-	x.created("/users/", rolecall.AnyID(created.Value.ID), created.Replayed)
-	return x.user(http.StatusCreated, &created.Value, sight)
-}
-
-func getUser(x *exchange) error {
-	user, err := x.server.service.User(x.ctx, x.call, x.in.user)
-	if err != nil {
-		return err
-	}
-	return x.user(http.StatusOK, &user, x.call.Sight(&user))
-}
-
-func updateUser(x *exchange) error {
-	patch, err := x.userPatch()
-	if err != nil {
-		return err
-	}
-	user, err := x.server.service.UpdateUser(x.ctx, x.call, x.in.user, patch, x.matchUser())
-	if err != nil {
-		return err
-	}
-	return x.user(http.StatusOK, &user, x.call.Sight(&user))
-}
-
-func deleteUser(x *exchange) error {
-	if err := x.server.service.DeleteUser(x.ctx, x.call, x.in.user, x.matchUser()); err != nil {
-		return err
-	}
-	return x.nothing()
-}
-
-func suspendUser(x *exchange) error {
-	reason, err := x.reason()
-	if err != nil {
-		return err
-	}
-	user, err := x.server.service.SuspendUser(x.ctx, x.call, x.in.user, reason)
-	if err != nil {
-		return err
-	}
-	return x.user(http.StatusOK, &user, x.call.Sight(&user))
-}
-
-func resumeUser(x *exchange) error {
-	reason, err := x.reason()
-	if err != nil {
-		return err
-	}
-	user, err := x.server.service.ResumeUser(x.ctx, x.call, x.in.user, reason)
-	if err != nil {
-		return err
-	}
-	return x.user(http.StatusOK, &user, x.call.Sight(&user))
-}
-
-func (x *exchange) userDraft() (draft rolecall.UserDraft, err error) {
-	err = x.decode(
-		member{"email", true, readString(&draft.Email)},
-		member{"name", true, readString(&draft.Name)},
-		member{"department", false, readNullable(&draft.Department)},
-		member{"externalId", false, readNullable(&draft.ExternalID)},
-		member{"metadata", false, readPairs(&draft.Metadata)},
-		member{"invite", false, permitted(x.mayInvite, readTruth(&draft.Invite))},
-	).err(draft.Check)
-	return draft, err
-}
-
-func (x *exchange) userPatch() (patch rolecall.UserPatch, err error) {
-	err = x.decode(
-		member{"email", false, immutable},
-		member{"name", false, permitted(x.mayChange(rolecall.MemberName), optional(&patch.Name, readString))},
-		member{"department", false, permitted(x.mayChange(rolecall.MemberDepartment), optional(&patch.Department, readNullable))},
-		member{"externalId", false, permitted(x.mayChange(rolecall.MemberExternalID), optional(&patch.ExternalID, readNullable))},
-		member{"metadata", false, permitted(x.mayChange(rolecall.MemberMetadata), optional(&patch.Metadata, readPairsPatch))},
-	).err(patch.Check)
-	return patch, err
-}
-
-// mayChange returns a check whether the caller may change the member of the user of the
-// path, as far as that is known before the user is.
-func (x *exchange) mayChange(m rolecall.UserMember) func(jsontext.Value) error {
-	return func(jsontext.Value) error {
-		return service.NeedUpdateMembers(x.call.Principal, x.in.user, rolecall.SetOf(m))
-	}
-}
-
-// mayInvite returns an error if the caller may not invite users. Not to invite needs no
-// permission.
-func (x *exchange) mayInvite(value jsontext.Value) error {
-	if value.Kind() == jsontext.KindFalse {
-		return nil
-	}
-	return service.NeedInviteUsers(x.call.Principal, x.in.user)
-}
-
-// reasonMax bounds the reason that is recorded with an act, in code points.
-const reasonMax = 500
-
-// reason reads the body of an act that can be given a reason.
-func (x *exchange) reason() (reason string, err error) {
-	d := x.decode(member{"reason", false, readStringOrNull(&reason)})
-	if reason != "" {
-		d.faults.Text("/reason", reason, 1, reasonMax)
-	}
-	return reason, d.err(noFaults)
-}
-
-// userListing is what the query says of a list of users.
-func (x *exchange) userListing() service.UserListing {
-	in := &x.in
+// listing returns the list that the filters describe.
+func (r *userFilterRequest) listing(status string, role rolecall.RoleID) service.UserListing {
 	l := service.UserListing{
-		Email: in.email, ExternalID: in.externalID, Department: in.department, Status: in.status, Role: in.holds,
-		Words: in.words, Desc: in.sort.desc, After: in.after, Limit: in.limit, Count: in.count,
+		Email: r.Email, ExternalID: r.ExternalID, Department: r.Department, Status: status, Role: role,
+		Words: r.Search, Desc: r.Sort.desc, After: r.After.after, Limit: r.Limit.orDefault(), Count: r.Count,
 	}
-	switch in.sort.by {
+	switch r.Sort.by {
 	case "name":
 		l.Sort = rolecall.SortByName
 	case "email":
@@ -160,104 +40,201 @@ func (x *exchange) userListing() service.UserListing {
 	return l
 }
 
-// key is the idempotency key of the request with its fingerprint, in which JSON
-// counts by value.
-func (x *exchange) key() service.Key {
-	return service.Key{
-		Text:        x.in.key,
-		Fingerprint: secret.Digest([]byte(x.route.method+" "+x.route.path), x.holder(), canonicalJSON(x.body)),
+type listUsersRequest struct {
+	userFilterRequest
+	Status string          `query:"status" enum:"pending,active,suspended,deleted"`
+	Role   rolecall.RoleID `query:"role"`
+}
+
+func (s *Server) listUsers(ctx context.Context, c service.Call, in *listUsersRequest) (Response[userPage], error) {
+	if in.Status == string(rolecall.UserDeleted) {
+		return s.listDeletedUsers(ctx, c, in)
+	}
+	page, err := s.service.Users(ctx, c, in.listing(in.Status, in.Role))
+	if err != nil {
+		return Response[userPage]{}, err
+	}
+	return Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, nil
+}
+
+type createUserRequest struct {
+	Key  service.Key `header:"idempotency-key" required:"true"`
+	Body rolecall.UserDraft
+}
+
+// mayDecode checks that the caller may invite. Not to invite needs no permission.
+func (*createUserRequest) mayDecode(c service.Call, member string, value jsontext.Value) error {
+	if member != "invite" || value.Kind() == jsontext.KindFalse {
+		return nil
+	}
+	return service.NeedInviteUsers(c.Principal, rolecall.UserID{})
+}
+
+func (s *Server) createUser(ctx context.Context, c service.Call, in *createUserRequest) (Response[userBody], error) {
+	created, err := s.service.CreateUser(ctx, c, in.Key, in.Body)
+	if err != nil {
+		return Response[userBody]{}, err
+	}
+	body := newUserBody(c, &created.Value)
+	if created.Erased {
+		body.readable = 0
+	}
+	return Response[userBody]{Body: body, Location: "/users/" + created.Value.ID.String(), Replayed: created.Replayed}, nil
+}
+
+type updateUserRequest struct {
+	ID      rolecall.UserID `path:"id"`
+	IfMatch ifMatchValue    `header:"if-match"`
+	Body    struct {
+		rolecall.UserPatch
+		Email wire.Immutable `json:"email"`
 	}
 }
 
-// holder returns the id of the user or the service account of the path.
-func (x *exchange) holder() []byte {
-	if !x.in.account.IsZero() {
-		return x.in.account[:]
+// mayDecode checks whether the caller may change the member of the user, as far as that
+// is known before the user is read.
+func (in *updateUserRequest) mayDecode(c service.Call, member string, _ jsontext.Value) error {
+	m, ok := rolecall.UserMemberNamed(member)
+	if !ok || !m.Updatable() {
+		return nil
 	}
-	return x.in.user[:]
+	return service.NeedUpdateMembers(c.Principal, in.ID, rolecall.SetOf(m))
 }
 
-// created sets what every answer to a creation says.
-func (x *exchange) created(collection string, id rolecall.AnyID, replayed bool) {
-	x.header["Location"] = []string{x.server.site.Base + collection + id.String()}
-	if replayed {
-		x.header["Idempotent-Replayed"] = []string{"true"}
-	}
+func (s *Server) updateUser(ctx context.Context, c service.Call, in *updateUserRequest) (Response[userBody], error) {
+	user, err := s.service.UpdateUser(ctx, c, in.ID, in.Body.UserPatch, match(in.IfMatch, userTag(c)))
+	return Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
-// user answers with what of the user is in sight.
-func (x *exchange) user(status int, u *rolecall.User, sight rolecall.UserMembers) error {
-	x.out = appendUser(x.out, u, sight)
-	x.withhold(rolecall.AllUserMembers &^ sight)
-	if sight == 0 {
-		return x.json(status)
-	}
-	return x.tagged(status)
+type deleteUserRequest struct {
+	ID      rolecall.UserID `path:"id"`
+	IfMatch ifMatchValue    `header:"if-match"`
 }
 
-// userPage answers with a page of users, each as far as the caller may read it.
-func (x *exchange) userPage(page *service.UserPage) error {
-	p, all := x.call.Principal, x.call.ReadsEverything()
-	var withheld rolecall.UserMembers
-	x.out = appendPage(x, x.out, &page.Page, func(b []byte, u *rolecall.User) []byte {
-		sight := rolecall.AllUserMembers
-		if !all {
-			sight = p.ListSight(u)
+func (s *Server) deleteUser(ctx context.Context, c service.Call, in *deleteUserRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.service.DeleteUser(ctx, c, in.ID, match(in.IfMatch, userTag(c)))
+}
+
+var userEncoder = wire.NewEncoder[rolecall.User]()
+
+var userID0 = userEncoder.Fields("id")
+
+// userFields are the fields of userEncoder for each member.
+var userFields = func() (fields [8]wire.Fields) {
+	for m := range rolecall.AllUserMembers.All() {
+		fields[m] = userEncoder.Fields(m.String())
+	}
+	return fields
+}()
+
+// userBody is a user as far as the caller may read them.
+type userBody struct {
+	user      *rolecall.User
+	readable  rolecall.UserMembers
+	deletedAt rolecall.Time // zero unless the user is deleted
+}
+
+func newUserBody(c service.Call, u *rolecall.User) userBody {
+	return userBody{user: u, readable: c.Sight(u)}
+}
+
+// AppendJSON appends the id and the readable members.
+func (b userBody) AppendJSON(out []byte) []byte {
+	fields := userID0
+	for m := range b.readable.All() {
+		fields |= userFields[m]
+	}
+	out = userEncoder.AppendFields(out, b.user, fields)
+	if b.deletedAt != 0 {
+		out = append(out[:len(out)-1], `,"deletedAt":"`...)
+		out = append(b.deletedAt.Append(out), `"}`...)
+	}
+	return out
+}
+
+func (b userBody) hiddenMembers() string { return names(rolecall.AllUserMembers &^ b.readable) }
+
+func (b userBody) hasTag() bool { return b.readable != 0 }
+
+func names(members rolecall.UserMembers) string { return strings.Join(members.Names(), ", ") }
+
+// userTag returns what computes the ETag of a user as the caller sees them.
+func userTag(c service.Call) func(*rolecall.User) string {
+	return func(u *rolecall.User) string { return secret.ETag(newUserBody(c, u).AppendJSON(nil)) }
+}
+
+// userPage is a page of users, each as far as the caller may read them.
+type userPage struct {
+	countedPageBody[userBody]
+	RestrictedBy []string `json:"restrictedBy,omitzero"`
+}
+
+func newUserPage(c service.Call, page *service.UserPage) userPage {
+	all := c.ReadsEverything()
+	counted := newCountedPage(&page.Page, func(u *rolecall.User) userBody {
+		if all {
+			return userBody{user: u, readable: rolecall.AllUserMembers}
 		}
-		withheld |= rolecall.AllUserMembers &^ sight
-		return appendUser(b, u, sight)
+		return userBody{user: u, readable: c.ListSight(u)}
 	})
+	body := userPage{countedPageBody: counted.Body}
 	if page.RestrictedBy != 0 {
-		x.out = append(x.out, `,"restrictedBy":`...)
-		x.out = appendList(x.out, page.RestrictedBy.Names(), appendTextItem)
+		body.RestrictedBy = page.RestrictedBy.Names()
 	}
-	x.out = append(x.out, '}')
-	x.withhold(withheld)
-	return x.json(http.StatusOK)
+	return body
 }
 
-// withhold names the members that permission held back.
-func (x *exchange) withhold(members rolecall.UserMembers) {
-	if members != 0 {
-		x.header["Withheld-Fields"] = []string{strings.Join(members.Names(), ", ")}
+func (p *userPage) hiddenMembers() string {
+	readable := rolecall.AllUserMembers
+	for _, item := range p.Items {
+		readable &= item.readable
 	}
+	return names(rolecall.AllUserMembers &^ readable)
 }
 
-// appendUser appends the user with the members in sight.
-func appendUser(b []byte, u *rolecall.User, sight rolecall.UserMembers) []byte {
-	b = append(b, `{"id":`...)
-	b = appendID(b, u.ID)
-	if sight.Has(rolecall.MemberEmail) {
-		b = append(b, `,"email":`...)
-		b = appendText(b, u.Email)
+type getUserRequest struct {
+	ID          rolecall.UserID  `path:"id"`
+	IfNoneMatch ifNoneMatchValue `header:"if-none-match"`
+}
+
+func (s *Server) getUser(ctx context.Context, c service.Call, in *getUserRequest) (Response[userBody], error) {
+	user, err := s.service.User(ctx, c, in.ID)
+	return Response[userBody]{Body: newUserBody(c, &user)}, err
+}
+
+type userStatusRequest struct {
+	ID   rolecall.UserID `path:"id"`
+	Body reasonBody
+}
+
+func (s *Server) suspendUser(ctx context.Context, c service.Call, in *userStatusRequest) (Response[userBody], error) {
+	user, err := s.service.SuspendUser(ctx, c, in.ID, string(in.Body.Reason))
+	return Response[userBody]{Body: newUserBody(c, &user)}, err
+}
+
+func (s *Server) resumeUser(ctx context.Context, c service.Call, in *userStatusRequest) (Response[userBody], error) {
+	user, err := s.service.ResumeUser(ctx, c, in.ID, string(in.Body.Reason))
+	return Response[userBody]{Body: newUserBody(c, &user)}, err
+}
+
+// reasonMax bounds the reason that is recorded with an act, in code points.
+const reasonMax = 500
+
+// reasonBody is why the act is done, for the record.
+type reasonBody struct {
+	Reason reasonText `json:"reason"`
+}
+
+// reasonText is a reason of at most reasonMax code points; null is none.
+type reasonText string
+
+// UnmarshalWire reads the reason.
+func (t *reasonText) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	if value.Kind() == jsontext.KindNull {
+		return
 	}
-	if sight.Has(rolecall.MemberName) {
-		b = append(b, `,"name":`...)
-		b = appendText(b, u.Name)
+	if text, ok := d.Text(pointer, value); ok && text != "" {
+		d.Faults.Text(pointer, text, 1, reasonMax)
+		*t = reasonText(text)
 	}
-	if sight.Has(rolecall.MemberDepartment) {
-		b = append(b, `,"department":`...)
-		b = appendTextOrNull(b, u.Department)
-	}
-	if sight.Has(rolecall.MemberExternalID) {
-		b = append(b, `,"externalId":`...)
-		b = appendTextOrNull(b, u.ExternalID)
-	}
-	if sight.Has(rolecall.MemberMetadata) {
-		b = append(b, `,"metadata":`...)
-		b = append(b, u.Metadata.String()...)
-	}
-	if sight.Has(rolecall.MemberStatus) {
-		b = append(b, `,"status":`...)
-		b = appendText(b, u.Status)
-	}
-	if sight.Has(rolecall.MemberCreatedAt) {
-		b = append(b, `,"createdAt":`...)
-		b = appendTime(b, u.CreatedAt)
-	}
-	if sight.Has(rolecall.MemberUpdatedAt) {
-		b = append(b, `,"updatedAt":`...)
-		b = appendTime(b, u.UpdatedAt)
-	}
-	return append(b, '}')
 }

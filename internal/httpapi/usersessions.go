@@ -1,57 +1,51 @@
 package httpapi
 
 import (
-	"net/http"
-	"strconv"
+	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
 )
 
-func listUserSessions(x *exchange) error {
-	page, err := x.server.service.UserSessions(x.ctx, x.call, x.in.user, x.in.after, x.in.limit)
-	if err != nil {
-		return err
-	}
-	x.out = append(appendPage(x, x.out, &page, x.appendUserSession), '}')
-	return x.json(http.StatusOK)
+type listUserSessionsRequest struct {
+	ID rolecall.UserID `path:"id"`
+	pageRequest
 }
 
-func endUserSession(x *exchange) error {
-	if err := x.server.service.EndUserSession(x.ctx, x.call, x.in.user, x.in.session); err != nil {
-		return err
-	}
-	if x.in.session == x.call.Session.ID {
-		x.server.site.ClearSession(x.writer)
-	}
-	return x.nothing()
+func (s *Server) listUserSessions(ctx context.Context, c service.Call, in *listUserSessionsRequest) (Response[pageBody[userSessionBody]], error) {
+	page, err := s.service.UserSessions(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
+	return newPage(&page, func(session *rolecall.Session) userSessionBody {
+		return userSessionBody{
+			ID: session.ID, CreatedAt: session.AuthenticatedAt, LastUsedAt: session.LastUsedAt, ExpiresAt: session.ExpiresAt,
+			SecondFactor: session.SecondFactor, Address: optionalText(session.Source), Client: optionalText(session.Client),
+			Current: session.ID == c.Session.ID,
+		}
+	}), err
 }
 
-func endUserSessions(x *exchange) error {
-	if err := x.server.service.EndUserSessions(x.ctx, x.call, x.in.user); err != nil {
-		return err
-	}
-	if x.in.user == x.call.Session.UserID {
-		x.server.site.ClearSession(x.writer)
-	}
-	return x.nothing()
+type endUserSessionRequest struct {
+	ID      rolecall.UserID    `path:"id"`
+	Session rolecall.SessionID `path:"sessionId"`
 }
 
-func (x *exchange) appendUserSession(b []byte, s *rolecall.Session) []byte {
-	b = append(b, `{"id":`...)
-	b = appendID(b, s.ID)
-	b = append(b, `,"createdAt":`...)
-	b = appendTime(b, s.AuthenticatedAt)
-	b = append(b, `,"lastUsedAt":`...)
-	b = appendTime(b, s.LastUsedAt)
-	b = append(b, `,"expiresAt":`...)
-	b = appendTime(b, s.ExpiresAt)
-	b = append(b, `,"secondFactor":`...)
-	b = strconv.AppendBool(b, s.SecondFactor)
-	b = append(b, `,"address":`...)
-	b = appendNonEmpty(b, s.Source)
-	b = append(b, `,"client":`...)
-	b = appendNonEmpty(b, s.Client)
-	b = append(b, `,"current":`...)
-	b = strconv.AppendBool(b, s.ID == x.call.Session.ID)
-	return append(b, '}')
+func (s *Server) endUserSession(ctx context.Context, c service.Call, in *endUserSessionRequest) (Response[NoContent], error) {
+	err := s.service.EndUserSession(ctx, c, in.ID, in.Session)
+	return Response[NoContent]{SignedOut: in.Session == c.Session.ID}, err
+}
+
+func (s *Server) endUserSessions(ctx context.Context, c service.Call, in *userRequest) (Response[NoContent], error) {
+	err := s.service.EndUserSessions(ctx, c, in.ID)
+	return Response[NoContent]{SignedOut: in.ID == c.Session.UserID}, err
+}
+
+// userSessionBody is a live session of a user.
+type userSessionBody struct {
+	ID           rolecall.SessionID `json:"id"`
+	CreatedAt    rolecall.Time      `json:"createdAt"`
+	LastUsedAt   rolecall.Time      `json:"lastUsedAt"`
+	ExpiresAt    rolecall.Time      `json:"expiresAt"`
+	SecondFactor bool               `json:"secondFactor"`
+	Address      optionalText       `json:"address"`
+	Client       optionalText       `json:"client"`
+	Current      bool               `json:"current"`
 }

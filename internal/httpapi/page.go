@@ -1,0 +1,54 @@
+package httpapi
+
+import "github.com/rolecall/rolecall"
+
+// page is the body of one page of a list.
+type pageBody[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"nextCursor"`
+}
+
+// setNextCursor sets the cursor that leads to the next page.
+func (p *pageBody[T]) setNextCursor(cursor string) { p.NextCursor = &cursor }
+
+// countedPage is a page of a list that can be counted.
+type countedPageBody[T any] struct {
+	pageBody[T]
+	Total        *int  `json:"total,omitzero"`
+	TotalIsExact *bool `json:"totalIsExact,omitzero"`
+}
+
+// newPage returns the response with the items of the page, each as body makes it.
+func newPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[pageBody[B]] {
+	return Response[pageBody[B]]{Body: pageBody[B]{Items: bodies(p, body)}, Next: p.Next}
+}
+
+// newCountedPage returns the response with the items of the page, each as body makes it,
+// and with the total if it was asked for.
+func newCountedPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[countedPageBody[B]] {
+	counted := countedPageBody[B]{pageBody: pageBody[B]{Items: bodies(p, body)}}
+	if p.Total != nil {
+		counted.Total, counted.TotalIsExact = &p.Total.Count, &p.Total.Exact
+	}
+	return Response[countedPageBody[B]]{Body: counted, Next: p.Next}
+}
+
+func bodies[T, B any](p *rolecall.Page[T], body func(*T) B) []B {
+	all := make([]B, len(p.Items))
+	for i := range p.Items {
+		all[i] = body(&p.Items[i])
+	}
+	return all
+}
+
+// pageRequest are the parameters of every list that is read page by page.
+type pageRequest struct {
+	Limit limitValue  `query:"limit"`
+	After cursorValue `query:"cursor"`
+}
+
+// optionalText is a text of which the empty one is null.
+type optionalText string
+
+// AppendJSON appends the text, null for the empty one.
+func (t optionalText) AppendJSON(b []byte) []byte { return appendNonEmpty(b, string(t)) }

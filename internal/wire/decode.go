@@ -1,0 +1,374 @@
+package wire
+
+import (
+	"bytes"
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rolecall/rolecall"
+)
+
+// Unmarshaler is a type that reads its own JSON.
+type Unmarshaler interface {
+	// UnmarshalWire reads the value, or adds to d what is wrong with it. The syntax of
+	// the value was checked.
+	UnmarshalWire(d *Decoding, pointer string, value jsontext.Value)
+}
+
+// Decoder reads JSON objects into values of one struct type. It is compiled once, from the
+// struct tags of the type:
+//
+//	json:"name"      the name of the member
+//	required:"true"  the member must be there
+//	nullable:"true"  null is the empty string; pointers, slices, maps and structs always allow null
+//
+// A rolecall.Optional records whether the member was there. An Immutable member is
+// refused.
+type Decoder struct{ members []decodedMember }
+
+// NewDecoder compiles the decoder of the struct type t. It panics if a field has a type
+// that has no JSON.
+func NewDecoder(t reflect.Type) *Decoder { return &Decoder{decodedMembers(t, nil)} }
+
+// Decode reads the object into v, a struct that can be set. The syntax of body was checked
+// (CheckSyntax). Allowed, if it is not nil, decides for each member of the body whether the
+// caller may set it: the value of a member that the caller may not set is not read. Decode
+// returns the first error of allowed as denied, and what is wrong with the members as
+// faults. The work is linear in the size of the body.
+func (dec *Decoder) Decode(body []byte, v reflect.Value, allowed func(member string, value jsontext.Value) error) (faults rolecall.Faults, denied error) {
+	d := &Decoding{allowed: allowed}
+	d.object("", jsontext.Value(body), dec.members, v)
+	return d.Faults, d.denied
+}
+
+// Continue reads an object within a document that is being read.
+func (dec *Decoder) Continue(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+	d.object(pointer, value, dec.members, v)
+}
+
+// Immutable is a member that can be set at creation only.
+type Immutable struct{}
+
+// UnmarshalWire refuses the member.
+func (Immutable) UnmarshalWire(d *Decoding, pointer string, _ jsontext.Value) {
+	d.Add(pointer, "immutable", "cannot be changed here")
+}
+
+// Decoding is the state of reading one document: it collects every fault on the way.
+type Decoding struct {
+	rolecall.Faults
+	allowed func(member string, value jsontext.Value) error
+	denied  error // the caller may not set one of the members
+}
+
+// decodeFunc reads the value into v, or adds what is wrong with it.
+type decodeFunc func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value)
+
+type decodedMember struct {
+	name     string
+	required bool
+	index    []int
+	decode   decodeFunc
+}
+
+func decodedMembers(t reflect.Type, index []int) []decodedMember {
+	var members []decodedMember
+	for f := range fieldsOf(t, index) {
+		if len(members) == 64 {
+			panic(fmt.Sprintf("wire: %v has more than 64 members", t))
+		}
+		members = append(members, decodedMember{
+			name: f.name, required: f.tag.Get("required") == "true", index: f.index, decode: decodeOf(f.typ, f.tag),
+		})
+	}
+	return members
+}
+
+// object reads the members of value into v, and adds those that are unknown or missing.
+func (d *Decoding) object(at string, value jsontext.Value, members []decodedMember, v reflect.Value) {
+	allowed := d.allowed
+	d.allowed = nil // it decides about the members of the document, not about those within
+	var seen uint64
+	if !d.Each(at, value, func(name string, value jsontext.Value) {
+		i := slices.IndexFunc(members, func(m decodedMember) bool { return m.name == name })
+		if i < 0 {
+			names := make([]string, len(members))
+			for i, m := range members {
+				names[i] = m.name
+			}
+			d.Unknown(at, name, names)
+			return
+		}
+		seen |= 1 << i
+		if allowed != nil {
+			if err := allowed(name, value); err != nil {
+				if d.denied == nil {
+					d.denied = err
+				}
+				return
+			}
+		}
+		members[i].decode(d, at+"/"+name, value, v.FieldByIndex(members[i].index))
+	}) {
+		return
+	}
+	for i, m := range members {
+		if m.required && seen&(1<<i) == 0 {
+			d.Add(at+"/"+m.name, "required", "is required")
+		}
+	}
+}
+
+// Unknown refuses a member by its name, and says which of the names was probably meant.
+func (d *Decoding) Unknown(at, name string, names []string) {
+	detail := "is not a member of this body"
+	for _, known := range names {
+		if strings.EqualFold(known, name) {
+			detail += "; it is spelled " + known
+		}
+	}
+	d.Add(MemberPointer(at, name), "unknown", detail)
+}
+
+// Each calls fn with every member of value. It adds a fault and returns false if value is
+// not an object.
+func (d *Decoding) Each(at string, value jsontext.Value, fn func(name string, value jsontext.Value)) bool {
+	if value.Kind() != jsontext.KindBeginObject {
+		d.Add(at, "type", "must be an object")
+		return false
+	}
+	for name, value := range members(value) {
+		fn(name, value)
+	}
+	return true
+}
+
+// Text reads a string.
+func (d *Decoding) Text(pointer string, value jsontext.Value) (string, bool) {
+	if value.Kind() != jsontext.KindString {
+		d.Add(pointer, "type", "must be a string")
+		return "", false
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		d.Add(pointer, "type", "must be a string in UTF-8")
+		return "", false
+	}
+	return string(text), true
+}
+
+// decodeOf returns what reads values into fields of type t.
+func decodeOf(t reflect.Type, tag reflect.StructTag) decodeFunc {
+	switch {
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]()):
+		return func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+			v.Addr().Interface().(Unmarshaler).UnmarshalWire(d, pointer, value)
+		}
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ IsOptional() }]()):
+		return decodeOptional(t, tag)
+	case t == timeType:
+		return decodeTime
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return decodeTextOf
+	}
+	switch t.Kind() {
+	case reflect.String:
+		if tag.Get("nullable") == "true" {
+			return unlessNull(decodeString)
+		}
+		return decodeString
+	case reflect.Bool:
+		return decodeBool
+	case reflect.Pointer:
+		return decodePointer(t, tag)
+	case reflect.Slice:
+		return decodeSlice(t, tag)
+	case reflect.Map:
+		return decodeMap(t, tag)
+	case reflect.Struct:
+		members := decodedMembers(t, nil)
+		return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+			d.object(pointer, value, members, v)
+		})
+	default:
+		panic(fmt.Sprintf("wire: %v has no JSON", t))
+	}
+}
+
+func isNull(value jsontext.Value) bool { return value.Kind() == jsontext.KindNull }
+
+// unlessNull leaves the field as it is where the value is null.
+func unlessNull(decode decodeFunc) decodeFunc {
+	return func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+		if !isNull(value) {
+			decode(d, pointer, value, v)
+		}
+	}
+}
+
+func decodeString(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+	text, _ := d.Text(pointer, value)
+	v.SetString(text)
+}
+
+func decodeBool(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+	switch value.Kind() {
+	case jsontext.KindTrue, jsontext.KindFalse:
+		v.SetBool(value.Kind() == jsontext.KindTrue)
+	default:
+		d.Add(pointer, "type", "must be true or false")
+	}
+}
+
+func decodeTime(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+	var t rolecall.Time
+	if text, ok := d.Text(pointer, value); ok && t.UnmarshalText([]byte(text)) != nil {
+		d.Add(pointer, "format", "must be a moment in RFC 3339, such as 2030-01-31T12:00:00Z")
+		return
+	}
+	v.SetInt(int64(t))
+}
+
+func decodeTextOf(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+	if text, ok := d.Text(pointer, value); ok && v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)) != nil {
+		d.Add(pointer, "format", "has the wrong format")
+	}
+}
+
+// decodePointer reads a value into what the pointer points at; null is nil. A value that
+// is wrong leaves nil.
+func decodePointer(t reflect.Type, tag reflect.StructTag) decodeFunc {
+	decode := decodeOf(t.Elem(), tag)
+	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+		before, into := len(d.Faults), reflect.New(t.Elem())
+		if decode(d, pointer, value, into.Elem()); len(d.Faults) == before {
+			v.Set(into)
+		}
+	})
+}
+
+// decodeOptional reads the Value of an Optional, and records that it is Set.
+func decodeOptional(t reflect.Type, tag reflect.StructTag) decodeFunc {
+	f, _ := t.FieldByName("Value")
+	decode := decodeOf(f.Type, tag)
+	return func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+		v.FieldByName("Set").SetBool(true)
+		decode(d, pointer, value, v.FieldByIndex(f.Index))
+	}
+}
+
+// decodeSlice reads an array; null is an empty one.
+func decodeSlice(t reflect.Type, tag reflect.StructTag) decodeFunc {
+	decode := decodeOf(t.Elem(), tag)
+	expected := "must be an array"
+	if t.Elem().Kind() == reflect.String {
+		expected = "must be an array of strings"
+	}
+	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+		if value.Kind() != jsontext.KindBeginArray {
+			d.Add(pointer, "type", expected)
+			return
+		}
+		v.Set(reflect.MakeSlice(t, 0, 0))
+		for i, element := range Elements(value) {
+			item := reflect.New(t.Elem()).Elem()
+			decode(d, pointer+"/"+strconv.Itoa(i), element, item)
+			v.Set(reflect.Append(v, item))
+		}
+	})
+}
+
+// decodeMap reads an object whose members have any names; null is an empty one.
+func decodeMap(t reflect.Type, tag reflect.StructTag) decodeFunc {
+	decode := decodeOf(t.Elem(), tag)
+	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
+		v.Set(reflect.MakeMap(t))
+		d.Each(pointer, value, func(name string, value jsontext.Value) {
+			item := reflect.New(t.Elem()).Elem()
+			decode(d, MemberPointer(pointer, name), value, item)
+			v.SetMapIndex(reflect.ValueOf(name), item)
+		})
+	})
+}
+
+// members yields the members of an object whose syntax was checked.
+func members(object jsontext.Value) func(func(string, jsontext.Value) bool) {
+	return func(yield func(string, jsontext.Value) bool) {
+		d := jsontext.NewDecoder(bytes.NewBuffer(object))
+		_, err := d.ReadToken()
+		for err == nil && d.PeekKind() == jsontext.KindString {
+			var name jsontext.Token
+			if name, err = d.ReadToken(); err != nil {
+				return
+			}
+			text := name.String()
+			var value jsontext.Value
+			if value, err = d.ReadValue(); err != nil || !yield(text, value) {
+				return
+			}
+		}
+	}
+}
+
+// Elements yields the elements of an array whose syntax was checked.
+func Elements(array jsontext.Value) func(func(int, jsontext.Value) bool) {
+	return func(yield func(int, jsontext.Value) bool) {
+		d := jsontext.NewDecoder(bytes.NewBuffer(array))
+		_, err := d.ReadToken()
+		for i := 0; err == nil && d.PeekKind() != jsontext.KindEndArray; i++ {
+			var value jsontext.Value
+			if value, err = d.ReadValue(); err != nil || !yield(i, value) {
+				return
+			}
+		}
+	}
+}
+
+// MemberPointer returns the JSON pointer of the member of an object whose names a client
+// chose: a long name is cut.
+func MemberPointer(pointer, name string) string {
+	return pointer + "/" + rolecall.EscapePointer(Bounded(name))
+}
+
+// Bounded cuts a name that a client chose to what an answer may repeat.
+func Bounded(name string) string {
+	const most = 64
+	if len(name) <= most {
+		return name
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(name[cut]) {
+		cut--
+	}
+	return name[:cut] + "…"
+}
+
+// Merge returns the faults of decoding together with those of more that are about other
+// values.
+func Merge(faults, more rolecall.Faults) rolecall.Faults {
+	found := make(map[string]bool, len(faults))
+	for _, f := range faults {
+		found[f.Pointer] = true
+	}
+	for _, f := range more {
+		if !isWithin(found, f.Pointer) {
+			faults.Add(f.Pointer, f.Code, f.Detail)
+		}
+	}
+	return faults
+}
+
+// isWithin reports whether the pointer, or one above it, is among the pointers.
+func isWithin(pointers map[string]bool, pointer string) bool {
+	for pointer != "" && !pointers[pointer] {
+		pointer = pointer[:strings.LastIndexByte(pointer, '/')]
+	}
+	return pointers[pointer]
+}
