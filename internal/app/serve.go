@@ -19,6 +19,7 @@ import (
 
 	"github.com/rolecall/rolecall/console"
 	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/web"
@@ -113,9 +114,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	if err != nil {
 		return err
 	}
-	for _, warning := range settings.warnings {
-		logger.Warn(warning)
-	}
+	logWarnings(logger, settings.warnings)
 	if operators != nil {
 		logger.Info("serving operators", "address", operators.Addr().String())
 	}
@@ -134,6 +133,16 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	stopWorking()
 	background.Wait()
 	return errors.Join(serveErr, workErr, stopMetrics())
+}
+
+// logWarnings logs what the operator should know of the settings and of the build.
+func logWarnings(logger *slog.Logger, warnings []string) {
+	for _, warning := range warnings {
+		logger.Warn(warning)
+	}
+	if secret.CheapHashes {
+		logger.Warn("this program was built for tests, with the tag cheap_hashes: its password hashes are easy to guess")
+	}
 }
 
 // serveMetrics serves the registry on a listener of its own, or nothing if there

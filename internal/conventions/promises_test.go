@@ -1,6 +1,7 @@
 package conventions
 
 import (
+	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,6 +44,28 @@ func TestWhatIsSaidToBeMissingIsMissing(t *testing.T) {
 		}
 		if found := regexp.MustCompile(`(?i)\b(` + pattern + `)\b`).FindString(code); found != "" {
 			t.Errorf("the page says that %s is missing, and the code has %q", name, found)
+		}
+	}
+}
+
+// Programs with cheap password hashes are for the black-box tests. How a release is
+// built names the tag nowhere.
+func TestOnlyBlackBoxTestsBuildWithCheapHashes(t *testing.T) {
+	may := map[string]bool{
+		"internal/secret/cost.go": true, "internal/secret/cost_cheap.go": true, "internal/app/serve.go": true,
+		"internal/e2e/program_test.go": true, "internal/e2e/siege_test.go": true, "internal/e2e/operators_test.go": true,
+		"internal/conventions/promises_test.go": true, "CONTRIBUTING.md": true,
+	}
+	for _, suffix := range []string{".go", ".md", ".yaml", ".yml", ".sh", "Makefile", "Dockerfile", "run"} {
+		err := walk(suffix, func(path string) error {
+			content, err := fs.ReadFile(root, path)
+			if strings.Contains(string(content), "cheap_hashes") && !may[path] {
+				t.Errorf("%s names the build tag cheap_hashes", path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

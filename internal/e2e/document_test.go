@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,12 +35,20 @@ type operation struct {
 
 func readDocument(t *testing.T) *document {
 	t.Helper()
-	spec, err := openapi3.NewLoader().LoadFromFile("../../openapi/openapi.yaml")
+	d, err := loadDocument()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spec.Validate(t.Context()); err != nil {
-		t.Fatalf("the OpenAPI document is not valid: %v", err)
+	return d
+}
+
+var loadDocument = sync.OnceValues(func() (*document, error) {
+	spec, err := openapi3.NewLoader().LoadFromFile("../../openapi/openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	if err := spec.Validate(context.Background()); err != nil {
+		return nil, fmt.Errorf("the OpenAPI document is not valid: %w", err)
 	}
 	d := &document{spec: spec}
 	for path, item := range spec.Paths.Map() {
@@ -48,8 +57,8 @@ func readDocument(t *testing.T) *document {
 		}
 	}
 	slices.SortFunc(d.operations, func(a, b operation) int { return strings.Compare(a.id, b.id) })
-	return d
-}
+	return d, nil
+})
 
 // find returns the operation that a request is for, nil if there is none. HEAD
 // is GET. A path that the document has is matched by no template.

@@ -381,8 +381,10 @@ func TestOperatorsApart(t *testing.T) {
 	there.program = &program{document: p.document, Server: process.Server{Address: apart}}
 	inside := operator.of(&there)
 	awaitStatus(t, inside, "GET /operator/tenants", 200)
-	if _, err := p.AwaitLog(t.Context(), regexp.MustCompile("serving operators")); err != nil {
-		t.Error(err)
+	for _, line := range []string{"serving operators", "built for tests, with the tag cheap_hashes"} {
+		if _, err := p.AwaitLog(t.Context(), regexp.MustCompile(line)); err != nil {
+			t.Error(err)
+		}
 	}
 	play(t, []scenario{
 		{name: "tenants, inside", as: inside, send: "GET /operator/tenants/" + w.name, status: 200},

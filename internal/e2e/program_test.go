@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -39,20 +42,56 @@ type program struct {
 	operator *caller  // with a key for all tenants, nil if there is none
 }
 
-// build returns the path of the program, built from this tree, as
-// process.BuildVariable asks for.
-func build(t *testing.T) string {
-	t.Helper()
-	return buildWith(t, process.BuildFlags()...)
+// TestMain removes the programs that the tests have built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, folder := range builds.folders {
+		if err := os.RemoveAll(folder); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
+// cheapHashes is the flag of go build for password hashes that cost nothing.
+const cheapHashes = "-tags=cheap_hashes"
+
+// builds are the programs of this test process, by the flags of go build.
+var builds struct {
+	sync.Mutex
+	folders map[string]string
+}
+
+// build returns the path of the program, built from this tree as
+// process.BuildVariable asks for, with password hashes that cost nothing: most tests
+// sign in many users, and none measures what a guess costs.
+func build(t *testing.T) string {
+	t.Helper()
+	return buildWith(t, append(process.BuildFlags(), cheapHashes)...)
+}
+
+// buildWith returns the path of the program, built from this tree with the flags.
+// The first test that needs them builds it for all.
 func buildWith(t *testing.T, flags ...string) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "rolecall")
-	if err := process.Build(t.Context(), binary, flags...); err != nil {
-		t.Fatal(err)
+	builds.Lock()
+	defer builds.Unlock()
+	key := strings.Join(flags, " ")
+	if builds.folders[key] == "" {
+		folder, err := os.MkdirTemp("", "rolecall-e2e")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := process.Build(t.Context(), filepath.Join(folder, "rolecall"), flags...); err != nil {
+			t.Fatal(errors.Join(err, os.RemoveAll(folder)))
+		}
+		if builds.folders == nil {
+			builds.folders = map[string]string{}
+		}
+		builds.folders[key] = folder
 	}
-	return binary
+	return filepath.Join(builds.folders[key], "rolecall")
 }
 
 // serve starts the program and waits until it is ready. When the test ends it is

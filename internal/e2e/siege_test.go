@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -12,11 +13,16 @@ import (
 	"testing"
 )
 
+// fullHash is how the store holds the cost of a release's password hash.
+const fullHash = "$argon2id$v=19$m=19456,t=2,p=1$"
+
 // TestUnderSiege attacks a program behind a proxy, and loses its process, one
 // thing after another. What is tested last is what a loss leaves.
 func TestUnderSiege(t *testing.T) {
 	t.Parallel()
-	binary := buildWith(t) // the race detector makes a hash ten times as dear, and the other suites have it
+	// As a release: with full password hashes, and without the race detector, which
+	// makes a hash ten times as expensive.
+	binary := buildWith(t)
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
@@ -24,6 +30,12 @@ func TestUnderSiege(t *testing.T) {
 			s := &siege{program: serve(t, binary, store.database(t), "--trusted-proxies", "127.0.0.1/32", "--metrics-listen", metrics), metrics: "http://" + metrics + "/metrics"}
 			s.world = newWorld(t, s.program)
 			s.connectFrom(t, net.IPv4(127, 0, 0, 1)) // as the proxy
+			if dump := s.program.dump(t); !bytes.Contains(dump, []byte(fullHash)) {
+				t.Errorf("no password hash starts with %s", fullHash)
+			}
+			if strings.Contains(s.program.Log(), "cheap_hashes") {
+				t.Error("the program says that it was built for tests")
+			}
 			t.Run("a thousand sources", func(t *testing.T) { testThousandSources(t, s) })
 			t.Run("at once", func(t *testing.T) { testGuessesAtOnce(t, s) })
 			t.Run("spraying", func(t *testing.T) { testSpraying(t, s) })

@@ -193,6 +193,13 @@ func FuzzParseHash(f *testing.F) {
 	})
 }
 
+// A release is built without tags.
+func TestTheDefaultCostIsTheOneThatOWASPRecommends(t *testing.T) {
+	if full := (Parameters{Time: 2, MemoryKiB: 19 * 1024, Threads: 1}); CheapHashes || DefaultParameters != full {
+		t.Errorf("the default cost is %+v, want %+v", DefaultParameters, full)
+	}
+}
+
 func BenchmarkVerify(b *testing.B) {
 	passwords := NewPasswords(DefaultParameters, 1, 0)
 	phc, err := passwords.Hash(b.Context(), strings.Repeat("long ", 4))

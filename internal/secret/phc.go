@@ -18,10 +18,6 @@ type Parameters struct {
 	Threads   uint8
 }
 
-// DefaultParameters is the cost that OWASP recommends where memory is shared by
-// many sign-ins: about 20 ms of a core and 19 MiB.
-var DefaultParameters = Parameters{Time: 2, MemoryKiB: 19 * 1024, Threads: 1}
-
 const (
 	saltBytes = 16
 	hashBytes = 32
