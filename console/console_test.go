@@ -255,7 +255,7 @@ func TestEveryPageHasItsPolicyAndIsKeptNowhere(t *testing.T) {
 			}
 		}
 		if strings.Contains(policy, "unsafe") || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("X-Content-Type-Options") != "nosniff" ||
-			a.Header.Get("Cross-Origin-Opener-Policy") != "same-origin" || a.Header.Get("Access-Control-Allow-Origin") != "" {
+			a.Header.Get("Cross-Origin-Opener-Policy") != "same-origin" || !strings.Contains(a.Header.Get("Permissions-Policy"), "camera=()") || strings.Contains(a.Header.Get("Permissions-Policy"), "publickey-credentials") || a.Header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: %v", path, a.Header)
 		}
 		if found := regexp.MustCompile(`(?i)<script[^>]*>[^<]|<style| style=| on[a-z]+=|javascript:|hx-on`).FindString(a.body); found != "" {

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/rolecall/rolecall"
 )
 
 // Route is one method on one path.
@@ -106,6 +108,9 @@ func (rt *Router) handler(res *resource) http.Handler {
 		}
 		q := RequestOf(r)
 		q.path, q.metrics = route.Path, route.metrics
+		if tenant := r.PathValue("tenant"); rolecall.IsTenantName(tenant) {
+			q.Tenant = tenant
+		}
 		serve.ServeHTTP(w, r)
 	})
 }

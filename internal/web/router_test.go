@@ -1,10 +1,54 @@
 package web
 
 import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 )
+
+// The log names the tenant of the path also of requests that no route handles.
+func TestTheLogNamesTheTenantOfThePath(t *testing.T) {
+	var log bytes.Buffer
+	site := New(nil, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	router := site.NewRouter(site.RespondProblem)
+	router.Handle([]Route{{Method: http.MethodGet, Path: "/pages/{tenant}", Label: "page", Handler: http.NotFoundHandler()}}, nil)
+	handler := site.Handler(router, site.RespondProblem)
+	for _, method := range []string{http.MethodOptions, http.MethodPut, http.MethodGet} {
+		log.Reset()
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, "/pages/acme", nil))
+		if got := log.String(); !strings.Contains(got, "tenant=acme") || !strings.Contains(got, "route=/pages/{tenant}") {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	log.Reset()
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/pages/No%20Tenant", nil))
+	if got := log.String(); !strings.Contains(got, `tenant=""`) {
+		t.Errorf("a text that is no name is logged: %s", got)
+	}
+}
+
+// The middleware answers a panic, and a request target or a header that is too long, on
+// every path.
+func TestTheMiddlewareRefusesBeforeTheHandler(t *testing.T) {
+	site := New(nil, Options{Logger: slog.New(slog.DiscardHandler)})
+	router := site.NewRouter(site.RespondProblem)
+	router.Handle([]Route{{Method: http.MethodGet, Path: "/panic", Label: "panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("cause") })}}, nil)
+	handler := site.Handler(router, site.RespondProblem)
+	long := httptest.NewRequest(http.MethodGet, "/panic?"+strings.Repeat("x", MaxURL), nil)
+	many := httptest.NewRequest(http.MethodGet, "/panic", nil)
+	many.Header["X-Line"] = make([]string, MaxLines+1)
+	for status, request := range map[int]*http.Request{500: httptest.NewRequest(http.MethodGet, "/panic", nil), 414: long, 431: many} {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, request)
+		if w.Code != status || w.Header().Get("X-Request-Id") == "" || strings.Contains(w.Body.String(), "cause") {
+			t.Errorf("%d %s, want %d", w.Code, w.Body, status)
+		}
+	}
+}
 
 // FuzzPath checks that decoding unreserved characters changes neither what a path means
 // nor where its segments end, and that it is done once for all.
