@@ -14,21 +14,21 @@ var RegisterIDs = registerIDs
 
 // TenantLeft returns the tenant that is still set on a connection of the pool when
 // it is taken.
-func (s *Database) TenantLeft(ctx context.Context) (tenant string, err error) {
-	err = s.pool.QueryRow(ctx, "select coalesce(current_setting('rolecall.tenant', true), '')").Scan(&tenant)
+func (d *Database) TenantLeft(ctx context.Context) (tenant string, err error) {
+	err = d.pool.QueryRow(ctx, "select coalesce(current_setting('rolecall.tenant', true), '')").Scan(&tenant)
 	return tenant, err
 }
 
 // SettingAtRest returns what a session of the pool is set to while no transaction is
 // under way.
-func (s *Database) SettingAtRest(ctx context.Context, name string) (setting string, err error) {
-	err = s.pool.QueryRow(ctx, selectSetting, name).Scan(&setting)
+func (d *Database) SettingAtRest(ctx context.Context, name string) (setting string, err error) {
+	err = d.pool.QueryRow(ctx, selectSetting, name).Scan(&setting)
 	return setting, err
 }
 
 // SettingInView is SettingAtRest inside of a View.
-func (s *Database) SettingInView(ctx context.Context, name string) (setting string, err error) {
-	v := &view{ctx: ctx, pool: s.pool}
+func (d *Database) SettingInView(ctx context.Context, name string) (setting string, err error) {
+	v := &view{ctx: ctx, pool: d.pool}
 	_, err = v.Query(selectSetting, []any{name}, func(scan func(dest ...any) error) error { return scan(&setting) })
 	return setting, err
 }
