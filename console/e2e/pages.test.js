@@ -34,7 +34,7 @@ for (const colorScheme of ["light", "dark"]) {
       const { body: own } = await call(page, "GET", "/auths/session");
       const ids = { "{user}": body.items[1].id, "{role}": roles.items[0].id, "{account}": account.id, "{self}": own.user.id, "{deleted}": deleted.items[0].id };
       for (const path of pages) await look(page, `/console/demo${path.replaceAll(/\{\w+\}/g, (name) => ids[name])}`, path, colorScheme);
-    }, { colorScheme, viewport: { width, height: 844 } });
+    }, { colorScheme, viewport: { width, height: 844 }, timeout: 240_000 });
   }
 
   scenario(`nor does a menu, a dialog or the sheet of keys, ${colorScheme}`, async (page) => {
