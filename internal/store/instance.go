@@ -52,18 +52,7 @@ func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolec
 	b.write(" on conflict (bucket) do update set n = case when attempts.ends_at <= ? then 1 else attempts.n + 1 end,", now)
 	b.write(" ends_at = case when attempts.ends_at <= ? then excluded.ends_at else attempts.ends_at end", now)
 	b.write(" returning bucket, n, ends_at")
-
-	states := make([]rolecall.Attempts, len(buckets))
-	_, err := b.query(t.q, func(scan func(dest ...any) error) error {
-		var key []byte
-		var state rolecall.Attempts
-		err := scan(&key, &state.Count, &state.EndsAt)
-		if i := slices.IndexFunc(buckets, func(b rolecall.Bucket) bool { return bytes.Equal(b.Key, key) }); i >= 0 {
-			states[i] = state
-		}
-		return err
-	})
-	return states, err
+	return t.attemptStates(&b, buckets)
 }
 
 // ClearAttempts deletes the counts of the buckets.
@@ -117,6 +106,12 @@ func (t *Tx) Attempts(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.
 		b.write("?", bucket.Key)
 	}
 	b.write(")")
+	return t.attemptStates(&b, buckets)
+}
+
+// attemptStates runs a statement that returns keys, counts and ends, and returns the
+// states of the buckets in their order.
+func (t *Tx) attemptStates(b *builder, buckets []rolecall.Bucket) ([]rolecall.Attempts, error) {
 	states := make([]rolecall.Attempts, len(buckets))
 	_, err := b.query(t.q, func(scan func(dest ...any) error) error {
 		var key []byte
