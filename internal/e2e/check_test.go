@@ -73,12 +73,15 @@ func testCheck(t *testing.T, p *program) {
 	}
 }
 
+// waitLimit is how long a test waits for what the program does after its answer.
+const waitLimit = 30 * time.Second
+
 // awaitEvents returns the reasons of the events of a list, newest first, as soon
 // as there are as many: what is refused is recorded within two seconds.
 func awaitEvents(t *testing.T, c *caller, path string, n int) []string {
 	t.Helper()
 	var a *answer
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); {
 		if a = c.do(t, "GET "+path, "").expect(t, 200); len(a.list("/items")) >= n {
 			return a.texts("reason")
 		}

@@ -74,7 +74,7 @@ func testOverview(t *testing.T, p *program) {
 // with where and until when it held.
 func testExpiredAssignments(t *testing.T, w *world) {
 	user, role, account := w.user(t, "temporary", ""), w.role(t, "Temporary", "shop/a:b"), w.account(t, "Temporary import")
-	end := time.Now().UTC().Add(time.Second).Format(time.RFC3339Nano)
+	end := time.Now().UTC().Add(3 * time.Second).Format(time.RFC3339Nano)
 	body := `{"reach":{"departments":["Sales"]},"expiresAt":` + quoted(end) + `}`
 	w.assign(t, user, role, body)
 	w.owner.do(t, "PUT /service-accounts/"+account+"/roles/"+role, body).expect(t, 201)

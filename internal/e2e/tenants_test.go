@@ -158,7 +158,7 @@ func testLifeOfTenant(t *testing.T, p *program) {
 // which takes a second at most.
 func awaitStatus(t *testing.T, c *caller, line string, status int) *answer {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); {
 		if a := c.do(t, line, ""); a.status == status {
 			return a
 		}
