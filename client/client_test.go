@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall/client"
-	"github.com/rolecall/rolecall/internal/app"
+	"github.com/rolecall/rolecall/internal/server"
 )
 
 // demo is a running demo, and how its owner gets in.
@@ -30,7 +30,7 @@ func newDemo(t *testing.T, flags ...string) (d demo) {
 	exited := make(chan int, 1)
 	var log bytes.Buffer
 	go func() {
-		exited <- app.Run(ctx, append([]string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "demo.db"), "--mailbox", t.TempDir()}, flags...),
+		exited <- server.Run(ctx, append([]string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "demo.db"), "--mailbox", t.TempDir()}, flags...),
 			func(string) string { return "" }, os.Stdin, printed, &log)
 		printed.Close()
 	}()

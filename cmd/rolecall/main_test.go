@@ -42,8 +42,8 @@ func TestCommandLineOnPostgres(t *testing.T) {
 // nothing but wait.
 const startTimeout = 30 * time.Second
 
-// server is a running `rolecall serve`.
-type server struct {
+// process is a running `rolecall serve`.
+type process struct {
 	t       *testing.T
 	command *exec.Cmd
 	address string        // host:port
@@ -71,9 +71,9 @@ type logLine struct {
 
 // serve starts the program in the folder, on a free port, and returns once it
 // serves. The test's end kills it.
-func serve(t *testing.T, folder string, args ...string) *server {
+func serve(t *testing.T, folder string, args ...string) *process {
 	t.Helper()
-	s := &server{t: t, command: exec.Command("rolecall", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), log: make(chan logLine, 1<<16)}
+	s := &process{t: t, command: exec.Command("rolecall", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), log: make(chan logLine, 1<<16)}
 	s.command.Dir = folder
 	s.command.Env = append(os.Environ(), "ROLECALL_LOG_FORMAT=json")
 	stdout, err := s.command.StdoutPipe()
@@ -121,7 +121,7 @@ func serve(t *testing.T, folder string, args ...string) *server {
 	}
 }
 
-func (s *server) readLog(stderr io.Reader) {
+func (s *process) readLog(stderr io.Reader) {
 	defer close(s.log)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
@@ -134,7 +134,7 @@ func (s *server) readLog(stderr io.Reader) {
 }
 
 // waitLog returns the next log line of that message.
-func (s *server) waitLog(message string) logLine {
+func (s *process) waitLog(message string) logLine {
 	s.t.Helper()
 	for {
 		select {
@@ -152,7 +152,7 @@ func (s *server) waitLog(message string) logLine {
 }
 
 // stop sends the signal and returns the exit error, if any.
-func (s *server) stop(signal os.Signal) error {
+func (s *process) stop(signal os.Signal) error {
 	s.t.Helper()
 	if err := s.command.Process.Signal(signal); err != nil {
 		s.t.Fatal(err)
@@ -160,7 +160,7 @@ func (s *server) stop(signal os.Signal) error {
 	return s.command.Wait()
 }
 
-func (s *server) get(path string) *http.Response {
+func (s *process) get(path string) *http.Response {
 	s.t.Helper()
 	answer, err := http.Get("http://" + s.address + path)
 	if err != nil {

@@ -86,7 +86,7 @@ func TestTheDemoCanBeUsedAtOnce(t *testing.T) {
 }
 
 // readUntilCurl returns what the process prints up to the curl line.
-func readUntilCurl(t *testing.T, s *server) string {
+func readUntilCurl(t *testing.T, s *process) string {
 	t.Helper()
 	var printed string
 	for !strings.Contains(printed, "\ncurl ") {
@@ -99,7 +99,7 @@ func readUntilCurl(t *testing.T, s *server) string {
 	return printed
 }
 
-func checkDemo(t *testing.T, s *server, password string) {
+func checkDemo(t *testing.T, s *process, password string) {
 	t.Helper()
 	c := client.New("http://"+s.address, "demo", nil)
 	if _, err := c.Login(t.Context(), "ada.lovelace@demo.example", password); err != nil {
@@ -239,7 +239,7 @@ func TestCursorsOutliveTheRotationOfTheKeyFile(t *testing.T) {
 }
 
 // signIn returns the answer to the owner of acme who signs in.
-func signIn(t *testing.T, s *server) *http.Response {
+func signIn(t *testing.T, s *process) *http.Response {
 	t.Helper()
 	body := fmt.Sprintf(`{"email":%q,"password":%q}`, ownerEmail, ownerPassword)
 	request, err := http.NewRequest(http.MethodPost, "http://"+s.address+"/auths/login", strings.NewReader(body))
@@ -259,7 +259,7 @@ func signIn(t *testing.T, s *server) *http.Response {
 }
 
 // getAs returns what the session gets.
-func getAs(t *testing.T, s *server, session *http.Cookie, path string) (status int, body string) {
+func getAs(t *testing.T, s *process, session *http.Cookie, path string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, "http://"+s.address+path, nil)
 	if err != nil {

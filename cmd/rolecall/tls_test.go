@@ -111,7 +111,7 @@ func TestRenewedCertificateIsServedWithoutARestart(t *testing.T) {
 }
 
 // serveTLS starts the program with a certificate.
-func serveTLS(t *testing.T) (*server, keyPair) {
+func serveTLS(t *testing.T) (*process, keyPair) {
 	t.Helper()
 	folder := newTenant(t)
 	pair := newKeyPair(t, 1)

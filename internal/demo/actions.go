@@ -1,0 +1,265 @@
+package demo
+
+import (
+	"context"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// person is somebody of the demo.
+type person struct {
+	number     int
+	user       rolecall.User
+	invitation secret.Token
+	password   string
+	call       service.Call // to do things with; zero until the first
+	signIn     service.SignIn
+	signIns    int
+}
+
+// source returns where somebody signs in for the nth time.
+func (p *person) source(n int) string { return sources[(p.number+4*n)%len(sources)] }
+
+// attempt returns a sign-in of somebody from what they signed in with so far.
+func (h *history) attempt(p *person) service.Attempt {
+	return service.Attempt{
+		Tenant: h.tenant, TenantName: Tenant, Source: p.source(p.signIns),
+		Client: clients[(p.number+2*p.signIns)%len(clients)],
+	}
+}
+
+// departmentOf returns the place of somebody's department among all: so that no two
+// departments have people of the same first names.
+func departmentOf(i int) int { return (i + i/len(departments)) % len(departments) }
+
+func department(i int) *string { return &departments[departmentOf(i)] }
+
+func nameOf(i int) string {
+	if i >= personCount {
+		return leavers[i-personCount]
+	}
+	return firstNames[i%len(firstNames)] + " " + lastNames[i%len(lastNames)]
+}
+
+// hire makes a person, and invites them unless that was forgotten.
+func (h *history) hire(ctx context.Context, i int) error {
+	email := strings.ReplaceAll(rolecall.Fold(nameOf(i)), " ", ".") + "@demo.example"
+	draft := rolecall.UserDraft{
+		Email: email, Name: nameOf(i), Department: department(i), Invite: !isForgotten(i),
+		ExternalID: text(fmt.Sprintf("E%05d", 10_000+i)),
+		Metadata:   map[string]string{"floor": fmt.Sprint(1 + i%5), "locale": []string{"en", "de", "pl", "es"}[i%4]},
+	}
+	created, err := h.service.CreateUser(ctx, h.byPartner(i), keyOf(email), draft)
+	if err != nil {
+		return err
+	}
+	p := &person{number: i, user: created.Value}
+	h.people[i] = p
+	if draft.Invite {
+		p.invitation = secret.Token(h.lastMail.Token)
+	}
+	return nil
+}
+
+// accept comes in by the invitation.
+func (h *history) accept(ctx context.Context, i int) (err error) {
+	p := h.people[i]
+	p.password = secret.RandomPassword()
+	p.signIn, err = h.service.AcceptInvitation(ctx, h.attempt(p), p.invitation, p.password)
+	return err
+}
+
+func (h *history) signIn(ctx context.Context, i int) (err error) {
+	p := h.people[i]
+	p.signIns++
+	p.signIn, err = h.service.Login(ctx, h.attempt(p), p.user.Email, p.password)
+	return err
+}
+
+// work uses the session of the last sign-in.
+func (h *history) work(ctx context.Context, i int) error {
+	_, err := h.service.Authenticate(ctx, h.tenant, []secret.Token{h.people[i].signIn.Token}, true)
+	return err
+}
+
+// mistype gives a wrong password twice.
+func (h *history) mistype(ctx context.Context, i int) error {
+	return h.fail(ctx, i, 2, h.people[i].source(0))
+}
+
+// lockOut gives so many wrong passwords, from several places, that the account is
+// closed to browsers that it is not known by.
+func (h *history) lockOut(ctx context.Context, i int) error {
+	return h.fail(ctx, i, 10, sources[:10]...)
+}
+
+func (h *history) fail(ctx context.Context, i, times int, sources ...string) error {
+	p := h.people[i]
+	for n := range times * len(sources) {
+		attempt := h.attempt(p)
+		attempt.Source = sources[n/times]
+		if _, err := h.service.Login(ctx, attempt, p.user.Email, "not the password"); !errors.Is(err, rolecall.ErrWrongCredentials) {
+			return fmt.Errorf("a wrong password of %s: %w", p.user.Email, err)
+		}
+	}
+	return h.service.Flush(ctx)
+}
+
+// addFactor gets somebody who has just signed in an authenticator app.
+func (h *history) addFactor(ctx context.Context, i int) error {
+	p := h.people[i]
+	call := service.Call{Principal: p.signIn.Principal, Source: p.signIn.Principal.Session.Source}
+	made, err := h.service.BeginTOTP(ctx, call)
+	if err != nil {
+		return err
+	}
+	app, err := base32.StdEncoding.DecodeString(made.Secret)
+	if err != nil {
+		return err
+	}
+	_, err = h.service.ConfirmTOTP(ctx, call, secret.TOTP(app).Code(h.clock.Std().Unix()/30))
+	return err
+}
+
+// makeSupportAgent has the lead make somebody help in their department.
+func (h *history) makeSupportAgent(ctx context.Context, i int) error {
+	return h.delegate(ctx, i, supportAgent, rolecall.AssignmentDraft{Departments: []string{*department(i)}})
+}
+
+// makeApprover has the lead let somebody approve in their department for a while.
+func (h *history) makeApprover(ctx context.Context, i int) error {
+	until := h.end.Add([]time.Duration{26 * time.Hour, 5 * day, 12 * day, 40 * day, 200 * day}[i%5])
+	if i%4 == 2 { // the end comes soon, or has come already
+		until = h.clock.Add(60 * day)
+	}
+	return h.delegate(ctx, i, invoiceApprover, rolecall.AssignmentDraft{Departments: []string{*department(i)}, ExpiresAt: &until})
+}
+
+func (h *history) openDirectory(ctx context.Context, i int) error {
+	return h.assign(ctx, h.byPartner(i), i, directory, rolecall.AssignmentDraft{})
+}
+
+// makeAuditor lets somebody look at everything for a quarter of a year.
+func (h *history) makeAuditor(ctx context.Context, i int) error {
+	until := h.clock.Add(90 * day)
+	return h.assign(ctx, h.owner, i, auditor, rolecall.AssignmentDraft{ExpiresAt: &until})
+}
+
+// delegate has the lead of the department that somebody came to give them a role; the
+// owner where nobody may give it to themselves.
+func (h *history) delegate(ctx context.Context, i int, role string, draft rolecall.AssignmentDraft) error {
+	by := h.byLead(i)
+	if by.User.ID == h.people[i].user.ID {
+		by = h.owner
+	}
+	return h.assign(ctx, by, i, role, draft)
+}
+
+func (h *history) assign(ctx context.Context, by service.Call, i int, role string, draft rolecall.AssignmentDraft) error {
+	_, _, err := h.service.AssignRole(ctx, by, h.people[i].user.ID, h.roles[role], draft)
+	return err
+}
+
+func (h *history) move(ctx context.Context, i int) error {
+	_, err := h.service.UpdateUser(ctx, h.byPartner(i), h.people[i].user.ID, rolecall.UserPatch{Department: rolecall.Some(department(i + 3))}, nil)
+	return err
+}
+
+func (h *history) changeFloor(ctx context.Context, i int) error {
+	patch := rolecall.UserPatch{Metadata: rolecall.Some(map[string]*string{"floor": text("6")})}
+	_, err := h.service.UpdateUser(ctx, h.byPartner(i), h.people[i].user.ID, patch, nil)
+	return err
+}
+
+// closeDirectory takes a role that somebody was given before.
+func (h *history) closeDirectory(ctx context.Context, i int) error {
+	return h.service.UnassignRole(ctx, h.byPartner(i), h.people[i].user.ID, h.roles[directory])
+}
+
+func (h *history) suspend(ctx context.Context, i int) error {
+	_, err := h.service.SuspendUser(ctx, h.byAgent(i), h.people[i].user.ID, reasons[i%len(reasons)])
+	return err
+}
+
+func (h *history) resume(ctx context.Context, i int) error {
+	_, err := h.service.ResumeUser(ctx, h.byAgent(i), h.people[i].user.ID, "Back at work")
+	return err
+}
+
+func (h *history) dismiss(ctx context.Context, i int) error {
+	return h.service.DeleteUser(ctx, h.byPartner(i), h.people[i].user.ID, nil)
+}
+
+func (h *history) erase(ctx context.Context, i int) error {
+	return h.service.EraseUser(ctx, h.by(officer), h.people[i].user.ID)
+}
+
+func (h *history) makeRoles(ctx context.Context) error {
+	for _, draft := range roleDrafts {
+		if _, err := h.service.CreateRole(ctx, h.owner, keyOf(*draft.Key), draft); err != nil {
+			return err
+		}
+		*h.clock = h.clock.Add(time.Minute)
+	}
+	all, err := h.service.Roles(ctx, h.owner, service.RoleListing{Limit: rolecall.MaxLimit})
+	for _, role := range all.Items {
+		h.roles[*role.Key] = role.ID
+	}
+	return err
+}
+
+// extendSupport lets support agents see sessions and end them.
+func (h *history) extendSupport(ctx context.Context) error {
+	_, err := h.service.UpdateRole(ctx, h.owner, h.roles[supportAgent], rolecall.RolePatch{Permissions: rolecall.Some(supports)}, nil)
+	return err
+}
+
+// makePrograms makes service accounts with a token each. One of them came to an end.
+func (h *history) makePrograms(ctx context.Context) error {
+	for _, program := range programs {
+		account, err := h.service.CreateServiceAccount(ctx, h.owner, keyOf(program.Name), program.ServiceAccountDraft)
+		if err != nil {
+			return err
+		}
+		id := account.Value.ID
+		if _, _, err := h.service.AssignServiceAccountRole(ctx, h.owner, id, h.roles[program.role], rolecall.AssignmentDraft{}); err != nil {
+			return err
+		}
+		draft := rolecall.APITokenDraft{Name: program.token, Permissions: program.permissions, ExpiresAt: h.end.Add(program.left)}
+		token, err := h.service.CreateServiceAccountToken(ctx, h.owner, keyOf(program.token), id, draft)
+		if err != nil {
+			return err
+		}
+		if program.endedFor != "" {
+			*h.clock = h.clock.Add(day)
+			if _, err := h.service.SuspendServiceAccount(ctx, h.owner, id, program.endedFor); err != nil {
+				return err
+			}
+			continue
+		}
+		h.tokens = append(h.tokens, token.Value.Secret)
+	}
+	return nil
+}
+
+// usePrograms lets those that are at work ask something.
+func (h *history) usePrograms(ctx context.Context) error {
+	for i, token := range h.tokens {
+		if _, err := h.service.AuthenticateBearer(ctx, h.tenant, string(token), sources[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyOf returns the idempotency key of something that is made once.
+func keyOf(name string) service.Key {
+	return service.Key{Text: strings.ToLower(name), Fingerprint: secret.Digest([]byte(name))}
+}

@@ -1,0 +1,110 @@
+package demo
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+// personCount is how many users the demo has beside its owner: each first name
+// with each last name.
+var personCount = len(firstNames) * len(lastNames)
+
+// age is how long the demo's tenant has been there.
+const age = 300 * 24 * time.Hour
+
+var (
+	firstNames = []string{
+		"Grace", "Alan", "Katherine", "Edsger", "Barbara", "Donald", "Radia", "Tony",
+		"Frances", "Dennis", "Margaret", "Niklaus", "Sofia", "José", "Zoë", "Søren",
+	}
+	lastNames = []string{
+		"Hopper", "Turing", "Johnson", "Dijkstra", "Liskov", "Knuth", "Perlman", "Hoare",
+		"Allen", "Ritchie", "Hamilton", "Wirth", "Kowalewska", "García", "Björk",
+	}
+	// leavers were there and are deleted, the last one first.
+	leavers     = []string{"Inês Duarte", "Bruno Weber", "Léa Fontaine", "Omar Haddad", "Yuki Tanaka", "Nora Lindgren"}
+	departments = []string{"Sales", "Support", "Engineering", "Finance", "Marketing", "Operations", "People", "Legal"}
+
+	// clients are what people sign in with, sources where they do.
+	clients = []string{
+		"Firefox on Windows", "Chrome on macOS", "Safari on iPhone", "Edge on Windows", "Chrome on Android", "Safari on macOS", "Firefox on Linux",
+	}
+	sources = []string{
+		"192.0.2.10", "198.51.100.23", "203.0.113.77", "2001:db8:40::17", "192.0.2.44", "198.51.100.140", "203.0.113.9", "2001:db8:7::5", "192.0.2.91", "203.0.113.201", "198.51.100.66",
+	}
+	reasons = []string{"Parental leave", "Laptop reported as stolen", "On sabbatical until spring", "Contract ended", "Asked for by Legal", "Away for a long time"}
+)
+
+// The keys of the demo's roles.
+const (
+	supportAgent    = "support-agent"
+	peoplePartner   = "people-partner"
+	departmentLead  = "department-lead"
+	securityOfficer = "security-officer"
+	auditor         = "auditor"
+	directory       = "directory"
+	invoiceApprover = "invoice-approver"
+)
+
+var (
+	supports   = []string{"users:read", "users:suspend", "users:invite", "roles:read", "sessions:read", "sessions:revoke", "events:read"}
+	approves   = []string{"shop/invoices:read", "shop/invoices:approve"}
+	roleDrafts = []rolecall.RoleDraft{
+		{
+			Key: text(supportAgent), Name: "Support agent", Description: "Looks people up, helps them in and pauses accounts.",
+			Permissions: supports[:5], // the rest came later
+		},
+		{
+			Key: text(peoplePartner), Name: "People partner", Description: "Hires, moves and says goodbye.",
+			Permissions: []string{"users:read", "users:create", "users:update", "users:delete", "users:restore", "users:invite", "roles:read", "roles:assign"},
+		},
+		{
+			Key: text(departmentLead), Name: "Department lead", Description: "Invites people, and decides who helps and who approves.",
+			Permissions: []string{"users:read", "users:invite", "roles:read", "roles:assign"},
+			Grants:      slices.Concat(supports, approves),
+		},
+		{
+			Key: text(securityOfficer), Name: "Security officer", Description: "Ends sessions, removes lost second factors and erases people for good.",
+			Permissions: []string{"users:read", "users:suspend", "users:reset-factors", "users:erase", "roles:read", "sessions:*", "events:read", "tenant:read"},
+		},
+		{
+			Key: text(auditor), Name: "Auditor", Description: "Sees everything and changes nothing.",
+			Permissions: []string{"*:read", "*/*:read"},
+		},
+		{
+			Key: text(directory), Name: "Directory", Description: "Sees names and departments, and nothing else.",
+			Permissions: []string{"users.name:read", "users.department:read"},
+		},
+		{
+			Key: text(invoiceApprover), Name: "Invoice approver", Description: "Approves invoices in the shop.",
+			Permissions: approves,
+		},
+	}
+	// staff are the roles, by key, of those who have done what the history says. The
+	// leads have theirs in their own department.
+	staff = map[int]string{
+		16: departmentLead, 17: departmentLead, 18: departmentLead, 19: departmentLead, 20: departmentLead, 21: departmentLead, 22: departmentLead, 23: departmentLead,
+		25: supportAgent, 33: supportAgent, 30: peoplePartner, 38: peoplePartner, officer: securityOfficer, 50: "administrator",
+	}
+)
+
+// officer is the number of the security officer.
+const officer = 42
+
+// programs are the demo's service accounts.
+var programs = []struct {
+	rolecall.ServiceAccountDraft
+	role        string
+	token       string
+	permissions []string
+	left        time.Duration // of the token's time
+	endedFor    string        // why it was suspended; empty: it is at work
+}{
+	{rolecall.ServiceAccountDraft{Name: "Shop", Description: "Asks who may approve an invoice."}, auditor, "Production", []string{"users.name:read", "shop/invoices:read"}, 160 * day, ""},
+	{rolecall.ServiceAccountDraft{Name: "Payroll sync", Description: "Reads each night who works where."}, directory, "Nightly job", []string{"users.name:read", "users.department:read"}, 6 * day, ""},
+	{rolecall.ServiceAccountDraft{Name: "Badge printer", Description: "Printed badges at the old office."}, directory, "Printer on floor 2", []string{"users.name:read"}, 30 * day, "The office was closed"},
+}
+
+func text(s string) *string { return &s }

@@ -1,0 +1,127 @@
+// Package demo fills a database with one tenant of made-up people and their history,
+// and says how to sign in. Everything happens through the methods of the service, under
+// a clock of its own, so that the history is as real as the data.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// The demo's tenant, and the address of its owner.
+const (
+	Tenant = "demo"
+	Email  = "ada.lovelace@demo.example"
+)
+
+// Access says how to sign in to the demo.
+type Access struct {
+	Address  string `json:"address"`
+	Tenant   string `json:"tenant"`
+	Email    string `json:"email"`
+	Password string `json:"password"`
+	Mailbox  string `json:"mailbox"` // the folder
+	Curl     string `json:"curl"`
+}
+
+// Prepare creates the demo's tenant unless it exists, gives its owner a new password,
+// and returns how to sign in at the base URL. It returns an error if the database holds
+// other tenants: made-up people must not be mixed with real ones.
+func Prepare(ctx context.Context, db store.Database, options service.Options, base, mailbox string) (Access, error) {
+	if err := requireOwnDatabase(ctx, db, options); err != nil {
+		return Access{}, err
+	}
+	options.DivertMail = func(rolecall.Mail) {} // nobody is notified of the setup
+	if err := Seed(ctx, db, options); err != nil {
+		return Access{}, err
+	}
+	password := secret.RandomPassword()
+	if err := service.New(db, options).SetPassword(ctx, Tenant, Email, password); err != nil {
+		return Access{}, err
+	}
+	return Access{
+		Address: base, Tenant: Tenant, Email: Email, Password: password, Mailbox: mailbox,
+		Curl: fmt.Sprintf(`curl -i -X POST %s/auths/login -H 'x-tenant-schema: %s' -H 'content-type: application/json' -d '{"email":"%s","password":"%s"}'`,
+			base, Tenant, Email, password),
+	}, nil
+}
+
+func requireOwnDatabase(ctx context.Context, db store.Database, options service.Options) error {
+	tenants, err := service.New(db, options).Tenants(ctx, "", "", 2)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(tenants, func(t rolecall.Tenant) bool { return t.Name != Tenant }) {
+		return errors.New("--demo needs a database of its own, and this one holds other tenants: leave out --database and ROLECALL_DATABASE")
+	}
+	return nil
+}
+
+// Lines returns the access as text for a person.
+func (a Access) Lines() []string {
+	return []string{
+		fmt.Sprintf("Rolecall demo: %d made-up people in %d departments, on this machine only.", personCount+1, len(departments)),
+		"",
+		"  console   " + a.Address + "/console/" + a.Tenant,
+		"  sign in   " + a.Email,
+		"  password  " + a.Password + "   (a new one at each start)",
+		"",
+		"  API       " + a.Address + " for the tenant " + a.Tenant,
+		"  docs      " + a.Address + "/docs",
+		"  mail      printed here, and kept in " + a.Mailbox,
+		"",
+		a.Curl,
+		"",
+	}
+}
+
+// Seed creates the demo's tenant unless it exists, and plays its history unless the
+// tenant already has other users than its owner.
+func Seed(ctx context.Context, db store.Database, options service.Options) error {
+	end := rolecall.TimeOf(time.Now())
+	clock := end.Add(-age)
+	options.Clock = func() rolecall.Time { return clock }
+	tenant, err := service.New(db, options).Tenant(ctx, Tenant)
+	if err != nil {
+		return err
+	}
+	if tenant.ID.IsZero() {
+		display := "Demo Incorporated"
+		draft := rolecall.TenantDraft{Name: Tenant, DisplayName: &display, Owner: rolecall.UserDraft{Email: Email, Name: "Ada Lovelace"}}
+		tenant, _, err = service.New(db, options).CreateTenant(ctx, draft, secret.RandomPassword())
+		if err != nil {
+			return err
+		}
+	}
+	// These hashes guard random passwords that nobody keeps: they may be cheap.
+	options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, 1, 0)
+	return store.New(db, nil).Update(ctx, tenant.ID, func(tx *store.Tx) error {
+		people, err := tx.Users(rolecall.UserQuery{Within: rolecall.Everywhere(), Limit: 2})
+		if err != nil || len(people.Items) > 1 {
+			return err
+		}
+		owner, _, err := tx.UserByEmail(rolecall.EmailKey(Email))
+		if err != nil {
+			return err
+		}
+		assignments, err := tx.Assignments(owner.ID)
+		if err != nil {
+			return err
+		}
+		h := &history{
+			tenant: tenant, clock: &clock, end: end,
+			owner: service.Call{Principal: rolecall.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: sources[0]},
+		}
+		options.DivertMail = func(m rolecall.Mail) { h.lastMail = m }
+		h.service = service.New(store.Nested(tx), options)
+		return h.run(ctx)
+	})
+}

@@ -1,0 +1,176 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// demo plays the demo's history, from its beginning to now.
+type history struct {
+	service *service.Service
+	tenant  rolecall.Tenant
+	owner   service.Call
+	clock   *rolecall.Time
+	end     rolecall.Time
+	actions []action
+	roles   map[string]rolecall.RoleID // by key
+	people  map[int]*person            // by number
+	tokens  []secret.Token             // of programs
+
+	lastMail rolecall.Mail
+}
+
+// action is something that is done at a given time.
+type action struct {
+	at rolecall.Time
+	do func(context.Context) error
+}
+
+const day = 24 * time.Hour
+
+// run plans all actions, and does them in the order of time.
+func (h *history) run(ctx context.Context) error {
+	h.roles, h.people = map[string]rolecall.RoleID{}, map[int]*person{}
+	h.schedule(h.joined(0).Add(-time.Hour), h.makeRoles)
+	for i := range personCount {
+		h.plan(i)
+	}
+	for i := range leavers {
+		h.planLeaver(personCount+i, h.end.Add(-time.Duration(1+5*i)*day))
+	}
+	h.planStaff()
+	h.schedule(h.joined(11), h.extendSupport)
+	h.schedule(h.end.Add(-90*day), h.makePrograms)
+	h.schedule(h.end.Add(-4*time.Minute), h.usePrograms)
+	slices.SortStableFunc(h.actions, func(a, b action) int { return cmp.Compare(a.at, b.at) })
+	for _, action := range h.actions {
+		*h.clock = action.at
+		if err := action.do(ctx); err != nil {
+			return fmt.Errorf("%v: %w", action.at.Std(), err)
+		}
+	}
+	return nil
+}
+
+// schedule adds an action.
+func (h *history) schedule(at rolecall.Time, do func(context.Context) error) {
+	h.actions = append(h.actions, action{at, do})
+}
+
+// joined returns when somebody came: one after the other, the last few in the last
+// days.
+func (h *history) joined(i int) rolecall.Time {
+	if last := personCount - i; last <= pendingCount {
+		return h.end.Add(-time.Duration(last) * 7 * time.Hour)
+	}
+	return h.end.Add(-age + day + time.Duration(i)*30*time.Hour)
+}
+
+// pendingCount is how many have not yet accepted their invitations. Those of the first
+// of them are over.
+const pendingCount = 12
+
+// isPending reports whether somebody has not come in yet.
+func isPending(i int) bool { return personCount-i <= pendingCount || isForgotten(i) }
+
+// isForgotten reports whether nobody has invited somebody.
+func isForgotten(i int) bool { return i%60 == 35 }
+
+// isSuspended reports whether somebody is kept from signing in.
+func isSuspended(i int) bool { return i%17 == 3 && staff[i] == "" }
+
+// plan plans what happens to somebody, as their number says.
+func (h *history) plan(i int) {
+	joined := h.joined(i)
+	ago := h.end.Sub(joined)
+	later := func(after time.Duration, when bool, do func(context.Context, int) error) {
+		if at := joined.Add(after); when && at < h.end {
+			h.schedule(at, func(ctx context.Context) error { return do(ctx, i) })
+		}
+	}
+	later(0, true, h.hire)
+	later(time.Duration(3+i%30)*time.Hour, !isPending(i), h.accept)
+	later(3*day, i%19 == 5, h.makeSupportAgent)
+	later(4*day, i%13 == 6, h.makeApprover)
+	later(5*day, i%7 == 2, h.openDirectory)
+	later(6*day, i%29 == 12, h.makeAuditor)
+	later(9*day, i%10 == 4, h.move)
+	if isPending(i) {
+		return
+	}
+	later(ago*2/3, i%17 == 8 && staff[i] == "", h.suspend)
+	later(ago*3/4, i%17 == 8 && staff[i] == "", h.resume)
+	later(ago*9/10, isSuspended(i), h.suspend)
+	if isSuspended(i) {
+		return
+	}
+	today := ago - time.Duration(i/5%10)*time.Hour - time.Duration(30+i%29)*time.Minute
+	later(today-time.Minute, i%15 == 7, h.mistype)
+	later(today, i%5 == 2 || i%75 == 64, h.signIn)
+	later(today+2*time.Minute, i%25 == 12, h.addFactor)
+	later(ago-time.Duration(3+i%27)*time.Minute, i%10 == 2, h.work)
+	later(ago-time.Duration(2+i%97)*time.Minute, i%25 == 17, h.signIn) // by a second client
+	later(ago-time.Duration(1+i%59)*4*time.Minute, i%22 == 4, h.changeFloor)
+	later(ago-time.Duration(1+i%61)*4*time.Minute, i%40 == 10, h.makeSupportAgent)
+	later(ago-time.Duration(1+i%53)*4*time.Minute, i%35 == 9, h.closeDirectory)
+	later(ago-20*time.Minute, i%75 == 64, h.lockOut)
+}
+
+// planLeaver plans for somebody who is deleted then; the last of them is erased besides.
+func (h *history) planLeaver(i int, deleted rolecall.Time) {
+	of := func(do func(context.Context, int) error) func(context.Context) error {
+		return func(ctx context.Context) error { return do(ctx, i) }
+	}
+	joined := h.end.Add(-200 * day)
+	h.schedule(joined, of(h.hire))
+	h.schedule(joined.Add(day), of(h.accept))
+	h.schedule(deleted, of(h.dismiss))
+	if i == personCount+len(leavers)-1 {
+		h.schedule(deleted.Add(day), of(h.erase))
+	}
+}
+
+// planStaff plans that those who do things may.
+func (h *history) planStaff() {
+	for _, i := range slices.Sorted(maps.Keys(staff)) {
+		h.schedule(h.joined(i).Add(2*day), func(ctx context.Context) error { return h.appoint(ctx, i) })
+	}
+}
+
+// appoint gives one of the staff their role.
+func (h *history) appoint(ctx context.Context, i int) error {
+	p, draft := h.people[i], rolecall.AssignmentDraft{}
+	if staff[i] == departmentLead {
+		draft.Departments = []string{*department(i)}
+	}
+	held, _, err := h.service.AssignRole(ctx, h.owner, p.user.ID, h.roles[staff[i]], draft)
+	p.call = service.Call{Principal: rolecall.NewPrincipal(h.tenant, p.user, rolecall.Session{}, []rolecall.Assignment{held}, *h.clock), Source: p.source(0)}
+	return err
+}
+
+// by returns a call of one of the staff, of the owner as long as they are not there.
+func (h *history) by(i int) service.Call {
+	if p := h.people[i]; p != nil && p.call.Principal != nil {
+		return p.call
+	}
+	return h.owner
+}
+
+// byPartner, byAgent and byLead return who sees to somebody.
+func (h *history) byPartner(i int) service.Call { return h.by([]int{30, 38}[i%2]) }
+
+func (h *history) byAgent(i int) service.Call { return h.by([]int{25, 33}[i%2]) }
+
+func (h *history) byLead(i int) service.Call {
+	const first = 16
+	n := len(departments)
+	return h.by(first + (departmentOf(i)-departmentOf(first)+n)%n)
+}

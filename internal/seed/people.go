@@ -1,0 +1,127 @@
+package seed
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+// begin is when the first made-up person came; one follows each second.
+const begin rolecall.Time = 1_735_689_600_000_000
+
+var firstNames = []string{
+	"Grace", "Alan", "Katherine", "Edsger", "Barbara", "Donald", "Radia", "Tony",
+	"Frances", "Dennis", "Margaret", "Niklaus", "Sofia", "José", "Zoë", "Søren",
+}
+
+// lastSyllables make eight thousand last names of three syllables.
+var lastSyllables = []string{
+	"ba", "ber", "cor", "da", "el", "fen", "gra", "hol", "in", "ka",
+	"lo", "mar", "nis", "or", "pe", "ros", "sten", "ta", "vin", "zel",
+}
+
+// people are the made-up people of one tenant: each is a function of the seed, the
+// tenant's name and their number alone.
+type people struct {
+	*Options
+	key   uint64
+	owner rolecall.UserID
+	roles []rolecall.Role
+}
+
+func newPeople(o *Options, tenant string, owner rolecall.UserID) *people {
+	hash := fnv.New64a()
+	fmt.Fprint(hash, o.Seed, " ", tenant)
+	p := &people{Options: o, key: hash.Sum64(), owner: owner}
+	random := rand.New(rand.NewPCG(p.key, 0))
+	for i := range o.Roles {
+		p.roles = append(p.roles, newRole(random, i))
+	}
+	return p
+}
+
+func newRole(random *rand.Rand, i int) rolecall.Role {
+	key := fmt.Sprintf("role-%d", i+1)
+	return rolecall.Role{
+		ID: newID[rolecall.Role](random, begin), Key: &key,
+		Name: fmt.Sprintf("Role %06d", i+1), Description: "Made up for tests under load.",
+		Permissions: rolecall.NormalPermissions([]rolecall.Permission{
+			rolecall.UsersRead, {Application: "shop", Resource: fmt.Sprintf("shelf-%d", i+1), Action: "stock"},
+		}),
+		Grants: []rolecall.Permission{}, CreatedAt: begin, UpdatedAt: begin, Version: 1,
+	}
+}
+
+// person returns the user with the number i, from 0, and what they hold.
+func (p *people) person(i int) (rolecall.User, []rolecall.Assignment) {
+	random := rand.New(rand.NewPCG(p.key, uint64(i)+1))
+	at := begin.Add(time.Duration(i+1) * time.Second)
+	first, last := firstNames[random.IntN(len(firstNames))], newLastName(random)
+	externalID := fmt.Sprintf("E%08d", i+1)
+	department := fmt.Sprintf("Department %d", i%p.Departments+1)
+	user := rolecall.User{
+		ID: newID[rolecall.User](random, at), Name: first + " " + last,
+		Email:      fmt.Sprintf("%s.%s%d@seed.example", rolecall.Fold(first), rolecall.Fold(last), i+1),
+		Department: &department, ExternalID: &externalID,
+		Metadata: rolecall.NewMetadata(map[string]string{"floor": fmt.Sprint(1 + random.IntN(9))}),
+		Status:   rolecall.UserActive, CreatedAt: at, UpdatedAt: at, Version: 1,
+	}
+	switch {
+	case i < p.Passwords:
+	case random.IntN(10) == 0:
+		user.Status = rolecall.UserPending
+	case random.IntN(50) == 0:
+		user.Status = rolecall.UserSuspended
+	}
+	return user, p.held(random, i, &user)
+}
+
+func newLastName(random *rand.Rand) string {
+	name := ""
+	for range 3 {
+		name += lastSyllables[random.IntN(len(lastSyllables))]
+	}
+	return string(name[0]-'a'+'A') + name[1:]
+}
+
+// held returns the assignments of a user: the first holds as many roles as was
+// said, the first role has as many holders as was said, and every tenth user holds
+// another, half of them within their department.
+func (p *people) held(random *rand.Rand, i int, user *rolecall.User) []rolecall.Assignment {
+	var held []rolecall.Assignment
+	hold := func(role int, reach rolecall.Reach) {
+		held = append(held, rolecall.Assignment{
+			UserID: user.ID, Role: p.roles[role], Reach: reach, ExpiresAt: rolecall.Never, GrantedBy: p.owner, GrantedAt: user.CreatedAt,
+		})
+	}
+	if i < p.Holders && p.Roles > 0 {
+		hold(0, rolecall.Everywhere())
+	}
+	switch {
+	case i == 0:
+		for role := len(held); role < p.Assignments; role++ {
+			hold(role, rolecall.Everywhere())
+		}
+	case i%10 == 5 && p.Roles > 1:
+		reach := rolecall.Everywhere()
+		if random.IntN(2) == 0 {
+			reach = rolecall.Within(*user.Department)
+		}
+		hold(1+random.IntN(p.Roles-1), reach)
+	}
+	return held
+}
+
+// newID returns an id for the moment whose other bits are made up. The moments
+// of one kind of thing in one tenant are apart, or so many bits are.
+func newID[T any](random *rand.Rand, at rolecall.Time) (id rolecall.ID[T]) {
+	binary.BigEndian.PutUint64(id[:8], uint64(at/1000)<<16|random.Uint64N(1<<12))
+	binary.BigEndian.PutUint64(id[8:], random.Uint64())
+	id[6] = id[6]&0x0f | 0x70
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}

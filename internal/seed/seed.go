@@ -1,0 +1,222 @@
+// Package seed fills new tenants with made-up people, to test under load. It writes rows
+// in bulk instead of calling the service for each user.
+package seed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/progress"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Owner is the address of the owner of every tenant.
+const Owner = "owner@seed.example"
+
+const (
+	writers = 8   // transactions at once
+	chunk   = 250 // users, or roles, in a transaction
+)
+
+// Options says what to create. The tags are the flags of the command.
+type Options struct {
+	Name        string `arg:"" default:"load" help:"Name of the tenant; of several, what their names begin with: NAME-1, NAME-2 and so on. Default: ${default}"`
+	Tenants     int    `default:"1" placeholder:"N" help:"How many tenants to make. Default: ${default}"`
+	Users       int    `default:"1000" placeholder:"N" help:"Users of each tenant, besides its owner. Default: ${default}"`
+	Departments int    `default:"20" placeholder:"N" help:"Departments that they are spread over. Default: ${default}"`
+	Roles       int    `default:"20" placeholder:"N" help:"Roles of each tenant, besides the built-in ones. Default: ${default}"`
+	Holders     int    `default:"100" placeholder:"N" help:"Users who hold the first role. Default: ${default}"`
+	Assignments int    `default:"10" placeholder:"N" help:"Roles that the first user holds. Default: ${default}"`
+	Passwords   int    `default:"100" placeholder:"N" help:"Users who can sign in, with the owner's password. Default: ${default}"`
+	Seed        uint64 `default:"1" placeholder:"N" help:"The same number makes the same people. Default: ${default}"`
+}
+
+// Validate returns an error if the numbers contradict each other.
+func (o *Options) Validate() error {
+	switch {
+	case o.Tenants < 1 || o.Departments < 1:
+		return errors.New("--tenants and --departments are at least 1")
+	case min(o.Users, o.Roles, o.Holders, o.Assignments, o.Passwords) < 0:
+		return errors.New("no number is less than 0")
+	case o.Assignments > o.Roles:
+		return errors.New("--assignments is at most --roles")
+	case !rolecall.IsTenantName(o.TenantName(o.Tenants)):
+		return errors.New("NAME is 1 to 63 of a to z, 0 to 9, - and _, with the number that follows, and begins with a letter or digit")
+	}
+	return nil
+}
+
+// TenantName returns the name of the tenant with this number, from 1.
+func (o *Options) TenantName(number int) string {
+	if o.Tenants == 1 {
+		return o.Name
+	}
+	return fmt.Sprintf("%s-%d", o.Name, number)
+}
+
+// Fill creates the tenants with their roles and users. The owners and the first users of
+// each tenant get the password with this hash. If sessions is not nil, they are all signed
+// in, and tenant, user id and session token of each become a line of sessions. Progress
+// goes to stderr.
+func Fill(ctx context.Context, db store.Database, options service.Options, o *Options, hash string, sessions, stderr io.Writer) error {
+	// The service hashes random passwords that are replaced at once: cheaply.
+	options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, writers, writers)
+	s := &seeder{Options: o, store: store.New(db, nil), service: service.New(db, options), hash: hash, sessions: sessions}
+	if err := s.requireNew(ctx); err != nil {
+		return err
+	}
+	s.bar = progress.Start(stderr, "users", o.Tenants*(o.Users+1))
+	defer s.bar.End()
+	tenants, ctx := errgroup.WithContext(ctx)
+	tenants.SetLimit(writers)
+	for i := range o.Tenants {
+		tenants.Go(func() error { return s.fill(ctx, o.TenantName(i+1)) })
+	}
+	return tenants.Wait()
+}
+
+// seeder fills the tenants of one run.
+type seeder struct {
+	*Options
+	store    *store.Store
+	service  *service.Service
+	hash     string    // of the password
+	sessions io.Writer // nil: nobody is signed in
+	bar      *progress.Bar
+}
+
+// requireNew returns an error if the first or the last tenant exists already. The others
+// are checked when their turn comes.
+func (s *seeder) requireNew(ctx context.Context) error {
+	for _, name := range []string{s.TenantName(1), s.TenantName(s.Tenants)} {
+		tenant, err := s.service.Tenant(ctx, name)
+		if err != nil {
+			return err
+		}
+		if !tenant.ID.IsZero() {
+			return errExists(name)
+		}
+	}
+	return nil
+}
+
+func errExists(tenant string) error {
+	return rolecall.ErrTenantExists.With(fmt.Sprintf("There is a tenant %s already. Made-up people go into new tenants only: give another NAME.", tenant))
+}
+
+// fill makes a tenant with its roles and users.
+func (s *seeder) fill(ctx context.Context, name string) error {
+	draft := rolecall.TenantDraft{Name: name, Owner: rolecall.UserDraft{Email: Owner, Name: "Owner of " + name}}
+	tenant, owner, err := s.service.CreateTenant(ctx, draft, secret.RandomPassword())
+	switch {
+	case errors.Is(err, rolecall.ErrTenantExists):
+		return errExists(name)
+	case err != nil:
+		return err
+	}
+	people := newPeople(s.Options, name, owner.ID)
+	if err := s.prepare(ctx, tenant.ID, owner.ID, people.roles); err != nil {
+		return err
+	}
+	chunks := (s.Users + chunk - 1) / chunk
+	parts, partsCtx := errgroup.WithContext(ctx)
+	parts.SetLimit(max(1, writers/s.Tenants))
+	for i := range chunks {
+		parts.Go(func() error { return s.write(partsCtx, tenant.ID, people, i*chunk, min((i+1)*chunk, s.Users)) })
+	}
+	if err := parts.Wait(); err != nil {
+		return err
+	}
+	s.bar.Add(1)
+	if s.sessions == nil {
+		return nil
+	}
+	signedIn := []rolecall.UserID{owner.ID}
+	for i := range min(s.Passwords, s.Users) {
+		user, _ := people.person(i)
+		signedIn = append(signedIn, user.ID)
+	}
+	return s.signIn(ctx, tenant, signedIn)
+}
+
+// prepare gives the owner the password and writes the roles.
+func (s *seeder) prepare(ctx context.Context, tenant rolecall.TenantID, owner rolecall.UserID, roles []rolecall.Role) error {
+	write := func(fn func(*store.Tx)) error {
+		return s.store.Update(ctx, tenant, func(tx *store.Tx) error {
+			fn(tx)
+			return nil
+		})
+	}
+	first := roles[:min(len(roles), chunk)]
+	err := write(func(tx *store.Tx) {
+		tx.SetPassword(owner, s.hash, rolecall.TimeOf(time.Now()))
+		insertRoles(tx, first)
+	})
+	for part := range slices.Chunk(roles[len(first):], chunk) {
+		if err == nil {
+			err = write(func(tx *store.Tx) { insertRoles(tx, part) })
+		}
+	}
+	return err
+}
+
+func insertRoles(tx *store.Tx, roles []rolecall.Role) {
+	for _, role := range roles {
+		tx.InsertRole(role)
+	}
+}
+
+// write writes the users from one number up to another, with what they hold.
+func (s *seeder) write(ctx context.Context, tenant rolecall.TenantID, people *people, from, to int) error {
+	users := make([]rolecall.User, 0, to-from)
+	var assignments []rolecall.Assignment
+	for i := from; i < to; i++ {
+		user, held := people.person(i)
+		users, assignments = append(users, user), append(assignments, held...)
+	}
+	defer s.bar.Add(to - from)
+	return s.store.Update(ctx, tenant, func(tx *store.Tx) error {
+		tx.InsertUsers(users)
+		tx.InsertAssignments(assignments)
+		for _, user := range users[:min(len(users), max(0, s.Passwords-from))] {
+			tx.SetPassword(user.ID, s.hash, user.CreatedAt)
+		}
+		return nil
+	})
+}
+
+// signIn gives each user a session and notes its token.
+func (s *seeder) signIn(ctx context.Context, tenant rolecall.Tenant, users []rolecall.UserID) error {
+	for part := range slices.Chunk(users, chunk) {
+		var lines bytes.Buffer
+		at := rolecall.TimeOf(time.Now())
+		if err := s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
+			lines.Reset()
+			for _, user := range part {
+				token := secret.NewToken()
+				fmt.Fprintln(&lines, tenant.Name, user, token)
+				tx.InsertSession(rolecall.Session{
+					ID: rolecall.NewID[rolecall.Session](at), UserID: user,
+					AuthenticatedAt: at, LastUsedAt: at, ExpiresAt: at.Add(tenant.Settings.AbsoluteLifetime()),
+				}, token.Hash())
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if _, err := s.sessions.Write(lines.Bytes()); err != nil { // whole lines: those of others do not get between
+			return err
+		}
+	}
+	return nil
+}

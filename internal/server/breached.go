@@ -1,0 +1,211 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/rolecall/rolecall/internal/progress"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+)
+
+// readPasswordRules adds to the options what the flags say about new passwords. It
+// returns what closes the file that stays open.
+func (g *globals) readPasswordRules(o *service.Options) (closeFile func() error, err error) {
+	closeFile = func() error { return nil }
+	if g.Forbidden != "" {
+		if o.Forbidden, err = readWords(g.Forbidden); err != nil {
+			return nil, fmt.Errorf("--forbidden-words: %w", err)
+		}
+	}
+	if g.Breached != "" {
+		file, err := os.Open(g.Breached)
+		if err != nil {
+			return nil, fmt.Errorf("--breached-passwords: %w", err)
+		}
+		closeFile = file.Close
+		if o.Breached, err = openBreached(file); err != nil {
+			return nil, errors.Join(fmt.Errorf("--breached-passwords: %s: %w; rolecall breached-passwords build writes such a file", file.Name(), err), file.Close())
+		}
+	}
+	return closeFile, nil
+}
+
+func readWords(path string) (words secret.Words, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return words, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if words, err = secret.ReadWords(file); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return words, err
+}
+
+func openBreached(file *os.File) (*secret.Breached, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return secret.NewBreached(file, info.Size())
+}
+
+type breachedCommands struct {
+	Build breachedBuild `cmd:"" help:"Write the sorted file of leaked passwords from a list or from range files."`
+}
+
+type breachedBuild struct {
+	Source  string `arg:"" help:"List of leaked passwords, a line HASH:COUNT for each, sorted by SHA-1; or a folder with its range files, 00000.txt to FFFFF.txt."`
+	File    string `arg:"" help:"File to write."`
+	Partial bool   `help:"Accept a folder that lacks range files."`
+}
+
+// Run writes the file. One that is there is replaced in the end, so a program that
+// reads it is not disturbed.
+func (c *breachedBuild) Run(ctx context.Context, p *program) (err error) {
+	info, err := os.Stat(c.Source)
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreClosed(file.Close()), os.Remove(file.Name()))
+		}
+	}()
+	w := secret.NewBreachedWriter(file)
+	if info.IsDir() {
+		err = c.addRanges(ctx, p, w)
+	} else {
+		err = c.addList(ctx, p, w, info.Size())
+	}
+	if err == nil && w.Hashes == 0 {
+		err = fmt.Errorf("%s has no leaked passwords", c.Source)
+	}
+	if err := errors.Join(err, w.Flush(), file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), c.File); err != nil {
+		return err
+	}
+	return p.print(struct {
+		Done   string `json:"done"`
+		Hashes int64  `json:"hashes"`
+	}{"built", w.Hashes}, fmt.Sprintf("%s has %d leaked passwords. Give it to every node with --breached-passwords.", c.File, w.Hashes))
+}
+
+// addList copies the one list.
+func (c *breachedBuild) addList(ctx context.Context, p *program, w *secret.BreachedWriter, size int64) (err error) {
+	list, err := os.Open(c.Source)
+	if err != nil {
+		return err
+	}
+	const mebibyte = 1 << 20
+	bar := progress.Start(p.stderr, "MiB", int(size/mebibyte))
+	defer func() {
+		bar.End()
+		err = errors.Join(err, list.Close())
+	}()
+	waiting := 0
+	err = w.Add("", untilDone{ctx, list}, func(bytes int) {
+		waiting += bytes
+		bar.Add(waiting / mebibyte)
+		waiting %= mebibyte
+	})
+	if err != nil {
+		err = fmt.Errorf("%s: %w", c.Source, err)
+	}
+	return err
+}
+
+// addRanges copies the range files in their order.
+func (c *breachedBuild) addRanges(ctx context.Context, p *program, w *secret.BreachedWriter) error {
+	there, err := rangeFiles(c.Source)
+	if err != nil {
+		return err
+	}
+	missing := 0
+	for i, is := range there {
+		if is {
+			continue
+		}
+		if missing++; !c.Partial {
+			return fmt.Errorf("the range file %s is missing; download it, or accept that with --partial", c.rangeFile(i))
+		}
+	}
+	bar := progress.Start(p.stderr, "range files", len(there)-missing)
+	defer bar.End()
+	for i, is := range there {
+		if !is {
+			continue
+		}
+		file, err := os.Open(c.rangeFile(i))
+		if err != nil {
+			return err
+		}
+		err = w.Add(fmt.Sprintf(rangePrefix, i), untilDone{ctx, file}, func(int) {})
+		if err := errors.Join(err, file.Close()); err != nil {
+			return fmt.Errorf("%s: %w", file.Name(), err)
+		}
+		bar.Add(1)
+	}
+	if missing > 0 {
+		fmt.Fprintf(p.stderr, "%d of %d range files are missing\n", missing, len(there))
+	}
+	return nil
+}
+
+// rangePrefix is how the number of a range is written.
+const rangePrefix = "%05X"
+
+func (c *breachedBuild) rangeFile(number int) string {
+	return filepath.Join(c.Source, fmt.Sprintf(rangePrefix+".txt", number))
+}
+
+// rangeFiles returns which range files the folder has, by their numbers. There are too
+// many for their names to be kept.
+func rangeFiles(path string) (there []bool, err error) {
+	folder, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	there = make([]bool, 1<<20)
+	for {
+		names, err := folder.Readdirnames(1000)
+		for _, name := range names {
+			number, parseErr := strconv.ParseUint(strings.TrimSuffix(name, ".txt"), 16, 20)
+			if parseErr == nil && name == fmt.Sprintf(rangePrefix+".txt", number) {
+				there[number] = true
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return there, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// untilDone is a reader that fails once the context has ended.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+)
+
+func TestMailSettings(t *testing.T) {
+	const public, from = "https://id.example.com", "rolecall@example.com"
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "invitation.txt"), []byte("no subject"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		command serveCommand
+		fault   string // what the error says, "" for none
+		warning string // "" for none
+	}{
+		{serveCommand{}, "", ""},
+		{serveCommand{SMTP: "smtps://mail.example.com", MailFrom: from, PublicURL: public}, "", ""},
+		{serveCommand{SMTP: "smtp://ada:secret@mail.example.com:587", MailFrom: from, PublicURL: public}, "", ""},
+		{serveCommand{SMTP: "smtp://localhost:25", MailFrom: from, PublicURL: public}, "", ""},
+		{serveCommand{SMTP: "smtp://mail.example.com", MailFrom: from, PublicURL: public}, "", "passes in clear"},
+		{serveCommand{SMTP: "smtps://mail.example.com", MailFrom: from}, "--public-url", ""},
+		{serveCommand{SMTP: "smtps://mail.example.com", PublicURL: public}, "--mail-from", ""},
+		{serveCommand{SMTP: "smtps://mail.example.com", MailFrom: "Rolecall", PublicURL: public}, "--mail-from", ""},
+		{serveCommand{SMTP: "smtps://mail.example.com", MailFrom: from + "\r\nBcc: evil@example.com", PublicURL: public}, "--mail-from", ""},
+		{serveCommand{SMTP: "mail.example.com", MailFrom: from, PublicURL: public}, "--smtp must be", ""},
+		{serveCommand{SMTP: "smtp://ada:secret@", MailFrom: from, PublicURL: public}, "--smtp must be", ""},
+		{serveCommand{SMTP: "smtps://mail.example.com", Mailbox: folder, MailFrom: from, PublicURL: public}, "one of them", ""},
+		{serveCommand{SMTP: "smtps://mail.example.com", Demo: true, Listen: "127.0.0.1:0", MailFrom: from, PublicURL: public}, "one of them", ""},
+		{serveCommand{Mailbox: "mail"}, "", "to develop with"},
+		{serveCommand{MailTemplates: folder}, "--mail-templates: invitation.txt", ""},
+		{serveCommand{MailTemplates: filepath.Join(folder, "nowhere")}, "--mail-templates", ""},
+	} {
+		s, err := test.command.settings(&globals{SecretKeyFile: "keys"})
+		switch got := strings.Join(s.warnings, "\n"); {
+		case test.fault == "" && err != nil, test.fault != "" && (err == nil || !strings.Contains(err.Error(), test.fault)):
+			t.Errorf("%+v: %v, want %q", test.command, err, test.fault)
+		case err != nil && strings.Contains(err.Error(), "secret"):
+			t.Errorf("%+v: the error tells a password: %v", test.command, err)
+		case err == nil && (got == "") != (test.warning == "") || !strings.Contains(got, test.warning):
+			t.Errorf("%+v: warned %q, want %q", test.command, got, test.warning)
+		}
+	}
+}
+
+func TestLinksLeadToThePublicURL(t *testing.T) {
+	served := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
+	for _, test := range []struct {
+		command serveCommand
+		link    string
+	}{
+		{serveCommand{}, "http://127.0.0.1:8080/console/acme/invitation#token"},
+		{serveCommand{PublicURL: "https://id.example.com"}, "https://id.example.com/console/acme/invitation#token"},
+		{serveCommand{PublicURL: "https://id.example.com/people/"}, "https://id.example.com/people/console/acme/invitation#token"},
+	} {
+		test.command.Mailbox = t.TempDir()
+		s, err := test.command.settings(&globals{SecretKeyFile: "keys"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var printed bytes.Buffer
+		mailer, err := s.mailer(&printed, served)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := rolecall.Mail{ID: rolecall.NewID[rolecall.Mail](1), Kind: rolecall.MailInvitation, To: "hedy@example.com", Name: "Hedy", Token: "token"}
+		if err := mailer.Send(t.Context(), rolecall.Tenant{Name: "acme", DisplayName: "Acme"}, m); err != nil || !strings.Contains(printed.String(), "\n    "+test.link+"\n") {
+			t.Errorf("%v, printed %s, want %s", err, printed.String(), test.link)
+		}
+	}
+}

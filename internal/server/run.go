@@ -1,0 +1,142 @@
+// Package server is the program around the service: the command line, the wiring, and
+// the serving process from its start to its end.
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/rolecall/rolecall"
+)
+
+// The exit codes beside 0.
+const (
+	exitFailure = 1
+	exitUsage   = 2 // the command line is wrong
+)
+
+// program is what a command works with.
+type program struct {
+	globals
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// Run runs the command that args name, with flags that they leave out taken from
+// the environment (ROLECALL_…), and returns the exit code. The end of ctx stops
+// it in an orderly way.
+func Run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var line commandLine
+	var helped bool
+	parser, err := kong.New(&line,
+		kong.Name("rolecall"),
+		kong.Description("Users, roles and sessions of many tenants, over HTTP."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.Resolvers(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+			if value := getenv(variable(flag.Name)); value != "" {
+				return value, nil
+			}
+			return nil, nil
+		})),
+		kong.ValueFormatter(describeFlag),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if err != nil {
+		return report(stderr, false, err, exitFailure)
+	}
+	command, err := parser.Parse(args)
+	switch {
+	case helped:
+		return 0
+	case err != nil:
+		return report(stderr, line.JSON, fmt.Errorf("%w (see rolecall --help)", err), exitUsage)
+	}
+	if err := command.Run(&program{line.globals, stdin, stdout, stderr}); err != nil {
+		return report(stderr, line.JSON, err, exitFailure)
+	}
+	return 0
+}
+
+// variable returns the environment variable that stands for a flag.
+func variable(flag string) string {
+	return "ROLECALL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+func describeFlag(value *kong.Value) string {
+	if value.Flag == nil || value.Name == "help" {
+		return value.Help
+	}
+	return fmt.Sprintf("%s ($%s)", value.Help, variable(value.Name))
+}
+
+// report writes why a command failed, in one line, and returns the exit code.
+func report(stderr io.Writer, asJSON bool, err error, code int) int {
+	sentence := explain(err)
+	if !asJSON {
+		fmt.Fprintln(stderr, "rolecall: "+sentence)
+		return code
+	}
+	answer := struct {
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+	}{"failed", sentence}
+	if e, ok := errors.AsType[*rolecall.Error](err); ok {
+		answer.Code = e.Code
+	} else if code == exitUsage {
+		answer.Code = "usage"
+	}
+	if err := json.NewEncoder(stderr).Encode(answer); err != nil {
+		return exitFailure
+	}
+	return code
+}
+
+// explain returns the failure as one line for a person.
+func explain(err error) string {
+	text := err.Error()
+	if e, ok := errors.AsType[*rolecall.Error](err); ok && e.Kind != rolecall.Unavailable {
+		text = e.Detail
+		if e.Faults != nil {
+			text = ""
+		}
+		for i, fault := range e.Faults {
+			if i > 0 {
+				text += "; "
+			}
+			text += strings.TrimPrefix(fault.Pointer, "/") + " " + fault.Detail
+		}
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// results returns where a person reads what comes in the course of a command; a
+// program reads its one result alone.
+func (p *program) results() io.Writer {
+	if p.JSON {
+		return io.Discard
+	}
+	return p.stdout
+}
+
+// print writes a result: as JSON if that was asked for, else the lines.
+func (p *program) print(result any, lines ...string) error {
+	if p.JSON {
+		encoder := json.NewEncoder(p.stdout)
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(result)
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(p.stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rolecall/rolecall/console"
+	"github.com/rolecall/rolecall/internal/demo"
+	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/web"
+)
+
+// Run serves until ctx ends, then answers what has been asked and returns.
+func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
+	settings, err := c.settings(&p.globals)
+	if err != nil {
+		return err
+	}
+	if c.Demo && p.Database == "" {
+		p.Database = demoDatabase
+	}
+	listener, err := listen(ctx, "--listen", c.Listen) // first: it fails fast, and has changed nothing
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ignoreClosed(listener.Close())) }()
+	var operators *door
+	if c.OperatorListen != "" {
+		if operators, err = listen(ctx, "--operator-listen", c.OperatorListen); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, ignoreClosed(operators.Close())) }()
+	}
+	db, err := p.open(ctx, !c.NoMigrate)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	if !c.NoMigrate {
+		if err := p.makeKey(ctx, db); err != nil {
+			return err
+		}
+	}
+	return serve(ctx, p, settings, db, listener, operators)
+}
+
+// serve serves on the listener, and operators on theirs if they have one.
+func serve(ctx context.Context, p *program, settings settings, db store.Database, listener, operators *door) (err error) {
+	defer runtime.KeepAlive(make([]byte, ballast))
+	logger := newLogger(p.stderr, settings.LogFormat)
+	options, closeFiles, err := p.options(ctx, db, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeFiles()) }()
+	options.Passkeys, options.Limits = settings.passkeys, settings.limits()
+	if options.Mailer, err = settings.mailer(p.results(), listener.Addr()); err != nil {
+		return err
+	}
+	if settings.Demo {
+		access, err := demo.Prepare(ctx, db, options, settings.demoURL(listener.Addr()), settings.Mailbox)
+		if err != nil {
+			return fmt.Errorf("prepare the demo: %w", err)
+		}
+		if err := p.print(access, access.Lines()...); err != nil {
+			return err
+		}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	rolecall := service.New(db, options)
+	site := web.New(rolecall, web.Options{
+		PublicURL:      settings.publicURL,
+		InsecureCookie: settings.insecureCookie,
+		HSTSSubdomains: settings.HSTSSubdomains,
+		CookieDomain:   settings.CookieDomain,
+		HostPrefix:     settings.HostPrefix,
+		AllowOrigins:   settings.AllowOrigin,
+		TrustedProxies: settings.trustedProxies,
+		Logger:         logger,
+		Metrics:        registry,
+	})
+	api := httpapi.New(rolecall, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
+	handler := web.Mount(site.Base+console.Path, console.New(rolecall, site, httpapi.Policies()), api)
+	registerPasswords(registry, options.Passwords)
+	registerWatch(registry, rolecall)
+	registerMail(registry, rolecall)
+	fronts := frontsOf(site, handler, listener, operators)
+	if settings.TLSCert != "" {
+		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)
+		if err != nil {
+			return err
+		}
+		for _, f := range fronts {
+			f.server.TLSConfig = certificate.config()
+		}
+	}
+	stopMetrics, err := serveMetrics(ctx, settings.MetricsListen, registry, logger)
+	if err != nil {
+		return err
+	}
+	logWarnings(logger, settings.warnings)
+	if operators != nil {
+		logger.Info("serving operators", "address", operators.Addr().String())
+	}
+	if options.Mailer == nil {
+		logger.Warn("no --smtp: invitations and all other mail wait in the database until there is one, a few days at most")
+	}
+	logger.Info("serving", "address", listener.Addr().String(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
+
+	// The background work ends after the last request and before the store.
+	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	var workErr error
+	background.Go(func() { workErr = rolecall.Run(working) })
+	background.Go(func() { boundMemory(working) })
+	serveErr := serveAll(ctx, site, fronts, settings.Drain, logger)
+	stopWorking()
+	background.Wait()
+	return errors.Join(serveErr, workErr, stopMetrics())
+}
+
+// logWarnings logs what the operator should know of the settings and of the build.
+func logWarnings(logger *slog.Logger, warnings []string) {
+	for _, warning := range warnings {
+		logger.Warn(warning)
+	}
+	if secret.CheapHashes {
+		logger.Warn("this program was built for tests, with the tag cheap_hashes: its password hashes are easy to guess")
+	}
+}
+
+// serveMetrics serves the registry on a listener of its own, or nothing if there
+// is no address, and returns what stops it.
+func serveMetrics(ctx context.Context, address string, registry *prometheus.Registry, logger *slog.Logger) (stop func() error, err error) {
+	if address == "" {
+		return func() error { return nil }, nil
+	}
+	listener, err := listen(ctx, "--metrics-listen", address)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+	server := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	logger.Info("serving metrics", "address", listener.Addr().String())
+	return func() error {
+		err := server.Close()
+		if serveErr := <-done; !errors.Is(serveErr, http.ErrServerClosed) {
+			err = errors.Join(err, serveErr)
+		}
+		return err
+	}, nil
+}
+
+func newLogger(w io.Writer, format string) *slog.Logger {
+	if format == "text" {
+		return slog.New(slog.NewTextHandler(w, nil))
+	}
+	return slog.New(slog.NewJSONHandler(w, nil))
+}
+
+// ignoreClosed drops the error of closing what is closed already.
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}

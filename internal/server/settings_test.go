@@ -1,0 +1,264 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+func TestOriginsAreWhatBrowsersSend(t *testing.T) {
+	for origin, ok := range map[string]bool{
+		"https://app.example.com":       true,
+		"https://app.example.com:8443":  true,
+		"http://localhost:3000":         true,
+		"http://127.0.0.1:3000":         true,
+		"https://[2001:db8::1]:8443":    true,
+		"https://xn--bcher-kva.example": true,
+		"https://my_app.example.com":    true,
+		"":                              false,
+		"*":                             false,
+		"null":                          false,
+		"app.example.com":               false,
+		"https://":                      false,
+		"https://*.example.com":         false,
+		"https://App.example.com":       false,
+		"HTTPS://app.example.com":       false,
+		"https://app.example.com/":      false,
+		"https://app.example.com/x":     false,
+		"https://app.example.com?x":     false,
+		"https://app.example.com#x":     false,
+		"https://app.example.com:":      false,
+		"https://app.example.com:443":   false,
+		"http://app.example.com:80":     false,
+		"https://ada@app.example.com":   false,
+		"https://bücher.example":        false,
+		"https://app..example.com":      false,
+		"https://[2001:DB8::1]":         false,
+		"ftp://app.example.com":         false,
+		"file://":                       false,
+	} {
+		_, err := (&serveCommand{AllowOrigin: []string{origin}}).settings(&globals{SecretKeyFile: "keys"})
+		if (err == nil) != ok {
+			t.Errorf("%q: %v, want it allowed: %v", origin, err, ok)
+		}
+	}
+}
+
+func TestCookieDomainIsAParentOfThePublicHost(t *testing.T) {
+	for _, test := range []struct {
+		public, domain string
+		ok             bool
+	}{
+		{"https://id.example.com", "example.com", true},
+		{"https://a.id.example.com:8443/people", "example.com", true},
+		{"https://a.id.example.com", "id.example.com", true},
+		{"", "example.com", false},
+		{"https://example.com", "example.com", false},
+		{"https://id.example.com", "id.example.com", false},
+		{"https://id.example.com", ".example.com", false},
+		{"https://id.example.com", "com", false},
+		{"https://id.example.com", "ample.com", false},
+		{"https://id.example.com", "example.org", false},
+		{"https://id.example.com", "Example.com", false},
+		{"https://id.example.com", "example.com; Secure", false},
+		{"https://10.0.0.1", "0.0.1", false},
+	} {
+		s, err := (&serveCommand{PublicURL: test.public, CookieDomain: test.domain}).settings(&globals{SecretKeyFile: "keys"})
+		if (err == nil) != test.ok {
+			t.Errorf("%q for %q: %v, want it accepted: %v", test.domain, test.public, err, test.ok)
+		}
+		if err == nil && (len(s.warnings) != 1 || !strings.Contains(s.warnings[0], "every host under "+test.domain)) {
+			t.Errorf("%q for %q: warned %q", test.domain, test.public, s.warnings)
+		}
+	}
+}
+
+func TestTheHostPrefixNeedsHTTPSAndOneHost(t *testing.T) {
+	const https, http = "https://id.example.com", "http://127.0.0.1:8080"
+	for _, test := range []struct {
+		command serveCommand
+		says    string // empty: it is accepted
+	}{
+		{serveCommand{PublicURL: https}, ""},
+		{serveCommand{PublicURL: https + "/people"}, ""},
+		{serveCommand{}, "needs an https --public-url"},
+		{serveCommand{PublicURL: http}, "needs an https --public-url"},
+		{serveCommand{PublicURL: https, Demo: true, Listen: "127.0.0.1:0"}, "cannot be used with --demo"},
+		{serveCommand{PublicURL: https, CookieDomain: "example.com"}, "--cookie-domain exclude each other"},
+	} {
+		test.command.HostPrefix = true
+		_, err := test.command.settings(&globals{})
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%+v: %v", test.command, err)
+		}
+	}
+}
+
+func TestOriginsOnAnotherSiteAreWarnedOf(t *testing.T) {
+	for _, test := range []struct {
+		public, origin string
+		warned         bool
+		ofScheme       bool // https on both sides would help
+	}{
+		{"https://id.example.com", "https://app.example.com", false, false},
+		{"https://id.example.com", "https://example.com", false, false},
+		{"https://id.example.com", "https://id.example.com:8443", false, false},
+		{"https://example.com/people", "https://app.example.com", false, false},
+		{"http://localhost:8080", "http://localhost:3000", false, false},
+		{"https://id.example.com", "https://app.example.org", true, false},
+		{"https://id.example.com", "https://example.net", true, false},
+		{"https://id.example.com", "http://localhost:3000", true, false},
+		{"https://localhost:8080", "http://localhost:3000", true, true},
+		{"https://id.example.com", "http://app.example.com", true, true},
+		{"http://127.0.0.1:8080", "http://localhost:3000", true, false},
+		{"https://10.0.0.1", "https://10.1.0.1", true, false},
+		{"", "https://app.example.org", false, false},
+	} {
+		s, err := (&serveCommand{PublicURL: test.public, AllowOrigin: []string{test.origin}}).settings(&globals{SecretKeyFile: "keys"})
+		warnings := strings.Join(s.warnings, "\n")
+		if err != nil || strings.Contains(warnings, "--allow-origin "+test.origin+" is on another site than --public-url "+test.public) != test.warned {
+			t.Errorf("%+v: %v, warned %q", test, err, warnings)
+		}
+		if ofScheme := strings.Contains(warnings, "Use the same scheme for both"); ofScheme != test.ofScheme {
+			t.Errorf("%+v: warned %q", test, warnings)
+		}
+	}
+}
+
+func TestSecurityContactsAreURIs(t *testing.T) {
+	for contact, ok := range map[string]bool{
+		"mailto:security@example.com":                true,
+		"https://example.com/security?report=1#form": true,
+		"tel:+49-30-1234567":                         true,
+		"security@example.com":                       false,
+		"mailto:security":                            false,
+		"http://example.com/security":                false,
+		"https:///security":                          false,
+		"tel:":                                       false,
+		"mailto:a@example.com\nContact: mailto:b@example.com": false,
+		"mailto:ä@example.com":                                false,
+	} {
+		_, err := (&serveCommand{SecurityURI: contact}).settings(&globals{SecretKeyFile: "keys"})
+		if (err == nil) != ok {
+			t.Errorf("%q: %v, want it accepted: %v", contact, err, ok)
+		}
+	}
+}
+
+func TestHSTSOfSubdomainsNeedsHTTPS(t *testing.T) {
+	for public, ok := range map[string]bool{"https://id.example.com": true, "http://localhost:8080": false, "": false} {
+		_, err := (&serveCommand{PublicURL: public, HSTSSubdomains: true}).settings(&globals{SecretKeyFile: "keys"})
+		if (err == nil) != ok {
+			t.Errorf("%q: %v, want it accepted: %v", public, err, ok)
+		}
+	}
+}
+
+func TestPasskeysAreBoundToADomain(t *testing.T) {
+	const id, app = "https://id.example.com/people", "https://app.example.com"
+	for _, test := range []struct {
+		domain, public, allowed, want string // want: "" is none, "-" a refusal
+	}{
+		{"", id, "", "id.example.com"},
+		{"", "https://ID.example.com", "", "id.example.com"},
+		{"", "http://localhost:8080", "", "localhost"},
+		{"", "http://127.0.0.1:8080", "", ""},
+		{"", "https://[2001:db8::1]", "", ""},
+		{"", "", app, ""},
+		{"example.com", id, app, "example.com"},
+		{"example.com", "", app, "example.com"},
+		{"app.example.com", "https://id.internal", app, "app.example.com"},
+		{"example.org", id, app, "-"},
+		{"ample.com", id, app, "-"},
+		{"com", id, app, "-"},
+		{"https://example.com", id, app, "-"},
+		{"127.0.0.1", "http://127.0.0.1:8080", "", "-"},
+		{"example.com", "", "", "-"},
+	} {
+		s := settings{serveCommand: serveCommand{PasskeyDomain: test.domain, PublicURL: test.public}}
+		if test.allowed != "" {
+			s.AllowOrigin = []string{test.allowed}
+		}
+		err := errors.Join(s.readPublicURL(), s.readPasskeys())
+		if (err != nil) != (test.want == "-") || (s.passkeys != nil) != (test.want != "" && test.want != "-") {
+			t.Errorf("%+v: %v, %v", test, s.passkeys, err)
+		}
+		if s.passkeys == nil {
+			continue
+		}
+		options, err := s.passkeys.RequestOptions(secret.NewToken(), nil)
+		if err != nil || !strings.Contains(string(options), `"rpId":"`+test.want+`"`) {
+			t.Errorf("%+v: %s, %v", test, options, err)
+		}
+	}
+}
+
+func TestPublicURLHasOneSpelling(t *testing.T) {
+	for public, ok := range map[string]bool{
+		"https://id.example.com":            true,
+		"https://id.example.com/":           true,
+		"https://id.example.com/people":     true,
+		"https://id.example.com/a-1/b_2.c/": true,
+		"https://":                          false,
+		"https://:8080":                     false,
+		"https://id.example.com//":          false,
+		"https://id.example.com/a//b":       false,
+		"https://id.example.com/../x":       false,
+		"https://id.example.com/.x":         false,
+		"https://id.example.com/a%2Fb":      false,
+		"https://id.example.com/a b":        false,
+		"https://id.example.com/{id}":       false,
+		"https://id.example.com/ä":          false,
+	} {
+		_, err := (&serveCommand{PublicURL: public}).settings(&globals{SecretKeyFile: "keys"})
+		if (err == nil) != ok {
+			t.Errorf("%q: %v, want it accepted: %v", public, err, ok)
+		}
+	}
+}
+
+func TestTrustedProxies(t *testing.T) {
+	s, err := (&serveCommand{TrustedProxies: []string{"10.1.2.3/8", "192.0.2.1", "2001:db8::/32", "::1"}}).settings(&globals{SecretKeyFile: "keys"})
+	if got, want := fmt.Sprint(s.trustedProxies), "[10.0.0.0/8 192.0.2.1/32 2001:db8::/32 ::1/128]"; err != nil || got != want || s.warnings != nil {
+		t.Errorf("%s, %v, %q, want %s", got, err, s.warnings, want)
+	}
+	for _, bad := range []string{"", "proxy", "10.0.0.0/33", "10.0.0", "10.0.0.0/8;192.0.2.1"} {
+		if _, err := (&serveCommand{TrustedProxies: []string{bad}}).settings(&globals{SecretKeyFile: "keys"}); err == nil {
+			t.Errorf("%q is taken for a network", bad)
+		}
+	}
+}
+
+func TestWhatIsWeakerIsSaid(t *testing.T) {
+	for _, test := range []struct {
+		command serveCommand
+		warning string // "" for none
+	}{
+		{serveCommand{PublicURL: "https://id.example.com", AllowOrigin: []string{"https://app.example.com"}}, ""},
+		{serveCommand{AllowOrigin: []string{"http://localhost:3000"}}, ""},
+		{serveCommand{AllowOrigin: []string{"http://app.example.com"}}, "--allow-origin http://app.example.com is plain http"},
+		{serveCommand{TrustedProxies: []string{"0.0.0.0/0"}}, "trusts everybody"},
+		{serveCommand{TrustedProxies: []string{"::/0"}}, "trusts everybody"},
+		{serveCommand{TLSCert: "c", TLSKey: "k"}, "no Strict-Transport-Security"},
+		{serveCommand{TLSCert: "c", TLSKey: "k", PublicURL: "https://id.example.com"}, ""},
+	} {
+		s, err := test.command.settings(&globals{SecretKeyFile: "keys"})
+		if got := strings.Join(s.warnings, "\n"); err != nil || (got == "") != (test.warning == "") || !strings.Contains(got, test.warning) {
+			t.Errorf("%+v: %v, warned %q, want %q", test.command, err, got, test.warning)
+		}
+	}
+}
+
+func TestOperationsSayHowLongAnOperatorKeyWorks(t *testing.T) {
+	field, _ := reflect.TypeFor[operatorKeyCreate]().FieldByName("Expires")
+	expires, _ := strings.CutSuffix(field.Tag.Get("default"), "d")
+	page, err := os.ReadFile("../../docs/operations.md")
+	if want := "A key expires after " + expires + " days"; err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("docs/operations.md does not say %q: %v", want, err)
+	}
+}

@@ -1,0 +1,186 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/store"
+	"github.com/rolecall/rolecall/internal/store/postgres"
+	"github.com/rolecall/rolecall/internal/store/sqlite"
+)
+
+// queuedHashes is how many password hashes wait at most, per core: about a second
+// of work.
+const queuedHashes = 50
+
+// openDatabase is a database with the function that closes it.
+type openDatabase struct {
+	store.Database
+	close func() error
+}
+
+// open opens the database that the flags name, after bringing its schema up to
+// date if it may.
+func (g *globals) open(ctx context.Context, migrate bool) (*openDatabase, error) {
+	if !isPostgres(g.Database) {
+		return g.openFile(ctx, migrate)
+	}
+	if migrate {
+		if err := postgres.Migrate(ctx, g.direct()); err != nil {
+			return nil, err
+		}
+	}
+	s, err := postgres.Open(ctx, g.Database, postgres.Options{AllowSuperuser: g.AllowSuperuser, Direct: g.DirectDatabase})
+	if err != nil {
+		return nil, err
+	}
+	return &openDatabase{s, func() error { s.Close(); return nil }}, nil
+}
+
+func (g *globals) openFile(ctx context.Context, migrate bool) (*openDatabase, error) {
+	file := g.Database
+	switch {
+	case file == "":
+		file = defaultDatabase
+	case strings.Contains(file, "://"), isKeywords(file):
+		return nil, errors.New("--database must be the path of a SQLite file or a postgres:// URL")
+	}
+	s, err := sqlite.Open(ctx, file, sqlite.Options{Migrate: migrate})
+	if err != nil {
+		return nil, err
+	}
+	return &openDatabase{s, s.Close}, nil
+}
+
+// direct returns the URL for what a pooler cannot do.
+func (g *globals) direct() string {
+	if g.DirectDatabase != "" {
+		return g.DirectDatabase
+	}
+	return g.Database
+}
+
+// makeKey gives a new instance a random key, unless its keys are in a file. Where
+// there are tenants but no key, the keys are in a file that was not given: another key
+// could not open what they sealed. The first key has no creation time, so of two
+// processes that make it at once one is refused, and finds the key of the other.
+func (g *globals) makeKey(ctx context.Context, db store.Database) error {
+	if g.SecretKeyFile != "" {
+		return nil
+	}
+	err := store.New(db, nil).Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		secrets, err := tx.InstanceKeys()
+		if err != nil || len(secrets) > 0 {
+			return err
+		}
+		for _, status := range []rolecall.TenantStatus{"", rolecall.TenantDeleted} { // what is deleted can be restored
+			tenants, err := tx.Tenants(rolecall.TenantQuery{Status: status, Limit: 1})
+			if err != nil || len(tenants) > 0 {
+				return err
+			}
+		}
+		tx.InsertInstanceKey(secret.NewKey(), 0)
+		return nil
+	})
+	if err == nil {
+		return nil
+	}
+	if _, loadErr := g.loadKeys(ctx, db); loadErr != nil {
+		return errors.Join(err, loadErr)
+	}
+	return nil
+}
+
+// loadKeys returns the instance's keys: those of the file if one is named, else
+// those of the store.
+func (g *globals) loadKeys(ctx context.Context, db store.Database) (*secret.Keys, error) {
+	if g.SecretKeyFile != "" {
+		return readKeys(g.SecretKeyFile)
+	}
+	var secrets [][]byte
+	err := store.New(db, nil).View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		secrets, err = tx.InstanceKeys()
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(secrets) == 0:
+		return nil, errors.New("the database holds no instance key. If the keys are in a file, give it with --secret-key-file. If the instance is new, run `rolecall migrate`")
+	}
+	return secret.NewKeys(secrets[0], secrets[1:]...), nil
+}
+
+// leastKey is the least length of a key in bytes.
+const leastKey = 32
+
+func readKeys(file string) (*secret.Keys, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--secret-key-file: %w", err)
+	}
+	var secrets [][]byte
+	for line := range bytes.Lines(content) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		key, err := base64.StdEncoding.DecodeString(string(line))
+		if err != nil || len(key) < leastKey {
+			return nil, fmt.Errorf("--secret-key-file: line %d of %s is not a key of at least %d bytes in base64, as `openssl rand -base64 %d` makes it",
+				len(secrets)+1, file, leastKey, leastKey)
+		}
+		secrets = append(secrets, key)
+	}
+	if len(secrets) == 0 {
+		return nil, fmt.Errorf("--secret-key-file: %s holds no key", file)
+	}
+	return secret.NewKeys(secrets[0], secrets[1:]...), nil
+}
+
+// newPasswords returns the gate for password hashes: as many at once as there are
+// cores.
+func newPasswords() *secret.Passwords {
+	cores := runtime.GOMAXPROCS(0)
+	return secret.NewPasswords(secret.DefaultParameters, cores, queuedHashes*cores)
+}
+
+// operate opens the database, runs fn with a service on it, and closes it.
+func (p *program) operate(ctx context.Context, fn func(*service.Service) error) error {
+	return p.opened(ctx, func(db store.Database, options service.Options) error { return fn(service.New(db, options)) })
+}
+
+// opened opens the database, runs fn with it and the options of its services, and
+// closes it.
+func (p *program) opened(ctx context.Context, fn func(store.Database, service.Options) error) error {
+	db, err := p.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	options, closeFiles, err := p.options(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)))
+	if err != nil {
+		return errors.Join(err, db.close())
+	}
+	return errors.Join(fn(db, options), closeFiles(), db.close())
+}
+
+// options returns the options of all services on the database, and the function that
+// closes the files that they read.
+func (g *globals) options(ctx context.Context, db store.Database, logger *slog.Logger) (o service.Options, closeFiles func() error, err error) {
+	o = service.Options{Passwords: newPasswords(), Logger: logger}
+	if o.Keys, err = g.loadKeys(ctx, db); err != nil {
+		return o, nil, err
+	}
+	closeFiles, err = g.readPasswordRules(&o)
+	return o, closeFiles, err
+}

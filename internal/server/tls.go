@@ -1,0 +1,81 @@
+package server
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+)
+
+// certificate is the TLS certificate of a listener. Its files are looked at with
+// every handshake, which costs next to nothing beside it: so a renewed
+// certificate serves from the next connection on, and nothing needs to be told.
+type certificate struct {
+	certFile, keyFile string
+	logger            *slog.Logger
+
+	mu      sync.Mutex
+	read    [2]fileState // of the files when they were last read
+	current *tls.Certificate
+}
+
+// fileState tells one content of a file from the next.
+type fileState struct {
+	modified int64 // nanoseconds
+	size     int64
+}
+
+// loadCertificate returns the certificate of the files, or why it cannot be
+// served.
+func loadCertificate(certFile, keyFile string, logger *slog.Logger) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, logger: logger, read: stateOf(certFile, keyFile)}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
+	}
+	c.current = &pair
+	return c, nil
+}
+
+// config returns how TLS is served with the certificate. The suites of TLS 1.2 are
+// those with authenticated encryption: none uses CBC.
+func (c *certificate) config() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.forHandshake, CipherSuites: []uint16{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+	}}
+}
+
+// forHandshake returns the certificate that the files hold now. While they cannot
+// be served, be it because only one of the two has been replaced yet, it is the
+// one before.
+func (c *certificate) forHandshake(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	state := stateOf(c.certFile, c.keyFile)
+	if state == c.read {
+		return c.current, nil
+	}
+	c.read = state
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		c.logger.Warn("the changed certificate cannot be served; the one before is", "error", err)
+		return c.current, nil
+	}
+	c.current = &pair
+	c.logger.Info("serving the changed certificate", "expires", pair.Leaf.NotAfter)
+	return c.current, nil
+}
+
+// stateOf returns the state of the files; one that is not there has none.
+func stateOf(certFile, keyFile string) [2]fileState {
+	var states [2]fileState
+	for i, file := range []string{certFile, keyFile} {
+		if info, err := os.Stat(file); err == nil {
+			states[i] = fileState{info.ModTime().UnixNano(), info.Size()}
+		}
+	}
+	return states
+}
