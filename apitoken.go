@@ -40,31 +40,6 @@ func (t *APIToken) Covers(asked Permission) bool {
 	return slices.ContainsFunc(t.Permissions, func(p Permission) bool { return p.Covers(asked) })
 }
 
-// restrict returns the assignments with what their roles and the token both cover.
-// Of one role that is cut at 1,024 permissions, which no sensible pair of sets has
-// in common: it is for showing, and to show less fails closed.
-func (t *APIToken) restrict(assignments []Assignment) []Assignment {
-	restricted := slices.Clone(assignments)
-	for i := range restricted {
-		role := &restricted[i].Role
-		role.Permissions = meet(role.Permissions, t.Permissions, 4*RolePermissionsMax)
-	}
-	return restricted
-}
-
-// meet returns what both sets cover, at most so many.
-func meet(a, b []Permission, most int) []Permission {
-	var both []Permission
-	for _, p := range a {
-		for _, q := range b {
-			if r, ok := p.Meet(q); ok && len(both) < most {
-				both = append(both, r)
-			}
-		}
-	}
-	return NormalPermissions(both)
-}
-
 // APITokenState is what a presented API token resolves to. A service account is
 // shown as a user of its id, name and status.
 type APITokenState struct {

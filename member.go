@@ -19,12 +19,12 @@ const (
 	MemberStatus
 	MemberCreatedAt
 	MemberUpdatedAt
-	userMembers // how many there are
+	UserMemberCount // how many members there are
 )
 
-var memberNames = [userMembers]string{"email", "name", "department", "externalId", "metadata", "status", "createdAt", "updatedAt"}
+var memberNames = [UserMemberCount]string{"email", "name", "department", "externalId", "metadata", "status", "createdAt", "updatedAt"}
 
-var memberReads, memberUpdates = func() (reads, updates [userMembers]Permission) {
+var memberReads, memberUpdates = func() (reads, updates [UserMemberCount]Permission) {
 	for m, name := range memberNames {
 		reads[m] = Permission{Resource: "users", Field: name, Action: "read"}
 		updates[m] = Permission{Resource: "users", Field: name, Action: "update"}
@@ -48,7 +48,7 @@ func (m UserMember) Updatable() bool { return MemberName <= m && m <= MemberMeta
 type UserMembers uint16
 
 // AllUserMembers is the set of all members.
-const AllUserMembers UserMembers = 1<<userMembers - 1
+const AllUserMembers UserMembers = 1<<UserMemberCount - 1
 
 // SetOf returns the set of the members.
 func SetOf(members ...UserMember) UserMembers {

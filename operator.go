@@ -68,15 +68,3 @@ func (d *OperatorKeyDraft) OperatorKey(now Time) OperatorKey {
 	}
 	return k
 }
-
-// NewOperator returns the principal for whom the key speaks in the tenant: one who
-// holds everything there, and is none of its users.
-func NewOperator(tenant Tenant, key *OperatorKey, now Time) *Principal {
-	everything := Assignment{
-		Role:  Role{Name: "Operator", Permissions: []Permission{AllOwn, AllApplications}},
-		Reach: Everywhere(), ExpiresAt: Never,
-	}
-	p := NewPrincipal(tenant, User{ID: UserID(key.ID), Name: key.Name}, Session{}, []Assignment{everything}, now)
-	p.Kind, p.Operator = PrincipalOperator, key
-	return p
-}

@@ -47,17 +47,3 @@ func TestAnOperatorKeyIsForItsTenants(t *testing.T) {
 		t.Errorf("a key for an hour ends at %v", some.ExpiresAt)
 	}
 }
-
-func TestAnOperatorHoldsEverythingAndIsNobody(t *testing.T) {
-	key := (&rolecall.OperatorKeyDraft{Name: "Sign-ups", Lifetime: time.Hour}).OperatorKey(aMoment)
-	p := rolecall.NewOperator(rolecall.Tenant{Name: "acme"}, &key, aMoment)
-	if p.Kind != rolecall.PrincipalOperator || p.Interactive() || p.Operator != &key || p.Tenant.Name != "acme" || p.ValidUntil != rolecall.Never {
-		t.Errorf("the principal is %+v", p)
-	}
-	if missing, ok := p.MissingFor(permissions("*:*", "*/*:*"), rolecall.Everywhere(), rolecall.Never, false); ok {
-		t.Errorf("an operator lacks %s", missing)
-	}
-	if u := somebody("Sales"); !p.Sees(u) || p.Sight(u) != rolecall.AllUserMembers {
-		t.Error("an operator does not see everybody")
-	}
-}

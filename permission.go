@@ -222,7 +222,7 @@ var ownPermissions = func() (list []Permission) {
 		}
 	}
 	list = append(list, UsersEmail)
-	for m := range UserMember(userMembers) {
+	for m := range UserMemberCount {
 		list = append(list, m.Read())
 		if m.Updatable() {
 			list = append(list, m.Update())
@@ -256,17 +256,17 @@ func (p Permission) Opens() string {
 // wildcards.
 func OwnPermissions() []Permission { return slices.Clone(ownPermissions) }
 
-// boundByReach reports whether an own permission under a reach holds for the
+// BoundByReach reports whether an own permission under a reach holds for the
 // users of those departments: those whose object is a user. The other own
 // permissions count for nothing under a reach.
-func (p Permission) boundByReach() bool {
+func (p Permission) BoundByReach() bool {
 	return p.Resource == "users" || p.Resource == "sessions" || p == RolesAssign || p == RolesRead
 }
 
 // CountsWithin reports whether the permission means anything when it is held under
 // a reach.
 func (p Permission) CountsWithin() bool {
-	return !p.Own() || slices.ContainsFunc(ownPermissions, func(q Permission) bool { return q.boundByReach() && p.Covers(q) })
+	return !p.Own() || slices.ContainsFunc(ownPermissions, func(q Permission) bool { return q.BoundByReach() && p.Covers(q) })
 }
 
 // NormalPermissions returns the permissions sorted by text, each once.

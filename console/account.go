@@ -7,6 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -66,7 +67,7 @@ func (f frame) own(below string) string { return userAddress(f.pageContext, f.ca
 // grantGroup is a part of what somebody may do.
 type grantGroup struct {
 	title  string
-	grants []rolecall.Grant
+	grants []authz.Grant
 }
 
 // grantGroups returns what who is signed in may do, in the groups of the editor of
@@ -75,7 +76,7 @@ func (f frame) grantGroups() (groups []grantGroup) {
 	everywhere, scoped := f.call.Grants()
 	grants := slices.Clone(scoped)
 	for _, p := range everywhere {
-		grants = append(grants, rolecall.Grant{Permission: p, Reach: rolecall.Everywhere()})
+		grants = append(grants, authz.Grant{Permission: p, Reach: rolecall.Everywhere()})
 	}
 	for _, g := range append(permissionGroups, permissionGroup{title: applicationsTitle}) {
 		group := grantGroup{title: g.title}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -75,7 +76,7 @@ var userLists = []section{
 }
 
 // needListDeleted is of the list of users with those who can be restored.
-func needListDeleted(p *rolecall.Principal, subject rolecall.UserID) error {
+func needListDeleted(p *authz.Principal, subject rolecall.UserID) error {
 	if err := service.NeedListUsers(p, subject); err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func needListDeleted(p *rolecall.Principal, subject rolecall.UserID) error {
 }
 
 // openTo returns those of the sections that are for the principal.
-func openTo(p *rolecall.Principal, list []section) (shown []section) {
+func openTo(p *authz.Principal, list []section) (shown []section) {
 	for _, s := range list {
 		if s.open(p) {
 			shown = append(shown, s)
@@ -93,4 +94,4 @@ func openTo(p *rolecall.Principal, list []section) (shown []section) {
 }
 
 // open reports whether the section is for the principal.
-func (s section) open(p *rolecall.Principal) bool { return s.need(p, rolecall.UserID{}) == nil }
+func (s section) open(p *authz.Principal) bool { return s.need(p, rolecall.UserID{}) == nil }

@@ -9,6 +9,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -34,7 +35,7 @@ var bulkActions = []bulkAction{
 	{
 		path: "/give-role", operation: "UsersController_assignRole", label: "Give a role", did: "given the role", gives: true,
 		tells: "Each of them holds the role from now on as it is said here, also who holds it otherwise.",
-		need: func(p *rolecall.Principal, u rolecall.UserID) error {
+		need: func(p *authz.Principal, u rolecall.UserID) error {
 			return errors.Join(service.NeedAssignRoles(p, u), service.NeedReadRoles(p, u))
 		},
 		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {

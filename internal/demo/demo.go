@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -118,7 +119,7 @@ func Seed(ctx context.Context, db store.Database, options service.Options) error
 		}
 		h := &history{
 			tenant: tenant, clock: &clock, end: end,
-			owner: service.Call{Principal: rolecall.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: sources[0]},
+			owner: service.Call{Principal: authz.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: sources[0]},
 		}
 		options.DivertMail = func(m rolecall.Mail) { h.lastMail = m }
 		h.service = service.New(store.Nested(tx), options)

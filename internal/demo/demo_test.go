@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -148,7 +149,7 @@ func usersOf(ctx context.Context, db store.Database, tenant rolecall.Tenant) (ca
 		if err != nil {
 			return err
 		}
-		call.Principal = rolecall.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, rolecall.TimeOf(time.Now()))
+		call.Principal = authz.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, rolecall.TimeOf(time.Now()))
 		var after *rolecall.Position
 		for {
 			page, err := tx.Users(rolecall.UserQuery{Within: rolecall.Everywhere(), Limit: rolecall.MaxLimit, After: after})

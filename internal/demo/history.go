@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -152,7 +153,7 @@ func (h *history) appoint(ctx context.Context, i int) error {
 		draft.Departments = []string{*department(i)}
 	}
 	held, _, err := h.service.AssignRole(ctx, h.owner, p.user.ID, h.roles[staff[i]], draft)
-	p.call = service.Call{Principal: rolecall.NewPrincipal(h.tenant, p.user, rolecall.Session{}, []rolecall.Assignment{held}, *h.clock), Source: p.source(0)}
+	p.call = service.Call{Principal: authz.NewPrincipal(h.tenant, p.user, rolecall.Session{}, []rolecall.Assignment{held}, *h.clock), Source: p.source(0)}
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 )
 
 // matcher is code that the guide shows, with a main that reads questions and writes
@@ -128,7 +129,7 @@ func TestMatchersOfTheGuideAnswerEveryPublishedCase(t *testing.T) {
 }
 
 // holdings is a session as the guide's matchers read it, and the principal it is of.
-func holdings(random *rand.Rand, permission func() string) (session map[string]any, principal *rolecall.Principal) {
+func holdings(random *rand.Rand, permission func() string) (session map[string]any, principal *authz.Principal) {
 	assignments := make([]rolecall.Assignment, random.IntN(4))
 	for i := range assignments {
 		held, err := rolecall.ParsePermission(permission())
@@ -141,7 +142,7 @@ func holdings(random *rand.Rand, permission func() string) (session map[string]a
 		}
 		assignments[i] = a
 	}
-	principal = rolecall.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, assignments, 0)
+	principal = authz.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, assignments, 0)
 	everywhere, scoped := principal.Grants()
 	list := []any{}
 	for _, g := range scoped {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
 )
@@ -54,7 +55,7 @@ func (*Server) getSession(_ context.Context, c service.Call, _ *getSessionReques
 }
 
 // currentSession is who sent the request, and what they hold.
-type currentSession struct{ principal *rolecall.Principal }
+type currentSession struct{ principal *authz.Principal }
 
 // AppendJSON appends the caller.
 func (b currentSession) AppendJSON(out []byte) []byte { return appendCurrent(out, b.principal) }
@@ -93,13 +94,13 @@ func (x *exchange) attempt() (service.Attempt, error) {
 // appendCurrent appends who is asking, and what they hold: what holds only in
 // some departments stands apart, so that a test that ignores reach fails closed. A
 // program has no session, and of a user no more than a name unless it speaks for one.
-func appendCurrent(b []byte, p *rolecall.Principal) []byte {
+func appendCurrent(b []byte, p *authz.Principal) []byte {
 	everywhere, scoped := p.Grants()
 	sight, assignments := rolecall.AllUserMembers, p.Assignments
-	if p.Kind != rolecall.PrincipalUser {
+	if p.Kind != authz.PrincipalUser {
 		sight = rolecall.SetOf(rolecall.MemberName)
 	}
-	if p.Kind == rolecall.PrincipalOperator {
+	if p.Kind == authz.PrincipalOperator {
 		assignments = nil
 	}
 	b = append(b, `{"tenant":{"id":`...)
@@ -129,7 +130,7 @@ func appendCurrent(b []byte, p *rolecall.Principal) []byte {
 	return append(b, '}')
 }
 
-func appendScoped(b []byte, g *rolecall.Grant) []byte {
+func appendScoped(b []byte, g *authz.Grant) []byte {
 	b = append(b, `{"permission":`...)
 	b = appendPermission(b, &g.Permission)
 	b = append(b, `,"reach":`...)
@@ -137,7 +138,7 @@ func appendScoped(b []byte, g *rolecall.Grant) []byte {
 	return append(b, '}')
 }
 
-func appendSession(b []byte, p *rolecall.Principal) []byte {
+func appendSession(b []byte, p *authz.Principal) []byte {
 	s, settings := &p.Session, p.Settings()
 	b = append(b, `{"id":`...)
 	b = appendID(b, s.ID)

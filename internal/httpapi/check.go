@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -141,7 +142,7 @@ func (x *exchange) admit() (err error) {
 }
 
 // principal returns who is asking.
-func (x *exchange) principal() (p *rolecall.Principal, err error) {
+func (x *exchange) principal() (p *authz.Principal, err error) {
 	s := x.server.service
 	if x.route.operator {
 		if p, err = s.AuthenticateOperator(x.ctx, x.bearer, x.call.Source); errors.Is(err, rolecall.ErrUnauthenticated) {

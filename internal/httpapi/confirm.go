@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -25,7 +26,7 @@ func (s *Server) confirm(ctx context.Context, c service.Call, in *confirmRequest
 }
 
 // sessionBody is the session of a person.
-type sessionBody struct{ principal *rolecall.Principal }
+type sessionBody struct{ principal *authz.Principal }
 
 // AppendJSON appends the session.
 func (b sessionBody) AppendJSON(out []byte) []byte { return appendSession(out, b.principal) }

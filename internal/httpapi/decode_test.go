@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
 )
@@ -75,7 +76,7 @@ func TestSyntaxIsStrict(t *testing.T) {
 // unrestricted is a request by somebody with all of Rolecall's own permissions.
 func unrestricted() service.Call {
 	all := rolecall.Assignment{Role: rolecall.Role{Permissions: []rolecall.Permission{rolecall.AllOwn}}, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never}
-	return service.Call{Principal: rolecall.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, []rolecall.Assignment{all}, 0)}
+	return service.Call{Principal: authz.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, []rolecall.Assignment{all}, 0)}
 }
 
 func draftOf(body string) (rolecall.UserDraft, error) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/web"
 )
@@ -118,7 +119,7 @@ func FuzzQuery(f *testing.F) {
 		f.Add(query)
 	}
 	s := newTestServer(f)
-	principal := &rolecall.Principal{}
+	principal := &authz.Principal{}
 	f.Fuzz(func(t *testing.T, query string) {
 		for _, op := range []string{"UsersController_listUsers", "RolesController_listRoles", "EventsController_listEvents", "OperatorController_listTenants"} {
 			read := func(query string) (*exchange, rolecall.Faults) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/wire"
 )
@@ -75,7 +76,7 @@ func appendOverview(b []byte, o *service.Overview, sight rolecall.UserMembers) [
 	return append(b, '}')
 }
 
-func appendGrant(b []byte, g *rolecall.Grant) []byte {
+func appendGrant(b []byte, g *authz.Grant) []byte {
 	b = append(b, `{"permission":`...)
 	b = appendPermission(b, &g.Permission)
 	b = append(b, `,"reach":`...)

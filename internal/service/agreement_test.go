@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -204,7 +205,7 @@ func checksAgreeWithGrants(t *rapid.T, s *service.Service, c service.Call) {
 		ofUsers := !p.Own() || p.Resource == "users" || p.Resource == "sessions" || p == rolecall.RolesAssign || p == rolecall.RolesRead
 		for _, department := range []*string{nil, new("Sales"), new("Research"), new("Nowhere")} {
 			listed := slices.ContainsFunc(everywhere, func(q rolecall.Permission) bool { return q.Covers(p) }) ||
-				ofUsers && slices.ContainsFunc(scoped, func(g rolecall.Grant) bool { return g.Permission.Covers(p) && g.Reach.Includes(department) })
+				ofUsers && slices.ContainsFunc(scoped, func(g authz.Grant) bool { return g.Permission.Covers(p) && g.Reach.Includes(department) })
 			if checked := s.Check(c, p, department) == nil; checked != listed {
 				t.Errorf("%s: the check says %v, and the session %v", p, checked, listed)
 			}

@@ -71,7 +71,7 @@ func (s *Service) CreateUserToken(ctx context.Context, c Call, key Key, id rolec
 
 // createToken writes a new token of the subject.
 func (s *Service) createToken(ctx context.Context, c Call, key Key, operation string, token rolecall.APIToken, about rolecall.Subject) (created Created[APIToken], err error) {
-	token.CreatedBy = c.Giver()
+	token.CreatedBy = c.Grantor()
 	bearer := secret.NewAPIToken()
 	event := s.event(c, rolecall.EventTokenCreated, about)
 	event.Members = []string{"tokens"}

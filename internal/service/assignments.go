@@ -126,7 +126,7 @@ func (s *Service) assign(c Call, h holder, role rolecall.Role, draft rolecall.As
 	now := s.now()
 	a = rolecall.Assignment{
 		UserID: h.id, Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
-		GrantedBy: c.Giver(), GrantedAt: now,
+		GrantedBy: c.Grantor(), GrantedAt: now,
 	}
 	if err := c.MayGive(&a); err != nil {
 		return a, false, nil, err

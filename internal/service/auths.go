@@ -9,6 +9,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -49,11 +50,11 @@ type Attempt struct {
 	Client     string // in words
 }
 
-func (a *Attempt) call(p *rolecall.Principal) Call { return Call{p, a.RequestID, a.Source} }
+func (a *Attempt) call(p *authz.Principal) Call { return Call{p, a.RequestID, a.Source} }
 
 // SignIn is a session and the token that bears it.
 type SignIn struct {
-	Principal *rolecall.Principal
+	Principal *authz.Principal
 	Token     secret.Token
 	Device    string // for the device cookie; empty where there is none to set
 
@@ -157,7 +158,7 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 		AuthenticatedAt: now, LastUsedAt: now, Source: a.Source, Client: a.Client,
 	}
 	token := secret.NewToken()
-	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: rolecall.User{ID: e.user}, Session: session})
+	c := a.call(&authz.Principal{Tenant: a.Tenant, User: rolecall.User{ID: e.user}, Session: session})
 	var email string
 	var question *question
 	err := s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
@@ -233,7 +234,7 @@ func (s *Service) endSession(tx *store.Tx, a *Attempt, token secret.Token, reaso
 		return err
 	}
 	tx.DeleteOwnEmailChanges(state.User.ID, state.Session.ID)
-	event := s.event(a.call(&rolecall.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, aboutUser(state.User.ID))
+	event := s.event(a.call(&authz.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, aboutUser(state.User.ID))
 	event.Reason = reason
 	tx.InsertEvent(*event)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -13,7 +14,7 @@ import (
 // where it comes from. It returns ErrUnauthenticated if it is none, whatever the
 // reason, ErrTenantSuspended for a token of a suspended tenant, ErrUnavailable if the
 // store cannot tell, and what AuthenticateOperator does.
-func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant, bearer, source string) (*rolecall.Principal, error) {
+func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant, bearer, source string) (*authz.Principal, error) {
 	if key, ok := secret.ParseOperatorKey(bearer); ok {
 		return s.operatorIn(ctx, tenant, key, source)
 	}
@@ -30,7 +31,7 @@ func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant
 	switch p := e.principal; {
 	case p.User.Status != rolecall.UserActive || !p.Token.Live(s.now()):
 		return nil, rolecall.ErrUnauthenticated
-	case p.Kind == rolecall.PrincipalUser && !e.guarded && tenant.Settings.SecondFactor.Demands(p.Assignments, s.now()):
+	case p.Kind == authz.PrincipalUser && !e.guarded && tenant.Settings.SecondFactor.Demands(p.Assignments, s.now()):
 		return nil, rolecall.ErrUnauthenticated // as the user could not get in either
 	case tenant.Status == rolecall.TenantSuspended:
 		return nil, rolecall.ErrTenantSuspended
@@ -59,7 +60,7 @@ func (s *Service) apiToken(ctx context.Context, tenant rolecall.Tenant, token se
 		if err != nil {
 			return nil, err
 		}
-		e.principal, e.guarded = rolecall.NewTokenPrincipal(tenant, state, e.stamp.At), state.Guarded
+		e.principal, e.guarded = authz.NewTokenPrincipal(tenant, state, e.stamp.At), state.Guarded
 		return e, nil
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -42,7 +43,7 @@ type principalKey struct {
 
 // principalEntry is immutable but for touching.
 type principalEntry struct {
-	principal  *rolecall.Principal
+	principal  *authz.Principal
 	token      rolecall.SessionToken
 	generation int64 // the newest that was presented
 	guarded    bool  // the holder of an API token has a second factor

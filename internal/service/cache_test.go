@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -14,17 +15,17 @@ import (
 const aSecond = time.Second
 
 func TestEveryChangeHoldsForTheNextRequestAndWithinASecondElsewhere(t *testing.T) {
-	can := func(permission rolecall.Permission) func(*rolecall.Principal) bool {
-		return func(p *rolecall.Principal) bool { return p != nil && p.Reach(permission).IsEverywhere() }
+	can := func(permission rolecall.Permission) func(*authz.Principal) bool {
+		return func(p *authz.Principal) bool { return p != nil && p.Reach(permission).IsEverywhere() }
 	}
 	read, create := can(rolecall.UsersRead), can(rolecall.UsersCreate)
-	signedIn := func(p *rolecall.Principal) bool { return p != nil }
-	named := func(name string) func(*rolecall.Principal) bool {
-		return func(p *rolecall.Principal) bool { return p != nil && p.User.Name == name }
+	signedIn := func(p *authz.Principal) bool { return p != nil }
+	named := func(name string) func(*authz.Principal) bool {
+		return func(p *authz.Principal) bool { return p != nil && p.User.Name == name }
 	}
 	for _, c := range []struct {
 		what   string
-		holds  func(*rolecall.Principal) bool // of somebody with a role of users:read
+		holds  func(*authz.Principal) bool // of somebody with a role of users:read
 		after  bool
 		change func(*fixture, rolecall.User, rolecall.Role, secret.Token)
 	}{

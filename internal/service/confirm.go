@@ -5,13 +5,14 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
 // NeedRecent returns ErrNotRecent if the principal is a person who signed in, or
 // confirmed to be that person, longer ago than the tenant allows.
-func (s *Service) NeedRecent(p *rolecall.Principal) error {
+func (s *Service) NeedRecent(p *authz.Principal) error {
 	age := p.Tenant.Settings.ReauthenticationAge()
 	if p.Interactive() && age > 0 && s.now().Sub(p.Session.ConfirmedSince()) > age {
 		return rolecall.ErrNotRecent

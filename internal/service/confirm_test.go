@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -112,10 +113,10 @@ func TestASignInIsRecentForAsLongAsTheTenantSays(t *testing.T) {
 func TestProgramsAreNotAskedForARecentSignIn(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.clock.advance(aDay)
-		for what, p := range map[string]*rolecall.Principal{
+		for what, p := range map[string]*authz.Principal{
 			"a token":           {Tenant: f.tenant, Token: &rolecall.APIToken{}},
-			"a service account": {Tenant: f.tenant, Kind: rolecall.PrincipalServiceAccount, Token: &rolecall.APIToken{}},
-			"an operator":       {Tenant: f.tenant, Kind: rolecall.PrincipalOperator},
+			"a service account": {Tenant: f.tenant, Kind: authz.PrincipalServiceAccount, Token: &rolecall.APIToken{}},
+			"an operator":       {Tenant: f.tenant, Kind: authz.PrincipalOperator},
 		} {
 			if err := f.service.NeedRecent(p); err != nil {
 				t.Errorf("%s: %v", what, err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -41,7 +42,7 @@ func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id ro
 	}
 	user, change := c.User, addressChange{Email: email}
 	if !own {
-		change.By = c.Giver()
+		change.By = c.Grantor()
 		err = s.view(ctx, c, func(tx *store.Tx) (err error) {
 			user, err = s.seizable(tx, c, id, rolecall.UsersEmail)
 			return err
@@ -142,7 +143,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a Attempt, token secret.Token
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return rolecall.ErrTenantSuspended
 	}
-	return s.mutate(ctx, a.call(&rolecall.Principal{Tenant: a.Tenant}), func(tx *store.Tx) (*rolecall.Event, error) {
+	return s.mutate(ctx, a.call(&authz.Principal{Tenant: a.Tenant}), func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
 			old, email, err := s.changing(tx, a.Tenant, token)
 			if err != nil {
@@ -165,7 +166,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a Attempt, token secret.Token
 			if err != nil {
 				return nil, err
 			}
-			event, err := s.userEvent(a.call(&rolecall.Principal{Tenant: a.Tenant, User: old}), rolecall.EventUserUpdated, &old, &changed)
+			event, err := s.userEvent(a.call(&authz.Principal{Tenant: a.Tenant, User: old}), rolecall.EventUserUpdated, &old, &changed)
 			if err != nil {
 				return nil, err
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -257,7 +258,7 @@ func (f *fixture) call(in service.SignIn) service.Call {
 }
 
 // authenticate resolves a token on a node, with a use of the session.
-func (f *fixture) authenticate(node *service.Service, token secret.Token) (*rolecall.Principal, error) {
+func (f *fixture) authenticate(node *service.Service, token secret.Token) (*authz.Principal, error) {
 	return node.Authenticate(f.Context(), f.tenant, []secret.Token{token}, true)
 }
 

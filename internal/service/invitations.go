@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -51,7 +52,7 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 
 func (s *Service) newInvitation(c Call, user rolecall.UserID) rolecall.Invitation {
 	now := s.now()
-	return rolecall.Invitation{UserID: user, CreatedBy: c.Giver(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
+	return rolecall.Invitation{UserID: user, CreatedBy: c.Grantor(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
 }
 
 // mailInvitation writes the mail that alone bears the token of an invitation.
@@ -133,7 +134,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 			return user, rolecall.ErrInvitationInvalid
 		}
 		before := user
-		c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: user})
+		c := a.call(&authz.Principal{Tenant: a.Tenant, User: user})
 		if user.Status == rolecall.UserPending {
 			if event, err := s.changeStatus(tx, c, &user, rolecall.UserActive, ""); err != nil {
 				return user, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
@@ -48,7 +49,7 @@ func (f *fixture) userToken(c service.Call, permissions ...string) service.APITo
 }
 
 // bears resolves a token on a node.
-func (f *fixture) bears(node *service.Service, token service.APIToken) (*rolecall.Principal, error) {
+func (f *fixture) bears(node *service.Service, token service.APIToken) (*authz.Principal, error) {
 	return node.AuthenticateBearer(f.Context(), f.tenant, string(token.Secret), "192.0.2.1")
 }
 

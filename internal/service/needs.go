@@ -4,17 +4,18 @@ import (
 	"fmt"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 )
 
 // Need is what an operation asks of the principal before the rest of the request
 // is looked at. Subject is the user of the path, zero if there is none. It
 // returns nil, ErrPermissionDenied or ErrSessionRequired; whether the act is allowed on the object
 // itself is asked again when the object is known.
-type Need func(p *rolecall.Principal, subject rolecall.UserID) error
+type Need func(p *authz.Principal, subject rolecall.UserID) error
 
 // holds needs one of the permissions for anybody at all.
 func holds(permissions ...rolecall.Permission) Need {
-	return func(p *rolecall.Principal, _ rolecall.UserID) error {
+	return func(p *authz.Principal, _ rolecall.UserID) error {
 		for _, permission := range permissions {
 			if !p.Reach(permission).IsNowhere() {
 				return nil
@@ -26,7 +27,7 @@ func holds(permissions ...rolecall.Permission) Need {
 
 // holdsEverywhere needs a permission whose object is not a user.
 func holdsEverywhere(permission rolecall.Permission) Need {
-	return func(p *rolecall.Principal, _ rolecall.UserID) error {
+	return func(p *authz.Principal, _ rolecall.UserID) error {
 		if !p.Reach(permission).IsEverywhere() {
 			return denied(permission)
 		}
@@ -36,7 +37,7 @@ func holdsEverywhere(permission rolecall.Permission) Need {
 
 // orOneself lifts a need for what everybody may do to themselves, in person.
 func orOneself(need Need) Need {
-	return func(p *rolecall.Principal, subject rolecall.UserID) error {
+	return func(p *authz.Principal, subject rolecall.UserID) error {
 		if p.IsSelf(subject) {
 			return nil
 		}
@@ -47,7 +48,7 @@ func orOneself(need Need) Need {
 // orOwnRecord lifts a need for reading the record of whom the principal speaks for,
 // which is all that a token has of the right to oneself.
 func orOwnRecord(need Need) Need {
-	return func(p *rolecall.Principal, subject rolecall.UserID) error {
+	return func(p *authz.Principal, subject rolecall.UserID) error {
 		if subject == p.User.ID {
 			return nil
 		}
@@ -61,12 +62,12 @@ func denied(permission rolecall.Permission) error {
 
 // What the operations need.
 var (
-	NeedSession Need = func(*rolecall.Principal, rolecall.UserID) error { return nil }
+	NeedSession Need = func(*authz.Principal, rolecall.UserID) error { return nil }
 
 	// NeedOperator is of what AuthenticateOperator has let in.
-	NeedOperator Need = func(*rolecall.Principal, rolecall.UserID) error { return nil }
+	NeedOperator Need = func(*authz.Principal, rolecall.UserID) error { return nil }
 	// NeedEveryTenant is of an operator whose key is for all tenants.
-	NeedEveryTenant Need = func(p *rolecall.Principal, _ rolecall.UserID) error {
+	NeedEveryTenant Need = func(p *authz.Principal, _ rolecall.UserID) error {
 		if p.Operator.Tenants != nil {
 			return rolecall.ErrPermissionDenied.With("This key is for certain tenants and makes no others.")
 		}
@@ -106,7 +107,7 @@ var (
 
 	// NeedCreateUserToken is for oneself alone: nobody gets a token that speaks for
 	// somebody else.
-	NeedCreateUserToken Need = func(p *rolecall.Principal, subject rolecall.UserID) error {
+	NeedCreateUserToken Need = func(p *authz.Principal, subject rolecall.UserID) error {
 		if subject != p.User.ID {
 			return rolecall.ErrPermissionDenied.With("Users make their tokens themselves: nobody else gets one that speaks for them.")
 		}
@@ -115,7 +116,7 @@ var (
 
 	// NeedCreateServiceAccountToken is for people and operators: a token makes no
 	// tokens.
-	NeedCreateServiceAccountToken Need = func(p *rolecall.Principal, subject rolecall.UserID) error {
+	NeedCreateServiceAccountToken Need = func(p *authz.Principal, subject rolecall.UserID) error {
 		if err := NeedUpdateServiceAccounts(p, subject); err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ var (
 		return nil
 	}
 
-	NeedListRoleUsers Need = func(p *rolecall.Principal, subject rolecall.UserID) error {
+	NeedListRoleUsers Need = func(p *authz.Principal, subject rolecall.UserID) error {
 		if err := NeedReadRoles(p, subject); err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ var (
 	}
 )
 
-func readsSomeMember(p *rolecall.Principal, _ rolecall.UserID) error {
+func readsSomeMember(p *authz.Principal, _ rolecall.UserID) error {
 	for m := range rolecall.AllUserMembers.All() {
 		if !p.Reads(m).IsNowhere() {
 			return nil
@@ -142,7 +143,7 @@ func readsSomeMember(p *rolecall.Principal, _ rolecall.UserID) error {
 	return denied(rolecall.UsersRead)
 }
 
-func updatesSomeMember(p *rolecall.Principal, _ rolecall.UserID) error {
+func updatesSomeMember(p *authz.Principal, _ rolecall.UserID) error {
 	for m := range rolecall.AllUserMembers.All() {
 		if !p.Updates(m).IsNowhere() {
 			return nil
@@ -154,7 +155,7 @@ func updatesSomeMember(p *rolecall.Principal, _ rolecall.UserID) error {
 // NeedUpdateMembers returns ErrPermissionDenied if there is a member among those named that
 // the principal may change of no user at all. Everybody may change their own name.
 // Whether the principal may change it of the subject is checked when the user is known.
-func NeedUpdateMembers(p *rolecall.Principal, subject rolecall.UserID, members rolecall.UserMembers) error {
+func NeedUpdateMembers(p *authz.Principal, subject rolecall.UserID, members rolecall.UserMembers) error {
 	for m := range members.All() {
 		if p.Updates(m).IsNowhere() && (m != rolecall.MemberName || !p.IsSelf(subject)) {
 			return denied(m.Update())
@@ -163,7 +164,7 @@ func NeedUpdateMembers(p *rolecall.Principal, subject rolecall.UserID, members r
 	return nil
 }
 
-func seesSomebody(p *rolecall.Principal, _ rolecall.UserID) error {
+func seesSomebody(p *authz.Principal, _ rolecall.UserID) error {
 	if p.Visible().IsNowhere() {
 		return denied(rolecall.UsersRead)
 	}

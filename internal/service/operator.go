@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
 // Command is who acts on the command line: an operator without a key.
-var Command = Call{Principal: &rolecall.Principal{Kind: rolecall.PrincipalOperator}}
+var Command = Call{Principal: &authz.Principal{Kind: authz.PrincipalOperator}}
 
 // errUserChanged is of a command that somebody else has come before.
 var errUserChanged = rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
@@ -23,7 +24,7 @@ func (s *Service) operatorEvent(kind rolecall.EventType, subject rolecall.Subjec
 
 // operate is mutate for an operator.
 func (s *Service) operate(ctx context.Context, tenant rolecall.TenantID, fn func(*store.Tx) (*rolecall.Event, error)) error {
-	return s.mutate(ctx, Call{Principal: &rolecall.Principal{Tenant: rolecall.Tenant{ID: tenant}}}, fn)
+	return s.mutate(ctx, Call{Principal: &authz.Principal{Tenant: rolecall.Tenant{ID: tenant}}}, fn)
 }
 
 // CreateTenant makes a tenant with the built-in roles and its first owner, who

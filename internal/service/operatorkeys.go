@@ -8,6 +8,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -119,7 +120,7 @@ func (s *Service) isCurrentOperator(e *operatorEntry) bool {
 // source is where it comes from. It returns ErrUnauthenticated, ErrTooManyAttempts
 // if many keys that nobody has came from there, and ErrUnavailable if the store
 // cannot tell.
-func (s *Service) AuthenticateOperator(ctx context.Context, bearer, source string) (*rolecall.Principal, error) {
+func (s *Service) AuthenticateOperator(ctx context.Context, bearer, source string) (*authz.Principal, error) {
 	token, ok := secret.ParseOperatorKey(bearer)
 	if !ok {
 		return nil, rolecall.ErrUnauthenticated
@@ -128,13 +129,13 @@ func (s *Service) AuthenticateOperator(ctx context.Context, bearer, source strin
 	if err != nil {
 		return nil, err
 	}
-	return rolecall.NewOperator(rolecall.Tenant{}, key, s.now()), nil
+	return authz.NewOperatorPrincipal(rolecall.Tenant{}, key, s.now()), nil
 }
 
 // operatorIn returns the operator for whom the key speaks in the tenant. Whether the
 // tenant is served makes no difference to an operator, who suspends and resumes it;
 // one that the key is not for does not exist for it.
-func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token secret.Token, source string) (*rolecall.Principal, error) {
+func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token secret.Token, source string) (*authz.Principal, error) {
 	key, err := s.operatorKey(ctx, token, source)
 	if err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token 
 	if tenant.ID.IsZero() || !key.IsFor(tenant.Name) {
 		return nil, rolecall.ErrUnauthenticated
 	}
-	return rolecall.NewOperator(tenant, key, s.now()), nil
+	return authz.NewOperatorPrincipal(tenant, key, s.now()), nil
 }
 
 // operatorKey returns the live key of the token, and writes its last use. What one

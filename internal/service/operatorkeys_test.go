@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -220,7 +221,7 @@ func TestAFoundedTenantIsReplayedWithoutItsSecretAndWithoutWhoIsGone(t *testing.
 			t.Errorf("the mails are %+v", mails)
 		}
 		inside := c
-		inside.Principal = rolecall.NewOperator(first.Tenant, c.Operator, f.clock.Now())
+		inside.Principal = authz.NewOperatorPrincipal(first.Tenant, c.Operator, f.clock.Now())
 		second, err := f.service.CreateUser(f.Context(), inside, newKey(), rolecall.UserDraft{Email: address("second"), Name: "Second Owner"})
 		f.ok(err)
 		f.ok(f.service.SetPassword(f.Context(), "customer", address("second"), password))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -21,7 +22,7 @@ type Overview struct {
 	Assignments         []rolecall.Assignment // at most 100
 	AssignmentCount     int
 	Expired             []rolecall.Assignment // at most 100, the last expired first
-	Permissions         []rolecall.Grant
+	Permissions         []authz.Grant
 	AssignmentsReadable bool // and the permissions that come from them
 	SignIn              SignInState
 	Invitation          rolecall.Invitation // zero: there is none
@@ -95,7 +96,7 @@ func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o O
 		}
 		o.AllowedActions = s.allowedActions(c, &o.User, assignments)
 		if o.AssignmentsReadable {
-			o.AssignmentCount, o.Permissions = len(assignments), rolecall.GrantsOf(assignments)
+			o.AssignmentCount, o.Permissions = len(assignments), authz.GrantsOf(assignments)
 			o.Assignments = assignments[:min(len(assignments), overviewAssignments)]
 			o.Expired = expired[:min(len(expired), overviewAssignments)]
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -172,7 +173,7 @@ func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Tok
 	if err != nil {
 		return err
 	}
-	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: user})
+	c := a.call(&authz.Principal{Tenant: a.Tenant, User: user})
 	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		active, err := tx.LockActiveUser(user.ID)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -109,7 +110,7 @@ func (f *fixture) callBy(user rolecall.User, assignments []rolecall.Assignment) 
 		return nil
 	}))
 	return service.Call{
-		Principal: rolecall.NewPrincipal(f.tenant, user, session, assignments, f.clock.Now()),
+		Principal: authz.NewPrincipal(f.tenant, user, session, assignments, f.clock.Now()),
 		RequestID: "request", Source: "192.0.2.1",
 	}
 }

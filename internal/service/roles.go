@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -242,7 +243,7 @@ func giveSelf(tx *store.Tx, c Call, old, changed *rolecall.Role) error {
 // ownAssignment returns how the caller, or the account of its token, holds the role,
 // or ErrNotFound.
 func ownAssignment(tx *store.Tx, c Call, role rolecall.RoleID) (rolecall.Assignment, error) {
-	if c.Kind == rolecall.PrincipalServiceAccount {
+	if c.Kind == authz.PrincipalServiceAccount {
 		return tx.ServiceAccountRole(rolecall.ServiceAccountID(c.User.ID), role)
 	}
 	return tx.Assignment(c.User.ID, role)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -160,7 +161,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 		}
 		return SignIn{}, err
 	}
-	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: q.user})
+	c := a.call(&authz.Principal{Tenant: a.Tenant, User: q.user})
 	judge := s.judge
 	if q.Enrol {
 		judge = s.judgeNew
@@ -233,7 +234,7 @@ func (s *Service) BeginEnrolment(ctx context.Context, a Attempt, challenge secre
 	if err != nil {
 		return e, err
 	}
-	c := a.call(&rolecall.Principal{Tenant: a.Tenant, User: q.user})
+	c := a.call(&authz.Principal{Tenant: a.Tenant, User: q.user})
 	if e.TOTPSecret, err = s.BeginTOTP(ctx, c); err != nil {
 		if _, err := found(err); err == nil { // deleted meanwhile
 			return e, rolecall.ErrChallengeInvalid

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -109,7 +110,7 @@ func (s *Service) Watching() (ok bool, behind time.Duration) {
 
 // Call is who is asking, and through which request.
 type Call struct {
-	*rolecall.Principal
+	*authz.Principal
 	RequestID string
 	Source    string // the client's address
 }

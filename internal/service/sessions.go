@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -12,7 +13,7 @@ import (
 // With touch it counts as a use of the session. It returns ErrUnauthenticated if
 // none is live, ErrAmbiguousSession if two are, ErrTenantSuspended for a live
 // session of a suspended tenant, and ErrUnavailable if the store cannot tell.
-func (s *Service) Authenticate(ctx context.Context, tenant rolecall.Tenant, tokens []secret.Token, touch bool) (*rolecall.Principal, error) {
+func (s *Service) Authenticate(ctx context.Context, tenant rolecall.Tenant, tokens []secret.Token, touch bool) (*authz.Principal, error) {
 	e, _, err := s.session(ctx, tenant, tokens)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key p
 		if err != nil {
 			return nil, err
 		}
-		e.principal = rolecall.NewPrincipal(tenant, state.User, state.Session, state.Assignments, e.stamp.At)
+		e.principal = authz.NewPrincipal(tenant, state.User, state.Session, state.Assignments, e.stamp.At)
 		e.token, e.generation = state.Token, state.Generation
 		return e, nil
 	})

@@ -2,6 +2,7 @@ package service
 
 import (
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -59,7 +60,7 @@ func (s *Service) mayStill(tx *store.Tx, tenant rolecall.Tenant, by, id rolecall
 
 // giver returns the active user, or service account, as what they hold now, or
 // ErrNotFound.
-func (s *Service) giver(tx *store.Tx, tenant rolecall.Tenant, id rolecall.UserID) (*rolecall.Principal, error) {
+func (s *Service) giver(tx *store.Tx, tenant rolecall.Tenant, id rolecall.UserID) (*authz.Principal, error) {
 	user, err := tx.UserByID(id)
 	if ok, err := found(err); err != nil {
 		return nil, err
@@ -70,10 +71,10 @@ func (s *Service) giver(tx *store.Tx, tenant rolecall.Tenant, id rolecall.UserID
 		return nil, rolecall.ErrNotFound
 	}
 	assignments, err := tx.Assignments(id)
-	return rolecall.NewPrincipal(tenant, user, rolecall.Session{}, assignments, s.now()), err
+	return authz.NewPrincipal(tenant, user, rolecall.Session{}, assignments, s.now()), err
 }
 
-func (s *Service) givingAccount(tx *store.Tx, tenant rolecall.Tenant, id rolecall.ServiceAccountID) (*rolecall.Principal, error) {
+func (s *Service) givingAccount(tx *store.Tx, tenant rolecall.Tenant, id rolecall.ServiceAccountID) (*authz.Principal, error) {
 	account, err := tx.ServiceAccountByID(id)
 	if err != nil {
 		return nil, err
@@ -82,5 +83,5 @@ func (s *Service) givingAccount(tx *store.Tx, tenant rolecall.Tenant, id rolecal
 		return nil, rolecall.ErrNotFound
 	}
 	roles, err := tx.ServiceAccountRoles(id)
-	return rolecall.NewPrincipal(tenant, rolecall.User{ID: rolecall.UserID(id)}, rolecall.Session{}, roles, s.now()), err
+	return authz.NewPrincipal(tenant, rolecall.User{ID: rolecall.UserID(id)}, rolecall.Session{}, roles, s.now()), err
 }

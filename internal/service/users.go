@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -49,7 +50,7 @@ func (s *Service) Users(ctx context.Context, c Call, l UserListing) (UserPage, e
 }
 
 // userQuery narrows the listing to what the caller may read of it.
-func (s *Service) userQuery(p *rolecall.Principal, l UserListing) (q rolecall.UserQuery, restrictedBy rolecall.UserMembers, err error) {
+func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQuery, restrictedBy rolecall.UserMembers, err error) {
 	q = rolecall.UserQuery{
 		Within: p.Visible(), ExternalID: l.ExternalID, Status: rolecall.UserStatus(l.Status), Role: l.Role, Now: s.now(),
 		Words: l.Words, Sort: l.Sort, Desc: l.Desc, After: l.After, Limit: l.Limit, Count: l.Count,

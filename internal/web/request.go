@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 )
 
 // Request is what the middleware and the handlers know of one request. It is the context
@@ -18,9 +19,9 @@ type Request struct {
 	Started time.Time
 
 	// What the handlers find out for the log and the metrics.
-	Tenant    string              // name
-	Principal *rolecall.Principal // nil if nobody is signed in
-	Cause     error               // why the request failed, if the response does not say it
+	Tenant    string           // name
+	Principal *authz.Principal // nil if nobody is signed in
+	Cause     error            // why the request failed, if the response does not say it
 
 	site     *Site
 	path     string // of the route

@@ -1,4 +1,4 @@
-package rolecall_test
+package authz_test
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 )
 
 // holds is one assignment: permissions and grants as texts, where, until when.
@@ -36,12 +37,12 @@ func (h holds) assignment() rolecall.Assignment {
 // myself is the user of every principal here.
 var myself = rolecall.User{ID: rolecall.NewID[rolecall.User](aMoment), Name: "Ada", Department: new("Legal")}
 
-func principal(held ...holds) *rolecall.Principal {
+func principal(held ...holds) *authz.Principal {
 	var assignments []rolecall.Assignment
 	for _, h := range held {
 		assignments = append(assignments, h.assignment())
 	}
-	return rolecall.NewPrincipal(rolecall.Tenant{}, myself, rolecall.Session{}, assignments, aMoment)
+	return authz.NewPrincipal(rolecall.Tenant{}, myself, rolecall.Session{}, assignments, aMoment)
 }
 
 func somebody(department string) *rolecall.User {
@@ -238,7 +239,7 @@ func TestGrants(t *testing.T) {
 }
 
 func TestGrantsSayThroughWhichRoles(t *testing.T) {
-	grants := rolecall.GrantsOf([]rolecall.Assignment{
+	grants := authz.GrantsOf([]rolecall.Assignment{
 		holds{permissions: "users:read"}.assignment(), holds{permissions: "users:read roles:read"}.assignment(),
 	})
 	var got []string
@@ -265,7 +266,7 @@ func TestCoveredReachIsWhereNothingIsMissing(t *testing.T) {
 				Reach: reaches.Draw(t, "where"), ExpiresAt: ends.Draw(t, "end"),
 			})
 		}
-		p := rolecall.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, assignments, aMoment)
+		p := authz.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, assignments, aMoment)
 		asked, until, grants := somePermissions.Draw(t, "asked"), ends.Draw(t, "until"), rapid.Bool().Draw(t, "grants")
 		within := reaches.Draw(t, "within")
 		_, missing := p.MissingFor(asked, within, until, grants)

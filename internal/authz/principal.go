@@ -1,9 +1,11 @@
-package rolecall
+package authz
 
 import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/rolecall/rolecall"
 )
 
 // Principal is who is asking, resolved once per request: a live session, its
@@ -11,19 +13,19 @@ import (
 // or an operator. It is immutable.
 type Principal struct {
 	Kind        PrincipalKind
-	Tenant      Tenant
-	User        User         // who acts; of a service account or an operator only the id and the name
-	Session     Session      // zero unless it is a person's session
-	Token       *APIToken    // by which the request speaks; nil for a session
-	Operator    *OperatorKey // by which an operator speaks; nil on the command line
-	Assignments []Assignment // the live ones of who acts, by role id, whatever the token says
-	ValidUntil  Time         // the first moment at which an assignment or the token ends
+	Tenant      rolecall.Tenant
+	User        rolecall.User         // who acts; of a service account or an operator only the id and the name
+	Session     rolecall.Session      // zero unless it is a person's session
+	Token       *rolecall.APIToken    // by which the request speaks; nil for a session
+	Operator    *rolecall.OperatorKey // by which an operator speaks; nil on the command line
+	Assignments []rolecall.Assignment // the live ones of who acts, by role id, whatever the token says
+	ValidUntil  rolecall.Time         // the first moment at which an assignment or the token ends
 
 	held    []holding
-	reads   [userMembers]Reach
-	updates [userMembers]Reach
-	visible Reach
-	grants  func() ([]Permission, []Grant)
+	reads   [rolecall.UserMemberCount]rolecall.Reach
+	updates [rolecall.UserMemberCount]rolecall.Reach
+	visible rolecall.Reach
+	grants  func() ([]rolecall.Permission, []Grant)
 }
 
 // PrincipalKind tells apart who can ask.
@@ -42,21 +44,21 @@ func (p *Principal) Interactive() bool { return p.Kind == PrincipalUser && p.Tok
 
 // IsSelf reports whether the user is the person who asks. Programs that speak for
 // the user are not: what everybody may do to themselves is not theirs.
-func (p *Principal) IsSelf(id UserID) bool { return p.Interactive() && id == p.User.ID }
+func (p *Principal) IsSelf(id rolecall.UserID) bool { return p.Interactive() && id == p.User.ID }
 
 // Settings returns the tenant's settings as they hold for the user.
-func (p *Principal) Settings() TenantSettings {
+func (p *Principal) Settings() rolecall.TenantSettings {
 	return p.Tenant.Settings.For(p.Assignments, 0) // which are live, so any moment before their end does
 }
 
 // Actor returns who acts, for events.
-func (p *Principal) Actor() Actor {
-	actor := Actor{Type: ActorUser, ID: p.User.ID, Via: "http"}
+func (p *Principal) Actor() rolecall.Actor {
+	actor := rolecall.Actor{Type: rolecall.ActorUser, ID: p.User.ID, Via: "http"}
 	switch p.Kind {
 	case PrincipalServiceAccount:
-		actor.Type = ActorServiceAccount
+		actor.Type = rolecall.ActorServiceAccount
 	case PrincipalOperator:
-		actor.Type = ActorOperator
+		actor.Type = rolecall.ActorOperator
 		if p.Operator == nil {
 			actor.Via = "command"
 		}
@@ -67,44 +69,44 @@ func (p *Principal) Actor() Actor {
 	return actor
 }
 
-// Giver returns by whose hand others hold what the principal gives them; zero for
+// Grantor returns by whose hand others hold what the principal gives them; zero for
 // an operator.
-func (p *Principal) Giver() UserID {
+func (p *Principal) Grantor() rolecall.UserID {
 	if p.Kind == PrincipalOperator {
-		return UserID{}
+		return rolecall.UserID{}
 	}
 	return p.User.ID
 }
 
 // Origin returns the credential that the principal uses.
-func (p *Principal) Origin() (o Origin) {
+func (p *Principal) Origin() (o rolecall.Origin) {
 	switch {
 	case p.Token != nil:
-		o.Credential = AnyID(p.Token.ID)
+		o.Credential = rolecall.AnyID(p.Token.ID)
 	case p.Operator != nil:
 		o.OperatorKey = p.Operator.ID
 	default:
-		o.Credential = AnyID(p.Session.ID)
+		o.Credential = rolecall.AnyID(p.Session.ID)
 	}
 	return o
 }
 
 // holding is a permission and where it holds.
 type holding struct {
-	permission Permission
-	reach      Reach
+	permission rolecall.Permission
+	reach      rolecall.Reach
 }
 
 // NewPrincipal returns the principal of the session at the moment. Assignments
 // that are over are left out.
-func NewPrincipal(tenant Tenant, user User, session Session, assignments []Assignment, now Time) *Principal {
-	p := &Principal{Tenant: tenant, User: user, Session: session, ValidUntil: Never}
+func NewPrincipal(tenant rolecall.Tenant, user rolecall.User, session rolecall.Session, assignments []rolecall.Assignment, now rolecall.Time) *Principal {
+	p := &Principal{Tenant: tenant, User: user, Session: session, ValidUntil: rolecall.Never}
 	return p.hold(assignments, now)
 }
 
 // NewTokenPrincipal returns the principal for whom an API token speaks at the
 // moment: its holder, as far as the token goes.
-func NewTokenPrincipal(tenant Tenant, state APITokenState, now Time) *Principal {
+func NewTokenPrincipal(tenant rolecall.Tenant, state rolecall.APITokenState, now rolecall.Time) *Principal {
 	token := state.Token
 	p := &Principal{Tenant: tenant, User: state.Holder, Token: &token, ValidUntil: token.ExpiresAt}
 	if !token.ServiceAccountID.IsZero() {
@@ -114,7 +116,7 @@ func NewTokenPrincipal(tenant Tenant, state APITokenState, now Time) *Principal 
 }
 
 // hold gives a new principal what the assignments give at the moment.
-func (p *Principal) hold(assignments []Assignment, now Time) *Principal {
+func (p *Principal) hold(assignments []rolecall.Assignment, now rolecall.Time) *Principal {
 	for _, a := range assignments {
 		if !a.Live(now) {
 			continue
@@ -125,21 +127,21 @@ func (p *Principal) hold(assignments []Assignment, now Time) *Principal {
 			p.held = append(p.held, holding{permission, a.Reach})
 		}
 	}
-	var visible []Reach
-	for m := range UserMember(userMembers) {
+	var visible []rolecall.Reach
+	for m := range rolecall.UserMemberCount {
 		p.reads[m] = p.Reach(m.Read())
 		if m.Updatable() {
 			p.updates[m] = p.Reach(m.Update())
 		}
 		visible = append(visible, p.reads[m], p.updates[m])
 	}
-	for _, permission := range []Permission{UsersCreate, UsersDelete, UsersSuspend, UsersInvite, UsersErase, UsersFactors, UsersEmail} {
+	for _, permission := range []rolecall.Permission{rolecall.UsersCreate, rolecall.UsersDelete, rolecall.UsersSuspend, rolecall.UsersInvite, rolecall.UsersErase, rolecall.UsersFactors, rolecall.UsersEmail} {
 		visible = append(visible, p.Reach(permission))
 	}
-	p.visible = UnionOf(visible)
-	p.grants = sync.OnceValues(func() ([]Permission, []Grant) {
+	p.visible = rolecall.UnionOf(visible)
+	p.grants = sync.OnceValues(func() ([]rolecall.Permission, []Grant) {
 		if p.Token != nil {
-			return splitGrants(p.Token.restrict(p.Assignments))
+			return splitGrants(restrict(p.Token, p.Assignments))
 		}
 		return splitGrants(p.Assignments)
 	})
@@ -148,7 +150,7 @@ func (p *Principal) hold(assignments []Assignment, now Time) *Principal {
 
 // allows reports whether what the principal came with lets it use the permission at
 // all, if it holds it.
-func (p *Principal) allows(permission Permission) bool {
+func (p *Principal) allows(permission rolecall.Permission) bool {
 	return p.Token == nil || p.Token.Covers(permission)
 }
 
@@ -156,42 +158,42 @@ func (p *Principal) allows(permission Permission) bool {
 // permission whose object is not a user holds everywhere or nowhere; roles:read
 // has the users whose assignments it opens, and with any reach at all it opens
 // the roles themselves.
-func (p *Principal) Reach(permission Permission) Reach {
+func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 	if !p.allows(permission) {
-		return Nowhere()
+		return rolecall.Nowhere()
 	}
-	var reaches []Reach
+	var reaches []rolecall.Reach
 	for _, h := range p.held {
 		switch {
 		case !h.permission.Covers(permission):
 		case h.reach.IsEverywhere():
-			return Everywhere()
-		case !permission.Own() || permission.boundByReach():
+			return rolecall.Everywhere()
+		case !permission.Own() || permission.BoundByReach():
 			reaches = append(reaches, h.reach)
 		}
 	}
-	return UnionOf(reaches)
+	return rolecall.UnionOf(reaches)
 }
 
 // MissingFor returns the first of the permissions that the principal does not
 // hold within the whole reach until the moment, and whether there is one. With
 // grants, what the principal's roles let it hand on counts as held.
-func (p *Principal) MissingFor(permissions []Permission, within Reach, until Time, grants bool) (Permission, bool) {
+func (p *Principal) MissingFor(permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) (rolecall.Permission, bool) {
 	for _, permission := range permissions {
 		if !p.allows(permission) || !p.covered(permission, until, grants).Covers(within) {
 			return permission, true
 		}
 	}
-	return Permission{}, false
+	return rolecall.Permission{}, false
 }
 
 // CoveredReach returns within which reach MissingFor finds none of the permissions
 // missing until the moment.
-func (p *Principal) CoveredReach(permissions []Permission, until Time, grants bool) Reach {
-	reach := Everywhere()
+func (p *Principal) CoveredReach(permissions []rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
+	reach := rolecall.Everywhere()
 	for _, permission := range permissions {
 		if !p.allows(permission) {
-			return Nowhere()
+			return rolecall.Nowhere()
 		}
 		reach = reach.Intersect(p.covered(permission, until, grants))
 	}
@@ -200,46 +202,48 @@ func (p *Principal) CoveredReach(permissions []Permission, until Time, grants bo
 
 // covered returns where the principal's assignments cover the permission until the
 // moment.
-func (p *Principal) covered(permission Permission, until Time, grants bool) Reach {
-	var covered []Reach
+func (p *Principal) covered(permission rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
+	var covered []rolecall.Reach
 	for _, a := range p.Assignments {
 		if a.ExpiresAt < until {
 			continue
 		}
-		if slices.ContainsFunc(a.Role.Permissions, func(held Permission) bool { return held.Covers(permission) }) ||
-			grants && slices.ContainsFunc(a.Role.Grants, func(held Permission) bool { return held.Covers(permission) }) {
+		if slices.ContainsFunc(a.Role.Permissions, func(held rolecall.Permission) bool { return held.Covers(permission) }) ||
+			grants && slices.ContainsFunc(a.Role.Grants, func(held rolecall.Permission) bool { return held.Covers(permission) }) {
 			covered = append(covered, a.Reach)
 		}
 	}
-	return UnionOf(covered)
+	return rolecall.UnionOf(covered)
 }
 
 // Reads returns for which users the principal may read the member.
-func (p *Principal) Reads(m UserMember) Reach { return p.reads[m] }
+func (p *Principal) Reads(m rolecall.UserMember) rolecall.Reach { return p.reads[m] }
 
 // Updates returns for which users the principal may change the member.
-func (p *Principal) Updates(m UserMember) Reach { return p.updates[m] }
+func (p *Principal) Updates(m rolecall.UserMember) rolecall.Reach { return p.updates[m] }
 
 // Visible returns which users the principal may know of: those that any users
 // permission reaches. Oneself is visible besides.
-func (p *Principal) Visible() Reach { return p.visible }
+func (p *Principal) Visible() rolecall.Reach { return p.visible }
 
 // Sees reports whether the principal may know of the user.
-func (p *Principal) Sees(u *User) bool { return u.ID == p.User.ID || p.visible.Includes(u.Department) }
+func (p *Principal) Sees(u *rolecall.User) bool {
+	return u.ID == p.User.ID || p.visible.Includes(u.Department)
+}
 
 // Sight returns the members of the user that the principal may read; all of
 // oneself, and of whom a token speaks for.
-func (p *Principal) Sight(u *User) UserMembers {
+func (p *Principal) Sight(u *rolecall.User) rolecall.UserMembers {
 	if u.ID == p.User.ID {
-		return AllUserMembers
+		return rolecall.AllUserMembers
 	}
 	return p.ListSight(u)
 }
 
 // ListSight is Sight without the right to read oneself, as lists use it.
-func (p *Principal) ListSight(u *User) UserMembers {
-	var set UserMembers
-	for m := range UserMember(userMembers) {
+func (p *Principal) ListSight(u *rolecall.User) rolecall.UserMembers {
+	var set rolecall.UserMembers
+	for m := range rolecall.UserMemberCount {
 		if p.reads[m].Includes(u.Department) {
 			set |= 1 << m
 		}
@@ -250,22 +254,22 @@ func (p *Principal) ListSight(u *User) UserMembers {
 // ReadsEverything reports whether the principal reads every member of every user,
 // the common case of administrators.
 func (p *Principal) ReadsEverything() bool {
-	return !slices.ContainsFunc(p.reads[:], func(r Reach) bool { return !r.IsEverywhere() })
+	return !slices.ContainsFunc(p.reads[:], func(r rolecall.Reach) bool { return !r.IsEverywhere() })
 }
 
 // Grant is a permission that a principal holds, as it is answered.
 type Grant struct {
-	Permission Permission
-	Reach      Reach
-	Roles      []Role // through which it is held; only in an overview
+	Permission rolecall.Permission
+	Reach      rolecall.Reach
+	Roles      []rolecall.Role // through which it is held; only in an overview
 }
 
 // Grants returns what the principal holds, each permission once, sorted by text:
 // the tenant-wide ones, and those that hold in some departments only. They are
 // worked out once; nobody may change them.
-func (p *Principal) Grants() (everywhere []Permission, scoped []Grant) { return p.grants() }
+func (p *Principal) Grants() (everywhere []rolecall.Permission, scoped []Grant) { return p.grants() }
 
-func splitGrants(assignments []Assignment) (everywhere []Permission, scoped []Grant) {
+func splitGrants(assignments []rolecall.Assignment) (everywhere []rolecall.Permission, scoped []Grant) {
 	for _, g := range GrantsOf(assignments) {
 		if g.Reach.IsEverywhere() {
 			everywhere = append(everywhere, g.Permission)
@@ -279,10 +283,10 @@ func splitGrants(assignments []Assignment) (everywhere []Permission, scoped []Gr
 // GrantsOf returns what the assignments give, each permission once with the union
 // of its reaches and the roles it comes from, sorted by text. What counts for
 // nothing within a reach is left out.
-func GrantsOf(assignments []Assignment) []Grant {
+func GrantsOf(assignments []rolecall.Assignment) []Grant {
 	var grants []Grant
-	var reaches [][]Reach
-	at := map[Permission]int{}
+	var reaches [][]rolecall.Reach
+	at := map[rolecall.Permission]int{}
 	for _, a := range assignments {
 		for _, permission := range a.Role.Permissions {
 			if !a.Reach.IsEverywhere() && !permission.CountsWithin() {
@@ -299,8 +303,45 @@ func GrantsOf(assignments []Assignment) []Grant {
 		}
 	}
 	for i := range grants {
-		grants[i].Reach = UnionOf(reaches[i])
+		grants[i].Reach = rolecall.UnionOf(reaches[i])
 	}
 	slices.SortFunc(grants, func(a, b Grant) int { return strings.Compare(a.Permission.String(), b.Permission.String()) })
 	return grants
+}
+
+// restrict returns the assignments with what their roles and the token both cover.
+// Of one role that is cut at 1,024 permissions, which no sensible pair of sets has
+// in common: it is for showing, and to show less fails closed.
+func restrict(t *rolecall.APIToken, assignments []rolecall.Assignment) []rolecall.Assignment {
+	restricted := slices.Clone(assignments)
+	for i := range restricted {
+		role := &restricted[i].Role
+		role.Permissions = meet(role.Permissions, t.Permissions, 4*rolecall.RolePermissionsMax)
+	}
+	return restricted
+}
+
+// meet returns what both sets cover, at most so many.
+func meet(a, b []rolecall.Permission, most int) []rolecall.Permission {
+	var both []rolecall.Permission
+	for _, p := range a {
+		for _, q := range b {
+			if r, ok := p.Meet(q); ok && len(both) < most {
+				both = append(both, r)
+			}
+		}
+	}
+	return rolecall.NormalPermissions(both)
+}
+
+// NewOperatorPrincipal returns the principal for whom the key speaks in the tenant: one who
+// holds everything there, and is none of its users.
+func NewOperatorPrincipal(tenant rolecall.Tenant, key *rolecall.OperatorKey, now rolecall.Time) *Principal {
+	everything := rolecall.Assignment{
+		Role:  rolecall.Role{Name: "Operator", Permissions: []rolecall.Permission{rolecall.AllOwn, rolecall.AllApplications}},
+		Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never,
+	}
+	p := NewPrincipal(tenant, rolecall.User{ID: rolecall.UserID(key.ID), Name: key.Name}, rolecall.Session{}, []rolecall.Assignment{everything}, now)
+	p.Kind, p.Operator = PrincipalOperator, key
+	return p
 }
