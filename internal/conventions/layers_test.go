@@ -22,7 +22,8 @@ var mayImport = map[string][]string{
 	"client":                       {},
 	"console":                      {".", "internal/authz", "internal/secret", "internal/service", "internal/web"},
 	"cmd/rolecall":                 {"internal/server"},
-	"internal/server":              {".", "console", "internal/demo", "internal/httpapi", "internal/mail", "internal/passkey", "internal/progress", "internal/secret", "internal/seed", "internal/service", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/web"},
+	"internal/server":              {".", "console", "internal/demo", "internal/httpapi", "internal/httpserver", "internal/mail", "internal/passkey", "internal/progress", "internal/secret", "internal/seed", "internal/service", "internal/store", "internal/store/postgres", "internal/store/sqlite", "internal/web"},
+	"internal/httpserver":          {},
 	"internal/demo":                {".", "internal/authz", "internal/secret", "internal/service", "internal/store"},
 	"internal/seed":                {".", "internal/progress", "internal/secret", "internal/service", "internal/store"},
 	"internal/authz":               {"."},
@@ -58,7 +59,7 @@ var onlyIn = map[string][]string{
 	"crypto/rand":                       {"internal/secret", ".", "internal/passkey/passkeytest"}, // for ids
 	"crypto/tls":                        {"internal/server", "internal/mail", "internal/mail/mailtest"},
 	"golang.org/x/crypto/":              {"internal/secret", "bench/floor"},
-	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/web", "internal/server", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/speed"},
+	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/web", "internal/server", "internal/httpserver", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/speed"},
 	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres", "bench/floor"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite", "bench/floor"},
@@ -77,7 +78,7 @@ var onlyIn = map[string][]string{
 	"testing":                           {"internal/e2e/browser", "internal/mail/mailtest", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest"},
 	"github.com/go-json-experiment/":    {"internal/httpapi", "internal/store", "internal/wire"},
 	"golang.org/x/text/unicode/norm":    {".", "internal/secret"},
-	"golang.org/x/sys/":                 {"internal/server"},
+	"golang.org/x/sys/":                 {"internal/httpserver"},
 	"golang.org/x/sync/":                {"internal/seed"},
 	"golang.org/x/term":                 {"internal/server", "internal/progress"},
 	"github.com/getkin/kin-openapi/":    {},

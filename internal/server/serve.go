@@ -20,6 +20,7 @@ import (
 	"github.com/rolecall/rolecall/console"
 	"github.com/rolecall/rolecall/internal/demo"
 	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/httpserver"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -40,7 +41,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ignoreClosed(listener.Close())) }()
-	var operators *door
+	var operators *httpserver.Listener
 	if c.OperatorListen != "" {
 		if operators, err = listen(ctx, "--operator-listen", c.OperatorListen); err != nil {
 			return err
@@ -61,7 +62,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 }
 
 // serve serves on the listener, and operators on theirs if they have one.
-func serve(ctx context.Context, p *program, settings settings, db store.Database, listener, operators *door) (err error) {
+func serve(ctx context.Context, p *program, settings settings, db store.Database, listener, operators *httpserver.Listener) (err error) {
 	defer runtime.KeepAlive(make([]byte, ballast))
 	logger := newLogger(p.stderr, settings.LogFormat)
 	options, closeFiles, err := p.options(ctx, db, logger)
@@ -101,14 +102,14 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	registerPasswords(registry, options.Passwords)
 	registerWatch(registry, rolecall)
 	registerMail(registry, rolecall)
-	fronts := frontsOf(site, handler, listener, operators)
+	servers := newServers(site, handler, listener, operators, settings.Drain, logger)
 	if settings.TLSCert != "" {
 		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)
 		if err != nil {
 			return err
 		}
-		for _, f := range fronts {
-			f.server.TLSConfig = certificate.config()
+		for _, s := range servers {
+			s.HTTP.TLSConfig = certificate.config()
 		}
 	}
 	stopMetrics, err := serveMetrics(ctx, settings.MetricsListen, registry, logger)
@@ -130,10 +131,49 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	var workErr error
 	background.Go(func() { workErr = rolecall.Run(working) })
 	background.Go(func() { boundMemory(working) })
-	serveErr := serveAll(ctx, site, fronts, settings.Drain, logger)
+	serveErr := serveAll(ctx, servers)
 	stopWorking()
 	background.Wait()
 	return errors.Join(serveErr, workErr, stopMetrics())
+}
+
+// operatorConnections is the limit of connections to a listener of the operators' own.
+const operatorConnections = 64
+
+// newServers returns the server of the listener, and the one for operators unless their
+// listener is nil.
+func newServers(site *web.Site, handler http.Handler, listener, operators *httpserver.Listener, drain time.Duration, logger *slog.Logger) []*httpserver.Server {
+	limit := httpserver.MaxConnections()
+	servers := []*httpserver.Server{{HTTP: site.Server(handler), Listener: listener, Limit: limit, Drain: drain, OnStop: site.Drain, Logger: logger}}
+	if operators != nil {
+		servers = append(servers, &httpserver.Server{HTTP: site.OperatorServer(handler), Listener: operators, Limit: min(limit, operatorConnections), Drain: drain, OnStop: site.Drain, Logger: logger})
+	}
+	return servers
+}
+
+// serveAll serves until ctx ends, or one of the servers fails.
+func serveAll(ctx context.Context, servers []*httpserver.Server) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	failures := make([]error, len(servers))
+	var serving sync.WaitGroup
+	for i, s := range servers {
+		serving.Go(func() {
+			defer stop()
+			failures[i] = s.Serve(ctx)
+		})
+	}
+	serving.Wait()
+	return errors.Join(failures...)
+}
+
+// listen returns a listener on the address that the flag gives.
+func listen(ctx context.Context, flag, address string) (*httpserver.Listener, error) {
+	listener, err := httpserver.Listen(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return listener, nil
 }
 
 // logWarnings logs what the operator should know of the settings and of the build.

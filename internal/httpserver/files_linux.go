@@ -1,4 +1,4 @@
-package server
+package httpserver
 
 import "golang.org/x/sys/unix"
 
@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 func openFiles() uint64 {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return 4 * mostConnections
+		return 4 * maxConnections
 	}
 	return limit.Cur
 }

@@ -1,4 +1,4 @@
-package server
+package httpserver
 
 import (
 	"net"
@@ -115,7 +115,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			})
 		})
 	}
-	for files, want := range map[uint64]int{256: 192, 1: 1, 1 << 40: mostConnections} {
+	for files, want := range map[uint64]int{256: 192, 1: 1, 1 << 40: maxConnections} {
 		if got := connectionLimit(files); got != want {
 			t.Errorf("with %d files there may be %d connections, not %d", files, got, want)
 		}

@@ -1,4 +1,4 @@
-package server
+package httpserver
 
 import (
 	"math"
@@ -8,30 +8,31 @@ import (
 	"time"
 )
 
-// mostConnections is how many connections a process has at once: it bounds the
-// memory that clients who say nothing can take, about 20 KiB each, and what is
-// asked at the same moment.
-const mostConnections = 2048
+// maxConnections limits the memory that silent clients can take, about 20 KiB each, and
+// the number of concurrent requests.
+const maxConnections = 2048
 
-// restTime is how long a client may leave a connection alone before it can be
-// taken from them: one that is asking all the time only seems idle.
+// restTime is how long a connection must be idle before it can be closed to make room.
+// The connection of a busy client is idle too, for a moment between two requests.
 const restTime = time.Second
 
-// connectionLimit returns how many connections there may be when the process may
-// have so many open files: a quarter is for the store, the log and the rest.
+// MaxConnections returns how many connections the process can have, 2,048 at most. A quarter
+// of the files that it may open are for the database, the log and the rest.
+func MaxConnections() int { return connectionLimit(openFiles()) }
+
 func connectionLimit(files uint64) int {
-	return int(max(1, min(mostConnections, files/4*3)))
+	return int(max(1, min(maxConnections, files/4*3)))
 }
 
-// connections knows the open connections of a server. Where there are as many as
-// the limit, a new one takes the place of one on which nobody has asked for a while,
-// or waits for that; those after it wait in the kernel, where they cost nothing.
+// connections tracks the open connections of a server. At the limit, a new connection
+// replaces one that has been idle for restTime, or waits for one. Further connections
+// wait in the kernel, where they cost nothing.
 type connections struct {
 	limit int
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	open    map[net.Conn]time.Time // since when it waits for its client; zero: it does not
+	open    map[net.Conn]time.Time // since when it is idle; zero: a request is in progress
 }
 
 func newConnections(limit int) *connections {
@@ -40,7 +41,7 @@ func newConnections(limit int) *connections {
 	return c
 }
 
-// observe is the server's ConnState, which for a new connection it calls before it
+// observe is the server's ConnState. The server calls it for a new connection before it
 // accepts another.
 func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
@@ -67,12 +68,12 @@ func (c *connections) admitAll() {
 	c.changed.Broadcast()
 }
 
-// makeRoom returns when there is room for one more.
+// makeRoom returns when there is room for one more connection.
 func (c *connections) makeRoom() {
 	for len(c.open) >= c.limit {
 		if resting := c.anyResting(); resting != nil {
 			delete(c.open, resting)
-			go part(resting)
+			go closeQuietly(resting)
 			return
 		}
 		look := time.AfterFunc(restTime/10, c.changed.Signal)
@@ -81,15 +82,13 @@ func (c *connections) makeRoom() {
 	}
 }
 
-// part closes a connection whose client may not be there any more. With TLS that
-// sends a message, and who reads nothing keeps it waiting for seconds: nobody else
-// may wait along.
-func part(conn net.Conn) { _ = conn.Close() }
+// closeQuietly closes a connection whose client may be unreachable. With TLS this sends a
+// message and can take seconds, so it runs in its own goroutine.
+func closeQuietly(conn net.Conn) { _ = conn.Close() }
 
-// anyResting returns some connection on which nobody has asked for a while, nil if
-// there is none.
+// anyResting returns a connection that has been idle for restTime, or nil.
 func (c *connections) anyResting() net.Conn {
-	for conn, since := range c.open { // in no order: who opens most loses most
+	for conn, since := range c.open { // in random order: a client with many connections loses most
 		if !since.IsZero() && time.Since(since) >= restTime {
 			return conn
 		}
@@ -104,7 +103,7 @@ func (c *connections) count() int {
 	return len(c.open)
 }
 
-// wait returns when no connection is open, or after the limit.
+// wait returns when all connections are closed, or after the limit.
 func (c *connections) wait(limit time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

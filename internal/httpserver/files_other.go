@@ -1,7 +1,7 @@
 //go:build !linux
 
-package server
+package httpserver
 
 // openFiles returns how many files the process is taken to have open at most:
 // enough for all connections.
-func openFiles() uint64 { return 4 * mostConnections }
+func openFiles() uint64 { return 4 * maxConnections }

@@ -1,4 +1,4 @@
-package server
+package httpserver
 
 import (
 	"errors"
@@ -11,64 +11,63 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// door is a listener that can be shut without slamming it on anybody. Closing a
-// listener resets the connections that clients have made and nobody has accepted
-// yet, dozens under load; shut lets nobody else queue and takes all of them in
-// first. Those of an inherited socket wait on, for whoever has it next.
-type door struct {
+// Listener is a listener that can be shut down without resetting a connection. Closing a
+// listener resets the connections that clients have opened and the process has not yet
+// accepted: dozens under load. Shutdown first drops new connection attempts and accepts
+// all that wait. Those of an inherited socket wait for the next process that has it.
+type Listener struct {
 	*net.TCPListener
-	inherited bool
-	shutting  atomic.Bool
-	shutDone  chan struct{}
-	late      []net.Conn // who was waiting; belongs to Accept once shutDone is closed
+	inherited    bool
+	shuttingDown atomic.Bool
+	shutDown     chan struct{}
+	late         []net.Conn // what waited; belongs to Accept once shutDown is closed
 }
 
-func newDoor(listener *net.TCPListener, inherited bool) *door {
-	return &door{TCPListener: listener, inherited: inherited, shutDone: make(chan struct{})}
+func newListener(listener *net.TCPListener, inherited bool) *Listener {
+	return &Listener{TCPListener: listener, inherited: inherited, shutDown: make(chan struct{})}
 }
 
-// Accept returns the next connection; net.ErrClosed once the door is shut and
-// everybody is in.
-func (d *door) Accept() (net.Conn, error) {
-	conn, err := d.TCPListener.Accept()
-	if err == nil || !d.shutting.Load() {
+// Accept returns the next connection. It returns net.ErrClosed after a shutdown when all
+// waiting connections are accepted.
+func (l *Listener) Accept() (net.Conn, error) {
+	conn, err := l.TCPListener.Accept()
+	if err == nil || !l.shuttingDown.Load() {
 		return conn, err
 	}
-	<-d.shutDone
-	if len(d.late) == 0 {
+	<-l.shutDown
+	if len(l.late) == 0 {
 		return nil, net.ErrClosed
 	}
-	conn, d.late = d.late[0], d.late[1:]
+	conn, l.late = l.late[0], l.late[1:]
 	return conn, nil
 }
 
-// nobody is a filter that drops every packet, and so keeps new connections out of
-// the queue of a listener: their clients ask again within a second.
-var nobody = unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
+// dropAll is a socket filter that drops every packet. It keeps new connections out of the
+// queue of a listener, and their clients try again within a second.
+var dropAll = unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
 
-// shut accepts who is waiting and refuses all others. Of an inherited socket it
-// only lets go: a shutdown would end that for everybody who has it. It is called
-// once.
-func (d *door) shut() error {
-	if d.inherited {
-		return d.Close()
+// Shutdown accepts the connections that wait and refuses all others. It only closes an
+// inherited socket: a shutdown would end that for every process that has it. Call it once.
+func (l *Listener) Shutdown() error {
+	if l.inherited {
+		return l.Close()
 	}
-	d.shutting.Store(true)
-	defer close(d.shutDone)
-	raw, err := d.SyscallConn()
+	l.shuttingDown.Store(true)
+	defer close(l.shutDown)
+	raw, err := l.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var waiting []int
 	var shutErr error
 	err = raw.Control(func(listener uintptr) {
-		shutErr = unix.SetsockoptSockFprog(int(listener), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &nobody)
+		shutErr = unix.SetsockoptSockFprog(int(listener), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &dropAll)
 		for {
 			fd, _, err := unix.Accept4(int(listener), unix.SOCK_CLOEXEC)
 			if err == nil {
 				waiting = append(waiting, fd)
 			} else if err != unix.EINTR && err != unix.ECONNABORTED {
-				break // as a rule EAGAIN: nobody is left
+				break // as a rule EAGAIN: none is left
 			}
 		}
 		shutErr = errors.Join(shutErr, unix.Shutdown(int(listener), unix.SHUT_RDWR))
@@ -76,13 +75,13 @@ func (d *door) shut() error {
 	for _, fd := range waiting {
 		conn, connErr := connOf(fd)
 		if errors.Is(connErr, unix.EMFILE) {
-			continue // no more room here than at the door
+			continue // as many as accept could take
 		}
 		if connErr != nil {
 			err = errors.Join(err, connErr)
 			continue
 		}
-		d.late = append(d.late, conn)
+		l.late = append(l.late, conn)
 	}
 	return errors.Join(err, shutErr)
 }

@@ -1,4 +1,4 @@
-package server
+package httpserver
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestShutTakesInWhoIsWaiting(t *testing.T) {
+func TestShutdownAcceptsWaitingConnections(t *testing.T) {
 	const waiting = 50
-	d, err := listen(t.Context(), "--listen", "127.0.0.1:0")
+	d, err := Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestShutTakesInWhoIsWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	if err := d.shut(); err != nil {
+	if err := d.Shutdown(); err != nil {
 		t.Fatal(err)
 	}
 	for i := 1; i < waiting; i++ {
@@ -54,8 +54,8 @@ func TestAnInheritedSocketIsLeftToTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	inherit := func() *door {
-		d, err := listen(t.Context(), "--listen", inheritedFrom(t, socket))
+	inherit := func() *Listener {
+		d, err := Listen(t.Context(), inheritedFrom(t, socket))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,11 +72,11 @@ func TestAnInheritedSocketIsLeftToTheNext(t *testing.T) {
 	first, next := inherit(), inherit()
 	defer next.Close()
 	waiting := connect()
-	if err := first.shut(); err != nil {
+	if err := first.Shutdown(); err != nil {
 		t.Fatal(err)
 	}
 	if conn, err := first.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("after it was shut: %v, %v", conn, err)
+		t.Errorf("after the shutdown: %v, %v", conn, err)
 	}
 	for _, client := range []net.Conn{waiting, connect()} {
 		conn, err := next.Accept()
@@ -122,7 +122,7 @@ func TestWhatIsNoInheritedSocketIsRefused(t *testing.T) {
 		fmt.Sprint("fd:", file.Fd()): "no listening socket",
 		inheritedFrom(t, local):      "not of TCP",
 	} {
-		if _, err := listen(t.Context(), "--listen", address); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Listen(t.Context(), address); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", address, err, want)
 		}
 	}

@@ -1,0 +1,21 @@
+//go:build !linux
+
+package httpserver
+
+import (
+	"errors"
+	"net"
+)
+
+// Listener is a listener that can be shut down. Only on Linux it first accepts the
+// connections that wait.
+type Listener struct{ *net.TCPListener }
+
+func newListener(listener *net.TCPListener, _ bool) *Listener { return &Listener{listener} }
+
+// Shutdown closes the listener.
+func (l *Listener) Shutdown() error { return l.Close() }
+
+func inherit(string) (net.Listener, error) {
+	return nil, errors.New("sockets are inherited on Linux only")
+}

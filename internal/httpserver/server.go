@@ -1,0 +1,70 @@
+// Package httpserver serves HTTP without losing a request: it limits the number of
+// connections, and at its end it answers every request that a client has sent.
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// http.Server.Shutdown alone loses requests: it drops those that a connection has just
+// read, and the listener that it closes resets the connections that are not accepted yet.
+// So at first the open connections end, each after its next answer, while new ones are
+// still accepted. Then the listener is shut down and what it accepted last is answered.
+// Shutdown of the server ends what is left.
+const (
+	partingTime  = time.Second      // for clients to send one more request on their connections
+	shutdownTime = 20 * time.Second // for requests in progress: longer than the deadline of any
+)
+
+// Server is an HTTP server on one listener.
+type Server struct {
+	HTTP     *http.Server // serves TLS if its TLSConfig is set
+	Listener *Listener
+	Limit    int           // of connections
+	Drain    time.Duration // how long to serve on after OnStop
+	OnStop   func()        // called when the server begins to stop
+	Logger   *slog.Logger
+}
+
+// Serve serves until ctx ends. Then it calls OnStop, serves on for the drain, and ends
+// without failing a request.
+func (s *Server) Serve(ctx context.Context) error {
+	open := newConnections(s.Limit)
+	s.HTTP.ConnState = open.observe
+	done := make(chan error, 1)
+	go func() {
+		if s.HTTP.TLSConfig != nil {
+			done <- s.HTTP.ServeTLS(s.Listener, "", "")
+		} else {
+			done <- s.HTTP.Serve(s.Listener)
+		}
+	}()
+
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	s.OnStop()
+	s.Logger.Info("stopping", "connections", open.count())
+	time.Sleep(s.Drain)
+	open.wait(partingTime)
+	s.HTTP.SetKeepAlivesEnabled(false) // ends the connections that have been idle since
+	open.admitAll()                    // the last connections are answered instead of waiting for room
+	err := s.Listener.Shutdown()
+	if serveErr := <-done; !errors.Is(serveErr, net.ErrClosed) { // now every connection is known
+		err = errors.Join(err, serveErr)
+	}
+	open.wait(partingTime)
+
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	err = errors.Join(err, s.HTTP.Shutdown(limit))
+	s.Logger.Info("stopped", "connections", open.count())
+	return err
+}
