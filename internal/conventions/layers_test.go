@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"internal/faults":              {},
 	"internal/httpapi":             {".", "internal/authz", "internal/secret", "internal/service", "internal/web", "internal/wire", "openapi"},
 	"internal/invalidation":        {".", "internal/store"},
+	"internal/openapitest":         {"."},
 	"internal/passkey":             {".", "internal/secret"},
 	"internal/passkey/passkeytest": {},
 	"internal/mail":                {"."},
@@ -59,7 +60,7 @@ var onlyIn = map[string][]string{
 	"crypto/rand":                       {"internal/secret", ".", "internal/passkey/passkeytest"}, // for ids
 	"crypto/tls":                        {"internal/server", "internal/mail", "internal/mail/mailtest"},
 	"golang.org/x/crypto/":              {"internal/secret", "bench/floor"},
-	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/web", "internal/server", "internal/httpserver", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/speed"},
+	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/web", "internal/server", "internal/httpserver", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/speed", "internal/openapitest"},
 	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres", "bench/floor"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite", "bench/floor"},
@@ -81,7 +82,8 @@ var onlyIn = map[string][]string{
 	"golang.org/x/sys/":                 {"internal/httpserver"},
 	"golang.org/x/sync/":                {"internal/seed"},
 	"golang.org/x/term":                 {"internal/server", "internal/progress"},
-	"github.com/getkin/kin-openapi/":    {},
+	"github.com/getkin/kin-openapi/":    {"internal/openapitest"},
+	"github.com/santhosh-tekuri/":       {"internal/openapitest"},
 	"github.com/anishathalye/porcupine": {},
 	"github.com/rogpeppe/go-internal/":  {},
 }

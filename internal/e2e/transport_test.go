@@ -59,13 +59,44 @@ func (d *document) judge(request *http.Request, response *http.Response, body []
 	if got := response.Header.Get("Cache-Control"); got != "no-store" {
 		return fmt.Errorf("cache-control is %q", got)
 	}
-	return op.check(d, request, response, body)
+	return op.check(d, response, body)
 }
 
-var (
-	requestIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	inside        = regexp.MustCompile(`(?i)\bselect\b.+\bfrom\b|insert into|delete from|sqlite|postgres|\bpgx[.:]|sqlstate|\bconstraint\b|goroutine|\.go:\d|runtime error|nil pointer|rolecall\.[a-z]|internal/|/tmp/`)
-)
+var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// inside are the forms of what no answer shows, in lower case. Each holds a text, for
+// which searching takes far less time.
+var inside = []struct {
+	text string
+	form *regexp.Regexp
+}{
+	{"select", regexp.MustCompile(`\bselect\b.+\bfrom\b`)},
+	{"insert into", regexp.MustCompile(`insert into`)},
+	{"delete from", regexp.MustCompile(`delete from`)},
+	{"sqlite", regexp.MustCompile(`sqlite`)},
+	{"postgres", regexp.MustCompile(`postgres`)},
+	{"pgx", regexp.MustCompile(`\bpgx[.:]`)},
+	{"sqlstate", regexp.MustCompile(`sqlstate`)},
+	{"constraint", regexp.MustCompile(`\bconstraint\b`)},
+	{"goroutine", regexp.MustCompile(`goroutine`)},
+	{".go:", regexp.MustCompile(`\.go:\d`)},
+	{"runtime error", regexp.MustCompile(`runtime error`)},
+	{"nil pointer", regexp.MustCompile(`nil pointer`)},
+	{"rolecall.", regexp.MustCompile(`rolecall\.[a-z]`)},
+	{"internal/", regexp.MustCompile(`internal/`)},
+	{"/tmp/", regexp.MustCompile(`/tmp/`)},
+}
+
+// findInside returns what of the inside the body shows, "" if nothing.
+func findInside(body []byte) string {
+	lower := bytes.ToLower(body)
+	for _, part := range inside {
+		if bytes.Contains(lower, []byte(part.text)) && part.form.Match(lower) {
+			return string(part.form.Find(lower))
+		}
+	}
+	return ""
+}
 
 // alwaysTrue checks what holds for every answer of every operation.
 func alwaysTrue(request *http.Request, response *http.Response, body []byte) error {
@@ -79,8 +110,8 @@ func alwaysTrue(request *http.Request, response *http.Response, body []byte) err
 		return errors.New("a server error")
 	case response.StatusCode >= 300 && response.StatusCode < 400 && response.StatusCode != http.StatusNotModified:
 		return errors.New("a redirect")
-	case strings.HasPrefix(h.Get("Content-Type"), "application/") && inside.Match(body) && !strings.HasPrefix(request.URL.Path, "/openapi."):
-		return fmt.Errorf("the body shows the inside: %q", inside.Find(body))
+	case strings.HasPrefix(h.Get("Content-Type"), "application/") && !strings.HasPrefix(request.URL.Path, "/openapi.") && findInside(body) != "":
+		return fmt.Errorf("the body shows the inside: %q", findInside(body))
 	case response.StatusCode < 400 || request.Method == http.MethodHead:
 		return nil
 	}

@@ -1,21 +1,25 @@
 package httpapi
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
+
+	"github.com/rolecall/rolecall/internal/openapitest"
 )
 
-// contract finds the documented operation of a request.
-var contract = sync.OnceValues(func() (routers.Router, error) {
+// contract finds the documented operation of a request, and has the schemas of all.
+type contract struct {
+	routers.Router
+	schemas *openapitest.Schemas
+}
+
+var loadContract = sync.OnceValues(func() (*contract, error) {
 	yaml, err := YAML()
 	if err != nil {
 		return nil, err
@@ -25,7 +29,12 @@ var contract = sync.OnceValues(func() (routers.Router, error) {
 		return nil, err
 	}
 	document.Servers = nil
-	return legacy.NewRouter(document)
+	schemas, err := openapitest.NewSchemas(document)
+	if err != nil {
+		return nil, err
+	}
+	router, err := legacy.NewRouter(document)
+	return &contract{router, schemas}, err
 })
 
 // checkContract fails the test if the answer of a documented operation is not a
@@ -36,25 +45,26 @@ func checkContract(t testing.TB, base string, r reply) {
 	if !inside || r.StatusCode == http.StatusMethodNotAllowed {
 		return // no operation
 	}
-	router, err := contract()
+	c, err := loadContract()
 	if err != nil {
 		t.Fatal(err)
 	}
 	u := *r.Request.URL
 	u.Path = path
 	request := &http.Request{Method: r.Request.Method, URL: &u, Header: r.Request.Header}
-	route, parameters, err := router.FindRoute(request)
+	route, _, err := c.FindRoute(request)
 	if err != nil {
 		return // a page, or a path that is not served
 	}
-	options := &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true}
-	err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request, PathParams: parameters, Route: route, Options: options},
-		Status:                 r.StatusCode,
-		Header:                 r.Header,
-		Body:                   io.NopCloser(bytes.NewBufferString(r.body)),
-		Options:                options,
-	})
+	described := route.Operation.Responses.Status(r.StatusCode)
+	if described == nil {
+		t.Errorf("%s %s answers %d, which is not in the document", request.Method, path, r.StatusCode)
+		return
+	}
+	if request.Method == http.MethodHead || r.StatusCode == http.StatusNotModified {
+		return // no body
+	}
+	err = c.schemas.CheckResponse(described.Value, r.Header, []byte(r.body))
 	if err != nil {
 		t.Errorf("%s %s answers %d against the document: %v", r.Request.Method, r.Request.URL.Path, r.StatusCode, err)
 	}
