@@ -149,7 +149,7 @@ func (v *pageContext) needsReauthentication() bool {
 // setSession gives the browser the session of the sign-in.
 func (v *pageContext) setSession(signIn *service.SignIn) {
 	v.call.Principal = signIn.Principal
-	v.console.site.SetSession(v.response, v.request, v.tenantID, signIn)
+	v.console.site.SetSession(v.response, v.request, signIn)
 }
 
 // setDevice makes the browser a known one for the account.

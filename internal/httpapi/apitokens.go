@@ -8,7 +8,7 @@ import (
 )
 
 type listUserTokensRequest struct {
-	ID rolecall.UserID `path:"id"`
+	userPath
 	pageRequest
 }
 
@@ -18,8 +18,8 @@ func (s *Server) listUserTokens(ctx context.Context, c service.Call, in *listUse
 }
 
 type createUserTokenRequest struct {
-	ID   rolecall.UserID `path:"id"`
-	Key  service.Key     `header:"idempotency-key" required:"true"`
+	userPath
+	idempotencyHeader
 	Body rolecall.APITokenDraft
 }
 
@@ -29,8 +29,8 @@ func (s *Server) createUserToken(ctx context.Context, c service.Call, in *create
 }
 
 type revokeUserTokenRequest struct {
-	ID    rolecall.UserID     `path:"id"`
-	Token rolecall.APITokenID `path:"tokenId"`
+	userPath
+	tokenPath
 }
 
 func (s *Server) revokeUserToken(ctx context.Context, c service.Call, in *revokeUserTokenRequest) (Response[NoContent], error) {
@@ -38,7 +38,7 @@ func (s *Server) revokeUserToken(ctx context.Context, c service.Call, in *revoke
 }
 
 type listServiceAccountTokensRequest struct {
-	ID rolecall.ServiceAccountID `path:"id"`
+	serviceAccountPath
 	pageRequest
 }
 
@@ -48,8 +48,8 @@ func (s *Server) listServiceAccountTokens(ctx context.Context, c service.Call, i
 }
 
 type createServiceAccountTokenRequest struct {
-	ID   rolecall.ServiceAccountID `path:"id"`
-	Key  service.Key               `header:"idempotency-key" required:"true"`
+	serviceAccountPath
+	idempotencyHeader
 	Body rolecall.APITokenDraft
 }
 
@@ -59,8 +59,8 @@ func (s *Server) createServiceAccountToken(ctx context.Context, c service.Call, 
 }
 
 type revokeServiceAccountTokenRequest struct {
-	ID    rolecall.ServiceAccountID `path:"id"`
-	Token rolecall.APITokenID       `path:"tokenId"`
+	serviceAccountPath
+	tokenPath
 }
 
 func (s *Server) revokeServiceAccountToken(ctx context.Context, c service.Call, in *revokeServiceAccountTokenRequest) (Response[NoContent], error) {

@@ -9,8 +9,8 @@ import (
 )
 
 type listUserRolesRequest struct {
-	ID             rolecall.UserID `path:"id"`
-	IncludeExpired bool            `query:"includeExpired"`
+	userPath
+	expiredQuery
 }
 
 func (s *Server) listUserRoles(ctx context.Context, c service.Call, in *listUserRolesRequest) (Response[pageBody[assignmentBody]], error) {
@@ -28,8 +28,8 @@ func assignmentPage(live, expired []rolecall.Assignment, includeExpired bool) Re
 }
 
 type assignRoleRequest struct {
-	ID   rolecall.UserID `path:"id"`
-	Role rolecall.RoleID `path:"roleId"`
+	userPath
+	assignedRolePath
 	Body assignmentDraft
 }
 
@@ -51,8 +51,8 @@ func assigned(c service.Call, a *rolecall.Assignment, created bool) Response[ass
 }
 
 type unassignRoleRequest struct {
-	ID   rolecall.UserID `path:"id"`
-	Role rolecall.RoleID `path:"roleId"`
+	userPath
+	assignedRolePath
 }
 
 func (s *Server) unassignRole(ctx context.Context, c service.Call, in *unassignRoleRequest) (Response[NoContent], error) {

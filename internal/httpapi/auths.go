@@ -7,7 +7,6 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
-	"github.com/rolecall/rolecall/internal/web"
 )
 
 type loginRequest struct {
@@ -44,11 +43,8 @@ func (s *Server) logout(ctx context.Context, _ service.Call, in *presentedReques
 }
 
 type getSessionRequest struct {
-	Touch touchValue `query:"touch"`
+	Touch touchValue `query:"touch" doc:"Whether the request counts as a use of the session."`
 }
-
-// touchValue says whether the request counts as a use of the session.
-type touchValue bool
 
 func (*Server) getSession(_ context.Context, c service.Call, _ *getSessionRequest) (Response[currentSession], error) {
 	return Response[currentSession]{Body: currentSession{c.Principal}}, nil
@@ -79,16 +75,6 @@ func (b signInBody) AppendJSON(out []byte) []byte {
 		out = appendRecoveryCodes(append(out, ','), b.signIn.RecoveryCodes)
 	}
 	return append(out, '}')
-}
-
-// attempt is what the verbs that work without a session are told.
-func (x *exchange) attempt() (service.Attempt, error) {
-	tenant, err := x.server.service.Tenant(x.ctx, x.named)
-	x.tenant = tenant
-	return service.Attempt{
-		Tenant: tenant, TenantName: x.named, Presented: x.presented, Devices: web.Devices(x.request),
-		RequestID: x.web.ID, Source: x.call.Source, Client: web.ClientName(x.request.UserAgent()),
-	}, err
 }
 
 // appendCurrent appends who is asking, and what they hold: what holds only in

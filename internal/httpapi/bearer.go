@@ -16,7 +16,10 @@ func bearerOf(lines []string) (token string, ok bool) {
 		return "", false
 	}
 	scheme, token, _ := strings.Cut(lines[0], " ")
-	return strings.Trim(token, " "), strings.EqualFold(scheme, "Bearer")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	return strings.Trim(token, " "), true
 }
 
 // isFromProgram reports whether the request is one that a program sends: for no page
@@ -27,48 +30,67 @@ func isFromProgram(h http.Header) bool {
 	return ok
 }
 
-// checkBearer notes the token of the Authorization header, for an operation that
-// asks who calls. Other schemes mean nothing here. It returns ErrMalformed where
-// there is more than one credential: nobody could say which of them acts.
-func (x *exchange) checkBearer() error {
-	lines := x.request.Header["Authorization"]
-	if len(lines) == 0 || x.route.need == nil {
-		return nil
-	}
-	if len(lines) > 1 {
-		return badAuthorization("repeated", "must be sent once")
-	}
-	token, ok := bearerOf(lines)
-	if ok && len(x.presented) > 0 {
-		return badAuthorization("ambiguous", "must not come together with a session cookie")
-	}
-	if !ok {
-		return nil
-	}
-	x.bearer = token
-	if _, ok := secret.ParseOperatorKey(x.bearer); ok && !x.server.servesOperators(x.request) {
-		return rolecall.ErrUnauthenticated
-	}
-	return nil
+// credentials are what a request has to prove who sent it.
+type credentials struct {
+	sessions []secret.Token // well-formed session cookies
+	bearer   string         // API token or operator key; empty for none
 }
 
-// wwwAuthenticate returns by what the operation opens (RFC 9110, 11.6.1), and of a bearer
-// that came why it did not do (RFC 6750, 3.1); nothing where that is not the matter.
-func (x *exchange) wwwAuthenticate(status int, err *rolecall.Error) string {
+// credentialsOf returns the credentials of the request, with the sessions in the buffer. An
+// operation without a caller has no use for the Authorization header, and other schemes
+// than Bearer mean nothing. It returns ErrMalformed where there is more than one
+// credential: nobody could say which of them acts.
+func (s *Server) credentialsOf(op *operation, r *http.Request, buffer []secret.Token) (credentials, error) {
+	sent := credentials{sessions: s.site.AppendSessions(buffer, r)}
+	lines := r.Header["Authorization"]
+	if len(lines) == 0 || op.need == nil {
+		return sent, nil
+	}
+	if len(lines) > 1 {
+		return sent, badAuthorization("repeated", "must be sent once")
+	}
+	token, ok := bearerOf(lines)
+	if ok && len(sent.sessions) > 0 {
+		return sent, badAuthorization("ambiguous", "must not come together with a session cookie")
+	}
+	if !ok {
+		return sent, nil
+	}
+	sent.bearer = token
+	if _, ok := secret.ParseOperatorKey(token); ok && !s.servesOperators(r) {
+		return sent, rolecall.ErrUnauthenticated
+	}
+	return sent, nil
+}
+
+// unauthenticated returns the 401 for a request without valid credentials.
+func unauthenticated(op *operation) error {
+	if op.operator {
+		return rolecall.ErrUnauthenticated.With("No live key of an operator came with the request, as Authorization: Bearer rco_….")
+	}
+	return rolecall.ErrUnauthenticated
+}
+
+// wwwAuthenticate returns the WWW-Authenticate header: the schemes that the operation
+// accepts (RFC 9110, 11.6.1), and why a bearer token was rejected (RFC 6750, 3.1). It is
+// empty for errors that have nothing to do with credentials.
+func wwwAuthenticate(op *operation, r *http.Request, status int, err *rolecall.Error) string {
+	sent, _ := bearerOf(r.Header["Authorization"])
+	hasBearer := sent != "" && op.need != nil
 	bearer := "Bearer"
 	switch {
 	case slices.ContainsFunc(err.Faults, func(f rolecall.Fault) bool { return f.Header == "authorization" }):
 		return `Bearer error="invalid_request"`
-	case status == http.StatusForbidden && x.bearer != "" && slices.Contains(beyondToken, err.Code):
+	case status == http.StatusForbidden && hasBearer && slices.Contains(beyondToken, err.Code):
 		return `Bearer error="insufficient_scope"`
 	case status != http.StatusUnauthorized:
 		return ""
-	case x.bearer != "":
+	case hasBearer:
 		bearer = `Bearer error="invalid_token"`
-	case x.route.need == nil || x.route.interactive:
+	case op.need == nil || op.interactive:
 		return "Session"
 	}
-	if x.route.operator {
+	if op.operator {
 		return bearer
 	}
 	return "Session, " + bearer

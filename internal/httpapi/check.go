@@ -3,88 +3,106 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// serve runs the checks in the order that the contract fixes, then the
-// operation: framing, session, tenant, permission, then everything wrong with
-// header, path, query and JSON syntax at once. What the body means is judged by
-// the operation.
-func (x *exchange) serve() error {
-	if x.route.page {
-		return x.route.handle(x)
-	}
-	if err := x.checkFraming(); err != nil {
+// serve runs the checks in the order that the contract fixes, then the operation: framing,
+// credentials, tenant, permission, then everything that is wrong with header, path, query
+// and the syntax of the body at once, and at last what the body means.
+func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in reflect.Value, b *buffers) error {
+	q, takes := web.RequestOf(r), op.endpoint.takes()
+	if err := s.checkFraming(op, r); err != nil {
 		return err
 	}
-	faults := x.readInput()
-	x.presented = x.server.site.AppendSessions(x.presented, x.request)
-	if err := x.checkBearer(); err != nil {
+	faults := takes.readParameters(in, r)
+	sent, err := s.credentialsOf(op, r, b.sessions[:0])
+	if err != nil {
 		return err
 	}
-	if x.route.need != nil && len(x.presented) == 0 && x.bearer == "" { // nothing is looked up, so nothing need wait for it
-		return x.stranger()
+	if op.need != nil && len(sent.sessions) == 0 && sent.bearer == "" { // nothing is looked up, so nothing need wait for it
+		return unauthenticated(op)
 	}
-	if err := x.web.Enter(x.route.lane); err != nil {
+	if err := q.Enter(op.lane); err != nil {
 		return err
 	}
-	if err := x.admit(); err != nil {
-		return err
-	}
-	if x.route.body != nil {
-		x.web.Leave()
-		if err := x.readBody(&faults); err != nil {
-			return err
-		}
-		if err := x.web.Enter(x.route.lane); err != nil {
+	if op.need != nil {
+		if err := s.admit(op, q, in, sent); err != nil {
 			return err
 		}
 	}
-	if x.in.cursor != "" {
-		x.openCursor(&faults)
+	if takes.body != nil {
+		q.Leave()
+		if b.body, err = readBody(op, w, r, b.body, &faults.malformed); err != nil {
+			return err
+		}
+		if err := q.Enter(op.lane); err != nil {
+			return err
+		}
 	}
-	if faults != nil {
-		return rolecall.ErrMalformed.WithFaults(faults...)
+	if takes.cursor != nil {
+		s.openCursor(op, r, fieldOf[cursorValue](in, takes.cursor), &faults.malformed)
 	}
-	if x.unknown != nil {
-		return errUnknownValue.WithFaults(x.unknown...)
+	if faults.malformed != nil {
+		return rolecall.ErrMalformed.WithFaults(faults.malformed...)
 	}
-	if x.route.endpoint != nil {
-		return x.route.endpoint.serve(x)
+	if faults.unknown != nil {
+		return errUnknownValue.WithFaults(faults.unknown...)
 	}
-	return x.route.handle(x)
+	c := service.Call{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
+	if takes.body != nil {
+		if err := takes.decodeBody(in, b.body, c, s.service.Now()); err != nil {
+			return err
+		}
+	}
+	if takes.key != nil {
+		fieldOf[service.Key](in, takes.key).Fingerprint = fingerprint(op, r.URL, b.body)
+	}
+	if takes.sessions != nil {
+		*fieldOf[[]secret.Token](in, takes.sessions) = sent.sessions
+	}
+	// An attempt about the sessions of the request needs no tenant where there are none.
+	if takes.attempt != nil && (len(sent.sessions) > 0 || !takes.onlyPresented) {
+		if *fieldOf[service.Attempt](in, takes.attempt), err = s.attempt(r, sent.sessions); err != nil {
+			return err
+		}
+	}
+	b.answer, err = op.endpoint.serve(s, op, w, r, c, in, b.answer)
+	return err
 }
 
 // checkFraming refuses what can be refused by looking at the header alone.
-func (x *exchange) checkFraming() error {
-	r := x.request
+func (s *Server) checkFraming(op *operation, r *http.Request) error {
 	if r.ContentLength > web.MaxBody {
 		return web.ErrContentTooLarge
 	}
-	if !x.route.operator {
+	if !op.operator {
 		names := r.Header["X-Tenant-Schema"]
 		if len(names) != 1 || !rolecall.IsTenantName(names[0]) {
 			return badTenant(len(names))
 		}
-		x.named = names[0]
+		web.RequestOf(r).Tenant = names[0]
 	}
-	if err := x.server.site.CheckOrigin(r); err != nil && !isFromProgram(r.Header) {
+	if err := s.site.CheckOrigin(r); err != nil && !isFromProgram(r.Header) {
 		return web.ErrCrossOrigin
 	}
-	if x.route.setsSession() && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+	if op.setsSession() && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return web.ErrCrossSite
 	}
-	if x.route.answersJSON() && !accepts(r.Header["Accept"]) {
+	if op.answersJSON() && !accepts(r.Header["Accept"]) {
 		return web.ErrNotAcceptable
 	}
 	if r.ContentLength == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
-	return x.checkContent(r.Header)
+	return checkContent(r)
 }
 
 var errUnknownValue = rolecall.ErrValidation.With("A filter has a value that is not known. The errors say which values are.")
@@ -104,77 +122,91 @@ func badTenant(lines int) error {
 }
 
 // checkContent refuses a body that is not plain JSON.
-func (x *exchange) checkContent(h http.Header) error {
-	types := h["Content-Type"]
+func checkContent(r *http.Request) error {
+	types := r.Header["Content-Type"]
 	if len(types) > 1 {
 		return rolecall.ErrMalformed.WithFaults(rolecall.Fault{Header: "content-type", Code: "repeated", Detail: "must be sent once"})
 	}
-	for _, coding := range h["Content-Encoding"] {
+	for _, coding := range r.Header["Content-Encoding"] {
 		if !strings.EqualFold(strings.TrimSpace(coding), "identity") {
 			return web.ErrContentEncoding
 		}
 	}
-	if len(types) == 0 || !isJSON(types[0], x.request.Method == http.MethodPatch) {
+	if len(types) == 0 || !isJSON(types[0], r.Method == http.MethodPatch) {
 		return web.ErrMediaType
 	}
 	return nil
 }
 
-// admit finds out who is asking and whether they may ask this at all.
-func (x *exchange) admit() (err error) {
-	s := x.server
-	if x.route.need == nil {
-		return nil
-	}
-	if x.call.Principal, err = x.principal(); err != nil {
+// admit authenticates the caller, and checks that they may call the operation at all.
+func (s *Server) admit(op *operation, q *web.Request, in reflect.Value, sent credentials) (err error) {
+	if q.Principal, err = s.principal(op, q, in, sent); err != nil {
 		return err
 	}
-	if err := x.route.need(x.call.Principal, x.in.user); err != nil {
+	if err := op.need(q.Principal, op.endpoint.takes().user(in)); err != nil {
 		return err
 	}
-	if x.route.interactive && !x.call.Interactive() {
+	if op.interactive && !q.Principal.Interactive() {
 		return rolecall.ErrSessionRequired
 	}
-	if x.route.stepsUp() {
-		return s.service.NeedRecent(x.call.Principal)
+	if op.stepsUp() {
+		return s.service.NeedRecent(q.Principal)
 	}
 	return nil
 }
 
-// principal returns who is asking.
-func (x *exchange) principal() (p *authz.Principal, err error) {
-	s := x.server.service
-	if x.route.operator {
-		if p, err = s.AuthenticateOperator(x.ctx, x.bearer, x.call.Source); errors.Is(err, rolecall.ErrUnauthenticated) {
-			err = x.stranger()
+// principal returns the caller whom the credentials prove.
+func (s *Server) principal(op *operation, q *web.Request, in reflect.Value, sent credentials) (*authz.Principal, error) {
+	if op.operator {
+		p, err := s.service.AuthenticateOperator(q, sent.bearer, q.Source)
+		if errors.Is(err, rolecall.ErrUnauthenticated) {
+			err = unauthenticated(op)
 		}
 		return p, err
 	}
-	if x.tenant, err = s.Tenant(x.ctx, x.named); err != nil {
+	tenant, err := s.service.Tenant(q, q.Tenant)
+	if err != nil {
 		return nil, err
 	}
-	if x.bearer != "" {
-		return s.AuthenticateBearer(x.ctx, x.tenant, x.bearer, x.call.Source)
+	if sent.bearer != "" {
+		return s.service.AuthenticateBearer(q, tenant, sent.bearer, q.Source)
 	}
-	return s.Authenticate(x.ctx, x.tenant, x.presented, !x.in.untouched)
+	touch := op.endpoint.takes().touch
+	return s.service.Authenticate(q, tenant, sent.sessions, touch == nil || !fieldOf[touchValue](in, touch).isOff)
 }
 
-// readBody reads the whole body and adds what is wrong with its syntax. The
-// error is for a body that cannot be judged: too large.
-func (x *exchange) readBody(faults *rolecall.Faults) error {
-	var err error
-	x.body, err = web.ReadBody(x.request, x.body[:0])
+// attempt returns the anonymous caller.
+func (s *Server) attempt(r *http.Request, sessions []secret.Token) (service.Attempt, error) {
+	q := web.RequestOf(r)
+	tenant, err := s.service.Tenant(q, q.Tenant)
+	return service.Attempt{
+		Tenant: tenant, TenantName: q.Tenant, Presented: sessions, Devices: web.Devices(r),
+		RequestID: q.ID, Source: q.Source, Client: web.ClientName(r.UserAgent()),
+	}, err
+}
+
+// readBody reads the whole body into the buffer, and adds what is wrong with its syntax.
+// It returns an error for a body that is too large.
+func readBody(op *operation, w http.ResponseWriter, r *http.Request, buffer []byte, faults *rolecall.Faults) ([]byte, error) {
+	body, err := web.ReadBody(r, buffer)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case tooLarge:
-		return web.ErrContentTooLarge
+		return body, web.ErrContentTooLarge
 	case err != nil:
-		x.header["Connection"] = []string{"close"}
+		w.Header()["Connection"] = []string{"close"}
 		faults.Add("", "truncated", "the body ended early or did not come in time")
-	case len(x.body) > 0:
-		checkSyntax(faults, x.body)
-	case x.route.body.required:
+	case len(body) > 0:
+		checkSyntax(faults, body)
+	case op.body.required:
 		faults.Add("", "required", "a body is required")
 	}
-	return nil
+	return body, nil
+}
+
+// fingerprint tells requests with the same idempotency key apart: by the operation, the
+// ids of the path, and the body, in which JSON counts by value.
+func fingerprint(op *operation, u *url.URL, body []byte) []byte {
+	ids := strings.ToLower(u.Path) // a UUID is the same in either case
+	return secret.Digest([]byte(op.method+" "+op.path), []byte(ids), canonicalJSON(body))
 }

@@ -386,7 +386,7 @@ func TestDrainingClosesConnections(t *testing.T) {
 
 func TestPanicsAreAnsweredAsInternalErrors(t *testing.T) {
 	s := newTestServer(t)
-	s.edge.route([]*operation{{method: "GET", path: "/panic", id: "panic", page: true, handle: func(*exchange) error { panic("secret cause") }}})
+	s.edge.router.Handle([]web.Route{s.edge.page("/panic", "panic", func(http.ResponseWriter, *http.Request) error { panic("secret cause") })}, nil)
 	r := s.request("GET", "/panic", "")
 	expectProblem(t, r, 500, "internal")
 	if strings.Contains(r.body, "secret") || !strings.Contains(s.log.String(), "secret cause") {

@@ -1,11 +1,8 @@
 package httpapi
 
 import (
-	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/rolecall/rolecall/internal/secret"
 )
 
 // tags is a list of entity tags, or *, as If-Match and If-None-Match carry it
@@ -65,17 +62,4 @@ func (t tags) matches(tag string) bool { return t.any || slices.Contains(t.list,
 // matchesWeakly compares weakly, as If-None-Match does.
 func (t tags) matchesWeakly(tag string) bool {
 	return t.any || slices.ContainsFunc(t.list, func(own string) bool { return strings.TrimPrefix(own, "W/") == tag })
-}
-
-// tagged answers with the document in out and its tag, or with 304 if the client
-// has it.
-func (x *exchange) tagged(status int) error {
-	tag := secret.ETag(x.out)
-	x.header["Etag"] = []string{tag}
-	if x.in.ifNoneMatch.given && x.in.ifNoneMatch.matchesWeakly(tag) {
-		x.out = x.out[:0]
-		x.write(http.StatusNotModified)
-		return nil
-	}
-	return x.json(status)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 type confirmRequest struct {
-	Presented []secret.Token // the session cookies of the request
-	Body      struct {
+	Sessions []secret.Token // the session cookies of the request
+	Body     struct {
 		proofBody
 		Password string `json:"password" required:"true"`
 	}
@@ -21,7 +21,7 @@ func (s *Server) confirm(ctx context.Context, c service.Call, in *confirmRequest
 	if in.Body.count() > 1 {
 		return Response[sessionBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
 	}
-	signIn, err := s.service.Confirm(ctx, c, in.Presented, in.Body.Password, in.Body.proof())
+	signIn, err := s.service.Confirm(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
 	return Response[sessionBody]{Body: sessionBody{signIn.Principal}, SignIn: &signIn}, err
 }
 

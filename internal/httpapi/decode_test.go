@@ -79,9 +79,15 @@ func unrestricted() service.Call {
 	return service.Call{Principal: authz.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, []rolecall.Assignment{all}, 0)}
 }
 
+// decode reads the body into the input of an operation.
+func decode[In any](body string) (value In, err error) {
+	in := inputOf(reflect.TypeFor[In]())
+	return value, in.decodeBody(reflect.ValueOf(&value).Elem(), []byte(body), unrestricted(), 0)
+}
+
 func draftOf(body string) (rolecall.UserDraft, error) {
-	x := &exchange{body: []byte(body), call: unrestricted()}
-	return x.userDraft()
+	in, err := decode[createUserRequest](body)
+	return in.Body, err
 }
 
 func TestEveryFaultOfABodyIsFoundAtOnce(t *testing.T) {
@@ -117,8 +123,7 @@ func TestEveryFaultOfABodyIsFoundAtOnce(t *testing.T) {
 }
 
 func TestPatchTellsAbsentFromNull(t *testing.T) {
-	x := &exchange{call: unrestricted(), body: []byte(`{"department":null,"metadata":{"a":null,"b":"x"}}`)}
-	patch, err := x.userPatch()
+	in, err := decode[updateUserRequest](`{"department":null,"metadata":{"a":null,"b":"x"}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,11 +132,10 @@ func TestPatchTellsAbsentFromNull(t *testing.T) {
 		Department: rolecall.Some[*string](nil),
 		Metadata:   rolecall.Some(map[string]*string{"a": nil, "b": &text}),
 	}
-	if !reflect.DeepEqual(patch, want) {
+	if patch := in.Body.UserPatch; !reflect.DeepEqual(patch, want) {
 		t.Errorf("%+v, want %+v", patch, want)
 	}
-	x.body = []byte(`{"email":"eve@example.com","name":null}`)
-	_, err = x.userPatch()
+	_, err = decode[updateUserRequest](`{"email":"eve@example.com","name":null}`)
 	_, known := web.StatusOf(err)
 	if got := named(known.Faults); !slices.Equal(got, []string{"/email immutable", "/name type"}) {
 		t.Errorf("faults %q", got)
@@ -161,8 +165,7 @@ func TestAssignmentBody(t *testing.T) {
 		{`{"reach":{"departments":["Sales",1]}}`, []string{"/reach/departments/1 type"}},
 		{`{"reach":[],"until":1}`, []string{"/reach type", "/until unknown"}},
 	} {
-		x := &exchange{body: []byte(test.body), server: newTestServer(t).edge}
-		_, err := decodeBody[assignRoleRequest](x)
+		_, err := decode[assignRoleRequest](test.body)
 		var got []string
 		if err != nil {
 			_, known := web.StatusOf(err)

@@ -20,13 +20,13 @@ var (
 
 // docs is the pages for people, and the files that they load.
 type docs struct {
-	base      string
+	server    *Server
 	templates *template.Template
 	assets    []*web.Asset
 }
 
-func newDocs(base string) *docs {
-	d := &docs{base: base}
+func (s *Server) newDocs() *docs {
+	d := &docs{server: s}
 	paths := map[string]string{}
 	for _, a := range openapi.Assets {
 		own := web.NewAsset("/docs/", a.Name, a.Type, a.Content, a.Gzipped)
@@ -38,9 +38,10 @@ func newDocs(base string) *docs {
 	return d
 }
 
-// pages returns the operations that serve the pages and their files.
-func (d *docs) pages() []*operation {
-	pages := []*operation{
+// pages returns the routes of the pages and their files.
+func (d *docs) pages() []web.Route {
+	page := d.server.page
+	pages := []web.Route{
 		page("/docs", "docs", d.showReference),
 		page("/docs/permissions", "docs", d.showPermissions),
 		page("/docs/events", "docs", d.showEvents),
@@ -48,7 +49,7 @@ func (d *docs) pages() []*operation {
 		page("/problems/{code}", "problems", d.explainProblem),
 	}
 	for _, a := range d.assets {
-		pages = append(pages, page(a.Path, "docs", file(a)))
+		pages = append(pages, web.Route{Method: http.MethodGet, Path: a.Path, Label: "docs", Handler: a})
 	}
 	return pages
 }
@@ -78,22 +79,22 @@ type problemView struct {
 // operationView is an operation that the reference shows.
 type operationView struct{ ID, Method, Path, Summary string }
 
-func (d *docs) showReference(x *exchange) error {
-	x.header["Content-Security-Policy"] = referencePolicy
-	return d.show(x, "reference.html", view{Here: "docs", Title: "Reference"})
+func (d *docs) showReference(w http.ResponseWriter, r *http.Request) error {
+	w.Header()["Content-Security-Policy"] = referencePolicy
+	return d.show(w, r, "reference.html", view{Here: "docs", Title: "Reference"})
 }
 
-func (d *docs) showPermissions(x *exchange) error {
-	x.header["Content-Security-Policy"] = pagePolicy
-	return d.show(x, "permissions.html", view{Here: "permissions", Title: "Permissions"})
+func (d *docs) showPermissions(w http.ResponseWriter, r *http.Request) error {
+	w.Header()["Content-Security-Policy"] = pagePolicy
+	return d.show(w, r, "permissions.html", view{Here: "permissions", Title: "Permissions"})
 }
 
-func (d *docs) showEvents(x *exchange) error {
-	x.header["Content-Security-Policy"] = pagePolicy
-	return d.show(x, "events.html", view{Here: "events", Title: "Events"})
+func (d *docs) showEvents(w http.ResponseWriter, r *http.Request) error {
+	w.Header()["Content-Security-Policy"] = pagePolicy
+	return d.show(w, r, "events.html", view{Here: "events", Title: "Events"})
 }
 
-func (d *docs) listProblems(x *exchange) error {
+func (d *docs) listProblems(w http.ResponseWriter, r *http.Request) error {
 	v := view{Here: "problems", Title: "Problems"}
 	for _, known := range catalogue { // it is sorted by status
 		problem := viewProblem(known)
@@ -103,12 +104,12 @@ func (d *docs) listProblems(x *exchange) error {
 		last := &v.Statuses[len(v.Statuses)-1]
 		last.Problems = append(last.Problems, problem)
 	}
-	x.header["Content-Security-Policy"] = pagePolicy
-	return d.show(x, "problems.html", v)
+	w.Header()["Content-Security-Policy"] = pagePolicy
+	return d.show(w, r, "problems.html", v)
 }
 
-func (d *docs) explainProblem(x *exchange) error {
-	code := x.request.PathValue("code")
+func (d *docs) explainProblem(w http.ResponseWriter, r *http.Request) error {
+	code := r.PathValue("code")
 	at := slices.IndexFunc(catalogue, func(known *rolecall.Error) bool { return known.Code == code })
 	if at < 0 {
 		return rolecall.ErrNotFound.With("No problem has this code.")
@@ -119,8 +120,8 @@ func (d *docs) explainProblem(x *exchange) error {
 			v.Problem.Operations = append(v.Problem.Operations, operationView{op.id, op.method, op.path, op.summary})
 		}
 	}
-	x.header["Content-Security-Policy"] = pagePolicy
-	return d.show(x, "problem.html", v)
+	w.Header()["Content-Security-Policy"] = pagePolicy
+	return d.show(w, r, "problem.html", v)
 }
 
 func viewProblem(known *rolecall.Error) problemView {
@@ -130,14 +131,14 @@ func viewProblem(known *rolecall.Error) problemView {
 
 // show answers with a page, which is asked for anew each time so that it never
 // names files of another version.
-func (d *docs) show(x *exchange, name string, v view) error {
-	v.Base = d.base
-	x.header["Permissions-Policy"] = web.NoFeatures
-	x.header["Cross-Origin-Opener-Policy"] = web.SameOrigin
-	rendered := bytes.NewBuffer(x.out)
-	if err := d.templates.ExecuteTemplate(rendered, name, v); err != nil {
+func (d *docs) show(w http.ResponseWriter, r *http.Request, name string, v view) error {
+	v.Base = d.server.site.Base
+	w.Header()["Permissions-Policy"] = web.NoFeatures
+	w.Header()["Cross-Origin-Opener-Policy"] = web.SameOrigin
+	var rendered bytes.Buffer
+	if err := d.templates.ExecuteTemplate(&rendered, name, v); err != nil {
 		return err
 	}
-	x.out = rendered.Bytes()
-	return x.content("text/html; charset=utf-8", "no-cache")
+	respondTagged(w, r, rendered.Bytes(), "text/html; charset=utf-8", "no-cache")
+	return nil
 }

@@ -130,7 +130,7 @@ func TestFilesAreTheSameCompressedAndPlain(t *testing.T) {
 	edge := atBase(t, "")
 	compressed := 0
 	paths := []string{"/openapi.json", "/openapi.yaml"}
-	for _, a := range newDocs("").assets {
+	for _, a := range edge.newDocs().assets {
 		paths = append(paths, a.Path)
 	}
 	for _, path := range paths {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -82,10 +84,9 @@ func (o *operation) describe() *huma.Operation {
 	for _, scheme := range o.security() {
 		described.Security = append(described.Security, map[string][]string{scheme: {}})
 	}
-	for _, p := range o.parameters {
-		described.Parameters = append(described.Parameters, &huma.Param{
-			Name: p.name, In: string(p.in), Description: p.about, Required: p.required, Schema: p.describe(),
-		})
+	takes := o.endpoint.takes()
+	for _, p := range takes.parameters() {
+		described.Parameters = append(described.Parameters, p.describe())
 	}
 	if o.body != nil {
 		content := map[string]*huma.MediaType{"application/json": {Schema: ref(o.body.schema)}}
@@ -97,7 +98,7 @@ func (o *operation) describe() *huma.Operation {
 	for _, a := range o.answers {
 		described.Responses[strconv.Itoa(a.status)] = a.describe()
 	}
-	if o.takes(ifNoneMatch) {
+	if takes.ifNoneMatch != nil {
 		described.Responses["304"] = &huma.Response{Description: "The client has the current version.", Headers: headersNamed(o.answers[0].headers...)}
 	}
 	for status, errors := range o.problemsByStatus() {
@@ -106,16 +107,60 @@ func (o *operation) describe() *huma.Operation {
 	return described
 }
 
-// describe returns what the document says of the parameter's values.
-func (p *parameter) describe() *huma.Schema {
-	if p.values == nil {
-		return p.schema
+// describe returns what the document says of the parameter.
+func (p *parameter) describe() *huma.Param {
+	isRequired := p.required || p.field.Tag.Get("required") != ""
+	return &huma.Param{Name: p.name, In: string(p.in), Description: p.field.Tag.Get("doc"), Required: isRequired, Schema: p.schema()}
+}
+
+// schema returns what the document says of the parameter's values.
+func (p *parameter) schema() *huma.Schema {
+	if p.values != nil {
+		return known(p.values)
 	}
-	known := &huma.Schema{Type: "string"}
-	for _, value := range p.values {
-		known.Enum = append(known.Enum, value)
+	switch p.field.Type {
+	case reflect.TypeFor[limitValue]():
+		return &huma.Schema{Type: "integer", Minimum: new(1.0), Default: rolecall.DefaultLimit}
+	case reflect.TypeFor[cursorValue](), reflect.TypeFor[ifMatchValue](), reflect.TypeFor[ifNoneMatchValue]():
+		return anyText()
+	case reflect.TypeFor[searchValue]():
+		return text(1, searchLength)
+	case reflect.TypeFor[orderValue]():
+		var orders []string
+		for by := range strings.SplitSeq(p.field.Tag.Get("order"), ",") {
+			orders = append(orders, by, "-"+by)
+		}
+		return known(orders)
+	case reflect.TypeFor[touchValue]():
+		return boolean(true)
+	case reflect.TypeFor[tenantNameValue]():
+		return tenantNameSchema()
+	case reflect.TypeFor[passkeyIDValue]():
+		return text(1, passkeyIDLength)
+	case reflect.TypeFor[permissionValue]():
+		return text(1, rolecall.PermissionLength)
+	case reflect.TypeFor[service.Key]():
+		return text(1, keyLength)
+	case reflect.TypeFor[rolecall.Time]():
+		return moment()
 	}
-	return known
+	switch p.field.Type.Kind() {
+	case reflect.Bool:
+		return boolean(false)
+	case reflect.String:
+		longest, _ := strconv.Atoi(p.field.Tag.Get("maxLength")) // readerOf has read it
+		return text(1, longest)
+	}
+	return uuid()
+}
+
+// known is a string that has one of the values.
+func known(values []string) *huma.Schema {
+	s := &huma.Schema{Type: "string"}
+	for _, value := range values {
+		s.Enum = append(s.Enum, value)
+	}
+	return s
 }
 
 // security returns the names of the schemes, any of which lets a caller in.
@@ -172,17 +217,18 @@ func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	if o.answersJSON() {
 		all = append(all, web.ErrNotAcceptable)
 	}
-	if o.body != nil || slices.ContainsFunc(o.parameters, func(p *parameter) bool { return p.values != nil }) {
+	takes := o.endpoint.takes()
+	if o.body != nil || slices.ContainsFunc(takes.parameters(), func(p *parameter) bool { return p.values != nil }) {
 		all = append(all, rolecall.ErrValidation)
 	}
-	if o.takes(idempotencyKey) {
+	if takes.key != nil {
 		all = append(all, rolecall.ErrKeyInProgress, rolecall.ErrKeyReused, rolecall.ErrTooManyKeys)
 	}
-	if o.takes(ifMatch) || o.takes(requiredIfMatch) {
+	if takes.ifMatch != nil {
 		all = append(all, rolecall.ErrPreconditionFailed)
-	}
-	if o.takes(requiredIfMatch) {
-		all = append(all, rolecall.ErrPreconditionRequired)
+		if takes.typ.FieldByIndex(takes.ifMatch).Tag.Get("required") == "428" {
+			all = append(all, rolecall.ErrPreconditionRequired)
+		}
 	}
 	byStatus := map[int][]*rolecall.Error{}
 	for _, known := range catalogue {

@@ -67,7 +67,7 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 		"AuthsController_requestPasswordReset", "AuthsController_resetPassword", "AuthsController_changeEmail"}
 	seen := map[string]bool{}
 	for _, op := range everyOperation {
-		if op.summary == "" || op.handle == nil && op.endpoint == nil || len(op.answers) == 0 || !strings.Contains(op.id, "Controller_") {
+		if op.summary == "" || op.endpoint == nil || len(op.answers) == 0 || !strings.Contains(op.id, "Controller_") {
 			t.Errorf("%s %s is not whole", op.method, op.path)
 		}
 		if (op.need == nil) != slices.Contains(withoutSession, op.id) {
@@ -77,10 +77,13 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 			t.Errorf("%s is there twice", op.id)
 		}
 		seen[op.id] = true
-		if creates := op.answers[0].status == http.StatusCreated || op.answers[0].status == http.StatusAccepted && op.need != nil; creates != op.takes(idempotencyKey) {
-			t.Errorf("%s creates: %v, takes an idempotency key: %v", op.id, creates, op.takes(idempotencyKey))
+		if creates := op.answers[0].status == http.StatusCreated || op.answers[0].status == http.StatusAccepted && op.need != nil; creates != (op.endpoint.takes().key != nil) {
+			t.Errorf("%s creates: %v, takes an idempotency key: %v", op.id, creates, op.endpoint.takes().key != nil)
 		}
-		for _, p := range op.parameters {
+		for _, p := range op.endpoint.takes().parameters() {
+			if p.field.Tag.Get("doc") == "" {
+				t.Errorf("%s does not describe %s", op.id, p.name)
+			}
 			if p.in == inPath && !strings.Contains(op.path, "{"+p.name+"}") {
 				t.Errorf("%s has no %s in its path", op.id, p.name)
 			}
@@ -105,8 +108,9 @@ func TestEveryOperationOnAnObjectDocumentsThatItMayBeGone(t *testing.T) {
 }
 
 func TestALimitIsCappedInWords(t *testing.T) {
-	if limit.schema.Maximum != nil || !strings.Contains(limit.about, "Values above 200 are treated as 200.") {
-		t.Errorf("maximum %v, %q", limit.schema.Maximum, limit.about)
+	limit := parametersOf(reflect.TypeFor[pageRequest]())[0].describe()
+	if limit.Schema.Maximum != nil || !strings.Contains(limit.Description, "Values above 200 are treated as 200.") {
+		t.Errorf("maximum %v, %q", limit.Schema.Maximum, limit.Description)
 	}
 }
 
@@ -133,7 +137,6 @@ func TestEveryErrorOfTheNounsIsInTheCatalogue(t *testing.T) {
 }
 
 func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
-	x := &exchange{server: newTestServer(t).edge, call: unrestricted()}
 	readers := bodyReaders()
 	schemas := Document().Components.Schemas.Map()
 	for name, read := range readers {
@@ -142,11 +145,11 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		for member := range schema.Properties {
 			body[member] = 1
 		}
-		var err error
-		if x.body, err = json.Marshal(body); err != nil {
+		sent, err := json.Marshal(body)
+		if err != nil {
 			t.Fatal(err)
 		}
-		_, known := web.StatusOf(errorOf(read(x)))
+		_, known := web.StatusOf(errorOf(read(string(sent))))
 		for _, f := range known.Faults {
 			if (f.Code == "unknown") != (f.Pointer == "/unheardOf") || f.Code == "required" {
 				t.Errorf("%s: %s %s", name, f.Pointer, f.Code)
@@ -155,9 +158,8 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 		if len(known.Faults) != len(body) {
 			t.Errorf("%s: %d faults of %d members", name, len(known.Faults), len(body))
 		}
-		x.body = []byte("{}")
 		var required []string
-		if _, err := read(x); err != nil {
+		if _, err := read("{}"); err != nil {
 			_, known := web.StatusOf(err)
 			for _, f := range known.Faults {
 				required = append(required, strings.TrimPrefix(f.Pointer, "/"))

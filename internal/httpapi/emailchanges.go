@@ -8,8 +8,8 @@ import (
 )
 
 type requestEmailChangeRequest struct {
-	ID   rolecall.UserID `path:"id"`
-	Key  service.Key     `header:"idempotency-key" required:"true"`
+	userPath
+	idempotencyHeader
 	Body emailBody
 }
 

@@ -10,30 +10,23 @@ import (
 // eventFilterRequest are the filters of every list of events.
 type eventFilterRequest struct {
 	pageRequest
-	Type  eventTypeValue `query:"type"`
-	Actor rolecall.AnyID `query:"actor"`
-	From  timeValue      `query:"from"`
-	To    timeValue      `query:"to"`
+	Type  eventTypeValue `query:"type" doc:"Only events of this type, such as user.updated. Later versions add types."`
+	Actor rolecall.AnyID `query:"actor" doc:"Only events that this principal caused."`
+	From  rolecall.Time  `query:"from" doc:"Only events at this timestamp or later."`
+	To    rolecall.Time  `query:"to" doc:"Only events before this timestamp."`
 }
 
 // listing returns the list that the filters describe.
 func (r *eventFilterRequest) listing(subject rolecall.AnyID) service.EventListing {
 	return service.EventListing{
-		Type: string(r.Type), Actor: r.Actor, Subject: subject, From: rolecall.Time(r.From), To: rolecall.Time(r.To),
+		Type: string(r.Type), Actor: r.Actor, Subject: subject, From: r.From, To: r.To,
 		After: r.After.after, Limit: r.Limit.orDefault(),
 	}
 }
 
-// eventTypeValue is a known type of event.
-type eventTypeValue string
-
-func (*eventTypeValue) knownValues() (values []string, unknown string) {
-	return filterType.values, filterType.unknown
-}
-
 type listEventsRequest struct {
 	eventFilterRequest
-	Subject rolecall.AnyID `query:"subject"`
+	Subject rolecall.AnyID `query:"subject" doc:"Only events about this user, role, service account or tenant."`
 }
 
 func (s *Server) listEvents(ctx context.Context, c service.Call, in *listEventsRequest) (Response[pageBody[eventBody]], error) {
@@ -42,7 +35,7 @@ func (s *Server) listEvents(ctx context.Context, c service.Call, in *listEventsR
 }
 
 type listUserEventsRequest struct {
-	ID rolecall.UserID `path:"id"`
+	userPath
 	eventFilterRequest
 }
 

@@ -23,16 +23,17 @@ import (
 
 // bodyReaders returns, for each body of the contract, what reads it as the operation does.
 // It returns the body that was read.
-func bodyReaders() map[string]func(*exchange) (reflect.Value, error) {
-	readers := map[string]func(*exchange) (reflect.Value, error){}
+func bodyReaders() map[string]func(body string) (reflect.Value, error) {
+	readers := map[string]func(string) (reflect.Value, error){}
 	for _, op := range everyOperation {
 		if op.body == nil {
 			continue
 		}
-		readers[op.body.schema] = func(x *exchange) (reflect.Value, error) {
-			in := op.endpoint.newInput()
-			err := op.endpoint.decodeBody(x, in)
-			return in.Elem().FieldByName("Body"), err
+		takes := op.endpoint.takes()
+		readers[op.body.schema] = func(body string) (reflect.Value, error) {
+			in := takes.new()
+			err := takes.decodeBody(in, []byte(body), unrestricted(), 0)
+			return in.FieldByName("Body"), err
 		}
 	}
 	return readers
@@ -72,7 +73,6 @@ func FuzzBodies(f *testing.F) {
 	) {
 		f.Add(seed)
 	}
-	s := newTestServer(f)
 	schemas, readers := Document().Components.Schemas.Map(), bodyReaders()
 	f.Fuzz(func(t *testing.T, body string) {
 		if syntaxOf(body) != nil {
@@ -84,7 +84,7 @@ func FuzzBodies(f *testing.F) {
 		}
 		sent, isObject := document.(map[string]any)
 		for schema, read := range readers {
-			value, err := read(&exchange{body: []byte(body), server: s.edge, call: unrestricted()})
+			value, err := read(body)
 			if err != nil {
 				if _, told := web.StatusOf(err); told.Kind != rolecall.Invalid && told.Kind != rolecall.Unauthenticated || told.Kind == rolecall.Invalid && len(told.Faults) == 0 {
 					t.Fatalf("%s of %q: %v", schema, body, err)
@@ -118,44 +118,44 @@ func FuzzQuery(f *testing.F) {
 	} {
 		f.Add(query)
 	}
-	s := newTestServer(f)
 	principal := &authz.Principal{}
 	f.Fuzz(func(t *testing.T, query string) {
-		for _, op := range []string{"UsersController_listUsers", "RolesController_listRoles", "EventsController_listEvents", "OperatorController_listTenants"} {
-			read := func(query string) (*exchange, rolecall.Faults) {
-				x := &exchange{server: s.edge, route: s.edge.named(op), request: &http.Request{URL: &url.URL{Path: "/list", RawQuery: query}}}
-				x.call.Principal = principal
-				return x, x.readInput()
+		for _, id := range []string{"UsersController_listUsers", "RolesController_listRoles", "EventsController_listEvents", "OperatorController_listTenants"} {
+			op := operationNamed(id)
+			takes := op.endpoint.takes()
+			read := func(query string) (in reflect.Value, r *http.Request, faults parameterFaults) {
+				in, r = takes.new(), &http.Request{URL: &url.URL{Path: "/list", RawQuery: query}}
+				return in, r, takes.readParameters(in, r)
 			}
-			x, faults := read(query)
-			for _, fault := range faults {
+			x, first, faults := read(query)
+			for _, fault := range slices.Concat(faults.malformed, faults.unknown) {
 				if fault.Code == "" || fault.Detail == "" {
-					t.Fatalf("%s?%s is refused with %+v", op, query, fault)
+					t.Fatalf("%s?%s is refused with %+v", id, query, fault)
 				}
 			}
-			if faults != nil {
+			if faults.malformed != nil {
 				continue
 			}
-			next, ok := strings.CutPrefix(strings.TrimSuffix(x.link("next"), `>; rel="next"`), "</list?")
-			y, faults := read(next)
-			if !ok || faults != nil || y.in.cursor != "next" || !bytes.Equal(x.walk(), y.walk()) || x.in.limit != y.in.limit || x.in.count != y.in.count {
-				t.Fatalf("%s?%s leads to %q: %v", op, query, next, faults)
+			next, ok := strings.CutPrefix(strings.TrimSuffix(nextLink(first.URL, "next"), `>; rel="next"`), "</list?")
+			y, second, again := read(next)
+			cursor := fieldOf[cursorValue](y, takes.cursor)
+			if !ok || again.malformed != nil || cursor.text != "next" || !bytes.Equal(listDigest(op, first.URL, principal), listDigest(op, second.URL, principal)) {
+				t.Fatalf("%s?%s leads to %q: %v", id, query, next, again.malformed)
+			}
+			if *cursor = *fieldOf[cursorValue](x, takes.cursor); !reflect.DeepEqual(x.Interface(), y.Interface()) {
+				t.Fatalf("%s?%s leads to %q, which is read otherwise", id, query, next)
 			}
 			if strings.ContainsAny(next, "<>\" \r\n\x00") {
-				t.Fatalf("%s?%s leads to %q", op, query, next)
+				t.Fatalf("%s?%s leads to %q", id, query, next)
 			}
 		}
 	})
 }
 
-// named returns the route of the operation.
-func (s *Server) named(id string) *route {
-	for _, op := range everyOperation {
-		if op.id == id {
-			return newRoute(op)
-		}
-	}
-	return nil
+// operationNamed returns the operation with the id.
+func operationNamed(id string) *operation {
+	i := slices.IndexFunc(everyOperation, func(op *operation) bool { return op.id == id })
+	return everyOperation[i]
 }
 
 // FuzzKey checks that a key is the same in both of its forms, and nothing but
@@ -165,16 +165,16 @@ func FuzzKey(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var in, again input
-		if code, _ := readKey(&in, text); code != "" {
+		key, code, _ := parseKey(text)
+		if code != "" {
 			return
 		}
-		if n := len(in.key); n < 1 || n > keyLength || strings.ContainsFunc(in.key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			t.Fatalf("%q is taken for the key %q", text, in.key)
+		if n := len(key); n < 1 || n > keyLength || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			t.Fatalf("%q is taken for the key %q", text, key)
 		}
-		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(in.key) + `"`
-		if code, _ := readKey(&again, quoted); code != "" || again.key != in.key {
-			t.Fatalf("%q is the key %q, and %s is %q", text, in.key, quoted, again.key)
+		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+		if again, code, _ := parseKey(quoted); code != "" || again != key {
+			t.Fatalf("%q is the key %q, and %s is %q", text, key, quoted, again)
 		}
 	})
 }

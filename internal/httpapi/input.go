@@ -1,138 +1,145 @@
 package httpapi
 
 import (
+	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// input is what a request says outside of its body.
+// input is what the fields of an input type say that an operation takes.
 type input struct {
-	typed reflect.Value // pointer to the input of a typed operation
+	typ                 reflect.Type
+	path, query, header []*parameter
+	body                *reflect.StructField // the field Body; nil if no body is read
+	decoder             *wire.Decoder        // of the body
 
-	user    rolecall.UserID // of the path
-	role    rolecall.RoleID
-	session rolecall.SessionID
-	account rolecall.ServiceAccountID
-	token   rolecall.APITokenID
+	// The indexes of the fields that have a meaning for every operation. An index is nil if
+	// the input type has no such field.
+	userID      []int // the user in the path
+	cursor      []int
+	touch       []int
+	ifMatch     []int
+	ifNoneMatch []int
+	key         []int // idempotency key
+	sessions    []int // the session cookies
+	attempt     []int // the anonymous caller
 
-	tenant string // name, for an operator
-
-	passkey []byte // of the path
-
-	key         string // idempotency key
-	ifMatch     tags
-	ifNoneMatch tags
-
-	limit      int
-	cursor     string
-	after      *rolecall.Position // what the cursor stands for
-	sort       order
-	email      string
-	externalID string
-	department string
-	status     string
-	holds      rolecall.RoleID // filter role
-	roleKey    string
-	words      []string
-	count      bool
-	force      bool
-	expired    bool // list expired assignments too
-	permission rolecall.Permission
-	eventType  string
-	actor      rolecall.AnyID
-	subject    rolecall.AnyID
-	from, to   rolecall.Time
-	untouched  bool // leave the idle clock alone
+	onlyPresented bool // the attempt is about the sessions of the request alone
 }
 
-// order is how a list is sorted.
-type order struct {
-	by   string // name, email, createdAt; "" for the default
-	desc bool
-}
-
-// place is where a parameter stands.
-type place string
-
-// The places of parameters.
-const (
-	inPath   place = "path"
-	inQuery  place = "query"
-	inHeader place = "header"
-)
-
-// parameter is one value outside of the body: how it is documented and how it is
-// read. Read returns the code and the sentence of a fault, empty if there is
-// none.
-type parameter struct {
-	in       place
-	name     string
-	about    string
-	required bool
-	schema   *huma.Schema // nil: one of values
-	read     func(in *input, text string) (code, detail string)
-	key      string   // of a header: the form in which net/http keeps its name
-	values   []string // if only these are known; read is called with one of them
-	unknown  string   // the sentence about another value
-}
-
-// fault says what is wrong with the parameter.
-func (p *parameter) fault(code, detail string) rolecall.Fault {
-	f := rolecall.Fault{Code: code, Detail: detail}
-	if p.in == inHeader {
-		f.Header = p.name
-	} else {
-		f.Parameter = p.name
-	}
-	return f
-}
-
-// readInput reads path, query and header, and returns everything that is wrong
-// with them. Values that are not known where only some are become x.unknown.
-func (x *exchange) readInput() rolecall.Faults {
-	var faults rolecall.Faults
-	x.in.limit = rolecall.DefaultLimit
-	if x.route.endpoint != nil {
-		x.in.typed = x.route.endpoint.newInput()
-	}
-	for _, p := range x.route.inPath {
-		x.readParameter(&faults, p, x.request.PathValue(p.name))
-	}
-	for _, p := range x.route.inHeader {
-		switch lines := x.request.Header[p.key]; {
-		case len(lines) == 1:
-			x.readParameter(&faults, p, lines[0])
-		case len(lines) > 1:
-			faults = append(faults, p.fault("repeated", "must be sent once"))
-		case p == requiredIfMatch: // the operation answers 428 (RFC 6585)
-		case p.required:
-			faults = append(faults, p.fault("required", "must be sent"))
+// inputOf returns the input of the type. It panics if a field has a tag that cannot be
+// read, at the start of the program.
+func inputOf(t reflect.Type) *input {
+	in := &input{typ: t}
+	for _, p := range parametersOf(t) {
+		switch p.in {
+		case inPath:
+			in.path = append(in.path, p)
+		case inQuery:
+			in.query = append(in.query, p)
+		case inHeader:
+			in.header = append(in.header, p)
 		}
 	}
-	x.readQuery(&faults, x.request.URL.RawQuery)
+	for _, f := range reflect.VisibleFields(t) {
+		switch f.Type {
+		case reflect.TypeFor[rolecall.UserID]():
+			if f.Tag.Get("path") != "" {
+				in.userID = f.Index
+			}
+		case reflect.TypeFor[cursorValue]():
+			in.cursor = f.Index
+		case reflect.TypeFor[touchValue]():
+			in.touch = f.Index
+		case reflect.TypeFor[ifMatchValue]():
+			in.ifMatch = f.Index
+		case reflect.TypeFor[ifNoneMatchValue]():
+			in.ifNoneMatch = f.Index
+		case reflect.TypeFor[service.Key]():
+			in.key = f.Index
+		case reflect.TypeFor[[]secret.Token]():
+			in.sessions = f.Index
+		case reflect.TypeFor[service.Attempt]():
+			in.attempt, in.onlyPresented = f.Index, f.Tag.Get("lookup") == "presented"
+		}
+		if f.Name == "Body" {
+			in.body, in.decoder = &f, wire.NewDecoder(f.Type)
+		}
+	}
+	return in
+}
+
+// parameters returns all parameters.
+func (in *input) parameters() []*parameter { return slices.Concat(in.path, in.query, in.header) }
+
+// new returns a new value of the input type.
+func (in *input) new() reflect.Value { return reflect.New(in.typ).Elem() }
+
+// fieldOf returns the field of the value at the index.
+func fieldOf[T any](v reflect.Value, index []int) *T {
+	return v.FieldByIndex(index).Addr().Interface().(*T)
+}
+
+// user returns the user in the path, the zero id if there is none.
+func (in *input) user(v reflect.Value) rolecall.UserID {
+	if in.userID == nil {
+		return rolecall.UserID{}
+	}
+	return *fieldOf[rolecall.UserID](v, in.userID)
+}
+
+// parameterFaults is everything that is wrong with the parameters of a request.
+type parameterFaults struct {
+	malformed rolecall.Faults
+	unknown   rolecall.Faults // values that are not known where only some are
+}
+
+// readParameters reads path, query and header into the value.
+func (in *input) readParameters(v reflect.Value, r *http.Request) (faults parameterFaults) {
+	for _, p := range in.path {
+		faults.read(v, p, r.PathValue(p.name))
+	}
+	for _, p := range in.header {
+		switch lines := r.Header[p.key]; {
+		case len(lines) == 1:
+			faults.read(v, p, lines[0])
+		case len(lines) > 1:
+			faults.add(p, "repeated", "must be sent once")
+		case p.required:
+			faults.add(p, "required", "must be sent")
+		}
+	}
+	in.readQuery(&faults, v, r.URL.RawQuery)
 	return faults
 }
 
-func (x *exchange) readParameter(faults *rolecall.Faults, p *parameter, text string) {
+func (f *parameterFaults) add(p *parameter, code, detail string) {
+	f.malformed = append(f.malformed, p.fault(code, detail))
+}
+
+func (f *parameterFaults) read(v reflect.Value, p *parameter, text string) {
 	if p.values != nil && !slices.Contains(p.values, text) {
-		x.unknown = append(x.unknown, p.fault("unknown-value", p.unknown))
+		f.unknown = append(f.unknown, p.fault("unknown-value", p.unknown))
 		return
 	}
-	if code, detail := p.read(&x.in, text); code != "" {
-		*faults = append(*faults, p.fault(code, detail))
+	if code, detail := p.read(v.FieldByIndex(p.index), text); code != "" {
+		f.add(p, code, detail)
 	}
 }
 
 // readQuery reads a query strictly: each parameter known, given once, and there if
 // it is required.
-func (x *exchange) readQuery(faults *rolecall.Faults, raw string) {
+func (in *input) readQuery(faults *parameterFaults, v reflect.Value, raw string) {
 	var seen uint32
 	for pair := range strings.SplitSeq(raw, "&") {
 		if pair == "" {
@@ -141,46 +148,65 @@ func (x *exchange) readQuery(faults *rolecall.Faults, raw string) {
 		name, text, _ := strings.Cut(pair, "=")
 		name, nameErr := url.QueryUnescape(name)
 		text, textErr := url.QueryUnescape(text)
-		i, p := x.route.queryParameter(name)
+		i := slices.IndexFunc(in.query, func(p *parameter) bool { return p.name == name })
+		if i < 0 {
+			faults.malformed = append(faults.malformed, rolecall.Fault{Parameter: wire.Bounded(name), Code: "unknown", Detail: "is not a query parameter of this operation"})
+			continue
+		}
+		p := in.query[i]
 		switch {
-		case p == nil:
-			*faults = append(*faults, rolecall.Fault{Parameter: bounded(name), Code: "unknown", Detail: "is not a query parameter of this operation"})
 		case nameErr != nil || textErr != nil || !utf8.ValidString(text):
-			*faults = append(*faults, p.fault("encoding", "must be percent-encoded UTF-8"))
+			faults.add(p, "encoding", "must be percent-encoded UTF-8")
 		case seen&(1<<i) != 0:
-			*faults = append(*faults, p.fault("repeated", "must be given once"))
+			faults.add(p, "repeated", "must be given once")
 		default:
-			x.readParameter(faults, p, text)
+			faults.read(v, p, text)
 		}
-		if p != nil {
-			seen |= 1 << i
-		}
+		seen |= 1 << i
 	}
-	for i, p := range x.route.inQuery {
+	for i, p := range in.query {
 		if p.required && seen&(1<<i) == 0 {
-			*faults = append(*faults, p.fault("required", "must be given"))
+			faults.add(p, "required", "must be given")
 		}
 	}
 }
 
-func (r *route) queryParameter(name string) (int, *parameter) {
-	for i, p := range r.inQuery {
-		if p.name == name {
-			return i, p
-		}
-	}
-	return 0, nil
+// checkedBody is a body that knows rules beyond its types.
+type checkedBody interface{ Check() rolecall.Faults }
+
+// timedBody is a checkedBody whose rules depend on the time.
+type timedBody interface {
+	Check(now rolecall.Time) rolecall.Faults
 }
 
-// bounded cuts a name that a client chose to what an answer may repeat.
-func bounded(name string) string {
-	const most = 64
-	if len(name) <= most {
-		return name
+// restricted is an input whose body has members that not every caller may set.
+type restricted interface {
+	mayDecode(c service.Call, member string, value jsontext.Value) error
+}
+
+// decodeBody reads the body into the value. It returns the first error of a member that
+// the caller may not set, else everything that is wrong with the body.
+func (in *input) decodeBody(v reflect.Value, body []byte, c service.Call, now rolecall.Time) error {
+	if len(body) == 0 {
+		body = []byte("{}")
 	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(name[cut]) {
-		cut--
+	var allowed func(string, jsontext.Value) error
+	if r, ok := v.Addr().Interface().(restricted); ok {
+		allowed = func(member string, value jsontext.Value) error { return r.mayDecode(c, member, value) }
 	}
-	return name[:cut] + "…"
+	into := v.FieldByIndex(in.body.Index)
+	faults, denied := in.decoder.Decode(body, into, allowed)
+	if denied != nil {
+		return denied
+	}
+	if faults == nil {
+		return nil
+	}
+	switch body := into.Addr().Interface().(type) {
+	case checkedBody:
+		faults = wire.Merge(faults, body.Check())
+	case timedBody:
+		faults = wire.Merge(faults, body.Check(now))
+	}
+	return faults.Err()
 }

@@ -27,25 +27,24 @@ func TestIdempotencyKeys(t *testing.T) {
 		{`"a"b"`, "", "format"},
 		{`"a\b"`, "", "format"},
 	} {
-		var in input
-		code, _ := readKey(&in, test.text)
-		if in.key != test.key || code != test.code {
-			t.Errorf("%q: key %q, fault %q", test.text, in.key, code)
+		key, code, _ := parseKey(test.text)
+		if key != test.key || code != test.code {
+			t.Errorf("%q: key %q, fault %q", test.text, key, code)
 		}
 	}
 }
 
 func TestLimits(t *testing.T) {
 	for text, want := range map[string]int{"1": 1, "50": 50, "200": 200, "201": 200, "99999999999999999999999": 200} {
-		var in input
-		if code, _ := readLimit(&in, text); code != "" || in.limit != want {
-			t.Errorf("%q: %d, fault %q", text, in.limit, code)
+		var limit limitValue
+		if code, _ := limit.setParameter(text); code != "" || int(limit) != want {
+			t.Errorf("%q: %d, fault %q", text, limit, code)
 		}
 	}
 	for _, text := range []string{"", "0", "-1", "1.5", "ten", "+1", " 1"} {
-		var in input
-		if code, _ := readLimit(&in, text); code == "" {
-			t.Errorf("%q is a limit of %d", text, in.limit)
+		var limit limitValue
+		if code, _ := limit.setParameter(text); code == "" {
+			t.Errorf("%q is a limit of %d", text, limit)
 		}
 	}
 }
@@ -55,8 +54,8 @@ func TestSearches(t *testing.T) {
 		"ada lov": "", "Ädä": "", "": "length", strings.Repeat("a", 201): "length", "!?": "no-word",
 		"a b c d e f g h": "", "a b c d e f g h i": "too-many",
 	} {
-		var in input
-		if code, _ := readSearch(&in, text); code != want {
+		var words searchValue
+		if code, _ := words.setParameter(text); code != want {
 			t.Errorf("%q: fault %q, want %q", text, code, want)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 type inviteUserRequest struct {
-	ID  rolecall.UserID `path:"id"`
-	Key service.Key     `header:"idempotency-key" required:"true"`
+	userPath
+	idempotencyHeader
 }
 
 func (s *Server) inviteUser(ctx context.Context, c service.Call, in *inviteUserRequest) (Response[invitationBody], error) {

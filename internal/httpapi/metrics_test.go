@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // The most series of this package that a node exposes: those of an idle one, and those
@@ -50,16 +52,19 @@ func TestMetricsAreFew(t *testing.T) {
 		t.Errorf("after one sign-in there are %d series, want at most %d", n, mostIdleSeries)
 	}
 	place := regexp.MustCompile(`\{[^}]*\}`)
-	all := append(append(operations[:len(operations):len(operations)], operatorOperations...), s.edge.pages()...)
-	for _, op := range all {
-		path := strings.ReplaceAll(op.path, "{code}", "validation")
+	all := s.edge.pages()
+	for _, op := range everyOperation {
+		all = append(all, web.Route{Method: op.method, Path: op.path, Label: op.id})
+	}
+	for _, route := range all {
+		path := strings.ReplaceAll(route.Path, "{code}", "validation")
 		path = place.ReplaceAllString(path, s.ownerID)
-		s.request(op.method, path, "")
+		s.request(route.Method, path, "")
 	}
 	n, answered, seen := s.series()
-	for _, op := range all {
-		if !seen[op.id] {
-			t.Errorf("%s has no metrics after a request", op.id)
+	for _, route := range all {
+		if !seen[route.Label] {
+			t.Errorf("%s has no metrics after a request", route.Label)
 		}
 	}
 	// The worst case: each of them was answered with each class of status.

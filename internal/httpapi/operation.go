@@ -18,16 +18,13 @@ type operation struct {
 	summary      string
 	need         service.Need // nil: works without a session
 	effect       effect       // on access; step-up follows from it
-	parameters   []*parameter // beside x-tenant-schema
 	body         *body        // nil: none is read
 	answers      []answer     // on success
 	problems     []*rolecall.Error
 	lane         web.Limiter
 	operator     bool // about tenants, by the key of an operator, and in no tenant
 	interactive  bool // only by a person's session, not by a token or key
-	page         bool // for people, and not part of the document
-	handle       func(*exchange) error
-	endpoint     endpoint // instead of handle
+	endpoint     endpoint
 }
 
 // body says what an operation reads.
@@ -50,9 +47,6 @@ func (o *operation) tag() string {
 	return tag
 }
 
-// takes reports whether the operation has the parameter.
-func (o *operation) takes(p *parameter) bool { return slices.Contains(o.parameters, p) }
-
 // answersJSON reports whether the operation answers with a document, so that
 // Accept matters.
 func (o *operation) answersJSON() bool { return len(o.answers) > 0 && o.answers[0].schema != "" }
@@ -61,29 +55,4 @@ func (o *operation) answersJSON() bool { return len(o.answers) > 0 && o.answers[
 // browser drops that cookie where the page is on another site.
 func (o *operation) setsSession() bool {
 	return len(o.answers) > 0 && o.answers[0].status == http.StatusOK && slices.Contains(o.answers[0].headers, "Set-Cookie")
-}
-
-// route is an operation with what is worked out once when the server is made.
-type route struct {
-	*operation
-	inPath, inQuery, inHeader []*parameter
-}
-
-func newRoute(op *operation) *route {
-	r := &route{operation: op}
-	parameters := op.parameters
-	if op.endpoint != nil {
-		parameters = op.endpoint.inputs()
-	}
-	for _, p := range parameters {
-		switch p.in {
-		case inPath:
-			r.inPath = append(r.inPath, p)
-		case inQuery:
-			r.inQuery = append(r.inQuery, p)
-		case inHeader:
-			r.inHeader = append(r.inHeader, p)
-		}
-	}
-	return r
 }

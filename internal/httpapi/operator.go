@@ -14,55 +14,55 @@ import (
 var operatorOperations = []*operation{
 	{
 		method: http.MethodGet, path: "/operator/tenants", id: "OperatorController_listTenants", summary: "List the tenants that the key is for, by name",
-		operator: true, need: service.NeedOperator, effect: effectNone, parameters: []*parameter{limit, cursor, filterTenantStatus},
+		operator: true, need: service.NeedOperator, effect: effectNone,
 		answers:  []answer{{http.StatusOK, "TenantPage", "A page of tenants.", []string{"Link"}}},
 		endpoint: typed((*Server).listTenants),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants", id: "OperatorController_createTenant", summary: "Create a tenant and invite its first owner",
-		operator: true, need: service.NeedEveryTenant, effect: effectGrants, parameters: []*parameter{idempotencyKey}, body: &body{"CreateTenant", true},
+		operator: true, need: service.NeedEveryTenant, effect: effectGrants, body: &body{"CreateTenant", true},
 		answers:  []answer{{http.StatusCreated, "FoundedTenant", "The new tenant; its first owner is invited by mail, and by the link, which is shown this once.", []string{"Location", "Idempotent-Replayed"}}},
 		problems: problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
 		endpoint: typed((*Server).createTenant),
 	},
 	{
 		method: http.MethodGet, path: "/operator/tenants/{name}", id: "OperatorController_getTenant", summary: "Read a tenant and its settings, also while it is deleted and can be restored",
-		operator: true, need: service.NeedOperator, effect: effectNone, parameters: []*parameter{namedTenant, ifNoneMatch},
+		operator: true, need: service.NeedOperator, effect: effectNone,
 		answers:  []answer{{http.StatusOK, "Tenant", "The tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).getOperatedTenant),
 	},
 	{
 		method: http.MethodPatch, path: "/operator/tenants/{name}", id: "OperatorController_updateTenant", summary: "Change a tenant's name to show and its settings",
-		operator: true, need: service.NeedOperator, effect: effectGrants, parameters: []*parameter{namedTenant, ifMatch}, body: &body{"UpdateTenant", true},
+		operator: true, need: service.NeedOperator, effect: effectGrants, body: &body{"UpdateTenant", true},
 		answers:  []answer{{http.StatusOK, "Tenant", "The changed tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).updateOperatedTenant),
 	},
 	{
 		method: http.MethodDelete, path: "/operator/tenants/{name}", id: "OperatorController_deleteTenant", summary: "Delete a tenant at once; it can be restored for 24 hours, and its name stays unusable for 30 days",
-		operator: true, need: service.NeedOperator, effect: effectRemoves, parameters: []*parameter{namedTenant, requiredIfMatch},
+		operator: true, need: service.NeedOperator, effect: effectRemoves,
 		answers:  []answer{{http.StatusNoContent, "", "The tenant is deleted. Nobody can use it, and nothing is removed for 24 hours.", nil}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).deleteTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/restore", id: "OperatorController_restoreTenant", summary: "Restore a tenant that was deleted in the last 24 hours",
-		operator: true, need: service.NeedOperator, effect: effectGrants, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
+		operator: true, need: service.NeedOperator, effect: effectGrants, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The tenant as it was before, with its users, roles, sessions and tokens. A tenant that is not deleted is answered unchanged.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).restoreTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/suspend", id: "OperatorController_suspendTenant", summary: "Refuse a tenant's sessions and sign-ins until it is resumed",
-		operator: true, need: service.NeedOperator, effect: effectEnds, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
+		operator: true, need: service.NeedOperator, effect: effectEnds, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The suspended tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).suspendTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/resume", id: "OperatorController_resumeTenant", summary: "Serve a suspended tenant again",
-		operator: true, need: service.NeedOperator, effect: effectGrants, parameters: []*parameter{namedTenant}, body: &body{"Reason", false},
+		operator: true, need: service.NeedOperator, effect: effectGrants, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The resumed tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).resumeTenant),
@@ -103,17 +103,9 @@ func (s *Server) isOperated(r *http.Request) bool {
 	return operated || err != nil
 }
 
-// stranger returns what somebody is told who did not say who they are.
-func (x *exchange) stranger() error {
-	if x.route.operator {
-		return rolecall.ErrUnauthenticated.With("No live key of an operator came with the request, as Authorization: Bearer rco_….")
-	}
-	return rolecall.ErrUnauthenticated
-}
-
 type listTenantsRequest struct {
 	pageRequest
-	Status string `query:"status" enum:"active,suspended,deleted"`
+	Status string `query:"status" enum:"active,suspended,deleted" doc:"Only tenants with this status. The value deleted lists those that can still be restored. Without this parameter, all tenants that are not deleted are listed."`
 }
 
 func (s *Server) listTenants(ctx context.Context, c service.Call, in *listTenantsRequest) (Response[pageBody[tenantBody]], error) {
@@ -126,7 +118,7 @@ func (s *Server) listTenants(ctx context.Context, c service.Call, in *listTenant
 }
 
 type createTenantRequest struct {
-	Key  service.Key `header:"idempotency-key" required:"true"`
+	idempotencyHeader
 	Body tenantDraft
 }
 
@@ -183,20 +175,14 @@ func (s *Server) createTenant(ctx context.Context, c service.Call, in *createTen
 	return Response[createdTenant]{Body: body, Location: "/operator/tenants/" + value.Tenant.Name, Replayed: created.Replayed}, nil
 }
 
-// tenantNameValue is the name of a tenant in a path.
-type tenantNameValue string
-
-func (n *tenantNameValue) setParameter(text string) (code, detail string) {
-	if !rolecall.IsTenantName(text) {
-		return "format", tenantNameDetail
-	}
-	*n = tenantNameValue(text)
-	return "", ""
+// tenantPath names a tenant.
+type tenantPath struct {
+	Name tenantNameValue `path:"name" doc:"Name of the tenant."`
 }
 
 type getOperatedTenantRequest struct {
-	Name        tenantNameValue  `path:"name"`
-	IfNoneMatch ifNoneMatchValue `header:"if-none-match"`
+	tenantPath
+	ifNoneMatchHeader
 }
 
 func (s *Server) getOperatedTenant(ctx context.Context, c service.Call, in *getOperatedTenantRequest) (Response[tenantBody], error) {
@@ -205,9 +191,9 @@ func (s *Server) getOperatedTenant(ctx context.Context, c service.Call, in *getO
 }
 
 type updateOperatedTenantRequest struct {
-	Name    tenantNameValue `path:"name"`
-	IfMatch ifMatchValue    `header:"if-match"`
-	Body    tenantPatch
+	tenantPath
+	ifMatchHeader
+	Body tenantPatch
 }
 
 func (s *Server) updateOperatedTenant(ctx context.Context, c service.Call, in *updateOperatedTenantRequest) (Response[tenantBody], error) {
@@ -216,8 +202,8 @@ func (s *Server) updateOperatedTenant(ctx context.Context, c service.Call, in *u
 }
 
 type deleteTenantRequest struct {
-	Name    tenantNameValue `path:"name"`
-	IfMatch ifMatchValue    `header:"if-match"`
+	tenantPath
+	IfMatch ifMatchValue `header:"if-match" required:"428" doc:"Entity tags, or *. The tenant is deleted only if one of them is the current one. Otherwise the answer is 412, and without the header it is 428."`
 }
 
 func (s *Server) deleteTenant(ctx context.Context, c service.Call, in *deleteTenantRequest) (Response[NoContent], error) {
@@ -228,7 +214,7 @@ func (s *Server) deleteTenant(ctx context.Context, c service.Call, in *deleteTen
 }
 
 type tenantStatusRequest struct {
-	Name tenantNameValue `path:"name"`
+	tenantPath
 	Body reasonBody
 }
 

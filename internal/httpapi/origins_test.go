@@ -193,7 +193,7 @@ func TestSignInFromAnotherSiteSaysThatTheCookieIsDropped(t *testing.T) {
 
 func TestFilesOfPagesVaryByBoth(t *testing.T) {
 	s := newSharedServer(t)
-	for i, a := range newDocs("").assets {
+	for i, a := range s.edge.newDocs().assets {
 		want := "Origin"
 		if openapi.Assets[i].Gzipped {
 			want = "Origin Accept-Encoding"

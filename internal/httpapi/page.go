@@ -41,12 +41,6 @@ func bodies[T, B any](p *rolecall.Page[T], body func(*T) B) []B {
 	return all
 }
 
-// pageRequest are the parameters of every list that is read page by page.
-type pageRequest struct {
-	Limit limitValue  `query:"limit"`
-	After cursorValue `query:"cursor"`
-}
-
 // optionalText is a text of which the empty one is null.
 type optionalText string
 

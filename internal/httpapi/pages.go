@@ -4,38 +4,36 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/openapi"
 )
 
 // pages is what is served without a tenant.
-func (s *Server) pages() []*operation {
-	pages := append(newDocs(s.site.Base).pages(),
-		page("/livez", "livez", live),
-		page("/readyz", "readyz", ready),
+func (s *Server) pages() []web.Route {
+	pages := append(s.newDocs().pages(),
+		s.page("/livez", "livez", live),
+		s.page("/readyz", "readyz", s.ready),
 	)
 	for _, document := range []*web.Asset{
 		web.NewDocument("/openapi.json", "application/json", openapi.JSON),
 		web.NewDocument("/openapi.yaml", "application/yaml", openapi.YAML),
 	} {
-		pages = append(pages, page(document.Path, "openapi", file(document)))
+		pages = append(pages, web.Route{Method: http.MethodGet, Path: document.Path, Label: "openapi", Handler: document})
 	}
 	if s.securityContact != "" {
-		pages = append(pages, page("/.well-known/security.txt", "security", showSecurityContact))
+		pages = append(pages, s.page("/.well-known/security.txt", "security", s.showSecurityContact))
 	}
 	return pages
 }
 
-func page(path, id string, handle func(*exchange) error) *operation {
-	return &operation{method: http.MethodGet, path: path, id: id, page: true, handle: handle}
-}
-
-// file returns the handler that serves the file.
-func file(a *web.Asset) func(*exchange) error {
-	return func(x *exchange) error {
-		a.ServeHTTP(x.writer, x.request)
-		return nil
-	}
+// page returns the route of a page. It answers the error of the handler as a problem.
+func (s *Server) page(path, label string, handle func(w http.ResponseWriter, r *http.Request) error) web.Route {
+	return web.Route{Method: http.MethodGet, Path: path, Label: label, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := handle(w, r); err != nil {
+			s.site.RespondProblem(w, r, err)
+		}
+	})}
 }
 
 // securityLifetime is how long a security.txt counts: RFC 9116 recommends less than a
@@ -43,18 +41,24 @@ func file(a *web.Asset) func(*exchange) error {
 const securityLifetime = 90 * 24 * time.Hour
 
 // showSecurityContact says to whom weaknesses of this service are reported (RFC 9116).
-func showSecurityContact(x *exchange) error {
-	x.out = append(x.out, "Contact: "+x.server.securityContact+"\n"...)
-	x.out = x.web.Started.UTC().Truncate(24*time.Hour).Add(securityLifetime).AppendFormat(append(x.out, "Expires: "...), time.RFC3339)
-	if x.server.site.Public != "" {
-		x.out = append(x.out, "\nCanonical: "+x.server.site.Public+"/.well-known/security.txt"...)
+func (s *Server) showSecurityContact(w http.ResponseWriter, r *http.Request) error {
+	expires := web.RequestOf(r).Started.UTC().Truncate(24 * time.Hour).Add(securityLifetime)
+	text := "Contact: " + s.securityContact + "\nExpires: " + expires.Format(time.RFC3339) + "\n"
+	if s.site.Public != "" {
+		text += "Canonical: " + s.site.Public + "/.well-known/security.txt\n"
 	}
-	x.out = append(x.out, '\n')
-	return x.content("text/plain; charset=utf-8", "public, max-age=300")
+	respondTagged(w, r, []byte(text), "text/plain; charset=utf-8", "public, max-age=300")
+	return nil
+}
+
+// respondTagged answers with the content under its entity tag, or with 304 if the client
+// has it.
+func respondTagged(w http.ResponseWriter, r *http.Request, content []byte, contentType, caching string) {
+	web.RespondTagged(w, r, content, contentType, caching, secret.ETag(content))
 }
 
 // live says that the process runs.
-func live(x *exchange) error {
-	x.out = append(x.out, `{"status":"ok"}`...)
-	return x.json(http.StatusOK)
+func live(w http.ResponseWriter, r *http.Request) error {
+	respondJSON(w, r, http.StatusOK, []byte(`{"status":"ok"}`))
+	return nil
 }

@@ -57,7 +57,7 @@ func (s *Server) getPasskeyOptions(ctx context.Context, c service.Call, _ *noReq
 }
 
 type createPasskeyRequest struct {
-	Key  service.Key `header:"idempotency-key" required:"true"`
+	idempotencyHeader
 	Body struct {
 		Name    string     `json:"name" required:"true"`
 		Passkey credential `json:"passkey" required:"true"`
@@ -70,8 +70,13 @@ func (s *Server) createPasskey(ctx context.Context, c service.Call, in *createPa
 	return Response[newPasskeyBody]{Body: body, Replayed: created.Replayed}, err
 }
 
+// passkeyPath names a passkey.
+type passkeyPath struct {
+	ID passkeyIDValue `path:"passkeyId" doc:"ID of the passkey."`
+}
+
 type updatePasskeyRequest struct {
-	ID   passkeyIDValue `path:"passkeyId"`
+	passkeyPath
 	Body struct {
 		Name rolecall.Optional[string] `json:"name"`
 	}
@@ -83,7 +88,7 @@ func (s *Server) updatePasskey(ctx context.Context, c service.Call, in *updatePa
 }
 
 type deletePasskeyRequest struct {
-	ID passkeyIDValue `path:"passkeyId"`
+	passkeyPath
 }
 
 func (s *Server) deletePasskey(ctx context.Context, c service.Call, in *deletePasskeyRequest) (Response[NoContent], error) {
@@ -116,27 +121,4 @@ type base64Text []byte
 // AppendJSON appends the bytes as text.
 func (t base64Text) AppendJSON(b []byte) []byte {
 	return append(base64.RawURLEncoding.AppendEncode(append(b, '"'), t), '"')
-}
-
-// passkeyIDValue is the id of a passkey in a path.
-type passkeyIDValue []byte
-
-func (v *passkeyIDValue) setParameter(text string) (code, detail string) {
-	var in input
-	code, detail = readPasskeyID(&in, text)
-	*v = in.passkey
-	return code, detail
-}
-
-// passkeyIDLength is how long the id of a passkey can be as base64url: 1023 bytes
-// (WebAuthn, 4).
-const passkeyIDLength = 1364
-
-func readPasskeyID(in *input, text string) (code, detail string) {
-	id, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(text) > passkeyIDLength || len(id) == 0 {
-		return "format", "must be the id of a passkey: base64url without padding"
-	}
-	in.passkey = id
-	return "", ""
 }

@@ -20,17 +20,25 @@ const checkID = "AuthsController_check"
 const checksMax = 200
 
 type checkRequest struct {
-	Permission permissionValue `query:"permission" required:"true"`
-	Department string          `query:"department" maxLength:"255"`
+	Permission permissionValue `query:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
+	Department string          `query:"department" maxLength:"255" doc:"The department for which to check it. Without it, the permission must hold in the whole tenant."`
 }
 
 // permissionValue is one permission to check, without wildcards.
 type permissionValue rolecall.Permission
 
 func (p *permissionValue) setParameter(text string) (code, detail string) {
-	permission, code, detail := askedPermission(text)
+	permission, err := rolecall.ParsePermission(text)
 	*p = permissionValue(permission)
-	return code, detail
+	switch {
+	case err != nil:
+		return "format", err.Error()
+	case permission.Application == "*" || permission.Resource == "*" || permission.Field == "*" || permission.Action == "*":
+		return "wildcard", "must name one permission, without wildcards"
+	case !permission.Known():
+		return "unknown-permission", "is not one of Rolecall's own permissions; those of an application are written application/resource:action"
+	}
+	return "", ""
 }
 
 // UnmarshalWire reads the permission.

@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 const (
@@ -50,13 +52,13 @@ func (r *readiness) result(ctx context.Context) error {
 
 // ready says whether requests can be served here: not without the store, and not
 // while the process is leaving.
-func ready(x *exchange) error {
-	if x.server.site.IsDraining() {
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
+	if s.site.IsDraining() {
 		return rolecall.ErrUnavailable.With("This process is leaving; another one serves.")
 	}
-	if err := x.server.readiness.result(x.ctx); err != nil {
-		x.web.Cause = err
+	if err := s.readiness.result(r.Context()); err != nil {
+		web.RequestOf(r).Cause = err
 		return rolecall.ErrUnavailable
 	}
-	return live(x)
+	return live(w, r)
 }

@@ -11,10 +11,10 @@ import (
 
 type listRolesRequest struct {
 	pageRequest
-	Sort   orderValue  `query:"sort" order:"name,createdAt"`
-	Search searchValue `query:"q"`
-	Key    string      `query:"key" maxLength:"63"`
-	Count  bool        `query:"count"`
+	Sort   orderValue  `query:"sort" order:"name,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
+	Search searchValue `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name."`
+	Key    string      `query:"key" maxLength:"63" doc:"Only the role with this key."`
+	countQuery
 }
 
 func (s *Server) listRoles(ctx context.Context, c service.Call, in *listRolesRequest) (Response[countedPageBody[roleBody]], error) {
@@ -26,7 +26,7 @@ func (s *Server) listRoles(ctx context.Context, c service.Call, in *listRolesReq
 }
 
 type createRoleRequest struct {
-	Key  service.Key `header:"idempotency-key" required:"true"`
+	idempotencyHeader
 	Body rolecall.RoleDraft
 }
 
@@ -37,8 +37,8 @@ func (s *Server) createRole(ctx context.Context, c service.Call, in *createRoleR
 }
 
 type getRoleRequest struct {
-	ID          rolecall.RoleID  `path:"id"`
-	IfNoneMatch ifNoneMatchValue `header:"if-none-match"`
+	rolePath
+	ifNoneMatchHeader
 }
 
 func (s *Server) getRole(ctx context.Context, c service.Call, in *getRoleRequest) (Response[roleBody], error) {
@@ -47,9 +47,9 @@ func (s *Server) getRole(ctx context.Context, c service.Call, in *getRoleRequest
 }
 
 type updateRoleRequest struct {
-	ID      rolecall.RoleID `path:"id"`
-	IfMatch ifMatchValue    `header:"if-match"`
-	Body    struct {
+	rolePath
+	ifMatchHeader
+	Body struct {
 		rolecall.RolePatch
 		Key wire.Immutable `json:"key"`
 	}
@@ -61,9 +61,9 @@ func (s *Server) updateRole(ctx context.Context, c service.Call, in *updateRoleR
 }
 
 type deleteRoleRequest struct {
-	ID      rolecall.RoleID `path:"id"`
-	IfMatch ifMatchValue    `header:"if-match"`
-	Force   bool            `query:"force"`
+	rolePath
+	ifMatchHeader
+	Force bool `query:"force" doc:"Whether to unassign the role from all holders first."`
 }
 
 func (s *Server) deleteRole(ctx context.Context, c service.Call, in *deleteRoleRequest) (Response[NoContent], error) {
@@ -71,9 +71,9 @@ func (s *Server) deleteRole(ctx context.Context, c service.Call, in *deleteRoleR
 }
 
 type listRoleUsersRequest struct {
-	ID rolecall.RoleID `path:"id"`
+	rolePath
 	userFilterRequest
-	Status string `query:"status" enum:"pending,active,suspended"`
+	Status string `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
 }
 
 func (s *Server) listRoleUsers(ctx context.Context, c service.Call, in *listRoleUsersRequest) (Response[userPage], error) {

@@ -190,8 +190,8 @@ func requestSchemas() properties {
 		}),
 		"CheckPermissions": request("The permissions to check.", properties{
 			"checks": listUpTo(checksMax, request("", properties{
-				"permission": described(text(1, rolecall.PermissionLength), checkedPermission.about),
-				"department": described(nullable(text(1, rolecall.DepartmentMax)), checkedDepartment.about),
+				"permission": described(text(1, rolecall.PermissionLength), "The permission to check, without wildcards, such as shop/invoices:approve."),
+				"department": described(nullable(text(1, rolecall.DepartmentMax)), "The department for which to check it. Without it, the permission must hold in the whole tenant."),
 			}, "permission")),
 		}, "checks"),
 		"Reach": described(request("", properties{

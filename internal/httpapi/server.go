@@ -5,8 +5,11 @@ package httpapi
 
 import (
 	"net/http"
+	"reflect"
 	"sync"
 
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
 )
@@ -30,7 +33,7 @@ type Server struct {
 	handler   http.Handler
 	router    *web.Router
 	apart     bool // operators are served on their own listener alone
-	exchanges sync.Pool
+	buffers   sync.Pool
 	readiness *readiness
 
 	securityContact string // URI; empty: none
@@ -46,11 +49,11 @@ func New(s *service.Service, site *web.Site, o Options) *Server {
 
 		securityContact: o.SecurityContact,
 	}
-	server.exchanges.New = func() any { return &exchange{server: server} }
+	server.buffers.New = func() any { return &buffers{} }
 	server.router = site.NewRouter(site.RespondProblem)
 	server.route(operations)
 	server.route(operatorOperations)
-	server.route(server.pages())
+	server.router.Handle(server.pages(), nil)
 	server.handler = site.Handler(server.router, site.RespondProblem)
 	return server
 }
@@ -59,7 +62,7 @@ func New(s *service.Service, site *web.Site, o Options) *Server {
 func (s *Server) route(operations []*operation) {
 	var tenants, operators []web.Route
 	for _, op := range operations {
-		r := web.Route{Method: op.method, Path: op.path, Label: op.id, Handler: s.handlerOf(newRoute(op))}
+		r := web.Route{Method: op.method, Path: op.path, Label: op.id, Handler: s.handlerOf(op)}
 		if op.operator {
 			operators = append(operators, r)
 		} else {
@@ -73,15 +76,54 @@ func (s *Server) route(operations []*operation) {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
+// buffers are the memory of one request. They are pooled: nothing of them may be used
+// after the answer was written.
+type buffers struct {
+	body     []byte // what was sent
+	answer   []byte
+	sessions [4]secret.Token // session cookies
+}
+
+// release gives the buffers back.
+func (s *Server) release(b *buffers) {
+	clear(b.body) // it may hold a password
+	*b = buffers{body: keep(b.body), answer: keep(b.answer)}
+	s.buffers.Put(b)
+}
+
+// keep returns the buffer emptied, or nothing if it has grown too large to keep.
+func keep(buffer []byte) []byte {
+	if cap(buffer) > web.MaxBody {
+		return nil
+	}
+	return buffer[:0]
+}
+
 // handlerOf returns the handler of the operation.
-func (s *Server) handlerOf(route *route) http.Handler {
+func (s *Server) handlerOf(op *operation) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := s.begin(route, w, r)
-		defer x.end()
-		if err := x.serve(); err != nil {
-			x.fail(err)
+		b, _ := s.buffers.Get().(*buffers)
+		defer s.release(b)
+		in := op.endpoint.takes().new()
+		if err := s.serve(op, w, r, in, b); err != nil {
+			s.fail(op, w, r, in, err)
 		}
 	})
+}
+
+// fail answers with the problem that err means, and counts refused callers.
+func (s *Server) fail(op *operation, w http.ResponseWriter, r *http.Request, in reflect.Value, err error) {
+	q := web.RequestOf(r)
+	p := q.ProblemOf(err)
+	if p.Kind == rolecall.Forbidden && q.Principal != nil && op.id != checkID {
+		c := service.Call{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
+		s.service.Refused(c, op.endpoint.takes().user(in), op.id, p.Code)
+	}
+	p.SetHeaders(w, r)
+	if challenge := wwwAuthenticate(op, r, p.Status, p.Error); challenge != "" {
+		w.Header()["Www-Authenticate"] = []string{challenge}
+	}
+	s.site.WriteProblem(w, r, p)
 }
 
 // Policies returns the policies of the operations for tenants, by their ids.

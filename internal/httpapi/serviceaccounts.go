@@ -11,9 +11,9 @@ import (
 
 type listServiceAccountsRequest struct {
 	pageRequest
-	Sort   orderValue  `query:"sort" order:"name,createdAt"`
-	Search searchValue `query:"q"`
-	Count  bool        `query:"count"`
+	Sort   orderValue  `query:"sort" order:"name,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
+	Search searchValue `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name."`
+	countQuery
 }
 
 func (s *Server) listServiceAccounts(ctx context.Context, c service.Call, in *listServiceAccountsRequest) (Response[countedPageBody[serviceAccountBody]], error) {
@@ -25,7 +25,7 @@ func (s *Server) listServiceAccounts(ctx context.Context, c service.Call, in *li
 }
 
 type createServiceAccountRequest struct {
-	Key  service.Key `header:"idempotency-key" required:"true"`
+	idempotencyHeader
 	Body rolecall.ServiceAccountDraft
 }
 
@@ -37,8 +37,8 @@ func (s *Server) createServiceAccount(ctx context.Context, c service.Call, in *c
 }
 
 type getServiceAccountRequest struct {
-	ID          rolecall.ServiceAccountID `path:"id"`
-	IfNoneMatch ifNoneMatchValue          `header:"if-none-match"`
+	serviceAccountPath
+	ifNoneMatchHeader
 }
 
 func (s *Server) getServiceAccount(ctx context.Context, c service.Call, in *getServiceAccountRequest) (Response[serviceAccountBody], error) {
@@ -47,9 +47,9 @@ func (s *Server) getServiceAccount(ctx context.Context, c service.Call, in *getS
 }
 
 type updateServiceAccountRequest struct {
-	ID      rolecall.ServiceAccountID `path:"id"`
-	IfMatch ifMatchValue              `header:"if-match"`
-	Body    rolecall.ServiceAccountPatch
+	serviceAccountPath
+	ifMatchHeader
+	Body rolecall.ServiceAccountPatch
 }
 
 func (s *Server) updateServiceAccount(ctx context.Context, c service.Call, in *updateServiceAccountRequest) (Response[serviceAccountBody], error) {
@@ -58,8 +58,8 @@ func (s *Server) updateServiceAccount(ctx context.Context, c service.Call, in *u
 }
 
 type deleteServiceAccountRequest struct {
-	ID      rolecall.ServiceAccountID `path:"id"`
-	IfMatch ifMatchValue              `header:"if-match"`
+	serviceAccountPath
+	ifMatchHeader
 }
 
 func (s *Server) deleteServiceAccount(ctx context.Context, c service.Call, in *deleteServiceAccountRequest) (Response[NoContent], error) {
@@ -67,7 +67,7 @@ func (s *Server) deleteServiceAccount(ctx context.Context, c service.Call, in *d
 }
 
 type serviceAccountStatusRequest struct {
-	ID   rolecall.ServiceAccountID `path:"id"`
+	serviceAccountPath
 	Body reasonBody
 }
 
@@ -82,8 +82,8 @@ func (s *Server) resumeServiceAccount(ctx context.Context, c service.Call, in *s
 }
 
 type listServiceAccountRolesRequest struct {
-	ID             rolecall.ServiceAccountID `path:"id"`
-	IncludeExpired bool                      `query:"includeExpired"`
+	serviceAccountPath
+	expiredQuery
 }
 
 func (s *Server) listServiceAccountRoles(ctx context.Context, c service.Call, in *listServiceAccountRolesRequest) (Response[pageBody[assignmentBody]], error) {
@@ -92,8 +92,8 @@ func (s *Server) listServiceAccountRoles(ctx context.Context, c service.Call, in
 }
 
 type assignServiceAccountRoleRequest struct {
-	ID   rolecall.ServiceAccountID `path:"id"`
-	Role rolecall.RoleID           `path:"roleId"`
+	serviceAccountPath
+	assignedRolePath
 	Body assignmentDraft
 }
 
@@ -103,8 +103,8 @@ func (s *Server) assignServiceAccountRole(ctx context.Context, c service.Call, i
 }
 
 type unassignServiceAccountRoleRequest struct {
-	ID   rolecall.ServiceAccountID `path:"id"`
-	Role rolecall.RoleID           `path:"roleId"`
+	serviceAccountPath
+	assignedRolePath
 }
 
 func (s *Server) unassignServiceAccountRole(ctx context.Context, c service.Call, in *unassignServiceAccountRoleRequest) (Response[NoContent], error) {

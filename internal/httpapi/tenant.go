@@ -15,7 +15,7 @@ import (
 )
 
 type getTenantRequest struct {
-	IfNoneMatch ifNoneMatchValue `header:"if-none-match"`
+	ifNoneMatchHeader
 }
 
 func (s *Server) getTenant(ctx context.Context, c service.Call, _ *getTenantRequest) (Response[tenantBody], error) {
@@ -24,8 +24,8 @@ func (s *Server) getTenant(ctx context.Context, c service.Call, _ *getTenantRequ
 }
 
 type updateTenantRequest struct {
-	IfMatch ifMatchValue `header:"if-match"`
-	Body    tenantPatch
+	ifMatchHeader
+	Body tenantPatch
 }
 
 func (s *Server) updateTenant(ctx context.Context, c service.Call, in *updateTenantRequest) (Response[tenantBody], error) {

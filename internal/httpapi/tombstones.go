@@ -39,7 +39,7 @@ func (r *listUsersRequest) besidesDeleted() (faults rolecall.Faults) {
 }
 
 type userRequest struct {
-	ID rolecall.UserID `path:"id"`
+	userPath
 }
 
 // restoredUser is a user who was deleted and is back.

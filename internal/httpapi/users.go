@@ -15,12 +15,12 @@ import (
 // userFilterRequest are the filters of lists of users.
 type userFilterRequest struct {
 	pageRequest
-	Sort       orderValue  `query:"sort" order:"name,email,createdAt"`
-	Search     searchValue `query:"q"`
-	Email      string      `query:"email" maxLength:"254"`
-	ExternalID string      `query:"externalId" maxLength:"255"`
-	Department string      `query:"department" maxLength:"255"`
-	Count      bool        `query:"count"`
+	Sort       orderValue  `query:"sort" order:"name,email,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
+	Search     searchValue `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name or of the email address."`
+	Email      string      `query:"email" maxLength:"254" doc:"Only the user with this email address."`
+	ExternalID string      `query:"externalId" maxLength:"255" doc:"Only the user with this external ID."`
+	Department string      `query:"department" maxLength:"255" doc:"Only users of this department. Case and diacritics do not matter."`
+	countQuery
 }
 
 // listing returns the list that the filters describe.
@@ -42,8 +42,8 @@ func (r *userFilterRequest) listing(status string, role rolecall.RoleID) service
 
 type listUsersRequest struct {
 	userFilterRequest
-	Status string          `query:"status" enum:"pending,active,suspended,deleted"`
-	Role   rolecall.RoleID `query:"role"`
+	Status string          `query:"status" enum:"pending,active,suspended,deleted" doc:"Only users with this status. The value deleted lists users who can still be restored, those who were deleted last first. It needs users:restore, and only limit and cursor can be combined with it."`
+	Role   rolecall.RoleID `query:"role" doc:"Only users who hold this role. Needs roles:read."`
 }
 
 func (s *Server) listUsers(ctx context.Context, c service.Call, in *listUsersRequest) (Response[userPage], error) {
@@ -58,7 +58,7 @@ func (s *Server) listUsers(ctx context.Context, c service.Call, in *listUsersReq
 }
 
 type createUserRequest struct {
-	Key  service.Key `header:"idempotency-key" required:"true"`
+	idempotencyHeader
 	Body rolecall.UserDraft
 }
 
@@ -83,9 +83,9 @@ func (s *Server) createUser(ctx context.Context, c service.Call, in *createUserR
 }
 
 type updateUserRequest struct {
-	ID      rolecall.UserID `path:"id"`
-	IfMatch ifMatchValue    `header:"if-match"`
-	Body    struct {
+	userPath
+	ifMatchHeader
+	Body struct {
 		rolecall.UserPatch
 		Email wire.Immutable `json:"email"`
 	}
@@ -107,8 +107,8 @@ func (s *Server) updateUser(ctx context.Context, c service.Call, in *updateUserR
 }
 
 type deleteUserRequest struct {
-	ID      rolecall.UserID `path:"id"`
-	IfMatch ifMatchValue    `header:"if-match"`
+	userPath
+	ifMatchHeader
 }
 
 func (s *Server) deleteUser(ctx context.Context, c service.Call, in *deleteUserRequest) (Response[NoContent], error) {
@@ -193,8 +193,8 @@ func (p *userPage) hiddenMembers() string {
 }
 
 type getUserRequest struct {
-	ID          rolecall.UserID  `path:"id"`
-	IfNoneMatch ifNoneMatchValue `header:"if-none-match"`
+	userPath
+	ifNoneMatchHeader
 }
 
 func (s *Server) getUser(ctx context.Context, c service.Call, in *getUserRequest) (Response[userBody], error) {
@@ -203,7 +203,7 @@ func (s *Server) getUser(ctx context.Context, c service.Call, in *getUserRequest
 }
 
 type userStatusRequest struct {
-	ID   rolecall.UserID `path:"id"`
+	userPath
 	Body reasonBody
 }
 

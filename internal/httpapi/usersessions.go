@@ -8,7 +8,7 @@ import (
 )
 
 type listUserSessionsRequest struct {
-	ID rolecall.UserID `path:"id"`
+	userPath
 	pageRequest
 }
 
@@ -24,8 +24,8 @@ func (s *Server) listUserSessions(ctx context.Context, c service.Call, in *listU
 }
 
 type endUserSessionRequest struct {
-	ID      rolecall.UserID    `path:"id"`
-	Session rolecall.SessionID `path:"sessionId"`
+	userPath
+	Session rolecall.SessionID `path:"sessionId" doc:"ID of the session."`
 }
 
 func (s *Server) endUserSession(ctx context.Context, c service.Call, in *endUserSessionRequest) (Response[NoContent], error) {

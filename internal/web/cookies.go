@@ -54,9 +54,9 @@ func newCookies(o *Options) cookies {
 
 // SetSession gives the browser the session of the sign-in and its known-device token. The
 // session is the last cookie, because some clients keep only the last one.
-func (s *Site) SetSession(w http.ResponseWriter, r *http.Request, tenant rolecall.TenantID, signIn *service.SignIn) {
+func (s *Site) SetSession(w http.ResponseWriter, r *http.Request, signIn *service.SignIn) {
 	RequestOf(r).Principal = signIn.Principal
-	s.SetDevice(w, r, tenant, signIn.Device)
+	s.SetDevice(w, r, signIn.Principal.Tenant.ID, signIn.Device)
 	endsAt := signIn.Principal.Session.EndsAt(signIn.Principal.Settings())
 	s.setSession(w.Header(), string(signIn.Token), endsAt.Sub(s.service.Now()))
 }
