@@ -39,8 +39,8 @@ func TestPurgesAreDrivenByAnIndex(t *testing.T) {
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))
 	busy := rolecall.NewID[rolecall.User](now)
 	run(t, connect(t, pgtest.Admin(t, url)),
-		`insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source)
-			select tenant_id, id, id, 1, 1, 1, 1, '' from users`,
+		`insert into sessions (tenant_id, id, user_id, generation, authenticated_at, confirmed_at, last_used_at, expires_at, source, client, second_factor)
+			select tenant_id, id, id, 1, 1, 0, 1, 1, '', '', 0 from users`,
 		`insert into session_tokens (tenant_id, hash, session_id, generation, retired_at) select tenant_id, uuid_send(id), id, 1, 1 from users`,
 		`insert into idempotency_keys (tenant_id, user_id, operation, hash, fingerprint, expires_at, status, location, resource_id)
 			select tenant_id, id, 'createUser', uuid_send(id), '', 1, 201, '', id from users`,
