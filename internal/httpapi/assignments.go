@@ -6,6 +6,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
 type listUserRolesRequest struct {
@@ -99,11 +100,24 @@ func (r assignedRole) AppendJSON(b []byte) []byte {
 	if r.role.Name == "" {
 		return roleBody{r.role, false}.AppendJSON(b)
 	}
-	return appendRoleName(b, r.role)
+	name := newRoleName(r.role)
+	return roleNameEncoder.Append(b, &name)
 }
 
 // reachBody is a reach; null is the whole tenant.
 type reachBody struct{ reach rolecall.Reach }
 
 // AppendJSON appends the departments, null for the whole tenant.
-func (r reachBody) AppendJSON(b []byte) []byte { return appendReach(b, r.reach) }
+func (r reachBody) AppendJSON(b []byte) []byte {
+	if r.reach.IsEverywhere() {
+		return append(b, "null"...)
+	}
+	b = append(b, `{"departments":[`...)
+	for i, department := range r.reach.Departments() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendText(b, department)
+	}
+	return append(b, "]}"...)
+}

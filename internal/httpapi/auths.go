@@ -2,10 +2,10 @@ package httpapi
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -47,96 +47,95 @@ type getSessionRequest struct {
 }
 
 func (*Server) getSession(_ context.Context, c service.Call, _ *getSessionRequest) (Response[currentSession], error) {
-	return Response[currentSession]{Body: currentSession{c.Principal}}, nil
+	return Response[currentSession]{Body: newCurrentSession(c.Principal)}, nil
 }
 
-// currentSession is who sent the request, and what they hold.
-type currentSession struct{ principal *authz.Principal }
-
-// AppendJSON appends the caller.
-func (b currentSession) AppendJSON(out []byte) []byte { return appendCurrent(out, b.principal) }
-
-// signInBody is who is signed in, and the session.
-type signInBody struct{ signIn *service.SignIn }
-
-// signedIn returns the response of a sign-in.
-func signedIn(signIn *service.SignIn) Response[signInBody] {
-	return Response[signInBody]{Body: signInBody{signIn}, SignIn: signIn}
+// currentSession is who sent the request, and what they hold. What holds only in some
+// departments stands apart, so that a client that ignores the reach fails closed.
+type currentSession struct {
+	Tenant            currentTenant         `json:"tenant" doc:"The tenant of the request."`
+	Principal         currentPrincipal      `json:"principal" doc:"Who acts. A token of a user acts as that user."`
+	User              userBody              `json:"user" doc:"The user. A service account and an operator have an ID and a name only."`
+	Roles             []roleName            `json:"roles" doc:"The roles that the caller holds."`
+	Permissions       []rolecall.Permission `json:"permissions" doc:"What the caller may do in the whole tenant. Entries can have wildcards: an owner holds */*:*, which covers shop/invoices:approve. To check a permission, use GET /auths/check or POST /auths/checks."`
+	ScopedPermissions []scopedPermission    `json:"scopedPermissions" doc:"What the caller may do in some departments only."`
+	Session           sessionBody           `json:"session" nullable:"true" doc:"The session. Null for a program."`
 }
 
-// AppendJSON appends the user with all members, and the session.
-func (b signInBody) AppendJSON(out []byte) []byte {
-	p := b.signIn.Principal
-	out = append(out, `{"user":`...)
-	out = userEncoder.Append(out, &p.User)
-	out = append(out, `,"session":`...)
-	out = appendSession(out, p)
-	if b.signIn.RecoveryCodes != nil {
-		out = appendRecoveryCodes(append(out, ','), b.signIn.RecoveryCodes)
-	}
-	return append(out, '}')
+type currentTenant struct {
+	ID   rolecall.TenantID `json:"id" doc:"ID of the tenant."`
+	Name string            `json:"name" doc:"Name of the tenant."`
 }
 
-// appendCurrent appends who is asking, and what they hold: what holds only in
-// some departments stands apart, so that a test that ignores reach fails closed. A
-// program has no session, and of a user no more than a name unless it speaks for one.
-func appendCurrent(b []byte, p *authz.Principal) []byte {
+type currentPrincipal struct {
+	Type rolecall.ActorType `json:"type" doc:"Kind of principal: user, service_account or operator. More may come."`
+	ID   rolecall.UserID    `json:"id" doc:"ID of the principal."`
+	Name string             `json:"name" doc:"Name of the principal."`
+}
+
+// scopedPermission is a permission that holds in some departments only.
+type scopedPermission struct {
+	Permission rolecall.Permission `json:"permission" doc:"The permission. It can have wildcards."`
+	Reach      reachBody           `json:"reach" doc:"Where it holds."`
+}
+
+// newCurrentSession returns the caller. A program has no session, and shows no more of a
+// user than a name, unless it acts as one.
+func newCurrentSession(p *authz.Principal) currentSession {
 	everywhere, scoped := p.Grants()
-	sight, assignments := rolecall.AllUserMembers, p.Assignments
+	readable, assignments := rolecall.AllUserMembers, p.Assignments
 	if p.Kind != authz.PrincipalUser {
-		sight = rolecall.SetOf(rolecall.MemberName)
+		readable = rolecall.SetOf(rolecall.MemberName)
 	}
 	if p.Kind == authz.PrincipalOperator {
 		assignments = nil
 	}
-	b = append(b, `{"tenant":{"id":`...)
-	b = appendID(b, p.Tenant.ID)
-	b = append(b, `,"name":`...)
-	b = appendText(b, p.Tenant.Name)
-	b = append(b, `},"principal":{"type":`...)
-	b = appendText(b, p.Actor().Type)
-	b = append(b, `,"id":`...)
-	b = appendID(b, p.User.ID)
-	b = append(b, `,"name":`...)
-	b = appendText(b, p.User.Name)
-	b = append(b, `},"user":`...)
-	b = userBody{user: &p.User, readable: sight}.AppendJSON(b)
-	b = append(b, `,"roles":`...)
-	b = appendList(b, assignments, func(b []byte, a *rolecall.Assignment) []byte { return appendRoleName(b, &a.Role) })
-	b = append(b, `,"permissions":`...)
-	b = appendList(b, everywhere, appendPermission)
-	b = append(b, `,"scopedPermissions":`...)
-	b = appendList(b, scoped, appendScoped)
-	b = append(b, `,"session":`...)
-	if p.Interactive() {
-		b = appendSession(b, p)
-	} else {
-		b = append(b, "null"...)
+	b := currentSession{
+		Tenant:      currentTenant{p.Tenant.ID, p.Tenant.Name},
+		Principal:   currentPrincipal{p.Actor().Type, p.User.ID, p.User.Name},
+		User:        userBody{user: &p.User, readable: readable},
+		Roles:       newBodies(assignments, func(a *rolecall.Assignment) roleName { return newRoleName(&a.Role) }),
+		Permissions: everywhere,
+		ScopedPermissions: newBodies(scoped, func(g *authz.Grant) scopedPermission {
+			return scopedPermission{g.Permission, reachBody{g.Reach}}
+		}),
 	}
-	return append(b, '}')
+	if p.Interactive() {
+		b.Session = newSessionBody(p)
+	}
+	return b
 }
 
-func appendScoped(b []byte, g *authz.Grant) []byte {
-	b = append(b, `{"permission":`...)
-	b = appendPermission(b, &g.Permission)
-	b = append(b, `,"reach":`...)
-	b = appendReach(b, g.Reach)
-	return append(b, '}')
+// signInBody is who is signed in, and the session.
+type signInBody struct {
+	User          userBody              `json:"user" doc:"The user who is signed in."`
+	Session       sessionBody           `json:"session" doc:"The session."`
+	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here, when the first second factor is enrolled."`
 }
 
-func appendSession(b []byte, p *authz.Principal) []byte {
+// signedIn returns the response of a sign-in. A sign-in that failed has no principal.
+func signedIn(signIn *service.SignIn) Response[signInBody] {
+	if signIn.Principal == nil {
+		return Response[signInBody]{}
+	}
+	return Response[signInBody]{SignIn: signIn, Body: signInBody{
+		User:          userBody{user: &signIn.Principal.User, readable: rolecall.AllUserMembers},
+		Session:       newSessionBody(signIn.Principal),
+		RecoveryCodes: signIn.RecoveryCodes,
+	}}
+}
+
+// sessionBody is a session of a person.
+type sessionBody struct {
+	ID              rolecall.SessionID `json:"id" doc:"ID of the session."`
+	AuthenticatedAt rolecall.Time      `json:"authenticatedAt" doc:"When the user signed in."`
+	ConfirmedAt     rolecall.Time      `json:"confirmedAt" nullable:"true" doc:"When the user last re-authenticated. Null for never."`
+	SecondFactor    bool               `json:"secondFactor" doc:"Whether the user proved a second factor at sign-in."`
+	IdleExpiresAt   rolecall.Time      `json:"idleExpiresAt" doc:"When the session ends unless it is used."`
+	ExpiresAt       rolecall.Time      `json:"expiresAt" doc:"When the session ends, even if it is used."`
+}
+
+func newSessionBody(p *authz.Principal) sessionBody {
 	s, settings := &p.Session, p.Settings()
-	b = append(b, `{"id":`...)
-	b = appendID(b, s.ID)
-	b = append(b, `,"authenticatedAt":`...)
-	b = appendTime(b, s.AuthenticatedAt)
-	b = append(b, `,"confirmedAt":`...)
-	b = appendTimeOrNull(b, s.ConfirmedAt)
-	b = append(b, `,"secondFactor":`...)
-	b = strconv.AppendBool(b, s.SecondFactor)
-	b = append(b, `,"idleExpiresAt":`...)
-	b = appendTime(b, s.IdleExpiresAt(settings))
-	b = append(b, `,"expiresAt":`...)
-	b = appendTime(b, s.EndsAt(settings))
-	return append(b, '}')
+	return sessionBody{s.ID, s.AuthenticatedAt, s.ConfirmedAt, s.SecondFactor, s.IdleExpiresAt(settings), s.EndsAt(settings)}
 }

@@ -56,9 +56,10 @@ func BenchmarkUserPage(b *testing.B) {
 	var out []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		out = appendList(out[:0], users, func(b []byte, u *rolecall.User) []byte {
-			return userBody{user: u, readable: rolecall.AllUserMembers}.AppendJSON(b)
-		})
+		out = out[:0]
+		for i := range users {
+			out = userBody{user: &users[i], readable: rolecall.AllUserMembers}.AppendJSON(out)
+		}
 	}
 	b.SetBytes(int64(len(out)))
 }

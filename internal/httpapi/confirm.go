@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -22,11 +21,8 @@ func (s *Server) confirm(ctx context.Context, c service.Call, in *confirmRequest
 		return Response[sessionBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
 	}
 	signIn, err := s.service.Confirm(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
-	return Response[sessionBody]{Body: sessionBody{signIn.Principal}, SignIn: &signIn}, err
+	if err != nil {
+		return Response[sessionBody]{}, err
+	}
+	return Response[sessionBody]{Body: newSessionBody(signIn.Principal), SignIn: &signIn}, nil
 }
-
-// sessionBody is the session of a person.
-type sessionBody struct{ principal *authz.Principal }
-
-// AppendJSON appends the session.
-func (b sessionBody) AppendJSON(out []byte) []byte { return appendSession(out, b.principal) }

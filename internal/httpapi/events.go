@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -45,54 +47,43 @@ func (s *Server) listUserEvents(ctx context.Context, c service.Call, in *listUse
 }
 
 // eventBody is an event with its values as far as the caller may read them.
-type eventBody struct{ event *rolecall.Event }
-
-func newEventBody(e *rolecall.Event) eventBody { return eventBody{e} }
-
-// AppendJSON appends the event.
-func (b eventBody) AppendJSON(out []byte) []byte { return appendEvent(out, b.event) }
-
-// appendEvent appends the event with its values as far as they may be shown.
-func appendEvent(b []byte, e *rolecall.Event) []byte {
-	b = append(b, `{"id":`...)
-	b = appendID(b, e.ID)
-	b = append(b, `,"type":`...)
-	b = appendText(b, e.Type)
-	b = append(b, `,"occurredAt":`...)
-	b = appendTime(b, e.OccurredAt)
-	b = append(b, `,"actor":{"type":`...)
-	b = appendText(b, e.Actor.Type)
-	b = append(b, `,"id":`...)
-	b = appendIDOrNull(b, e.Actor.ID)
-	b = append(b, `,"via":`...)
-	b = appendText(b, e.Actor.Via)
-	b = append(b, `,"tokenId":`...)
-	b = appendIDOrNull(b, e.Actor.Token)
-	b = append(b, `},"subject":{"type":`...)
-	b = appendText(b, e.Subject.Type)
-	b = append(b, `,"id":`...)
-	b = appendID(b, e.Subject.ID)
-	b = append(b, `},"members":`...)
-	b = appendList(b, e.Members, appendTextItem)
-	b = append(b, `,"requestId":`...)
-	b = appendNonEmpty(b, e.RequestID)
-	b = append(b, `,"sessionId":`...)
-	b = appendIDOrNull(b, e.SessionID)
-	b = append(b, `,"source":`...)
-	b = appendNonEmpty(b, e.Source)
-	b = append(b, `,"reason":`...)
-	b = appendNonEmpty(b, e.Reason)
-	if e.Values != nil {
-		b = appendValue(b, `,"before":`, e.Values.Before)
-		b = appendValue(b, `,"after":`, e.Values.After)
-	}
-	return append(b, '}')
+type eventBody struct {
+	ID         rolecall.EventID   `json:"id" doc:"ID of the event. IDs are not in the order of commits."`
+	Type       rolecall.EventType `json:"type" doc:"What happened: one of the values of the filter type. More may come. /docs/events says when each is written and what it has."`
+	OccurredAt rolecall.Time      `json:"occurredAt" doc:"When it happened."`
+	Actor      eventActor         `json:"actor" doc:"Who caused the event."`
+	Subject    eventSubject       `json:"subject" doc:"What the event is about."`
+	Members    []string           `json:"members" doc:"Names of the members that changed."`
+	RequestID  optionalText       `json:"requestId" nullable:"true" doc:"ID of the request."`
+	SessionID  rolecall.SessionID `json:"sessionId" nullable:"true" doc:"The session in which it was done, or that ended. Null also for events that others caused, unless the caller may read all events."`
+	Source     optionalText       `json:"source" nullable:"true" doc:"Client address of the request. Null also for events that others caused, unless the caller may read all events."`
+	Reason     optionalText       `json:"reason" nullable:"true" doc:"Why it was done, or why it was refused."`
+	Before     jsontext.Value     `json:"before,omitzero" doc:"The changed members before, as far as the caller may read them. For an assignment: roleId, departments (absent for the whole tenant) and expiresAt (absent without an end)."`
+	After      jsontext.Value     `json:"after,omitzero" doc:"The changed members after, with the same members as before."`
 }
 
-// appendValue appends a JSON object under its name, nothing if there is none.
-func appendValue(b []byte, name string, object []byte) []byte {
-	if object == nil {
-		return b
+type eventActor struct {
+	Type  rolecall.ActorType  `json:"type" doc:"Kind of principal: user, service_account, operator or anonymous. More may come."`
+	ID    rolecall.UserID     `json:"id" nullable:"true" doc:"ID of the principal. Null for commands and for anonymous callers."`
+	Via   string              `json:"via" doc:"How the request came in: http, token, command or mail. More may come."`
+	Token rolecall.APITokenID `json:"tokenId" nullable:"true" doc:"The API token of the request. Null also for events that others caused, unless the caller may read all events."`
+}
+
+type eventSubject struct {
+	Type rolecall.SubjectType `json:"type" doc:"Kind of subject, such as user, role or tenant. More may come."`
+	ID   rolecall.AnyID       `json:"id" doc:"ID of the subject."`
+}
+
+func newEventBody(e *rolecall.Event) eventBody {
+	body := eventBody{
+		ID: e.ID, Type: e.Type, OccurredAt: e.OccurredAt,
+		Actor:   eventActor{e.Actor.Type, e.Actor.ID, e.Actor.Via, e.Actor.Token},
+		Subject: eventSubject{e.Subject.Type, e.Subject.ID},
+		Members: e.Members, RequestID: optionalText(e.RequestID), SessionID: e.SessionID,
+		Source: optionalText(e.Source), Reason: optionalText(e.Reason),
 	}
-	return append(append(b, name...), object...)
+	if e.Values != nil {
+		body.Before, body.After = e.Values.Before, e.Values.After
+	}
+	return body
 }

@@ -140,9 +140,3 @@ func (s *Server) makeRecoveryCodes(ctx context.Context, c service.Call, _ *noReq
 func (s *Server) resetFactors(ctx context.Context, c service.Call, in *userRequest) (Response[NoContent], error) {
 	return Response[NoContent]{}, s.service.ResetFactors(ctx, c, in.ID)
 }
-
-// appendRecoveryCodes appends the member that shows recovery codes.
-func appendRecoveryCodes(b []byte, codes []secret.RecoveryCode) []byte {
-	b = append(b, `"recoveryCodes":`...)
-	return appendList(b, codes, func(b []byte, code *secret.RecoveryCode) []byte { return appendText(b, *code) })
-}

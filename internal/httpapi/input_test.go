@@ -9,6 +9,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/web"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
 func TestIdempotencyKeys(t *testing.T) {
@@ -156,7 +157,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var got string
-		if err := json.Unmarshal(appendText(nil, text), &got); err != nil {
+		if err := json.Unmarshal(wire.AppendText(nil, text), &got); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if want := strings.Join(strings.Split(text, ""), ""); utf8.ValidString(text) && got != want || !utf8.ValidString(got) {

@@ -114,7 +114,7 @@ func (s *Server) listTenants(ctx context.Context, c service.Call, in *listTenant
 		after = in.After.after.Key
 	}
 	page, err := s.service.OperatedTenants(ctx, c, rolecall.TenantStatus(in.Status), after, in.Limit.orDefault())
-	return newPage(&page, func(t *rolecall.Tenant) tenantBody { return tenantBody{t, true} }), err
+	return newPage(&page, func(t *rolecall.Tenant) tenantBody { return newTenantBody(t, true) }), err
 }
 
 type createTenantRequest struct {
@@ -161,7 +161,7 @@ func (s *Server) createTenant(ctx context.Context, c service.Call, in *createTen
 		return Response[createdTenant]{}, err
 	}
 	value := &created.Value
-	body := createdTenant{Tenant: tenantBody{&value.Tenant, true}, Owner: userBody{user: &value.Owner, readable: rolecall.AllUserMembers}}
+	body := createdTenant{Tenant: newTenantBody(&value.Tenant, true), Owner: userBody{user: &value.Owner, readable: rolecall.AllUserMembers}}
 	if created.Erased {
 		body.Owner.readable = 0
 	}
@@ -187,7 +187,7 @@ type getOperatedTenantRequest struct {
 
 func (s *Server) getOperatedTenant(ctx context.Context, c service.Call, in *getOperatedTenantRequest) (Response[tenantBody], error) {
 	tenant, err := s.service.OperatedTenant(ctx, c, string(in.Name))
-	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
+	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
 type updateOperatedTenantRequest struct {
@@ -198,7 +198,7 @@ type updateOperatedTenantRequest struct {
 
 func (s *Server) updateOperatedTenant(ctx context.Context, c service.Call, in *updateOperatedTenantRequest) (Response[tenantBody], error) {
 	tenant, err := s.service.UpdateOperatedTenant(ctx, c, string(in.Name), in.Body.patch(), match(in.IfMatch, tenantTag))
-	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
+	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
 type deleteTenantRequest struct {
@@ -220,15 +220,15 @@ type tenantStatusRequest struct {
 
 func (s *Server) restoreTenant(ctx context.Context, c service.Call, in *tenantStatusRequest) (Response[tenantBody], error) {
 	tenant, err := s.service.RestoreTenant(ctx, c, string(in.Name), string(in.Body.Reason))
-	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
+	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
 func (s *Server) suspendTenant(ctx context.Context, c service.Call, in *tenantStatusRequest) (Response[tenantBody], error) {
 	tenant, err := s.service.SuspendTenant(ctx, c, string(in.Name), string(in.Body.Reason))
-	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
+	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
 func (s *Server) resumeTenant(ctx context.Context, c service.Call, in *tenantStatusRequest) (Response[tenantBody], error) {
 	tenant, err := s.service.ResumeTenant(ctx, c, string(in.Name), string(in.Body.Reason))
-	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
+	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }

@@ -2,138 +2,109 @@ package httpapi
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
-	"github.com/rolecall/rolecall/internal/wire"
 )
 
 func (s *Server) getUserOverview(ctx context.Context, c service.Call, in *userRequest) (Response[overviewBody], error) {
 	overview, err := s.service.Overview(ctx, c, in.ID)
-	return Response[overviewBody]{Body: overviewBody{&overview, c.Sight(&overview.User)}}, err
+	return Response[overviewBody]{Body: newOverviewBody(c, &overview)}, err
 }
 
-// overviewBody is the overview of a user as far as the caller may read it.
+// overviewBody is the overview of a user. Parts that the caller may not read are nil.
 type overviewBody struct {
-	overview *service.Overview
-	readable rolecall.UserMembers
+	User               userBody            `json:"user" doc:"The user, as far as the caller may read them."`
+	Assignments        []assignmentBody    `json:"assignments,omitzero" doc:"The roles that the user holds, at most 100."`
+	AssignmentCount    *int                `json:"assignmentCount,omitzero" doc:"Number of roles that the user holds."`
+	ExpiredAssignments []assignmentBody    `json:"expiredAssignments,omitzero" doc:"Assignments that have expired, those that expired last first, at most 100. They grant nothing."`
+	Permissions        []grantBody         `json:"permissions,omitzero" doc:"What the user may do, and through which roles."`
+	SignIn             *signInState        `json:"signIn,omitzero" doc:"Whether the user can sign in."`
+	Invitation         **pendingInvitation `json:"invitation,omitzero" nullable:"true" doc:"The latest invitation that was not accepted. It can be expired or void, as the reasons of signIn say. Null if there is none."`
+	Sessions           *sessionSummary     `json:"sessions,omitzero" doc:"The live sessions of the user."`
+	Tokens             *tokenSummary       `json:"tokens,omitzero" doc:"The API tokens of the user that have not expired."`
+	Factors            *factorSummary      `json:"factors,omitzero" doc:"What the user can prove in addition to the password. Only for the user, and for callers who may reset it."`
+	RecentEvents       []eventBody         `json:"recentEvents,omitzero" doc:"The latest events about the user, newest first."`
+	AllowedActions     []string            `json:"allowedActions" doc:"What this caller may do to this user: update, delete, suspend, resume, invite, sendPasswordReset, changeEmail, assignRole, erase, resetFactors, revokeSessions or withdrawInvitation. More may come."`
 }
 
-// AppendJSON appends the parts that the caller may read.
-func (b overviewBody) AppendJSON(out []byte) []byte {
-	return appendOverview(out, b.overview, b.readable)
+func (b *overviewBody) hiddenMembers() string { return b.User.hiddenMembers() }
+
+// grantBody is a permission that somebody holds: where, and through which roles.
+type grantBody struct {
+	Permission rolecall.Permission `json:"permission" doc:"The permission. It can have wildcards."`
+	Reach      reachBody           `json:"reach" doc:"Where it holds. Null for the whole tenant."`
+	Roles      []roleName          `json:"roles" doc:"The roles through which the user holds it."`
 }
 
-func (b overviewBody) hiddenMembers() string { return names(rolecall.AllUserMembers &^ b.readable) }
+// signInState says whether a user can sign in, and if not, why.
+type signInState struct {
+	CanSignIn   bool           `json:"canSignIn" doc:"Whether no reason prevents a sign-in, not even one that covers some sign-ins only."`
+	Reasons     []signInReason `json:"reasons" doc:"What prevents the user from signing in."`
+	LastLoginAt rolecall.Time  `json:"lastLoginAt" nullable:"true" doc:"When the user signed in last. Null for never."`
+}
 
-// appendOverview appends the parts that the caller may read; the others are
-// absent.
-func appendOverview(b []byte, o *service.Overview, sight rolecall.UserMembers) []byte {
-	b = append(b, `{"user":`...)
-	b = userBody{user: &o.User, readable: sight}.AppendJSON(b)
+type signInReason struct {
+	Code      string        `json:"code" doc:"tenant-suspended, user-suspended, user-pending, invitation-void (its creator could not invite the user now), invitation-expired, no-password, second-factor-enrolment-required, second-factor-unusable (the user has passkeys only, and no domain is configured for them) or too-many-attempts (some sign-ins are refused until a given time, as covers says). More may come."`
+	Operation optionalText  `json:"operation" nullable:"true" doc:"ID of the operation that removes the obstacle. Null if none does."`
+	Until     rolecall.Time `json:"until" nullable:"true" doc:"When the obstacle ends by itself. Null if it does not."`
+	Covers    optionalText  `json:"covers" nullable:"true" doc:"For too-many-attempts, the sign-ins that are refused: source (from one address or network), unknown-browsers (from browsers in which the user has not signed in) or second-factor (codes from such browsers). More may come. Null for all."`
+	Source    optionalText  `json:"source" nullable:"true" doc:"The address or network for which sign-ins are refused. Null for callers who may not read events."`
+}
+
+// pendingInvitation is an invitation that was not accepted.
+type pendingInvitation struct {
+	CreatedBy rolecall.UserID `json:"createdBy" nullable:"true" doc:"ID of the principal who created the invitation. Null for an operator."`
+	CreatedAt rolecall.Time   `json:"createdAt" doc:"When the invitation was created."`
+	ExpiresAt rolecall.Time   `json:"expiresAt" doc:"When the invitation expires."`
+}
+
+type sessionSummary struct {
+	Count    int           `json:"count" doc:"Number of live sessions."`
+	NewestAt rolecall.Time `json:"newestAt" nullable:"true" doc:"When the newest session began. Null without sessions."`
+}
+
+type tokenSummary struct {
+	Count int `json:"count" doc:"Number of API tokens that have not expired."`
+}
+
+type factorSummary struct {
+	TOTP          bool `json:"totp" doc:"Whether the user has an authenticator app."`
+	Passkeys      int  `json:"passkeys" doc:"Number of passkeys."`
+	RecoveryCodes int  `json:"recoveryCodesLeft" doc:"Number of recovery codes that are left."`
+}
+
+func newOverviewBody(c service.Call, o *service.Overview) overviewBody {
+	b := overviewBody{User: newUserBody(c, &o.User), AllowedActions: o.AllowedActions}
 	if o.AssignmentsReadable {
-		b = append(b, `,"assignments":`...)
-		b = appendList(b, o.Assignments, appendAssignment)
-		b = append(b, `,"assignmentCount":`...)
-		b = strconv.AppendInt(b, int64(o.AssignmentCount), 10)
-		b = append(b, `,"expiredAssignments":`...)
-		b = appendList(b, o.Expired, appendAssignment)
-		b = append(b, `,"permissions":`...)
-		b = appendList(b, o.Permissions, appendGrant)
+		b.Assignments, b.ExpiredAssignments = newBodies(o.Assignments, newAssignmentBody), newBodies(o.Expired, newAssignmentBody)
+		b.AssignmentCount = &o.AssignmentCount
+		b.Permissions = newBodies(o.Permissions, func(g *authz.Grant) grantBody {
+			return grantBody{g.Permission, reachBody{g.Reach}, newBodies(g.Roles, newRoleName)}
+		})
 	}
 	if o.SignInReadable {
-		b = append(b, `,"signIn":`...)
-		b = appendSignIn(b, &o.SignIn)
-		b = append(b, `,"invitation":`...)
-		b = appendPendingInvitation(b, &o.Invitation)
+		b.SignIn = &signInState{
+			CanSignIn: o.SignIn.CanSignIn, LastLoginAt: o.SignIn.LastLoginAt,
+			Reasons: newBodies(o.SignIn.Reasons, func(r *service.SignInReason) signInReason {
+				return signInReason{r.Code, optionalText(r.Operation), r.Until, optionalText(r.Covers), optionalText(r.Source)}
+			}),
+		}
+		var pending *pendingInvitation
+		if i := &o.Invitation; i.ExpiresAt != 0 {
+			pending = &pendingInvitation{i.CreatedBy, i.CreatedAt, i.ExpiresAt}
+		}
+		b.Invitation = &pending
 	}
 	if o.SessionsReadable {
-		b = append(b, `,"sessions":{"count":`...)
-		b = strconv.AppendInt(b, int64(o.Sessions.Count), 10)
-		b = append(b, `,"newestAt":`...)
-		b = appendTimeOrNull(b, o.Sessions.NewestAt)
-		b = append(b, `},"tokens":{"count":`...)
-		b = strconv.AppendInt(b, int64(o.Tokens), 10)
-		b = append(b, '}')
+		b.Sessions, b.Tokens = &sessionSummary{o.Sessions.Count, o.Sessions.NewestAt}, &tokenSummary{o.Tokens}
 	}
 	if o.FactorsReadable {
-		b = append(b, `,"factors":{"totp":`...)
-		b = strconv.AppendBool(b, o.Factors.TOTP)
-		b = append(b, `,"passkeys":`...)
-		b = strconv.AppendInt(b, int64(o.Factors.Passkeys), 10)
-		b = append(b, `,"recoveryCodesLeft":`...)
-		b = strconv.AppendInt(b, int64(o.Factors.RecoveryCodes), 10)
-		b = append(b, '}')
+		b.Factors = &factorSummary{o.Factors.TOTP, o.Factors.Passkeys, o.Factors.RecoveryCodes}
 	}
 	if o.EventsReadable {
-		b = append(b, `,"recentEvents":`...)
-		b = appendList(b, o.RecentEvents, appendEvent)
+		b.RecentEvents = newBodies(o.RecentEvents, newEventBody)
 	}
-	b = append(b, `,"allowedActions":`...)
-	b = appendList(b, o.AllowedActions, appendTextItem)
-	return append(b, '}')
-}
-
-func appendGrant(b []byte, g *authz.Grant) []byte {
-	b = append(b, `{"permission":`...)
-	b = appendPermission(b, &g.Permission)
-	b = append(b, `,"reach":`...)
-	b = appendReach(b, g.Reach)
-	b = append(b, `,"roles":`...)
-	b = appendList(b, g.Roles, appendRoleName)
-	return append(b, '}')
-}
-
-func appendSignIn(b []byte, s *service.SignInState) []byte {
-	b = append(b, `{"canSignIn":`...)
-	b = strconv.AppendBool(b, s.CanSignIn)
-	b = append(b, `,"reasons":`...)
-	b = appendList(b, s.Reasons, func(b []byte, r *service.SignInReason) []byte {
-		b = append(b, `{"code":`...)
-		b = appendText(b, r.Code)
-		b = append(b, `,"operation":`...)
-		b = appendNonEmpty(b, r.Operation)
-		b = append(b, `,"until":`...)
-		b = appendTimeOrNull(b, r.Until)
-		b = append(b, `,"covers":`...)
-		b = appendNonEmpty(b, r.Covers)
-		b = append(b, `,"source":`...)
-		b = appendNonEmpty(b, r.Source)
-		return append(b, '}')
-	})
-	b = append(b, `,"lastLoginAt":`...)
-	b = appendTimeOrNull(b, s.LastLoginAt)
-	return append(b, '}')
-}
-
-// appendPendingInvitation appends by whom and when an invitation was made and when it
-// ends, null if there is none.
-func appendPendingInvitation(b []byte, i *rolecall.Invitation) []byte {
-	if i.ExpiresAt == 0 {
-		return append(b, "null"...)
-	}
-	b = append(b, `{"createdBy":`...)
-	b = appendIDOrNull(b, i.CreatedBy)
-	b = append(b, `,"createdAt":`...)
-	b = appendTime(b, i.CreatedAt)
-	b = append(b, `,"expiresAt":`...)
-	b = appendTime(b, i.ExpiresAt)
-	return append(b, '}')
-}
-
-// appendNonEmpty appends the text, null for an empty one.
-func appendNonEmpty(b []byte, text string) []byte {
-	if text == "" {
-		return append(b, "null"...)
-	}
-	return appendText(b, text)
-}
-
-var assignmentEncoder = wire.NewEncoder[assignmentBody]()
-
-func appendAssignment(b []byte, a *rolecall.Assignment) []byte {
-	body := newAssignmentBody(a)
-	return assignmentEncoder.Append(b, &body)
+	return b
 }

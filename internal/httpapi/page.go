@@ -1,6 +1,9 @@
 package httpapi
 
-import "github.com/rolecall/rolecall"
+import (
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/wire"
+)
 
 // page is the body of one page of a list.
 type pageBody[T any] struct {
@@ -20,23 +23,24 @@ type countedPageBody[T any] struct {
 
 // newPage returns the response with the items of the page, each as body makes it.
 func newPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[pageBody[B]] {
-	return Response[pageBody[B]]{Body: pageBody[B]{Items: bodies(p, body)}, Next: p.Next}
+	return Response[pageBody[B]]{Body: pageBody[B]{Items: newBodies(p.Items, body)}, Next: p.Next}
 }
 
 // newCountedPage returns the response with the items of the page, each as body makes it,
 // and with the total if it was asked for.
 func newCountedPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[countedPageBody[B]] {
-	counted := countedPageBody[B]{pageBody: pageBody[B]{Items: bodies(p, body)}}
+	counted := countedPageBody[B]{pageBody: pageBody[B]{Items: newBodies(p.Items, body)}}
 	if p.Total != nil {
 		counted.Total, counted.TotalIsExact = &p.Total.Count, &p.Total.Exact
 	}
 	return Response[countedPageBody[B]]{Body: counted, Next: p.Next}
 }
 
-func bodies[T, B any](p *rolecall.Page[T], body func(*T) B) []B {
-	all := make([]B, len(p.Items))
-	for i := range p.Items {
-		all[i] = body(&p.Items[i])
+// newBodies returns the body of each item.
+func newBodies[T, B any](items []T, body func(*T) B) []B {
+	all := make([]B, len(items))
+	for i := range items {
+		all[i] = body(&items[i])
 	}
 	return all
 }
@@ -45,4 +49,9 @@ func bodies[T, B any](p *rolecall.Page[T], body func(*T) B) []B {
 type optionalText string
 
 // AppendJSON appends the text, null for the empty one.
-func (t optionalText) AppendJSON(b []byte) []byte { return appendNonEmpty(b, string(t)) }
+func (t optionalText) AppendJSON(b []byte) []byte {
+	if t == "" {
+		return append(b, "null"...)
+	}
+	return wire.AppendText(b, t)
+}

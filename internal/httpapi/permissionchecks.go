@@ -51,7 +51,7 @@ func (p *permissionValue) UnmarshalWire(d *wire.Decoding, pointer string, value 
 
 // AppendJSON appends the permission.
 func (p permissionValue) AppendJSON(b []byte) []byte {
-	return appendText(b, rolecall.Permission(p).String())
+	return wire.AppendText(b, rolecall.Permission(p).String())
 }
 
 // check answers 204 if the caller holds the permission, for back ends and the auth hooks

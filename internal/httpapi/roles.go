@@ -127,9 +127,6 @@ type roleName struct {
 	Name string          `json:"name"`
 }
 
-// appendRoleName appends what names a role.
-func appendRoleName(b []byte, r *rolecall.Role) []byte {
-	return roleNameEncoder.Append(b, &roleName{r.ID, r.Key, r.Name})
-}
+func newRoleName(r *rolecall.Role) roleName { return roleName{r.ID, r.Key, r.Name} }
 
 var roleNameEncoder = wire.NewEncoder[roleName]()

@@ -20,7 +20,7 @@ type getTenantRequest struct {
 
 func (s *Server) getTenant(ctx context.Context, c service.Call, _ *getTenantRequest) (Response[tenantBody], error) {
 	tenant, err := s.service.CurrentTenant(ctx, c)
-	return Response[tenantBody]{Body: tenantBody{&tenant, true}}, err
+	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
 type updateTenantRequest struct {
@@ -30,7 +30,7 @@ type updateTenantRequest struct {
 
 func (s *Server) updateTenant(ctx context.Context, c service.Call, in *updateTenantRequest) (Response[tenantBody], error) {
 	tenant, err := s.service.UpdateTenant(ctx, c, in.Body.patch(), match(in.IfMatch, tenantTag))
-	return Response[tenantBody]{Body: tenantBody{&tenant, !c.Reach(rolecall.TenantRead).IsNowhere()}}, err
+	return Response[tenantBody]{Body: newTenantBody(&tenant, !c.Reach(rolecall.TenantRead).IsNowhere())}, err
 }
 
 // tenantPatch is a change of a tenant.
@@ -119,51 +119,71 @@ var secondFactorDecoder = wire.NewDecoder(reflect.TypeFor[secondFactorPatch]())
 // tenantBody is a tenant with the settings that are in force, or its id alone if the
 // caller may not read it.
 type tenantBody struct {
-	tenant   *rolecall.Tenant
-	readable bool
+	ID          rolecall.TenantID     `json:"id" doc:"ID of the tenant."`
+	Name        string                `json:"name" doc:"Name of the tenant, which requests send as x-tenant-schema. It never changes."`
+	DisplayName string                `json:"displayName" doc:"Name of the tenant for people."`
+	Status      rolecall.TenantStatus `json:"status" doc:"active, suspended or deleted. More may come."`
+	Settings    settingsBody          `json:"settings" doc:"The settings that are in force."`
+	CreatedAt   rolecall.Time         `json:"createdAt" doc:"When the tenant was created."`
+	UpdatedAt   rolecall.Time         `json:"updatedAt" doc:"When the tenant was changed last."`
+	PurgeAt     rolecall.Time         `json:"purgeAt,omitzero" doc:"Only for a deleted tenant, which only operators can read: until then it can be restored, and after that its data is removed."`
+	readable    bool
 }
+
+func newTenantBody(t *rolecall.Tenant, readable bool) tenantBody {
+	return tenantBody{t.ID, t.Name, t.DisplayName, t.Status, settingsBody(t.Settings), t.CreatedAt, t.UpdatedAt, t.PurgeAt, readable}
+}
+
+// settingsBody are settings. The numbers are those of the table rolecall.NumberSettings.
+type settingsBody rolecall.TenantSettings
+
+// otherSettings are those that are not numbers.
+type otherSettings struct {
+	SecondFactor struct {
+		Required rolecall.SecondFactorScope `json:"required" doc:"Who must have a second factor: none, all, or the holders of roles."`
+		Roles    []rolecall.RoleID          `json:"roles" doc:"The roles whose holders must have a second factor."`
+	} `json:"secondFactor" doc:"Who must have a second factor."`
+	MailSenderName *string `json:"mailSenderName" doc:"The sender name of the tenant's mail. Null for the displayName."`
+}
+
+var otherSettingsEncoder = wire.NewEncoder[otherSettings]()
+
+// AppendJSON appends the settings that are in force.
+func (s *settingsBody) AppendJSON(b []byte) []byte {
+	settings := rolecall.TenantSettings(*s)
+	b = append(b, '{')
+	for _, n := range rolecall.NumberSettings {
+		b = append(wire.AppendText(b, n.Name), ':')
+		b = append(strconv.AppendInt(b, n.InForce(settings), 10), ',')
+	}
+	other := otherSettings{MailSenderName: settings.MailSender}
+	other.SecondFactor.Required, other.SecondFactor.Roles = settings.SecondFactor.Scope(), settings.SecondFactor.Roles
+	last := len(b) - 1
+	b = otherSettingsEncoder.Append(b[:last], &other)
+	b[last] = ','
+	return b
+}
+
+var (
+	tenantEncoder = wire.NewEncoder[tenantFields]()
+	tenantID0     = tenantEncoder.Fields("id")
+)
+
+// tenantFields is a tenantBody with all members.
+type tenantFields tenantBody
 
 // AppendJSON appends the members that the caller may read.
-func (b tenantBody) AppendJSON(out []byte) []byte {
+func (b *tenantBody) AppendJSON(out []byte) []byte {
 	if !b.readable {
-		return append(appendID(append(out, `{"id":`...), b.tenant.ID), '}')
+		return tenantEncoder.AppendFields(out, (*tenantFields)(b), tenantID0)
 	}
-	return appendTenant(out, b.tenant)
+	return tenantEncoder.Append(out, (*tenantFields)(b))
 }
 
-func (b tenantBody) hasTag() bool { return b.readable }
+func (b *tenantBody) hasTag() bool { return b.readable }
 
 // tenantTag returns the ETag of a tenant.
-func tenantTag(t *rolecall.Tenant) string { return secret.ETag(appendTenant(nil, t)) }
-
-// appendTenant appends the tenant with the settings that are in force.
-func appendTenant(b []byte, t *rolecall.Tenant) []byte {
-	b = append(b, `{"id":`...)
-	b = appendID(b, t.ID)
-	b = append(b, `,"name":`...)
-	b = appendText(b, t.Name)
-	b = append(b, `,"displayName":`...)
-	b = appendText(b, t.DisplayName)
-	b = append(b, `,"status":`...)
-	b = appendText(b, t.Status)
-	b = append(b, `,"settings":{`...)
-	for _, n := range rolecall.NumberSettings {
-		b = append(appendText(b, n.Name), ':')
-		b = append(strconv.AppendInt(b, n.InForce(t.Settings), 10), ',')
-	}
-	b = append(b, `"secondFactor":{"required":`...)
-	b = appendText(b, t.Settings.SecondFactor.Scope())
-	b = append(b, `,"roles":`...)
-	b = appendList(b, t.Settings.SecondFactor.Roles, func(b []byte, id *rolecall.RoleID) []byte { return appendID(b, *id) })
-	b = append(b, `},"mailSenderName":`...)
-	b = appendTextOrNull(b, t.Settings.MailSender)
-	b = append(b, `},"createdAt":`...)
-	b = appendTime(b, t.CreatedAt)
-	b = append(b, `,"updatedAt":`...)
-	b = appendTime(b, t.UpdatedAt)
-	if t.PurgeAt != 0 {
-		b = append(b, `,"purgeAt":`...)
-		b = appendTime(b, t.PurgeAt)
-	}
-	return append(b, '}')
+func tenantTag(t *rolecall.Tenant) string {
+	body := newTenantBody(t, true)
+	return secret.ETag(body.AppendJSON(nil))
 }

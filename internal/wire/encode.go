@@ -27,7 +27,8 @@ type Fields uint64
 // AllFields is the set of all fields.
 const AllFields Fields = 1<<64 - 1
 
-// Encoder appends values of T as JSON. It is compiled once, from the json tags of T.
+// Encoder appends values of T as JSON. It is compiled once, from the json tags of T. A
+// zero id or time is null, and so is a zero struct with the tag nullable:"true".
 type Encoder[T any] struct {
 	fields []encodedField // of a struct
 	value  appendFunc     // of everything else
@@ -110,8 +111,12 @@ func encodedFields(t reflect.Type, index []int) []encodedField {
 		if len(fields) == 64 {
 			panic(fmt.Sprintf("wire: %v has more than 64 fields", t))
 		}
+		value := appendOf(f.typ)
+		if isObject(f.typ) && f.tag.Get("nullable") == "true" {
+			value = nullIfZero(value)
+		}
 		fields = append(fields, encodedField{
-			name: f.name, key: string(AppendText(nil, f.name)) + ":", index: f.index, append: appendOf(f.typ), omitEmpty: f.omitEmpty,
+			name: f.name, key: string(AppendText(nil, f.name)) + ":", index: f.index, append: value, omitEmpty: f.omitEmpty,
 		})
 	}
 	return fields
@@ -178,6 +183,16 @@ func appendTextOf(b []byte, v reflect.Value) []byte {
 		return append(b[:start], "null"...)
 	}
 	return append(b, '"')
+}
+
+// nullIfZero returns what appends null for the zero value.
+func nullIfZero(value appendFunc) appendFunc {
+	return func(b []byte, v reflect.Value) []byte {
+		if v.IsZero() {
+			return append(b, "null"...)
+		}
+		return value(b, v)
+	}
 }
 
 func appendPointer(t reflect.Type) appendFunc {
