@@ -8,6 +8,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -75,7 +76,7 @@ func (c *console) showGiveable(v *pageContext, k *holderKind) error {
 	if err != nil {
 		return err
 	}
-	if view.own = service.NeedReadRoles(v.call.Principal, rolecall.UserID{}) != nil; view.own {
+	if view.own = authz.ReadRoles.Authorize(v.call.Principal) != nil; view.own {
 		view.roles.Items = ownRoles(v)
 	} else {
 		words := rolecall.Words(v.request.URL.Query().Get("q"))
@@ -131,7 +132,7 @@ func ownRoles(v *pageContext) (roles []rolecall.Role) {
 
 // roleToGive returns the role of the path, as far as the caller may know of it.
 func (c *console) roleToGive(v *pageContext) (rolecall.Role, error) {
-	if service.NeedReadRoles(v.call.Principal, rolecall.UserID{}) == nil {
+	if authz.ReadRoles.Authorize(v.call.Principal) == nil {
 		return c.service.Role(v.ctx, v.call, v.roleID)
 	}
 	own := ownRoles(v)
@@ -200,7 +201,7 @@ func (a assignmentsView) holds(role rolecall.RoleID) *rolecall.Assignment {
 
 // within returns the widest reach in which the caller may give the role until the moment.
 func (a assignmentsView) within(role *rolecall.Role, until rolecall.Time) rolecall.Reach {
-	return a.call.GivesWithin(a.id, role, until)
+	return authz.AssignableReach(a.call.Principal, a.id, role, until)
 }
 
 // hindrance returns why the caller may not give the role, or change or take it where it
@@ -217,9 +218,9 @@ func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignmen
 	case !h.assigns:
 		return "Your roles do not allow this: it needs " + h.needed.String() + "."
 	case held != nil:
-		return detailOf(c.MayHandOn(role, held.Reach, f.now))
-	case c.GivesWithin(h.id, role, f.now).IsNowhere():
-		return detailOf(c.MayGive(&rolecall.Assignment{UserID: h.id, Role: *role, Reach: rolecall.Everywhere(), ExpiresAt: f.now}))
+		return detailOf(authz.RequireGrantable(c.Principal, role, held.Reach, f.now))
+	case authz.AssignableReach(c.Principal, h.id, role, f.now).IsNowhere():
+		return detailOf(authz.RequireAssignable(c.Principal, &rolecall.Assignment{UserID: h.id, Role: *role, Reach: rolecall.Everywhere(), ExpiresAt: f.now}))
 	}
 	return ""
 }

@@ -9,7 +9,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/authz"
 )
 
 func allDeletedPage(l allDeletedView) templ.Component {
@@ -203,7 +203,7 @@ func deletedPage(d deletedView) templ.Component {
 			templ_7745c5c3_Var4 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if needListDeleted(d.call.Principal, d.User.ID) == nil {
+		if areAllowed(d.call.Principal, deletedPolicies) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<nav class=\"trail\" aria-label=\"Trail\"><a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -336,7 +336,7 @@ func deletedPage(d deletedView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if service.NeedReadEvents(d.call.Principal, rolecall.UserID{}) == nil {
+			if authz.ReadEvents.Authorize(d.call.Principal) == nil {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"buttons card-end\"><a class=\"button button-small\" href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -34,7 +35,10 @@ func (p *page) label() string { return cmp.Or(p.operation, "console") }
 
 // routes returns the routes of the page.
 func (c *console) routes(p *page, policies map[string]web.Policy) []web.Route {
-	p.policy, p.pathReaders = policies[p.operation], readersOf(p.path)
+	p.policy, p.pathReaders = web.Policy{Policy: authz.Anyone}, readersOf(p.path)
+	if policy, ok := policies[p.operation]; ok {
+		p.policy = policy
+	}
 	path := Path + p.path
 	if strings.HasSuffix(path, "/") {
 		path += "{$}"
@@ -94,7 +98,7 @@ func (v *pageContext) serve() error {
 		return err
 	}
 	policy := &v.page.policy
-	if v.sessions = v.console.site.AppendSessions(nil, v.request); policy.Need != nil && len(v.sessions) == 0 {
+	if v.sessions = v.console.site.AppendSessions(nil, v.request); !policy.Public && len(v.sessions) == 0 {
 		return rolecall.ErrUnauthenticated
 	}
 	isForm, limiter := v.request.Method == http.MethodPost, web.WorkLimiter
@@ -176,7 +180,7 @@ func isText(form url.Values) bool {
 // policy of the page. A form may re-authenticate the caller where step-up is needed.
 func (v *pageContext) authorize(isForm bool) error {
 	policy, s := &v.page.policy, v.console.service
-	if policy.Need == nil {
+	if policy.Public {
 		return nil
 	}
 	tenant, err := s.Tenant(v.ctx, v.tenant)
@@ -187,15 +191,15 @@ func (v *pageContext) authorize(isForm bool) error {
 	if v.call.Principal, err = s.Authenticate(v.ctx, tenant, v.sessions, true); err != nil {
 		return err
 	}
-	if err := policy.Need(v.call.Principal, v.userID); err != nil {
+	if err := policy.AuthorizeFor(v.call.Principal, v.userID); err != nil {
 		return err
 	}
 	v.isAllowed = true
-	if !isForm || !policy.StepsUp {
+	if !isForm || !policy.StepsUp() {
 		return nil
 	}
 	password := v.form.Get(fieldPassword)
-	if err = s.NeedRecent(v.call.Principal); err == nil || password == "" {
+	if err = authz.RequireRecent(v.call.Principal, s.Now()); err == nil || password == "" {
 		return err
 	}
 	signIn, err := s.Confirm(v.ctx, v.call, v.sessions, password, v.proof(fieldsOwn))
@@ -217,7 +221,7 @@ func (v *pageContext) fail(err error) {
 		v.console.service.Refused(v.call, v.userID, v.page.label(), p.Code)
 	}
 	p.SetHeaders(v.response, v.request)
-	isPublic := v.page == nil || v.page.policy.Need == nil
+	isPublic := v.page == nil || v.page.policy.Public
 	if p.Status == http.StatusUnauthorized {
 		v.response.Header()["Www-Authenticate"] = challenges[isPublic]
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -28,20 +29,20 @@ const expiredShown = 5
 // userHolder returns the user.
 func userHolder(v *pageContext, u *rolecall.User) holder {
 	list := ""
-	if service.NeedListUsers(v.call.Principal, rolecall.UserID{}) == nil {
+	if authz.ListUsers.Authorize(v.call.Principal) == nil {
 		list = v.path("/users")
 	}
 	return holder{
 		id: u.ID, name: nameOf(v, u), sure: sureWords(v, u), section: "Users", list: list, home: userAddress(v, u.ID, ""),
 		needed: rolecall.RolesAssign, assigns: v.call.Reach(rolecall.RolesAssign).Includes(u.Department),
-		makes:   service.NeedCreateUserToken(v.call.Principal, u.ID) == nil,
+		makes:   authz.CreateUserToken.AuthorizeFor(v.call.Principal, u.ID) == nil,
 		revokes: v.call.IsSelf(u.ID) || v.call.Reach(rolecall.SessionsRevoke).Includes(u.Department),
 	}
 }
 
 // accountHolder returns the service account.
 func accountHolder(v *pageContext, a *rolecall.ServiceAccount) holder {
-	updates := service.NeedUpdateServiceAccounts(v.call.Principal, rolecall.UserID{}) == nil
+	updates := authz.UpdateServiceAccount.Authorize(v.call.Principal) == nil
 	return holder{
 		id: rolecall.UserID(a.ID), name: a.Name, section: "Service accounts", list: v.path("/service-accounts"), home: v.path("/service-accounts/" + a.ID.String()),
 		needed: rolecall.ServiceAccountsUpdate, assigns: updates, makes: updates, revokes: updates,

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
@@ -143,7 +144,7 @@ func (v *pageContext) key() service.Key {
 // needsReauthentication reports whether the form must ask for the password, because the
 // sign-in is older than the operation allows.
 func (v *pageContext) needsReauthentication() bool {
-	return v.page != nil && v.page.policy.StepsUp && v.console.service.NeedRecent(v.call.Principal) != nil
+	return v.page != nil && v.page.policy.StepsUp() && authz.RequireRecent(v.call.Principal, v.console.service.Now()) != nil
 }
 
 // setSession gives the browser the session of the sign-in.

@@ -6,6 +6,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -80,7 +81,7 @@ func (c *console) roleView(v *pageContext) (view roleView, err error) {
 	if view.role, err = c.service.Role(v.ctx, v.call, v.roleID); err != nil {
 		return view, err
 	}
-	if service.NeedListRoleUsers(v.call.Principal, rolecall.UserID{}) == nil {
+	if authz.ListRoleUsers.Authorize(v.call.Principal) == nil {
 		page, err := c.service.RoleUsers(v.ctx, v.call, v.roleID, service.UserListing{Limit: 1, Count: true})
 		if err != nil {
 			return view, err
@@ -96,7 +97,7 @@ func (r roleView) address(below string) string { return r.path("/roles/" + r.rol
 // hindrance returns why the caller may not do with the role what needs the
 // permission, in words; empty if they may.
 func (r roleView) hindrance(needed rolecall.Permission) string {
-	switch err := r.call.MayHandOn(&r.role, rolecall.Everywhere(), rolecall.Never); {
+	switch err := authz.RequireGrantable(r.call.Principal, &r.role, rolecall.Everywhere(), rolecall.Never); {
 	case r.role.System:
 		return rolecall.ErrSystemRole.Detail
 	case !r.may(needed):

@@ -1,27 +1,27 @@
 package console
 
 import (
-	"github.com/rolecall/rolecall"
+	"slices"
+
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // section is one entry of the navigation, or of the tabs within such a section. It is
-// shown to whom its need lets in.
+// shown to callers whom all of its policies allow.
 type section struct {
-	name string
-	path string
-	icon string
-	keys string // that lead there
-	need service.Need
+	name     string
+	path     string
+	icon     string
+	keys     string // that lead there
+	policies []*authz.Policy
 }
 
 var sections = []section{
-	{"Users", "/users", "users", "g u", service.NeedListUsers},
-	{"Roles", "/roles", "roles", "g r", service.NeedReadRoles},
-	{"Events", "/events", "events", "g e", service.NeedReadEvents},
-	{"Service accounts", "/service-accounts", "machines", "g m", service.NeedReadServiceAccounts},
-	{settingsSection, "/settings", "settings", "g s", service.NeedReadTenant},
+	{"Users", "/users", "users", "g u", []*authz.Policy{authz.ListUsers}},
+	{"Roles", "/roles", "roles", "g r", []*authz.Policy{authz.ReadRoles}},
+	{"Events", "/events", "events", "g e", []*authz.Policy{authz.ReadEvents}},
+	{"Service accounts", "/service-accounts", "machines", "g m", []*authz.Policy{authz.ReadServiceAccounts}},
+	{settingsSection, "/settings", "settings", "g s", []*authz.Policy{authz.ReadTenant}},
 }
 
 // done is what the page that a form leads to says, by the word in its address. The
@@ -68,19 +68,14 @@ var doneBefore = map[string]string{
 	"reset-requested": "If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
 }
 
+// deletedPolicies are of the list of users with those who can be restored.
+var deletedPolicies = []*authz.Policy{authz.ListUsers, authz.ListDeletedUsers}
+
 // userLists are the lists that the section of users consists of.
 var userLists = []section{
-	{name: "All users", path: "/users", need: service.NeedListUsers},
-	{name: "Invitations", path: "/invitations", need: service.NeedInviteUsers},
-	{name: "Deleted", path: "/users/deleted", need: needListDeleted},
-}
-
-// needListDeleted is of the list of users with those who can be restored.
-func needListDeleted(p *authz.Principal, subject rolecall.UserID) error {
-	if err := service.NeedListUsers(p, subject); err != nil {
-		return err
-	}
-	return service.NeedRestoreUsers(p, subject)
+	{name: "All users", path: "/users", policies: []*authz.Policy{authz.ListUsers}},
+	{name: "Invitations", path: "/invitations", policies: []*authz.Policy{authz.ListInvitations}},
+	{name: "Deleted", path: "/users/deleted", policies: deletedPolicies},
 }
 
 // openTo returns those of the sections that are for the principal.
@@ -94,4 +89,9 @@ func openTo(p *authz.Principal, list []section) (shown []section) {
 }
 
 // open reports whether the section is for the principal.
-func (s section) open(p *authz.Principal) bool { return s.need(p, rolecall.UserID{}) == nil }
+func (s section) open(p *authz.Principal) bool { return areAllowed(p, s.policies) }
+
+// areAllowed reports whether all of the policies allow the principal to act.
+func areAllowed(p *authz.Principal, policies []*authz.Policy) bool {
+	return !slices.ContainsFunc(policies, func(policy *authz.Policy) bool { return policy.Authorize(p) != nil })
+}

@@ -22,9 +22,9 @@ type bulkAction struct {
 	path      string // below the selected users
 	operation string
 	label     string
-	tells     string // what will happen
-	did       string // what has been done to them
-	need      service.Need
+	tells     string          // what will happen
+	did       string          // what has been done to them
+	policies  []*authz.Policy // that the action needs
 	grave     bool
 	gives     bool // asks for a role, and how it is held; else for a reason
 	do        func(*service.Service, *pageContext, rolecall.UserID) error
@@ -34,10 +34,8 @@ type bulkAction struct {
 var bulkActions = []bulkAction{
 	{
 		path: "/give-role", operation: "UsersController_assignRole", label: "Give a role", did: "given the role", gives: true,
-		tells: "Each of them holds the role from now on as it is said here, also who holds it otherwise.",
-		need: func(p *authz.Principal, u rolecall.UserID) error {
-			return errors.Join(service.NeedAssignRoles(p, u), service.NeedReadRoles(p, u))
-		},
+		tells:    "Each of them holds the role from now on as it is said here, also who holds it otherwise.",
+		policies: []*authz.Policy{authz.AssignRole, authz.ReadRoles},
 		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {
 			role, draft, err := givenRole(v)
 			if err == nil {
@@ -47,14 +45,14 @@ var bulkActions = []bulkAction{
 		},
 	},
 	{
-		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", need: service.NeedSuspendUsers, grave: true,
+		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", policies: []*authz.Policy{authz.SuspendUser}, grave: true,
 		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost. Who is suspended already stays so.",
 		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {
 			return withReason(s.SuspendUser, v, id)
 		},
 	},
 	{
-		path: "/resume", operation: "UsersController_resumeUser", label: "Resume", did: "able to sign in", need: service.NeedSuspendUsers,
+		path: "/resume", operation: "UsersController_resumeUser", label: "Resume", did: "able to sign in", policies: []*authz.Policy{authz.ResumeUser},
 		tells: "Those of them who are suspended can sign in again. Nothing changes for the others.",
 		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {
 			return withReason(s.ResumeUser, v, id)
@@ -189,7 +187,7 @@ func givenRole(v *pageContext) (role rolecall.RoleID, draft rolecall.AssignmentD
 // bulkActions returns what the caller may do to users whom they select.
 func (f frame) bulkActions() (list []*bulkAction) {
 	for i := range bulkActions {
-		if a := &bulkActions[i]; a.need(f.call.Principal, rolecall.UserID{}) == nil {
+		if a := &bulkActions[i]; areAllowed(f.call.Principal, a.policies) {
 			list = append(list, a)
 		}
 	}
@@ -246,7 +244,7 @@ func (s selectedView) outcome() string {
 // giveable returns the roles that the caller may give anywhere.
 func (s selectedView) giveable() []rolecall.Role {
 	return slices.DeleteFunc(slices.Clone(s.roles.Items), func(r rolecall.Role) bool {
-		return s.call.GivesWithin(rolecall.UserID{}, &r, s.now).IsNowhere()
+		return authz.AssignableReach(s.call.Principal, rolecall.UserID{}, &r, s.now).IsNowhere()
 	})
 }
 
@@ -254,7 +252,7 @@ func (s selectedView) giveable() []rolecall.Role {
 func (s selectedView) widest() rolecall.Reach {
 	var reaches []rolecall.Reach
 	for _, r := range s.giveable() {
-		reaches = append(reaches, s.call.GivesWithin(rolecall.UserID{}, &r, s.now))
+		reaches = append(reaches, authz.AssignableReach(s.call.Principal, rolecall.UserID{}, &r, s.now))
 	}
 	return rolecall.UnionOf(reaches)
 }

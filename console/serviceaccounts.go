@@ -6,6 +6,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -106,7 +107,7 @@ func (c *console) showServiceAccount(v *pageContext) error {
 
 // addHistory adds what happened to the service account lately, for who may read events.
 func (c *console) addHistory(v *pageContext, view *serviceAccountView) error {
-	if service.NeedReadEvents(v.call.Principal, rolecall.UserID{}) != nil {
+	if authz.ReadEvents.Authorize(v.call.Principal) != nil {
 		return nil
 	}
 	recent, err := c.service.Events(v.ctx, v.call, service.EventListing{Subject: rolecall.AnyID(view.account.ID), Limit: recentEvents})
@@ -128,7 +129,7 @@ func (c *console) createServiceAccount(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	if service.NeedReadServiceAccounts(v.call.Principal, rolecall.UserID{}) != nil {
+	if authz.ReadServiceAccounts.Authorize(v.call.Principal) != nil {
 		return v.redirect(v.path("/") + "?done=service-account-created")
 	}
 	return v.redirect(v.path("/service-accounts/"+created.Value.ID.String()) + "?done=service-account-created")

@@ -11,6 +11,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -157,7 +158,7 @@ func (c *console) settingsView(v *pageContext) (view settingsView, err error) {
 	if view.tenant, err = c.service.CurrentTenant(v.ctx, v.call); err != nil {
 		return view, err
 	}
-	if service.NeedReadRoles(v.call.Principal, rolecall.UserID{}) == nil {
+	if authz.ReadRoles.Authorize(v.call.Principal) == nil {
 		page, err := c.service.Roles(v.ctx, v.call, service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
 		if err != nil {
 			return view, err

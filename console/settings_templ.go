@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/authz"
 )
 
 func settingsPage(s settingsView) templ.Component {
@@ -57,7 +57,7 @@ func settingsPage(s settingsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if service.NeedUpdateTenant(s.call.Principal, rolecall.UserID{}) == nil {
+		if authz.UpdateTenant.Authorize(s.call.Principal) == nil {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<a class=\"button head-action\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -395,7 +395,7 @@ func settingsPage(s settingsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if err := service.NeedUpdateTenant(s.call.Principal, rolecall.UserID{}); err != nil {
+		if err := authz.UpdateTenant.Authorize(s.call.Principal); err != nil {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<p class=\"note\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

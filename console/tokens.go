@@ -9,6 +9,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -164,7 +165,7 @@ func (t tokensView) hindrance() string {
 		return ""
 	}
 	for i := range t.held {
-		if err := t.call.MayHandOn(&t.held[i].Role, t.held[i].Reach, t.held[i].ExpiresAt); err != nil {
+		if err := authz.RequireGrantable(t.call.Principal, &t.held[i].Role, t.held[i].Reach, t.held[i].ExpiresAt); err != nil {
 			return detailOf(err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/authz"
 )
 
 // What the words of done may name: whom the page is about, and a role, of which the
@@ -52,7 +52,7 @@ func (c *console) told(f frame) []part {
 // roleAsked returns the role that the address names, as far as the caller may read it.
 func (c *console) roleAsked(v *pageContext) (rolecall.Role, bool) {
 	id, err := rolecall.ParseID[rolecall.Role](v.request.URL.Query().Get("role"))
-	if err != nil || service.NeedReadRoles(v.call.Principal, rolecall.UserID{}) != nil {
+	if err != nil || authz.ReadRoles.Authorize(v.call.Principal) != nil {
 		return rolecall.Role{}, false
 	}
 	role, err := c.service.Role(v.ctx, v.call, id)

@@ -4,7 +4,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/authz"
 )
 
 func (c *console) editPages() []page {
@@ -50,7 +50,7 @@ func (c *console) edit(v *pageContext) error {
 	if pairs != nil {
 		patch.Metadata = rolecall.Some(pairs)
 	}
-	if err := service.NeedUpdateMembers(v.call.Principal, v.userID, patch.Members()); err != nil {
+	if err := authz.AuthorizeMembers(v.call.Principal, v.userID, patch.Members()); err != nil {
 		return err
 	}
 	if faults != nil {

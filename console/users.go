@@ -6,6 +6,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -62,7 +63,7 @@ func (c *console) showUsers(v *pageContext) error {
 
 // filters loads what to filter the list by.
 func (c *console) filters(v *pageContext, list *usersView) (err error) {
-	if list.departments, err = c.service.Departments(v.ctx, v.call); err != nil || service.NeedReadRoles(v.call.Principal, rolecall.UserID{}) != nil {
+	if list.departments, err = c.service.Departments(v.ctx, v.call); err != nil || authz.ReadRoles.Authorize(v.call.Principal) != nil {
 		return err
 	}
 	roles, err := c.service.Roles(v.ctx, v.call, service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})

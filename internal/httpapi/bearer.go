@@ -43,7 +43,7 @@ type credentials struct {
 func (s *Server) credentialsOf(op *operation, r *http.Request, buffer []secret.Token) (credentials, error) {
 	sent := credentials{sessions: s.site.AppendSessions(buffer, r)}
 	lines := r.Header["Authorization"]
-	if len(lines) == 0 || op.need == nil {
+	if len(lines) == 0 || op.policy.Public {
 		return sent, nil
 	}
 	if len(lines) > 1 {
@@ -65,7 +65,7 @@ func (s *Server) credentialsOf(op *operation, r *http.Request, buffer []secret.T
 
 // unauthenticated returns the 401 for a request without valid credentials.
 func unauthenticated(op *operation) error {
-	if op.operator {
+	if op.policy.Operators {
 		return rolecall.ErrUnauthenticated.With("No live key of an operator came with the request, as Authorization: Bearer rco_….")
 	}
 	return rolecall.ErrUnauthenticated
@@ -76,7 +76,7 @@ func unauthenticated(op *operation) error {
 // empty for errors that have nothing to do with credentials.
 func wwwAuthenticate(op *operation, r *http.Request, status int, err *rolecall.Error) string {
 	sent, _ := bearerOf(r.Header["Authorization"])
-	hasBearer := sent != "" && op.need != nil
+	hasBearer := sent != "" && !op.policy.Public
 	bearer := "Bearer"
 	switch {
 	case slices.ContainsFunc(err.Faults, func(f rolecall.Fault) bool { return f.Header == "authorization" }):
@@ -87,10 +87,10 @@ func wwwAuthenticate(op *operation, r *http.Request, status int, err *rolecall.E
 		return ""
 	case hasBearer:
 		bearer = `Bearer error="invalid_token"`
-	case op.need == nil || op.interactive:
+	case op.policy.Public || op.policy.SessionOnly:
 		return "Session"
 	}
-	if op.operator {
+	if op.policy.Operators {
 		return bearer
 	}
 	return "Session, " + bearer

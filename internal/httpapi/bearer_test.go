@@ -16,11 +16,11 @@ func TestAnswersSayWhatOpens(t *testing.T) {
 		path := s.pathOf(op)
 		opens, refused := "Session, Bearer", `Session, Bearer error="invalid_token"`
 		switch {
-		case op.need == nil:
+		case op.policy.Public:
 			continue
-		case op.operator:
+		case op.policy.Operators:
 			opens, refused = "Bearer", `Bearer error="invalid_token"`
-		case op.interactive:
+		case op.policy.SessionOnly:
 			opens = "Session"
 		}
 		for header, want := range map[string]string{"": opens, "Basic YTpi": opens, "Bearer": opens, "Bearer rc_x": refused, "bearer " + string(secret.NewAPIToken()): refused, "Bearer " + string(secret.NewOperatorKey()): refused} {

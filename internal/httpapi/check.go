@@ -27,13 +27,13 @@ func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in
 	if err != nil {
 		return err
 	}
-	if op.need != nil && len(sent.sessions) == 0 && sent.bearer == "" { // nothing is looked up, so nothing need wait for it
+	if !op.policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // nothing is looked up, so nothing need wait for it
 		return unauthenticated(op)
 	}
 	if err := q.Enter(op.lane); err != nil {
 		return err
 	}
-	if op.need != nil {
+	if !op.policy.Public {
 		if err := s.admit(op, q, in, sent); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (s *Server) checkFraming(op *operation, r *http.Request) error {
 	if r.ContentLength > web.MaxBody {
 		return web.ErrContentTooLarge
 	}
-	if !op.operator {
+	if !op.policy.Operators {
 		names := r.Header["X-Tenant-Schema"]
 		if len(names) != 1 || !rolecall.IsTenantName(names[0]) {
 			return badTenant(len(names))
@@ -143,21 +143,18 @@ func (s *Server) admit(op *operation, q *web.Request, in reflect.Value, sent cre
 	if q.Principal, err = s.principal(op, q, in, sent); err != nil {
 		return err
 	}
-	if err := op.need(q.Principal, op.endpoint.takes().user(in)); err != nil {
+	if err := op.policy.AuthorizeFor(q.Principal, op.endpoint.takes().user(in)); err != nil {
 		return err
 	}
-	if op.interactive && !q.Principal.Interactive() {
-		return rolecall.ErrSessionRequired
-	}
-	if op.stepsUp() {
-		return s.service.NeedRecent(q.Principal)
+	if op.policy.StepsUp() {
+		return authz.RequireRecent(q.Principal, s.service.Now())
 	}
 	return nil
 }
 
 // principal returns the caller whom the credentials prove.
 func (s *Server) principal(op *operation, q *web.Request, in reflect.Value, sent credentials) (*authz.Principal, error) {
-	if op.operator {
+	if op.policy.Operators {
 		p, err := s.service.AuthenticateOperator(q, sent.bearer, q.Source)
 		if errors.Is(err, rolecall.ErrUnauthenticated) {
 			err = unauthenticated(op)

@@ -73,12 +73,12 @@ func YAML() ([]byte, error) { return Document().YAML() }
 func (o *operation) describe() *huma.Operation {
 	described := &huma.Operation{
 		Method: o.method, Path: o.path, OperationID: o.id, Summary: o.summary, Tags: []string{o.tag()},
-		Responses: map[string]*huma.Response{}, Extensions: map[string]any{"x-access-effect": o.effect},
+		Responses: map[string]*huma.Response{}, Extensions: map[string]any{"x-access-effect": o.policy.Effect},
 	}
-	if o.stepsUp() {
+	if o.policy.StepsUp() {
 		described.Extensions["x-step-up"] = true
 	}
-	if !o.operator {
+	if !o.policy.Operators {
 		described.Parameters = append(described.Parameters, tenantParameter())
 	}
 	for _, scheme := range o.security() {
@@ -166,11 +166,11 @@ func known(values []string) *huma.Schema {
 // security returns the names of the schemes, any of which lets a caller in.
 func (o *operation) security() []string {
 	switch {
-	case o.need == nil:
+	case o.policy.Public:
 		return nil
-	case o.operator:
+	case o.policy.Operators:
 		return []string{operatorKey}
-	case o.interactive:
+	case o.policy.SessionOnly:
 		return []string{web.SessionCookie}
 	}
 	return []string{web.SessionCookie, apiToken, operatorKey}
@@ -197,15 +197,15 @@ func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	all := slices.Clone(o.problems)
 	all = append(all, rolecall.ErrMalformed, web.ErrURLTooLong, web.ErrTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
 	switch {
-	case o.operator:
+	case o.policy.Operators:
 		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrTooManyAttempts, web.ErrUnknownPath)
-	case o.need != nil:
+	case !o.policy.Public:
 		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied, rolecall.ErrTooManyAttempts)
 	}
-	if o.interactive {
+	if o.policy.SessionOnly {
 		all = append(all, rolecall.ErrSessionRequired)
 	}
-	if o.stepsUp() {
+	if o.policy.StepsUp() {
 		all = append(all, rolecall.ErrNotRecent)
 	}
 	if o.method != http.MethodGet {
@@ -250,7 +250,7 @@ func (o *operation) describeProblems(status int, errors []*rolecall.Error) *huma
 	case http.StatusUnauthorized:
 		headers = []string{"WWW-Authenticate"}
 	case http.StatusBadRequest, http.StatusForbidden:
-		if o.need != nil {
+		if !o.policy.Public {
 			headers = []string{"WWW-Authenticate"}
 		}
 	case http.StatusUnsupportedMediaType:

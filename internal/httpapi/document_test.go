@@ -70,14 +70,14 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 		if op.summary == "" || op.endpoint == nil || len(op.answers) == 0 || !strings.Contains(op.id, "Controller_") {
 			t.Errorf("%s %s is not whole", op.method, op.path)
 		}
-		if (op.need == nil) != slices.Contains(withoutSession, op.id) {
-			t.Errorf("%s: needs a session: %v", op.id, op.need != nil)
+		if (op.policy.Public) != slices.Contains(withoutSession, op.id) {
+			t.Errorf("%s: needs a session: %v", op.id, !op.policy.Public)
 		}
 		if seen[op.id] {
 			t.Errorf("%s is there twice", op.id)
 		}
 		seen[op.id] = true
-		if creates := op.answers[0].status == http.StatusCreated || op.answers[0].status == http.StatusAccepted && op.need != nil; creates != (op.endpoint.takes().key != nil) {
+		if creates := op.answers[0].status == http.StatusCreated || op.answers[0].status == http.StatusAccepted && !op.policy.Public; creates != (op.endpoint.takes().key != nil) {
 			t.Errorf("%s creates: %v, takes an idempotency key: %v", op.id, creates, op.endpoint.takes().key != nil)
 		}
 		for _, p := range op.endpoint.takes().parameters() {

@@ -7,30 +7,32 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rolecall/rolecall/internal/authz"
 )
 
 func TestEveryOperationDeclaresItsEffectOnAccess(t *testing.T) {
 	for _, op := range everyOperation {
-		switch op.effect {
-		case effectGrants, effectRemoves, effectEnds, effectProves, effectNone:
+		switch op.policy.Effect {
+		case authz.Grants, authz.Removes, authz.Ends, authz.Proves, authz.NoEffect:
 		default:
-			t.Errorf("%s declares %q as its effect on access", op.id, op.effect)
+			t.Errorf("%s declares %q as its effect on access", op.id, op.policy.Effect)
 		}
-		if op.method == http.MethodGet && op.effect != effectNone {
-			t.Errorf("%s only reads, and declares %q", op.id, op.effect)
+		if op.method == http.MethodGet && op.policy.Effect != authz.NoEffect {
+			t.Errorf("%s only reads, and declares %q", op.id, op.policy.Effect)
 		}
-		if op.need == nil && (op.effect == effectGrants || op.effect == effectRemoves) {
-			t.Errorf("%s works without a session and declares %q, which asks for the age of one", op.id, op.effect)
+		if op.policy.Public && (op.policy.Effect == authz.Grants || op.policy.Effect == authz.Removes) {
+			t.Errorf("%s works without a session and declares %q, which asks for the age of one", op.id, op.policy.Effect)
 		}
 	}
 }
 
 func TestAnOperationWithoutADeclaredEffectStepsUp(t *testing.T) {
-	declared := *operations[0]
-	if declared.stepsUp() {
-		t.Errorf("%s needs step-up", declared.id)
+	declared := *operations[0].policy
+	if declared.StepsUp() {
+		t.Errorf("%s needs step-up", operations[0].id)
 	}
-	if declared.effect = ""; !declared.stepsUp() {
+	if declared.Effect = ""; !declared.StepsUp() {
 		t.Error("an operation without an effect needs no step-up")
 	}
 }
@@ -62,16 +64,16 @@ func TestTheStepUpPageListsTheOperations(t *testing.T) {
 func stepUpTable() string {
 	var b strings.Builder
 	b.WriteString("| operation | what it does | effect | step-up |\n|---|---|---|---|\n")
-	for _, effect := range []effect{effectGrants, effectRemoves, effectEnds, effectProves} {
+	for _, effect := range []authz.Effect{authz.Grants, authz.Removes, authz.Ends, authz.Proves} {
 		for _, op := range slices.Concat(operations, operatorOperations) {
-			if op.effect != effect {
+			if op.policy.Effect != effect {
 				continue
 			}
 			stepUp := "no"
-			if op.stepsUp() {
+			if op.policy.StepsUp() {
 				stepUp = "yes"
 			}
-			fmt.Fprintf(&b, "| `%s %s` | %s | `%s` | %s |\n", op.method, op.path, op.summary, op.effect, stepUp)
+			fmt.Fprintf(&b, "| `%s %s` | %s | `%s` | %s |\n", op.method, op.path, op.summary, op.policy.Effect, stepUp)
 		}
 	}
 	return b.String()

@@ -239,7 +239,7 @@ func FuzzRequests(f *testing.F) {
 		if r.StatusCode >= 300 {
 			return
 		}
-		if op := serves(request); method == http.MethodOptions || op != nil && op.need == nil {
+		if op := serves(request); method == http.MethodOptions || op != nil && op.policy.Public {
 			return
 		}
 		abroad, anonymous := request.Clone(t.Context()), request.Clone(t.Context())
@@ -292,7 +292,7 @@ func (s *testServer) fuzzed(method, target, header, body string) *http.Request {
 	}
 	r := &http.Request{Method: method, URL: u, RequestURI: target, Host: "localhost", RemoteAddr: "127.0.0.1:1", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body))}
 	r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}, "Content-Type": {"application/json"}}
-	if slices.ContainsFunc(operations, func(op *operation) bool { return op.need == nil && op.path == u.Path }) { // it could end the session
+	if slices.ContainsFunc(operations, func(op *operation) bool { return op.policy.Public && op.path == u.Path }) { // it could end the session
 		r.Header.Set("Cookie", web.SessionCookie+"="+string(secret.NewToken()))
 	}
 	if isOperators(u) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -16,14 +16,11 @@ type operation struct {
 	method, path string
 	id           string // operation id; what stands before Controller is the tag
 	summary      string
-	need         service.Need // nil: works without a session
-	effect       effect       // on access; step-up follows from it
-	body         *body        // nil: none is read
-	answers      []answer     // on success
+	policy       *authz.Policy
+	body         *body    // nil: none is read
+	answers      []answer // on success
 	problems     []*rolecall.Error
 	lane         web.Limiter
-	operator     bool // about tenants, by the key of an operator, and in no tenant
-	interactive  bool // only by a person's session, not by a token or key
 	endpoint     endpoint
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
 )
@@ -14,55 +15,55 @@ import (
 var operatorOperations = []*operation{
 	{
 		method: http.MethodGet, path: "/operator/tenants", id: "OperatorController_listTenants", summary: "List the tenants that the key is for, by name",
-		operator: true, need: service.NeedOperator, effect: effectNone,
+		policy:   authz.ReadTenants,
 		answers:  []answer{{http.StatusOK, "TenantPage", "A page of tenants.", []string{"Link"}}},
 		endpoint: typed((*Server).listTenants),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants", id: "OperatorController_createTenant", summary: "Create a tenant and invite its first owner",
-		operator: true, need: service.NeedEveryTenant, effect: effectGrants, body: &body{"CreateTenant", true},
+		policy: authz.CreateTenant, body: &body{"CreateTenant", true},
 		answers:  []answer{{http.StatusCreated, "FoundedTenant", "The new tenant; its first owner is invited by mail, and by the link, which is shown this once.", []string{"Location", "Idempotent-Replayed"}}},
 		problems: problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
 		endpoint: typed((*Server).createTenant),
 	},
 	{
 		method: http.MethodGet, path: "/operator/tenants/{name}", id: "OperatorController_getTenant", summary: "Read a tenant and its settings, also while it is deleted and can be restored",
-		operator: true, need: service.NeedOperator, effect: effectNone,
+		policy:   authz.ReadTenants,
 		answers:  []answer{{http.StatusOK, "Tenant", "The tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).getOperatedTenant),
 	},
 	{
 		method: http.MethodPatch, path: "/operator/tenants/{name}", id: "OperatorController_updateTenant", summary: "Change a tenant's name to show and its settings",
-		operator: true, need: service.NeedOperator, effect: effectGrants, body: &body{"UpdateTenant", true},
+		policy: authz.ChangeTenant, body: &body{"UpdateTenant", true},
 		answers:  []answer{{http.StatusOK, "Tenant", "The changed tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).updateOperatedTenant),
 	},
 	{
 		method: http.MethodDelete, path: "/operator/tenants/{name}", id: "OperatorController_deleteTenant", summary: "Delete a tenant at once; it can be restored for 24 hours, and its name stays unusable for 30 days",
-		operator: true, need: service.NeedOperator, effect: effectRemoves,
+		policy:   authz.DeleteTenant,
 		answers:  []answer{{http.StatusNoContent, "", "The tenant is deleted. Nobody can use it, and nothing is removed for 24 hours.", nil}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).deleteTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/restore", id: "OperatorController_restoreTenant", summary: "Restore a tenant that was deleted in the last 24 hours",
-		operator: true, need: service.NeedOperator, effect: effectGrants, body: &body{"Reason", false},
+		policy: authz.ChangeTenant, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The tenant as it was before, with its users, roles, sessions and tokens. A tenant that is not deleted is answered unchanged.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).restoreTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/suspend", id: "OperatorController_suspendTenant", summary: "Refuse a tenant's sessions and sign-ins until it is resumed",
-		operator: true, need: service.NeedOperator, effect: effectEnds, body: &body{"Reason", false},
+		policy: authz.SuspendTenant, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The suspended tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).suspendTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/resume", id: "OperatorController_resumeTenant", summary: "Serve a suspended tenant again",
-		operator: true, need: service.NeedOperator, effect: effectGrants, body: &body{"Reason", false},
+		policy: authz.ChangeTenant, body: &body{"Reason", false},
 		answers:  []answer{{http.StatusOK, "Tenant", "The resumed tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).resumeTenant),

@@ -61,7 +61,7 @@ func (s *Server) check(_ context.Context, c service.Call, in *checkRequest) (Res
 	if in.Department != "" {
 		department = &in.Department
 	}
-	err := s.service.Check(c, rolecall.Permission(in.Permission), department)
+	err := c.RequirePermission(rolecall.Permission(in.Permission), department)
 	return Response[NoContent]{NameCaller: true}, err
 }
 
@@ -127,7 +127,7 @@ type checkResults struct {
 func (s *Server) checkAll(_ context.Context, c service.Call, in *checkAllRequest) (Response[checkResults], error) {
 	results := make([]checkResult, len(in.Body.Checks))
 	for i, asked := range in.Body.Checks {
-		allowed := s.service.Holds(c, rolecall.Permission(asked.Permission), (*string)(asked.Department))
+		allowed := c.Holds(rolecall.Permission(asked.Permission), (*string)(asked.Department))
 		results[i] = checkResult{asked.Permission, asked.Department, allowed}
 	}
 	return Response[checkResults]{Body: checkResults{results}, NameCaller: true}, nil

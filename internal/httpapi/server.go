@@ -63,7 +63,7 @@ func (s *Server) route(operations []*operation) {
 	var tenants, operators []web.Route
 	for _, op := range operations {
 		r := web.Route{Method: op.method, Path: op.path, Label: op.id, Handler: s.handlerOf(op)}
-		if op.operator {
+		if op.policy.Operators {
 			operators = append(operators, r)
 		} else {
 			tenants = append(tenants, r)
@@ -130,7 +130,7 @@ func (s *Server) fail(op *operation, w http.ResponseWriter, r *http.Request, in 
 func Policies() map[string]web.Policy {
 	policies := map[string]web.Policy{}
 	for _, op := range operations {
-		policies[op.id] = web.Policy{Need: op.need, StepsUp: op.stepsUp(), Limiter: op.lane}
+		policies[op.id] = web.Policy{Policy: op.policy, Limiter: op.lane}
 	}
 	return policies
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/service"
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/wire"
@@ -67,7 +68,7 @@ func (*createUserRequest) mayDecode(c service.Call, member string, value jsontex
 	if member != "invite" || value.Kind() == jsontext.KindFalse {
 		return nil
 	}
-	return service.NeedInviteUsers(c.Principal, rolecall.UserID{})
+	return authz.InviteUser.Authorize(c.Principal)
 }
 
 func (s *Server) createUser(ctx context.Context, c service.Call, in *createUserRequest) (Response[userBody], error) {
@@ -98,7 +99,7 @@ func (in *updateUserRequest) mayDecode(c service.Call, member string, _ jsontext
 	if !ok || !m.Updatable() {
 		return nil
 	}
-	return service.NeedUpdateMembers(c.Principal, in.ID, rolecall.SetOf(m))
+	return authz.AuthorizeMembers(c.Principal, in.ID, rolecall.SetOf(m))
 }
 
 func (s *Server) updateUser(ctx context.Context, c service.Call, in *updateUserRequest) (Response[userBody], error) {

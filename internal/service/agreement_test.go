@@ -152,7 +152,7 @@ func TestWhatIsSaidToBeAllowedIsWhatIsAllowed(t *testing.T) {
 		}))
 		for _, caller := range all[:4] {
 			c := f.callBy(caller.user, caller.assignments)
-			checksAgreeWithGrants(t, rehearsed, c)
+			checksAgreeWithGrants(t, c)
 			for i := range all {
 				agree(t, f.Context(), rehearsed, c, &all[i].user, empty.ID)
 			}
@@ -173,7 +173,7 @@ func agree(t *rapid.T, ctx context.Context, s *service.Service, c service.Call, 
 			continue
 		}
 		err := a.try(s, ctx, c, u, role)
-		allowed, checked := errors.Is(err, errTakenBack), a.own && u.ID == c.User.ID || s.Check(c, a.permission, u.Department) == nil
+		allowed, checked := errors.Is(err, errTakenBack), a.own && u.ID == c.User.ID || c.RequirePermission(a.permission, u.Department) == nil
 		barred := errors.Is(err, rolecall.ErrBeyondOwnPermissions) || errors.Is(err, rolecall.ErrUserSuspended) || errors.Is(err, rolecall.ErrUserPending)
 		switch denied := errors.Is(err, rolecall.ErrPermissionDenied) || errors.Is(err, rolecall.ErrNotFound); {
 		case allowed != slices.Contains(o.AllowedActions, a.action):
@@ -187,7 +187,7 @@ func agree(t *rapid.T, ctx context.Context, s *service.Service, c service.Call, 
 		_, err := s.UpdateUser(ctx, c, u.ID, patch, nil)
 		allowed := err == nil || errors.Is(err, errTakenBack)
 		own := member == rolecall.MemberName && u.ID == c.User.ID
-		if checked := s.Check(c, member.Update(), u.Department) == nil; allowed != (checked || own) {
+		if checked := c.RequirePermission(member.Update(), u.Department) == nil; allowed != (checked || own) {
 			t.Errorf("update %s: the check says %v, and the verb returns %v", member, checked, err)
 		}
 		updatable = updatable || allowed
@@ -199,14 +199,14 @@ func agree(t *rapid.T, ctx context.Context, s *service.Service, c service.Call, 
 
 // checksAgreeWithGrants fails the test unless checks say what the session of the
 // caller lists.
-func checksAgreeWithGrants(t *rapid.T, s *service.Service, c service.Call) {
+func checksAgreeWithGrants(t *rapid.T, c service.Call) {
 	everywhere, scoped := c.Grants()
 	for _, p := range append(rolecall.OwnPermissions(), rolecall.Permission{Application: "shop", Resource: "invoices", Action: "approve"}) {
 		ofUsers := !p.Own() || p.Resource == "users" || p.Resource == "sessions" || p == rolecall.RolesAssign || p == rolecall.RolesRead
 		for _, department := range []*string{nil, new("Sales"), new("Research"), new("Nowhere")} {
 			listed := slices.ContainsFunc(everywhere, func(q rolecall.Permission) bool { return q.Covers(p) }) ||
 				ofUsers && slices.ContainsFunc(scoped, func(g authz.Grant) bool { return g.Permission.Covers(p) && g.Reach.Includes(department) })
-			if checked := s.Check(c, p, department) == nil; checked != listed {
+			if checked := c.RequirePermission(p, department) == nil; checked != listed {
 				t.Errorf("%s: the check says %v, and the session %v", p, checked, listed)
 			}
 		}

@@ -331,7 +331,7 @@ func (f *fixture) alone(s someone) service.Call {
 // harmless are the methods that change nothing which is cached.
 var harmless = []string{
 	"Invitations", "MailCounts", "WaitingMail",
-	"AuthenticateOperator", "CreateOperatorKey", "FoundTenant", "NeedRecent", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys",
+	"AuthenticateOperator", "CreateOperatorKey", "FoundTenant", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys",
 	"ServiceAccount", "ServiceAccountActions", "ServiceAccountRoles", "ServiceAccountTokens", "ServiceAccounts", "UserTokens",
 	"Check", "Holds", "KeptDevices", "CreateTenant", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "Flush", "Keys", "Names", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
 	"AskAgain", "BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",

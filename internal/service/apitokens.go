@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -23,11 +24,11 @@ type tokenValue struct {
 // UserTokens returns a page of the user's API tokens, by id, or ErrNotFound,
 // ErrPermissionDenied.
 func (s *Service) UserTokens(ctx context.Context, c Call, id rolecall.UserID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
-	if err := NeedReadUserTokens(c.Principal, id); err != nil {
+	if err := authz.ReadUserTokens.AuthorizeFor(c.Principal, id); err != nil {
 		return page, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) error {
-		if err := s.tokensOf(tx, c, id, rolecall.SessionsRead); err != nil {
+		if err := s.authorizeTokens(tx, c, authz.ReadUserTokens, id); err != nil {
 			return err
 		}
 		page, err = tx.APITokens(rolecall.APITokenQuery{UserID: id, After: after, Limit: limit})
@@ -36,17 +37,14 @@ func (s *Service) UserTokens(ctx context.Context, c Call, id rolecall.UserID, af
 	return page, err
 }
 
-// tokensOf returns nil if the caller may do to the user's tokens what the
-// permission is for.
-func (s *Service) tokensOf(tx *store.Tx, c Call, id rolecall.UserID, permission rolecall.Permission) error {
+// authorizeTokens returns nil if the caller may perform the operation of the policy on the
+// tokens of the user.
+func (s *Service) authorizeTokens(tx *store.Tx, c Call, policy *authz.Policy, id rolecall.UserID) error {
 	if c.IsSelf(id) {
 		return nil
 	}
-	user, err := seenUser(tx, c, id)
-	if err != nil {
-		return err
-	}
-	return c.reaches(permission, &user)
+	_, _, err := s.authorizedUser(tx, c, policy, id)
+	return err
 }
 
 // CreateUserToken makes an API token that speaks for the caller, once for each
@@ -54,7 +52,7 @@ func (s *Service) tokensOf(tx *store.Tx, c Call, id rolecall.UserID, permission 
 // for somebody else's, ErrValidation, also for a permission that the caller does not
 // have, ErrTooManyTokens, and the errors of keys.
 func (s *Service) CreateUserToken(ctx context.Context, c Call, key Key, id rolecall.UserID, draft rolecall.APITokenDraft) (created Created[APIToken], err error) {
-	if err := NeedCreateUserToken(c.Principal, id); err != nil {
+	if err := authz.CreateUserToken.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
 	}
 	now := s.now()
@@ -109,21 +107,12 @@ func (s *Service) createToken(ctx context.Context, c Call, key Key, operation st
 // RevokeUserToken ends a token of the user at once. It returns ErrNotFound,
 // ErrPermissionDenied and ErrBeyondOwnPermissions.
 func (s *Service) RevokeUserToken(ctx context.Context, c Call, id rolecall.UserID, tokenID rolecall.APITokenID) error {
-	if err := NeedRevokeUserTokens(c.Principal, id); err != nil {
+	if err := authz.RevokeUserToken.AuthorizeFor(c.Principal, id); err != nil {
 		return err
 	}
 	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		if err := s.tokensOf(tx, c, id, rolecall.SessionsRevoke); err != nil {
+		if err := s.authorizeTokens(tx, c, authz.RevokeUserToken, id); err != nil {
 			return nil, err
-		}
-		if !c.IsSelf(id) {
-			assignments, err := tx.Assignments(id)
-			if err != nil {
-				return nil, err
-			}
-			if err := s.notAbove(c, assignments); err != nil {
-				return nil, err
-			}
 		}
 		token, err := tx.APIToken(tokenID)
 		if err == nil && token.UserID != id {
@@ -154,7 +143,7 @@ func (s *Service) revokeToken(tx *store.Tx, c Call, token rolecall.APIToken, abo
 // ServiceAccountTokens returns a page of the service account's API tokens, by id, or
 // ErrNotFound.
 func (s *Service) ServiceAccountTokens(ctx context.Context, c Call, id rolecall.ServiceAccountID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
-	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
 		return page, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) error {
@@ -173,7 +162,7 @@ func (s *Service) ServiceAccountTokens(ctx context.Context, c Call, id rolecall.
 // ErrNotFound, ErrBeyondOwnPermissions, ErrValidation, also for a permission that the
 // account does not have, ErrTooManyTokens, and the errors of keys.
 func (s *Service) CreateServiceAccountToken(ctx context.Context, c Call, key Key, id rolecall.ServiceAccountID, draft rolecall.APITokenDraft) (created Created[APIToken], err error) {
-	if err := NeedCreateServiceAccountToken(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.CreateServiceAccountToken.Authorize(c.Principal); err != nil {
 		return created, err
 	}
 	now := s.now()
@@ -181,14 +170,8 @@ func (s *Service) CreateServiceAccountToken(ctx context.Context, c Call, key Key
 		return created, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) error {
-		if _, err := tx.ServiceAccountByID(id); err != nil {
-			return err
-		}
-		assignments, err := tx.ServiceAccountRoles(id)
+		_, assignments, err := s.authorizedAccount(tx, c, authz.CreateServiceAccountToken, id)
 		if err != nil {
-			return err
-		}
-		if err := mayTakeOver(c, assignments, now); err != nil {
 			return err
 		}
 		return draft.CheckHolder(assignments, now).Err()
@@ -204,11 +187,11 @@ func (s *Service) CreateServiceAccountToken(ctx context.Context, c Call, key Key
 // RevokeServiceAccountToken ends a token of the service account at once. It returns
 // ErrNotFound and ErrBeyondOwnPermissions.
 func (s *Service) RevokeServiceAccountToken(ctx context.Context, c Call, id rolecall.ServiceAccountID, tokenID rolecall.APITokenID) error {
-	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.RevokeServiceAccountToken.Authorize(c.Principal); err != nil {
 		return err
 	}
 	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		if _, err := s.protectAccount(tx, c, id, nil); err != nil {
+		if _, err := s.protectedAccount(tx, c, authz.RevokeServiceAccountToken, id, nil); err != nil {
 			return nil, err
 		}
 		token, err := tx.APIToken(tokenID)

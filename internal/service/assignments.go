@@ -7,24 +7,19 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
 // UserRoles returns the user's live assignments by role id, and the expired ones, the
 // last expired first; or ErrNotFound, ErrPermissionDenied.
 func (s *Service) UserRoles(ctx context.Context, c Call, id rolecall.UserID) (live, expired []rolecall.Assignment, err error) {
-	if err := NeedReadUserRoles(c.Principal, id); err != nil {
+	if err := authz.ReadUserRoles.AuthorizeFor(c.Principal, id); err != nil {
 		return nil, nil, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) error {
-		user, err := seenUser(tx, c, id)
-		if err != nil {
+		if _, _, err := s.authorizedUser(tx, c, authz.ReadUserRoles, id); err != nil {
 			return err
-		}
-		if !c.IsSelf(id) {
-			if err := c.reaches(rolecall.RolesRead, &user); err != nil {
-				return err
-			}
 		}
 		live, expired, err = s.assignments(tx, id)
 		return err
@@ -59,7 +54,7 @@ func (s *Service) split(assignments []rolecall.Assignment) (live, expired []role
 // ErrPermissionDenied, ErrBeyondOwnPermissions, and ErrLastOwner if a reach or an
 // end would leave the tenant without an owner.
 func (s *Service) AssignRole(ctx context.Context, c Call, userID rolecall.UserID, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
-	if err := NeedAssignRoles(c.Principal, userID); err != nil {
+	if err := authz.AssignRole.AuthorizeFor(c.Principal, userID); err != nil {
 		return a, false, err
 	}
 	if err := draft.Check(s.now()).Err(); err != nil {
@@ -67,7 +62,7 @@ func (s *Service) AssignRole(ctx context.Context, c Call, userID rolecall.UserID
 	}
 	err = s.mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
 		tx.LockOwners()
-		user, role, err := assignable(tx, c, userID, roleID)
+		user, role, err := s.assignable(tx, c, authz.AssignRole, userID, roleID)
 		if err != nil {
 			return nil, err
 		}
@@ -79,12 +74,12 @@ func (s *Service) AssignRole(ctx context.Context, c Call, userID rolecall.UserID
 
 // UnassignRole takes the role from the user. It returns what AssignRole does.
 func (s *Service) UnassignRole(ctx context.Context, c Call, userID rolecall.UserID, roleID rolecall.RoleID) error {
-	if err := NeedAssignRoles(c.Principal, userID); err != nil {
+	if err := authz.UnassignRole.AuthorizeFor(c.Principal, userID); err != nil {
 		return err
 	}
 	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
-		user, role, err := assignable(tx, c, userID, roleID)
+		user, role, err := s.assignable(tx, c, authz.UnassignRole, userID, roleID)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +102,7 @@ func ofUser(tx *store.Tx, user *rolecall.User) holder {
 		id: user.ID, about: aboutUser(user.ID), put: tx.PutAssignment,
 		read:   func(role rolecall.RoleID) (rolecall.Assignment, error) { return tx.Assignment(user.ID, role) },
 		remove: func(role rolecall.RoleID) (bool, error) { return tx.DeleteAssignment(user.ID, role) },
-		spare:  func(a rolecall.Assignment) error { return keepsOwner(tx, user, []rolecall.Assignment{a}) },
+		spare:  func(a rolecall.Assignment) error { return keepOwner(tx, user, []rolecall.Assignment{a}) },
 	}
 }
 
@@ -128,7 +123,7 @@ func (s *Service) assign(c Call, h holder, role rolecall.Role, draft rolecall.As
 		UserID: h.id, Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
 		GrantedBy: c.Grantor(), GrantedAt: now,
 	}
-	if err := c.MayGive(&a); err != nil {
+	if err := authz.RequireAssignable(c.Principal, &a); err != nil {
 		return a, false, nil, err
 	}
 	old, err := h.read(role.ID)
@@ -139,9 +134,9 @@ func (s *Service) assign(c Call, h holder, role rolecall.Role, draft rolecall.As
 	before := &old
 	if created = !was || !old.Live(now); created {
 		before = nil
-	} else if err := c.MayHandOn(&role, old.Reach, now); err != nil {
+	} else if err := authz.RequireGrantable(c.Principal, &role, old.Reach, now); err != nil {
 		return a, false, nil, err
-	} else if isFullOwner(old) && !isFullOwner(a) {
+	} else if authz.IsFullOwner(&old) && !authz.IsFullOwner(&a) {
 		if err := h.spare(old); err != nil {
 			return a, false, nil, err
 		}
@@ -158,7 +153,7 @@ func (s *Service) unassign(c Call, h holder, role rolecall.Role) (*rolecall.Even
 	if err != nil {
 		return nil, err
 	}
-	if err := c.MayHandOn(&role, old.Reach, s.now()); err != nil {
+	if err := authz.RequireGrantable(c.Principal, &role, old.Reach, s.now()); err != nil {
 		return nil, err
 	}
 	if err := h.spare(old); err != nil {
@@ -174,14 +169,14 @@ func (s *Service) unassign(c Call, h holder, role rolecall.Role) (*rolecall.Even
 
 // assignable returns the user and the role if the caller may change who holds
 // roles among the user's department.
-func assignable(tx *store.Tx, c Call, userID rolecall.UserID, roleID rolecall.RoleID) (rolecall.User, rolecall.Role, error) {
+func (s *Service) assignable(tx *store.Tx, c Call, policy *authz.Policy, userID rolecall.UserID, roleID rolecall.RoleID) (rolecall.User, rolecall.Role, error) {
 	user, err := seenUser(tx, c, userID)
 	if err != nil {
 		return user, rolecall.Role{}, err
 	}
 	role, err := tx.RoleByID(roleID)
 	if err == nil {
-		err = c.reaches(rolecall.RolesAssign, &user)
+		err = policy.AuthorizeUser(c.Principal, &user, nil, s.now())
 	}
 	return user, role, err
 }

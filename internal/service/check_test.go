@@ -46,11 +46,11 @@ func TestChecks(t *testing.T) {
 			if c.department != "" {
 				department = &c.department
 			}
-			err = f.service.Check(caller, permission, department)
+			err = caller.RequirePermission(permission, department)
 			if c.holds && err != nil || !c.holds && !errors.Is(err, rolecall.ErrPermissionDenied) {
 				t.Errorf("%s in %q: %v", c.permission, c.department, err)
 			}
-			f.is(f.service.Check(over, permission, department), rolecall.ErrPermissionDenied)
+			f.is(over.RequirePermission(permission, department), rolecall.ErrPermissionDenied)
 		}
 	})
 }

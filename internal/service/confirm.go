@@ -5,20 +5,9 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
-
-// NeedRecent returns ErrNotRecent if the principal is a person who signed in, or
-// confirmed to be that person, longer ago than the tenant allows.
-func (s *Service) NeedRecent(p *authz.Principal) error {
-	age := p.Tenant.Settings.ReauthenticationAge()
-	if p.Interactive() && age > 0 && s.now().Sub(p.Session.ConfirmedSince()) > age {
-		return rolecall.ErrNotRecent
-	}
-	return nil
-}
 
 // Confirm writes that the person who asks has just shown to be the one who signed in:
 // by the password, and by the second factor of somebody who has one. It returns the

@@ -80,7 +80,7 @@ func TestASignInIsRecentForAsLongAsTheTenantSays(t *testing.T) {
 		recent := func() error {
 			p, err := f.authenticate(f.service, in.Token)
 			f.ok(err)
-			return f.service.NeedRecent(p)
+			return authz.RequireRecent(p, f.service.Now())
 		}
 		f.ok(recent())
 		f.clock.advance(rolecall.DefaultReauthentication)
@@ -118,7 +118,7 @@ func TestProgramsAreNotAskedForARecentSignIn(t *testing.T) {
 			"a service account": {Tenant: f.tenant, Kind: authz.PrincipalServiceAccount, Token: &rolecall.APIToken{}},
 			"an operator":       {Tenant: f.tenant, Kind: authz.PrincipalOperator},
 		} {
-			if err := f.service.NeedRecent(p); err != nil {
+			if err := authz.RequireRecent(p, f.service.Now()); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -200,7 +200,7 @@ func TestAWrongPasswordConfirmsNothing(t *testing.T) {
 		f.ok(f.guess("203.0.113.1", "ada", password)) // and signing in is another matter
 		p, err := f.authenticate(f.service, in.Token)
 		f.ok(err)
-		f.is(f.service.NeedRecent(p), rolecall.ErrNotRecent)
+		f.is(authz.RequireRecent(p, f.service.Now()), rolecall.ErrNotRecent)
 	})
 }
 

@@ -30,12 +30,14 @@ type addressChange struct {
 // ErrUserSuspended, ErrTooManyMails, ErrSessionRequired and ErrTooManyAttempts for
 // oneself, and the errors of keys.
 func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id rolecall.UserID, email string) (created Created[rolecall.EmailChange], err error) {
-	if err := NeedChangeEmail(c.Principal, id); err != nil {
+	if err := authz.ChangeEmail.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
 	}
 	own := id == c.User.ID
-	if own && !c.Interactive() {
-		return created, rolecall.ErrSessionRequired
+	if own {
+		if err := authz.ChangeEmail.AuthorizeUser(c.Principal, &c.User, nil, s.now()); err != nil {
+			return created, err
+		}
 	}
 	if err := checkEmail(email); err != nil {
 		return created, err
@@ -44,7 +46,7 @@ func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id ro
 	if !own {
 		change.By = c.Grantor()
 		err = s.view(ctx, c, func(tx *store.Tx) (err error) {
-			user, err = s.seizable(tx, c, id, rolecall.UsersEmail)
+			user, _, err = s.authorizedUser(tx, c, authz.ChangeEmail, id)
 			return err
 		})
 	}
@@ -212,7 +214,7 @@ func (s *Service) changing(tx *store.Tx, tenant rolecall.Tenant, token secret.To
 	if err := json.Unmarshal([]byte(pending.Data), &change); err != nil {
 		return user, "", err
 	}
-	may, err := s.mayStill(tx, tenant, change.By, user.ID, rolecall.UsersEmail)
+	may, err := s.mayStill(tx, tenant, authz.ChangeEmail, change.By, user.ID)
 	if err == nil && !may {
 		err = rolecall.ErrEmailChangeInvalid
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -14,7 +15,7 @@ import (
 // the background. It returns ErrNotFound, ErrPermissionDenied,
 // ErrBeyondOwnPermissions and ErrLastOwner.
 func (s *Service) EraseUser(ctx context.Context, c Call, id rolecall.UserID) error {
-	if err := NeedEraseUsers(c.Principal, id); err != nil {
+	if err := authz.EraseUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err
 	}
 	err := s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
@@ -36,7 +37,7 @@ func (s *Service) EraseUser(ctx context.Context, c Call, id rolecall.UserID) err
 // takeAway removes the user or their tombstone.
 func (s *Service) takeAway(tx *store.Tx, c Call, id rolecall.UserID) error {
 	for range attempts {
-		user, err := s.protect(tx, c, id, rolecall.UsersErase, nil)
+		user, err := s.protectedUser(tx, c, authz.EraseUser, id, nil)
 		if errors.Is(err, rolecall.ErrNotFound) {
 			return s.takeDeleted(tx, c, id)
 		}
@@ -70,7 +71,7 @@ func (s *Service) takeDeleted(tx *store.Tx, c Call, id rolecall.UserID) error {
 	for i := range tombstone.Assignments {
 		tombstone.Assignments[i].Role = roles[tombstone.Assignments[i].Role.ID]
 	}
-	return s.notAbove(c, tombstone.Assignments)
+	return authz.EraseUser.AuthorizeUser(c.Principal, &tombstone.User, tombstone.Assignments, s.now())
 }
 
 // eraseTraces erases what is left of a user who is gone, in steps that keep no other

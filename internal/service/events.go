@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -22,7 +23,7 @@ type EventListing struct {
 // Events returns a page of the tenant's events, newest first. Values before and
 // after are shown as far as the caller may read those members now.
 func (s *Service) Events(ctx context.Context, c Call, l EventListing) (rolecall.Page[rolecall.Event], error) {
-	if err := NeedReadEvents(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
 		return rolecall.Page[rolecall.Event]{}, err
 	}
 	return s.events(ctx, c, l)
@@ -31,7 +32,7 @@ func (s *Service) Events(ctx context.Context, c Call, l EventListing) (rolecall.
 // UserEvents returns a page of the events about the user, newest first, or
 // ErrNotFound. Everybody may read those about themselves.
 func (s *Service) UserEvents(ctx context.Context, c Call, id rolecall.UserID, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
-	if err := NeedReadUserEvents(c.Principal, id); err != nil {
+	if err := authz.ReadUserEvents.AuthorizeFor(c.Principal, id); err != nil {
 		return page, err
 	}
 	if !c.IsSelf(id) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -221,31 +222,14 @@ func (s *Service) removeFactor(ctx context.Context, c Call, method rolecall.Fact
 // cover all that the user holds. It returns ErrNotFound, ErrPermissionDenied,
 // ErrBeyondOwnPermissions, and for oneself ErrFactorDemanded and ErrSessionRequired.
 func (s *Service) ResetFactors(ctx context.Context, c Call, id rolecall.UserID) error {
-	if err := NeedResetFactors(c.Principal, id); err != nil {
+	if err := authz.ResetFactors.AuthorizeFor(c.Principal, id); err != nil {
 		return err
-	}
-	own := id == c.User.ID
-	if own && !c.Interactive() {
-		return rolecall.ErrSessionRequired
 	}
 	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
-		user, err := seenUser(tx, c, id)
+		user, _, err := s.authorizedUser(tx, c, authz.ResetFactors, id)
 		if err != nil {
 			return nil, err
-		}
-		if err := c.reaches(rolecall.UsersFactors, &user); err != nil {
-			return nil, err
-		}
-		assignments, err := tx.Assignments(id)
-		if err != nil {
-			return nil, err
-		}
-		if err := mayTakeOver(c, assignments, s.now()); err != nil {
-			return nil, err
-		}
-		if own && c.Tenant.Settings.SecondFactor.Demands(assignments, s.now()) {
-			return nil, rolecall.ErrFactorDemanded
 		}
 		if factors, err := tx.Factors(id); err != nil || factors.Methods() == nil {
 			return nil, err

@@ -15,11 +15,11 @@ import (
 // ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended,
 // ErrTooManyMails, and the errors of keys.
 func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.UserID) (created Created[rolecall.Invitation], err error) {
-	if err := NeedInviteUsers(c.Principal, id); err != nil {
+	if err := authz.InviteUser.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) error {
-		_, err := s.seizable(tx, c, id, rolecall.UsersInvite)
+		_, _, err := s.authorizedUser(tx, c, authz.InviteUser, id)
 		return err
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ type InvitationListing struct {
 // Invitations returns a page of the invitations that can be accepted, of users whom
 // the caller may invite. It returns ErrPermissionDenied.
 func (s *Service) Invitations(ctx context.Context, c Call, l InvitationListing) (page rolecall.Page[rolecall.Invited], err error) {
-	if err := NeedInviteUsers(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ListInvitations.Authorize(c.Principal); err != nil {
 		return page, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
@@ -85,11 +85,11 @@ func (s *Service) Invitations(ctx context.Context, c Call, l InvitationListing) 
 // cannot be accepted. It returns ErrNotFound, ErrPermissionDenied and
 // ErrBeyondOwnPermissions.
 func (s *Service) WithdrawInvitation(ctx context.Context, c Call, id rolecall.UserID) error {
-	if err := NeedInviteUsers(c.Principal, id); err != nil {
+	if err := authz.WithdrawInvitation.AuthorizeFor(c.Principal, id); err != nil {
 		return err
 	}
 	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		if _, _, err := s.below(tx, c, id, rolecall.UsersInvite); err != nil {
+		if _, _, err := s.authorizedUser(tx, c, authz.WithdrawInvitation, id); err != nil {
 			return nil, err
 		}
 		if ok, err := tx.DeleteInvitationOf(id); !ok {
@@ -167,7 +167,7 @@ func (s *Service) invited(tx *store.Tx, tenant rolecall.Tenant, token secret.Tok
 	if user.Status == rolecall.UserSuspended {
 		return user, rolecall.ErrUserSuspended
 	}
-	may, err := s.mayStill(tx, tenant, invitation.CreatedBy, user.ID, rolecall.UsersInvite)
+	may, err := s.mayStill(tx, tenant, authz.InviteUser, invitation.CreatedBy, user.ID)
 	if err == nil && !may {
 		err = rolecall.ErrInvitationInvalid
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -18,9 +19,6 @@ type Named struct {
 // accounts that the caller may know of, by one statement for each kind. Deleted users
 // are among them for who may restore them.
 func (s *Service) Names(ctx context.Context, c Call, ids []rolecall.AnyID) (map[rolecall.AnyID]Named, error) {
-	if err := NeedSession(c.Principal, rolecall.UserID{}); err != nil {
-		return nil, err
-	}
 	named := map[rolecall.AnyID]Named{}
 	err := s.view(ctx, c, func(tx *store.Tx) error {
 		clear(named)
@@ -60,7 +58,7 @@ func (s *Service) namesOfDeleted(tx *store.Tx, c Call, ids []rolecall.AnyID, nam
 }
 
 func namesOfOthers(tx *store.Tx, c Call, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
-	if NeedReadRoles(c.Principal, rolecall.UserID{}) == nil {
+	if authz.ReadRoles.Authorize(c.Principal) == nil {
 		roles, err := tx.RolesByID(idsOf[rolecall.RoleID](ids))
 		if err != nil {
 			return err
@@ -69,7 +67,7 @@ func namesOfOthers(tx *store.Tx, c Call, ids []rolecall.AnyID, named map[rolecal
 			named[rolecall.AnyID(roles[i].ID)] = Named{Name: roles[i].Name}
 		}
 	}
-	if NeedReadServiceAccounts(c.Principal, rolecall.UserID{}) == nil {
+	if authz.ReadServiceAccounts.Authorize(c.Principal) == nil {
 		accounts, err := tx.ServiceAccountsByID(idsOf[rolecall.ServiceAccountID](ids))
 		if err != nil {
 			return err

@@ -77,24 +77,26 @@ type FactorSummary struct {
 // Overview returns the overview of the user, each part as far as the caller may
 // read it, or ErrNotFound.
 func (s *Service) Overview(ctx context.Context, c Call, id rolecall.UserID) (o Overview, err error) {
-	if err := NeedReadUser(c.Principal, id); err != nil {
+	if err := authz.ReadUser.AuthorizeFor(c.Principal, id); err != nil {
 		return o, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) error {
 		if o.User, err = seenUser(tx, c, id); err != nil {
 			return err
 		}
-		self := c.IsSelf(id)
-		o.AssignmentsReadable = self || c.Reach(rolecall.RolesRead).Includes(o.User.Department)
-		o.SignInReadable = c.Sight(&o.User).Has(rolecall.MemberStatus)
-		o.SessionsReadable = self || c.Reach(rolecall.SessionsRead).Includes(o.User.Department)
-		o.FactorsReadable = self || c.Reach(rolecall.UsersFactors).Includes(o.User.Department)
-		o.EventsReadable = self || c.Reach(rolecall.EventsRead).IsEverywhere()
 		assignments, expired, err := s.assignments(tx, id)
 		if err != nil {
 			return err
 		}
-		o.AllowedActions = s.allowedActions(c, &o.User, assignments)
+		isReadable := func(policy *authz.Policy) bool {
+			return policy.AuthorizeUser(c.Principal, &o.User, assignments, s.now()) == nil
+		}
+		o.AssignmentsReadable = isReadable(authz.ReadUserRoles)
+		o.SignInReadable = c.Sight(&o.User).Has(rolecall.MemberStatus)
+		o.SessionsReadable = isReadable(authz.ReadSessions)
+		o.FactorsReadable = isReadable(authz.ReadFactors)
+		o.EventsReadable = isReadable(authz.ReadUserEvents)
+		o.AllowedActions = authz.UserActions(c.Principal, &o.User, assignments, s.now())
 		if o.AssignmentsReadable {
 			o.AssignmentCount, o.Permissions = len(assignments), authz.GrantsOf(assignments)
 			o.Assignments = assignments[:min(len(assignments), overviewAssignments)]
@@ -173,7 +175,7 @@ func (s *Service) obstacles(tx *store.Tx, c Call, u *rolecall.User, assignments 
 	add(u.Status == rolecall.UserSuspended, "user-suspended", "UsersController_resumeUser")
 	add(pending, "user-pending", invite)
 	if pending && invited.ExpiresAt > now {
-		may, err := s.mayStill(tx, c.Tenant, invited.CreatedBy, u.ID, rolecall.UsersInvite)
+		may, err := s.mayStill(tx, c.Tenant, authz.InviteUser, invited.CreatedBy, u.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -232,54 +234,4 @@ func (s *Service) limitedAttempts(tx *store.Tx, c Call, o *Overview) (reasons []
 		reasons = append(reasons, r)
 	}
 	return reasons, err
-}
-
-// allowedActions returns what the caller may do to the user, as far as that can
-// be told beforehand: a last owner and a concurrent change are found out by
-// trying.
-func (s *Service) allowedActions(c Call, u *rolecall.User, assignments []rolecall.Assignment) []string {
-	actions := []string{}
-	for m := range rolecall.AllUserMembers.All() {
-		if m.Updatable() && mayPatch(c, u, rolecall.SetOf(m)) == nil {
-			actions = append(actions, "update")
-			break
-		}
-	}
-	above, seizable := s.notAbove(c, assignments) != nil, mayTakeOver(c, assignments, s.now()) == nil
-	if c.reaches(rolecall.UsersDelete, u) == nil && !above {
-		actions = append(actions, "delete")
-	}
-	if c.reaches(rolecall.UsersSuspend, u) == nil && !above {
-		if u.Status != rolecall.UserSuspended {
-			actions = append(actions, "suspend")
-		} else if seizable {
-			actions = append(actions, "resume")
-		}
-	}
-	if c.reaches(rolecall.UsersInvite, u) == nil && u.Status != rolecall.UserSuspended && seizable {
-		actions = append(actions, "invite")
-		if u.Status == rolecall.UserActive {
-			actions = append(actions, "sendPasswordReset")
-		}
-	}
-	if c.IsSelf(u.ID) || u.ID != c.User.ID && c.reaches(rolecall.UsersEmail, u) == nil && u.Status != rolecall.UserSuspended && seizable {
-		actions = append(actions, "changeEmail")
-	}
-	if c.reaches(rolecall.RolesAssign, u) == nil {
-		actions = append(actions, "assignRole")
-	}
-	if c.reaches(rolecall.UsersErase, u) == nil && !above {
-		actions = append(actions, "erase")
-	}
-	demanded := u.ID == c.User.ID && c.Tenant.Settings.SecondFactor.Demands(assignments, s.now())
-	if c.reaches(rolecall.UsersFactors, u) == nil && seizable && !demanded {
-		actions = append(actions, "resetFactors")
-	}
-	if c.IsSelf(u.ID) || c.reaches(rolecall.SessionsRevoke, u) == nil && !above {
-		actions = append(actions, "revokeSessions")
-	}
-	if c.reaches(rolecall.UsersInvite, u) == nil && !above {
-		actions = append(actions, "withdrawInvitation")
-	}
-	return actions
 }

@@ -114,19 +114,16 @@ func (s *Service) mailReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, 
 // ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, ErrUserPending for
 // somebody without a password, ErrTooManyMails, and the errors of keys.
 func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rolecall.UserID) (created Created[rolecall.PasswordReset], err error) {
-	if err := NeedInviteUsers(c.Principal, id); err != nil {
+	if err := authz.SendPasswordReset.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
 	}
 	var user rolecall.User
 	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
-		user, err = s.seizable(tx, c, id, rolecall.UsersInvite)
+		user, _, err = s.authorizedUser(tx, c, authz.SendPasswordReset, id)
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return created, err
-	case user.Status == rolecall.UserPending:
-		return created, rolecall.ErrUserPending
 	}
 	reset := rolecall.PasswordReset{UserID: id, ExpiresAt: s.now().Add(c.Tenant.Settings.PasswordResetLifetime())}
 	token := secret.NewToken()

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
@@ -23,7 +22,7 @@ type RoleListing struct {
 
 // Roles returns a page of roles.
 func (s *Service) Roles(ctx context.Context, c Call, l RoleListing) (page rolecall.Page[rolecall.Role], err error) {
-	if err := NeedReadRoles(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ReadRoles.Authorize(c.Principal); err != nil {
 		return page, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
@@ -35,7 +34,7 @@ func (s *Service) Roles(ctx context.Context, c Call, l RoleListing) (page roleca
 
 // Role returns the role, or ErrNotFound.
 func (s *Service) Role(ctx context.Context, c Call, id rolecall.RoleID) (role rolecall.Role, err error) {
-	if err := NeedReadRoles(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ReadRoles.Authorize(c.Principal); err != nil {
 		return role, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
@@ -48,7 +47,7 @@ func (s *Service) Role(ctx context.Context, c Call, id rolecall.RoleID) (role ro
 // RoleUsers returns a page of the users who hold the role, or ErrNotFound if
 // there is no such role.
 func (s *Service) RoleUsers(ctx context.Context, c Call, id rolecall.RoleID, l UserListing) (UserPage, error) {
-	if err := NeedListRoleUsers(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ListRoleUsers.Authorize(c.Principal); err != nil {
 		return UserPage{}, err
 	}
 	if id.IsZero() {
@@ -66,14 +65,14 @@ func (s *Service) RoleUsers(ctx context.Context, c Call, id rolecall.RoleID, l U
 // ErrBeyondOwnPermissions, ErrRoleNameTaken, ErrRoleKeyTaken, and the errors of
 // keys.
 func (s *Service) CreateRole(ctx context.Context, c Call, key Key, draft rolecall.RoleDraft) (created Created[rolecall.Role], err error) {
-	if err := NeedCreateRoles(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.CreateRole.Authorize(c.Principal); err != nil {
 		return created, err
 	}
 	role, faults := draft.Role(s.now())
 	if err := faults.Err(); err != nil {
 		return created, err
 	}
-	if err := c.MayHandOn(&role, rolecall.Everywhere(), rolecall.Never); err != nil {
+	if err := authz.RequireGrantable(c.Principal, &role, rolecall.Everywhere(), rolecall.Never); err != nil {
 		return created, err
 	}
 	first, err := s.create(ctx, c, key, creation{
@@ -93,7 +92,7 @@ func (s *Service) CreateRole(ctx context.Context, c Call, key Key, draft rolecal
 // UpdateRole applies the patch to what is stored, like UpdateUser. What the role
 // gives before and after must be covered by what the caller may hand on.
 func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, patch rolecall.RolePatch, match Match[rolecall.Role]) (role rolecall.Role, err error) {
-	if err := NeedUpdateRoles(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.UpdateRole.Authorize(c.Principal); err != nil {
 		return role, err
 	}
 	if err := patch.Check().Err(); err != nil {
@@ -110,7 +109,7 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 			if role = changed; members == nil {
 				return nil, nil
 			}
-			if err := c.MayHandOn(&changed, rolecall.Everywhere(), rolecall.Never); err != nil {
+			if err := authz.RequireGrantable(c.Principal, &changed, rolecall.Everywhere(), rolecall.Never); err != nil {
 				return nil, err
 			}
 			if err := giveSelf(tx, c, &old, &changed); err != nil {
@@ -135,7 +134,7 @@ func (s *Service) UpdateRole(ctx context.Context, c Call, id rolecall.RoleID, pa
 // taken in steps, so that no other write waits long: one that is cut short has taken
 // it from some, and can be repeated. It returns ErrRoleInUse and what UpdateRole does.
 func (s *Service) DeleteRole(ctx context.Context, c Call, id rolecall.RoleID, force bool, match Match[rolecall.Role]) error {
-	if err := NeedDeleteRoles(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.DeleteRole.Authorize(c.Principal); err != nil {
 		return err
 	}
 	for {
@@ -217,7 +216,7 @@ func changeableRole(tx *store.Tx, c Call, id rolecall.RoleID, match Match[roleca
 	if err != nil {
 		return role, err
 	}
-	if err := c.MayHandOn(&role, rolecall.Everywhere(), rolecall.Never); err != nil {
+	if err := authz.RequireGrantable(c.Principal, &role, rolecall.Everywhere(), rolecall.Never); err != nil {
 		return role, err
 	}
 	if err := match.check(&role); err != nil {
@@ -236,8 +235,7 @@ func giveSelf(tx *store.Tx, c Call, old, changed *rolecall.Role) error {
 	if ok, err := found(err); !ok {
 		return err
 	}
-	added := slices.DeleteFunc(slices.Clone(changed.Permissions), func(p rolecall.Permission) bool { return slices.Contains(old.Permissions, p) })
-	return c.covers(added, own.Reach, own.ExpiresAt, false)
+	return authz.RequireRoleChange(c.Principal, &own, old, changed)
 }
 
 // ownAssignment returns how the caller, or the account of its token, holds the role,

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
 // ServiceAccounts returns a page of service accounts.
 func (s *Service) ServiceAccounts(ctx context.Context, c Call, q rolecall.ServiceAccountQuery) (page rolecall.Page[rolecall.ServiceAccount], err error) {
-	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
 		return page, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
@@ -22,7 +23,7 @@ func (s *Service) ServiceAccounts(ctx context.Context, c Call, q rolecall.Servic
 
 // ServiceAccount returns the service account, or ErrNotFound.
 func (s *Service) ServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID) (account rolecall.ServiceAccount, err error) {
-	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
 		return account, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
@@ -36,7 +37,7 @@ func (s *Service) ServiceAccount(ctx context.Context, c Call, id rolecall.Servic
 // each idempotency key. It returns ErrAccountNameTaken, ErrTooManyAccounts and the
 // errors of keys.
 func (s *Service) CreateServiceAccount(ctx context.Context, c Call, key Key, draft rolecall.ServiceAccountDraft) (created Created[rolecall.ServiceAccount], err error) {
-	if err := NeedCreateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.CreateServiceAccount.Authorize(c.Principal); err != nil {
 		return created, err
 	}
 	if err := draft.Check().Err(); err != nil {
@@ -70,7 +71,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c Call, key Key, dra
 // UpdateServiceAccount applies the patch to what is stored, like UpdateUser. It
 // returns ErrNotFound, ErrPreconditionFailed and ErrAccountNameTaken.
 func (s *Service) UpdateServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, patch rolecall.ServiceAccountPatch, match Match[rolecall.ServiceAccount]) (account rolecall.ServiceAccount, err error) {
-	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.UpdateServiceAccount.Authorize(c.Principal); err != nil {
 		return account, err
 	}
 	if err := patch.Check().Err(); err != nil {
@@ -106,12 +107,12 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, c Call, id rolecall.
 // DeleteServiceAccount removes the service account with its tokens and its roles. It
 // returns ErrNotFound, ErrBeyondOwnPermissions and ErrPreconditionFailed.
 func (s *Service) DeleteServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) error {
-	if err := NeedDeleteServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.DeleteServiceAccount.Authorize(c.Principal); err != nil {
 		return err
 	}
 	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
-			old, err := s.protectAccount(tx, c, id, match)
+			old, err := s.protectedAccount(tx, c, authz.DeleteServiceAccount, id, match)
 			if err != nil {
 				return nil, err
 			}
@@ -125,21 +126,19 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, c Call, id rolecall.
 	})
 }
 
-// protectAccount returns the service account to which the caller may do a protective
-// act: one that takes its access away.
-func (s *Service) protectAccount(tx *store.Tx, c Call, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) (rolecall.ServiceAccount, error) {
+// protectedAccount is authorizedAccount for an operation that takes access away.
+func (s *Service) protectedAccount(tx *store.Tx, c Call, policy *authz.Policy, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) (rolecall.ServiceAccount, error) {
 	tx.LockOwners()
-	account, _, err := s.accountBelow(tx, c, id)
+	account, _, err := s.authorizedAccount(tx, c, policy, id)
 	if err != nil {
 		return account, err
 	}
 	return account, match.check(&account)
 }
 
-// accountBelow returns the service account with its assignments. It returns
-// ErrBeyondOwnPermissions if the caller lacks one of Rolecall's own permissions that the
-// account has.
-func (s *Service) accountBelow(tx *store.Tx, c Call, id rolecall.ServiceAccountID) (rolecall.ServiceAccount, []rolecall.Assignment, error) {
+// authorizedAccount returns the service account with its assignments, if the caller may
+// perform the operation of the policy on it.
+func (s *Service) authorizedAccount(tx *store.Tx, c Call, policy *authz.Policy, id rolecall.ServiceAccountID) (rolecall.ServiceAccount, []rolecall.Assignment, error) {
 	account, err := tx.ServiceAccountByID(id)
 	if err != nil {
 		return account, nil, err
@@ -148,53 +147,36 @@ func (s *Service) accountBelow(tx *store.Tx, c Call, id rolecall.ServiceAccountI
 	if err != nil {
 		return account, nil, err
 	}
-	return account, assignments, s.notAbove(c, assignments)
+	return account, assignments, policy.AuthorizeAccount(c.Principal, assignments, s.now())
 }
 
 // SuspendServiceAccount makes the account's tokens count for nothing until it is
 // resumed. It returns what DeleteServiceAccount does.
 func (s *Service) SuspendServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
-	return s.changeAccountStatus(ctx, c, rolecall.ServiceAccountSuspended, rolecall.EventServiceAccountSuspended, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
-		return s.protectAccount(tx, c, id, nil)
+	return s.changeAccountStatus(ctx, c, authz.SuspendServiceAccount, rolecall.ServiceAccountSuspended, rolecall.EventServiceAccountSuspended, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
+		return s.protectedAccount(tx, c, authz.SuspendServiceAccount, id, nil)
 	})
 }
 
 // ResumeServiceAccount makes the account's tokens work again. It returns ErrNotFound and
 // ErrBeyondOwnPermissions.
 func (s *Service) ResumeServiceAccount(ctx context.Context, c Call, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
-	return s.changeAccountStatus(ctx, c, rolecall.ServiceAccountActive, rolecall.EventServiceAccountResumed, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
-		account, assignments, err := s.accountBelow(tx, c, id)
-		if err == nil {
-			err = mayTakeOver(c, assignments, s.now())
-		}
+	return s.changeAccountStatus(ctx, c, authz.ResumeServiceAccount, rolecall.ServiceAccountActive, rolecall.EventServiceAccountResumed, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
+		account, _, err := s.authorizedAccount(tx, c, authz.ResumeServiceAccount, id)
 		return account, err
 	})
 }
 
-// ServiceAccountActions returns what the caller may do to the service account that holds
-// the assignments: suspend or resume, and delete.
+// ServiceAccountActions returns what the caller may do to the service account that has
+// the assignments.
 func (s *Service) ServiceAccountActions(c Call, a *rolecall.ServiceAccount, assignments []rolecall.Assignment) []string {
-	actions := []string{}
-	if s.notAbove(c, assignments) != nil {
-		return actions
-	}
-	if NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}) == nil {
-		if a.Status != rolecall.ServiceAccountSuspended {
-			actions = append(actions, "suspend")
-		} else if mayTakeOver(c, assignments, s.now()) == nil {
-			actions = append(actions, "resume")
-		}
-	}
-	if NeedDeleteServiceAccounts(c.Principal, rolecall.UserID{}) == nil {
-		actions = append(actions, "delete")
-	}
-	return actions
+	return authz.ServiceAccountActions(c.Principal, a, assignments, s.now())
 }
 
 // changeAccountStatus writes the status of the account that get returns.
-func (s *Service) changeAccountStatus(ctx context.Context, c Call, status rolecall.ServiceAccountStatus, kind rolecall.EventType, reason string,
+func (s *Service) changeAccountStatus(ctx context.Context, c Call, policy *authz.Policy, status rolecall.ServiceAccountStatus, kind rolecall.EventType, reason string,
 	get func(*store.Tx) (rolecall.ServiceAccount, error)) (account rolecall.ServiceAccount, err error) {
-	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := policy.Authorize(c.Principal); err != nil {
 		return account, err
 	}
 	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
@@ -238,7 +220,7 @@ func (s *Service) accountEvent(c Call, kind rolecall.EventType, old, changed *ro
 // ServiceAccountRoles returns the live assignments of the service account by role id,
 // and the expired ones, the last expired first; or ErrNotFound.
 func (s *Service) ServiceAccountRoles(ctx context.Context, c Call, id rolecall.ServiceAccountID) (live, expired []rolecall.Assignment, err error) {
-	if err := NeedReadServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
 		return nil, nil, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) error {
@@ -256,7 +238,7 @@ func (s *Service) ServiceAccountRoles(ctx context.Context, c Call, id rolecall.S
 // assignment; created says which. It returns ErrNotFound for an account or role that
 // is not there, and ErrBeyondOwnPermissions.
 func (s *Service) AssignServiceAccountRole(ctx context.Context, c Call, id rolecall.ServiceAccountID, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
-	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.AssignServiceAccountRole.Authorize(c.Principal); err != nil {
 		return a, false, err
 	}
 	if err := draft.Check(s.now()).Err(); err != nil {
@@ -277,7 +259,7 @@ func (s *Service) AssignServiceAccountRole(ctx context.Context, c Call, id rolec
 // UnassignServiceAccountRole takes the role from the service account. It returns
 // what AssignServiceAccountRole does.
 func (s *Service) UnassignServiceAccountRole(ctx context.Context, c Call, id rolecall.ServiceAccountID, roleID rolecall.RoleID) error {
-	if err := NeedUpdateServiceAccounts(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.UnassignServiceAccountRole.Authorize(c.Principal); err != nil {
 		return err
 	}
 	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {

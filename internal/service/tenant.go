@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
 // CurrentTenant returns the caller's tenant as it is stored.
 func (s *Service) CurrentTenant(ctx context.Context, c Call) (rolecall.Tenant, error) {
-	if err := NeedReadTenant(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ReadTenant.Authorize(c.Principal); err != nil {
 		return rolecall.Tenant{}, err
 	}
 	return s.named(ctx, c.Tenant.Name)
@@ -18,7 +19,7 @@ func (s *Service) CurrentTenant(ctx context.Context, c Call) (rolecall.Tenant, e
 // UpdateTenant applies the patch to the caller's tenant. It returns
 // ErrPermissionDenied, ErrValidation and ErrPreconditionFailed.
 func (s *Service) UpdateTenant(ctx context.Context, c Call, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (tenant rolecall.Tenant, err error) {
-	if err := NeedUpdateTenant(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.UpdateTenant.Authorize(c.Principal); err != nil {
 		return tenant, err
 	}
 	err = s.mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -40,7 +41,7 @@ type founded struct {
 // token. It returns ErrPermissionDenied, ErrValidation, ErrTenantExists and the
 // errors of keys.
 func (s *Service) FoundTenant(ctx context.Context, c Call, key Key, draft rolecall.TenantDraft) (created Created[Founded], err error) {
-	if err := NeedEveryTenant(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.CreateTenant.Authorize(c.Principal); err != nil {
 		return created, err
 	}
 	if err := draft.Check().Err(); err != nil {

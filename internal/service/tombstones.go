@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -18,7 +19,7 @@ type DeletedListing struct {
 // DeletedUsers returns a page of the users whom the caller may restore, the last
 // deleted first.
 func (s *Service) DeletedUsers(ctx context.Context, c Call, l DeletedListing) (page rolecall.Page[rolecall.Tombstone], err error) {
-	if err := NeedRestoreUsers(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ListDeletedUsers.Authorize(c.Principal); err != nil {
 		return page, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
@@ -36,7 +37,7 @@ func (s *Service) DeletedUsers(ctx context.Context, c Call, l DeletedListing) (p
 // DeletedUser returns what is kept of a user whom the caller may restore, with the
 // status that they had, or ErrNotFound.
 func (s *Service) DeletedUser(ctx context.Context, c Call, id rolecall.UserID) (tombstone rolecall.Tombstone, err error) {
-	if err := NeedRestoreUsers(c.Principal, id); err != nil {
+	if err := authz.ListDeletedUsers.AuthorizeFor(c.Principal, id); err != nil {
 		return tombstone, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) error {
@@ -67,7 +68,7 @@ type Restored struct {
 // roles that the caller could give them; without a password they are pending. It
 // returns ErrNotFound, ErrEmailTaken and ErrExternalIDTaken.
 func (s *Service) RestoreUser(ctx context.Context, c Call, id rolecall.UserID) (restored Restored, err error) {
-	if err := NeedRestoreUsers(c.Principal, id); err != nil {
+	if err := authz.RestoreUser.AuthorizeFor(c.Principal, id); err != nil {
 		return restored, err
 	}
 	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
@@ -102,11 +103,11 @@ func (s *Service) returning(tx *store.Tx, c Call, user *rolecall.User, assignmen
 	now := s.now()
 	live := slices.DeleteFunc(assignments, func(a rolecall.Assignment) bool { return !a.Live(now) })
 	roles, err := rolesOf(tx, live)
-	mayAssign := c.reaches(rolecall.RolesAssign, user) == nil
+	mayAssign := c.RequirePermission(rolecall.RolesAssign, user.Department) == nil
 	for _, a := range live {
 		id := a.Role.ID
 		role, there := roles[id]
-		if a.Role = role; there && mayAssign && c.MayGive(&a) == nil {
+		if a.Role = role; there && mayAssign && authz.RequireAssignable(c.Principal, &a) == nil {
 			back = append(back, a)
 		} else {
 			missing = append(missing, id)

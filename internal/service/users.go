@@ -34,7 +34,7 @@ type UserPage struct {
 // order and search sees only the users of whom the caller may read that member;
 // ErrFieldNotReadable if there can be none.
 func (s *Service) Users(ctx context.Context, c Call, l UserListing) (UserPage, error) {
-	if err := NeedListUsers(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.ListUsers.Authorize(c.Principal); err != nil {
 		return UserPage{}, err
 	}
 	q, restrictedBy, err := s.userQuery(c.Principal, l)
@@ -86,11 +86,10 @@ func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQ
 		narrow(p.Reads(rolecall.MemberEmail), rolecall.MemberEmail)
 	}
 	if !l.Role.IsZero() {
-		held := p.Reach(rolecall.RolesRead)
-		if held.IsNowhere() {
-			return q, 0, denied(rolecall.RolesRead)
+		if err := authz.ReadRoles.Authorize(p); err != nil {
+			return q, 0, err
 		}
-		q.Within = q.Within.Intersect(held)
+		q.Within = q.Within.Intersect(p.Reach(rolecall.RolesRead))
 	}
 	if len(l.Words) > 0 {
 		q.NameWords, q.EmailWords = p.Reads(rolecall.MemberName), p.Reads(rolecall.MemberEmail)
@@ -123,7 +122,7 @@ func (s *Service) Departments(ctx context.Context, c Call) (list []string, err e
 
 // User returns the user, or ErrNotFound if the caller may not know of one.
 func (s *Service) User(ctx context.Context, c Call, id rolecall.UserID) (user rolecall.User, err error) {
-	if err := NeedReadUser(c.Principal, id); err != nil {
+	if err := authz.ReadUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
@@ -142,23 +141,30 @@ func seenUser(tx *store.Tx, c Call, id rolecall.UserID) (rolecall.User, error) {
 	return user, err
 }
 
-// reaches returns ErrPermissionDenied unless the caller holds the permission for
-// the user.
-func (c Call) reaches(permission rolecall.Permission, u *rolecall.User) error {
-	if !c.Reach(permission).Includes(u.Department) {
-		return denied(permission)
+// authorizedUser returns the user with the assignments that the policy is about, if the
+// caller may know of the user and perform the operation of the policy on them.
+func (s *Service) authorizedUser(tx *store.Tx, c Call, policy *authz.Policy, id rolecall.UserID) (rolecall.User, []rolecall.Assignment, error) {
+	user, err := seenUser(tx, c, id)
+	if err != nil {
+		return user, nil, err
 	}
-	return nil
+	var assignments []rolecall.Assignment
+	if policy.NeedsAssignments() {
+		if assignments, err = tx.Assignments(id); err != nil {
+			return user, nil, err
+		}
+	}
+	return user, assignments, policy.AuthorizeUser(c.Principal, &user, assignments, s.now())
 }
 
 // CreateUser makes a pending user, invited if the draft says so, once for each
 // idempotency key. It returns ErrPermissionDenied, ErrOutsideReach, ErrEmailTaken, ErrExternalIDTaken, and the errors of keys.
 func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecall.UserDraft) (created Created[rolecall.User], err error) {
-	if err := NeedCreateUsers(c.Principal, rolecall.UserID{}); err != nil {
+	if err := authz.CreateUser.Authorize(c.Principal); err != nil {
 		return created, err
 	}
 	if draft.Invite {
-		if err := NeedInviteUsers(c.Principal, rolecall.UserID{}); err != nil {
+		if err := authz.InviteUser.Authorize(c.Principal); err != nil {
 			return created, err
 		}
 	}
@@ -168,8 +174,10 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 	if !c.Reach(rolecall.UsersCreate).Includes(draft.Department) {
 		return created, rolecall.ErrOutsideReach
 	}
-	if draft.Invite && !c.Reach(rolecall.UsersInvite).Includes(draft.Department) {
-		return created, denied(rolecall.UsersInvite)
+	if draft.Invite {
+		if err := c.RequirePermission(rolecall.UsersInvite, draft.Department); err != nil {
+			return created, err
+		}
 	}
 	user := draft.User(s.now())
 	first, err := s.create(ctx, c, key, creation{
@@ -201,10 +209,10 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 // the patch is applied to its outcome. It returns ErrNotFound, ErrPermissionDenied,
 // ErrPreconditionFailed, ErrOutsideReach and ErrExternalIDTaken.
 func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, patch rolecall.UserPatch, match Match[rolecall.User]) (user rolecall.User, err error) {
-	if err := NeedUpdateUser(c.Principal, id); err != nil {
+	if err := authz.UpdateUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
 	}
-	if err := NeedUpdateMembers(c.Principal, id, patch.Members()); err != nil {
+	if err := authz.AuthorizeMembers(c.Principal, id, patch.Members()); err != nil {
 		return user, err
 	}
 	if err := patch.Check().Err(); err != nil {
@@ -216,7 +224,7 @@ func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, pa
 			if err != nil {
 				return nil, err
 			}
-			if err := mayPatch(c, &old, patch.Members()); err != nil {
+			if err := authz.AuthorizeMembersOf(c.Principal, &old, patch.Members()); err != nil {
 				return nil, err
 			}
 			if err := match.check(&old); err != nil {
@@ -230,7 +238,7 @@ func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, pa
 			if members == 0 {
 				return nil, nil
 			}
-			if mayPatch(c, &changed, patch.Members()) != nil {
+			if authz.AuthorizeMembersOf(c.Principal, &changed, patch.Members()) != nil {
 				return nil, rolecall.ErrOutsideReach
 			}
 			if ok, err := tx.UpdateUser(old, changed); err != nil {
@@ -245,20 +253,6 @@ func (s *Service) UpdateUser(ctx context.Context, c Call, id rolecall.UserID, pa
 		return rolecall.User{}, err
 	}
 	return user, nil
-}
-
-// mayPatch returns ErrPermissionDenied unless the caller may change each of the
-// members of the user. Everybody may change their own name.
-func mayPatch(c Call, u *rolecall.User, members rolecall.UserMembers) error {
-	for m := range members.All() {
-		if m == rolecall.MemberName && c.IsSelf(u.ID) {
-			continue
-		}
-		if !c.Updates(m).Includes(u.Department) {
-			return denied(m.Update())
-		}
-	}
-	return nil
 }
 
 // userEvent returns the event of a change of a user, with the values of the
@@ -295,12 +289,12 @@ func memberValues(u *rolecall.User, members rolecall.UserMembers) ([]byte, error
 // tombstone is kept for a restore. It returns ErrNotFound, ErrPermissionDenied,
 // ErrBeyondOwnPermissions, ErrPreconditionFailed and ErrLastOwner.
 func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, match Match[rolecall.User]) error {
-	if err := NeedDeleteUsers(c.Principal, id); err != nil {
+	if err := authz.DeleteUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err
 	}
 	return s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
-			old, err := s.protect(tx, c, id, rolecall.UsersDelete, match)
+			old, err := s.protectedUser(tx, c, authz.DeleteUser, id, match)
 			if err != nil {
 				return nil, err
 			}
@@ -319,46 +313,42 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 	})
 }
 
-// protect returns the user on whom the caller may do a protective act: one that
-// takes somebody's access away.
-func (s *Service) protect(tx *store.Tx, c Call, id rolecall.UserID, permission rolecall.Permission, match Match[rolecall.User]) (rolecall.User, error) {
+// protectedUser is authorizedUser for an operation that takes access away. It returns
+// ErrLastOwner if the tenant would be left without an owner.
+func (s *Service) protectedUser(tx *store.Tx, c Call, policy *authz.Policy, id rolecall.UserID, match Match[rolecall.User]) (rolecall.User, error) {
 	tx.LockOwners()
-	user, assignments, err := s.below(tx, c, id, permission)
+	user, assignments, err := s.authorizedUser(tx, c, policy, id)
 	if err != nil {
 		return user, err
 	}
 	if err := match.check(&user); err != nil {
 		return user, err
 	}
-	return user, keepsOwner(tx, &user, assignments)
+	return user, keepOwner(tx, &user, assignments)
 }
 
-// below returns the user with what they hold if the caller has the permission for
-// them and lacks none of Rolecall's own permissions that they have.
-func (s *Service) below(tx *store.Tx, c Call, id rolecall.UserID, permission rolecall.Permission) (rolecall.User, []rolecall.Assignment, error) {
-	user, err := seenUser(tx, c, id)
-	if err != nil {
-		return user, nil, err
+// keepOwner returns ErrLastOwner if the tenant would be left without an owner when the
+// user lost the assignments. The owners must be locked.
+func keepOwner(tx *store.Tx, user *rolecall.User, assignments []rolecall.Assignment) error {
+	if !authz.CountsAsOwner(user, assignments) {
+		return nil
 	}
-	if err := c.reaches(permission, &user); err != nil {
-		return user, nil, err
+	n, err := tx.Owners()
+	if err == nil && n <= 1 {
+		err = rolecall.ErrLastOwner
 	}
-	assignments, err := tx.Assignments(id)
-	if err != nil {
-		return user, nil, err
-	}
-	return user, assignments, s.notAbove(c, assignments)
+	return err
 }
 
 // SuspendUser keeps the user from signing in and ends their sessions. It returns
 // what DeleteUser does.
 func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, reason string) (user rolecall.User, err error) {
-	if err := NeedSuspendUsers(c.Principal, id); err != nil {
+	if err := authz.SuspendUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
 	}
 	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
-			if user, err = s.protect(tx, c, id, rolecall.UsersSuspend, nil); err != nil || user.Status == rolecall.UserSuspended {
+			if user, err = s.protectedUser(tx, c, authz.SuspendUser, id, nil); err != nil || user.Status == rolecall.UserSuspended {
 				return nil, err
 			}
 			event, err := s.changeStatus(tx, c, &user, rolecall.UserSuspended, reason)
@@ -380,16 +370,12 @@ func (s *Service) SuspendUser(ctx context.Context, c Call, id rolecall.UserID, r
 // ResumeUser lets a suspended user sign in again. It returns ErrNotFound,
 // ErrPermissionDenied and ErrBeyondOwnPermissions.
 func (s *Service) ResumeUser(ctx context.Context, c Call, id rolecall.UserID, reason string) (user rolecall.User, err error) {
-	if err := NeedSuspendUsers(c.Principal, id); err != nil {
+	if err := authz.ResumeUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
 	}
 	err = s.mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		for range attempts {
-			var assignments []rolecall.Assignment
-			if user, assignments, err = s.below(tx, c, id, rolecall.UsersSuspend); err != nil {
-				return nil, err
-			}
-			if err := mayTakeOver(c, assignments, s.now()); err != nil || user.Status != rolecall.UserSuspended {
+			if user, _, err = s.authorizedUser(tx, c, authz.ResumeUser, id); err != nil || user.Status != rolecall.UserSuspended {
 				return nil, err
 			}
 			status := rolecall.UserActive

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -13,18 +14,12 @@ const revoked = "revoked"
 // UserSessions returns a page of the user's live sessions, newest first, or
 // ErrNotFound or ErrPermissionDenied. Everybody may read their own.
 func (s *Service) UserSessions(ctx context.Context, c Call, id rolecall.UserID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.Session], err error) {
-	if err := NeedReadSessions(c.Principal, id); err != nil {
+	if err := authz.ReadSessions.AuthorizeFor(c.Principal, id); err != nil {
 		return page, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) error {
-		user, err := seenUser(tx, c, id)
-		if err != nil {
+		if _, _, err := s.authorizedUser(tx, c, authz.ReadSessions, id); err != nil {
 			return err
-		}
-		if !c.IsSelf(id) {
-			if err := c.reaches(rolecall.SessionsRead, &user); err != nil {
-				return err
-			}
 		}
 		settings, err := s.settingsOf(tx, &c.Tenant, id)
 		if err != nil {
@@ -70,13 +65,13 @@ func (s *Service) EndUserSessions(ctx context.Context, c Call, id rolecall.UserI
 // revoke ends sessions of the user, with an event like the given one for each, if the
 // caller may.
 func (s *Service) revoke(ctx context.Context, c Call, id rolecall.UserID, end func(tx *store.Tx, like *rolecall.Event) error) error {
-	if err := NeedEndSessions(c.Principal, id); err != nil {
+	if err := authz.EndSessions.AuthorizeFor(c.Principal, id); err != nil {
 		return err
 	}
 	return s.store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
 		if !c.IsSelf(id) {
 			tx.LockOwners() // what the user holds stays so meanwhile
-			if _, _, err := s.below(tx, c, id, rolecall.SessionsRevoke); err != nil {
+			if _, _, err := s.authorizedUser(tx, c, authz.EndSessions, id); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,217 @@
+package authz
+
+import "github.com/rolecall/rolecall"
+
+// The policies for users.
+var (
+	ListUsers  = &Policy{Effect: NoEffect, instead: readsSomeMember}
+	ReadUser   = &Policy{Effect: NoEffect, instead: seesSomebodyOrOwnRecord}
+	CreateUser = &Policy{Effect: NoEffect, permission: rolecall.UsersCreate}
+	UpdateUser = &Policy{Effect: NoEffect, self: true, instead: updatesSomeMember}
+
+	DeleteUser         = &Policy{Effect: Removes, permission: rolecall.UsersDelete, outranks: true}
+	EraseUser          = &Policy{Effect: Removes, permission: rolecall.UsersErase, outranks: true}
+	RestoreUser        = &Policy{Effect: Grants, permission: rolecall.UsersRestore}
+	ListDeletedUsers   = &Policy{Effect: NoEffect, permission: rolecall.UsersRestore}
+	SuspendUser        = &Policy{Effect: Ends, permission: rolecall.UsersSuspend, outranks: true}
+	ResumeUser         = &Policy{Effect: Grants, permission: rolecall.UsersSuspend, outranks: true, takesOver: true}
+	InviteUser         = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite, notSuspended: true, takesOver: true}
+	WithdrawInvitation = &Policy{Effect: Ends, permission: rolecall.UsersInvite, outranks: true}
+	ListInvitations    = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite}
+	SendPasswordReset  = &Policy{Effect: NoEffect, permission: rolecall.UsersInvite, notSuspended: true, takesOver: true, object: isNotPending}
+	ChangeEmail        = &Policy{Effect: Grants, permission: rolecall.UsersEmail, self: true, ownInSession: true, notSuspended: true, takesOver: true}
+	ReadFactors        = &Policy{Effect: NoEffect, permission: rolecall.UsersFactors, self: true}
+	ResetFactors       = &Policy{Effect: Removes, permission: rolecall.UsersFactors, ownInSession: true, takesOver: true, object: keepsDemandedFactor}
+	ReadUserEvents     = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true, self: true}
+	ReadUserRoles      = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, self: true}
+	AssignRole         = &Policy{Effect: Grants, permission: rolecall.RolesAssign}
+	UnassignRole       = &Policy{Effect: Removes, permission: rolecall.RolesAssign}
+	ReadSessions       = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
+	EndSessions        = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
+	ReadUserTokens     = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
+	CreateUserToken    = &Policy{Effect: Grants, SessionOnly: true, instead: isOwnToken}
+	RevokeUserToken    = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
+)
+
+// The policies for roles, service accounts, events and the tenant.
+var (
+	ReadRoles     = &Policy{Effect: NoEffect, permission: rolecall.RolesRead}
+	CreateRole    = &Policy{Effect: Grants, permission: rolecall.RolesCreate}
+	UpdateRole    = &Policy{Effect: Grants, permission: rolecall.RolesUpdate}
+	DeleteRole    = &Policy{Effect: Removes, permission: rolecall.RolesDelete}
+	ListRoleUsers = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, also: readsSomeMember}
+
+	ReadServiceAccounts        = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsRead, tenantWide: true}
+	CreateServiceAccount       = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsCreate, tenantWide: true}
+	UpdateServiceAccount       = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsUpdate, tenantWide: true}
+	DeleteServiceAccount       = &Policy{Effect: Removes, permission: rolecall.ServiceAccountsDelete, tenantWide: true, outranks: true}
+	SuspendServiceAccount      = &Policy{Effect: Ends, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true}
+	ResumeServiceAccount       = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true, takesOver: true}
+	AssignServiceAccountRole   = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true}
+	UnassignServiceAccountRole = &Policy{Effect: Removes, permission: rolecall.ServiceAccountsUpdate, tenantWide: true}
+	CreateServiceAccountToken  = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, also: isNotToken, takesOver: true}
+	RevokeServiceAccountToken  = &Policy{Effect: Ends, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true}
+
+	ReadEvents   = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true}
+	ReadTenant   = &Policy{Effect: NoEffect, permission: rolecall.TenantRead, tenantWide: true}
+	UpdateTenant = &Policy{Effect: Grants, permission: rolecall.TenantUpdate, tenantWide: true}
+)
+
+// The policies for the caller's own account, and for signing in.
+var (
+	ReadSession       = &Policy{Effect: NoEffect, anyone: true}
+	CheckPermissions  = &Policy{Effect: NoEffect, anyone: true}
+	Reauthenticate    = &Policy{Effect: Proves, SessionOnly: true, anyone: true}
+	ChangeOwnPassword = &Policy{Effect: Proves, SessionOnly: true, anyone: true}
+	ReadOwnFactors    = &Policy{Effect: NoEffect, SessionOnly: true, anyone: true}
+	AddOwnFactor      = &Policy{Effect: Grants, SessionOnly: true, anyone: true}
+	RemoveOwnFactor   = &Policy{Effect: Removes, SessionOnly: true, anyone: true}
+
+	SignIn  = &Policy{Effect: Proves, Public: true} // by a password, a passkey, a code or a link
+	SignOut = &Policy{Effect: Ends, Public: true}
+	Anyone  = &Policy{Effect: NoEffect, Public: true} // what gives and takes no access, such as a refresh
+)
+
+// The policies for operators with a key.
+var (
+	ReadTenants   = &Policy{Effect: NoEffect, Operators: true, anyone: true}
+	CreateTenant  = &Policy{Effect: Grants, Operators: true, instead: isForEveryTenant}
+	ChangeTenant  = &Policy{Effect: Grants, Operators: true, anyone: true}
+	SuspendTenant = &Policy{Effect: Ends, Operators: true, anyone: true}
+	DeleteTenant  = &Policy{Effect: Removes, Operators: true, anyone: true}
+)
+
+// action is what a caller may do to a user or a service account, by the name that the
+// contract has for it.
+type action struct {
+	name    string
+	policy  *Policy
+	applies func(suspended bool) bool // nil: always
+}
+
+func ifSuspended(suspended bool) bool    { return suspended }
+func ifNotSuspended(suspended bool) bool { return !suspended }
+
+// userActions are in the order in which they are listed, after update.
+var userActions = []action{
+	{"delete", DeleteUser, nil},
+	{"suspend", SuspendUser, ifNotSuspended},
+	{"resume", ResumeUser, ifSuspended},
+	{"invite", InviteUser, nil},
+	{"sendPasswordReset", SendPasswordReset, nil},
+	{"changeEmail", ChangeEmail, nil},
+	{"assignRole", AssignRole, nil},
+	{"erase", EraseUser, nil},
+	{"resetFactors", ResetFactors, nil},
+	{"revokeSessions", EndSessions, nil},
+	{"withdrawInvitation", WithdrawInvitation, nil},
+}
+
+var serviceAccountActions = []action{
+	{"suspend", SuspendServiceAccount, ifNotSuspended},
+	{"resume", ResumeServiceAccount, ifSuspended},
+	{"delete", DeleteServiceAccount, nil},
+}
+
+// UserActions returns the actions that the principal may perform on the user, who has the
+// assignments. It cannot know of the last owner and of concurrent changes: these show when
+// the action is tried.
+func UserActions(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) []string {
+	actions := []string{}
+	for m := range rolecall.AllUserMembers.All() {
+		if m.Updatable() && AuthorizeMembersOf(p, u, rolecall.SetOf(m)) == nil {
+			actions = append(actions, "update")
+			break
+		}
+	}
+	suspended := u.Status == rolecall.UserSuspended
+	for _, a := range userActions {
+		if (a.applies == nil || a.applies(suspended)) && a.policy.AuthorizeUser(p, u, assignments, now) == nil {
+			actions = append(actions, a.name)
+		}
+	}
+	return actions
+}
+
+// ServiceAccountActions returns the actions that the principal may perform on the service
+// account, which has the assignments.
+func ServiceAccountActions(p *Principal, account *rolecall.ServiceAccount, assignments []rolecall.Assignment, now rolecall.Time) []string {
+	actions := []string{}
+	suspended := account.Status == rolecall.ServiceAccountSuspended
+	for _, a := range serviceAccountActions {
+		if (a.applies == nil || a.applies(suspended)) && a.policy.AuthorizeAccount(p, assignments, now) == nil {
+			actions = append(actions, a.name)
+		}
+	}
+	return actions
+}
+
+// readsSomeMember needs the permission to read a member of somebody.
+func readsSomeMember(p *Principal, _ rolecall.UserID) error {
+	for m := range rolecall.AllUserMembers.All() {
+		if !p.Reads(m).IsNowhere() {
+			return nil
+		}
+	}
+	return denied(rolecall.UsersRead)
+}
+
+// updatesSomeMember needs the permission to change a member of somebody.
+func updatesSomeMember(p *Principal, _ rolecall.UserID) error {
+	for m := range rolecall.AllUserMembers.All() {
+		if !p.Updates(m).IsNowhere() {
+			return nil
+		}
+	}
+	return denied(rolecall.UsersUpdate)
+}
+
+// seesSomebodyOrOwnRecord needs a permission by which somebody is visible. Everybody reads
+// the record of the user for whom they act, tokens too.
+func seesSomebodyOrOwnRecord(p *Principal, subject rolecall.UserID) error {
+	if subject != p.User.ID && p.Visible().IsNowhere() {
+		return denied(rolecall.UsersRead)
+	}
+	return nil
+}
+
+// isOwnToken allows tokens for oneself alone.
+func isOwnToken(p *Principal, subject rolecall.UserID) error {
+	if subject != p.User.ID {
+		return rolecall.ErrPermissionDenied.With("Users make their tokens themselves: nobody else gets one that speaks for them.")
+	}
+	return nil
+}
+
+// isNotToken is for people and operators.
+func isNotToken(p *Principal, _ rolecall.UserID) error {
+	if p.Token != nil {
+		return rolecall.ErrSessionRequired.With("A token makes no tokens. This needs the session of a person, or the key of an operator.")
+	}
+	return nil
+}
+
+// isForEveryTenant is for operators whose key is for all tenants.
+func isForEveryTenant(p *Principal, _ rolecall.UserID) error {
+	if p.Operator.Tenants != nil {
+		return rolecall.ErrPermissionDenied.With("This key is for certain tenants and makes no others.")
+	}
+	return nil
+}
+
+// isNotPending refuses pending users, who have no password yet.
+func isNotPending(_ *Principal, u *rolecall.User, _ []rolecall.Assignment, _ rolecall.Time) error {
+	if u.Status == rolecall.UserPending {
+		return rolecall.ErrUserPending
+	}
+	return nil
+}
+
+// keepsDemandedFactor keeps people from removing a second factor of their own that the
+// tenant demands of them.
+func keepsDemandedFactor(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
+	if u.ID == p.User.ID && p.Tenant.Settings.SecondFactor.Demands(assignments, now) {
+		return rolecall.ErrFactorDemanded
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package authz
+
+import (
+	"fmt"
+
+	"github.com/rolecall/rolecall"
+)
+
+// Effect is what an operation can do to access. Each operation declares one, and step-up
+// follows from it. An operation that fits more than one declares the first that fits.
+type Effect string
+
+// The effects on access.
+const (
+	// Grants gives somebody rights, a way to sign in or a credential, or changes one.
+	// The settings of a tenant belong here: they decide who gets in, and how.
+	Grants Effect = "grants"
+	// Removes takes away what the same caller cannot simply give back: a user, a
+	// role, an assignment, a second factor.
+	Removes Effect = "removes"
+	// Ends ends access: it suspends, signs out, revokes or withdraws. That must be
+	// quick.
+	Ends Effect = "ends"
+	// Proves gives access to the sender alone, who proves it with the same request:
+	// by a password, a code, a passkey or a link.
+	Proves Effect = "proves"
+	// NoEffect gives and takes no access.
+	NoEffect Effect = "none"
+)
+
+// Policy is the access rule of an operation. Authorize evaluates it for the operation,
+// before the body of the request is read. AuthorizeUser and AuthorizeAccount evaluate it
+// for the object, when that is loaded. A Policy without a rule allows nobody.
+type Policy struct {
+	Effect      Effect
+	Public      bool // works without a session
+	Operators   bool // only by the key of an operator, outside of tenants
+	SessionOnly bool // only by the session of a person, not by a token or a key
+
+	anyone     bool                // every caller
+	permission rolecall.Permission // that the caller needs
+	tenantWide bool                // the permission is needed in the whole tenant: its object is not a user
+	self       bool                // people need no permission for themselves
+	also       func(p *Principal, subject rolecall.UserID) error
+	// instead replaces the permission where the operation is not about one.
+	instead func(p *Principal, subject rolecall.UserID) error
+
+	ownInSession bool // on oneself only by a session
+	notSuspended bool // not on suspended users
+	outranks     bool // see RequireOutranks
+	takesOver    bool // see RequireTakeOver
+	// object is evaluated last.
+	object func(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error
+}
+
+// StepsUp reports whether the operation needs a sign-in or a re-authentication that is
+// recent. A policy without a declared effect does. An operator's key has no session.
+func (o *Policy) StepsUp() bool {
+	if o.Public || o.Operators {
+		return false
+	}
+	switch o.Effect {
+	case Ends, Proves, NoEffect:
+		return false
+	}
+	return true
+}
+
+// RequireRecent returns ErrNotRecent if the principal is a person who signed in or
+// re-authenticated longer ago than the tenant allows for step-up.
+func RequireRecent(p *Principal, now rolecall.Time) error {
+	age := p.Tenant.Settings.ReauthenticationAge()
+	if p.Interactive() && age > 0 && now.Sub(p.Session.ConfirmedSince()) > age {
+		return rolecall.ErrNotRecent
+	}
+	return nil
+}
+
+// Authorize decides whether the principal may perform an operation that is not about one
+// user. It returns ErrPermissionDenied or ErrSessionRequired.
+func (o *Policy) Authorize(p *Principal) error { return o.AuthorizeFor(p, rolecall.UserID{}) }
+
+// AuthorizeFor is Authorize for an operation about the subject, before that user is
+// loaded: the principal needs the permission for some user, or for nobody if the subject
+// is the principal and the policy allows that.
+func (o *Policy) AuthorizeFor(p *Principal, subject rolecall.UserID) error {
+	if err := o.authorizeOperation(p, subject); err != nil {
+		return err
+	}
+	if o.SessionOnly && !p.Interactive() {
+		return rolecall.ErrSessionRequired
+	}
+	return nil
+}
+
+func (o *Policy) authorizeOperation(p *Principal, subject rolecall.UserID) error {
+	switch {
+	case o.anyone || o.self && p.IsSelf(subject):
+		return nil
+	case o.instead != nil:
+		return o.instead(p, subject)
+	}
+	if reach := p.Reach(o.permission); reach.IsNowhere() || o.tenantWide && !reach.IsEverywhere() {
+		return denied(o.permission)
+	}
+	if o.also != nil {
+		return o.also(p, subject)
+	}
+	return nil
+}
+
+// NeedsAssignments reports whether AuthorizeUser looks at the user's assignments.
+func (o *Policy) NeedsAssignments() bool { return o.outranks || o.takesOver || o.object != nil }
+
+// AuthorizeUser decides whether the principal may perform the operation on the user, who
+// has the assignments. It returns ErrPermissionDenied, ErrSessionRequired,
+// ErrUserSuspended, ErrUserPending, ErrBeyondOwnPermissions or ErrFactorDemanded.
+func (o *Policy) AuthorizeUser(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
+	switch {
+	case o.ownInSession && u.ID == p.User.ID && !p.Interactive():
+		return rolecall.ErrSessionRequired
+	case o.self && p.IsSelf(u.ID):
+		return nil
+	}
+	if !p.Reach(o.permission).Includes(u.Department) {
+		return denied(o.permission)
+	}
+	if o.notSuspended && u.Status == rolecall.UserSuspended {
+		return rolecall.ErrUserSuspended
+	}
+	if err := o.authorizeRank(p, assignments, now); err != nil {
+		return err
+	}
+	if o.object != nil {
+		return o.object(p, u, assignments, now)
+	}
+	return nil
+}
+
+// AuthorizeAccount decides whether the principal may perform the operation on a service
+// account that has the assignments. It returns ErrPermissionDenied, ErrSessionRequired or
+// ErrBeyondOwnPermissions.
+func (o *Policy) AuthorizeAccount(p *Principal, assignments []rolecall.Assignment, now rolecall.Time) error {
+	if err := o.Authorize(p); err != nil {
+		return err
+	}
+	return o.authorizeRank(p, assignments, now)
+}
+
+func (o *Policy) authorizeRank(p *Principal, assignments []rolecall.Assignment, now rolecall.Time) error {
+	if o.outranks {
+		if err := RequireOutranks(p, assignments, now); err != nil {
+			return err
+		}
+	}
+	if o.takesOver {
+		return RequireTakeOver(p, assignments, now)
+	}
+	return nil
+}
+
+// denied returns the error of a principal who lacks the permission.
+func denied(permission rolecall.Permission) error {
+	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("Your roles do not allow this: it needs %s.", permission))
+}
+
+// Holds reports whether the principal holds the permission: for users of the department,
+// or without one in the whole tenant.
+func (p *Principal) Holds(permission rolecall.Permission, department *string) bool {
+	reach := p.Reach(permission)
+	return reach.IsEverywhere() || department != nil && reach.Includes(department)
+}
+
+// RequirePermission returns ErrPermissionDenied unless Holds returns true.
+func (p *Principal) RequirePermission(permission rolecall.Permission, department *string) error {
+	if p.Holds(permission, department) {
+		return nil
+	}
+	return denied(permission)
+}
+
+// AuthorizeMembers returns ErrPermissionDenied if one of the members is one that the
+// principal may change of no user at all. People may change their own name. It is
+// evaluated while the body is decoded, before the subject is loaded.
+func AuthorizeMembers(p *Principal, subject rolecall.UserID, members rolecall.UserMembers) error {
+	for m := range members.All() {
+		if p.Updates(m).IsNowhere() && (m != rolecall.MemberName || !p.IsSelf(subject)) {
+			return denied(m.Update())
+		}
+	}
+	return nil
+}
+
+// AuthorizeMembersOf returns ErrPermissionDenied unless the principal may change each of
+// the members of the user. People may change their own name.
+func AuthorizeMembersOf(p *Principal, u *rolecall.User, members rolecall.UserMembers) error {
+	for m := range members.All() {
+		if m == rolecall.MemberName && p.IsSelf(u.ID) {
+			continue
+		}
+		if !p.Updates(m).Includes(u.Department) {
+			return denied(m.Update())
+		}
+	}
+	return nil
+}
