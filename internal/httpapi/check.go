@@ -30,7 +30,7 @@ func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in
 	if !op.policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // nothing is looked up, so nothing need wait for it
 		return unauthenticated(op)
 	}
-	if err := q.Enter(op.lane); err != nil {
+	if err := q.Enter(op.limiter); err != nil {
 		return err
 	}
 	if !op.policy.Public {
@@ -43,7 +43,7 @@ func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in
 		if b.body, err = readBody(op, w, r, b.body, &faults.malformed); err != nil {
 			return err
 		}
-		if err := q.Enter(op.lane); err != nil {
+		if err := q.Enter(op.limiter); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // shed returns how many requests the metrics say the limiter has refused.
-func (s *testServer) shed(t *testing.T, lane string) float64 {
+func (s *testServer) shed(t *testing.T, limiter string) float64 {
 	t.Helper()
 	families, err := s.registry.Gather()
 	if err != nil {
@@ -16,12 +16,12 @@ func (s *testServer) shed(t *testing.T, lane string) float64 {
 	}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == "rolecall_http_requests_shed_total" && metric.GetLabel()[0].GetValue() == lane {
+			if family.GetName() == "rolecall_http_requests_shed_total" && metric.GetLabel()[0].GetValue() == limiter {
 				return metric.GetCounter().GetValue()
 			}
 		}
 	}
-	t.Fatalf("the metrics say nothing of the limiter %s", lane)
+	t.Fatalf("the metrics say nothing of the limiter %s", limiter)
 	return 0
 }
 
@@ -86,8 +86,8 @@ func TestEveryHashIsInThePasswordLimiter(t *testing.T) {
 		for _, problem := range op.problems {
 			hashes = hashes || problem.Code == "busy"
 		}
-		if hashes != (op.lane == web.PasswordLimiter) {
-			t.Errorf("%s: answers busy: %v, lane %s", op.id, hashes, limiterLabels[op.lane])
+		if hashes != (op.limiter == web.PasswordLimiter) {
+			t.Errorf("%s: answers busy: %v, limiter %s", op.id, hashes, limiterLabels[op.limiter])
 		}
 	}
 }

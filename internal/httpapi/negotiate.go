@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"mime"
 	"strings"
 
 	"github.com/rolecall/rolecall/internal/web"
@@ -37,14 +38,17 @@ func accepts(lines []string) bool {
 // isJSON reports whether the Content-Type is JSON in UTF-8, or for a PATCH a
 // merge patch.
 func isJSON(contentType string, patch bool) bool {
-	mediaType, parameters, found := strings.Cut(contentType, ";")
-	mediaType = strings.TrimSpace(mediaType)
-	if !strings.EqualFold(mediaType, "application/json") && !(patch && strings.EqualFold(mediaType, "application/merge-patch+json")) {
-		return false
-	}
-	if !found {
+	if contentType == "application/json" { // what nearly every client sends
 		return true
 	}
-	name, value, _ := strings.Cut(strings.TrimSpace(parameters), "=")
-	return name == "" || strings.EqualFold(name, "charset") && strings.EqualFold(strings.Trim(value, `"`), "utf-8")
+	mediaType, parameters, err := mime.ParseMediaType(contentType)
+	if err != nil || mediaType != "application/json" && !(patch && mediaType == "application/merge-patch+json") {
+		return false
+	}
+	for name, value := range parameters {
+		if name != "charset" || !strings.EqualFold(value, "utf-8") {
+			return false
+		}
+	}
+	return true
 }

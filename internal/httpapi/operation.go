@@ -20,7 +20,7 @@ type operation struct {
 	body         *body    // nil: none is read
 	answers      []answer // on success
 	problems     []*rolecall.Error
-	lane         web.Limiter
+	limiter      web.Limiter
 	endpoint     endpoint
 }
 

@@ -130,7 +130,7 @@ func (s *Server) fail(op *operation, w http.ResponseWriter, r *http.Request, in 
 func Policies() map[string]web.Policy {
 	policies := map[string]web.Policy{}
 	for _, op := range operations {
-		policies[op.id] = web.Policy{Policy: op.policy, Limiter: op.lane}
+		policies[op.id] = web.Policy{Policy: op.policy, Limiter: op.limiter}
 	}
 	return policies
 }

@@ -43,7 +43,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 // dropAll is a socket filter that drops every packet. It keeps new connections out of the
-// queue of a listener, and their clients try again within a second.
+// queue of a listener, and their clients try again within a second. Without it, a process
+// that lost the core during a shutdown reset up to 32 of 64 clients (ADR 0021).
 var dropAll = unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
 
 // Shutdown accepts the connections that wait and refuses all others. It only closes an

@@ -9,25 +9,25 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/gate"
+	"github.com/rolecall/rolecall/internal/limiter"
 )
 
-// Passwords makes and checks password hashes through a gate: a hash is meant to
-// be expensive, so only a few run at once and only a bounded number waits.
+// Passwords computes and verifies password hashes. A hash is expensive on purpose, so only a
+// few run at once and only a limited number waits.
 type Passwords struct {
-	cost   Parameters
-	gate   *gate.Gate
-	hashed atomic.Uint64
-	decoy  passwordHash // what a user without a password is checked against
+	cost    Parameters
+	limiter *limiter.Limiter
+	hashed  atomic.Uint64
+	dummy   passwordHash // verified for users without a password
 }
 
-// NewPasswords returns a gate that hashes at the cost, at most slots passwords at
-// a time, with at most queue more waiting.
+// NewPasswords returns Passwords that hash at the cost, at most slots passwords at once,
+// with at most queue more waiting.
 func NewPasswords(cost Parameters, slots, queue int) *Passwords {
 	return &Passwords{
-		cost:  cost,
-		gate:  gate.New(slots, queue, 0),
-		decoy: passwordHash{cost, make([]byte, saltBytes), make([]byte, hashBytes)},
+		cost:    cost,
+		limiter: limiter.New(slots, queue, 0),
+		dummy:   passwordHash{cost, make([]byte, saltBytes), make([]byte, hashBytes)},
 	}
 }
 
@@ -48,7 +48,7 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 // as much as a wrong password and is never ok. The errors are ErrBusy as for
 // Hash, and an internal one if phc cannot be read.
 func (p *Passwords) Verify(ctx context.Context, phc, password string) (ok, outdated bool, err error) {
-	h := p.decoy
+	h := p.dummy
 	if phc != "" {
 		if h, err = parseHash(phc); err != nil {
 			return false, false, fmt.Errorf("verify a password: %w", err)
@@ -63,12 +63,12 @@ func (p *Passwords) Verify(ctx context.Context, phc, password string) (ok, outda
 func (p *Passwords) Hashed() uint64 { return p.hashed.Load() }
 
 func (p *Passwords) run(ctx context.Context, hash func()) error {
-	if !p.gate.Enter(ctx) {
+	if !p.limiter.Acquire(ctx) {
 		return rolecall.ErrBusy
 	}
-	defer p.gate.Leave()
-	beside.enter()
-	defer beside.leave()
+	defer p.limiter.Release()
+	hashing.begin()
+	defer hashing.end()
 	hash()
 	p.hashed.Add(1)
 	return nil

@@ -103,7 +103,7 @@ func TestGateIsBounded(t *testing.T) {
 	for range slots {
 		<-entered
 	}
-	for passwords.gate.Count() < slots+queue { // the rest are on their way into the queue
+	for passwords.limiter.Active() < slots+queue { // the rest are on their way into the queue
 		if err := t.Context().Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -125,20 +125,20 @@ func TestGateIsBounded(t *testing.T) {
 	if n := passwords.Hashed(); n != slots+queue {
 		t.Errorf("%d hashes computed, want %d", n, slots+queue)
 	}
-	if passwords.gate.Count() != 0 {
+	if passwords.limiter.Active() != 0 {
 		t.Error("places are still held")
 	}
 }
 
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	passwords := NewPasswords(cheap, 1, 1)
-	passwords.gate.Enter(t.Context()) // the only slot is taken
+	passwords.limiter.Acquire(t.Context()) // the only slot is taken
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := passwords.Hash(ctx, "a long passphrase"); !errors.Is(err, rolecall.ErrBusy) {
 		t.Errorf("cancelled while waiting: %v, want ErrBusy", err)
 	}
-	if passwords.gate.Count() != 1 {
+	if passwords.limiter.Active() != 1 {
 		t.Error("the place in the queue is still held")
 	}
 }

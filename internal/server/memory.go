@@ -9,19 +9,21 @@ import (
 )
 
 const (
-	// ballast is memory that is never touched, and so takes no room, but counts as
-	// live: the collector then runs when the heap has grown by as much, and not each
-	// few milliseconds because what really lives is so little.
+	// ballast is memory that is never touched, so it takes no physical memory, but it counts
+	// as live. Without it the garbage collector runs every few milliseconds, because so
+	// little is live. It saves 13 of 136 thousand instructions of a request that is answered
+	// from memory (ADR 0022).
 	ballast = 16 << 20
 
-	// leastMemory is how much a process may have whatever lives.
-	leastMemory = 100 << 20
+	// minMemoryLimit is the lowest limit of the memory of the process.
+	minMemoryLimit = 100 << 20
 )
 
-// boundMemory keeps the process, until ctx ends, to twice what lives on its heap,
-// or leastMemory. The collector by itself aims at that too, but it is overtaken by
-// password hashes, which allocate 19 MiB at once. An operator's GOMEMLIMIT stays.
-func boundMemory(ctx context.Context) {
+// limitMemory limits the process, until ctx ends, to twice its live heap, or to
+// minMemoryLimit. The garbage collector aims at that too, but password hashes, which
+// allocate 19 MiB each, overtake it: with 32 clients that sign in, the peak is 113 MiB
+// instead of 172 (ADR 0022). It does nothing if the operator has set GOMEMLIMIT.
+func limitMemory(ctx context.Context) {
 	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return
 	}
@@ -30,7 +32,7 @@ func boundMemory(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		metrics.Read(live)
-		debug.SetMemoryLimit(max(leastMemory, 2*(int64(live[0].Value.Uint64())-ballast)))
+		debug.SetMemoryLimit(max(minMemoryLimit, 2*(int64(live[0].Value.Uint64())-ballast)))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -130,7 +130,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	var background sync.WaitGroup
 	var workErr error
 	background.Go(func() { workErr = rolecall.Run(working) })
-	background.Go(func() { boundMemory(working) })
+	background.Go(func() { limitMemory(working) })
 	serveErr := serveAll(ctx, servers)
 	stopWorking()
 	background.Wait()

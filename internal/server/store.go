@@ -148,8 +148,7 @@ func readKeys(file string) (*secret.Keys, error) {
 	return secret.NewKeys(secrets[0], secrets[1:]...), nil
 }
 
-// newPasswords returns the gate for password hashes: as many at once as there are
-// cores.
+// newPasswords returns Passwords that compute as many hashes at once as there are cores.
 func newPasswords() *secret.Passwords {
 	cores := runtime.GOMAXPROCS(0)
 	return secret.NewPasswords(secret.DefaultParameters, cores, queuedHashes*cores)

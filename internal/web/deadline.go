@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// deadline is the context of one exchange: it ends with the request's, or after
-// the time that an exchange may take. The timer starts when somebody first waits
-// for the end, which a request that is answered from memory never does.
+// deadline is a context that ends with the request's, or at its deadline. Unlike that of
+// context.WithDeadline, its timer starts when something first waits for the end, which a
+// request that is answered from memory never does. This saves 8 of 136 thousand
+// instructions of such a request (ADR 0022).
 type deadline struct {
 	context.Context // the request's
 	at              time.Time
 
 	mu     sync.Mutex
-	timed  context.Context // nil until somebody waits
+	timed  context.Context // nil until something waits
 	cancel context.CancelFunc
 }
 
-// Deadline returns when the exchange must have ended.
+// Deadline returns when the request must have ended.
 func (d *deadline) Deadline() (time.Time, bool) { return d.at, true }
 
-// Done returns what is closed at the end.
+// Done returns the channel that is closed at the end.
 func (d *deadline) Done() <-chan struct{} { return d.wait().Done() }
 
 // Err returns why the context ended, nil if it has not.

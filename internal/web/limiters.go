@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/gate"
+	"github.com/rolecall/rolecall/internal/limiter"
 )
 
 // Limiter names a concurrency limiter. Each kind of work has its own, so that none can
@@ -36,30 +36,30 @@ var limiterSlots = [limiterKinds]int{
 
 // Waiting is cheaper than a refusal: a client waits before it can send the request again.
 const (
-	limiterQueue    = 1024 // requests that wait, per core
-	limiterPatience = time.Second
+	limiterQueue = 1024 // requests that wait, per core
+	limiterWait  = time.Second
 )
 
 // errOverloaded refuses a request that would have to wait too long.
 var errOverloaded = rolecall.ErrUnavailable.With("More is asked than can be answered now. Nothing was done; repeat the request shortly.")
 
-// limiter is a concurrency limiter with what it answers when it is full.
-type limiter struct {
-	*gate.Gate
+// workLimiter is a concurrency limiter with the error of a request that it refuses.
+type workLimiter struct {
+	*limiter.Limiter
 	refusal error
 	refused prometheus.Counter
 }
 
-func newLimiters(registry prometheus.Registerer) (all [limiterKinds]limiter) {
+func newLimiters(registry prometheus.Registerer) (all [limiterKinds]workLimiter) {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "rolecall_http_requests_shed_total", Help: "Requests refused because too many were under way, by lane.",
-	}, []string{"lane"})
+		Name: "rolecall_http_requests_shed_total", Help: "Requests refused because too many were under way, by limiter.",
+	}, []string{"limiter"})
 	if registry != nil {
 		registry.MustRegister(refused)
 	}
 	cores := runtime.GOMAXPROCS(0)
 	for kind, label := range limiterLabels {
-		all[kind] = limiter{gate.New(limiterSlots[kind]*cores, limiterQueue*cores, limiterPatience), errOverloaded, refused.WithLabelValues(label)}
+		all[kind] = workLimiter{limiter.New(limiterSlots[kind]*cores, limiterQueue*cores, limiterWait), errOverloaded, refused.WithLabelValues(label)}
 	}
 	all[PasswordLimiter].refusal = rolecall.ErrBusy
 	return all
@@ -69,7 +69,7 @@ func newLimiters(registry prometheus.Registerer) (all [limiterKinds]limiter) {
 // it while the client sends the body.
 func (q *Request) Enter(kind Limiter) error {
 	l := &q.site.limiters[kind]
-	if !l.Enter(q) {
+	if !l.Acquire(q) {
 		if q.Err() == context.Canceled {
 			return context.Canceled
 		}
@@ -83,7 +83,7 @@ func (q *Request) Enter(kind Limiter) error {
 // Leave gives the place in the concurrency limiter to the next request, if there is one.
 func (q *Request) Leave() {
 	if q.limiter != nil {
-		q.limiter.Leave()
+		q.limiter.Release()
 		q.limiter = nil
 	}
 }
@@ -92,11 +92,11 @@ func (q *Request) Leave() {
 func (s *Site) Occupy(ctx context.Context, kind Limiter) (free func()) {
 	slots := limiterSlots[kind] * runtime.GOMAXPROCS(0)
 	for range slots {
-		s.limiters[kind].Enter(ctx)
+		s.limiters[kind].Acquire(ctx)
 	}
 	return func() {
 		for range slots {
-			s.limiters[kind].Leave()
+			s.limiters[kind].Release()
 		}
 	}
 }

@@ -88,7 +88,8 @@ func (s *Site) log(q *Request, method string, took time.Duration) {
 	if q.Principal != nil {
 		principal = q.Principal.User.ID.String()
 	}
-	// Logger would look up the caller of each line, which is always this one.
+	// Logger would look up the caller of each line, which is always this one. To skip that
+	// saves 4 of 136 thousand instructions of a request that is answered from memory (ADR 0022).
 	line := slog.NewRecord(q.Started.Add(took), slog.LevelInfo, "request", 0)
 	line.AddAttrs(
 		slog.String("request_id", q.ID),

@@ -26,7 +26,7 @@ type Request struct {
 	site     *Site
 	path     string // of the route
 	metrics  *routeMetrics
-	limiter  *limiter // in which the request holds a place; nil if it holds none
+	limiter  *workLimiter // in which the request holds a place; nil if it holds none
 	response response
 }
 

@@ -86,7 +86,7 @@ type Site struct {
 	metrics  *metrics
 	origins  origins
 	proxies  proxies
-	limiters [limiterKinds]limiter
+	limiters [limiterKinds]workLimiter
 	draining atomic.Bool
 }
 
