@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // testCheck asks what back ends and the auth hooks of proxies ask.
@@ -73,19 +72,16 @@ func testCheck(t *testing.T, p *program) {
 	}
 }
 
-// waitLimit is how long a test waits for what the program does after its answer.
-const waitLimit = 30 * time.Second
-
 // awaitEvents returns the reasons of the events of a list, newest first, as soon
 // as there are as many: what is refused is recorded within two seconds.
 func awaitEvents(t *testing.T, c *caller, path string, n int) []string {
 	t.Helper()
 	var a *answer
-	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); {
-		if a = c.do(t, "GET "+path, "").expect(t, 200); len(a.list("/items")) >= n {
-			return a.texts("reason")
-		}
+	if !poll(func() bool {
+		a = c.do(t, "GET "+path, "").expect(t, 200)
+		return len(a.list("/items")) >= n
+	}) {
+		t.Fatalf("%s never held %d events: %s", path, n, a.body)
 	}
-	t.Fatalf("%s never held %d events: %s", path, n, a.body)
-	return nil
+	return a.texts("reason")
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func testConfirm(t *testing.T, p *program) {
@@ -28,14 +27,8 @@ const probe = "DELETE /auths/totp"
 // grows returns when the caller's sign-in is too long ago.
 func (c *caller) grows(t *testing.T) {
 	t.Helper()
-	retry, deadline := time.NewTicker(retryEvery), time.After(startLimit)
-	defer retry.Stop()
-	for c.do(t, probe, "").text("/code") != "reauthentication-required" {
-		select {
-		case <-deadline:
-			t.Fatal("a sign-in stays recent")
-		case <-retry.C:
-		}
+	if !poll(func() bool { return c.do(t, probe, "").text("/code") == "reauthentication-required" }) {
+		t.Fatal("a sign-in stays recent")
 	}
 }
 

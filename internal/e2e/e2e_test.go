@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -62,6 +63,11 @@ var stores = []struct {
 	{"sqlite", func(t *testing.T) string { return filepath.Join(t.TempDir(), "rolecall.db") }},
 	{"postgres", func(t *testing.T) string { return pgtest.URL(t) }},
 }
+
+// onBothStores reports whether what does not depend on the store is tested on
+// PostgreSQL as thoroughly as on SQLite, which takes minutes. ROLECALL_TEST_FULL asks
+// for it.
+func onBothStores() bool { return os.Getenv("ROLECALL_TEST_FULL") != "" }
 
 func TestProgram(t *testing.T) {
 	binary := build(t)

@@ -97,7 +97,7 @@ func testEventsOfRefusals(t *testing.T, w *world) {
 	c.do(t, "GET /users/"+victim.id, "").expect(t, 403)
 	var reasons []string
 	total := 0
-	for deadline := time.Now().Add(waitLimit); total < 20 && time.Now().Before(deadline); {
+	poll(func() bool {
 		reasons, total = awaitEvents(t, w.owner, "/events?type=request.refused&actor="+c.id+"&subject="+victim.id, 2), 0
 		for _, reason := range reasons {
 			n := 1
@@ -105,7 +105,8 @@ func testEventsOfRefusals(t *testing.T, w *world) {
 				total += n
 			}
 		}
-	}
+		return total >= 20
+	})
 	if total != 20 || len(reasons) > 10 {
 		t.Errorf("twenty refusals are told as %q", reasons)
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 )
 
 // front is what stands before a program in each topology: a server with TLS that
@@ -96,20 +95,15 @@ func (f *front) passed() []passage {
 }
 
 // awaitPassed returns what was passed on, and waits until there is something.
-func (f *front) awaitPassed(t *testing.T) []passage {
+func (f *front) awaitPassed(t *testing.T) (seen []passage) {
 	t.Helper()
-	retry := time.NewTicker(retryEvery)
-	defer retry.Stop()
-	for deadline := time.After(startLimit); ; {
-		if seen := f.passed(); seen != nil {
-			return seen
-		}
-		select {
-		case <-deadline:
-			t.Fatal("nothing came through")
-		case <-retry.C:
-		}
+	if !poll(func() bool {
+		seen = f.passed()
+		return seen != nil
+	}) {
+		t.Fatal("nothing came through")
 	}
+	return seen
 }
 
 // page serves a page that holds nothing but the function by which the scripts of

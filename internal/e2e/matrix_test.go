@@ -119,16 +119,25 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_changeEmail":             changeEmailCells,
 }
 
-// testMatrix asks every operation by every principal about every object.
+// sampled is which part of the matrix is asked on PostgreSQL, one in so many. What
+// decides does not depend on the store.
+const sampled = 4
+
+// testMatrix asks every operation by every principal about every object. On
+// PostgreSQL it asks a sample, in which every operation and every principal occurs.
 func testMatrix(t *testing.T, p *program) {
 	m := newMatrix(t, p)
-	for _, op := range p.document.operations {
+	whole := onBothStores() || !strings.HasPrefix(p.Database, "postgres:")
+	for i, op := range p.document.operations {
 		send := cells[op.id]
 		if send == nil {
 			t.Errorf("%s is not in the matrix", op.id)
 			continue
 		}
-		for _, who := range m.principals {
+		for j, who := range m.principals {
+			if !whole && (i+j)%sampled != 0 {
+				continue
+			}
 			t.Run(op.id+" by "+who.name, func(t *testing.T) { send(t, m, who) })
 		}
 	}
@@ -184,9 +193,7 @@ func newMatrix(t *testing.T, p *program) *matrix {
 		{name: "a deleted role", id: deleted},
 		{name: "a role that never was", id: never},
 	}
-	for time.Now().Before(soon) {
-		m.owner.do(t, "GET /auths/session", "").expect(t, 200)
-	}
+	poll(func() bool { return time.Now().After(soon) })
 	return m
 }
 

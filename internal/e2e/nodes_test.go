@@ -237,16 +237,18 @@ func (v *revocation) lag(t *testing.T, r *revoked, there *world, disturb func() 
 // the beginning the last one was asked for that had another.
 func (c *caller) until(t *testing.T, status int) (other time.Duration) {
 	t.Helper()
-	for began := time.Now(); ; {
+	began := time.Now()
+	var a *answer
+	poll(func() bool {
 		asked := time.Since(began)
-		a := c.do(t, "GET /users", "")
-		if a.status == status {
-			return other
+		if a = c.do(t, "GET /users", ""); a.status == status {
+			return true
 		}
-		if other = asked; asked > 20*seenWithin {
-			a.expect(t, status)
-		}
-	}
+		other = asked
+		return false
+	})
+	a.expect(t, status)
+	return other
 }
 
 // database is one on a server, seen by the administrator of that.
@@ -317,14 +319,12 @@ func TestTheMetricsSayWhetherANodeIsToldOfChanges(t *testing.T) {
 // awaitMetric returns when a line of the metrics on the address begins so.
 func awaitMetric(t *testing.T, address, line string) {
 	t.Helper()
-	retry, deadline := time.NewTicker(retryEvery), time.After(startLimit)
-	defer retry.Stop()
-	for text := scrape(t, address); !strings.Contains(text, "\n"+line); text = scrape(t, address) {
-		select {
-		case <-deadline:
-			t.Fatalf("the metrics never said %q:\n%s", line, text)
-		case <-retry.C:
-		}
+	var text string
+	if !poll(func() bool {
+		text = scrape(t, address)
+		return strings.Contains(text, "\n"+line)
+	}) {
+		t.Fatalf("the metrics never said %q:\n%s", line, text)
 	}
 }
 

@@ -19,7 +19,10 @@ import (
 
 const (
 	startLimit = 30 * time.Second
-	retryEvery = 20 * time.Millisecond
+	retryEvery = 10 * time.Millisecond
+
+	// waitLimit is how long a test waits for what the program does after its answer.
+	waitLimit = 30 * time.Second
 
 	// answerLimit is longer than the program takes over any request: past it the
 	// program hangs.
@@ -135,6 +138,21 @@ func (p *program) stop(t *testing.T) {
 		t.Error(err)
 	}
 	p.checkLog(t)
+}
+
+// poll calls done until it returns true, for waitLimit at most, and reports whether it
+// did. It pauses between the calls, because other tests need the processor.
+func poll(done func() bool) bool {
+	retry, deadline := time.NewTicker(retryEvery), time.After(waitLimit)
+	defer retry.Stop()
+	for !done() {
+		select {
+		case <-deadline:
+			return false
+		case <-retry.C:
+		}
+	}
+	return true
 }
 
 // freeAddress returns a loopback address that nobody listens on.

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rolecall/rolecall/internal/process"
 )
@@ -30,19 +29,16 @@ func startProxy(t *testing.T, address, binary string, arguments ...string) {
 			t.Errorf("%s ended: %v\n%s", binary, err, log.String())
 		}
 	})
-	retry := time.NewTicker(retryEvery)
-	defer retry.Stop()
-	for deadline := time.After(startLimit); ; {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			if err := conn.Close(); err != nil {
-				t.Fatal(err)
-			}
-			return
+	if !poll(func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			return false
 		}
-		select {
-		case <-deadline:
-			t.Fatalf("%s does not listen:\n%s", binary, log.String())
-		case <-retry.C:
+		if err := conn.Close(); err != nil {
+			t.Fatal(err)
 		}
+		return true
+	}) {
+		t.Fatalf("%s does not listen:\n%s", binary, log.String())
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func testTenants(t *testing.T, p *program) {
@@ -156,15 +155,15 @@ func testLifeOfTenant(t *testing.T, p *program) {
 
 // awaitStatus repeats a request until another process's change has arrived,
 // which takes a second at most.
-func awaitStatus(t *testing.T, c *caller, line string, status int) *answer {
+func awaitStatus(t *testing.T, c *caller, line string, status int) (a *answer) {
 	t.Helper()
-	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); {
-		if a := c.do(t, line, ""); a.status == status {
-			return a
-		}
+	if !poll(func() bool {
+		a = c.do(t, line, "")
+		return a.status == status
+	}) {
+		t.Fatalf("%s never answered %d", line, status)
 	}
-	t.Fatalf("%s never answered %d", line, status)
-	return nil
+	return a
 }
 
 // testGuessing checks the limits of failed sign-ins, each from sources of its
