@@ -57,13 +57,13 @@ func TestMain(m *testing.M) {
 	os.Exit(runIn(m))
 }
 
-// binary is where the program is built for all tests.
-var binary string
+// folder is where the programs are built for all tests.
+var folder string
 
 func runIn(m *testing.M) (code int) {
-	folder, err := os.MkdirTemp("", "rolecall-faults")
+	var err error
+	folder, err = os.MkdirTemp("", "rolecall-faults")
 	if err == nil {
-		binary = filepath.Join(folder, "rolecall")
 		code = m.Run()
 		err = os.RemoveAll(folder)
 	}
@@ -74,7 +74,22 @@ func runIn(m *testing.M) (code int) {
 	return code
 }
 
-var build = sync.OnceValue(func() error { return process.Build(context.Background(), binary, process.BuildFlags()...) })
+// release returns the path of the program with full password hashes.
+var release = sync.OnceValues(func() (string, error) { return buildAs("release") })
+
+// cheap returns the path of the program with password hashes that cost nothing. Most
+// faults have nothing to do with what a guess costs. A proof breaks the release.
+var cheap = sync.OnceValues(func() (string, error) {
+	if *full {
+		return release()
+	}
+	return buildAs("cheap", "-tags=cheap_hashes")
+})
+
+func buildAs(name string, flags ...string) (string, error) {
+	binary := filepath.Join(folder, name)
+	return binary, process.Build(context.Background(), binary, append(process.BuildFlags(), flags...)...)
+}
 
 // unlimited are the flags by which sign-ins that a fault cut short, which count as
 // failed, do not keep anybody out.
@@ -83,7 +98,8 @@ var unlimited = []string{"--attempts-per-account-and-source=1000000", "--attempt
 // newServer returns the program on the database, not yet started.
 func newServer(t *testing.T, database string, flags ...string) *process.Server {
 	t.Helper()
-	if err := build(); err != nil {
+	binary, err := cheap()
+	if err != nil {
 		t.Fatal(err)
 	}
 	address, err := process.FreeAddress()
@@ -98,6 +114,14 @@ func newServer(t *testing.T, database string, flags ...string) *process.Server {
 func serve(t *testing.T, database string, flags ...string) *process.Server {
 	t.Helper()
 	s := newServer(t, database, flags...)
+	startUntilEnd(t, s)
+	return s
+}
+
+// startUntilEnd starts the program. It must run when the test ends; then it is
+// stopped.
+func startUntilEnd(t *testing.T, s *process.Server) {
+	t.Helper()
 	start(t, s)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
@@ -105,7 +129,6 @@ func serve(t *testing.T, database string, flags ...string) *process.Server {
 		}
 		checkLog(t, s)
 	})
-	return s
 }
 
 func start(t *testing.T, s *process.Server) {

@@ -135,7 +135,12 @@ func overload(t *testing.T, database string) {
 // TestSignInFlood has more clients sign in than there are hashes for. All others
 // are served; how much later than without is logged, since a time is no test.
 func TestSignInFlood(t *testing.T) {
-	s := serve(t, filepath.Join(t.TempDir(), "rolecall.db"))
+	s := newServer(t, filepath.Join(t.TempDir(), "rolecall.db"))
+	var err error
+	if s.Binary, err = release(); err != nil {
+		t.Fatal(err)
+	}
+	startUntilEnd(t, s)
 	l := newLoad(t, s)
 	l.spread = 1
 	l.open()
