@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -102,7 +103,7 @@ func TestARestoreSaysWhichRolesDidNotComeBack(t *testing.T) {
 	}
 
 	f.remove(user)
-	if _, err := f.service.CreateUser(t.Context(), f.asOwner(), service.Key{Text: "k", Fingerprint: []byte("k")}, rolecall.UserDraft{Email: "eve@example.com", Name: "Another Eve"}); err != nil {
+	if _, err := f.service.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")}, rolecall.UserDraft{Email: "eve@example.com", Name: "Another Eve"}); err != nil {
 		t.Fatal(err)
 	}
 	if a := f.send(http.MethodPost, path+"/restore", helper, nil); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, `role="alert"`) || !strings.Contains(a.body, "Restore <bdi>Eve Adams") {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
@@ -159,13 +160,13 @@ func (f *fixture) asOwner() service.Call {
 func (f *fixture) hire(email, name string, permissions []string, departments ...string) rolecall.User {
 	f.t.Helper()
 	ctx, c := context.Background(), f.asOwner()
-	created, err := f.service.CreateUser(ctx, c, service.Key{Text: email, Fingerprint: []byte(email)}, rolecall.UserDraft{Email: email, Name: name})
+	created, err := f.service.CreateUser(ctx, c, idempotency.Key{Text: email, Fingerprint: []byte(email)}, rolecall.UserDraft{Email: email, Name: name})
 	if err == nil {
 		err = f.service.SetPassword(ctx, "acme", email, password)
 	}
 	if err == nil && permissions != nil {
-		var role service.Created[rolecall.Role]
-		role, err = f.service.CreateRole(ctx, c, service.Key{Text: email, Fingerprint: []byte(email)}, rolecall.RoleDraft{Name: "Role of " + email, Permissions: permissions})
+		var role idempotency.Created[rolecall.Role]
+		role, err = f.service.CreateRole(ctx, c, idempotency.Key{Text: email, Fingerprint: []byte(email)}, rolecall.RoleDraft{Name: "Role of " + email, Permissions: permissions})
 		if err == nil {
 			_, _, err = f.service.AssignRole(ctx, c, created.Value.ID, role.Value.ID, rolecall.AssignmentDraft{Departments: departments})
 		}

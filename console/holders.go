@@ -5,6 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -83,7 +84,7 @@ type holderKind struct {
 
 	listTokens, createToken, revokeToken string
 	tokens                               func(*service.Service, *pageContext, *rolecall.Position, int) (rolecall.Page[rolecall.APIToken], error)
-	makeToken                            func(*service.Service, *pageContext, rolecall.APITokenDraft) (service.Created[service.APIToken], error)
+	makeToken                            func(*service.Service, *pageContext, rolecall.APITokenDraft) (idempotency.Created[service.APIToken], error)
 	revoke                               func(*service.Service, *pageContext) error
 }
 
@@ -105,7 +106,7 @@ var holderKinds = []holderKind{
 		tokens: func(s *service.Service, v *pageContext, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
 			return s.UserTokens(v.ctx, v.call, v.userID, after, limit)
 		},
-		makeToken: func(s *service.Service, v *pageContext, draft rolecall.APITokenDraft) (service.Created[service.APIToken], error) {
+		makeToken: func(s *service.Service, v *pageContext, draft rolecall.APITokenDraft) (idempotency.Created[service.APIToken], error) {
 			return s.CreateUserToken(v.ctx, v.call, v.key(), v.userID, draft)
 		},
 		revoke: func(s *service.Service, v *pageContext) error {
@@ -129,7 +130,7 @@ var holderKinds = []holderKind{
 		tokens: func(s *service.Service, v *pageContext, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
 			return s.ServiceAccountTokens(v.ctx, v.call, v.accountID, after, limit)
 		},
-		makeToken: func(s *service.Service, v *pageContext, draft rolecall.APITokenDraft) (service.Created[service.APIToken], error) {
+		makeToken: func(s *service.Service, v *pageContext, draft rolecall.APITokenDraft) (idempotency.Created[service.APIToken], error) {
 			return s.CreateServiceAccountToken(v.ctx, v.call, v.key(), v.accountID, draft)
 		},
 		revoke: func(s *service.Service, v *pageContext) error {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
 func TestInvitationsAreForThoseWhoMayInvite(t *testing.T) {
@@ -16,7 +16,7 @@ func TestInvitationsAreForThoseWhoMayInvite(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	sales := "Sales"
-	created, err := f.service.CreateUser(t.Context(), f.asOwner(), service.Key{Text: "k", Fingerprint: []byte("k")},
+	created, err := f.service.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")},
 		rolecall.UserDraft{Email: "eve@example.com", Name: "<b>Eve</b> Adams", Department: &sales, Invite: true})
 	if err != nil {
 		t.Fatal(err)

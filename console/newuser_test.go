@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -125,7 +126,7 @@ func TestMetadataIsChangedPairByPair(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
 	draft := rolecall.UserDraft{Email: "eve@example.com", Name: "Eve Adams", Metadata: map[string]string{"a": "1", "b": "2", "c": "3", "d": "4"}}
-	created, err := f.service.CreateUser(t.Context(), f.asOwner(), service.Key{Text: "k", Fingerprint: []byte("k")}, draft)
+	created, err := f.service.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")}, draft)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func TestDepartmentsAreSuggestedToWhoMayReadThem(t *testing.T) {
 	for i, department := range []string{"Sales", `Le"gal`, "sales"} {
 		email := fmt.Sprintf("user%d@example.com", i)
 		draft := rolecall.UserDraft{Email: email, Name: "Somebody", Department: &department}
-		if _, err := f.service.CreateUser(t.Context(), f.asOwner(), service.Key{Text: email, Fingerprint: []byte(email)}, draft); err != nil {
+		if _, err := f.service.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: email, Fingerprint: []byte(email)}, draft); err != nil {
 			t.Fatal(err)
 		}
 	}

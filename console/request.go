@@ -12,6 +12,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
@@ -128,14 +129,14 @@ func (v *pageContext) reason() (string, error) {
 }
 
 // key returns the idempotency key of the form with the fingerprint of its content.
-func (v *pageContext) key() service.Key {
+func (v *pageContext) key() idempotency.Key {
 	content := url.Values{}
 	for name, values := range v.form {
 		if name != fieldKey && !strings.HasPrefix(name, fieldsOwn) {
 			content[name] = values
 		}
 	}
-	return service.Key{
+	return idempotency.Key{
 		Text:        v.form.Get(fieldKey),
 		Fingerprint: secret.Digest([]byte(v.page.label()), v.userID[:], v.accountID[:], []byte(content.Encode())),
 	}

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
 // makeRole makes a role of acme by the owner's hand.
 func (f *fixture) makeRole(name string, permissions ...string) rolecall.Role {
 	f.t.Helper()
-	created, err := f.service.CreateRole(f.t.Context(), f.asOwner(), service.Key{Text: name, Fingerprint: []byte(name)}, rolecall.RoleDraft{Name: name, Permissions: permissions})
+	created, err := f.service.CreateRole(f.t.Context(), f.asOwner(), idempotency.Key{Text: name, Fingerprint: []byte(name)}, rolecall.RoleDraft{Name: name, Permissions: permissions})
 	if err != nil {
 		f.t.Fatal(err)
 	}

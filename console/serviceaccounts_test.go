@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
 // makeAccount makes a service account of acme that holds the roles.
 func (f *fixture) makeAccount(name string, roles ...rolecall.Role) rolecall.ServiceAccount {
 	f.t.Helper()
 	c := f.asOwner()
-	created, err := f.service.CreateServiceAccount(f.t.Context(), c, service.Key{Text: name, Fingerprint: []byte(name)}, rolecall.ServiceAccountDraft{Name: name})
+	created, err := f.service.CreateServiceAccount(f.t.Context(), c, idempotency.Key{Text: name, Fingerprint: []byte(name)}, rolecall.ServiceAccountDraft{Name: name})
 	for _, role := range roles {
 		if err == nil {
 			_, _, err = f.service.AssignServiceAccountRole(f.t.Context(), c, created.Value.ID, role.ID, rolecall.AssignmentDraft{})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -56,7 +57,7 @@ func TestNoPageShowsWhatMayNotBeRead(t *testing.T) {
 	var users []rolecall.User
 	for _, word := range []string{"shown", "deleted"} {
 		department, id, sender := "Department of the "+word, "id-of-the-"+word, "Secret sender"
-		created, err := f.service.CreateUser(ctx, c, service.Key{Text: word, Fingerprint: []byte(word)}, rolecall.UserDraft{
+		created, err := f.service.CreateUser(ctx, c, idempotency.Key{Text: word, Fingerprint: []byte(word)}, rolecall.UserDraft{
 			Email: word + "@secret.example", Name: "Name of the " + word, Department: &department, ExternalID: &id, Invite: true,
 		})
 		if err == nil {
@@ -71,7 +72,7 @@ func TestNoPageShowsWhatMayNotBeRead(t *testing.T) {
 		users = append(users, created.Value)
 	}
 	shown, deleted, role := &users[0], &users[1], f.makeRole("Secret role", "shop/invoices:read")
-	account, err := f.service.CreateServiceAccount(ctx, c, service.Key{Text: "a", Fingerprint: []byte("a")}, rolecall.ServiceAccountDraft{Name: "Secret account"})
+	account, err := f.service.CreateServiceAccount(ctx, c, idempotency.Key{Text: "a", Fingerprint: []byte("a")}, rolecall.ServiceAccountDraft{Name: "Secret account"})
 	if err == nil {
 		_, _, err = f.service.AssignRole(ctx, c, deleted.ID, role.ID, rolecall.AssignmentDraft{})
 	}

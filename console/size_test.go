@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
 // largestPage is in bytes, as a page is sent.
@@ -50,7 +50,7 @@ func TestAPageOfTheLongestNamesIsLight(t *testing.T) {
 	for i := range rolecall.DefaultLimit {
 		department := long(rolecall.DepartmentMax)
 		draft := rolecall.UserDraft{Email: fmt.Sprintf("%d@example.com", i), Name: long(rolecall.UserNameMax), Department: &department}
-		if _, err := f.service.CreateUser(t.Context(), call, service.Key{Text: draft.Email, Fingerprint: []byte(draft.Email)}, draft); err != nil {
+		if _, err := f.service.CreateUser(t.Context(), call, idempotency.Key{Text: draft.Email, Fingerprint: []byte(draft.Email)}, draft); err != nil {
 			t.Fatal(err)
 		}
 	}

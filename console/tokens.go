@@ -10,6 +10,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -32,9 +33,9 @@ type tokensView struct {
 	holder
 	pageLinks
 	page  rolecall.Page[rolecall.APIToken]
-	names names                             // of who made them
-	held  []rolecall.Assignment             // of which a new token can have a part
-	made  service.Created[service.APIToken] // just now
+	names names                                 // of who made them
+	held  []rolecall.Assignment                 // of which a new token can have a part
+	made  idempotency.Created[service.APIToken] // just now
 }
 
 func (c *console) showTokens(v *pageContext, k *holderKind) error {

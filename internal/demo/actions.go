@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -260,6 +261,6 @@ func (h *history) usePrograms(ctx context.Context) error {
 }
 
 // keyOf returns the idempotency key of something that is made once.
-func keyOf(name string) service.Key {
-	return service.Key{Text: strings.ToLower(name), Fingerprint: secret.Digest([]byte(name))}
+func keyOf(name string) idempotency.Key {
+	return idempotency.Key{Text: strings.ToLower(name), Fingerprint: secret.Digest([]byte(name))}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -90,7 +91,7 @@ type newTokenBodyWithSecret struct {
 	Token          string `json:"token,omitzero"`
 }
 
-func createdToken(created *service.Created[service.APIToken]) Response[newTokenBodyWithSecret] {
+func createdToken(created *idempotency.Created[service.APIToken]) Response[newTokenBodyWithSecret] {
 	secret := created.Value.Secret
 	return Response[newTokenBodyWithSecret]{
 		Body:     newTokenBodyWithSecret{newTokenBody(&created.Value.APIToken), secret == "", string(secret)},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
@@ -63,7 +64,7 @@ func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in
 		}
 	}
 	if takes.key != nil {
-		fieldOf[service.Key](in, takes.key).Fingerprint = fingerprint(op, r.URL, b.body)
+		fieldOf[idempotency.Key](in, takes.key).Fingerprint = fingerprint(op, r.URL, b.body)
 	}
 	if takes.sessions != nil {
 		*fieldOf[[]secret.Token](in, takes.sessions) = sent.sessions

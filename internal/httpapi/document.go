@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -139,7 +139,7 @@ func (p *parameter) schema() *huma.Schema {
 		return text(1, passkeyIDLength)
 	case reflect.TypeFor[permissionValue]():
 		return text(1, rolecall.PermissionLength)
-	case reflect.TypeFor[service.Key]():
+	case reflect.TypeFor[idempotency.Key]():
 		return text(1, keyLength)
 	case reflect.TypeFor[rolecall.Time]():
 		return moment()

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/wire"
@@ -65,7 +66,7 @@ func inputOf(t reflect.Type) *input {
 			in.ifMatch = f.Index
 		case reflect.TypeFor[ifNoneMatchValue]():
 			in.ifNoneMatch = f.Index
-		case reflect.TypeFor[service.Key]():
+		case reflect.TypeFor[idempotency.Key]():
 			in.key = f.Index
 		case reflect.TypeFor[[]secret.Token]():
 			in.sessions = f.Index

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
 // place is where a parameter stands.
@@ -102,9 +102,9 @@ func readerOf(f reflect.StructField) readFunc {
 		return func(v reflect.Value, text string) (code, detail string) {
 			return v.Addr().Interface().(parameterValue).setParameter(text)
 		}
-	case f.Type == reflect.TypeFor[service.Key]():
+	case f.Type == reflect.TypeFor[idempotency.Key]():
 		return func(v reflect.Value, text string) (code, detail string) {
-			key := v.Addr().Interface().(*service.Key)
+			key := v.Addr().Interface().(*idempotency.Key)
 			key.Text, code, detail = parseKey(text)
 			return code, detail
 		}
@@ -184,7 +184,7 @@ type (
 	}
 	// idempotencyHeader makes a request safe to repeat.
 	idempotencyHeader struct {
-		Key service.Key `header:"idempotency-key" required:"true" doc:"Makes the request safe to repeat. For a day, requests with the same key have one effect and one answer. Visible ASCII characters; the quoted form of a structured field is the same key."`
+		Key idempotency.Key `header:"idempotency-key" required:"true" doc:"Makes the request safe to repeat. For a day, requests with the same key have one effect and one answer. Visible ASCII characters; the quoted form of a structured field is the same key."`
 	}
 	// ifMatchHeader makes a change conditional.
 	ifMatchHeader struct {

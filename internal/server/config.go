@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 )
 
 // Where everything lives if nothing else is said. The demo's data never mix with
@@ -113,8 +113,8 @@ func (l mailLimit) Validate() error {
 }
 
 // limits returns the flags as the service takes them.
-func (c *serveCommand) limits() service.AttemptLimits {
-	return service.AttemptLimits{
+func (c *serveCommand) limits() ratelimit.Limits {
+	return ratelimit.Limits{
 		AccountAndSource: c.Attempts.AccountAndSource, Account: c.Attempts.Account, Source: c.Attempts.Source,
 		AccountResets: c.Resets.Account, SourceResets: c.Resets.Source, TenantMails: int(c.MailLimit),
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -51,7 +53,7 @@ func (s *Service) authorizeTokens(tx *store.Tx, c Call, policy *authz.Policy, id
 // idempotency key; a replay is without the secret. It returns ErrPermissionDenied
 // for somebody else's, ErrValidation, also for a permission that the caller does not
 // have, ErrTooManyTokens, and the errors of keys.
-func (s *Service) CreateUserToken(ctx context.Context, c Call, key Key, id rolecall.UserID, draft rolecall.APITokenDraft) (created Created[APIToken], err error) {
+func (s *Service) CreateUserToken(ctx context.Context, c Call, key idempotency.Key, id rolecall.UserID, draft rolecall.APITokenDraft) (created idempotency.Created[APIToken], err error) {
 	if err := authz.CreateUserToken.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
 	}
@@ -64,18 +66,18 @@ func (s *Service) CreateUserToken(ctx context.Context, c Call, key Key, id rolec
 	}
 	token := draft.APIToken(now)
 	token.UserID = id
-	return s.createToken(ctx, c, key, "createUserToken", token, aboutUser(id))
+	return s.createToken(ctx, c, key, "createUserToken", token, audit.AboutUser(id))
 }
 
 // createToken writes a new token of the subject.
-func (s *Service) createToken(ctx context.Context, c Call, key Key, operation string, token rolecall.APIToken, about rolecall.Subject) (created Created[APIToken], err error) {
+func (s *Service) createToken(ctx context.Context, c Call, key idempotency.Key, operation string, token rolecall.APIToken, about rolecall.Subject) (created idempotency.Created[APIToken], err error) {
 	token.CreatedBy = c.Grantor()
 	bearer := secret.NewAPIToken()
 	event := s.event(c, rolecall.EventTokenCreated, about)
 	event.Members = []string{"tokens"}
-	first, err := s.create(ctx, c, key, creation{
-		operation: operation, id: about.ID, value: tokenValue{token}, event: event,
-		insert: func(tx *store.Tx) error {
+	first, err := s.create(ctx, c, key, idempotency.Creation{
+		Operation: operation, ID: about.ID, Value: tokenValue{token}, Event: event,
+		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			stored, err := tx.APITokens(rolecall.APITokenQuery{UserID: token.UserID, ServiceAccountID: token.ServiceAccountID, Limit: rolecall.APITokensMax})
 			if err != nil {
@@ -95,13 +97,13 @@ func (s *Service) createToken(ctx context.Context, c Call, key Key, operation st
 	case err != nil:
 		return created, err
 	case first == nil:
-		return Created[APIToken]{Value: APIToken{token, bearer}}, nil
+		return idempotency.Created[APIToken]{Value: APIToken{token, bearer}}, nil
 	case first.Resource == nil: // erased with its holder, who has come back without it
 		return created, rolecall.ErrNotFound
 	}
 	var stored tokenValue
 	err = json.Unmarshal(first.Resource, &stored)
-	return Created[APIToken]{Value: APIToken{APIToken: stored.Token}, Replayed: true}, err
+	return idempotency.Created[APIToken]{Value: APIToken{APIToken: stored.Token}, Replayed: true}, err
 }
 
 // RevokeUserToken ends a token of the user at once. It returns ErrNotFound,
@@ -121,7 +123,7 @@ func (s *Service) RevokeUserToken(ctx context.Context, c Call, id rolecall.UserI
 		if err != nil {
 			return nil, err
 		}
-		return s.revokeToken(tx, c, token, aboutUser(id))
+		return s.revokeToken(tx, c, token, audit.AboutUser(id))
 	})
 }
 
@@ -161,7 +163,7 @@ func (s *Service) ServiceAccountTokens(ctx context.Context, c Call, id rolecall.
 // acts as the account, the caller must cover all that it holds. It returns
 // ErrNotFound, ErrBeyondOwnPermissions, ErrValidation, also for a permission that the
 // account does not have, ErrTooManyTokens, and the errors of keys.
-func (s *Service) CreateServiceAccountToken(ctx context.Context, c Call, key Key, id rolecall.ServiceAccountID, draft rolecall.APITokenDraft) (created Created[APIToken], err error) {
+func (s *Service) CreateServiceAccountToken(ctx context.Context, c Call, key idempotency.Key, id rolecall.ServiceAccountID, draft rolecall.APITokenDraft) (created idempotency.Created[APIToken], err error) {
 	if err := authz.CreateServiceAccountToken.Authorize(c.Principal); err != nil {
 		return created, err
 	}
@@ -181,7 +183,7 @@ func (s *Service) CreateServiceAccountToken(ctx context.Context, c Call, key Key
 	}
 	token := draft.APIToken(now)
 	token.ServiceAccountID = id
-	return s.createToken(ctx, c, key, "createServiceAccountToken", token, aboutServiceAccount(id))
+	return s.createToken(ctx, c, key, "createServiceAccountToken", token, audit.AboutServiceAccount(id))
 }
 
 // RevokeServiceAccountToken ends a token of the service account at once. It returns
@@ -201,6 +203,6 @@ func (s *Service) RevokeServiceAccountToken(ctx context.Context, c Call, id role
 		if err != nil {
 			return nil, err
 		}
-		return s.revokeToken(tx, c, token, aboutServiceAccount(id))
+		return s.revokeToken(tx, c, token, audit.AboutServiceAccount(id))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -99,7 +100,7 @@ type holder struct {
 
 func ofUser(tx *store.Tx, user *rolecall.User) holder {
 	return holder{
-		id: user.ID, about: aboutUser(user.ID), put: tx.PutAssignment,
+		id: user.ID, about: audit.AboutUser(user.ID), put: tx.PutAssignment,
 		read:   func(role rolecall.RoleID) (rolecall.Assignment, error) { return tx.Assignment(user.ID, role) },
 		remove: func(role rolecall.RoleID) (bool, error) { return tx.DeleteAssignment(user.ID, role) },
 		spare:  func(a rolecall.Assignment) error { return keepOwner(tx, user, []rolecall.Assignment{a}) },
@@ -108,7 +109,7 @@ func ofUser(tx *store.Tx, user *rolecall.User) holder {
 
 func ofAccount(tx *store.Tx, id rolecall.ServiceAccountID) holder {
 	return holder{
-		id: rolecall.UserID(id), about: aboutServiceAccount(id), put: tx.PutServiceAccountRole,
+		id: rolecall.UserID(id), about: audit.AboutServiceAccount(id), put: tx.PutServiceAccountRole,
 		read:   func(role rolecall.RoleID) (rolecall.Assignment, error) { return tx.ServiceAccountRole(id, role) },
 		remove: func(role rolecall.RoleID) (bool, error) { return tx.DeleteServiceAccountRole(id, role) },
 		spare:  func(rolecall.Assignment) error { return nil }, // it counts for no owner

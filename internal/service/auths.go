@@ -3,41 +3,15 @@ package service
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
-
-// AttemptLimits bound failed sign-ins, how often a new password is asked for, and how
-// many links are mailed to other people. A zero member means the default.
-type AttemptLimits struct {
-	AccountAndSource int // of one account from one source in 15 minutes: 10
-	Account          int // of one account from unknown devices in an hour: 100
-	Source           int // of one source over all accounts in 10 minutes: 100
-	AccountResets    int // requests for a new password for one account in an hour: 3
-	SourceResets     int // requests for a new password from one source in 10 minutes: 30
-	TenantMails      int // links that the callers of one tenant have mailed to other people in an hour: 1,000
-}
-
-func (l AttemptLimits) orDefaults() AttemptLimits {
-	or := func(limit, standard int) int {
-		if limit == 0 {
-			return standard
-		}
-		return limit
-	}
-	return AttemptLimits{
-		or(l.AccountAndSource, 10), or(l.Account, 100), or(l.Source, 100),
-		or(l.AccountResets, 3), or(l.SourceResets, 30), or(l.TenantMails, 1000),
-	}
-}
 
 // Attempt is a request to the session operations, which need no session.
 type Attempt struct {
@@ -70,7 +44,7 @@ type SignIn struct {
 // with a challenge for CompleteSignIn.
 func (s *Service) Login(ctx context.Context, a Attempt, email, password string) (SignIn, error) {
 	device := s.device(&a, email)
-	counted, err := s.countAttempt(ctx, s.buckets(&a, email, device))
+	counted, err := s.limiter.Count(ctx, s.buckets(&a, email, device))
 	if err != nil {
 		return SignIn{}, err
 	}
@@ -85,7 +59,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 	}
 	if device != nil && device.isStale(hash) {
 		device = nil
-		if counted, err = s.countAttempt(ctx, s.buckets(&a, email, nil)); err != nil {
+		if counted, err = s.limiter.Count(ctx, s.buckets(&a, email, nil)); err != nil {
 			return SignIn{}, err
 		}
 	}
@@ -94,7 +68,7 @@ func (s *Service) Login(ctx context.Context, a Attempt, email, password string) 
 	case err != nil:
 		return SignIn{}, err
 	case !ok:
-		s.countRefusal(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, user.ID, rolecall.ErrWrongCredentials.Code, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrWrongCredentials.Code, a.Source)
 		return SignIn{}, rolecall.ErrWrongCredentials
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return SignIn{}, rolecall.ErrTenantSuspended
@@ -188,7 +162,7 @@ func (s *Service) startSession(ctx context.Context, a *Attempt, e entry) (SignIn
 			}
 		}
 		tx.ForgiveAttempt(e.counted)
-		event := s.event(c, rolecall.EventSignedIn, aboutUser(e.user))
+		event := s.event(c, rolecall.EventSignedIn, audit.AboutUser(e.user))
 		ended, err := tx.DeleteOldestSessions(e.user, settings.SessionsPerUser()-1, settings, now)
 		if err != nil {
 			return nil, err
@@ -234,7 +208,7 @@ func (s *Service) endSession(tx *store.Tx, a *Attempt, token secret.Token, reaso
 		return err
 	}
 	tx.DeleteOwnEmailChanges(state.User.ID, state.Session.ID)
-	event := s.event(a.call(&authz.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, aboutUser(state.User.ID))
+	event := s.event(a.call(&authz.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, audit.AboutUser(state.User.ID))
 	event.Reason = reason
 	tx.InsertEvent(*event)
 	return nil
@@ -324,66 +298,28 @@ func (s *Service) known(ctx context.Context, a *Attempt) (known []secret.Token, 
 // owner; else, for a nil device, of the account and the source. An unknown tenant is
 // counted by its name, like a known one, so that both cost the same.
 func (s *Service) buckets(a *Attempt, email string, device *deviceMark) []rolecall.Bucket {
-	source, account := networkOf(a.Source), rolecall.EmailKey(email)
+	source, account := ratelimit.NetworkOf(a.Source), rolecall.EmailKey(email)
 	if device != nil {
-		return []rolecall.Bucket{s.bucket("device", s.limits.AccountAndSource, 15*time.Minute, device.ID.String())}
+		return []rolecall.Bucket{s.limiter.Bucket("device", s.limiter.Limits.AccountAndSource, 15*time.Minute, device.ID.String())}
 	}
 	return []rolecall.Bucket{
-		s.bucket("attempts", s.limits.AccountAndSource, 15*time.Minute, a.TenantName, account, source),
+		s.limiter.Bucket("attempts", s.limiter.Limits.AccountAndSource, 15*time.Minute, a.TenantName, account, source),
 		s.accountBucket(a.TenantName, account),
-		s.bucket("attempts", s.limits.Source, 10*time.Minute, source),
+		s.limiter.Bucket("attempts", s.limiter.Limits.Source, 10*time.Minute, source),
 	}
 }
 
 // accountBucket returns the counter of attempts on an account from unknown browsers,
 // wherever they come from.
 func (s *Service) accountBucket(tenantName, account string) rolecall.Bucket {
-	return s.bucket("attempts", s.limits.Account, time.Hour, tenantName, account)
+	return s.limiter.Bucket("attempts", s.limiter.Limits.Account, time.Hour, tenantName, account)
 }
 
 // ownBuckets returns the counter of the user's tries to name their own password.
 // It is one that only they can fill: an attack on the account does not keep its
 // owner from changing the password.
 func (s *Service) ownBuckets(u *rolecall.User) []rolecall.Bucket {
-	return []rolecall.Bucket{s.bucket("own password", s.limits.AccountAndSource, 15*time.Minute, u.ID.String())}
-}
-
-// bucket returns the counter of what the parts name, for one purpose.
-func (s *Service) bucket(purpose string, limit int, window time.Duration, parts ...string) rolecall.Bucket {
-	return rolecall.Bucket{Key: s.keys.MAC(purpose, parts...), Limit: limit, Window: rolecall.Seconds(window / time.Second)}
-}
-
-// countAttempt counts before anything is tried, so that attempts in parallel
-// cannot pass the limit together. One that is refused counts nowhere: else a
-// single source could use up what an account has for all. It returns what it counted.
-func (s *Service) countAttempt(ctx context.Context, buckets []rolecall.Bucket) (counted []rolecall.Counted, err error) {
-	if wait := s.exhaustedFor(buckets); wait > 0 {
-		return nil, rolecall.ErrTooManyAttempts.After(wait)
-	}
-	var wait time.Duration
-	stamp := s.invalidation.Stamp()
-	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
-		states, err := tx.CountAttempt(buckets, s.now())
-		if err != nil {
-			return err
-		}
-		wait, counted = 0, nil
-		for i, attempts := range states {
-			counted = append(counted, rolecall.Counted{Key: buckets[i].Key, EndsAt: attempts.EndsAt})
-			if attempts.Count > buckets[i].Limit {
-				wait = max(wait, attempts.EndsAt.Sub(s.now()), time.Second)
-				s.exhausted.Set(string(buckets[i].Key), fullBucket{attempts.EndsAt, stamp})
-			}
-		}
-		if wait > 0 {
-			tx.UncountAttempt(counted)
-		}
-		return nil
-	})
-	if err == nil && wait > 0 {
-		err = rolecall.ErrTooManyAttempts.After(wait)
-	}
-	return counted, err
+	return []rolecall.Bucket{s.limiter.Bucket("own password", s.limiter.Limits.AccountAndSource, 15*time.Minute, u.ID.String())}
 }
 
 // verify is Passwords.Verify for an attempt that was counted. One that was not
@@ -393,54 +329,7 @@ func (s *Service) verify(ctx context.Context, counted []rolecall.Counted, hash, 
 	if errors.Is(err, rolecall.ErrBusy) {
 		ctx, cancel := outliving(ctx)
 		defer cancel()
-		failed := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
-			tx.UncountAttempt(counted)
-			return nil
-		})
-		err = errors.Join(err, failed)
+		err = errors.Join(err, s.limiter.Uncount(ctx, counted))
 	}
 	return ok, outdated, err
-}
-
-// exhausted remembers which buckets are full until when, so that who goes on
-// trying writes nothing more: the table of attempts grows no faster than the
-// limits let it.
-type exhausted = otter.Cache[string, fullBucket]
-
-type fullBucket struct {
-	until rolecall.Time
-	stamp invalidation.Stamp
-}
-
-func newExhausted() *exhausted {
-	return otter.Must(&otter.Options[string, fullBucket]{MaximumSize: 50_000})
-}
-
-// exhaustedFor returns how long one of the buckets still is full, as far as this
-// process knows.
-func (s *Service) exhaustedFor(buckets []rolecall.Bucket) time.Duration {
-	var wait time.Duration
-	for _, bucket := range buckets {
-		if full, ok := s.exhausted.GetIfPresent(string(bucket.Key)); ok && !s.invalidation.IsInvalidated(full.stamp, bucket.ID()) {
-			wait = max(wait, full.until.Sub(s.now()))
-		}
-	}
-	return wait
-}
-
-// networkOf returns what counts as one source: an IPv4 address, or the /64 of an
-// IPv6 address, which is what one customer gets.
-func networkOf(source string) string {
-	address, err := netip.ParseAddr(source)
-	if err != nil {
-		return source
-	}
-	if address = address.Unmap(); address.Is4() {
-		return address.String()
-	}
-	prefix, err := address.Prefix(64)
-	if err != nil {
-		return source
-	}
-	return prefix.String()
 }

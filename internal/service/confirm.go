@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -50,7 +51,7 @@ func (s *Service) Confirm(ctx context.Context, c Call, presented []secret.Token,
 			return nil, err
 		}
 		tx.ForgiveAttempt(counted)
-		return s.event(c, rolecall.EventSessionConfirmed, aboutUser(c.User.ID)), nil
+		return s.event(c, rolecall.EventSessionConfirmed, audit.AboutUser(c.User.ID)), nil
 	})
 	return in, s.ownFailure(c, p, err)
 }
@@ -74,7 +75,7 @@ func (s *Service) ownFailure(c Call, p Proof, err error) error {
 	if !errors.Is(err, rolecall.ErrWrongCode) {
 		return err
 	}
-	s.countRefusal(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, rolecall.ErrWrongCode.Code, c.Source)
+	s.refusals.Count(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, rolecall.ErrWrongCode.Code, c.Source)
 	return rolecall.Faults{{Pointer: p.pointer(), Code: "wrong", Detail: "is not a second factor of yours, or was used before"}}.Err()
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -38,7 +39,7 @@ func TestAKeyOfAnotherRequestIsRefused(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		key := newKey()
 		f.ok(errorOf(f.service.CreateRole(f.Context(), f.owner, key, rolecall.RoleDraft{Name: "Keyed"})))
-		other := service.Key{Text: key.Text, Fingerprint: secret.Digest([]byte("other"))}
+		other := idempotency.Key{Text: key.Text, Fingerprint: secret.Digest([]byte("other"))}
 		f.is(errorOf(f.service.CreateRole(f.Context(), f.owner, other, rolecall.RoleDraft{Name: "Other"})), rolecall.ErrKeyReused)
 		f.is(errorOf(f.node().CreateRole(f.Context(), f.owner, other, rolecall.RoleDraft{Name: "Other"})), rolecall.ErrKeyReused)
 	})
@@ -118,7 +119,7 @@ func TestADeletedUserIsErasedFromReplays(t *testing.T) {
 func TestTheLimitOfKeysHoldsForNewOnesOnly(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		node := service.New(f.db, service.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, KeyLimit: 3})
-		create := func(key service.Key) (service.Created[rolecall.Role], error) {
+		create := func(key idempotency.Key) (idempotency.Created[rolecall.Role], error) {
 			return node.CreateRole(f.Context(), f.owner, key, rolecall.RoleDraft{Name: "Of " + key.Text})
 		}
 		key := newKey()

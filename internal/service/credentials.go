@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -49,7 +50,7 @@ func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APITok
 		}
 		event := *like
 		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
-		event.Type, event.Subject, event.Members, event.Reason = rolecall.EventTokenRevoked, aboutUser(user), []string{"tokens"}, reason
+		event.Type, event.Subject, event.Members, event.Reason = rolecall.EventTokenRevoked, audit.AboutUser(user), []string{"tokens"}, reason
 		event.Values = &rolecall.EventValues{Before: before}
 		tx.InsertEvent(event)
 	}
@@ -82,7 +83,7 @@ func shut(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *
 // what was counted. A wrong one is a failed sign-in, counted by itself: ErrValidation
 // at pointer. It returns ErrTooManyAttempts and ErrBusy too.
 func (s *Service) ownPassword(ctx context.Context, c Call, pointer, password string) (hash string, counted []rolecall.Counted, err error) {
-	if counted, err = s.countAttempt(ctx, s.ownBuckets(&c.User)); err != nil {
+	if counted, err = s.limiter.Count(ctx, s.ownBuckets(&c.User)); err != nil {
 		return "", nil, err
 	}
 	err = s.view(ctx, c, func(tx *store.Tx) (err error) {
@@ -95,7 +96,7 @@ func (s *Service) ownPassword(ctx context.Context, c Call, pointer, password str
 	if ok, _, err := s.verify(ctx, counted, hash, password); err != nil {
 		return "", nil, err
 	} else if !ok {
-		s.countRefusal(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, "wrong current password", c.Source)
+		s.refusals.Count(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, "wrong current password", c.Source)
 		return "", nil, wrongOwn(pointer)
 	}
 	return hash, counted, nil

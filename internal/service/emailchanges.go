@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -29,7 +31,7 @@ type addressChange struct {
 // ErrValidation, ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions,
 // ErrUserSuspended, ErrTooManyMails, ErrSessionRequired and ErrTooManyAttempts for
 // oneself, and the errors of keys.
-func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id rolecall.UserID, email string) (created Created[rolecall.EmailChange], err error) {
+func (s *Service) RequestEmailChange(ctx context.Context, c Call, key idempotency.Key, id rolecall.UserID, email string) (created idempotency.Created[rolecall.EmailChange], err error) {
 	if err := authz.ChangeEmail.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
 	}
@@ -59,10 +61,10 @@ func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id ro
 	}
 	answer := rolecall.EmailChange{UserID: id, ExpiresAt: s.now().Add(rolecall.EmailChangeLifetime)}
 	token := secret.NewToken()
-	first, err := s.create(ctx, c, key, creation{
-		operation: "changeEmail", location: "/users/" + id.String() + "/email-changes", id: rolecall.AnyID(id), value: answer,
-		event: s.event(c, rolecall.EventEmailRequested, aboutUser(id)),
-		insert: func(tx *store.Tx) error {
+	first, err := s.create(ctx, c, key, idempotency.Creation{
+		Operation: "changeEmail", Location: "/users/" + id.String() + "/email-changes", ID: rolecall.AnyID(id), Value: answer,
+		Event: s.event(c, rolecall.EventEmailRequested, audit.AboutUser(id)),
+		Insert: func(tx *store.Tx) error {
 			request := s.requestLink
 			if own {
 				request = s.requestOwnChange
@@ -79,7 +81,7 @@ func (s *Service) RequestEmailChange(ctx context.Context, c Call, key Key, id ro
 	if err != nil {
 		return created, err
 	}
-	return recreated(first, answer, func(id rolecall.AnyID) rolecall.EmailChange {
+	return idempotency.Recreated(first, answer, func(id rolecall.AnyID) rolecall.EmailChange {
 		return rolecall.EmailChange{UserID: rolecall.UserID(id)}
 	})
 }
@@ -90,7 +92,7 @@ func (s *Service) requestOwnChange(tx *store.Tx, c Call) error {
 	if err := lockCredential(tx, c); err != nil {
 		return err
 	}
-	return s.countIn(tx, s.bucket("email changes", ownChangesLimit, time.Hour, c.User.ID.String()), rolecall.ErrTooManyAttempts)
+	return s.limiter.CountIn(tx, s.limiter.Bucket("email changes", ownChangesLimit, time.Hour, c.User.ID.String()), rolecall.ErrTooManyAttempts)
 }
 
 // mailEmailChange asks at the new address, in place of what was asked before, and

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -109,7 +110,7 @@ func TestAnAddressThatIsTakenIsAskedForLikeAnother(t *testing.T) {
 		ada := f.member("ada")
 		call := f.call(f.signIn("ada"))
 		f.user("bob")
-		ask := func(email string) (answer service.Created[rolecall.EmailChange], asked []string) {
+		ask := func(email string) (answer idempotency.Created[rolecall.EmailChange], asked []string) {
 			asked = f.db.during(func() {
 				var err error
 				answer, err = f.service.RequestEmailChange(f.Context(), call, newKey(), ada.ID, email)
@@ -118,7 +119,7 @@ func TestAnAddressThatIsTakenIsAskedForLikeAnother(t *testing.T) {
 			return answer, asked
 		}
 		ask(address("warm-up")) // counts the keys of the user
-		var freeAnswer, takenAnswer service.Created[rolecall.EmailChange]
+		var freeAnswer, takenAnswer idempotency.Created[rolecall.EmailChange]
 		var freeAsked, takenAsked []string
 		f.expectMailed(func() { freeAnswer, freeAsked = ask(address("free")) }, "email-change free", "email-change-requested ada")
 		f.expectMailed(func() { takenAnswer, takenAsked = ask("BOB@example.com") }, "nothing", "email-change-requested ada")

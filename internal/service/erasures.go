@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -23,7 +24,7 @@ func (s *Service) EraseUser(ctx context.Context, c Call, id rolecall.UserID) err
 			return nil, err
 		}
 		tx.InsertErasure(id, s.now().Add(settleTime))
-		return s.event(c, rolecall.EventUserErased, aboutUser(id)), nil
+		return s.event(c, rolecall.EventUserErased, audit.AboutUser(id)), nil
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -56,7 +57,7 @@ func (s *Service) BeginTOTP(ctx context.Context, c Call) (TOTPSecret, error) {
 // recovery codes that come with a first factor, and ErrValidation and
 // ErrTooManyAttempts.
 func (s *Service) ConfirmTOTP(ctx context.Context, c Call, code string) (codes []secret.RecoveryCode, err error) {
-	counted, err := s.countAttempt(ctx, s.ownFactorBuckets(&c.User))
+	counted, err := s.limiter.Count(ctx, s.ownFactorBuckets(&c.User))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (s *Service) ownFactors(tx *store.Tx, c Call) (rolecall.Factors, error) {
 
 // factorEvent is what happens to one of the caller's factors.
 func (s *Service) factorEvent(c Call, kind rolecall.EventType, method rolecall.FactorMethod) *rolecall.Event {
-	event := s.event(c, kind, aboutUser(c.User.ID))
+	event := s.event(c, kind, audit.AboutUser(c.User.ID))
 	event.Members = []string{string(method)}
 	return event
 }
@@ -161,7 +162,7 @@ func (s *Service) MakeRecoveryCodes(ctx context.Context, c Call) (codes []secret
 			return nil, rolecall.ErrNoSecondFactor
 		}
 		codes = s.giveRecoveryCodes(tx, c)
-		event := s.event(c, rolecall.EventRecoveryMade, aboutUser(c.User.ID))
+		event := s.event(c, rolecall.EventRecoveryMade, audit.AboutUser(c.User.ID))
 		if err := endSessions(tx, c.User.ID, c.Session.ID, event, "new recovery codes made"); err != nil {
 			return nil, err
 		}
@@ -235,7 +236,7 @@ func (s *Service) ResetFactors(ctx context.Context, c Call, id rolecall.UserID) 
 			return nil, err
 		}
 		tx.DeleteFactors(id)
-		event := s.event(c, rolecall.EventFactorsReset, aboutUser(id))
+		event := s.event(c, rolecall.EventFactorsReset, audit.AboutUser(id))
 		if err := endSessions(tx, id, rolecall.SessionID{}, event, "second factors reset"); err != nil {
 			return nil, err
 		}
@@ -246,5 +247,5 @@ func (s *Service) ResetFactors(ctx context.Context, c Call, id rolecall.UserID) 
 // ownFactorBuckets returns the counter of the user's tries at their own factors,
 // which they alone can fill.
 func (s *Service) ownFactorBuckets(u *rolecall.User) []rolecall.Bucket {
-	return []rolecall.Bucket{s.bucket("own factors", s.limits.AccountAndSource, 15*time.Minute, u.ID.String())}
+	return []rolecall.Bucket{s.limiter.Bucket("own factors", s.limiter.Limits.AccountAndSource, 15*time.Minute, u.ID.String())}
 }

@@ -14,8 +14,10 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -50,7 +52,7 @@ type fixture struct {
 	db       *recorded
 	store    *store.Store // on db
 	keys     *secret.Keys
-	limits   service.AttemptLimits
+	limits   ratelimit.Limits
 	hashes   *secret.Passwords
 	passkeys *passkey.Party
 	service  *service.Service
@@ -61,10 +63,10 @@ type fixture struct {
 // onEachStore runs the test on both stores, each new.
 func onEachStore(t *testing.T, run func(*fixture)) {
 	t.Helper()
-	onEachStoreLimited(t, service.AttemptLimits{}, run)
+	onEachStoreLimited(t, ratelimit.Limits{}, run)
 }
 
-func onEachStoreLimited(t *testing.T, limits service.AttemptLimits, run func(*fixture)) {
+func onEachStoreLimited(t *testing.T, limits ratelimit.Limits, run func(*fixture)) {
 	t.Helper()
 	t.Parallel()
 	for name, database := range map[string]func(*testing.T) func() store.Database{"sqlite": onSQLite, "postgres": onPostgres} {
@@ -264,9 +266,9 @@ func (f *fixture) authenticate(node *service.Service, token secret.Token) (*auth
 
 var serial atomic.Int64
 
-func newKey() service.Key {
+func newKey() idempotency.Key {
 	text := fmt.Sprintf("key-%d", serial.Add(1))
-	return service.Key{Text: text, Fingerprint: secret.Digest([]byte(text))}
+	return idempotency.Key{Text: text, Fingerprint: secret.Digest([]byte(text))}
 }
 
 // user makes a pending user.

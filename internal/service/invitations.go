@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -14,7 +16,7 @@ import (
 // account over, the caller must cover all that the user holds. It returns
 // ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended,
 // ErrTooManyMails, and the errors of keys.
-func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.UserID) (created Created[rolecall.Invitation], err error) {
+func (s *Service) InviteUser(ctx context.Context, c Call, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.Invitation], err error) {
 	if err := authz.InviteUser.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
 	}
@@ -26,10 +28,10 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 		return created, err
 	}
 	invitation := s.newInvitation(c, id)
-	first, err := s.create(ctx, c, key, creation{
-		operation: "inviteUser", location: "/users/" + id.String() + "/invitations", id: rolecall.AnyID(id), value: invitation,
-		event: s.event(c, rolecall.EventUserInvited, aboutUser(id)),
-		insert: func(tx *store.Tx) error {
+	first, err := s.create(ctx, c, key, idempotency.Creation{
+		Operation: "inviteUser", Location: "/users/" + id.String() + "/invitations", ID: rolecall.AnyID(id), Value: invitation,
+		Event: s.event(c, rolecall.EventUserInvited, audit.AboutUser(id)),
+		Insert: func(tx *store.Tx) error {
 			if err := s.requestLink(tx, c); err != nil {
 				return err
 			}
@@ -45,7 +47,7 @@ func (s *Service) InviteUser(ctx context.Context, c Call, key Key, id rolecall.U
 	if err != nil {
 		return created, err
 	}
-	return recreated(first, invitation, func(id rolecall.AnyID) rolecall.Invitation {
+	return idempotency.Recreated(first, invitation, func(id rolecall.AnyID) rolecall.Invitation {
 		return rolecall.Invitation{UserID: rolecall.UserID(id)}
 	})
 }
@@ -95,7 +97,7 @@ func (s *Service) WithdrawInvitation(ctx context.Context, c Call, id rolecall.Us
 		if ok, err := tx.DeleteInvitationOf(id); !ok {
 			return nil, err
 		}
-		return s.event(c, rolecall.EventInvitationWithdrawn, aboutUser(id)), nil
+		return s.event(c, rolecall.EventInvitationWithdrawn, audit.AboutUser(id)), nil
 	})
 }
 
@@ -145,7 +147,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Attempt, token secret.
 		if err := admit(tx, user.ID); err != nil {
 			return user, err
 		}
-		event := s.event(c, rolecall.EventInvitationUsed, aboutUser(user.ID))
+		event := s.event(c, rolecall.EventInvitationUsed, audit.AboutUser(user.ID))
 		tx.InsertEvent(*event)
 		return user, s.setPassword(tx, a.Tenant.ID, &before, hash, event)
 	}})
@@ -196,7 +198,7 @@ func (s *Service) ChangePassword(ctx context.Context, c Call, current, password 
 			return nil, wrongOwn("/currentPassword")
 		}
 		tx.ForgiveAttempt(counted)
-		event := s.event(c, rolecall.EventPasswordChanged, aboutUser(c.User.ID))
+		event := s.event(c, rolecall.EventPasswordChanged, audit.AboutUser(c.User.ID))
 		if err := shut(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
 			return nil, err
 		}

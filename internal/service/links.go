@@ -15,18 +15,8 @@ func (s *Service) requestLink(tx *store.Tx, c Call) error {
 	if err := lockCredential(tx, c); err != nil {
 		return err
 	}
-	bucket := s.bucket("mails to others", s.limits.TenantMails, time.Hour, c.Tenant.ID.String())
-	return s.countIn(tx, bucket, rolecall.ErrTooManyMails)
-}
-
-// countIn counts in the bucket, and returns the error past its limit. As the
-// transaction fails then, what is refused counts nowhere.
-func (s *Service) countIn(tx *store.Tx, bucket rolecall.Bucket, full *rolecall.Error) error {
-	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())
-	if err == nil && counted[0].Count > bucket.Limit {
-		err = full.After(max(counted[0].EndsAt.Sub(s.now()), time.Second))
-	}
-	return err
+	bucket := s.limiter.Bucket("mails to others", s.limiter.Limits.TenantMails, time.Hour, c.Tenant.ID.String())
+	return s.limiter.CountIn(tx, bucket, rolecall.ErrTooManyMails)
 }
 
 // voidLinks makes the links void that were requested with one of the sessions or API

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -226,7 +227,7 @@ func TestTheCurrentAddressIsToldOfARequestForANewOne(t *testing.T) {
 // TestATenantMailsSoManyLinksToOthersInAnHour counts all links together, on two nodes.
 // What is refused, repeated or requested by people for themselves does not count.
 func TestATenantMailsSoManyLinksToOthersInAnHour(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{TenantMails: 4}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{TenantMails: 4}, func(f *fixture) {
 		ada, pending, other := f.member("ada"), f.user("pending"), f.node()
 		invite := func(name string) error {
 			draft := rolecall.UserDraft{Email: address(name), Name: "Ada", Invite: true}

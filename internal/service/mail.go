@@ -46,7 +46,7 @@ const sessionNotices = 3
 // notifyOfSession mails the user about the session, unless they got enough mails of the
 // kind.
 func (s *Service) notifyOfSession(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, kind rolecall.MailKind, session *rolecall.Session) error {
-	bucket := s.bucket("mail", sessionNotices, time.Hour, string(kind), user.ID.String())
+	bucket := s.limiter.Bucket("mail", sessionNotices, time.Hour, string(kind), user.ID.String())
 	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())
 	if err != nil || counted[0].Count > bucket.Limit {
 		return err

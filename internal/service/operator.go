@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -50,7 +51,7 @@ func (s *Service) CreateTenant(ctx context.Context, draft rolecall.TenantDraft, 
 			return nil, err
 		}
 		tx.SetPassword(user.ID, hash, now)
-		return s.operatorEvent(rolecall.EventTenantCreated, aboutTenant(tenant.ID)), nil
+		return s.operatorEvent(rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID)), nil
 	})
 	return tenant, user, err
 }
@@ -104,7 +105,7 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 		}
 		a := rolecall.Assignment{UserID: user.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: s.now()}
 		tx.PutAssignment(a)
-		event := s.operatorEvent(rolecall.EventRoleAssigned, aboutUser(user.ID))
+		event := s.operatorEvent(rolecall.EventRoleAssigned, audit.AboutUser(user.ID))
 		event.Members = []string{"roles"}
 		return event, nil
 	})
@@ -145,7 +146,7 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 				return nil, errUserChanged
 			}
 		}
-		event := s.operatorEvent(rolecall.EventPasswordChanged, aboutUser(user.ID))
+		event := s.operatorEvent(rolecall.EventPasswordChanged, audit.AboutUser(user.ID))
 		return event, s.setPassword(tx, tenant.ID, &user, hash, event)
 	})
 }

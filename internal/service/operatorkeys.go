@@ -10,6 +10,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -151,9 +152,9 @@ func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token 
 // many; then nothing is looked up for it that this process has not seen before.
 func (s *Service) operatorKey(ctx context.Context, token secret.Token, source string) (*rolecall.OperatorKey, error) {
 	hash := [32]byte(token.Hash())
-	buckets := []rolecall.Bucket{s.bucket("operator keys", s.limits.Source, 10*time.Minute, networkOf(source))}
+	buckets := []rolecall.Bucket{s.limiter.Bucket("operator keys", s.limiter.Limits.Source, 10*time.Minute, ratelimit.NetworkOf(source))}
 	if _, seen := s.operators.GetIfPresent(hash); !seen {
-		if wait := s.exhaustedFor(buckets); wait > 0 {
+		if wait := s.limiter.Wait(buckets); wait > 0 {
 			return nil, rolecall.ErrTooManyAttempts.After(wait)
 		}
 	}
@@ -162,7 +163,7 @@ func (s *Service) operatorKey(ctx context.Context, token secret.Token, source st
 	case err != nil:
 		return nil, err
 	case !known:
-		if _, err := s.countAttempt(ctx, buckets); err != nil {
+		if _, err := s.limiter.Count(ctx, buckets); err != nil {
 			return nil, err
 		}
 		return nil, rolecall.ErrUnauthenticated

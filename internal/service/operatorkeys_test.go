@@ -8,6 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -162,7 +163,7 @@ func TestARevokedOperatorKeyEndsOnEveryNode(t *testing.T) {
 }
 
 func TestKeysThatNobodyHasAreBoundedForEachSource(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{Source: 3}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{Source: 3}, func(f *fixture) {
 		_, known := f.operatorKey("Known")
 		_, unknownHere := f.operatorKey("Unknown here")
 		f.ok(errorOf(f.operator(f.service, known)))

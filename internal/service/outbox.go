@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -279,10 +280,10 @@ func (s *Service) giveUp(ctx context.Context, old rolecall.OutboxMail) (givenUp 
 		if givenUp = ok && m.Kind != rolecall.MailNothing; !givenUp {
 			return nil, err
 		}
-		event := s.operatorEvent(rolecall.EventMailUndeliverable, aboutTenant(old.TenantID))
+		event := s.operatorEvent(rolecall.EventMailUndeliverable, audit.AboutTenant(old.TenantID))
 		event.Actor = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "mail"}
 		if readable {
-			event.Subject, event.Reason = aboutUser(m.UserID), string(m.Kind)
+			event.Subject, event.Reason = audit.AboutUser(m.UserID), string(m.Kind)
 		}
 		return event, nil
 	})

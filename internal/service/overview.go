@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -123,7 +125,7 @@ func (s *Service) recentEvents(tx *store.Tx, c Call, id rolecall.UserID) ([]role
 	if err != nil {
 		return nil, err
 	}
-	return recent.Items, redactEvents(c, recent.Items)
+	return recent.Items, audit.Redact(c.Principal, recent.Items)
 }
 
 // signInParts fills in what hangs on how the user signs in, by one statement.
@@ -211,7 +213,7 @@ func (s *Service) limitedAttempts(tx *store.Tx, c Call, o *Overview) (reasons []
 	}
 	var seen []string
 	for i := range failed.Items {
-		network := networkOf(failed.Items[i].Source)
+		network := ratelimit.NetworkOf(failed.Items[i].Source)
 		if slices.Contains(seen, network) {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -38,7 +39,7 @@ func (f *fixture) voidInvitation(id rolecall.UserID) bool {
 }
 
 func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{Account: 3}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{Account: 3}, func(f *fixture) {
 		const invite, sendReset = "UsersController_inviteUser", "UsersController_sendPasswordReset"
 		said := func(what string, id rolecall.UserID, want ...string) {
 			t.Helper()

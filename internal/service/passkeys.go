@@ -6,6 +6,8 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -63,7 +65,7 @@ type passkeyValue struct {
 // AddPasskey keeps the passkey that the response to PasskeyCreationOptions brings,
 // once for each idempotency key; a replay is without recovery codes. It returns
 // ErrValidation, ErrTooManyPasskeys, ErrPasskeyTaken, and the errors of keys.
-func (s *Service) AddPasskey(ctx context.Context, c Call, key Key, name string, document []byte) (created Created[NewPasskey], err error) {
+func (s *Service) AddPasskey(ctx context.Context, c Call, key idempotency.Key, name string, document []byte) (created idempotency.Created[NewPasskey], err error) {
 	faults := checkPasskeyName(name)
 	response, ok := passkey.ReadResponse(document)
 	if !ok {
@@ -77,9 +79,9 @@ func (s *Service) AddPasskey(ctx context.Context, c Call, key Key, name string, 
 	}
 	made := NewPasskey{Passkey: rolecall.Passkey{ID: response.ID, Name: name, CreatedAt: s.now()}}
 	event := s.factorEvent(c, rolecall.EventFactorAdded, rolecall.FactorPasskey)
-	first, err := s.create(ctx, c, key, creation{
-		operation: "addPasskey", location: "/auths/factors", id: rolecall.AnyID(c.User.ID), value: passkeyValue{made.Passkey}, event: event,
-		insert: func(tx *store.Tx) error {
+	first, err := s.create(ctx, c, key, idempotency.Creation{
+		Operation: "addPasskey", Location: "/auths/factors", ID: rolecall.AnyID(c.User.ID), Value: passkeyValue{made.Passkey}, Event: event,
+		Insert: func(tx *store.Tx) error {
 			own, err := s.ownFactors(tx, c) // first: it is told of a key that is claimed
 			if err != nil {
 				return err
@@ -95,14 +97,14 @@ func (s *Service) AddPasskey(ctx context.Context, c Call, key Key, name string, 
 	case err != nil:
 		return created, err
 	case first == nil:
-		return Created[NewPasskey]{Value: made}, nil
+		return idempotency.Created[NewPasskey]{Value: made}, nil
 	case first.Resource == nil: // erased with its owner, who has come back without it
 		return created, rolecall.ErrNotFound
 	}
 	var stored passkeyValue
 	err = json.Unmarshal(first.Resource, &stored)
 	stored.Passkey.ID = response.ID // of the same document
-	return Created[NewPasskey]{Value: NewPasskey{Passkey: stored.Passkey}, Replayed: true}, err
+	return idempotency.Created[NewPasskey]{Value: NewPasskey{Passkey: stored.Passkey}, Replayed: true}, err
 }
 
 func checkPasskeyName(name string) (faults rolecall.Faults) {
@@ -208,7 +210,7 @@ func (s *Service) PasskeySignIn(ctx context.Context, a Attempt, document []byte)
 	old, used, err := s.signed(owner, response, response.Challenge, true)
 	switch {
 	case errors.Is(err, rolecall.ErrWrongCode):
-		s.countRefusal(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, user.ID, rolecall.ErrPasskeyRefused.Code, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrPasskeyRefused.Code, a.Source)
 		return SignIn{}, rolecall.ErrPasskeyRefused
 	case err != nil:
 		return SignIn{}, err

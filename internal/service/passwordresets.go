@@ -5,7 +5,10 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -25,7 +28,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a Attempt, email str
 		return err
 	}
 	account, source := s.resetBuckets(&a, email)
-	if _, err := s.countAttempt(ctx, source); err != nil {
+	if _, err := s.limiter.Count(ctx, source); err != nil {
 		return err
 	}
 	tenant := a.Tenant
@@ -51,7 +54,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a Attempt, email str
 		return s.mailReset(tx, &tenant, &user, token, rolecall.Origin{})
 	})
 	if err == nil {
-		s.countRefusal(a.Tenant.ID, rolecall.EventResetRequested, anonymous, subject, outcome, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventResetRequested, audit.Anonymous, subject, outcome, a.Source)
 	}
 	return err
 }
@@ -62,8 +65,8 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a Attempt, email str
 // not sent another one has one that works.
 func (s *Service) resetBuckets(a *Attempt, email string) (account, source []rolecall.Bucket) {
 	window := min(time.Hour, a.Tenant.Settings.PasswordResetLifetime())
-	account = []rolecall.Bucket{s.bucket("resets", s.limits.AccountResets, window, a.TenantName, rolecall.EmailKey(email))}
-	source = []rolecall.Bucket{s.bucket("resets", s.limits.SourceResets, 10*time.Minute, networkOf(a.Source))}
+	account = []rolecall.Bucket{s.limiter.Bucket("resets", s.limiter.Limits.AccountResets, window, a.TenantName, rolecall.EmailKey(email))}
+	source = []rolecall.Bucket{s.limiter.Bucket("resets", s.limiter.Limits.SourceResets, 10*time.Minute, ratelimit.NetworkOf(a.Source))}
 	return account, source
 }
 
@@ -113,7 +116,7 @@ func (s *Service) mailReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, 
 // cover all that the user holds, as to invite them. It returns ErrNotFound,
 // ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, ErrUserPending for
 // somebody without a password, ErrTooManyMails, and the errors of keys.
-func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rolecall.UserID) (created Created[rolecall.PasswordReset], err error) {
+func (s *Service) SendPasswordReset(ctx context.Context, c Call, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.PasswordReset], err error) {
 	if err := authz.SendPasswordReset.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
 	}
@@ -127,10 +130,10 @@ func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rol
 	}
 	reset := rolecall.PasswordReset{UserID: id, ExpiresAt: s.now().Add(c.Tenant.Settings.PasswordResetLifetime())}
 	token := secret.NewToken()
-	first, err := s.create(ctx, c, key, creation{
-		operation: "sendPasswordReset", location: "/users/" + id.String() + "/password-resets", id: rolecall.AnyID(id), value: reset,
-		event: s.event(c, rolecall.EventResetRequested, aboutUser(id)),
-		insert: func(tx *store.Tx) error {
+	first, err := s.create(ctx, c, key, idempotency.Creation{
+		Operation: "sendPasswordReset", Location: "/users/" + id.String() + "/password-resets", ID: rolecall.AnyID(id), Value: reset,
+		Event: s.event(c, rolecall.EventResetRequested, audit.AboutUser(id)),
+		Insert: func(tx *store.Tx) error {
 			if err := s.requestLink(tx, c); err != nil {
 				return err
 			}
@@ -140,7 +143,7 @@ func (s *Service) SendPasswordReset(ctx context.Context, c Call, key Key, id rol
 	if err != nil {
 		return created, err
 	}
-	return recreated(first, reset, func(id rolecall.AnyID) rolecall.PasswordReset {
+	return idempotency.Recreated(first, reset, func(id rolecall.AnyID) rolecall.PasswordReset {
 		return rolecall.PasswordReset{UserID: rolecall.UserID(id)}
 	})
 }
@@ -189,7 +192,7 @@ func (s *Service) ResetPassword(ctx context.Context, a Attempt, token secret.Tok
 			return nil, rolecall.ErrUnavailable
 		}
 		tx.ClearAttempts(s.buckets(&a, user.Email, nil)[:2]) // not of the source alone: other accounts count there too
-		event := s.event(c, rolecall.EventPasswordReset, aboutUser(user.ID))
+		event := s.event(c, rolecall.EventPasswordReset, audit.AboutUser(user.ID))
 		return event, s.setPassword(tx, a.Tenant.ID, &user, hash, event)
 	})
 }

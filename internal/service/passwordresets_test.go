@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -194,7 +196,7 @@ func TestASourceAsksForThirtyNewPasswordsInTenMinutes(t *testing.T) {
 // sign-ins, on two nodes that remember what is full. A new password clears what
 // counts them for the account, and not what counts them for a source.
 func TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{AccountAndSource: 2, Account: 3, Source: 2}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 2, Account: 3, Source: 2}, func(f *fixture) {
 		f.member("ada")
 		node, other := f.service, f.watchingNode()
 		for i := range 5 {
@@ -405,7 +407,7 @@ func TestANewPasswordIsAskedForByAddressesOnly(t *testing.T) {
 func TestAnAdministratorSendsANewPasswordUnseen(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, key := f.member("ada"), newKey()
-		var first, again service.Created[rolecall.PasswordReset]
+		var first, again idempotency.Created[rolecall.PasswordReset]
 		var err error
 		f.expectMailed(func() {
 			first, err = f.service.SendPasswordReset(f.Context(), f.owner, key, ada.ID)

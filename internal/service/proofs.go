@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -73,7 +74,7 @@ func (s *Service) judgeRecoveryCode(c Call, q *question, text string) (take, err
 		if err := orWrong(tx.UseRecoveryCode(c.User.ID, code.Hash())); err != nil {
 			return nil, err
 		}
-		tx.InsertEvent(*s.event(c, rolecall.EventRecoveryUsed, aboutUser(c.User.ID)))
+		tx.InsertEvent(*s.event(c, rolecall.EventRecoveryUsed, audit.AboutUser(c.User.ID)))
 		return nil, s.notify(tx, c.Tenant.ID, &c.User, "a recovery code was used")
 	}, nil
 }
@@ -190,7 +191,7 @@ func (s *Service) AskAgain(ctx context.Context, c Call) (*rolecall.Challenge, er
 // shownAgain returns what uses up the second factor that somebody who is signed in
 // shows again, counted by itself. It returns ErrWrongCode and ErrTooManyAttempts.
 func (s *Service) shownAgain(ctx context.Context, c Call, p Proof) (take func(*store.Tx) error, err error) {
-	counted, err := s.countAttempt(ctx, s.ownFactorBuckets(&c.User))
+	counted, err := s.limiter.Count(ctx, s.ownFactorBuckets(&c.User))
 	if err != nil {
 		return nil, err
 	}

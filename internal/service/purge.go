@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -29,16 +30,16 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	beside.Go(func() { s.purgeRepeatedly(ctx) })
 	defer beside.Wait()
-	flush := time.NewTicker(refusalInterval)
+	flush := time.NewTicker(audit.Interval)
 	defer flush.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			ctx, cancel := outliving(ctx)
 			defer cancel()
-			return s.Flush(ctx)
+			return s.refusals.Flush(ctx)
 		case <-flush.C:
-			if err := s.Flush(ctx); err != nil && ctx.Err() == nil {
+			if err := s.refusals.Flush(ctx); err != nil && ctx.Err() == nil {
 				s.log.WarnContext(ctx, "refusals could not be recorded", "error", err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/service"
 )
 
@@ -39,7 +40,7 @@ func (f *fixture) expectRefusals(kind rolecall.EventType, want map[string]int) {
 }
 
 // unlimited lets every sign-in be tried.
-var unlimited = service.AttemptLimits{AccountAndSource: 1e6, Account: 1e6, Source: 1e6}
+var unlimited = ratelimit.Limits{AccountAndSource: 1e6, Account: 1e6, Source: 1e6}
 
 func TestFailedSignInsOfASecondBecomeOneEventEach(t *testing.T) {
 	onEachStoreLimited(t, unlimited, func(f *fixture) {

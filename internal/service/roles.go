@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -64,7 +66,7 @@ func (s *Service) RoleUsers(ctx context.Context, c Call, id rolecall.RoleID, l U
 // CreateRole makes a role, once for each idempotency key. It returns
 // ErrBeyondOwnPermissions, ErrRoleNameTaken, ErrRoleKeyTaken, and the errors of
 // keys.
-func (s *Service) CreateRole(ctx context.Context, c Call, key Key, draft rolecall.RoleDraft) (created Created[rolecall.Role], err error) {
+func (s *Service) CreateRole(ctx context.Context, c Call, key idempotency.Key, draft rolecall.RoleDraft) (created idempotency.Created[rolecall.Role], err error) {
 	if err := authz.CreateRole.Authorize(c.Principal); err != nil {
 		return created, err
 	}
@@ -75,10 +77,10 @@ func (s *Service) CreateRole(ctx context.Context, c Call, key Key, draft rolecal
 	if err := authz.RequireGrantable(c.Principal, &role, rolecall.Everywhere(), rolecall.Never); err != nil {
 		return created, err
 	}
-	first, err := s.create(ctx, c, key, creation{
-		operation: "createRole", location: "/roles/" + role.ID.String(), id: rolecall.AnyID(role.ID), value: role,
-		event: s.event(c, rolecall.EventRoleCreated, aboutRole(role.ID)),
-		insert: func(tx *store.Tx) error {
+	first, err := s.create(ctx, c, key, idempotency.Creation{
+		Operation: "createRole", Location: "/roles/" + role.ID.String(), ID: rolecall.AnyID(role.ID), Value: role,
+		Event: s.event(c, rolecall.EventRoleCreated, audit.AboutRole(role.ID)),
+		Insert: func(tx *store.Tx) error {
 			tx.InsertRole(role)
 			return nil
 		},
@@ -86,7 +88,7 @@ func (s *Service) CreateRole(ctx context.Context, c Call, key Key, draft rolecal
 	if err != nil {
 		return created, err
 	}
-	return recreated(first, role, func(id rolecall.AnyID) rolecall.Role { return rolecall.Role{ID: rolecall.RoleID(id)} })
+	return idempotency.Recreated(first, role, func(id rolecall.AnyID) rolecall.Role { return rolecall.Role{ID: rolecall.RoleID(id)} })
 }
 
 // UpdateRole applies the patch to what is stored, like UpdateUser. What the role
@@ -181,14 +183,16 @@ func (s *Service) deleteRole(tx *store.Tx, c Call, id rolecall.RoleID, force boo
 func (s *Service) takeFromHolders(tx *store.Tx, c Call, role rolecall.Role) (more bool, err error) {
 	users, err := tx.TakeAssignments(role, purgeBatch)
 	if err == nil {
-		err = s.recordTaken(tx, c, users, aboutUser)
+		err = s.recordTaken(tx, c, users, audit.AboutUser)
 	}
 	if err != nil {
 		return false, err
 	}
 	accounts, err := tx.TakeServiceAccountRoles(role, purgeBatch)
 	if err == nil {
-		err = s.recordTaken(tx, c, accounts, func(id rolecall.UserID) rolecall.Subject { return aboutServiceAccount(rolecall.ServiceAccountID(id)) })
+		err = s.recordTaken(tx, c, accounts, func(id rolecall.UserID) rolecall.Subject {
+			return audit.AboutServiceAccount(rolecall.ServiceAccountID(id))
+		})
 	}
 	return len(users) >= purgeBatch || len(accounts) >= purgeBatch, err
 }
@@ -252,7 +256,7 @@ func (s *Service) roleEvent(c Call, kind rolecall.EventType, old, changed *rolec
 	if err != nil {
 		return nil, err
 	}
-	event := s.event(c, kind, aboutRole(old.ID))
+	event := s.event(c, kind, audit.AboutRole(old.ID))
 	event.Members = members
 	event.Values = &rolecall.EventValues{Before: before}
 	if changed != nil {

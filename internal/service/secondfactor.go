@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -154,9 +155,9 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 	}
 	device := s.currentDevice(&a, q.user.Email, q.hash)
 	buckets := s.challengeBuckets(&q.user, device, challenge)
-	counted, err := s.countAttempt(ctx, buckets)
+	counted, err := s.limiter.Count(ctx, buckets)
 	if err != nil {
-		if s.exhaustedFor(buckets[:1]) > 0 {
+		if s.limiter.Wait(buckets[:1]) > 0 {
 			err = rolecall.ErrChallengeInvalid
 		}
 		return SignIn{}, err
@@ -179,7 +180,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Attempt, challenge secre
 		}})
 	}
 	if errors.Is(err, rolecall.ErrWrongCode) {
-		s.countRefusal(a.Tenant.ID, rolecall.EventSignInFailed, anonymous, q.user.ID, rolecall.ErrWrongCode.Code, a.Source)
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, q.user.ID, rolecall.ErrWrongCode.Code, a.Source)
 	}
 	in.RecoveryCodes = codes
 	return in, err
@@ -205,16 +206,16 @@ func answered(tx *store.Tx, q *question, token secret.Token) error {
 // codes in peace. The known browsers of the account share a counter of their own, so
 // that guesses from elsewhere do not lock its owner out.
 func (s *Service) challengeBuckets(user *rolecall.User, device *deviceMark, challenge secret.Token) []rolecall.Bucket {
-	own := s.bucket("challenge", challengeTries, challengeLifetime, string(challenge))
+	own := s.limiter.Bucket("challenge", challengeTries, challengeLifetime, string(challenge))
 	if device != nil {
-		return []rolecall.Bucket{own, s.bucket("second factor of known devices", s.limits.AccountAndSource, 15*time.Minute, user.ID.String())}
+		return []rolecall.Bucket{own, s.limiter.Bucket("second factor of known devices", s.limiter.Limits.AccountAndSource, 15*time.Minute, user.ID.String())}
 	}
 	return []rolecall.Bucket{own, s.factorBucket(user)}
 }
 
 // factorBucket returns the counter of answers for the account from unknown browsers.
 func (s *Service) factorBucket(user *rolecall.User) rolecall.Bucket {
-	return s.bucket("second factor", s.limits.AccountAndSource, time.Hour, user.ID.String())
+	return s.limiter.Bucket("second factor", s.limiter.Limits.AccountAndSource, time.Hour, user.ID.String())
 }
 
 // Enrolment is what somebody who has no second factor yet can make one of.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -145,7 +146,7 @@ func (f *fixture) inParallel(n int, fn func(i int) error) map[error]int {
 }
 
 func TestACodeIsTakenOnceHoweverManyChallengesThereAre(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
 		user, app, codes := f.protected("ada")
 		for name, proof := range map[string]service.Proof{"a code": {Code: app.next()}, "a recovery code": {RecoveryCode: string(codes[3])}} {
 			challenges := make([]secret.Token, 50)
@@ -270,7 +271,7 @@ func TestWhatMakesAChallengeVoid(t *testing.T) {
 }
 
 func TestAPasswordThatIsChangedMeanwhileLeavesNoSession(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
 		_, _, codes := f.protected("ada")
 		for _, code := range codes {
 			challenge := f.asked("ada")
@@ -383,7 +384,7 @@ func TestNoPathToAChallengeGivesMoreGuesses(t *testing.T) {
 }
 
 func TestManyChallengesFromManyPlacesGiveNoMoreGuesses(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{Account: 1000, Source: 1000}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{Account: 1000, Source: 1000}, func(f *fixture) {
 		f.protected("ada")
 		from := func(i int) service.Attempt {
 			a := f.attempt()
@@ -562,8 +563,7 @@ func TestLifetimesFollowTheRolesOfAUser(t *testing.T) {
 			t.Errorf("the session of another user lives for %v and %v", idle, absolute)
 		}
 		page, err := f.service.UserSessions(f.Context(), owner, ada.ID, nil, 10)
-		f.ok(err)
-		if len(page.Items) != 3 || page.Items[1].ExpiresAt != page.Items[1].AuthenticatedAt.Add(aDay) {
+		if f.ok(err); len(page.Items) != 3 || page.Items[1].ExpiresAt != page.Items[1].AuthenticatedAt.Add(aDay) {
 			t.Errorf("listed are %+v", page.Items)
 		}
 		f.clock.advance(time.Hour)

@@ -3,16 +3,18 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/passkey"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -30,7 +32,7 @@ type Options struct {
 	Keys       *secret.Keys
 	Passkeys   *passkey.Party // nil: there is no domain for them
 	Logger     *slog.Logger
-	Limits     AttemptLimits       // zero members: the defaults
+	Limits     ratelimit.Limits    // zero members: the defaults
 	Mailer     Mailer              // nil: mail waits in the outbox
 	DivertMail func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
 	KeyLimit   int                 // idempotency keys that a user can have stored at once; zero: 100,000
@@ -47,16 +49,13 @@ type Service struct {
 	keys         *secret.Keys
 	passkeys     *passkey.Party
 	log          *slog.Logger
-	limits       AttemptLimits
-	keyLimit     int
+	limiter      *ratelimit.Limiter
+	idempotency  *idempotency.Keys
 	invalidation *invalidation.Table
 	tenants      *tenantCache
 	principals   *principalCache
 	operators    *operatorCache
-	flights      flights
-	budgets      *keyBudgets
-	refusals     refusalCounter
-	exhausted    *exhausted
+	refusals     *audit.Refusals
 	mailer       Mailer
 	divertMail   func(rolecall.Mail)
 	outbox       *outbox
@@ -69,15 +68,14 @@ func New(db store.Database, o Options) *Service {
 	}
 	s := &Service{
 		invalidation: invalidation.New(o.Clock), mailer: o.Mailer, divertMail: o.DivertMail, outbox: newOutbox(), now: o.Clock, passwords: o.Passwords, forbidden: o.Forbidden, breached: o.Breached, keys: o.Keys, passkeys: o.Passkeys, log: o.Logger,
-		limits:     o.Limits.orDefaults(),
-		keyLimit:   cmp.Or(o.KeyLimit, defaultKeyLimit),
 		tenants:    newTenantCache(),
 		principals: newPrincipalCache(),
 		operators:  newOperatorCache(),
-		budgets:    newKeyBudgets(),
-		exhausted:  newExhausted(),
 	}
 	s.store = store.New(db, s.updated)
+	s.limiter = ratelimit.New(s.store, o.Keys, s.invalidation, o.Clock, o.Limits)
+	s.idempotency = idempotency.New(s.store, o.Clock, o.KeyLimit)
+	s.refusals = audit.NewRefusals(s.store, o.Clock)
 	return s
 }
 
@@ -114,6 +112,25 @@ type Call struct {
 	RequestID string
 	Source    string // the client's address
 }
+
+// create makes something once for each idempotency key of the caller.
+func (s *Service) create(ctx context.Context, c Call, key idempotency.Key, n idempotency.Creation) (*rolecall.IdempotencyKey, error) {
+	owner := idempotency.Owner{Tenant: c.Tenant.ID, User: c.User.ID, KeysUntil: s.now().Add(c.Tenant.Settings.KeyLifetime())}
+	if c.Operator != nil {
+		owner.Operator = c.Operator.ID
+	}
+	return s.idempotency.Create(ctx, owner, key, n)
+}
+
+// Refused records that the caller was refused an operation for the reason, a
+// problem code.
+func (s *Service) Refused(c Call, subject rolecall.UserID, operation, code string) {
+	s.refusals.Count(c.Tenant.ID, rolecall.EventRefused, c.Actor(), subject, operation+": "+code, c.Source)
+}
+
+// Flush writes the refusals since the last time as events. It keeps those that cannot be
+// written for the next time.
+func (s *Service) Flush(ctx context.Context) error { return s.refusals.Flush(ctx) }
 
 // Match reports whether a precondition holds for what is stored now. A nil Match
 // holds for everything.
@@ -159,22 +176,6 @@ func (s *Service) event(c Call, kind rolecall.EventType, subject rolecall.Subjec
 		ID: rolecall.NewID[rolecall.Event](now), Type: kind, OccurredAt: now,
 		Actor: c.Actor(), Subject: subject, RequestID: c.RequestID, SessionID: c.Session.ID, Source: c.Source,
 	}
-}
-
-func aboutUser(id rolecall.UserID) rolecall.Subject {
-	return rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(id)}
-}
-
-func aboutRole(id rolecall.RoleID) rolecall.Subject {
-	return rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(id)}
-}
-
-func aboutServiceAccount(id rolecall.ServiceAccountID) rolecall.Subject {
-	return rolecall.Subject{Type: rolecall.SubjectServiceAccount, ID: rolecall.AnyID(id)}
-}
-
-func aboutTenant(id rolecall.TenantID) rolecall.Subject {
-	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}
 }
 
 // found turns the absence of something into a nil error, and reports whether it

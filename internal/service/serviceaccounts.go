@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -36,7 +38,7 @@ func (s *Service) ServiceAccount(ctx context.Context, c Call, id rolecall.Servic
 // CreateServiceAccount makes a service account without roles and tokens, once for
 // each idempotency key. It returns ErrAccountNameTaken, ErrTooManyAccounts and the
 // errors of keys.
-func (s *Service) CreateServiceAccount(ctx context.Context, c Call, key Key, draft rolecall.ServiceAccountDraft) (created Created[rolecall.ServiceAccount], err error) {
+func (s *Service) CreateServiceAccount(ctx context.Context, c Call, key idempotency.Key, draft rolecall.ServiceAccountDraft) (created idempotency.Created[rolecall.ServiceAccount], err error) {
 	if err := authz.CreateServiceAccount.Authorize(c.Principal); err != nil {
 		return created, err
 	}
@@ -44,10 +46,10 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c Call, key Key, dra
 		return created, err
 	}
 	account := draft.ServiceAccount(s.now())
-	first, err := s.create(ctx, c, key, creation{
-		operation: "createServiceAccount", location: "/service-accounts/" + account.ID.String(), id: rolecall.AnyID(account.ID), value: account,
-		event: s.event(c, rolecall.EventServiceAccountCreated, aboutServiceAccount(account.ID)),
-		insert: func(tx *store.Tx) error {
+	first, err := s.create(ctx, c, key, idempotency.Creation{
+		Operation: "createServiceAccount", Location: "/service-accounts/" + account.ID.String(), ID: rolecall.AnyID(account.ID), Value: account,
+		Event: s.event(c, rolecall.EventServiceAccountCreated, audit.AboutServiceAccount(account.ID)),
+		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			stored, err := tx.ServiceAccounts(rolecall.ServiceAccountQuery{Limit: 1, Count: true})
 			if err != nil {
@@ -63,7 +65,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c Call, key Key, dra
 	if err != nil {
 		return created, err
 	}
-	return recreated(first, account, func(id rolecall.AnyID) rolecall.ServiceAccount {
+	return idempotency.Recreated(first, account, func(id rolecall.AnyID) rolecall.ServiceAccount {
 		return rolecall.ServiceAccount{ID: rolecall.ServiceAccountID(id)}
 	})
 }
@@ -209,7 +211,7 @@ func (s *Service) accountEvent(c Call, kind rolecall.EventType, old, changed *ro
 	if err != nil {
 		return nil, err
 	}
-	event := s.event(c, kind, aboutServiceAccount(old.ID))
+	event := s.event(c, kind, audit.AboutServiceAccount(old.ID))
 	event.Members, event.Values = members, &rolecall.EventValues{Before: before}
 	if changed != nil {
 		event.Values.After, err = json.Marshal(changed)

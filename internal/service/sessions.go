@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -131,8 +132,8 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 			return nil, err
 		}
 		voidLinks(tx, e.principal.Session.ID)
-		event := s.event(c, rolecall.EventTokenReused, aboutUser(e.principal.User.ID))
-		event.Actor = anonymous
+		event := s.event(c, rolecall.EventTokenReused, audit.AboutUser(e.principal.User.ID))
+		event.Actor = audit.Anonymous
 		return event, s.notifyOfSession(tx, c.Tenant.ID, &c.User, rolecall.MailTokenReused, &c.Session)
 	})
 	if err != nil {
@@ -158,7 +159,7 @@ func recordEnded(tx *store.Tx, user rolecall.UserID, ended []rolecall.SessionID,
 	for _, id := range ended {
 		event := *like
 		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
-		event.Type, event.Subject, event.Members, event.Values = rolecall.EventSessionEnded, aboutUser(user), nil, nil
+		event.Type, event.Subject, event.Members, event.Values = rolecall.EventSessionEnded, audit.AboutUser(user), nil, nil
 		event.SessionID, event.Reason = id, reason
 		tx.InsertEvent(event)
 	}

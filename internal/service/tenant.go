@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -79,7 +80,7 @@ func (s *Service) tenantEvent(c Call, old, changed *rolecall.Tenant, members []s
 		DisplayName string                  `json:"displayName"`
 		Settings    rolecall.TenantSettings `json:"settings"`
 	}
-	event := s.event(c, rolecall.EventTenantUpdated, aboutTenant(old.ID))
+	event := s.event(c, rolecall.EventTenantUpdated, audit.AboutTenant(old.ID))
 	event.Members = members
 	var err error
 	event.Values, err = valuesOf(values{old.DisplayName, old.Settings}, values{changed.DisplayName, changed.Settings})

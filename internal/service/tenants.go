@@ -6,7 +6,9 @@ import (
 	"errors"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -40,7 +42,7 @@ type founded struct {
 // mail, once for each idempotency key, in one transaction; a replay is without the
 // token. It returns ErrPermissionDenied, ErrValidation, ErrTenantExists and the
 // errors of keys.
-func (s *Service) FoundTenant(ctx context.Context, c Call, key Key, draft rolecall.TenantDraft) (created Created[Founded], err error) {
+func (s *Service) FoundTenant(ctx context.Context, c Call, key idempotency.Key, draft rolecall.TenantDraft) (created idempotency.Created[Founded], err error) {
 	if err := authz.CreateTenant.Authorize(c.Principal); err != nil {
 		return created, err
 	}
@@ -51,15 +53,15 @@ func (s *Service) FoundTenant(ctx context.Context, c Call, key Key, draft roleca
 	tenant, owner := draft.Tenant(now), draft.Owner.User(now)
 	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
 	kept := founded{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt}
-	first, err := s.create(ctx, c, key, creation{
-		operation: "foundTenant", location: "/operator/tenants/" + tenant.Name, id: rolecall.AnyID(tenant.ID), value: kept,
-		event: s.event(c, rolecall.EventTenantCreated, aboutTenant(tenant.ID)), tenant: tenant.ID,
-		insert: func(tx *store.Tx) error {
+	first, err := s.create(ctx, c, key, idempotency.Creation{
+		Operation: "foundTenant", Location: "/operator/tenants/" + tenant.Name, ID: rolecall.AnyID(tenant.ID), Value: kept,
+		Event: s.event(c, rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID)), Tenant: tenant.ID,
+		Insert: func(tx *store.Tx) error {
 			if err := s.insertTenant(tx, c, tenant, owner); err != nil {
 				return err
 			}
 			tx.PutInvitation(invitation, token.Hash())
-			tx.InsertEvent(*s.event(c, rolecall.EventUserInvited, aboutUser(owner.ID)))
+			tx.InsertEvent(*s.event(c, rolecall.EventUserInvited, audit.AboutUser(owner.ID)))
 			return s.mailInvitation(tx, tenant.ID, &owner, token, invitation.ExpiresAt)
 		},
 	})
@@ -69,7 +71,7 @@ func (s *Service) FoundTenant(ctx context.Context, c Call, key Key, draft roleca
 	case first != nil:
 		return s.refounded(ctx, first)
 	}
-	return Created[Founded]{Value: Founded{tenant, owner, Invitation{invitation, token}}}, nil
+	return idempotency.Created[Founded]{Value: Founded{tenant, owner, Invitation{invitation, token}}}, nil
 }
 
 // valuesAfter are the values of something new.
@@ -83,7 +85,7 @@ func valuesAfter(value any) (*rolecall.EventValues, error) {
 func (s *Service) insertTenant(tx *store.Tx, c Call, tenant rolecall.Tenant, owner rolecall.User) (err error) {
 	tx.InsertTenant(tenant)
 	tx.InsertUser(owner)
-	event := s.event(c, rolecall.EventUserCreated, aboutUser(owner.ID))
+	event := s.event(c, rolecall.EventUserCreated, audit.AboutUser(owner.ID))
 	if event.Values, err = valuesAfter(owner); err != nil {
 		return err
 	}
@@ -94,7 +96,7 @@ func (s *Service) insertTenant(tx *store.Tx, c Call, tenant rolecall.Tenant, own
 	}
 	a := rolecall.Assignment{UserID: owner.ID, Role: roles[0], Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: tenant.CreatedAt}
 	tx.PutAssignment(a)
-	if event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, aboutUser(owner.ID), nil, &a); err == nil {
+	if event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, audit.AboutUser(owner.ID), nil, &a); err == nil {
 		tx.InsertEvent(*event)
 	}
 	return err
@@ -102,12 +104,12 @@ func (s *Service) insertTenant(tx *store.Tx, c Call, tenant rolecall.Tenant, own
 
 // refounded returns what a replay answers: the tenant as it was made, and the owner
 // as they are now.
-func (s *Service) refounded(ctx context.Context, first *rolecall.IdempotencyKey) (created Created[Founded], err error) {
+func (s *Service) refounded(ctx context.Context, first *rolecall.IdempotencyKey) (created idempotency.Created[Founded], err error) {
 	var kept founded
 	if err := json.Unmarshal(first.Resource, &kept); err != nil {
 		return created, err
 	}
-	created = Created[Founded]{Replayed: true, Value: Founded{
+	created = idempotency.Created[Founded]{Replayed: true, Value: Founded{
 		Tenant: rolecall.Tenant{
 			ID: kept.TenantID, Name: kept.Name, DisplayName: kept.DisplayName, Status: rolecall.TenantActive,
 			CreatedAt: kept.CreatedAt, UpdatedAt: kept.CreatedAt, Version: 1,
@@ -226,7 +228,7 @@ func (s *Service) setTenantStatus(ctx context.Context, c Call, name string, stat
 			if ok, err := tx.UpdateTenant(old, tenant); err != nil {
 				return nil, err
 			} else if ok {
-				event := s.event(c, kind, aboutTenant(old.ID))
+				event := s.event(c, kind, audit.AboutTenant(old.ID))
 				event.Reason = reason
 				return event, nil
 			}
@@ -256,7 +258,7 @@ func (s *Service) DeleteTenant(ctx context.Context, c Call, name string, match M
 			if ok, err := tx.DeleteTenant(old, s.now().Add(rolecall.TenantRestorable)); err != nil {
 				return nil, err
 			} else if ok {
-				return s.event(c, rolecall.EventTenantDeleted, aboutTenant(old.ID)), nil
+				return s.event(c, rolecall.EventTenantDeleted, audit.AboutTenant(old.ID)), nil
 			}
 		}
 		return nil, rolecall.ErrUnavailable
@@ -287,7 +289,7 @@ func (s *Service) RestoreTenant(ctx context.Context, c Call, name, reason string
 		case err != nil || !restored: // another request restored it
 			return nil, err
 		}
-		event := s.event(deleted, rolecall.EventTenantRestored, aboutTenant(tenant.ID))
+		event := s.event(deleted, rolecall.EventTenantRestored, audit.AboutTenant(tenant.ID))
 		event.Reason = reason
 		return event, nil
 	})

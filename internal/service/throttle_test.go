@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -47,7 +48,7 @@ func TestTenFailuresOfAnAccountFromOneSource(t *testing.T) {
 // TestASecondFactorRefundsWhatItsPasswordCounted signs in from one source, and shows
 // the second factor at another one. The counters of the second source stay as they are.
 func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{AccountAndSource: 4, Source: 4}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 4, Source: 4}, func(f *fixture) {
 		_, app, _ := f.protected("ada")
 		guest := f.user("guest")
 		f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}})
@@ -87,7 +88,7 @@ func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 // TestASecondFactorRefundsNothingInALaterWindow keeps challenges until the window of
 // their source is over: what they refund is not taken from the next one.
 func TestASecondFactorRefundsNothingInALaterWindow(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{Source: 4}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{Source: 4}, func(f *fixture) {
 		_, _, codes := f.protected("ada")
 		f.clock.advance(6 * time.Minute) // four minutes are left of the window of the sign-ins before
 		kept := f.asked("ada")
@@ -186,7 +187,7 @@ func TestAnUnknownTenantIsCountedLikeAnyOther(t *testing.T) {
 }
 
 func TestTheLimitsAreSettings(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{AccountAndSource: 2, Account: 3, Source: 4}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 2, Account: 3, Source: 4}, func(f *fixture) {
 		f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
 		f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrWrongCredentials)
 		f.is(f.guess("192.0.2.7", "ada", "wrong"), rolecall.ErrTooManyAttempts)
@@ -223,7 +224,7 @@ func TestTheCountIsSharedByNodesAndSurvivesARestart(t *testing.T) {
 }
 
 func TestWhoIsRefusedWritesNothingMore(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{Source: 3}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{Source: 3}, func(f *fixture) {
 		f.signIn("owner") // of another source than the guesses
 		for i := range 3 {
 			f.is(f.guess("192.0.2.7", fmt.Sprintf("user-%d", i), "wrong"), rolecall.ErrWrongCredentials)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -140,7 +141,7 @@ func (s *Service) restoredEvent(c Call, user *rolecall.User, back []rolecall.Ass
 		value.Roles = append(value.Roles, a.Role.ID)
 	}
 	after, err := json.Marshal(value)
-	event := s.event(c, rolecall.EventUserRestored, aboutUser(user.ID))
+	event := s.event(c, rolecall.EventUserRestored, audit.AboutUser(user.ID))
 	event.Values = &rolecall.EventValues{After: after}
 	return event, err
 }

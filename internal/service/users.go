@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -159,7 +161,7 @@ func (s *Service) authorizedUser(tx *store.Tx, c Call, policy *authz.Policy, id 
 
 // CreateUser makes a pending user, invited if the draft says so, once for each
 // idempotency key. It returns ErrPermissionDenied, ErrOutsideReach, ErrEmailTaken, ErrExternalIDTaken, and the errors of keys.
-func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecall.UserDraft) (created Created[rolecall.User], err error) {
+func (s *Service) CreateUser(ctx context.Context, c Call, key idempotency.Key, draft rolecall.UserDraft) (created idempotency.Created[rolecall.User], err error) {
 	if err := authz.CreateUser.Authorize(c.Principal); err != nil {
 		return created, err
 	}
@@ -180,10 +182,10 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 		}
 	}
 	user := draft.User(s.now())
-	first, err := s.create(ctx, c, key, creation{
-		operation: "createUser", location: "/users/" + user.ID.String(), id: rolecall.AnyID(user.ID), value: user,
-		event: s.event(c, rolecall.EventUserCreated, aboutUser(user.ID)),
-		insert: func(tx *store.Tx) error {
+	first, err := s.create(ctx, c, key, idempotency.Creation{
+		Operation: "createUser", Location: "/users/" + user.ID.String(), ID: rolecall.AnyID(user.ID), Value: user,
+		Event: s.event(c, rolecall.EventUserCreated, audit.AboutUser(user.ID)),
+		Insert: func(tx *store.Tx) error {
 			if draft.Invite {
 				if err := s.requestLink(tx, c); err != nil {
 					return err
@@ -193,7 +195,7 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 			if !draft.Invite {
 				return nil
 			}
-			tx.InsertEvent(*s.event(c, rolecall.EventUserInvited, aboutUser(user.ID)))
+			tx.InsertEvent(*s.event(c, rolecall.EventUserInvited, audit.AboutUser(user.ID)))
 			invitation, token := s.newInvitation(c, user.ID), secret.NewToken()
 			tx.PutInvitation(invitation, token.Hash())
 			return s.mailInvitation(tx, c.Tenant.ID, &user, token, invitation.ExpiresAt)
@@ -202,7 +204,7 @@ func (s *Service) CreateUser(ctx context.Context, c Call, key Key, draft rolecal
 	if err != nil {
 		return created, err
 	}
-	return recreated(first, user, func(id rolecall.AnyID) rolecall.User { return rolecall.User{ID: rolecall.UserID(id)} })
+	return idempotency.Recreated(first, user, func(id rolecall.AnyID) rolecall.User { return rolecall.User{ID: rolecall.UserID(id)} })
 }
 
 // UpdateUser applies the patch to what is stored. A change made meanwhile is kept:
@@ -267,7 +269,7 @@ func (s *Service) userEvent(c Call, kind rolecall.EventType, old, changed *rolec
 	if err != nil {
 		return nil, err
 	}
-	event := s.event(c, kind, aboutUser(old.ID))
+	event := s.event(c, kind, audit.AboutUser(old.ID))
 	event.Members = members.Names()
 	event.Values = &rolecall.EventValues{Before: before, After: after}
 	return event, nil
@@ -303,7 +305,7 @@ func (s *Service) DeleteUser(ctx context.Context, c Call, id rolecall.UserID, ma
 				return nil, err
 			}
 			if ok {
-				event := s.event(c, rolecall.EventUserDeleted, aboutUser(id))
+				event := s.event(c, rolecall.EventUserDeleted, audit.AboutUser(id))
 				event.Values = &rolecall.EventValues{}
 				event.Values.Before, err = json.Marshal(old)
 				return event, err

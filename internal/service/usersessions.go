@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -75,6 +76,6 @@ func (s *Service) revoke(ctx context.Context, c Call, id rolecall.UserID, end fu
 				return err
 			}
 		}
-		return end(tx, s.event(c, rolecall.EventSessionEnded, aboutUser(id)))
+		return end(tx, s.event(c, rolecall.EventSessionEnded, audit.AboutUser(id)))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -163,7 +164,7 @@ func TestTheOldestSessionEndsWhereThereAreTooMany(t *testing.T) {
 }
 
 func TestTheLimitOfSessionsHoldsUnderParallelSignIns(t *testing.T) {
-	onEachStoreLimited(t, service.AttemptLimits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
+	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
 		const most = 3
 		ada := f.member("ada")
 		f.settings(rolecall.TenantSettings{SessionsMax: new(int64(most))})

@@ -1,4 +1,4 @@
-package service
+package audit
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// refusalInterval is how often the counted refusals are written as events.
-const refusalInterval = time.Second
+// Interval is how often the counted refusals are written as events.
+const Interval = time.Second
 
 // The bounds on the events that refusals make in one interval on one node.
 const (
@@ -63,25 +63,70 @@ type widerKey struct {
 func (k refusalKey) wider() []widerKey {
 	operation := k
 	operation.subject = rolecall.UserID{}
-	if k.actor == anonymous {
+	if k.actor == Anonymous {
 		return []widerKey{{operation, mostTenantEvents}}
 	}
 	caller := operation
 	caller.reason = severalOperations
-	tenant := refusalKey{tenant: k.tenant, kind: k.kind, actor: anonymous, reason: severalCallers}
+	tenant := refusalKey{tenant: k.tenant, kind: k.kind, actor: Anonymous, reason: severalCallers}
 	return []widerKey{{operation, mostSubjects}, {caller, mostCallerEvents}, {tenant, mostTenantEvents}}
 }
 
-// anonymous is the actor where nobody signed in.
-var anonymous = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}
+// Refusals counts refusals, and writes them as events. It is safe for concurrent use.
+type Refusals struct {
+	store   *store.Store
+	now     func() rolecall.Time
+	counter refusalCounter
+}
 
-// countRefusal counts a refusal, or something else that anybody can cause. Those of
-// unknown tenants are not counted.
-func (s *Service) countRefusal(tenant rolecall.TenantID, kind rolecall.EventType, actor rolecall.Actor, subject rolecall.UserID, reason, source string) {
+// NewRefusals returns an empty counter.
+func NewRefusals(s *store.Store, now func() rolecall.Time) *Refusals {
+	return &Refusals{store: s, now: now}
+}
+
+// Count counts a refusal, or something else that anybody can cause. Those of unknown
+// tenants are not counted.
+func (r *Refusals) Count(tenant rolecall.TenantID, kind rolecall.EventType, actor rolecall.Actor, subject rolecall.UserID, reason, source string) {
 	if tenant.IsZero() {
 		return
 	}
-	s.refusals.add(map[refusalKey]refusal{{tenant, kind, actor, subject, reason}: {1, source}})
+	r.counter.add(map[refusalKey]refusal{{tenant, kind, actor, subject, reason}: {1, source}})
+}
+
+// Flush writes the refusals since the last time. It keeps those that cannot be
+// written for the next time.
+func (r *Refusals) Flush(ctx context.Context) error {
+	var failures []error
+	for tenant, counted := range r.counter.take() {
+		err := r.store.Update(ctx, tenant, func(tx *store.Tx) error {
+			for key, refused := range counted {
+				tx.InsertEvent(r.event(key, refused))
+			}
+			return nil
+		})
+		if err != nil {
+			failures = append(failures, err)
+			r.counter.add(counted)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// event returns the event of the refusals. It has the time of its id, because lists that
+// end at a time compare ids.
+func (r *Refusals) event(key refusalKey, refused refusal) rolecall.Event {
+	now := r.now()
+	event := rolecall.Event{
+		ID: rolecall.NewID[rolecall.Event](now), Type: key.kind, OccurredAt: now,
+		Actor: key.actor, Subject: AboutUser(key.subject), Source: refused.source, Reason: key.reason,
+	}
+	if key.subject.IsZero() {
+		event.Subject = AboutTenant(key.tenant)
+	}
+	if refused.count > 1 {
+		event.Reason = fmt.Sprintf("%s, %d times", key.reason, refused.count)
+	}
+	return event
 }
 
 // add counts refusals, new ones or ones that could not be written.
@@ -139,46 +184,4 @@ func (c *refusalCounter) take() map[rolecall.TenantID]map[refusalKey]refusal {
 		byTenant[key.tenant][key] = counted
 	}
 	return byTenant
-}
-
-// Refused records that the caller was refused an operation for the reason, a
-// problem code.
-func (s *Service) Refused(c Call, subject rolecall.UserID, operation, code string) {
-	s.countRefusal(c.Tenant.ID, rolecall.EventRefused, c.Actor(), subject, operation+": "+code, c.Source)
-}
-
-// Flush writes the refusals since the last time. It keeps those that cannot be
-// written for the next time.
-func (s *Service) Flush(ctx context.Context) error {
-	var failures []error
-	for tenant, counted := range s.refusals.take() {
-		err := s.store.Update(ctx, tenant, func(tx *store.Tx) error {
-			for key, r := range counted {
-				tx.InsertEvent(s.refusalEvent(key, r))
-			}
-			return nil
-		})
-		if err != nil {
-			failures = append(failures, err)
-			s.refusals.add(counted)
-		}
-	}
-	return errors.Join(failures...)
-}
-
-// refusalEvent returns the event of the refusals. It has the time of its id, because
-// lists that end at a time compare ids.
-func (s *Service) refusalEvent(key refusalKey, r refusal) rolecall.Event {
-	now := s.now()
-	event := rolecall.Event{
-		ID: rolecall.NewID[rolecall.Event](now), Type: key.kind, OccurredAt: now,
-		Actor: key.actor, Subject: aboutUser(key.subject), Source: r.source, Reason: key.reason,
-	}
-	if key.subject.IsZero() {
-		event.Subject = aboutTenant(key.tenant)
-	}
-	if r.count > 1 {
-		event.Reason = fmt.Sprintf("%s, %d times", key.reason, r.count)
-	}
-	return event
 }

@@ -1,0 +1,29 @@
+// Package audit owns what events say: their subjects, which of their values a principal
+// may read, and the counter by which refusals become few events. It may import authz and
+// the store.
+package audit
+
+import "github.com/rolecall/rolecall"
+
+// Anonymous is the actor where nobody signed in.
+var Anonymous = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}
+
+// AboutUser returns the user as the subject of an event.
+func AboutUser(id rolecall.UserID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(id)}
+}
+
+// AboutRole returns the role as the subject of an event.
+func AboutRole(id rolecall.RoleID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(id)}
+}
+
+// AboutServiceAccount returns the service account as the subject of an event.
+func AboutServiceAccount(id rolecall.ServiceAccountID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectServiceAccount, ID: rolecall.AnyID(id)}
+}
+
+// AboutTenant returns the tenant as the subject of an event.
+func AboutTenant(id rolecall.TenantID) rolecall.Subject {
+	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}
+}

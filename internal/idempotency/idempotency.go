@@ -1,0 +1,192 @@
+// Package idempotency makes creates safe to retry: one idempotency key, one effect. It
+// owns the keys that are stored, the mutex of requests with the same key, and the budget
+// of keys of each user. It may import the store and secret.
+package idempotency
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+const (
+	// defaultKeyLimit bounds the keys that a user can have stored at once.
+	defaultKeyLimit = 100_000
+
+	// attempts bounds how often a create is tried while others hold its key.
+	attempts = 100
+)
+
+// Key is an idempotency key as it was sent and the digest of its request.
+type Key struct {
+	Text        string
+	Fingerprint []byte
+}
+
+// Owner is the caller to whom keys belong.
+type Owner struct {
+	Tenant    rolecall.TenantID // zero: Operator creates a tenant, and is in none
+	User      rolecall.UserID
+	Operator  rolecall.OperatorKeyID
+	KeysUntil rolecall.Time // until when a new key is stored
+}
+
+// Created is what a create made, now or when the same request first came.
+type Created[T any] struct {
+	Value    T
+	Replayed bool
+	Erased   bool // only the id of Value is left
+}
+
+// Creation is what a create is about to write.
+type Creation struct {
+	Operation string
+	Location  string
+	ID        rolecall.AnyID
+	Value     any // marshals to the resource as it is kept for a replay
+	Event     *rolecall.Event
+	Insert    func(*store.Tx) error
+	Tenant    rolecall.TenantID // where it is written; zero: that of the owner
+}
+
+// Keys writes creates once for each key. It is safe for concurrent use.
+type Keys struct {
+	store   *store.Store
+	now     func() rolecall.Time
+	limit   int
+	running keyedMutex
+	// budgets have how many more keys each user may store before they are counted again,
+	// so that the bound costs a create nothing.
+	budgets *otter.Cache[rolecall.UserID, *atomic.Int64]
+}
+
+// New returns keys of which a user can have limit stored at once; zero means 100,000.
+func New(s *store.Store, now func() rolecall.Time, limit int) *Keys {
+	return &Keys{
+		store: s, now: now, limit: cmp.Or(limit, defaultKeyLimit),
+		budgets: otter.Must(&otter.Options[rolecall.UserID, *atomic.Int64]{MaximumSize: 10_000}),
+	}
+}
+
+// Create writes the key, the resource and the event in one transaction. If the key was
+// claimed before, it returns what is stored for it instead. It returns ErrKeyReused,
+// ErrKeyInProgress and ErrTooManyKeys.
+func (k *Keys) Create(ctx context.Context, o Owner, key Key, n Creation) (*rolecall.IdempotencyKey, error) {
+	resource, err := json.Marshal(n.Value)
+	if err != nil {
+		return nil, err
+	}
+	n.Event.Values = &rolecall.EventValues{After: resource}
+	claim := rolecall.IdempotencyKey{
+		UserID: o.User, Operation: n.Operation,
+		Hash: secret.Digest([]byte(key.Text)), Fingerprint: key.Fingerprint,
+		ExpiresAt: o.KeysUntil,
+		Status:    201, Location: n.Location, ResourceID: n.ID, Resource: resource,
+	}
+	if o.Tenant.IsZero() {
+		claim.UserID, claim.Operator = rolecall.UserID{}, o.Operator
+	}
+	waited, unlock, err := k.running.lock(ctx, o.Tenant.String()+o.User.String()+n.Operation+string(claim.Hash))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if waited {
+		if first, err := k.replay(ctx, o, claim); first != nil || err != nil {
+			return first, err
+		}
+	}
+	if err := k.spend(ctx, o, claim); err != nil {
+		if first, replayErr := k.replay(ctx, o, claim); first != nil || replayErr != nil {
+			return first, replayErr
+		}
+		return nil, err
+	}
+	for range attempts {
+		err := k.store.Update(ctx, cmp.Or(n.Tenant, o.Tenant), func(tx *store.Tx) error {
+			tx.InsertKey(claim)
+			if err := n.Insert(tx); err != nil {
+				return err
+			}
+			tx.InsertEvent(*n.Event)
+			return nil
+		})
+		if !errors.Is(err, rolecall.ErrKeyClaimed) {
+			return nil, err
+		}
+		if first, err := k.replay(ctx, o, claim); first != nil || err != nil {
+			return first, err
+		}
+	}
+	return nil, rolecall.ErrUnavailable
+}
+
+// replay returns what is stored for the key of the claim, or nil if there is nothing any
+// more. It returns ErrKeyReused if the key belongs to another request.
+func (k *Keys) replay(ctx context.Context, o Owner, claim rolecall.IdempotencyKey) (*rolecall.IdempotencyKey, error) {
+	var first rolecall.IdempotencyKey
+	// Not a view: an update answers with nothing that can still be lost.
+	err := k.store.Update(ctx, o.Tenant, func(tx *store.Tx) (err error) {
+		first, err = tx.Key(claim)
+		return err
+	})
+	if errors.Is(err, rolecall.ErrNotFound) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if now := k.now(); first.ExpiresAt <= now {
+		return nil, k.store.Update(ctx, o.Tenant, func(tx *store.Tx) error {
+			tx.DeleteKey(claim, now)
+			return nil
+		})
+	}
+	if string(first.Fingerprint) != string(claim.Fingerprint) {
+		return nil, rolecall.ErrKeyReused
+	}
+	return &first, nil
+}
+
+// Recreated returns what a create answers: value, or what a replay found.
+func Recreated[T any](first *rolecall.IdempotencyKey, value T, identified func(rolecall.AnyID) T) (Created[T], error) {
+	switch {
+	case first == nil:
+		return Created[T]{Value: value}, nil
+	case first.Resource == nil:
+		return Created[T]{Value: identified(first.ResourceID), Replayed: true, Erased: true}, nil
+	}
+	replayed := Created[T]{Replayed: true}
+	err := json.Unmarshal(first.Resource, &replayed.Value)
+	return replayed, err
+}
+
+// spend returns ErrTooManyKeys if the owner has too many keys stored. The count is exact
+// for one node and may be passed by as many as other nodes write meanwhile.
+func (k *Keys) spend(ctx context.Context, o Owner, claim rolecall.IdempotencyKey) error {
+	if budget, ok := k.budgets.GetIfPresent(o.User); ok && budget.Add(-1) >= 0 {
+		return nil
+	}
+	var stored int
+	err := k.store.View(ctx, o.Tenant, func(tx *store.Tx) (err error) {
+		stored, err = tx.CountKeys(claim, k.limit)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if stored >= k.limit {
+		return rolecall.ErrTooManyKeys
+	}
+	budget := &atomic.Int64{}
+	budget.Store(int64(k.limit - stored - 1))
+	k.budgets.Set(o.User, budget)
+	return nil
+}

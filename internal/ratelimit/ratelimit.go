@@ -1,0 +1,151 @@
+// Package ratelimit counts attempts in the buckets of the store, and refuses those past a
+// limit. It owns the limits, the keys of the buckets, and the memory of full buckets. It
+// may import the store, the keys of the instance and invalidation.
+package ratelimit
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Limits bound failed sign-ins, requests for a new password, and how many links are mailed
+// to other people. A zero member means the default.
+type Limits struct {
+	AccountAndSource int // of one account from one source in 15 minutes: 10
+	Account          int // of one account from unknown devices in an hour: 100
+	Source           int // of one source over all accounts in 10 minutes: 100
+	AccountResets    int // requests for a new password for one account in an hour: 3
+	SourceResets     int // requests for a new password from one source in 10 minutes: 30
+	TenantMails      int // links that the callers of one tenant have mailed to other people in an hour: 1,000
+}
+
+func (l Limits) orDefaults() Limits {
+	or := func(limit, standard int) int {
+		if limit == 0 {
+			return standard
+		}
+		return limit
+	}
+	return Limits{
+		or(l.AccountAndSource, 10), or(l.Account, 100), or(l.Source, 100),
+		or(l.AccountResets, 3), or(l.SourceResets, 30), or(l.TenantMails, 1000),
+	}
+}
+
+// Limiter counts attempts. It is safe for concurrent use.
+type Limiter struct {
+	Limits       Limits
+	store        *store.Store
+	keys         *secret.Keys
+	invalidation *invalidation.Table
+	now          func() rolecall.Time
+	// full has the buckets that are full and until when, so that whoever goes on trying
+	// writes nothing more: the table of attempts grows no faster than the limits let it.
+	full *otter.Cache[string, fullBucket]
+}
+
+type fullBucket struct {
+	until rolecall.Time
+	stamp invalidation.Stamp
+}
+
+// New returns a limiter whose buckets are keyed by the keys.
+func New(s *store.Store, keys *secret.Keys, t *invalidation.Table, now func() rolecall.Time, limits Limits) *Limiter {
+	return &Limiter{
+		Limits: limits.orDefaults(), store: s, keys: keys, invalidation: t, now: now,
+		full: otter.Must(&otter.Options[string, fullBucket]{MaximumSize: 50_000}),
+	}
+}
+
+// Bucket returns the counter of what the parts name, for one purpose.
+func (l *Limiter) Bucket(purpose string, limit int, window time.Duration, parts ...string) rolecall.Bucket {
+	return rolecall.Bucket{Key: l.keys.MAC(purpose, parts...), Limit: limit, Window: rolecall.Seconds(window / time.Second)}
+}
+
+// Count counts an attempt before anything is tried, so that parallel attempts cannot pass
+// the limit together. It returns ErrTooManyAttempts for an attempt past a limit. Such an
+// attempt counts nowhere: else a single source could use up what an account has for all.
+// It returns what it counted.
+func (l *Limiter) Count(ctx context.Context, buckets []rolecall.Bucket) (counted []rolecall.Counted, err error) {
+	if wait := l.Wait(buckets); wait > 0 {
+		return nil, rolecall.ErrTooManyAttempts.After(wait)
+	}
+	var wait time.Duration
+	stamp := l.invalidation.Stamp()
+	err = l.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		states, err := tx.CountAttempt(buckets, l.now())
+		if err != nil {
+			return err
+		}
+		wait, counted = 0, nil
+		for i, attempts := range states {
+			counted = append(counted, rolecall.Counted{Key: buckets[i].Key, EndsAt: attempts.EndsAt})
+			if attempts.Count > buckets[i].Limit {
+				wait = max(wait, attempts.EndsAt.Sub(l.now()), time.Second)
+				l.full.Set(string(buckets[i].Key), fullBucket{attempts.EndsAt, stamp})
+			}
+		}
+		if wait > 0 {
+			tx.UncountAttempt(counted)
+		}
+		return nil
+	})
+	if err == nil && wait > 0 {
+		err = rolecall.ErrTooManyAttempts.After(wait)
+	}
+	return counted, err
+}
+
+// Uncount takes back an attempt that was counted and not evaluated.
+func (l *Limiter) Uncount(ctx context.Context, counted []rolecall.Counted) error {
+	return l.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		tx.UncountAttempt(counted)
+		return nil
+	})
+}
+
+// CountIn counts in the bucket within the transaction, and returns the error past its
+// limit. As the transaction fails then, what is refused counts nowhere.
+func (l *Limiter) CountIn(tx *store.Tx, bucket rolecall.Bucket, full *rolecall.Error) error {
+	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, l.now())
+	if err == nil && counted[0].Count > bucket.Limit {
+		err = full.After(max(counted[0].EndsAt.Sub(l.now()), time.Second))
+	}
+	return err
+}
+
+// Wait returns how long one of the buckets still is full, as far as this process knows.
+func (l *Limiter) Wait(buckets []rolecall.Bucket) time.Duration {
+	var wait time.Duration
+	for _, bucket := range buckets {
+		if full, ok := l.full.GetIfPresent(string(bucket.Key)); ok && !l.invalidation.IsInvalidated(full.stamp, bucket.ID()) {
+			wait = max(wait, full.until.Sub(l.now()))
+		}
+	}
+	return wait
+}
+
+// NetworkOf returns what counts as one source: an IPv4 address, or the /64 of an IPv6
+// address, which is what one customer gets.
+func NetworkOf(source string) string {
+	address, err := netip.ParseAddr(source)
+	if err != nil {
+		return source
+	}
+	if address = address.Unmap(); address.Is4() {
+		return address.String()
+	}
+	prefix, err := address.Prefix(64)
+	if err != nil {
+		return source
+	}
+	return prefix.String()
+}
