@@ -20,15 +20,15 @@ const OwnerKey = "owner"
 // Role is a named set of permissions, and of grants: what its holders may hand
 // on beyond what they hold.
 type Role struct {
-	ID          RoleID       `json:"id"`
-	Key         *string      `json:"key"`
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	Permissions []Permission `json:"permissions"`
-	Grants      []Permission `json:"grants"`
-	System      bool         `json:"system"` // cannot be changed or deleted
-	CreatedAt   Time         `json:"createdAt"`
-	UpdatedAt   Time         `json:"updatedAt"`
+	ID          RoleID       `json:"id" doc:"ID of the role."`
+	Key         *string      `json:"key" doc:"A stable name for programs."`
+	Name        string       `json:"name" doc:"Name of the role."`
+	Description string       `json:"description" doc:"What the role is for."`
+	Permissions []Permission `json:"permissions" doc:"What holders may do. Each is written [application/]resource[.field]:action, each part a name or *."`
+	Grants      []Permission `json:"grants" doc:"What holders may assign to others in addition to what they hold."`
+	System      bool         `json:"system" doc:"Whether the role comes with the tenant. Such a role cannot be changed."` // cannot be changed or deleted
+	CreatedAt   Time         `json:"createdAt" doc:"When the role was created."`
+	UpdatedAt   Time         `json:"updatedAt" doc:"When the role was changed last."`
 	Version     int64        `json:"-"`
 }
 
@@ -37,11 +37,11 @@ func (r *Role) NameKey() string { return Fold(r.Name) }
 
 // RoleDraft is what a creator says of a new role.
 type RoleDraft struct {
-	Key         *string  `json:"key"`
-	Name        string   `json:"name" required:"true"`
-	Description string   `json:"description" nullable:"true"`
-	Permissions []string `json:"permissions"`
-	Grants      []string `json:"grants"`
+	Key         *string  `json:"key" pattern:"^[a-z][a-z0-9-]{0,62}$" doc:"A stable name for programs. It never changes."`
+	Name        string   `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
+	Description string   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the role is for."`
+	Permissions []string `json:"permissions" maxItems:"256" maxLength:"200" format:"permission" doc:"What holders may do. Each is written [application/]resource[.field]:action, each part a name or *."`
+	Grants      []string `json:"grants" maxItems:"256" maxLength:"200" format:"permission" doc:"What holders may assign to others in addition to what they hold."`
 }
 
 // Check returns what is wrong with the draft, nil if nothing is.
@@ -73,10 +73,10 @@ func (d *RoleDraft) Role(now Time) (Role, Faults) {
 // RolePatch is a change of a role: absent members stay, sets are replaced whole
 // (RFC 7396).
 type RolePatch struct {
-	Name        Optional[string]   `json:"name"`
-	Description Optional[string]   `json:"description" nullable:"true"`
-	Permissions Optional[[]string] `json:"permissions"`
-	Grants      Optional[[]string] `json:"grants"`
+	Name        Optional[string]   `json:"name" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
+	Description Optional[string]   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the role is for."`
+	Permissions Optional[[]string] `json:"permissions" maxItems:"256" maxLength:"200" format:"permission" doc:"What holders may do. Each is written [application/]resource[.field]:action, each part a name or *."`
+	Grants      Optional[[]string] `json:"grants" maxItems:"256" maxLength:"200" format:"permission" doc:"What holders may assign to others in addition to what they hold."`
 }
 
 // Check returns what is wrong with the patch, nil if nothing is.

@@ -6,12 +6,12 @@ const ServiceAccountsMax = 1000
 // ServiceAccount is a program of one tenant. It holds roles as a user does and
 // counts for no owner. Its name and description have the bounds of a role's.
 type ServiceAccount struct {
-	ID          ServiceAccountID     `json:"id"`
-	Name        string               `json:"name"`
-	Description string               `json:"description"`
-	Status      ServiceAccountStatus `json:"status"`
-	CreatedAt   Time                 `json:"createdAt"`
-	UpdatedAt   Time                 `json:"updatedAt"`
+	ID          ServiceAccountID     `json:"id" doc:"ID of the service account."`
+	Name        string               `json:"name" doc:"Name of the service account."`
+	Description string               `json:"description" doc:"What the service account is for."`
+	Status      ServiceAccountStatus `json:"status" doc:"active or suspended. More may come."`
+	CreatedAt   Time                 `json:"createdAt" doc:"When the service account was created."`
+	UpdatedAt   Time                 `json:"updatedAt" doc:"When the service account was changed last."`
 	Version     int64                `json:"-"` // counts changes; the condition of every update
 }
 
@@ -31,8 +31,8 @@ func (a *ServiceAccount) NameKey() string { return Fold(a.Name) }
 
 // ServiceAccountDraft is what a creator says of a new service account.
 type ServiceAccountDraft struct {
-	Name        string `json:"name" required:"true"`
-	Description string `json:"description" nullable:"true"`
+	Name        string `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the service account, unique in the tenant."`
+	Description string `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the service account is for."`
 }
 
 // Check returns what is wrong with the draft, nil if nothing is.
@@ -54,8 +54,8 @@ func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
 // ServiceAccountPatch is a change of a service account: absent members stay
 // (RFC 7396).
 type ServiceAccountPatch struct {
-	Name        Optional[string] `json:"name"`
-	Description Optional[string] `json:"description" nullable:"true"`
+	Name        Optional[string] `json:"name" minLength:"3" maxLength:"128" doc:"Name of the service account, unique in the tenant."`
+	Description Optional[string] `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the service account is for."`
 }
 
 // Check returns what is wrong with the patch, nil if nothing is.

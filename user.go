@@ -26,15 +26,15 @@ const (
 
 // User is a person of one tenant.
 type User struct {
-	ID         UserID     `json:"id"`
-	Email      string     `json:"email"` // as sent
-	Name       string     `json:"name"`
-	Department *string    `json:"department"`
-	ExternalID *string    `json:"externalId"`
-	Metadata   Metadata   `json:"metadata"`
-	Status     UserStatus `json:"status"`
-	CreatedAt  Time       `json:"createdAt"`
-	UpdatedAt  Time       `json:"updatedAt"`
+	ID         UserID     `json:"id" doc:"ID of the user."`
+	Email      string     `json:"email" doc:"Email address as it was sent."` // as sent
+	Name       string     `json:"name" doc:"Full name."`
+	Department *string    `json:"department" doc:"Department, by which the reach of roles is limited."`
+	ExternalID *string    `json:"externalId" doc:"Stable external ID that the application chooses, unique in the tenant."`
+	Metadata   Metadata   `json:"metadata" doc:"Pairs of texts that the application keeps with the user."`
+	Status     UserStatus `json:"status" doc:"pending, active or suspended, and deleted in a list of users who can be restored. More may come."`
+	CreatedAt  Time       `json:"createdAt" doc:"When the user was created."`
+	UpdatedAt  Time       `json:"updatedAt" doc:"When the user was changed last."`
 	Version    int64      `json:"-"` // counts changes; the condition of every update
 }
 
@@ -75,12 +75,12 @@ func (u *User) DepartmentKey() *string {
 
 // UserDraft is what a creator says of a new user.
 type UserDraft struct {
-	Email      string            `json:"email" required:"true"`
-	Name       string            `json:"name" required:"true"`
-	Department *string           `json:"department"`
-	ExternalID *string           `json:"externalId"`
-	Metadata   map[string]string `json:"metadata"`
-	Invite     bool              `json:"invite"` // at once
+	Email      string            `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address, unique in the tenant."`
+	Name       string            `json:"name" required:"true" minLength:"3" maxLength:"255" doc:"Full name."`
+	Department *string           `json:"department" minLength:"3" maxLength:"255" doc:"Department, by which the reach of roles is limited."`
+	ExternalID *string           `json:"externalId" minLength:"1" maxLength:"255" doc:"Stable external ID that the application chooses, unique in the tenant."`
+	Metadata   map[string]string `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Pairs of texts that the application keeps with the user. At most 50."`
+	Invite     bool              `json:"invite" doc:"Whether to invite the user at once, by mail. Needs users:invite too."` // at once
 }
 
 // Check returns what is wrong with the draft, nil if nothing is.
@@ -109,10 +109,10 @@ func (d *UserDraft) User(now Time) User {
 
 // UserPatch is a change of a user: absent members stay (RFC 7396).
 type UserPatch struct {
-	Name       Optional[string]             `json:"name"`
-	Department Optional[*string]            `json:"department"`
-	ExternalID Optional[*string]            `json:"externalId"`
-	Metadata   Optional[map[string]*string] `json:"metadata"` // nil: all removed; a nil value removes its key
+	Name       Optional[string]             `json:"name" minLength:"3" maxLength:"255" doc:"Full name."`
+	Department Optional[*string]            `json:"department" minLength:"3" maxLength:"255" doc:"Department, by which the reach of roles is limited."`
+	ExternalID Optional[*string]            `json:"externalId" minLength:"1" maxLength:"255" doc:"Stable external ID that the application chooses, unique in the tenant."`
+	Metadata   Optional[map[string]*string] `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Pairs to change. A null value removes its pair, and null removes all. At most 50 pairs after the change."` // nil: all removed; a nil value removes its key
 }
 
 // Members returns which members the patch names, whatever their values.

@@ -138,7 +138,7 @@ func TestAllThatPeopleCanDoCanBeDoneHere(t *testing.T) {
 	for _, p := range new(console).pages() {
 		here[p.operation] = true
 	}
-	found := regexp.MustCompile(`"operationId":\s*"((\w+)Controller_\w+)"`).FindAllSubmatch(openapi.JSON, -1)
+	found := regexp.MustCompile(`operationId:\s*((\w+)Controller_\w+)`).FindAllSubmatch(openapi.YAML, -1)
 	if len(found) < 60 {
 		t.Fatalf("%d operations", len(found))
 	}

@@ -1,13 +1,14 @@
 package console
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/openapi"
@@ -16,19 +17,14 @@ import (
 // stepUpOperations returns the operations that need step-up, as the contract says.
 func stepUpOperations(t *testing.T) (ids []string) {
 	t.Helper()
-	var document struct {
-		Paths map[string]map[string]struct {
-			ID     string `json:"operationId"`
-			StepUp bool   `json:"x-step-up"`
-		}
-	}
-	if err := json.Unmarshal(openapi.JSON, &document); err != nil {
+	document, err := openapi3.NewLoader().LoadFromData(openapi.YAML)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range document.Paths {
-		for _, operation := range path {
-			if operation.StepUp {
-				ids = append(ids, operation.ID)
+	for _, path := range document.Paths.Map() {
+		for _, operation := range path.Operations() {
+			if operation.Extensions["x-step-up"] == true {
+				ids = append(ids, operation.OperationID)
 			}
 		}
 	}

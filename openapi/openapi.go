@@ -8,8 +8,3 @@ import _ "embed"
 //
 //go:embed openapi.yaml
 var YAML []byte
-
-// JSON is the same document.
-//
-//go:embed openapi.json
-var JSON []byte

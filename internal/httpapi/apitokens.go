@@ -70,13 +70,13 @@ func (s *Server) revokeServiceAccountToken(ctx context.Context, c service.Call, 
 
 // tokenBody is an API token without its secret.
 type tokenBody struct {
-	ID          rolecall.APITokenID   `json:"id"`
-	Name        string                `json:"name"`
-	Permissions []rolecall.Permission `json:"permissions"`
-	CreatedBy   rolecall.UserID       `json:"createdBy"`
-	CreatedAt   rolecall.Time         `json:"createdAt"`
-	ExpiresAt   rolecall.Time         `json:"expiresAt"`
-	LastUsedAt  rolecall.Time         `json:"lastUsedAt"`
+	ID          rolecall.APITokenID   `json:"id" doc:"ID of the token."`
+	Name        string                `json:"name" doc:"What the token is for."`
+	Permissions []rolecall.Permission `json:"permissions" doc:"What the bearer may do at most."`
+	CreatedBy   rolecall.UserID       `json:"createdBy" nullable:"true" doc:"ID of the principal who created the token. Null for an operator."`
+	CreatedAt   rolecall.Time         `json:"createdAt" doc:"When the token was created."`
+	ExpiresAt   rolecall.Time         `json:"expiresAt" doc:"When the token expires."`
+	LastUsedAt  rolecall.Time         `json:"lastUsedAt" nullable:"true" doc:"When the token was used last, to the minute. Null for never."`
 }
 
 func newTokenBody(t *rolecall.APIToken) tokenBody {
@@ -87,8 +87,8 @@ func newTokenBody(t *rolecall.APIToken) tokenBody {
 // is answered with secretWithheld.
 type newTokenBodyWithSecret struct {
 	tokenBody
-	SecretWithheld bool   `json:"secretWithheld,omitzero"`
-	Token          string `json:"token,omitzero"`
+	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True if the request was sent before, so that the secret is not shown again."`
+	Token          string `json:"token,omitzero" doc:"The secret, which the program sends as Authorization: Bearer rc_…."`
 }
 
 func createdToken(created *idempotency.Created[service.APIToken]) Response[newTokenBodyWithSecret] {

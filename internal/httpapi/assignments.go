@@ -31,7 +31,7 @@ func assignmentPage(live, expired []rolecall.Assignment, includeExpired bool) Re
 type assignRoleRequest struct {
 	userPath
 	assignedRolePath
-	Body assignmentDraft
+	Body assignmentDraft `optional:"true"`
 }
 
 func (s *Server) assignRole(ctx context.Context, c service.Call, in *assignRoleRequest) (Response[assignmentBody], error) {
@@ -62,10 +62,13 @@ func (s *Server) unassignRole(ctx context.Context, c service.Call, in *unassignR
 
 // assignmentDraft is how somebody is to hold a role; without members everywhere and without end.
 type assignmentDraft struct {
-	Reach struct {
-		Departments []string `json:"departments" required:"true"`
-	} `json:"reach"`
-	ExpiresAt *rolecall.Time `json:"expiresAt"`
+	Reach     reachDraft     `json:"reach" doc:"Where the role is to hold. Null for the whole tenant."`
+	ExpiresAt *rolecall.Time `json:"expiresAt" doc:"When the assignment expires. Null for never."`
+}
+
+// reachDraft limits an assignment to the users of some departments.
+type reachDraft struct {
+	Departments []string `json:"departments" required:"true" minItems:"1" maxItems:"100" minLength:"3" maxLength:"255" doc:"The departments. Case and diacritics do not matter."`
 }
 
 func (d *assignmentDraft) draft() rolecall.AssignmentDraft {
@@ -80,11 +83,11 @@ func (d *assignmentDraft) Check(now rolecall.Time) rolecall.Faults {
 
 // assignmentBody is a role that somebody holds: where, until when, and from whom.
 type assignmentBody struct {
-	Role      assignedRole    `json:"role"`
-	Reach     reachBody       `json:"reach"`
-	ExpiresAt rolecall.Time   `json:"expiresAt"`
-	GrantedBy rolecall.UserID `json:"grantedBy"`
-	GrantedAt rolecall.Time   `json:"grantedAt"`
+	Role      assignedRole    `json:"role" doc:"The role."`
+	Reach     reachBody       `json:"reach" nullable:"true" doc:"Where the role holds. Null for the whole tenant."`
+	ExpiresAt rolecall.Time   `json:"expiresAt" nullable:"true" doc:"When the assignment expires. Null for never."`
+	GrantedBy rolecall.UserID `json:"grantedBy" nullable:"true" doc:"ID of the principal who assigned the role. Null for an operator."`
+	GrantedAt rolecall.Time   `json:"grantedAt" doc:"When the role was assigned."`
 }
 
 func newAssignmentBody(a *rolecall.Assignment) assignmentBody {

@@ -9,12 +9,14 @@ import (
 	"github.com/rolecall/rolecall/internal/service"
 )
 
+type loginBody struct {
+	Email    string `json:"email" required:"true" doc:"Email address of the user."`
+	Password string `json:"password" required:"true" format:"password" doc:"Password of the user."`
+}
+
 type loginRequest struct {
 	Attempt service.Attempt
-	Body    struct {
-		Email    string `json:"email" required:"true"`
-		Password string `json:"password" required:"true"`
-	}
+	Body    loginBody
 }
 
 func (s *Server) login(ctx context.Context, _ service.Call, in *loginRequest) (Response[signInBody], error) {

@@ -196,7 +196,7 @@ func readBody(op *operation, w http.ResponseWriter, r *http.Request, buffer []by
 		faults.Add("", "truncated", "the body ended early or did not come in time")
 	case len(body) > 0:
 		checkSyntax(faults, body)
-	case op.body.required:
+	case op.endpoint.takes().requiresBody():
 		faults.Add("", "required", "a body is required")
 	}
 	return body, nil

@@ -8,12 +8,14 @@ import (
 	"github.com/rolecall/rolecall/internal/service"
 )
 
+type confirmBody struct {
+	proofBody
+	Password string `json:"password" required:"true" format:"password" doc:"Password of the user."`
+}
+
 type confirmRequest struct {
 	Sessions []secret.Token // the session cookies of the request
-	Body     struct {
-		proofBody
-		Password string `json:"password" required:"true"`
-	}
+	Body     confirmBody
 }
 
 func (s *Server) confirm(ctx context.Context, c service.Call, in *confirmRequest) (Response[sessionBody], error) {

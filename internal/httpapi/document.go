@@ -27,84 +27,153 @@ const operatorKey = "operatorKey"
 // Document returns the contract as an OpenAPI 3.1 document, made from the same
 // table that requests are served by.
 func Document() *huma.OpenAPI {
-	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
-	maps.Copy(schemas.Map(), requestSchemas())
-	maps.Copy(schemas.Map(), answerSchemas())
-	maps.Copy(schemas.Map(), sessionSchemas())
-	maps.Copy(schemas.Map(), machineSchemas())
-	maps.Copy(schemas.Map(), linkSchemas())
-	maps.Copy(schemas.Map(), factorSchemas())
-	maps.Copy(schemas.Map(), operatorSchemas())
+	d := newDescriber()
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	document := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
 			Title: "Rolecall", Version: version,
-			Description: "Users, roles and sessions of many tenants. Every answer about a user holds what the caller may read of that user, and nothing else.",
+			Description: "Users, roles and sessions of many tenants. Every answer about a user has only the members that the caller may read.",
+			License:     &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"},
+			Contact:     &huma.Contact{Name: "Rolecall", URL: "https://github.com/rolecall/rolecall"},
 		},
-		Servers: []*huma.Server{{URL: "./"}},
+		Servers: []*huma.Server{{URL: "./", Description: "The service that this document comes from."}},
 		Components: &huma.Components{
-			Schemas: schemas,
+			Schemas: registry, Parameters: d.parameters, Headers: d.headers, Responses: d.responses,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				web.SessionCookie: {Type: "apiKey", In: "cookie", Name: web.SessionCookie, Description: "Set by POST /auths/login. Its name is `__Host-session` where the operator has set `--host-cookie-prefix`."},
-				apiToken:          {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "Of a program that speaks for a user or a service account, as far as both may."},
-				operatorKey:       {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "Of a program that acts as an operator; `rolecall operator-key create` makes one."},
+				apiToken:          {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "The API token of a user or a service account. It allows what both the token and its holder may do."},
+				operatorKey:       {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "The key of a program that acts as an operator. Create one with `rolecall operator-key create`."},
 			},
 		},
 		Tags: []*huma.Tag{
 			{Name: "Users", Description: "People of a tenant."},
+			{Name: "Invitations", Description: "Invitations that were not accepted."},
 			{Name: "Roles", Description: "Named sets of permissions, and who holds them."},
-			{Name: "ServiceAccounts", Description: "Programs of a tenant, what they hold, and their tokens."},
-			{Name: "Events", Description: "What happened."},
-			{Name: "Tenant", Description: "The tenant itself."},
-			{Name: "Auths", Description: "Signing in and out."},
+			{Name: "ServiceAccounts", Description: "Programs of a tenant, their roles and their tokens."},
+			{Name: "Events", Description: "The audit log."},
+			{Name: "Tenant", Description: "The tenant (organization) of the request."},
+			{Name: "Auths", Description: "Signing in and out, second factors (MFA), and permission checks."},
 			{Name: "Operator", Description: "Tenants, for programs that act as an operator. Not served until there is a key."},
 		},
 	}
-	for _, op := range slices.Concat(operations, operatorOperations) {
-		document.AddOperation(op.describe())
+	all := slices.Concat(operations, operatorOperations)
+	for _, op := range all { // requests first: they say which members a shared schema has at most
+		if body := op.endpoint.takes().body; body != nil {
+			d.requests.component(body.Type)
+		}
 	}
+	for _, op := range all {
+		document.AddOperation(d.operation(op))
+	}
+	maps.Copy(registry.Map(), d.requests.components)
 	return document
 }
 
 // YAML returns the document as YAML, the same bytes for the same contract.
 func YAML() ([]byte, error) { return Document().YAML() }
 
-// describe returns the operation as the document shows it.
-func (o *operation) describe() *huma.Operation {
+// describer makes the operations of the document, and the components that they share.
+type describer struct {
+	requests, answers schemas // with the same components
+	parameters        map[string]*huma.Param
+	headers           map[string]*huma.Param
+	responses         map[string]*huma.Response
+}
+
+func newDescriber() *describer {
+	components := problemSchemas()
+	return &describer{
+		requests: schemas{components, true}, answers: schemas{components, false},
+		parameters: map[string]*huma.Param{"x-tenant-schema": tenantParameter()},
+		headers:    map[string]*huma.Param{}, responses: map[string]*huma.Response{},
+	}
+}
+
+// operation returns the operation as the document shows it.
+func (d *describer) operation(o *operation) *huma.Operation {
 	described := &huma.Operation{
-		Method: o.method, Path: o.path, OperationID: o.id, Summary: o.summary, Tags: []string{o.tag()},
+		Method: o.method, Path: o.path, OperationID: o.id, Summary: o.summary, Description: o.about(), Tags: []string{o.tag()},
 		Responses: map[string]*huma.Response{}, Extensions: map[string]any{"x-access-effect": o.policy.Effect},
 	}
 	if o.policy.StepsUp() {
 		described.Extensions["x-step-up"] = true
 	}
-	if !o.policy.Operators {
-		described.Parameters = append(described.Parameters, tenantParameter())
+	if o.policy.Public {
+		described.Extensions["security"] = []any{} // huma leaves out an empty list
 	}
 	for _, scheme := range o.security() {
 		described.Security = append(described.Security, map[string][]string{scheme: {}})
 	}
+	if !o.policy.Operators {
+		described.Parameters = append(described.Parameters, &huma.Param{Ref: "#/components/parameters/x-tenant-schema"})
+	}
 	takes := o.endpoint.takes()
 	for _, p := range takes.parameters() {
-		described.Parameters = append(described.Parameters, p.describe())
+		described.Parameters = append(described.Parameters, d.parameter(o, p.describe()))
 	}
-	if o.body != nil {
-		content := map[string]*huma.MediaType{"application/json": {Schema: ref(o.body.schema)}}
-		if o.method == http.MethodPatch {
-			content["application/merge-patch+json"] = &huma.MediaType{Schema: ref(o.body.schema)}
-		}
-		described.RequestBody = &huma.RequestBody{Required: o.body.required, Content: content}
+	if takes.body != nil {
+		described.RequestBody = &huma.RequestBody{Required: takes.requiresBody(), Content: map[string]*huma.MediaType{
+			"application/json": {Schema: d.requests.component(takes.body.Type)},
+		}}
 	}
 	for _, a := range o.answers {
-		described.Responses[strconv.Itoa(a.status)] = a.describe()
+		described.Responses[strconv.Itoa(a.status)] = d.answer(o, a)
 	}
 	if takes.ifNoneMatch != nil {
-		described.Responses["304"] = &huma.Response{Description: "The client has the current version.", Headers: headersNamed(o.answers[0].headers...)}
+		described.Responses["304"] = d.response("NotModified", o, &huma.Response{Description: "The client has the current version.", Headers: d.headersNamed("ETag")})
 	}
 	for status, errors := range o.problemsByStatus() {
-		described.Responses[strconv.Itoa(status)] = o.describeProblems(status, errors)
+		described.Responses[strconv.Itoa(status)] = d.problems(o, status, errors)
 	}
 	return described
+}
+
+// about returns what the operation does beyond its summary.
+func (o *operation) about() string {
+	about := o.answers[0].about
+	if o.policy.SessionOnly {
+		about += " Needs a session: API tokens and operator keys are refused."
+	}
+	if o.policy.StepsUp() {
+		about += " Needs a recent sign-in or re-authentication."
+	}
+	return about
+}
+
+// parameter returns a reference to the component of the parameter. Parameters that have the
+// same name and differ are named after their operation.
+func (d *describer) parameter(o *operation, p *huma.Param) *huma.Param {
+	name := p.Name
+	if known := d.parameters[name]; known != nil && !reflect.DeepEqual(known, p) {
+		name = o.tag() + "." + name
+		if known := d.parameters[name]; known != nil && !reflect.DeepEqual(known, p) {
+			name = o.name() + "." + p.Name
+		}
+	}
+	d.parameters[name] = p
+	return &huma.Param{Ref: "#/components/parameters/" + name}
+}
+
+// response returns a reference to the component of the response. Responses that have the
+// same name and differ are named after their operation.
+func (d *describer) response(name string, o *operation, r *huma.Response) *huma.Response {
+	if known := d.responses[name]; known != nil && !reflect.DeepEqual(known, r) {
+		for other, known := range d.responses {
+			if strings.HasPrefix(other, name+".") && reflect.DeepEqual(known, r) {
+				return &huma.Response{Ref: "#/components/responses/" + other}
+			}
+		}
+		name += "." + o.name()
+	}
+	d.responses[name] = r
+	return &huma.Response{Ref: "#/components/responses/" + name}
+}
+
+// name returns the id of the operation without its group: createUser.
+func (o *operation) name() string {
+	_, name, _ := strings.Cut(o.id, "_")
+	return name
 }
 
 // describe returns what the document says of the parameter.
@@ -124,7 +193,7 @@ func (p *parameter) schema() *huma.Schema {
 	case reflect.TypeFor[cursorValue](), reflect.TypeFor[ifMatchValue](), reflect.TypeFor[ifNoneMatchValue]():
 		return anyText()
 	case reflect.TypeFor[searchValue]():
-		return text(1, searchLength)
+		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(searchLength)}
 	case reflect.TypeFor[orderValue]():
 		var orders []string
 		for by := range strings.SplitSeq(p.field.Tag.Get("order"), ",") {
@@ -136,31 +205,22 @@ func (p *parameter) schema() *huma.Schema {
 	case reflect.TypeFor[tenantNameValue]():
 		return tenantNameSchema()
 	case reflect.TypeFor[passkeyIDValue]():
-		return text(1, passkeyIDLength)
+		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(passkeyIDLength), Pattern: "^[A-Za-z0-9_-]+$"}
 	case reflect.TypeFor[permissionValue]():
-		return text(1, rolecall.PermissionLength)
+		return bounded(1, rolecall.PermissionLength)
 	case reflect.TypeFor[idempotency.Key]():
-		return text(1, keyLength)
+		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(keyLength), Pattern: "^[!-~]+$"}
 	case reflect.TypeFor[rolecall.Time]():
-		return moment()
+		return &huma.Schema{Type: "string", Format: "date-time"}
 	}
 	switch p.field.Type.Kind() {
 	case reflect.Bool:
 		return boolean(false)
 	case reflect.String:
 		longest, _ := strconv.Atoi(p.field.Tag.Get("maxLength")) // readerOf has read it
-		return text(1, longest)
+		return bounded(1, longest)
 	}
 	return uuid()
-}
-
-// known is a string that has one of the values.
-func known(values []string) *huma.Schema {
-	s := &huma.Schema{Type: "string"}
-	for _, value := range values {
-		s.Enum = append(s.Enum, value)
-	}
-	return s
 }
 
 // security returns the names of the schemes, any of which lets a caller in.
@@ -183,10 +243,11 @@ func tenantParameter() *huma.Param {
 	}
 }
 
-func (a *answer) describe() *huma.Response {
-	r := &huma.Response{Description: a.about, Headers: headersNamed(a.headers...)}
-	if a.schema != "" {
-		r.Content = map[string]*huma.MediaType{"application/json": {Schema: ref(a.schema)}}
+// answer returns the response of a success.
+func (d *describer) answer(o *operation, a answer) *huma.Response {
+	r := &huma.Response{Description: a.about, Headers: d.headersNamed(a.headers...)}
+	if t := o.endpoint.answer(); t != nil {
+		r.Content = map[string]*huma.MediaType{"application/json": {Schema: d.answers.of(t, "")}}
 	}
 	return r
 }
@@ -218,7 +279,7 @@ func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 		all = append(all, web.ErrNotAcceptable)
 	}
 	takes := o.endpoint.takes()
-	if o.body != nil || slices.ContainsFunc(takes.parameters(), func(p *parameter) bool { return p.values != nil }) {
+	if takes.body != nil || slices.ContainsFunc(takes.parameters(), func(p *parameter) bool { return p.values != nil }) {
 		all = append(all, rolecall.ErrValidation)
 	}
 	if takes.key != nil {
@@ -240,7 +301,8 @@ func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
 	return byStatus
 }
 
-func (o *operation) describeProblems(status int, errors []*rolecall.Error) *huma.Response {
+// problems returns the response of the problems with the status.
+func (d *describer) problems(o *operation, status int, errors []*rolecall.Error) *huma.Response {
 	var codes []string
 	for _, e := range errors {
 		codes = append(codes, e.Code)
@@ -258,36 +320,74 @@ func (o *operation) describeProblems(status int, errors []*rolecall.Error) *huma
 	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		headers = []string{"Retry-After"}
 	}
-	return &huma.Response{
+	return d.response(strings.ReplaceAll(http.StatusText(status), " ", ""), o, &huma.Response{
 		Description: http.StatusText(status) + ": " + strings.Join(codes, ", ") + ".",
-		Headers:     headersNamed(headers...),
+		Headers:     d.headersNamed(headers...),
 		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: ref("Problem")}},
-	}
+	})
 }
 
 // headersAbout explains the headers of answers.
 var headersAbout = map[string]string{
-	"X-Request-Id":        "Names the request, in the log and in events too.",
-	"ETag":                "Strong entity tag of what this caller sees.",
-	"Location":            "Where the new resource is.",
-	"Link":                "rel=next leads to the next page.",
-	"Withheld-Fields":     "The members that permission held back.",
-	"Idempotent-Replayed": "true if this is the answer to the first request with the key.",
-	"Set-Cookie":          "The session cookie; or the mark of a browser that is known for the account.",
-	"WWW-Authenticate":    "What opens: Session, Bearer, or both; of a bearer that came, error says why it did not do: invalid_request, invalid_token, insufficient_scope.",
-	"Retry-After":         "Seconds to wait.",
-	"X-Auth-User":         "The id of who asks: a user, also through a token, a service account or an operator.",
-	"X-Auth-Tenant":       "The name of the tenant.",
-	"Accept":              "What is taken.",
-	"Accept-Patch":        "What PATCH takes.",
-	"Accept-Encoding":     "Bodies are not compressed.",
+	"X-Request-Id":        "ID of the request, in the log and in events too.",
+	"ETag":                "Strong entity tag of what this caller may read.",
+	"Location":            "Path of the new resource.",
+	"Link":                "The link with rel=next leads to the next page.",
+	"Withheld-Fields":     "The members that are redacted because the caller may not read them.",
+	"Idempotent-Replayed": "true if this is the answer to an earlier request with the same key.",
+	"Set-Cookie":          "The session cookie, or the known-device token of the browser.",
+	"WWW-Authenticate":    "The accepted schemes: Session, Bearer, or both. For a rejected bearer token, error says why: invalid_request, invalid_token or insufficient_scope.",
+	"Retry-After":         "Seconds to wait before the next attempt.",
+	"X-Auth-User":         "ID of the caller: a user, also through a token, a service account or an operator.",
+	"X-Auth-Tenant":       "Name of the tenant.",
+	"Accept":              "The media types that a request body may have.",
+	"Accept-Patch":        "The media types that the body of a PATCH may have.",
+	"Accept-Encoding":     "Request bodies must not be compressed.",
 }
 
-// headersNamed returns the headers, and the one that every answer has.
-func headersNamed(names ...string) map[string]*huma.Param {
+// headersNamed returns references to the components of the headers, and of the one that
+// every answer has.
+func (d *describer) headersNamed(names ...string) map[string]*huma.Param {
 	headers := map[string]*huma.Param{}
 	for _, name := range append([]string{"X-Request-Id"}, names...) {
-		headers[name] = &huma.Param{Description: headersAbout[name], Schema: anyText()}
+		d.headers[name] = &huma.Param{Description: headersAbout[name], Schema: anyText()}
+		headers[name] = &huma.Param{Ref: "#/components/headers/" + name}
 	}
 	return headers
+}
+
+// problemSchemas are the schemas of problems, which package web writes.
+func problemSchemas() properties {
+	describedText := func(about string) *huma.Schema { return &huma.Schema{Type: "string", Description: about} }
+	return properties{
+		"Problem": {
+			Type: "object", Description: "An error (RFC 9457).",
+			Properties: properties{
+				"type":       describedText("Path of the page that explains the code."),
+				"code":       describedText("What went wrong, for programs."),
+				"title":      describedText("The code in words."),
+				"status":     {Type: "integer", Description: "Status of the response."},
+				"detail":     describedText("What went wrong, in a sentence for people."),
+				"instance":   describedText("Path of the request."),
+				"requestId":  describedText("ID of the request."),
+				"errors":     {Type: "array", Items: ref("Fault"), Description: "Everything that is wrong with the request, up to 100 errors."},
+				"moreErrors": {Type: "boolean", Description: "True if there are more errors than the 100 that are listed. Absent otherwise."},
+				"challenge":  describedText("For a sign-in that needs a second factor: send it with the proof within five minutes."),
+				"methods":    {Type: "array", Items: anyText(), Description: "How to answer the challenge: totp, passkey or recovery-code. More may come."},
+				"publicKey":  {Type: "object", AdditionalProperties: true, Description: "For navigator.credentials.get, if passkey is one of the methods."},
+			},
+			Required: []string{"type", "code", "title", "status", "detail", "instance", "requestId"},
+		},
+		"Fault": {
+			Type: "object", Description: "One error in a request. Exactly one of pointer, header and parameter says where it is.",
+			Properties: properties{
+				"pointer":   describedText("JSON Pointer (RFC 6901) into the body."),
+				"header":    describedText("Name of the header."),
+				"parameter": describedText("Name of the parameter."),
+				"code":      describedText("What is wrong, for programs."),
+				"detail":    describedText("What is wrong, for people."),
+			},
+			Required: []string{"code", "detail"},
+		},
+	}
 }

@@ -13,16 +13,25 @@ type requestEmailChangeRequest struct {
 	Body emailBody
 }
 
-func (s *Server) requestEmailChange(ctx context.Context, c service.Call, in *requestEmailChangeRequest) (Response[mailedLink], error) {
+func (s *Server) requestEmailChange(ctx context.Context, c service.Call, in *requestEmailChangeRequest) (Response[emailChangeBody], error) {
 	created, err := s.service.RequestEmailChange(ctx, c, in.Key, in.ID, in.Body.Email)
-	return Response[mailedLink]{Body: mailedLink{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
+	return Response[emailChangeBody]{Body: emailChangeBody{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
+}
+
+// emailChangeBody says that a link was mailed to a new address. A repeated request for an
+// erased user is answered with the id alone.
+type emailChangeBody struct {
+	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
+	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the link expires."`
+}
+
+type changeEmailBody struct {
+	Token string `json:"token" required:"true" doc:"The token of the link."`
 }
 
 type changeEmailRequest struct {
 	Attempt service.Attempt
-	Body    struct {
-		Token string `json:"token" required:"true"`
-	}
+	Body    changeEmailBody
 }
 
 func (s *Server) changeEmail(ctx context.Context, _ service.Call, in *changeEmailRequest) (Response[NoContent], error) {

@@ -44,6 +44,8 @@ type cursorBody interface{ setNextCursor(cursor string) }
 type endpoint interface {
 	// takes returns what the input type of the handler says.
 	takes() *input
+	// answer returns the type of the body of the response, nil if it has none.
+	answer() reflect.Type
 	// serve calls the handler and answers with its response. It returns the buffer of the
 	// body.
 	serve(s *Server, op *operation, w http.ResponseWriter, r *http.Request, c service.Call, in reflect.Value, buffer []byte) ([]byte, error)
@@ -66,6 +68,13 @@ func typed[In, Out any](h handler[In, Out]) endpoint {
 }
 
 func (e *typedEndpoint[In, Out]) takes() *input { return e.input }
+
+func (e *typedEndpoint[In, Out]) answer() reflect.Type {
+	if e.encoder == nil {
+		return nil
+	}
+	return reflect.TypeFor[Out]()
+}
 
 func (e *typedEndpoint[In, Out]) serve(s *Server, op *operation, w http.ResponseWriter, r *http.Request, c service.Call, in reflect.Value, buffer []byte) ([]byte, error) {
 	response, err := e.handler(s, r.Context(), c, in.Addr().Interface().(*In))

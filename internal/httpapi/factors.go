@@ -12,9 +12,9 @@ import (
 
 // proofBody is how a body proves a second factor. At most one of the members is used.
 type proofBody struct {
-	Code         string     `json:"code"`
-	RecoveryCode string     `json:"recoveryCode"`
-	Passkey      credential `json:"passkey"`
+	Code         string     `json:"code" doc:"Six digits of an authenticator app."`
+	RecoveryCode string     `json:"recoveryCode" doc:"An unused recovery code."`
+	Passkey      credential `json:"passkey" doc:"The result of toJSON() of the credential that the browser returned."`
 }
 
 func (b *proofBody) proof() service.Proof {
@@ -31,12 +31,14 @@ func (b *proofBody) count() (n int) {
 	return n
 }
 
+type completeLoginBody struct {
+	beginEnrolmentBody
+	proofBody
+}
+
 type completeLoginRequest struct {
 	Attempt service.Attempt
-	Body    struct {
-		Challenge string `json:"challenge" required:"true"`
-		proofBody
-	}
+	Body    completeLoginBody
 }
 
 func (s *Server) completeLogin(ctx context.Context, _ service.Call, in *completeLoginRequest) (Response[signInBody], error) {
@@ -51,17 +53,19 @@ func (s *Server) completeLogin(ctx context.Context, _ service.Call, in *complete
 	return signedIn(&signIn), err
 }
 
+type beginEnrolmentBody struct {
+	Challenge string `json:"challenge" required:"true" doc:"The challenge of the problem that the sign-in was answered with."`
+}
+
 type beginEnrolmentRequest struct {
 	Attempt service.Attempt
-	Body    struct {
-		Challenge string `json:"challenge" required:"true"`
-	}
+	Body    beginEnrolmentBody
 }
 
 // enrolmentBody is what to make a second factor of: a code of the secret, or a passkey.
 type enrolmentBody struct {
 	totpSecretBody
-	PublicKey jsontext.Value `json:"publicKey,omitzero"`
+	PublicKey jsontext.Value `json:"publicKey,omitzero" doc:"For navigator.credentials.create. Absent where passkeys are not available."`
 }
 
 func (s *Server) beginEnrolment(ctx context.Context, _ service.Call, in *beginEnrolmentRequest) (Response[enrolmentBody], error) {
@@ -75,14 +79,14 @@ func (s *Server) beginEnrolment(ctx context.Context, _ service.Call, in *beginEn
 
 // factorsBody are one's second factors, without their secrets.
 type factorsBody struct {
-	TOTP          *confirmedBody `json:"totp"`
-	Passkeys      []passkeyBody  `json:"passkeys"`
-	RecoveryCodes int            `json:"recoveryCodes"`
-	Demanded      bool           `json:"demanded"`
+	TOTP          *confirmedBody `json:"totp" doc:"The authenticator app. Null if none is enrolled."`
+	Passkeys      []passkeyBody  `json:"passkeys" doc:"The passkeys."`
+	RecoveryCodes int            `json:"recoveryCodes" doc:"Number of recovery codes that are left."`
+	Demanded      bool           `json:"demanded" doc:"Whether the tenant requires a second factor of the caller."`
 }
 
 type confirmedBody struct {
-	ConfirmedAt rolecall.Time `json:"confirmedAt"`
+	ConfirmedAt rolecall.Time `json:"confirmedAt" doc:"When the app was enrolled."`
 }
 
 func (s *Server) getFactors(ctx context.Context, c service.Call, _ *noRequest) (Response[factorsBody], error) {
@@ -99,8 +103,8 @@ func (s *Server) getFactors(ctx context.Context, c service.Call, _ *noRequest) (
 
 // totpSecretBody is the secret of an authenticator app.
 type totpSecretBody struct {
-	Secret string `json:"secret"`
-	URI    string `json:"uri"`
+	Secret string `json:"secret" doc:"The secret in base32, to type in."`
+	URI    string `json:"uri" doc:"An otpauth:// URI, to show as a QR code."`
 }
 
 func newTOTPSecretBody(s *service.TOTPSecret) totpSecretBody {
@@ -112,15 +116,15 @@ func (s *Server) beginTOTP(ctx context.Context, c service.Call, _ *noRequest) (R
 	return Response[totpSecretBody]{Body: newTOTPSecretBody(&begun)}, err
 }
 
-type confirmTOTPRequest struct {
-	Body struct {
-		Code string `json:"code" required:"true"`
-	}
+type confirmTOTPRequest struct{ Body confirmTOTPBody }
+
+type confirmTOTPBody struct {
+	Code string `json:"code" required:"true" doc:"Six digits that the app shows."`
 }
 
 // recoveryCodesBody are recovery codes; there are none if the user had some before.
 type recoveryCodesBody struct {
-	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero"`
+	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here."`
 }
 
 func (s *Server) confirmTOTP(ctx context.Context, c service.Call, in *confirmTOTPRequest) (Response[recoveryCodesBody], error) {

@@ -26,11 +26,11 @@ import (
 func bodyReaders() map[string]func(body string) (reflect.Value, error) {
 	readers := map[string]func(string) (reflect.Value, error){}
 	for _, op := range everyOperation {
-		if op.body == nil {
+		takes := op.endpoint.takes()
+		if takes.body == nil {
 			continue
 		}
-		takes := op.endpoint.takes()
-		readers[op.body.schema] = func(body string) (reflect.Value, error) {
+		readers[op.bodySchema()] = func(body string) (reflect.Value, error) {
 			in := takes.new()
 			err := takes.decodeBody(in, []byte(body), unrestricted(), 0)
 			return in.FieldByName("Body"), err
@@ -375,3 +375,6 @@ func serves(r *http.Request) *operation {
 
 // everyOperation is all that the document describes.
 var everyOperation = slices.Concat(operations, operatorOperations)
+
+// bodySchema returns the name of the schema of the body.
+func (o *operation) bodySchema() string { return schemaNames[o.endpoint.takes().body.Type].name }

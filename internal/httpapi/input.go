@@ -80,6 +80,9 @@ func inputOf(t reflect.Type) *input {
 	return in
 }
 
+// requiresBody reports whether a request without a body is malformed.
+func (in *input) requiresBody() bool { return in.body != nil && in.body.Tag.Get("optional") != "true" }
+
 // parameters returns all parameters.
 func (in *input) parameters() []*parameter { return slices.Concat(in.path, in.query, in.header) }
 

@@ -22,7 +22,7 @@ func (s *Server) listInvitations(ctx context.Context, c service.Call, in *pageRe
 	page, err := s.service.Invitations(ctx, c, service.InvitationListing{After: in.After.after, Limit: in.Limit.orDefault()})
 	response := newPage(&page, func(i *rolecall.Invited) openInvitation {
 		return openInvitation{
-			invitationBody: newInvitationBody(&i.Invitation), CreatedBy: i.CreatedBy,
+			UserID: i.UserID, CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt, CreatedBy: i.CreatedBy,
 			User: userBody{user: &i.User, readable: c.ListSight(&i.User)},
 		}
 	})
@@ -35,9 +35,9 @@ func (s *Server) withdrawInvitation(ctx context.Context, c service.Call, in *use
 
 // invitationBody is an invitation. If its user was erased, it has the id alone.
 type invitationBody struct {
-	UserID    rolecall.UserID `json:"userId"`
-	CreatedAt rolecall.Time   `json:"createdAt,omitzero"`
-	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero"`
+	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
+	CreatedAt rolecall.Time   `json:"createdAt,omitzero" doc:"When the invitation was created."`
+	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the invitation expires."`
 }
 
 func newInvitationBody(i *rolecall.Invitation) invitationBody {
@@ -47,9 +47,11 @@ func newInvitationBody(i *rolecall.Invitation) invitationBody {
 // openInvitation is an invitation that can be accepted, with its user as far as the caller
 // may read them.
 type openInvitation struct {
-	invitationBody
-	CreatedBy rolecall.UserID `json:"createdBy"`
-	User      userBody        `json:"user"`
+	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
+	CreatedAt rolecall.Time   `json:"createdAt" doc:"When the invitation was created."`
+	ExpiresAt rolecall.Time   `json:"expiresAt" doc:"When the invitation expires."`
+	CreatedBy rolecall.UserID `json:"createdBy" nullable:"true" doc:"ID of the principal who created the invitation. Null for an operator."`
+	User      userBody        `json:"user" doc:"The user, as far as the caller may read them."`
 }
 
 type invitationPage struct{ pageBody[openInvitation] }
@@ -64,13 +66,15 @@ func (p *invitationPage) hiddenMembers() string {
 
 // newPasswordBody is the token of a link and the password to set.
 type newPasswordBody struct {
-	Token    string `json:"token" required:"true"`
-	Password string `json:"password" required:"true"`
+	Token    string `json:"token" required:"true" doc:"The token of the link."`
+	Password string `json:"password" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. At least as long as the passwordMinimum of the tenant, and not easy to guess."`
 }
+
+type acceptInvitationBody struct{ newPasswordBody }
 
 type acceptInvitationRequest struct {
 	Attempt service.Attempt
-	Body    newPasswordBody
+	Body    acceptInvitationBody
 }
 
 func (s *Server) acceptInvitation(ctx context.Context, _ service.Call, in *acceptInvitationRequest) (Response[signInBody], error) {
@@ -92,11 +96,11 @@ func parseToken(text string, invalid error) (secret.Token, error) {
 	return token, nil
 }
 
-type changePasswordRequest struct {
-	Body struct {
-		CurrentPassword string `json:"currentPassword" required:"true"`
-		NewPassword     string `json:"newPassword" required:"true"`
-	}
+type changePasswordRequest struct{ Body changePasswordBody }
+
+type changePasswordBody struct {
+	CurrentPassword string `json:"currentPassword" required:"true" format:"password" doc:"The current password."`
+	NewPassword     string `json:"newPassword" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. At least as long as the passwordMinimum of the tenant, and not easy to guess."`
 }
 
 func (s *Server) changePassword(ctx context.Context, c service.Call, in *changePasswordRequest) (Response[NoContent], error) {

@@ -17,23 +17,15 @@ type operation struct {
 	id           string // operation id; what stands before Controller is the tag
 	summary      string
 	policy       *authz.Policy
-	body         *body    // nil: none is read
 	answers      []answer // on success
 	problems     []*rolecall.Error
 	limiter      web.Limiter
 	endpoint     endpoint
 }
 
-// body says what an operation reads.
-type body struct {
-	schema   string
-	required bool
-}
-
 // answer is one way to succeed.
 type answer struct {
 	status  int
-	schema  string // "" for no content
 	about   string
 	headers []string
 }
@@ -46,7 +38,7 @@ func (o *operation) tag() string {
 
 // answersJSON reports whether the operation answers with a document, so that
 // Accept matters.
-func (o *operation) answersJSON() bool { return len(o.answers) > 0 && o.answers[0].schema != "" }
+func (o *operation) answersJSON() bool { return o.endpoint.answer() != nil }
 
 // setsSession reports whether the operation answers with the cookie of a session. A
 // browser drops that cookie where the page is on another site.

@@ -16,76 +16,58 @@ var operatorOperations = []*operation{
 	{
 		method: http.MethodGet, path: "/operator/tenants", id: "OperatorController_listTenants", summary: "List the tenants that the key is for, by name",
 		policy:   authz.ReadTenants,
-		answers:  []answer{{http.StatusOK, "TenantPage", "A page of tenants.", []string{"Link"}}},
+		answers:  []answer{{http.StatusOK, "A page of tenants.", []string{"Link"}}},
 		endpoint: typed((*Server).listTenants),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants", id: "OperatorController_createTenant", summary: "Create a tenant and invite its first owner",
-		policy: authz.CreateTenant, body: &body{"CreateTenant", true},
-		answers:  []answer{{http.StatusCreated, "FoundedTenant", "The new tenant; its first owner is invited by mail, and by the link, which is shown this once.", []string{"Location", "Idempotent-Replayed"}}},
+		policy:   authz.CreateTenant,
+		answers:  []answer{{http.StatusCreated, "The new tenant; its first owner is invited by mail, and by the link, which is shown this once.", []string{"Location", "Idempotent-Replayed"}}},
 		problems: problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
 		endpoint: typed((*Server).createTenant),
 	},
 	{
 		method: http.MethodGet, path: "/operator/tenants/{name}", id: "OperatorController_getTenant", summary: "Read a tenant and its settings, also while it is deleted and can be restored",
 		policy:   authz.ReadTenants,
-		answers:  []answer{{http.StatusOK, "Tenant", "The tenant.", []string{"ETag"}}},
+		answers:  []answer{{http.StatusOK, "The tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).getOperatedTenant),
 	},
 	{
 		method: http.MethodPatch, path: "/operator/tenants/{name}", id: "OperatorController_updateTenant", summary: "Change a tenant's name to show and its settings",
-		policy: authz.ChangeTenant, body: &body{"UpdateTenant", true},
-		answers:  []answer{{http.StatusOK, "Tenant", "The changed tenant.", []string{"ETag"}}},
+		policy:   authz.ChangeTenant,
+		answers:  []answer{{http.StatusOK, "The changed tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).updateOperatedTenant),
 	},
 	{
 		method: http.MethodDelete, path: "/operator/tenants/{name}", id: "OperatorController_deleteTenant", summary: "Delete a tenant at once; it can be restored for 24 hours, and its name stays unusable for 30 days",
 		policy:   authz.DeleteTenant,
-		answers:  []answer{{http.StatusNoContent, "", "The tenant is deleted. Nobody can use it, and nothing is removed for 24 hours.", nil}},
+		answers:  []answer{{http.StatusNoContent, "The tenant is deleted. Nobody can use it, and nothing is removed for 24 hours.", nil}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).deleteTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/restore", id: "OperatorController_restoreTenant", summary: "Restore a tenant that was deleted in the last 24 hours",
-		policy: authz.ChangeTenant, body: &body{"Reason", false},
-		answers:  []answer{{http.StatusOK, "Tenant", "The tenant as it was before, with its users, roles, sessions and tokens. A tenant that is not deleted is answered unchanged.", []string{"ETag"}}},
+		policy:   authz.ChangeTenant,
+		answers:  []answer{{http.StatusOK, "The tenant as it was before, with its users, roles, sessions and tokens. A tenant that is not deleted is answered unchanged.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).restoreTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/suspend", id: "OperatorController_suspendTenant", summary: "Refuse a tenant's sessions and sign-ins until it is resumed",
-		policy: authz.SuspendTenant, body: &body{"Reason", false},
-		answers:  []answer{{http.StatusOK, "Tenant", "The suspended tenant.", []string{"ETag"}}},
+		policy:   authz.SuspendTenant,
+		answers:  []answer{{http.StatusOK, "The suspended tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).suspendTenant),
 	},
 	{
 		method: http.MethodPost, path: "/operator/tenants/{name}/resume", id: "OperatorController_resumeTenant", summary: "Serve a suspended tenant again",
-		policy: authz.ChangeTenant, body: &body{"Reason", false},
-		answers:  []answer{{http.StatusOK, "Tenant", "The resumed tenant.", []string{"ETag"}}},
+		policy:   authz.ChangeTenant,
+		answers:  []answer{{http.StatusOK, "The resumed tenant.", []string{"ETag"}}},
 		problems: problems{rolecall.ErrNotFound},
 		endpoint: typed((*Server).resumeTenant),
 	},
-}
-
-// operatorSchemas are what those read and answer.
-func operatorSchemas() properties {
-	return properties{
-		"CreateTenant": request("A new tenant and its first owner, who is invited.", properties{
-			"name":        described(tenantNameSchema(), "What x-tenant-schema sends; it never changes."),
-			"displayName": described(nullable(text(1, rolecall.UserNameMax)), "The name for people; the name, if there is none."),
-			"owner": request("", properties{
-				"email": text(3, rolecall.EmailMax), "name": text(rolecall.UserNameMin, rolecall.UserNameMax),
-			}, "email", "name"),
-		}, "name", "owner"),
-		"TenantPage": pageOf("A page of tenants.", "Tenant", nil),
-		"FoundedTenant": object("A new tenant with its first owner and their invitation. Token and link are shown once; a repeated request is told that they were. An owner who is gone at a repetition has an id alone.", properties{
-			"tenant": ref("Tenant"), "owner": ref("User"),
-			"invitation": object("", properties{"expiresAt": moment(), "token": anyText(), "link": anyText(), "secretWithheld": truth()}, "expiresAt"),
-		}, "tenant", "owner", "invitation"),
-	}
 }
 
 // servesOperators reports whether operators are served where the request came in.
@@ -125,12 +107,15 @@ type createTenantRequest struct {
 
 // tenantDraft is a new tenant and its first owner.
 type tenantDraft struct {
-	Name        string  `json:"name" required:"true"`
-	DisplayName *string `json:"displayName"`
-	Owner       struct {
-		Email string `json:"email" required:"true"`
-		Name  string `json:"name" required:"true"`
-	} `json:"owner" required:"true"`
+	Name        string     `json:"name" required:"true" pattern:"^[a-z0-9][a-z0-9_-]{0,62}$" doc:"Name of the tenant, which requests send as x-tenant-schema. It never changes."`
+	DisplayName *string    `json:"displayName" minLength:"1" maxLength:"255" doc:"Name of the tenant for people. Without it, the name is used."`
+	Owner       ownerDraft `json:"owner" required:"true" doc:"The first owner, who is invited."`
+}
+
+// ownerDraft is the first owner of a tenant.
+type ownerDraft struct {
+	Email string `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address."`
+	Name  string `json:"name" required:"true" minLength:"3" maxLength:"255" doc:"Full name."`
 }
 
 func (d *tenantDraft) draft() rolecall.TenantDraft {
@@ -146,14 +131,17 @@ func (d *tenantDraft) Check() rolecall.Faults {
 // createdTenant is a new tenant with its owner's invitation, whose link is shown once: it
 // is the way in where mail is not set up.
 type createdTenant struct {
-	Tenant     tenantBody `json:"tenant"`
-	Owner      userBody   `json:"owner"`
-	Invitation struct {
-		ExpiresAt      rolecall.Time `json:"expiresAt"`
-		SecretWithheld bool          `json:"secretWithheld,omitzero"`
-		Token          string        `json:"token,omitzero"`
-		Link           string        `json:"link,omitzero"`
-	} `json:"invitation"`
+	Tenant     tenantBody      `json:"tenant" doc:"The new tenant."`
+	Owner      userBody        `json:"owner" doc:"The first owner."`
+	Invitation ownerInvitation `json:"invitation" doc:"The invitation of the owner."`
+}
+
+// ownerInvitation is the invitation of the first owner.
+type ownerInvitation struct {
+	ExpiresAt      rolecall.Time `json:"expiresAt" doc:"When the invitation expires."`
+	SecretWithheld bool          `json:"secretWithheld,omitzero" doc:"True if the request was sent before, so that token and link are not shown again."`
+	Token          string        `json:"token,omitzero" doc:"The token of the link."`
+	Link           string        `json:"link,omitzero" doc:"The link that the owner opens to set a password."`
 }
 
 func (s *Server) createTenant(ctx context.Context, c service.Call, in *createTenantRequest) (Response[createdTenant], error) {
@@ -216,7 +204,7 @@ func (s *Server) deleteTenant(ctx context.Context, c service.Call, in *deleteTen
 
 type tenantStatusRequest struct {
 	tenantPath
-	Body reasonBody
+	Body reasonBody `optional:"true"`
 }
 
 func (s *Server) restoreTenant(ctx context.Context, c service.Call, in *tenantStatusRequest) (Response[tenantBody], error) {

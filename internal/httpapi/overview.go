@@ -34,7 +34,7 @@ func (b *overviewBody) hiddenMembers() string { return b.User.hiddenMembers() }
 // grantBody is a permission that somebody holds: where, and through which roles.
 type grantBody struct {
 	Permission rolecall.Permission `json:"permission" doc:"The permission. It can have wildcards."`
-	Reach      reachBody           `json:"reach" doc:"Where it holds. Null for the whole tenant."`
+	Reach      reachBody           `json:"reach" nullable:"true" doc:"Where it holds. Null for the whole tenant."`
 	Roles      []roleName          `json:"roles" doc:"The roles through which the user holds it."`
 }
 

@@ -7,8 +7,8 @@ import (
 
 // page is the body of one page of a list.
 type pageBody[T any] struct {
-	Items      []T     `json:"items"`
-	NextCursor *string `json:"nextCursor"`
+	Items      []T     `json:"items" doc:"The items of the page."`
+	NextCursor *string `json:"nextCursor" doc:"The cursor of the next page. Only null ends the list."`
 }
 
 // setNextCursor sets the cursor that leads to the next page.
@@ -17,8 +17,8 @@ func (p *pageBody[T]) setNextCursor(cursor string) { p.NextCursor = &cursor }
 // countedPage is a page of a list that can be counted.
 type countedPageBody[T any] struct {
 	pageBody[T]
-	Total        *int  `json:"total,omitzero"`
-	TotalIsExact *bool `json:"totalIsExact,omitzero"`
+	Total        *int  `json:"total,omitzero" doc:"Number of items of the whole list, if it was requested."`
+	TotalIsExact *bool `json:"totalIsExact,omitzero" doc:"Whether total is exact. It is exact up to 10,000."`
 }
 
 // newPage returns the response with the items of the page, each as body makes it.

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/rolecall/rolecall/internal/secret"
@@ -15,16 +17,34 @@ func (s *Server) pages() []web.Route {
 		s.page("/livez", "livez", live),
 		s.page("/readyz", "readyz", s.ready),
 	)
-	for _, document := range []*web.Asset{
-		web.NewDocument("/openapi.json", "application/json", openapi.JSON),
-		web.NewDocument("/openapi.yaml", "application/yaml", openapi.YAML),
-	} {
-		pages = append(pages, web.Route{Method: http.MethodGet, Path: document.Path, Label: "openapi", Handler: document})
-	}
+	contract := web.NewDocument("/openapi.yaml", "application/yaml", openapi.YAML)
+	pages = append(pages,
+		web.Route{Method: http.MethodGet, Path: contract.Path, Label: "openapi", Handler: contract},
+		s.page("/openapi.json", "openapi", showJSON),
+	)
 	if s.securityContact != "" {
 		pages = append(pages, s.page("/.well-known/security.txt", "security", s.showSecurityContact))
 	}
 	return pages
+}
+
+// contractJSON makes the document as JSON when it is first requested.
+var contractJSON = sync.OnceValues(func() (*web.Asset, error) {
+	document, err := json.MarshalIndent(Document(), "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return web.NewDocument("/openapi.json", "application/json", append(document, '\n')), nil
+})
+
+// showJSON answers with the contract as JSON.
+func showJSON(w http.ResponseWriter, r *http.Request) error {
+	document, err := contractJSON()
+	if err != nil {
+		return err
+	}
+	document.ServeHTTP(w, r)
+	return nil
 }
 
 // page returns the route of a page. It answers the error of the handler as a problem.

@@ -21,7 +21,7 @@ func (s *Server) getPasskeySignInOptions(_ context.Context, _ service.Call, in *
 
 // publicKeyBody is what a browser passes to an authenticator.
 type publicKeyBody struct {
-	PublicKey jsontext.Value `json:"publicKey"`
+	PublicKey jsontext.Value `json:"publicKey" doc:"Options for PublicKeyCredential.parseCreationOptionsFromJSON or parseRequestOptionsFromJSON."`
 }
 
 // credential is a PublicKeyCredential as a browser writes it, an object that only the
@@ -37,11 +37,13 @@ func (c *credential) UnmarshalWire(d *wire.Decoding, pointer string, value jsont
 	*c = credential(value.Clone())
 }
 
+type signInByPasskeyBody struct {
+	Passkey credential `json:"passkey" required:"true" doc:"The result of toJSON() of the credential that the browser returned."`
+}
+
 type signInByPasskeyRequest struct {
 	Attempt service.Attempt
-	Body    struct {
-		Passkey credential `json:"passkey" required:"true"`
-	}
+	Body    signInByPasskeyBody
 }
 
 func (s *Server) signInByPasskey(ctx context.Context, _ service.Call, in *signInByPasskeyRequest) (Response[signInBody], error) {
@@ -56,12 +58,14 @@ func (s *Server) getPasskeyOptions(ctx context.Context, c service.Call, _ *noReq
 	return Response[publicKeyBody]{Body: publicKeyBody{publicKey}}, err
 }
 
+type createPasskeyBody struct {
+	Name    string     `json:"name" required:"true" minLength:"1" maxLength:"100" doc:"Name of the passkey, for its owner."`
+	Passkey credential `json:"passkey" required:"true" doc:"The result of toJSON() of the credential that the browser returned."`
+}
+
 type createPasskeyRequest struct {
 	idempotencyHeader
-	Body struct {
-		Name    string     `json:"name" required:"true"`
-		Passkey credential `json:"passkey" required:"true"`
-	}
+	Body createPasskeyBody
 }
 
 func (s *Server) createPasskey(ctx context.Context, c service.Call, in *createPasskeyRequest) (Response[newPasskeyBody], error) {
@@ -75,11 +79,13 @@ type passkeyPath struct {
 	ID passkeyIDValue `path:"passkeyId" doc:"ID of the passkey."`
 }
 
+type updatePasskeyBody struct {
+	Name rolecall.Optional[string] `json:"name" minLength:"1" maxLength:"100" doc:"Name of the passkey, for its owner."`
+}
+
 type updatePasskeyRequest struct {
 	passkeyPath
-	Body struct {
-		Name rolecall.Optional[string] `json:"name"`
-	}
+	Body updatePasskeyBody
 }
 
 func (s *Server) updatePasskey(ctx context.Context, c service.Call, in *updatePasskeyRequest) (Response[passkeyBody], error) {
@@ -97,10 +103,10 @@ func (s *Server) deletePasskey(ctx context.Context, c service.Call, in *deletePa
 
 // passkeyBody is a passkey.
 type passkeyBody struct {
-	ID         base64Text    `json:"id"`
-	Name       string        `json:"name"`
-	CreatedAt  rolecall.Time `json:"createdAt"`
-	LastUsedAt rolecall.Time `json:"lastUsedAt"`
+	ID         base64Text    `json:"id" doc:"ID of the passkey."`
+	Name       string        `json:"name" doc:"Name of the passkey, for its owner."`
+	CreatedAt  rolecall.Time `json:"createdAt" doc:"When the passkey was created."`
+	LastUsedAt rolecall.Time `json:"lastUsedAt" nullable:"true" doc:"When the passkey was used last. Null for never."`
 }
 
 func newPasskey(key *rolecall.Passkey) passkeyBody {
@@ -111,8 +117,8 @@ func newPasskey(key *rolecall.Passkey) passkeyBody {
 // answered with secretWithheld.
 type newPasskeyBody struct {
 	passkeyBody
-	SecretWithheld bool                  `json:"secretWithheld,omitzero"`
-	RecoveryCodes  []secret.RecoveryCode `json:"recoveryCodes,omitzero"`
+	SecretWithheld bool                  `json:"secretWithheld,omitzero" doc:"True if the request was sent before, so that the recovery codes are not shown again."`
+	RecoveryCodes  []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here, when the first second factor is enrolled."`
 }
 
 // base64Text are bytes that are written as base64url without padding.

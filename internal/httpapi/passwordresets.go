@@ -8,7 +8,7 @@ import (
 )
 
 type emailBody struct {
-	Email string `json:"email" required:"true"`
+	Email string `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address."`
 }
 
 type requestPasswordResetRequest struct {
@@ -18,7 +18,7 @@ type requestPasswordResetRequest struct {
 
 // acceptedBody says what will come of a request, if anything does.
 type acceptedBody struct {
-	Detail string `json:"detail"`
+	Detail string `json:"detail" doc:"What happens now, in a sentence for people."`
 }
 
 // requestPasswordReset has the same answer whether or not somebody has the address.
@@ -29,9 +29,11 @@ func (s *Server) requestPasswordReset(ctx context.Context, _ service.Call, in *r
 	}}, err
 }
 
+type resetPasswordBody struct{ newPasswordBody }
+
 type resetPasswordRequest struct {
 	Attempt service.Attempt
-	Body    newPasswordBody
+	Body    resetPasswordBody
 }
 
 func (s *Server) resetPassword(ctx context.Context, _ service.Call, in *resetPasswordRequest) (Response[NoContent], error) {
@@ -42,14 +44,14 @@ func (s *Server) resetPassword(ctx context.Context, _ service.Call, in *resetPas
 	return Response[NoContent]{}, s.service.ResetPassword(ctx, in.Attempt, token, in.Body.Password)
 }
 
-func (s *Server) sendPasswordReset(ctx context.Context, c service.Call, in *inviteUserRequest) (Response[mailedLink], error) {
+func (s *Server) sendPasswordReset(ctx context.Context, c service.Call, in *inviteUserRequest) (Response[passwordResetBody], error) {
 	created, err := s.service.SendPasswordReset(ctx, c, in.Key, in.ID)
-	return Response[mailedLink]{Body: mailedLink{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
+	return Response[passwordResetBody]{Body: passwordResetBody{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
 }
 
-// mailedLink says that a user was mailed a link. A repeated request for an erased user is
+// passwordResetBody says that a user was mailed a link to choose a new password. A repeated request for an erased user is
 // answered with the id alone.
-type mailedLink struct {
-	UserID    rolecall.UserID `json:"userId"`
-	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero"`
+type passwordResetBody struct {
+	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
+	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the link expires."`
 }

@@ -65,17 +65,17 @@ func (s *Server) check(_ context.Context, c service.Call, in *checkRequest) (Res
 	return Response[NoContent]{NameCaller: true}, err
 }
 
-type checkAllRequest struct {
-	Body struct {
-		Checks permissionChecks `json:"checks" required:"true"`
-	}
+type checkAllRequest struct{ Body checkAllBody }
+
+type checkAllBody struct {
+	Checks permissionChecks `json:"checks" required:"true" maxItems:"200" doc:"The permissions to check."`
 }
 
 // permissionCheck asks whether the caller holds the permission: for the department, or in
 // the whole tenant if it is nil.
 type permissionCheck struct {
-	Permission permissionValue `json:"permission" required:"true"`
-	Department *departmentText `json:"department"`
+	Permission permissionValue `json:"permission" required:"true" doc:"The permission to check, without wildcards, such as shop/invoices:approve."`
+	Department *departmentText `json:"department" doc:"The department for which to check it. Without it, the permission must hold in the whole tenant."`
 }
 
 // departmentText is the name of a department.
@@ -113,14 +113,14 @@ func (c *permissionChecks) UnmarshalWire(d *wire.Decoding, pointer string, value
 
 // checkResult is the answer to one check.
 type checkResult struct {
-	Permission permissionValue `json:"permission"`
-	Department *departmentText `json:"department"`
-	Allowed    bool            `json:"allowed"`
+	Permission permissionValue `json:"permission" doc:"The permission that was checked."`
+	Department *departmentText `json:"department" doc:"The department of the check."`
+	Allowed    bool            `json:"allowed" doc:"Whether the caller holds the permission: for the department, or in the whole tenant if the check names none."`
 }
 
 // checkResults are the answers to the checks, in their order.
 type checkResults struct {
-	Results []checkResult `json:"results"`
+	Results []checkResult `json:"results" doc:"One result for each check."`
 }
 
 // checkAll answers the same question as check, for up to checksMax permissions.

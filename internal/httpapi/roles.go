@@ -46,13 +46,15 @@ func (s *Server) getRole(ctx context.Context, c service.Call, in *getRoleRequest
 	return Response[roleBody]{Body: roleBody{&role, readsRoles(c)}}, err
 }
 
+type updateRoleBody struct {
+	rolecall.RolePatch
+	Key wire.Immutable `json:"key"`
+}
+
 type updateRoleRequest struct {
 	rolePath
 	ifMatchHeader
-	Body struct {
-		rolecall.RolePatch
-		Key wire.Immutable `json:"key"`
-	}
+	Body updateRoleBody
 }
 
 func (s *Server) updateRole(ctx context.Context, c service.Call, in *updateRoleRequest) (Response[roleBody], error) {
@@ -122,9 +124,9 @@ func roleTag(c service.Call) func(*rolecall.Role) string {
 
 // roleName is what names a role.
 type roleName struct {
-	ID   rolecall.RoleID `json:"id"`
-	Key  *string         `json:"key"`
-	Name string          `json:"name"`
+	ID   rolecall.RoleID `json:"id" doc:"ID of the role."`
+	Key  *string         `json:"key" doc:"A stable name for programs."`
+	Name string          `json:"name" doc:"Name of the role."`
 }
 
 func newRoleName(r *rolecall.Role) roleName { return roleName{r.ID, r.Key, r.Name} }

@@ -68,7 +68,7 @@ func (s *Server) deleteServiceAccount(ctx context.Context, c service.Call, in *d
 
 type serviceAccountStatusRequest struct {
 	serviceAccountPath
-	Body reasonBody
+	Body reasonBody `optional:"true"`
 }
 
 func (s *Server) suspendServiceAccount(ctx context.Context, c service.Call, in *serviceAccountStatusRequest) (Response[serviceAccountBody], error) {
@@ -94,7 +94,7 @@ func (s *Server) listServiceAccountRoles(ctx context.Context, c service.Call, in
 type assignServiceAccountRoleRequest struct {
 	serviceAccountPath
 	assignedRolePath
-	Body assignmentDraft
+	Body assignmentDraft `optional:"true"`
 }
 
 func (s *Server) assignServiceAccountRole(ctx context.Context, c service.Call, in *assignServiceAccountRoleRequest) (Response[assignmentBody], error) {

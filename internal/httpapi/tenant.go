@@ -36,8 +36,8 @@ func (s *Server) updateTenant(ctx context.Context, c service.Call, in *updateTen
 // tenantPatch is a change of a tenant.
 type tenantPatch struct {
 	Name        wire.Immutable            `json:"name"`
-	DisplayName rolecall.Optional[string] `json:"displayName"`
-	Settings    settingsPatch             `json:"settings"`
+	DisplayName rolecall.Optional[string] `json:"displayName" minLength:"1" maxLength:"255" doc:"Name of the tenant for people."`
+	Settings    settingsPatch             `json:"settings" doc:"The settings to change."`
 }
 
 func (p *tenantPatch) patch() rolecall.TenantPatch {
@@ -108,10 +108,16 @@ func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsont
 	}
 }
 
+// otherSettingsPatch has the settings of a settingsPatch that are not numbers.
+type otherSettingsPatch struct {
+	SecondFactor   secondFactorPatch          `json:"secondFactor" doc:"Who must have a second factor."`
+	MailSenderName rolecall.Optional[*string] `json:"mailSenderName" minLength:"1" maxLength:"100" doc:"The sender name of the tenant's mail. Null for the displayName."`
+}
+
 // secondFactorPatch changes who must have a second factor.
 type secondFactorPatch struct {
-	Required rolecall.Optional[*string]  `json:"required"`
-	Roles    rolecall.Optional[[]string] `json:"roles"`
+	Required rolecall.Optional[*string]  `json:"required" enum:"none,all,roles" default:"none" doc:"Who must have a second factor: none, all, or the holders of roles."`
+	Roles    rolecall.Optional[[]string] `json:"roles" maxItems:"100" format:"uuid" doc:"The roles whose holders must have a second factor. They are kept only while the rule is about roles."`
 }
 
 var secondFactorDecoder = wire.NewDecoder(reflect.TypeFor[secondFactorPatch]())
@@ -139,11 +145,14 @@ type settingsBody rolecall.TenantSettings
 
 // otherSettings are those that are not numbers.
 type otherSettings struct {
-	SecondFactor struct {
-		Required rolecall.SecondFactorScope `json:"required" doc:"Who must have a second factor: none, all, or the holders of roles."`
-		Roles    []rolecall.RoleID          `json:"roles" doc:"The roles whose holders must have a second factor."`
-	} `json:"secondFactor" doc:"Who must have a second factor."`
-	MailSenderName *string `json:"mailSenderName" doc:"The sender name of the tenant's mail. Null for the displayName."`
+	SecondFactor   secondFactorRule `json:"secondFactor" doc:"Who must have a second factor."`
+	MailSenderName *string          `json:"mailSenderName" doc:"The sender name of the tenant's mail. Null for the displayName."`
+}
+
+// secondFactorRule says who must have a second factor.
+type secondFactorRule struct {
+	Required rolecall.SecondFactorScope `json:"required" doc:"Who must have a second factor: none, all, or the holders of roles."`
+	Roles    []rolecall.RoleID          `json:"roles" doc:"The roles whose holders must have a second factor."`
 }
 
 var otherSettingsEncoder = wire.NewEncoder[otherSettings]()
@@ -156,8 +165,8 @@ func (s *settingsBody) AppendJSON(b []byte) []byte {
 		b = append(wire.AppendText(b, n.Name), ':')
 		b = append(strconv.AppendInt(b, n.InForce(settings), 10), ',')
 	}
-	other := otherSettings{MailSenderName: settings.MailSender}
-	other.SecondFactor.Required, other.SecondFactor.Roles = settings.SecondFactor.Scope(), settings.SecondFactor.Roles
+	rule := secondFactorRule{settings.SecondFactor.Scope(), settings.SecondFactor.Roles}
+	other := otherSettings{SecondFactor: rule, MailSenderName: settings.MailSender}
 	last := len(b) - 1
 	b = otherSettingsEncoder.Append(b[:last], &other)
 	b[last] = ','

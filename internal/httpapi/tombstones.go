@@ -45,8 +45,8 @@ type userRequest struct {
 
 // restoredUser is a user who was deleted and is back.
 type restoredUser struct {
-	User             userBody           `json:"user"`
-	RolesNotRestored *[]rolecall.RoleID `json:"rolesNotRestored,omitzero"` // nil: the caller may not read the user's roles
+	User             userBody           `json:"user" doc:"The user, as far as the caller may read them."`
+	RolesNotRestored *[]rolecall.RoleID `json:"rolesNotRestored,omitzero" doc:"The roles that the user held and does not hold again, because the caller may not assign them or because they were deleted. Absent if the caller may not read the roles of the user."` // nil: the caller may not read the user's roles
 }
 
 func (u *restoredUser) hiddenMembers() string { return u.User.hiddenMembers() }

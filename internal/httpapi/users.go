@@ -83,13 +83,15 @@ func (s *Server) createUser(ctx context.Context, c service.Call, in *createUserR
 	return Response[userBody]{Body: body, Location: "/users/" + created.Value.ID.String(), Replayed: created.Replayed}, nil
 }
 
+type updateUserBody struct {
+	rolecall.UserPatch
+	Email wire.Immutable `json:"email"`
+}
+
 type updateUserRequest struct {
 	userPath
 	ifMatchHeader
-	Body struct {
-		rolecall.UserPatch
-		Email wire.Immutable `json:"email"`
-	}
+	Body updateUserBody
 }
 
 // mayDecode checks whether the caller may change the member of the user, as far as that
@@ -135,6 +137,12 @@ type userBody struct {
 	deletedAt rolecall.Time // zero unless the user is deleted
 }
 
+// shownUser has the members of a user that are shown.
+type shownUser struct {
+	rolecall.User
+	DeletedAt rolecall.Time `json:"deletedAt,omitzero" doc:"When the user was deleted. Only in a list of users who can be restored."`
+}
+
 func newUserBody(c service.Call, u *rolecall.User) userBody {
 	return userBody{user: u, readable: c.Sight(u)}
 }
@@ -167,7 +175,7 @@ func userTag(c service.Call) func(*rolecall.User) string {
 // userPage is a page of users, each as far as the caller may read them.
 type userPage struct {
 	countedPageBody[userBody]
-	RestrictedBy []string `json:"restrictedBy,omitzero"`
+	RestrictedBy []string `json:"restrictedBy,omitzero" doc:"The members whose permissions made the list narrower than what the caller may know."`
 }
 
 func newUserPage(c service.Call, page *service.UserPage) userPage {
@@ -205,7 +213,7 @@ func (s *Server) getUser(ctx context.Context, c service.Call, in *getUserRequest
 
 type userStatusRequest struct {
 	userPath
-	Body reasonBody
+	Body reasonBody `optional:"true"`
 }
 
 func (s *Server) suspendUser(ctx context.Context, c service.Call, in *userStatusRequest) (Response[userBody], error) {
@@ -223,7 +231,7 @@ const reasonMax = 500
 
 // reasonBody is why the act is done, for the record.
 type reasonBody struct {
-	Reason reasonText `json:"reason"`
+	Reason reasonText `json:"reason" doc:"Why it is done."`
 }
 
 // reasonText is a reason of at most reasonMax code points; null is none.

@@ -40,12 +40,12 @@ func (s *Server) endUserSessions(ctx context.Context, c service.Call, in *userRe
 
 // userSessionBody is a live session of a user.
 type userSessionBody struct {
-	ID           rolecall.SessionID `json:"id"`
-	CreatedAt    rolecall.Time      `json:"createdAt"`
-	LastUsedAt   rolecall.Time      `json:"lastUsedAt"`
-	ExpiresAt    rolecall.Time      `json:"expiresAt"`
-	SecondFactor bool               `json:"secondFactor"`
-	Address      optionalText       `json:"address"`
-	Client       optionalText       `json:"client"`
-	Current      bool               `json:"current"`
+	ID           rolecall.SessionID `json:"id" doc:"ID of the session."`
+	CreatedAt    rolecall.Time      `json:"createdAt" doc:"When the user signed in."`
+	LastUsedAt   rolecall.Time      `json:"lastUsedAt" doc:"When the session was used last, to about a minute."`
+	ExpiresAt    rolecall.Time      `json:"expiresAt" doc:"When the session ends, even if it is used."`
+	SecondFactor bool               `json:"secondFactor" doc:"Whether the user proved a second factor. A session without one is refused while the tenant requires a second factor of the user."`
+	Address      optionalText       `json:"address" nullable:"true" doc:"Client address at sign-in."`
+	Client       optionalText       `json:"client" nullable:"true" doc:"Name of the client at sign-in, such as Firefox on Linux."`
+	Current      bool               `json:"current" doc:"Whether it is the session of this request."`
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strconv"
@@ -232,6 +233,25 @@ type structField struct {
 	typ       reflect.Type
 	tag       reflect.StructTag
 	omitEmpty bool
+}
+
+// Field is a field of a struct that is a member of its JSON object.
+type Field struct {
+	Name     string
+	Type     reflect.Type
+	Tag      reflect.StructTag
+	OmitZero bool
+}
+
+// FieldsOf yields the fields of the struct that are members of its JSON object.
+func FieldsOf(t reflect.Type) iter.Seq[Field] {
+	return func(yield func(Field) bool) {
+		for f := range fieldsOf(t, nil) {
+			if !yield(Field{f.name, f.typ, f.tag, f.omitEmpty}) {
+				return
+			}
+		}
+	}
 }
 
 // fieldsOf yields the fields of the struct that have a json tag. Those of embedded
