@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall/internal/mail"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/outbox"
 )
 
 // mailboxFrom is who writes mail that nobody gets.
@@ -55,7 +55,7 @@ func (s *settings) readSMTP() (err error) {
 
 // mailer returns what sends mail, nil if there is nothing to send it with. A mailbox
 // prints to out; without a public URL its links lead to the address that is served.
-func (s *settings) mailer(out io.Writer, address net.Addr) (service.Mailer, error) {
+func (s *settings) mailer(out io.Writer, address net.Addr) (outbox.Mailer, error) {
 	public := "http://" + address.String()
 	if s.TLSCert != "" {
 		public = "https://" + address.String()

@@ -112,7 +112,7 @@ func (s *Service) mailEmailChange(tx *store.Tx, c Call, u *rolecall.User, email,
 	}
 	tx.DeleteOneTimeTokens(u.ID, rolecall.TokenEmailChange)
 	tx.InsertOneTimeToken(change, token.Hash())
-	return s.mail(tx, c.Tenant.ID, m)
+	return s.outbox.Put(tx, c.Tenant.ID, m)
 }
 
 // noticeEmailChange mails the user's current address that a new one was requested,
@@ -130,7 +130,7 @@ func (s *Service) noticeEmailChange(tx *store.Tx, c Call, u *rolecall.User, emai
 	if !m.ByAdministrator {
 		m.Client = c.Session.Client
 	}
-	return s.mail(tx, c.Tenant.ID, m)
+	return s.outbox.Put(tx, c.Tenant.ID, m)
 }
 
 // ChangeEmail gives the user the address at which the token was read, once, ends

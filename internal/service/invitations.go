@@ -59,7 +59,7 @@ func (s *Service) newInvitation(c Call, user rolecall.UserID) rolecall.Invitatio
 
 // mailInvitation writes the mail that alone bears the token of an invitation.
 func (s *Service) mailInvitation(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, token secret.Token, until rolecall.Time) error {
-	return s.mail(tx, tenant, rolecall.Mail{
+	return s.outbox.Put(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailInvitation, To: user.Email, Name: user.Name, UserID: user.ID, Token: string(token), ExpiresAt: until,
 	})
 }

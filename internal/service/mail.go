@@ -1,42 +1,42 @@
 package service
 
 import (
-	"encoding/json"
+	"context"
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// mail has the mail sent once the Update is committed, and only then. Whom it is for
-// and what it says is stored under the keys of the instance. A mail that does not
-// say until when is tried for a day.
-func (s *Service) mail(tx *store.Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
-	now := s.now()
-	if m.ExpiresAt == 0 {
-		m.ExpiresAt = now.Add(rolecall.NoticeLifetime)
+// checkLink returns nil if the link of the mail would be accepted, or the mail is a notice
+// to a user who exists.
+func (s *Service) checkLink(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Mail) (err error) {
+	switch token := secret.Token(m.Token); m.Kind {
+	case rolecall.MailInvitation:
+		_, err = s.invited(tx, tenant, token)
+	case rolecall.MailPasswordReset:
+		_, err = s.resetting(tx, token)
+	case rolecall.MailEmailChange:
+		_, _, err = s.changing(tx, tenant, token)
+	default:
+		_, err = tx.UserByID(m.UserID)
 	}
-	if s.divertMail != nil {
-		s.divertMail(m)
-		return nil
-	}
-	plain, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	id := rolecall.NewID[rolecall.Mail](now)
-	tx.InsertMail(rolecall.OutboxMail{
-		ID: id, TenantID: tenant, UserID: m.UserID, Sealed: []byte(s.keys.Seal(mailPurpose, plain, mailBelongs(tenant, id))),
-		DueAt: now, CreatedAt: now, ExpiresAt: m.ExpiresAt,
-	})
-	return nil
+	return err
 }
+
+// MailCounts returns what became of the mail that this process sent.
+func (s *Service) MailCounts() outbox.Counts { return s.outbox.Counts() }
+
+// WaitingMail returns how many mails of the instance wait to be sent, counting no further
+// than 10,000.
+func (s *Service) WaitingMail(ctx context.Context) (int, error) { return s.outbox.Waiting(ctx) }
 
 // notify tells the user that something by which they sign in was changed: what is
 // what happened, such as "the password was changed".
 func (s *Service) notify(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, what string) error {
-	return s.mail(tx, tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what})
+	return s.outbox.Put(tx, tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what})
 }
 
 // sessionNotices is how many mails of one kind about sessions a user gets in an hour at
@@ -51,23 +51,5 @@ func (s *Service) notifyOfSession(tx *store.Tx, tenant rolecall.TenantID, user *
 	if err != nil || counted[0].Count > bucket.Limit {
 		return err
 	}
-	return s.mail(tx, tenant, rolecall.Mail{Kind: kind, To: user.Email, Name: user.Name, UserID: user.ID, Client: session.Client, Source: session.Source})
-}
-
-// OpenMail returns the mail that was sealed under the keys, or secret.ErrSealed if its
-// key is gone.
-func OpenMail(keys *secret.Keys, o rolecall.OutboxMail) (rolecall.Mail, error) {
-	m := rolecall.Mail{ID: o.ID, CreatedAt: o.CreatedAt}
-	plain, err := keys.Open(mailPurpose, string(o.Sealed), mailBelongs(o.TenantID, o.ID))
-	if err == nil {
-		err = json.Unmarshal(plain, &m)
-	}
-	return m, err
-}
-
-const mailPurpose = "mail"
-
-// mailBelongs is what ties a sealed mail to its row.
-func mailBelongs(tenant rolecall.TenantID, id rolecall.MailID) []byte {
-	return append(tenant[:], id[:]...)
+	return s.outbox.Put(tx, tenant, rolecall.Mail{Kind: kind, To: user.Email, Name: user.Name, UserID: user.ID, Client: session.Client, Source: session.Source})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail"
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
+	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -156,7 +157,7 @@ func TestOneWhomTheServerRefuses(t *testing.T) {
 		purging := service.New(f.open(), service.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		f.ok(purging.Purge(f.Context()))
 		f.ok(purging.Purge(f.Context()))
-		if got := purging.MailCounts(); got != (service.MailCounts{GivenUp: 1}) || f.waiting() != 0 {
+		if got := purging.MailCounts(); got != (outbox.Counts{GivenUp: 1}) || f.waiting() != 0 {
 			t.Errorf("counted were %+v, and %d wait", got, f.waiting())
 		}
 		if lines := log.String(); strings.Count(lines, "given up") != 1 || !strings.Contains(lines, "mails=1") || strings.Contains(lines, "ada") {
@@ -194,7 +195,7 @@ func TestMailToNoMailboxIsGivenUpAtOnce(t *testing.T) {
 		node, _ := f.sender(server)
 		ada := f.user("ada")
 		f.invite(ada.ID)
-		f.eventually(func() bool { return node.MailCounts() == service.MailCounts{Failed: 1, GivenUp: 1} })
+		f.eventually(func() bool { return node.MailCounts() == outbox.Counts{Failed: 1, GivenUp: 1} })
 		if n := f.waiting(); n != 0 {
 			t.Errorf("%d mails wait", n)
 		}
@@ -254,7 +255,7 @@ func TestMailOfNobodyGoesNowhere(t *testing.T) {
 		server := mailtest.Start(f, mailtest.Options{})
 		node, _ := f.sender(server)
 		f.eventually(func() bool { return f.waiting() == 0 })
-		if got := node.MailCounts(); got != (service.MailCounts{}) || len(server.Messages()) != 0 {
+		if got := node.MailCounts(); got != (outbox.Counts{}) || len(server.Messages()) != 0 {
 			t.Errorf("counted were %+v, %d came", got, len(server.Messages()))
 		}
 	})

@@ -25,9 +25,7 @@ const (
 func (s *Service) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { s.invalidation.Watch(ctx, s.store, s.log) })
-	if s.mailer != nil {
-		beside.Go(func() { s.sendMails(ctx) })
-	}
+	beside.Go(func() { s.outbox.Run(ctx) })
 	beside.Go(func() { s.purgeRepeatedly(ctx) })
 	defer beside.Wait()
 	flush := time.NewTicker(audit.Interval)
@@ -73,7 +71,7 @@ func (s *Service) Purge(ctx context.Context) error {
 		s.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeRequests(s.now(), purgeBatch) }),
 		s.purgeAll(ctx, nowhere, func(tx *store.Tx) (int, error) { return tx.PurgeExpired(s.now(), s.now(), purgeBatch) }),
 		s.purgeDeletedTenants(ctx),
-		s.giveUpMail(ctx),
+		s.outbox.GiveUp(ctx),
 	}
 	for after := ""; ctx.Err() == nil; {
 		tenants, err := s.Tenants(ctx, "", after, purgePage)

@@ -13,6 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
@@ -33,7 +34,7 @@ type Options struct {
 	Passkeys   *passkey.Party // nil: there is no domain for them
 	Logger     *slog.Logger
 	Limits     ratelimit.Limits    // zero members: the defaults
-	Mailer     Mailer              // nil: mail waits in the outbox
+	Mailer     outbox.Mailer       // nil: mail waits in the outbox
 	DivertMail func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
 	KeyLimit   int                 // idempotency keys that a user can have stored at once; zero: 100,000
 }
@@ -56,9 +57,7 @@ type Service struct {
 	principals   *principalCache
 	operators    *operatorCache
 	refusals     *audit.Refusals
-	mailer       Mailer
-	divertMail   func(rolecall.Mail)
-	outbox       *outbox
+	outbox       *outbox.Outbox
 }
 
 // New returns a service on the database.
@@ -67,12 +66,15 @@ func New(db store.Database, o Options) *Service {
 		o.Clock = func() rolecall.Time { return rolecall.TimeOf(time.Now()) }
 	}
 	s := &Service{
-		invalidation: invalidation.New(o.Clock), mailer: o.Mailer, divertMail: o.DivertMail, outbox: newOutbox(), now: o.Clock, passwords: o.Passwords, forbidden: o.Forbidden, breached: o.Breached, keys: o.Keys, passkeys: o.Passkeys, log: o.Logger,
+		invalidation: invalidation.New(o.Clock), now: o.Clock, passwords: o.Passwords, forbidden: o.Forbidden, breached: o.Breached, keys: o.Keys, passkeys: o.Passkeys, log: o.Logger,
 		tenants:    newTenantCache(),
 		principals: newPrincipalCache(),
 		operators:  newOperatorCache(),
 	}
 	s.store = store.New(db, s.updated)
+	s.outbox = outbox.New(outbox.Options{
+		Store: s.store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail, CheckLink: s.checkLink,
+	})
 	s.limiter = ratelimit.New(s.store, o.Keys, s.invalidation, o.Clock, o.Limits)
 	s.idempotency = idempotency.New(s.store, o.Clock, o.KeyLimit)
 	s.refusals = audit.NewRefusals(s.store, o.Clock)
@@ -85,7 +87,7 @@ func (s *Service) updated(effects store.Effects) {
 		s.invalidation.Invalidate(id)
 	}
 	if effects.Mailed {
-		s.outbox.filled()
+		s.outbox.Wake()
 	}
 }
 

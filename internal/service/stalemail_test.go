@@ -9,6 +9,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
+	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
@@ -126,7 +127,7 @@ func TestMailAboutSomebodyWhoWasDeletedIsDropped(t *testing.T) {
 		node, stop := f.sender(server)
 		f.eventually(func() bool { return f.waiting() == 0 })
 		stop()
-		if got := node.MailCounts(); got != (service.MailCounts{Dropped: 5}) || len(server.Messages()) != 0 {
+		if got := node.MailCounts(); got != (outbox.Counts{Dropped: 5}) || len(server.Messages()) != 0 {
 			t.Errorf("counted were %+v, %d came", got, len(server.Messages()))
 		}
 	})
@@ -164,7 +165,7 @@ func TestMailWaitsWhileItsUserOrTenantIsSuspended(t *testing.T) {
 				node, stop := f.sender(server)
 				f.eventually(func() bool { return f.dueIn() == 30*time.Second })
 				stop()
-				if got := node.MailCounts(); got != (service.MailCounts{}) || len(server.Messages()) != 0 {
+				if got := node.MailCounts(); got != (outbox.Counts{}) || len(server.Messages()) != 0 {
 					t.Errorf("counted were %+v, %d came", got, len(server.Messages()))
 				}
 				f.ok(c.resume(f, ada.ID))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
+	"github.com/rolecall/rolecall/internal/outbox"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 )
@@ -160,7 +161,7 @@ func TestMailWaitsWhileItsTenantIsDeleted(t *testing.T) {
 		node, stop := f.sender(server)
 		f.eventually(func() bool { return f.dueIn() == 30*time.Second })
 		stop()
-		if got := node.MailCounts(); got != (service.MailCounts{}) || len(server.Messages()) != 0 {
+		if got := node.MailCounts(); got != (outbox.Counts{}) || len(server.Messages()) != 0 {
 			t.Errorf("counted were %+v, %d came", got, len(server.Messages()))
 		}
 		f.ok(errorOf(f.service.RestoreTenant(f.Context(), service.Command, f.tenant.Name, "")))

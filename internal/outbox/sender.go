@@ -1,0 +1,226 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Run sends what waits in the outbox, a few at once, until ctx ends; then it
+// finishes what is under way, within a few seconds. Without a mailer it returns at once.
+func (o *Outbox) Run(ctx context.Context) {
+	if o.mailer == nil {
+		return
+	}
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	tick := time.NewTicker(mailInterval)
+	defer tick.Stop()
+	slots := make(chan struct{}, mailsAtOnce)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case slots <- struct{}{}:
+		}
+		m, err := o.claimMail(ctx)
+		if err == nil {
+			sending.Go(func() {
+				defer func() { <-slots }()
+				o.sendClaimed(ctx, m)
+			})
+			continue
+		}
+		<-slots
+		if !errors.Is(err, rolecall.ErrNotFound) && ctx.Err() == nil {
+			o.log.WarnContext(ctx, "the outbox could not be read; it will be tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.wake:
+		case <-tick.C:
+		}
+	}
+}
+
+// claimMail returns a mail that is due, which is this node's for half a minute, or
+// ErrNotFound.
+func (o *Outbox) claimMail(ctx context.Context) (m rolecall.OutboxMail, err error) {
+	err = o.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		m, err = tx.ClaimMail(o.now(), o.now().Add(claimTime))
+		return err
+	})
+	return m, err
+}
+
+// Why a mail is not handed to the mail server.
+var (
+	errVoidMail = errors.New("the link of the mail does not work any more")
+	errHeldMail = errors.New("the link of the mail does not work as long as its user or tenant is suspended or its tenant is deleted")
+)
+
+// sendClaimed sends a mail and takes it out of the outbox, puts it off, or gives it up.
+func (o *Outbox) sendClaimed(ctx context.Context, claimed rolecall.OutboxMail) {
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailLimit)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastLimit, cancel) })
+	defer stop()
+	sent, err := o.send(sending, claimed)
+	o.noteMail(ctx, claimed, sent, err)
+
+	ctx, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
+	defer cancelLast()
+	if errors.Is(err, rolecall.ErrNoMailbox) {
+		_, err = o.giveUp(ctx, claimed)
+	} else {
+		err = o.settleMail(ctx, claimed, err == nil || errors.Is(err, errVoidMail))
+	}
+	if err != nil {
+		o.log.WarnContext(ctx, "what became of a mail could not be written; it may be sent twice", "mail", claimed.ID, "error", err)
+	}
+}
+
+// settleMail removes a mail that was sent or is void from the outbox, and puts any
+// other off.
+func (o *Outbox) settleMail(ctx context.Context, claimed rolecall.OutboxMail, done bool) error {
+	return o.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		if done {
+			_, err := tx.DeleteMail(claimed.ID)
+			return err
+		}
+		tx.PostponeMail(claimed.ID, claimed.Attempts, min(o.now().Add(mailPause(claimed.Attempts)), claimed.ExpiresAt))
+		return nil
+	})
+}
+
+// send sends the mail, and reports whether there was anything to be sent: mail
+// to an address that nobody has goes nowhere. It returns errVoidMail or errHeldMail
+// for a mail that must not be sent now.
+func (o *Outbox) send(ctx context.Context, claimed rolecall.OutboxMail) (sent bool, err error) {
+	m, err := Open(o.keys, claimed)
+	if err != nil || m.Kind == rolecall.MailNothing {
+		return false, err
+	}
+	var tenant rolecall.Tenant
+	err = o.store.View(ctx, claimed.TenantID, func(tx *store.Tx) (err error) {
+		tenant, err = o.checkMail(tx, claimed.TenantID, &m)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	return true, o.mailer.Send(ctx, tenant, m)
+}
+
+// checkMail returns the tenant of a mail that can be sent now: its link would be
+// accepted, or it is a notice to a user who exists. It returns errVoidMail if that is
+// over for good, and errHeldMail if it can become true again.
+func (o *Outbox) checkMail(tx *store.Tx, id rolecall.TenantID, m *rolecall.Mail) (rolecall.Tenant, error) {
+	tenant, err := tx.TenantByID(id)
+	if errors.Is(err, rolecall.ErrNotFound) || err == nil && tenant.Status == rolecall.TenantSuspended {
+		return tenant, errHeldMail
+	} else if err != nil {
+		return tenant, err
+	}
+	err = o.checkLink(tx, tenant, m)
+	switch kind := rolecall.KindOf(err); {
+	case errors.Is(err, rolecall.ErrUserSuspended):
+		err = errHeldMail
+	case kind == rolecall.NotFound || kind == rolecall.Unauthenticated:
+		err = errVoidMail
+	}
+	return tenant, err
+}
+
+// noteMail counts what became of a mail. The log tells when sending begins to fail
+// and when it works again, not each mail of an outage.
+func (o *Outbox) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool, err error) {
+	switch {
+	case errors.Is(err, errHeldMail):
+		o.log.DebugContext(ctx, "a mail waits", "mail", m.ID, "user", m.UserID, "reason", err)
+	case errors.Is(err, errVoidMail):
+		o.dropped.Add(1)
+		o.log.InfoContext(ctx, "a mail is dropped", "mail", m.ID, "user", m.UserID, "reason", err)
+	case errors.Is(err, rolecall.ErrNoMailbox):
+		o.failed.Add(1)
+		o.log.WarnContext(ctx, "a mail is given up", "mail", m.ID, "user", m.UserID, "error", err)
+	case err != nil:
+		o.failed.Add(1)
+		if !o.failing.Swap(true) {
+			o.log.WarnContext(ctx, "mail cannot be sent; it waits and will be tried again", "mail", m.ID, "attempt", m.Attempts, "error", err)
+		}
+	case sent:
+		o.sent.Add(1)
+		if o.failing.Swap(false) {
+			o.log.InfoContext(ctx, "mail is sent again")
+		}
+	}
+}
+
+// mailPause returns how long a mail waits after so many attempts.
+func mailPause(attempts int) time.Duration {
+	return min(mailRetryFirst<<min(attempts-1, 10), mailRetryLast)
+}
+
+// GiveUp removes the mail that could not be sent in its time, and records that.
+func (o *Outbox) GiveUp(ctx context.Context) error {
+	var failures []error
+	givenUp := 0
+	for full := true; full && failures == nil; {
+		var expired []rolecall.OutboxMail
+		err := o.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+			expired, err = tx.ExpiredMail(o.now(), expiredBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		full = len(expired) == expiredBatch
+		for _, m := range expired {
+			switch told, err := o.giveUp(ctx, m); {
+			case err != nil:
+				failures = append(failures, fmt.Errorf("mail %s: %w", m.ID, err))
+			case told:
+				givenUp++
+			}
+		}
+	}
+	if givenUp > 0 {
+		o.log.WarnContext(ctx, "mail was given up, as it could not be sent while it was of use; events mail.undeliverable tell whose", "mails", givenUp)
+	}
+	return errors.Join(failures...)
+}
+
+// giveUp removes a mail that is of no use any more, and records that. It reports
+// whether there was anything to be recorded.
+func (o *Outbox) giveUp(ctx context.Context, old rolecall.OutboxMail) (givenUp bool, err error) {
+	m, err := Open(o.keys, old)
+	readable := err == nil
+	err = o.store.Update(ctx, old.TenantID, func(tx *store.Tx) error {
+		ok, err := tx.DeleteMail(old.ID)
+		if givenUp = ok && m.Kind != rolecall.MailNothing; !givenUp {
+			return err
+		}
+		now := o.now()
+		event := rolecall.Event{
+			ID: rolecall.NewID[rolecall.Event](now), Type: rolecall.EventMailUndeliverable, OccurredAt: now,
+			Actor:   rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "mail"},
+			Subject: rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(old.TenantID)},
+		}
+		if readable {
+			event.Subject, event.Reason = rolecall.Subject{Type: rolecall.SubjectUser, ID: rolecall.AnyID(m.UserID)}, string(m.Kind)
+		}
+		tx.InsertEvent(event)
+		return nil
+	})
+	if givenUp = givenUp && err == nil; givenUp {
+		o.givenUp.Add(1)
+	}
+	return givenUp, err
+}
