@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/sqlitetest"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 	"github.com/rolecall/rolecall/internal/web"
 )
@@ -45,7 +45,7 @@ func newFixture(t testing.TB) *fixture { return newFixtureAt(t, "") }
 func newFixtureAt(t testing.TB, base string) *fixture {
 	t.Helper()
 	ctx := context.Background()
-	store, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
+	store, err := sqlite.Open(ctx, sqlitetest.Migrated(t), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/sqlitetest"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 	"github.com/rolecall/rolecall/internal/web"
@@ -58,8 +58,8 @@ func newTestServerWith(t testing.TB, o web.Options) *testServer {
 func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 	t.Helper()
 	ctx := context.Background()
-	path := filepath.Join(t.TempDir(), "rolecall.db")
-	db, err := sqlite.Open(ctx, path, sqlite.Options{Migrate: true})
+	path := sqlitetest.Migrated(t)
+	db, err := sqlite.Open(ctx, path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

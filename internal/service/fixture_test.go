@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/sqlitetest"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
@@ -134,9 +134,9 @@ func (f *fixture) checkEvent(e *rolecall.Event) {
 
 // onSQLite returns what opens a new database.
 func onSQLite(t *testing.T) func() store.Database {
-	path := filepath.Join(t.TempDir(), "rolecall.db")
+	path := sqlitetest.Migrated(t)
 	return func() store.Database {
-		s, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+		s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
