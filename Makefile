@@ -15,6 +15,8 @@ TEST = go test -timeout 20m -p 4 -parallel 6
 RACE = -race -gcflags=modernc.org/...=-race=false
 BLACK_BOX = ./internal/e2e ./internal/faults
 BROWSER_TESTS = cd console/e2e && npm ci --silent --no-audit --no-fund && cd ../.. && go build -o console/e2e/results/rolecall ./cmd/rolecall
+# How pages look and who can use them does not depend on the store.
+CONSOLE_TESTS = $(filter-out $(if $(filter postgres,$(STORE)),console/e2e/pages.test.js),$(wildcard console/e2e/*.test.js))
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 
 .PHONY: help run test test-tools browser-test console-test screenshots templ check race bench bench-scale benchmarks faults timing fuzz openapi vuln
@@ -41,9 +43,9 @@ browser-test: test-tools ## the topologies of the guide, attacks on them, and pa
 	ROLECALL_TEST_BROWSER="$$(command -v chromium)" go test -count=1 -run '^(TestTopologies|TestPasskeysInABrowser)$$' ./internal/e2e
 
 console-test screenshots: TEST_TOOLS = chromium npm
-console-test: test-tools ## the console in a real Chromium; STORE=postgres for a PostgreSQL of its own
+console-test: test-tools ## the console in a real Chromium; STORE=postgres for what depends on the store, on a PostgreSQL of its own
 	$(BROWSER_TESTS)
-	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES)) node --test --test-concurrency=1 console/e2e/*.test.js
+	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES)) node --test --test-concurrency=1 $(CONSOLE_TESTS)
 
 screenshots: test-tools ## the pictures of the README; ALL=1 for all pages, into console/e2e/results/pages
 	$(BROWSER_TESTS)
