@@ -19,7 +19,7 @@ BROWSER_TESTS = cd console/e2e && npm ci --silent --no-audit --no-fund && cd ../
 CONSOLE_TESTS = $(filter-out $(if $(filter postgres,$(STORE)),console/e2e/pages.test.js),$(wildcard console/e2e/*.test.js))
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 
-.PHONY: help run test test-tools browser-test console-test screenshots templ check race bench bench-scale benchmarks faults timing fuzz openapi vuln
+.PHONY: help run test test-tools browser-test console-test screenshots templ check race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ fuzz: ## every fuzz target for FUZZTIME each
 
 openapi: ## write the OpenAPI document and the pages of permissions, events and step-up
 	go test ./internal/httpapi -run 'TestDocumentIsTheCommittedOne|TestPermissionsPage|TestEventsPage|TestTheStepUpPage' -update
+
+examples: ## write the examples of the OpenAPI document anew; then make openapi
+	go test ./internal/httpapi -short -examples
 
 vuln: ## known vulnerabilities of what is imported; needs vuln.go.dev
 	$(GOVULNCHECK) ./...

@@ -8,3 +8,9 @@ import _ "embed"
 //
 //go:embed openapi.yaml
 var YAML []byte
+
+// Examples are requests that tests have sent, with their answers, by the ids of the
+// operations. The document shows them.
+//
+//go:embed examples.json
+var Examples []byte

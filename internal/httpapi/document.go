@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/web"
+	"github.com/rolecall/rolecall/openapi"
 )
 
 // version is that of the contract: within a major version it only grows.
@@ -37,7 +39,7 @@ func Document() *huma.OpenAPI {
 			License:     &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"},
 			Contact:     &huma.Contact{Name: "Rolecall", URL: "https://github.com/rolecall/rolecall"},
 		},
-		Servers: []*huma.Server{{URL: "./", Description: "The service that this document comes from."}},
+		Servers: []*huma.Server{{URL: ".", Description: "The service that this document comes from."}},
 		Components: &huma.Components{
 			Schemas: registry, Parameters: d.parameters, Headers: d.headers, Responses: d.responses,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
@@ -73,12 +75,36 @@ func Document() *huma.OpenAPI {
 // YAML returns the document as YAML, the same bytes for the same contract.
 func YAML() ([]byte, error) { return Document().YAML() }
 
+// example is a request that a test has sent to an operation, and the answer.
+type example struct {
+	Request  json.RawMessage `json:"request,omitempty"`
+	Response json.RawMessage `json:"response,omitempty"`
+}
+
+// loadExamples returns the examples, by the ids of the operations.
+func loadExamples() map[string]example {
+	var all map[string]example
+	if err := json.Unmarshal(openapi.Examples, &all); err != nil {
+		panic("httpapi: the examples of the document: " + err.Error()) // a test reads them
+	}
+	return all
+}
+
+// exampleOf returns the value of the example, nil if there is none.
+func exampleOf(value json.RawMessage) any {
+	if value == nil {
+		return nil
+	}
+	return value
+}
+
 // describer makes the operations of the document, and the components that they share.
 type describer struct {
 	requests, answers schemas // with the same components
 	parameters        map[string]*huma.Param
 	headers           map[string]*huma.Param
 	responses         map[string]*huma.Response
+	examples          map[string]example
 }
 
 func newDescriber() *describer {
@@ -87,6 +113,7 @@ func newDescriber() *describer {
 		requests: schemas{components, true}, answers: schemas{components, false},
 		parameters: map[string]*huma.Param{"x-tenant-schema": tenantParameter()},
 		headers:    map[string]*huma.Param{}, responses: map[string]*huma.Response{},
+		examples: loadExamples(),
 	}
 }
 
@@ -114,7 +141,7 @@ func (d *describer) operation(o *operation) *huma.Operation {
 	}
 	if takes.body != nil {
 		described.RequestBody = &huma.RequestBody{Required: takes.requiresBody(), Content: map[string]*huma.MediaType{
-			"application/json": {Schema: d.requests.component(takes.body.Type)},
+			"application/json": {Schema: d.requests.component(takes.body.Type), Example: exampleOf(d.examples[o.id].Request)},
 		}}
 	}
 	for _, a := range o.answers {
@@ -247,7 +274,7 @@ func tenantParameter() *huma.Param {
 func (d *describer) answer(o *operation, a answer) *huma.Response {
 	r := &huma.Response{Description: a.about, Headers: d.headersNamed(a.headers...)}
 	if t := o.endpoint.answer(); t != nil {
-		r.Content = map[string]*huma.MediaType{"application/json": {Schema: d.answers.of(t, "")}}
+		r.Content = map[string]*huma.MediaType{"application/json": {Schema: d.answers.of(t, ""), Example: exampleOf(d.examples[o.id].Response)}}
 	}
 	return r
 }

@@ -186,6 +186,7 @@ func (s *testServer) send(r *http.Request) reply {
 	}
 	read := reply{answer, string(body)}
 	checkContract(s.t, s.site.Base, read)
+	recordExample(r, read)
 	return read
 }
 
