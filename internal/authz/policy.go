@@ -100,13 +100,22 @@ func (o *Policy) authorizeOperation(p *Principal, subject rolecall.UserID) error
 	case o.instead != nil:
 		return o.instead(p, subject)
 	}
-	if reach := p.Reach(o.permission); reach.IsNowhere() || o.tenantWide && !reach.IsEverywhere() {
+	if reach := o.reach(p); reach.IsNowhere() || o.tenantWide && !reach.IsEverywhere() {
 		return denied(o.permission)
 	}
 	if o.also != nil {
 		return o.also(p, subject)
 	}
 	return nil
+}
+
+// reach returns for which users the principal holds the permission of the policy. Without
+// one it is nobody: wildcards would cover the zero permission.
+func (o *Policy) reach(p *Principal) rolecall.Reach {
+	if o.permission == (rolecall.Permission{}) {
+		return rolecall.Nowhere()
+	}
+	return p.Reach(o.permission)
 }
 
 // NeedsAssignments reports whether AuthorizeUser looks at the user's assignments.
@@ -122,7 +131,7 @@ func (o *Policy) AuthorizeUser(p *Principal, u *rolecall.User, assignments []rol
 	case o.self && p.IsSelf(u.ID):
 		return nil
 	}
-	if !p.Reach(o.permission).Includes(u.Department) {
+	if !o.reach(p).Includes(u.Department) {
 		return denied(o.permission)
 	}
 	if o.notSuspended && u.Status == rolecall.UserSuspended {

@@ -1,0 +1,41 @@
+package authz_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
+)
+
+func TestAPolicyWithoutARuleAllowsNobody(t *testing.T) {
+	owner := principal(holds{permissions: "*:* */*:*"})
+	var none authz.Policy
+	if err := none.Authorize(owner); !errors.Is(err, rolecall.ErrPermissionDenied) {
+		t.Errorf("the operation: %v", err)
+	}
+	if err := none.AuthorizeUser(owner, somebody("Sales"), nil, aMoment); !errors.Is(err, rolecall.ErrPermissionDenied) {
+		t.Errorf("the user: %v", err)
+	}
+	if err := none.AuthorizeAccount(owner, nil, aMoment); !errors.Is(err, rolecall.ErrPermissionDenied) {
+		t.Errorf("the service account: %v", err)
+	}
+	if !none.StepsUp() {
+		t.Error("it needs no step-up")
+	}
+}
+
+func TestATokenNeedsASessionForOneself(t *testing.T) {
+	token, session := ofToken(permissions("*:*"), []rolecall.Assignment{holds{permissions: "*:* */*:*"}.assignment()})
+	for name, policy := range map[string]*authz.Policy{"change the address": authz.ChangeEmail, "reset the factors": authz.ResetFactors} {
+		if err := policy.AuthorizeUser(token, &myself, nil, aMoment); !errors.Is(err, rolecall.ErrSessionRequired) {
+			t.Errorf("%s by a token: %v", name, err)
+		}
+		if err := policy.AuthorizeUser(session, &myself, nil, aMoment); err != nil {
+			t.Errorf("%s in a session: %v", name, err)
+		}
+	}
+	if err := authz.ReadOwnFactors.Authorize(token); !errors.Is(err, rolecall.ErrSessionRequired) {
+		t.Errorf("read one's own factors by a token: %v", err)
+	}
+}
