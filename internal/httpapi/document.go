@@ -148,7 +148,7 @@ func (d *describer) operation(o *operation) *huma.Operation {
 		described.Responses[strconv.Itoa(a.status)] = d.answer(o, a)
 	}
 	if takes.ifNoneMatch != nil {
-		described.Responses["304"] = d.response("NotModified", o, &huma.Response{Description: "The client has the current version.", Headers: d.headersNamed("ETag")})
+		described.Responses["304"] = d.response("NotModified", o, &huma.Response{Description: "The client has the current version.", Headers: d.headersNamed("ETag", "Withheld-Fields")})
 	}
 	for status, errors := range o.problemsByStatus() {
 		described.Responses[strconv.Itoa(status)] = d.problems(o, status, errors)
