@@ -116,7 +116,7 @@ func (v *pageContext) serve() error {
 	if err := v.authorize(isForm); err != nil {
 		return err
 	}
-	if !isKnownPath { // callers who may not see the page get the refusal instead
+	if !isKnownPath { // after authorize, so that callers without access cannot probe for paths
 		return rolecall.ErrNotFound
 	}
 	if v.cursor != "" {

@@ -97,7 +97,7 @@ func (v *pageContext) readPath() bool {
 }
 
 // parameter is one parameter of the query. Read returns the code and the detail of a field
-// error, both empty if there is none.
+// error, or two empty strings.
 type parameter struct {
 	name string
 	read func(p *parameters, text string) (code, detail string)
