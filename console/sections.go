@@ -6,8 +6,8 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// section is one entry of the navigation, or of the tabs within such a section. It is
-// shown to callers whom all of its policies allow.
+// section is one entry of the navigation, or of the tabs within such a section. Only
+// callers who satisfy all of its policies see it.
 type section struct {
 	name     string
 	path     string

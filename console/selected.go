@@ -34,7 +34,7 @@ type bulkAction struct {
 var bulkActions = []bulkAction{
 	{
 		path: "/give-role", operation: "UsersController_assignRole", label: "Give a role", did: "given the role", gives: true,
-		tells:    "Each of them holds the role from now on as it is said here, also who holds it otherwise.",
+		tells:    "Assigns the role to each selected user and replaces existing assignments.",
 		policies: []*authz.Policy{authz.AssignRole, authz.ReadRoles},
 		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {
 			role, draft, err := givenRole(v)

@@ -70,8 +70,8 @@ func RequireOutranks(p *Principal, assignments []rolecall.Assignment, now roleca
 	return nil
 }
 
-// RequireTakeOver returns ErrBeyondOwnPermissions unless the principal could grant all
-// that somebody with the assignments holds. Whoever takes over an account acts as it.
+// RequireTakeOver returns ErrBeyondOwnPermissions unless the principal could grant all of
+// the assignments. A principal who takes over an account can do what the account can do.
 func RequireTakeOver(p *Principal, assignments []rolecall.Assignment, now rolecall.Time) error {
 	for _, a := range assignments {
 		if !a.Live(now) {
@@ -84,8 +84,9 @@ func RequireTakeOver(p *Principal, assignments []rolecall.Assignment, now roleca
 	return nil
 }
 
-// IsFullOwner reports whether the assignment makes its holder one of those owners of whom
-// a tenant always keeps one: permanent and unrestricted.
+// IsFullOwner reports whether the assignment gives the owner role permanently and without
+// a restriction to departments. A tenant always keeps one active user with such an
+// assignment.
 func IsFullOwner(a *rolecall.Assignment) bool {
 	return a.Role.Key != nil && *a.Role.Key == rolecall.OwnerKey && a.ExpiresAt == rolecall.Never && a.Reach.IsEverywhere()
 }

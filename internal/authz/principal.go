@@ -334,8 +334,8 @@ func meet(a, b []rolecall.Permission, most int) []rolecall.Permission {
 	return rolecall.NormalPermissions(both)
 }
 
-// NewOperatorPrincipal returns the principal for whom the key speaks in the tenant: one who
-// holds everything there, and is none of its users.
+// NewOperatorPrincipal returns the principal of an operator's key in the tenant. It holds
+// every permission there, and it is not a user of the tenant.
 func NewOperatorPrincipal(tenant rolecall.Tenant, key *rolecall.OperatorKey, now rolecall.Time) *Principal {
 	everything := rolecall.Assignment{
 		Role:  rolecall.Role{Name: "Operator", Permissions: []rolecall.Permission{rolecall.AllOwn, rolecall.AllApplications}},
