@@ -59,7 +59,7 @@ type currentSession struct {
 	Principal         currentPrincipal      `json:"principal" doc:"Who acts. A token of a user acts as that user."`
 	User              userBody              `json:"user" doc:"The user. A service account and an operator have an ID and a name only."`
 	Roles             []roleName            `json:"roles" doc:"The roles that the caller holds."`
-	Permissions       []rolecall.Permission `json:"permissions" doc:"What the caller may do in the whole tenant. Entries can have wildcards: an owner holds */*:*, which covers shop/invoices:approve. To check a permission, use GET /auths/check or POST /auths/checks."`
+	Permissions       []rolecall.Permission `json:"permissions" doc:"What the caller may do in the whole tenant. Entries can have wildcards: users:* covers users:read, and what an owner holds covers everything. To check a permission, use GET /auths/check or POST /auths/checks."`
 	ScopedPermissions []scopedPermission    `json:"scopedPermissions" doc:"What the caller may do in some departments only."`
 	Session           sessionBody           `json:"session" nullable:"true" doc:"The session. Null for a program."`
 }

@@ -111,7 +111,7 @@ func newDescriber() *describer {
 	components := problemSchemas()
 	return &describer{
 		requests: schemas{components, true}, answers: schemas{components, false},
-		parameters: map[string]*huma.Param{"x-tenant-schema": tenantParameter()},
+		parameters: map[string]*huma.Param{parameterName("x-tenant-schema"): tenantParameter()},
 		headers:    map[string]*huma.Param{}, responses: map[string]*huma.Response{},
 		examples: loadExamples(),
 	}
@@ -133,7 +133,7 @@ func (d *describer) operation(o *operation) *huma.Operation {
 		described.Security = append(described.Security, map[string][]string{scheme: {}})
 	}
 	if !o.policy.Operators {
-		described.Parameters = append(described.Parameters, &huma.Param{Ref: "#/components/parameters/x-tenant-schema"})
+		described.Parameters = append(described.Parameters, &huma.Param{Ref: "#/components/parameters/" + parameterName("x-tenant-schema")})
 	}
 	takes := o.endpoint.takes()
 	for _, p := range takes.parameters() {
@@ -171,27 +171,39 @@ func (o *operation) about() string {
 // parameter returns a reference to the component of the parameter. Parameters that have the
 // same name and differ are named after their operation.
 func (d *describer) parameter(o *operation, p *huma.Param) *huma.Param {
-	name := p.Name
-	if known := d.parameters[name]; known != nil && !reflect.DeepEqual(known, p) {
-		name = o.tag() + "." + name
+	name := parameterName(p.Name)
+	for _, prefix := range []string{o.tag(), upperFirst(o.name())} {
 		if known := d.parameters[name]; known != nil && !reflect.DeepEqual(known, p) {
-			name = o.name() + "." + p.Name
+			name = prefix + parameterName(p.Name)
 		}
 	}
 	d.parameters[name] = p
 	return &huma.Param{Ref: "#/components/parameters/" + name}
 }
 
+// parameterName returns the name of the component: IfMatchParameter for if-match. Code
+// generators derive the names of types from it, next to those of the schemas.
+func parameterName(name string) string {
+	var words strings.Builder
+	for word := range strings.SplitSeq(name, "-") {
+		words.WriteString(upperFirst(word))
+	}
+	return words.String() + "Parameter"
+}
+
+// upperFirst returns the name with a capital as its first letter.
+func upperFirst(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+
 // response returns a reference to the component of the response. Responses that have the
 // same name and differ are named after their operation.
 func (d *describer) response(name string, o *operation, r *huma.Response) *huma.Response {
 	if known := d.responses[name]; known != nil && !reflect.DeepEqual(known, r) {
 		for other, known := range d.responses {
-			if strings.HasPrefix(other, name+".") && reflect.DeepEqual(known, r) {
+			if strings.HasSuffix(other, name) && reflect.DeepEqual(known, r) {
 				return &huma.Response{Ref: "#/components/responses/" + other}
 			}
 		}
-		name += "." + o.name()
+		name = upperFirst(o.name()) + name
 	}
 	d.responses[name] = r
 	return &huma.Response{Ref: "#/components/responses/" + name}

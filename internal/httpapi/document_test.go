@@ -88,6 +88,34 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 	}
 }
 
+// TestDocumentSuitsCodeGenerators checks what the code that generators write must have to
+// compile: distinct names of types and methods, and no end of a comment in a text.
+func TestDocumentSuitsCodeGenerators(t *testing.T) {
+	document := Document()
+	seen := map[string]bool{}
+	use := func(kind, name string) {
+		key := strings.ToLower(name)
+		if seen[key] || strings.ContainsAny(name, ".-_") {
+			t.Errorf("the %s %s has the name of something else, or a character that generators replace", kind, name)
+		}
+		seen[key] = true
+	}
+	for name := range document.Components.Schemas.Map() {
+		use("schema", name)
+	}
+	for name := range document.Components.Parameters {
+		use("parameter", name)
+	}
+	for name := range document.Components.Responses {
+		use("response", name)
+	}
+	for line := range strings.Lines(string(openapi.YAML)) {
+		if strings.Contains(line, "description:") && (strings.Contains(line, "*/") || strings.Contains(line, "/*")) {
+			t.Errorf("would begin or end a comment: %s", line)
+		}
+	}
+}
+
 func TestEveryOperationOnAnObjectDocumentsThatItMayBeGone(t *testing.T) {
 	for _, op := range everyOperation {
 		if strings.Contains(op.path, "{") && !slices.Contains(op.problemsByStatus()[http.StatusNotFound], rolecall.ErrNotFound) {

@@ -12,7 +12,7 @@ var schemaNames = map[reflect.Type]namedSchema{
 	// Requests.
 	reflect.TypeFor[rolecall.UserDraft]():           {"CreateUser", "A new user."},
 	reflect.TypeFor[updateUserBody]():               {"UpdateUser", "A merge patch (RFC 7396): absent members stay, and null clears a member."},
-	reflect.TypeFor[reasonBody]():                   {"Reason", "The reason to record with the event."},
+	reflect.TypeFor[reasonBody]():                   {"EventReason", "The reason to record with the event."},
 	reflect.TypeFor[rolecall.RoleDraft]():           {"CreateRole", "A new role."},
 	reflect.TypeFor[updateRoleBody]():               {"UpdateRole", "A merge patch (RFC 7396): absent members stay, lists are replaced as a whole, and null empties a member."},
 	reflect.TypeFor[assignmentDraft]():              {"AssignRole", "How to assign the role. Without a body, it is assigned for the whole tenant and without an end."},
@@ -90,7 +90,7 @@ var schemaNames = map[reflect.Type]namedSchema{
 	reflect.TypeFor[newPasskeyBody]():                      {"NewPasskey", "A new passkey. Recovery codes are shown once: a repeated request gets secretWithheld."},
 	reflect.TypeFor[totpSecretBody]():                      {"TotpSecret", "A secret for an authenticator app."},
 	reflect.TypeFor[enrolmentBody]():                       {"Enrolment", "Two ways to enrol a second factor: a code of the secret, or a passkey."},
-	reflect.TypeFor[recoveryCodesBody]():                   {"RecoveryCodes", "Recovery codes. They are absent if the user has some already."},
+	reflect.TypeFor[recoveryCodesBody]():                   {"NewRecoveryCodes", "Recovery codes. They are absent if the user has some already."},
 	reflect.TypeFor[publicKeyBody]():                       {"PasskeyOptions", "Options for an authenticator."},
 	reflect.TypeFor[tokenBody]():                           {"APIToken", "An API token without its secret."},
 	reflect.TypeFor[newTokenBodyWithSecret]():              {"NewAPIToken", "A new API token. Its secret is shown once: a repeated request gets secretWithheld."},
