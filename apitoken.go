@@ -52,8 +52,8 @@ type APITokenState struct {
 // APITokenDraft is what a creator says of a new API token.
 type APITokenDraft struct {
 	Name        string   `json:"name" required:"true" minLength:"3" maxLength:"100" doc:"What the token is for."`
-	Permissions []string `json:"permissions" required:"true" maxItems:"256" maxLength:"200" format:"permission" doc:"What the bearer may do at most. The holder of the token must hold each permission or be able to assign it. What the holder loses later, the token loses too."`
-	ExpiresAt   Time     `json:"expiresAt" required:"true" doc:"When the token expires: at most 366 days from now."`
+	Permissions []string `json:"permissions" required:"true" minItems:"1" maxItems:"256" format:"permission" doc:"What the bearer may do at most. The holder of the token must hold each permission or be able to assign it. What the holder loses later, the token loses too."`
+	ExpiresAt   Time     `json:"expiresAt" required:"true" doc:"When the token expires: in the future, and at most 366 days from now."`
 }
 
 // Check returns what is wrong with the draft, nil if nothing is.

@@ -40,8 +40,8 @@ type RoleDraft struct {
 	Key         *string  `json:"key" pattern:"^[a-z][a-z0-9-]{0,62}$" doc:"A stable name for programs. It never changes."`
 	Name        string   `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
 	Description string   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the role is for."`
-	Permissions []string `json:"permissions" maxItems:"256" maxLength:"200" format:"permission" doc:"What holders may do. Each is written [application/]resource[.field]:action, each part a name or *."`
-	Grants      []string `json:"grants" maxItems:"256" maxLength:"200" format:"permission" doc:"What holders may assign to others in addition to what they hold."`
+	Permissions []string `json:"permissions" maxItems:"256" format:"permission" doc:"What holders may do. Each is written [application/]resource[.field]:action, each part a name or *."`
+	Grants      []string `json:"grants" maxItems:"256" format:"permission" doc:"What holders may assign to others in addition to what they hold."`
 }
 
 // Check returns what is wrong with the draft, nil if nothing is.
@@ -75,8 +75,8 @@ func (d *RoleDraft) Role(now Time) (Role, Faults) {
 type RolePatch struct {
 	Name        Optional[string]   `json:"name" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
 	Description Optional[string]   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the role is for."`
-	Permissions Optional[[]string] `json:"permissions" maxItems:"256" maxLength:"200" format:"permission" doc:"What holders may do. Each is written [application/]resource[.field]:action, each part a name or *."`
-	Grants      Optional[[]string] `json:"grants" maxItems:"256" maxLength:"200" format:"permission" doc:"What holders may assign to others in addition to what they hold."`
+	Permissions Optional[[]string] `json:"permissions" maxItems:"256" format:"permission" doc:"What holders may do. Each is written [application/]resource[.field]:action, each part a name or *."`
+	Grants      Optional[[]string] `json:"grants" maxItems:"256" format:"permission" doc:"What holders may assign to others in addition to what they hold."`
 }
 
 // Check returns what is wrong with the patch, nil if nothing is.

@@ -63,7 +63,7 @@ func (s *Server) unassignRole(ctx context.Context, c service.Call, in *unassignR
 // assignmentDraft is how somebody is to hold a role; without members everywhere and without end.
 type assignmentDraft struct {
 	Reach     reachDraft     `json:"reach" doc:"Where the role is to hold. Null for the whole tenant."`
-	ExpiresAt *rolecall.Time `json:"expiresAt" doc:"When the assignment expires. Null for never."`
+	ExpiresAt *rolecall.Time `json:"expiresAt" doc:"When the assignment expires, in the future. Null for never."`
 }
 
 // reachDraft limits an assignment to the users of some departments.

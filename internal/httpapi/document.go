@@ -109,6 +109,7 @@ type describer struct {
 
 func newDescriber() *describer {
 	components := problemSchemas()
+	maps.Copy(components, permissionSchemas())
 	return &describer{
 		requests: schemas{components, true}, answers: schemas{components, false},
 		parameters: map[string]*huma.Param{parameterName("x-tenant-schema"): tenantParameter()},
@@ -232,7 +233,7 @@ func (p *parameter) schema() *huma.Schema {
 	case reflect.TypeFor[cursorValue](), reflect.TypeFor[ifMatchValue](), reflect.TypeFor[ifNoneMatchValue]():
 		return anyText()
 	case reflect.TypeFor[searchValue]():
-		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(searchLength)}
+		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(searchLength), Pattern: searchPattern}
 	case reflect.TypeFor[orderValue]():
 		var orders []string
 		for by := range strings.SplitSeq(p.field.Tag.Get("order"), ",") {
@@ -244,11 +245,11 @@ func (p *parameter) schema() *huma.Schema {
 	case reflect.TypeFor[tenantNameValue]():
 		return tenantNameSchema()
 	case reflect.TypeFor[passkeyIDValue]():
-		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(passkeyIDLength), Pattern: "^[A-Za-z0-9_-]+$"}
+		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(passkeyIDLength), Pattern: passkeyIDPattern}
 	case reflect.TypeFor[permissionValue]():
-		return bounded(1, rolecall.PermissionLength)
+		return ref("SinglePermission")
 	case reflect.TypeFor[idempotency.Key]():
-		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(keyLength), Pattern: "^[!-~]+$"}
+		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(keyLength), Pattern: keyPattern}
 	case reflect.TypeFor[rolecall.Time]():
 		return &huma.Schema{Type: "string", Format: "date-time"}
 	}

@@ -23,7 +23,7 @@ import (
 //	minItems:"1" maxItems:"200"      of an array
 //	maxProperties:"50"               of an object with any names
 //	nameLength:"64"                  of these names
-//	pattern:"^[a-z]+$" format:"uri"  of a text; the format permission is a pattern
+//	pattern:"^[a-z]+$" format:"uri"  of a text; the format permission is a component
 //	enum:"a,b" default:"a"           the values that are known, and the one of an absent member
 //
 // A type that schemaNames names becomes a component of the document.
@@ -34,15 +34,6 @@ type schemas struct {
 
 // namedSchema is a type that is a component of the document.
 type namedSchema struct{ name, about string }
-
-// permissionPattern is the pattern of the format permission.
-var permissionPattern = func() string {
-	const part = `(\*|[a-z][A-Za-z0-9_-]{0,63})`
-	return `^(` + part + `/)?` + part + `(\.` + part + `)?:` + part + `$`
-}()
-
-// noControl is the pattern of texts that have no control characters.
-const noControl = `^[^\x00-\x1f\x7f-\x9f]*$`
 
 var (
 	timeType       = reflect.TypeFor[rolecall.Time]()
@@ -77,7 +68,7 @@ func (s *schemas) of(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 		member = orNull(member)
 	}
 	if about := tag.Get("doc"); about != "" {
-		member.Description = about
+		member.Description = strings.TrimSuffix(about+" "+member.Description, " ")
 	}
 	return member
 }
@@ -99,8 +90,11 @@ func (s *schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 	case reflect.TypeFor[rolecall.Metadata]():
 		return &huma.Schema{Type: "object", AdditionalProperties: anyText()}
 	case reflect.TypeFor[permissionValue]():
-		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(rolecall.PermissionLength)}
+		return ref("SinglePermission")
 	case reflect.TypeFor[departmentText]():
+		if !s.isRequest {
+			return anyText()
+		}
 		return bounded(1, rolecall.DepartmentMax)
 	case reflect.TypeFor[reasonText]():
 		return orNull(bounded(0, reasonMax))
@@ -245,18 +239,23 @@ func (s *schemas) text(tag reflect.StructTag) *huma.Schema {
 	if value, ok := tag.Lookup("default"); ok {
 		text.Default = value
 	}
-	if text.Format == "permission" {
-		text.Format, text.Pattern = "", permissionPattern
-	}
-	if s.isRequest && text.MaxLength != nil && text.Pattern == "" && text.Format == "" {
-		text.Pattern = noControl
+	switch {
+	case text.Format == "permission":
+		return ref("Permission")
+	case s.isRequest && text.MaxLength != nil && text.Pattern == "" && text.Format == "":
+		stored := bounded(*text.MinLength, *text.MaxLength)
+		text.Pattern, text.Description = stored.Pattern, stored.Description
 	}
 	return text
 }
 
-// bounded is a text without control characters.
+// bounded is a text that is stored and shown.
 func bounded(minimum, maximum int) *huma.Schema {
-	return &huma.Schema{Type: "string", MinLength: &minimum, MaxLength: &maximum, Pattern: noControl}
+	text := &huma.Schema{Type: "string", MinLength: &minimum, MaxLength: &maximum, Pattern: visibleText, Description: mustBeVisible}
+	if minimum == 0 {
+		text.Pattern, text.Description = emptyOrVisibleText, "Must be empty or contain a visible character."
+	}
+	return text
 }
 
 // number returns the number in the tag, nil if there is none.

@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rolecall/rolecall"
+)
+
+// The patterns of texts in the document. They use only what the regular expressions of all
+// languages have, which excludes classes of Unicode. So they cannot name the blank
+// characters beyond Latin-1, and the descriptions state the rule.
+const (
+	// visibleText has a visible character and no control characters.
+	visibleText = `^[ \xa0\xad]*[^\x00-\x20\x7f-\xa0\xad][^\x00-\x1f\x7f-\x9f]*$`
+	// emptyOrVisibleText may be empty too.
+	emptyOrVisibleText = `^([ \xa0\xad]*[^\x00-\x20\x7f-\xa0\xad][^\x00-\x1f\x7f-\x9f]*)?$`
+	// searchPattern is that of texts with a letter or a digit.
+	searchPattern = `[^\x00-/:-@\[-` + "`" + `{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7]`
+	// keyPattern is that of idempotency keys, bare or as a quoted string of a structured field.
+	keyPattern = `^([!#-~][!-~]*|"|"[!-~]*[!#-~]|"([!#-\[\]-~]|\\["\\])+")$`
+	// passkeyIDPattern is base64url without padding, and without bits that no byte has.
+	passkeyIDPattern = `^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{4}|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]|[A-Za-z0-9_-][AQgw])$`
+	// permissionPart is a name in a permission.
+	permissionPart = `[a-z][A-Za-z0-9_-]{0,63}`
+)
+
+// mustBeVisible describes what visibleText cannot say.
+const mustBeVisible = "Must contain a visible character."
+
+// permissionSchemas are the schemas of permissions in requests.
+func permissionSchemas() properties {
+	permission := func(about string, hasWildcards bool) *huma.Schema {
+		return &huma.Schema{Type: "string", Description: about, MaxLength: new(rolecall.PermissionLength), Pattern: permissionPattern(hasWildcards)}
+	}
+	return properties{
+		"Permission":       permission("[application/]resource[.field]:action, each part a name or *. Without an application, it is one of Rolecall's own permissions or covers one.", true),
+		"SinglePermission": permission("[application/]resource[.field]:action, each part a name. Without an application, it is one of Rolecall's own permissions.", false),
+	}
+}
+
+// permissionPattern returns the pattern of the permissions that are known.
+func permissionPattern(hasWildcards bool) string {
+	part, wildcard, anyField := permissionPart, "", ""
+	if hasWildcards {
+		part, wildcard, anyField = `(\*|`+permissionPart+`)`, `|\*`, `(\.\*)?`
+	}
+	actions := map[string][]string{} // of a resource
+	fields := map[string][]string{}  // actions of a field of users
+	for _, p := range rolecall.OwnPermissions() {
+		actions[p.Resource] = append(actions[p.Resource], p.Action)
+		actions[`\*`] = append(actions[`\*`], p.Action)
+		if p.Field != "" {
+			fields[p.Field] = append(fields[p.Field], p.Action)
+		}
+	}
+	oneOf := func(texts []string) string {
+		slices.Sort(texts)
+		return "(" + strings.Join(slices.Compact(texts), "|") + wildcard + ")"
+	}
+	kinds := []string{part + "/" + part + `(\.` + part + ")?:" + part}
+	for _, resource := range slices.Sorted(maps.Keys(actions)) {
+		if resource != `\*` || hasWildcards {
+			kinds = append(kinds, resource+anyField+":"+oneOf(actions[resource]))
+		}
+	}
+	withActions := map[string][]string{} // fields by their actions
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		of := oneOf(fields[field])
+		withActions[of] = append(withActions[of], field)
+	}
+	for _, of := range slices.Sorted(maps.Keys(withActions)) {
+		kinds = append(kinds, "(users"+wildcard+`)\.(`+strings.Join(withActions[of], "|")+"):"+of)
+	}
+	return "^(" + strings.Join(kinds, "|") + ")$"
+}

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// boundsOf returns the bounds in the schema of a request's member: of a text, an array with
+// its texts, or an object with its names and texts.
+func boundsOf(s *huma.Schema) (bounds []int) {
+	for _, n := range []*int{s.MinLength, s.MaxLength, s.MinItems, s.MaxItems, s.MaxProperties} {
+		if n != nil {
+			bounds = append(bounds, *n)
+		}
+	}
+	if s.Items != nil {
+		bounds = append(bounds, boundsOf(s.Items)...)
+	}
+	if texts, ok := s.AdditionalProperties.(*huma.Schema); ok {
+		bounds = append(bounds, boundsOf(texts)...)
+		bounds = append(bounds, boundsOf(s.Extensions["propertyNames"].(*huma.Schema))...)
+	}
+	return bounds
+}
+
+// TestBoundsInTagsAreTheConstants compares the struct tags, which cannot name a constant,
+// with the constants that the rules use.
+func TestBoundsInTagsAreTheConstants(t *testing.T) {
+	name := []int{rolecall.UserNameMin, rolecall.UserNameMax}
+	want := map[string][]int{ // by the member, or by schema and member
+		"checks":         {checksMax},
+		"department":     {rolecall.DepartmentMin, rolecall.DepartmentMax},
+		"departments":    {1, rolecall.ReachDepartmentsMax, rolecall.DepartmentMin, rolecall.DepartmentMax},
+		"description":    {0, rolecall.RoleDescriptionMax},
+		"displayName":    {1, rolecall.UserNameMax},
+		"email":          {3, rolecall.EmailMax},
+		"externalId":     {1, rolecall.ExternalIDMax},
+		"grants":         {rolecall.RolePermissionsMax},
+		"mailSenderName": {1, rolecall.MailSenderMax},
+		"metadata":       {rolecall.MetadataPairs, 0, rolecall.MetadataMax, 1, rolecall.MetadataKeyMax},
+		"name":           {rolecall.RoleNameMin, rolecall.RoleNameMax},
+		"newPassword":    {rolecall.PasswordLeast, secret.PasswordMax},
+		"password":       {rolecall.PasswordLeast, secret.PasswordMax},
+		"permissions":    {rolecall.RolePermissionsMax},
+		"reason":         {0, reasonMax},
+		"roles":          {rolecall.SecondFactorRolesMax},
+
+		"CreateAPIToken.name":        {rolecall.APITokenNameMin, rolecall.APITokenNameMax},
+		"CreateAPIToken.permissions": {1, rolecall.APITokenPermissionsMax},
+		"CreatePasskey.name":         {1, rolecall.PasskeyNameMax},
+		"UpdatePasskey.name":         {1, rolecall.PasskeyNameMax},
+		"PermissionCheck.department": {1, rolecall.DepartmentMax},
+		"CreateUser.name":            name,
+		"UpdateUser.name":            name,
+		"TenantOwner.name":           name,
+	}
+	compared := 0
+	for schema, s := range Document().Components.Schemas.Map() {
+		if s.AdditionalProperties != false { // a response
+			continue
+		}
+		for member, m := range s.Properties {
+			got := boundsOf(m)
+			if got == nil {
+				continue
+			}
+			compared++
+			bounds, ok := want[schema+"."+member]
+			if !ok {
+				bounds = want[member]
+			}
+			if !slices.Equal(got, bounds) {
+				t.Errorf("%s.%s has the bounds %v in its tag, want %v", schema, member, got, bounds)
+			}
+		}
+	}
+	longest := map[string]int{"email": rolecall.EmailMax, "externalId": rolecall.ExternalIDMax, "department": rolecall.DepartmentMax}
+	for _, p := range Document().Components.Parameters {
+		if want, ok := longest[p.Name]; ok && *p.Schema.MaxLength != want {
+			t.Errorf("the parameter %s has up to %d characters, want %d", p.Name, *p.Schema.MaxLength, want)
+		}
+	}
+	if compared < 30 {
+		t.Errorf("compared %d members", compared)
+	}
+}
