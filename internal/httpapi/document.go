@@ -218,8 +218,14 @@ func (o *operation) name() string {
 
 // describe returns what the document says of the parameter.
 func (p *parameter) describe() *huma.Param {
-	isRequired := p.required || p.field.Tag.Get("required") != ""
-	return &huma.Param{Name: p.name, In: string(p.in), Description: p.field.Tag.Get("doc"), Required: isRequired, Schema: p.schema()}
+	described := &huma.Param{
+		Name: p.name, In: string(p.in), Description: p.field.Tag.Get("doc"),
+		Required: p.required || p.field.Tag.Get("required") != "", Schema: p.schema(),
+	}
+	if example, ok := p.field.Tag.Lookup("example"); ok {
+		described.Example = example
+	}
+	return described
 }
 
 // schema returns what the document says of the parameter's values.
@@ -230,8 +236,10 @@ func (p *parameter) schema() *huma.Schema {
 	switch p.field.Type {
 	case reflect.TypeFor[limitValue]():
 		return &huma.Schema{Type: "integer", Minimum: new(1.0), Default: rolecall.DefaultLimit}
-	case reflect.TypeFor[cursorValue](), reflect.TypeFor[ifMatchValue](), reflect.TypeFor[ifNoneMatchValue]():
-		return anyText()
+	case reflect.TypeFor[cursorValue]():
+		return &huma.Schema{Type: "string", MinLength: new(1)}
+	case reflect.TypeFor[ifMatchValue](), reflect.TypeFor[ifNoneMatchValue]():
+		return &huma.Schema{Type: "string", Pattern: tagsPattern}
 	case reflect.TypeFor[searchValue]():
 		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(searchLength), Pattern: searchPattern}
 	case reflect.TypeFor[orderValue]():
@@ -278,7 +286,7 @@ func (o *operation) security() []string {
 
 func tenantParameter() *huma.Param {
 	return &huma.Param{
-		Name: "x-tenant-schema", In: string(inHeader), Required: true, Description: "The tenant of the request.",
+		Name: "x-tenant-schema", In: string(inHeader), Required: true, Description: "The tenant of the request.", Example: "acme",
 		Schema: tenantNameSchema(),
 	}
 }

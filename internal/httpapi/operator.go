@@ -166,7 +166,7 @@ func (s *Server) createTenant(ctx context.Context, c service.Call, in *createTen
 
 // tenantPath names a tenant.
 type tenantPath struct {
-	Name tenantNameValue `path:"name" doc:"Name of the tenant."`
+	Name tenantNameValue `path:"name" example:"acme" doc:"Name of the tenant."`
 }
 
 type getOperatedTenantRequest struct {

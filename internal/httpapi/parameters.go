@@ -164,23 +164,23 @@ type (
 	}
 	// userPath names a user.
 	userPath struct {
-		ID rolecall.UserID `path:"id" doc:"ID of the user."`
+		ID rolecall.UserID `path:"id" example:"019d83e6-1ef1-7000-9b87-15029121b69d" doc:"ID of the user."`
 	}
 	// rolePath names a role.
 	rolePath struct {
-		ID rolecall.RoleID `path:"id" doc:"ID of the role."`
+		ID rolecall.RoleID `path:"id" example:"019d83e6-1ef1-7001-8c02-5a1f0c5d3e11" doc:"ID of the role."`
 	}
 	// serviceAccountPath names a service account.
 	serviceAccountPath struct {
-		ID rolecall.ServiceAccountID `path:"id" doc:"ID of the service account."`
+		ID rolecall.ServiceAccountID `path:"id" example:"019d83e6-1ef1-7002-b1aa-7d0b8e6f4c22" doc:"ID of the service account."`
 	}
 	// assignedRolePath names the role of an assignment.
 	assignedRolePath struct {
-		Role rolecall.RoleID `path:"roleId" doc:"ID of the role."`
+		Role rolecall.RoleID `path:"roleId" example:"019d83e6-1ef1-7001-8c02-5a1f0c5d3e11" doc:"ID of the role."`
 	}
 	// tokenPath names an API token.
 	tokenPath struct {
-		Token rolecall.APITokenID `path:"tokenId" doc:"ID of the API token."`
+		Token rolecall.APITokenID `path:"tokenId" example:"019d83e6-1ef1-7003-9f3e-2c4d6b8a0e33" doc:"ID of the API token."`
 	}
 	// idempotencyHeader makes a request safe to repeat.
 	idempotencyHeader struct {

@@ -76,7 +76,7 @@ func (s *Server) createPasskey(ctx context.Context, c service.Call, in *createPa
 
 // passkeyPath names a passkey.
 type passkeyPath struct {
-	ID passkeyIDValue `path:"passkeyId" doc:"ID of the passkey."`
+	ID passkeyIDValue `path:"passkeyId" example:"AR2PEK-VQCj3H3lzcUp4IQ" doc:"ID of the passkey."`
 }
 
 type updatePasskeyBody struct {

@@ -22,6 +22,8 @@ const (
 	searchPattern = `[^\x00-/:-@\[-` + "`" + `{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7]`
 	// keyPattern is that of idempotency keys, bare or as a quoted string of a structured field.
 	keyPattern = `^([!#-~][!-~]*|"|"[!-~]*[!#-~]|"([!#-\[\]-~]|\\["\\])+")$`
+	// tagsPattern is that of * and of lists of entity tags.
+	tagsPattern = `^[ \t]*(\*[ \t]*|(W/)?"[^\x00-\x20"\x7f]*"([ \t]*,[ \t,]*(W/)?"[^\x00-\x20"\x7f]*")*[ \t,]*)$`
 	// passkeyIDPattern is base64url without padding, and without bits that no byte has.
 	passkeyIDPattern = `^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{4}|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]|[A-Za-z0-9_-][AQgw])$`
 	// permissionPart is a name in a permission.

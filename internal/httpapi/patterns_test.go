@@ -45,6 +45,10 @@ func TestPatternsMatchWhatIsAccepted(t *testing.T) {
 	compare("emptyOrVisibleText", emptyOrVisibleText, "a é\u00a0\u00ad\n", 4, func(text string) bool { return text == "" || isText(text) })
 	compare("searchPattern", searchPattern, latin1.String(), 1, func(text string) bool { return len(rolecall.Words(text)) > 0 })
 	compare("keyPattern", keyPattern, "a\"\\ ]#", 6, func(text string) bool { _, code, _ := parseKey(text); return code == "" })
+	compare("tagsPattern", tagsPattern, `a"*,/W `, 6, func(text string) bool {
+		code, _ := readTags(&tags{}, text)
+		return code == ""
+	})
 	compare("passkeyIDPattern", passkeyIDPattern, "AEQBw0_=", 5, func(text string) bool {
 		_, err := base64.RawURLEncoding.Strict().DecodeString(text)
 		return err == nil && text != ""

@@ -25,6 +25,7 @@ import (
 //	nameLength:"64"                  of these names
 //	pattern:"^[a-z]+$" format:"uri"  of a text; the format permission is a component
 //	enum:"a,b" default:"a"           the values that are known, and the one of an absent member
+//	example:"acme"                   a value, of parameters
 //
 // A type that schemaNames names becomes a component of the document.
 type schemas struct {

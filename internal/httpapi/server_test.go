@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/sqlitetest"
@@ -28,6 +29,7 @@ const (
 	tenantName    = "acme"
 	ownerEmail    = "owner@example.com"
 	ownerPassword = "correct horse battery staple"
+	passkeyOrigin = "https://example.com"
 )
 
 // testServer is the edge over a real service and store, with a tenant and its
@@ -64,10 +66,15 @@ func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 		t.Fatal(err)
 	}
 	s := &testServer{t: t, db: db, keys: secret.NewKeys(secret.NewKey()), log: &lockedBuffer{}, registry: prometheus.NewRegistry()}
+	passkeys, err := passkey.New("example.com", []string{passkeyOrigin})
+	if err != nil {
+		t.Fatal(err)
+	}
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))
 	s.service = service.New(db, service.Options{
 		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 2, 8),
 		Keys:      s.keys,
+		Passkeys:  passkeys,
 		Logger:    logger,
 	})
 	display := "Acme"

@@ -25,7 +25,7 @@ func (s *Server) listUserSessions(ctx context.Context, c service.Call, in *listU
 
 type endUserSessionRequest struct {
 	userPath
-	Session rolecall.SessionID `path:"sessionId" doc:"ID of the session."`
+	Session rolecall.SessionID `path:"sessionId" example:"019d83e6-1ef1-7004-a4d5-6e7f8091a244" doc:"ID of the session."`
 }
 
 func (s *Server) endUserSession(ctx context.Context, c service.Call, in *endUserSessionRequest) (Response[NoContent], error) {
