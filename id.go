@@ -84,19 +84,25 @@ func ParseID[T any](text string) (ID[T], error) {
 func (id ID[T]) IsZero() bool { return id == ID[T]{} }
 
 // String returns the canonical lower-case form.
-func (id ID[T]) String() string { return string(id.Append(nil)) }
+func (id ID[T]) String() string {
+	text := id.text()
+	return string(text[:])
+}
 
 // Append appends the canonical lower-case form to b.
 func (id ID[T]) Append(b []byte) []byte {
-	b = hex.AppendEncode(b, id[:4])
-	b = append(b, '-')
-	b = hex.AppendEncode(b, id[4:6])
-	b = append(b, '-')
-	b = hex.AppendEncode(b, id[6:8])
-	b = append(b, '-')
-	b = hex.AppendEncode(b, id[8:10])
-	b = append(b, '-')
-	return hex.AppendEncode(b, id[10:])
+	text := id.text()
+	return append(b, text[:]...)
+}
+
+func (id ID[T]) text() [36]byte {
+	text := [36]byte{8: '-', 13: '-', 18: '-', 23: '-'}
+	hex.Encode(text[0:], id[:4])
+	hex.Encode(text[9:], id[4:6])
+	hex.Encode(text[14:], id[6:8])
+	hex.Encode(text[19:], id[8:10])
+	hex.Encode(text[24:], id[10:])
+	return text
 }
 
 // MarshalText returns the canonical form (encoding.TextMarshaler).

@@ -68,27 +68,24 @@ func mustPermission(text string) Permission {
 }
 
 // String returns the text form.
-func (p Permission) String() string {
-	var b strings.Builder
-	if p.Application != "" {
-		b.WriteString(p.Application)
-		b.WriteByte('/')
-	}
-	b.WriteString(p.Resource)
-	if p.Field != "" {
-		b.WriteByte('.')
-		b.WriteString(p.Field)
-	}
-	b.WriteByte(':')
-	b.WriteString(p.Action)
-	return b.String()
-}
+func (p Permission) String() string { return string(p.append(nil)) }
 
 // MarshalText returns the text form (encoding.TextMarshaler).
-func (p Permission) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+func (p Permission) MarshalText() ([]byte, error) { return p.append(nil), nil }
 
-// AppendText appends the text (encoding.TextAppender).
-func (p Permission) AppendText(b []byte) ([]byte, error) { return append(b, p.String()...), nil }
+// AppendText appends the text form (encoding.TextAppender).
+func (p Permission) AppendText(b []byte) ([]byte, error) { return p.append(b), nil }
+
+func (p Permission) append(b []byte) []byte {
+	if p.Application != "" {
+		b = append(append(b, p.Application...), '/')
+	}
+	b = append(b, p.Resource...)
+	if p.Field != "" {
+		b = append(append(b, '.'), p.Field...)
+	}
+	return append(append(b, ':'), p.Action...)
+}
 
 // UnmarshalText reads the text form (encoding.TextUnmarshaler).
 func (p *Permission) UnmarshalText(text []byte) error {

@@ -128,6 +128,7 @@ var (
 	textType     = reflect.TypeFor[encoding.TextAppender]()
 	rawType      = reflect.TypeFor[jsontext.Value]()
 	timeType     = reflect.TypeFor[rolecall.Time]()
+	idType       = reflect.TypeFor[rolecall.AnyID]()
 )
 
 // appendOf returns what appends values of type t.
@@ -139,6 +140,8 @@ func appendOf(t reflect.Type) appendFunc {
 		return appendTime
 	case t == rawType:
 		return func(b []byte, v reflect.Value) []byte { return append(b, v.Bytes()...) }
+	case t.ConvertibleTo(idType):
+		return appendID
 	case reflect.PointerTo(t).Implements(textType):
 		return appendTextOf
 	}
@@ -169,6 +172,17 @@ func appendTime(b []byte, v reflect.Value) []byte {
 	}
 	b = append(b, '"')
 	b = t.Append(b)
+	return append(b, '"')
+}
+
+// appendID appends the id, null for the zero id.
+func appendID(b []byte, v reflect.Value) []byte {
+	id := rolecall.AnyID(v.Bytes())
+	if id.IsZero() {
+		return append(b, "null"...)
+	}
+	b = append(b, '"')
+	b = id.Append(b)
 	return append(b, '"')
 }
 
