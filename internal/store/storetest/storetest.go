@@ -58,7 +58,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Database) {
 			for _, c := range group.cases {
 				t.Run(c.sentence, func(t *testing.T) {
 					t.Parallel()
-					f := &fixture{T: t, store: store.New(open(t), nil)}
+					database := open(t)
+					f := &fixture{T: t, database: database, store: store.New(database, nil)}
 					f.tenant = f.newTenant("acme")
 					c.run(f)
 				})
@@ -70,8 +71,9 @@ func Run(t *testing.T, open func(t *testing.T) store.Database) {
 // fixture is one store with one tenant.
 type fixture struct {
 	*testing.T
-	store  *store.Store
-	tenant rolecall.TenantID
+	database store.Database
+	store    *store.Store
+	tenant   rolecall.TenantID
 }
 
 // start is a moment of all cases; nothing depends on the clock.
@@ -91,7 +93,7 @@ var errRefused = errors.New("refused by the closure")
 
 // in returns the same fixture for another tenant.
 func (f *fixture) in(tenant rolecall.TenantID) *fixture {
-	return &fixture{T: f.T, store: f.store, tenant: tenant}
+	return &fixture{T: f.T, database: f.database, store: f.store, tenant: tenant}
 }
 
 // tryUpdate runs fn in the tenant and returns what Update returns.
