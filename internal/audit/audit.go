@@ -3,7 +3,11 @@
 // the store.
 package audit
 
-import "github.com/rolecall/rolecall"
+import (
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+)
 
 // Anonymous is the actor where nobody signed in.
 var Anonymous = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}
@@ -26,4 +30,19 @@ func AboutServiceAccount(id rolecall.ServiceAccountID) rolecall.Subject {
 // AboutTenant returns the tenant as the subject of an event.
 func AboutTenant(id rolecall.TenantID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}
+}
+
+// Values returns the values of what changed, before and after the change.
+func Values(before, after any) (*rolecall.EventValues, error) {
+	was, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := json.Marshal(after)
+	return &rolecall.EventValues{Before: was, After: is}, err
+}
+
+// TokenValue is an API token as events and stored responses hold it.
+type TokenValue struct {
+	Token rolecall.APIToken `json:"token"`
 }

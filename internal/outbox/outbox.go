@@ -54,21 +54,21 @@ type Options struct {
 	Logger *slog.Logger
 	Mailer Mailer              // nil: mail waits
 	Divert func(rolecall.Mail) // receives each mail instead of the store; nil: mail is stored
-	// CheckLink returns nil if the link of the mail would be accepted. It returns
-	// ErrUserSuspended if that may become true again, and an error of the kind NotFound or
-	// Unauthenticated if it is over for good.
-	CheckLink func(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Mail) error
 }
+
+// CheckLink returns nil if the link of the mail would be accepted. It returns
+// ErrUserSuspended if that may become true again, and an error of the kind NotFound or
+// Unauthenticated if it is over for good.
+type CheckLink func(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Mail) error
 
 // Outbox stores mail, and sends it. It is safe for concurrent use.
 type Outbox struct {
-	store     *store.Store
-	keys      *secret.Keys
-	now       func() rolecall.Time
-	log       *slog.Logger
-	mailer    Mailer
-	divert    func(rolecall.Mail)
-	checkLink func(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Mail) error
+	store  *store.Store
+	keys   *secret.Keys
+	now    func() rolecall.Time
+	log    *slog.Logger
+	mailer Mailer
+	divert func(rolecall.Mail)
 
 	wake    chan struct{} // holds a token while something new waits
 	sent    atomic.Int64
@@ -81,7 +81,7 @@ type Outbox struct {
 // New returns an outbox.
 func New(o Options) *Outbox {
 	return &Outbox{
-		store: o.Store, keys: o.Keys, now: o.Clock, log: o.Logger, mailer: o.Mailer, divert: o.Divert, checkLink: o.CheckLink,
+		store: o.Store, keys: o.Keys, now: o.Clock, log: o.Logger, mailer: o.Mailer, divert: o.Divert,
 		wake: make(chan struct{}, 1),
 	}
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // Run sends what waits in the outbox, a few at once, until ctx ends; then it
-// finishes what is under way, within a few seconds. Without a mailer it returns at once.
-func (o *Outbox) Run(ctx context.Context) {
+// finishes what is under way, within a few seconds. It sends only mail that passes the
+// check. Without a mailer it returns at once.
+func (o *Outbox) Run(ctx context.Context, check CheckLink) {
 	if o.mailer == nil {
 		return
 	}
@@ -32,7 +33,7 @@ func (o *Outbox) Run(ctx context.Context) {
 		if err == nil {
 			sending.Go(func() {
 				defer func() { <-slots }()
-				o.sendClaimed(ctx, m)
+				o.sendClaimed(ctx, check, m)
 			})
 			continue
 		}
@@ -66,12 +67,12 @@ var (
 )
 
 // sendClaimed sends a mail and takes it out of the outbox, puts it off, or gives it up.
-func (o *Outbox) sendClaimed(ctx context.Context, claimed rolecall.OutboxMail) {
+func (o *Outbox) sendClaimed(ctx context.Context, check CheckLink, claimed rolecall.OutboxMail) {
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailLimit)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastLimit, cancel) })
 	defer stop()
-	sent, err := o.send(sending, claimed)
+	sent, err := o.send(sending, check, claimed)
 	o.noteMail(ctx, claimed, sent, err)
 
 	ctx, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
@@ -102,14 +103,14 @@ func (o *Outbox) settleMail(ctx context.Context, claimed rolecall.OutboxMail, do
 // send sends the mail, and reports whether there was anything to be sent: mail
 // to an address that nobody has goes nowhere. It returns errVoidMail or errHeldMail
 // for a mail that must not be sent now.
-func (o *Outbox) send(ctx context.Context, claimed rolecall.OutboxMail) (sent bool, err error) {
+func (o *Outbox) send(ctx context.Context, check CheckLink, claimed rolecall.OutboxMail) (sent bool, err error) {
 	m, err := Open(o.keys, claimed)
 	if err != nil || m.Kind == rolecall.MailNothing {
 		return false, err
 	}
 	var tenant rolecall.Tenant
 	err = o.store.View(ctx, claimed.TenantID, func(tx *store.Tx) (err error) {
-		tenant, err = o.checkMail(tx, claimed.TenantID, &m)
+		tenant, err = o.checkMail(tx, check, claimed.TenantID, &m)
 		return err
 	})
 	if err != nil {
@@ -121,14 +122,14 @@ func (o *Outbox) send(ctx context.Context, claimed rolecall.OutboxMail) (sent bo
 // checkMail returns the tenant of a mail that can be sent now: its link would be
 // accepted, or it is a notice to a user who exists. It returns errVoidMail if that is
 // over for good, and errHeldMail if it can become true again.
-func (o *Outbox) checkMail(tx *store.Tx, id rolecall.TenantID, m *rolecall.Mail) (rolecall.Tenant, error) {
+func (o *Outbox) checkMail(tx *store.Tx, check CheckLink, id rolecall.TenantID, m *rolecall.Mail) (rolecall.Tenant, error) {
 	tenant, err := tx.TenantByID(id)
 	if errors.Is(err, rolecall.ErrNotFound) || err == nil && tenant.Status == rolecall.TenantSuspended {
 		return tenant, errHeldMail
 	} else if err != nil {
 		return tenant, err
 	}
-	err = o.checkLink(tx, tenant, m)
+	err = check(tx, tenant, m)
 	switch kind := rolecall.KindOf(err); {
 	case errors.Is(err, rolecall.ErrUserSuspended):
 		err = errHeldMail

@@ -18,11 +18,6 @@ type APIToken struct {
 	Secret secret.Token
 }
 
-// tokenValue is an API token as it is kept for a replay, and in events.
-type tokenValue struct {
-	Token rolecall.APIToken `json:"token"`
-}
-
 // UserTokens returns a page of the user's API tokens, by id, or ErrNotFound,
 // ErrPermissionDenied.
 func (s *Service) UserTokens(ctx context.Context, c Call, id rolecall.UserID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
@@ -76,7 +71,7 @@ func (s *Service) createToken(ctx context.Context, c Call, key idempotency.Key, 
 	event := s.event(c, rolecall.EventTokenCreated, about)
 	event.Members = []string{"tokens"}
 	first, err := s.create(ctx, c, key, idempotency.Creation{
-		Operation: operation, ID: about.ID, Value: tokenValue{token}, Event: event,
+		Operation: operation, ID: about.ID, Value: audit.TokenValue{token}, Event: event,
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
 			stored, err := tx.APITokens(rolecall.APITokenQuery{UserID: token.UserID, ServiceAccountID: token.ServiceAccountID, Limit: rolecall.APITokensMax})
@@ -101,7 +96,7 @@ func (s *Service) createToken(ctx context.Context, c Call, key idempotency.Key, 
 	case first.Resource == nil: // erased with its holder, who has come back without it
 		return created, rolecall.ErrNotFound
 	}
-	var stored tokenValue
+	var stored audit.TokenValue
 	err = json.Unmarshal(first.Resource, &stored)
 	return idempotency.Created[APIToken]{Value: APIToken{APIToken: stored.Token}, Replayed: true}, err
 }
@@ -136,7 +131,7 @@ func (s *Service) revokeToken(tx *store.Tx, c Call, token rolecall.APIToken, abo
 		return nil, rolecall.ErrNotFound
 	}
 	voidLinks(tx, token.ID)
-	before, err := json.Marshal(tokenValue{token})
+	before, err := json.Marshal(audit.TokenValue{token})
 	event := s.event(c, rolecall.EventTokenRevoked, about)
 	event.Members, event.Values = []string{"tokens"}, &rolecall.EventValues{Before: before}
 	return event, err

@@ -8,7 +8,6 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -295,24 +294,12 @@ func (s *Service) known(ctx context.Context, a *Attempt) (known []secret.Token, 
 
 // buckets returns the counters of an attempt: of the device, if it is one by which
 // the account signed in before, so that an attack on the account never stops its
-// owner; else, for a nil device, of the account and the source. An unknown tenant is
-// counted by its name, like a known one, so that both cost the same.
+// owner; else, for a nil device, of the account and the source.
 func (s *Service) buckets(a *Attempt, email string, device *deviceMark) []rolecall.Bucket {
-	source, account := ratelimit.NetworkOf(a.Source), rolecall.EmailKey(email)
 	if device != nil {
 		return []rolecall.Bucket{s.limiter.Bucket("device", s.limiter.Limits.AccountAndSource, 15*time.Minute, device.ID.String())}
 	}
-	return []rolecall.Bucket{
-		s.limiter.Bucket("attempts", s.limiter.Limits.AccountAndSource, 15*time.Minute, a.TenantName, account, source),
-		s.accountBucket(a.TenantName, account),
-		s.limiter.Bucket("attempts", s.limiter.Limits.Source, 10*time.Minute, source),
-	}
-}
-
-// accountBucket returns the counter of attempts on an account from unknown browsers,
-// wherever they come from.
-func (s *Service) accountBucket(tenantName, account string) rolecall.Bucket {
-	return s.limiter.Bucket("attempts", s.limiter.Limits.Account, time.Hour, tenantName, account)
+	return s.limiter.SignIn(a.TenantName, rolecall.EmailKey(email), a.Source)
 }
 
 // ownBuckets returns the counter of the user's tries to name their own password.

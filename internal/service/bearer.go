@@ -5,6 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -50,7 +51,7 @@ func (s *Service) apiToken(ctx context.Context, tenant rolecall.Tenant, token se
 	if e, ok := s.principals.GetIfPresent(key); ok && current(e) {
 		return e, nil
 	}
-	return load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
+	return invalidation.Load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
 		e := &principalEntry{stamp: s.invalidation.Stamp()}
 		var state rolecall.APITokenState
 		err := s.store.View(ctx, key.tenant, func(tx *store.Tx) (err error) {

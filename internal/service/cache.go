@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
@@ -13,10 +12,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-const (
-	cachedTenants    = 20_000
-	cachedPrincipals = 50_000
-)
+const cachedTenants = 20_000
+
+const cachedPrincipals = 50_000
 
 // tenantCache keeps tenants by name, unknown ones too: those resolve to the zero
 // tenant.
@@ -61,7 +59,7 @@ func (s *Service) Tenant(ctx context.Context, name string) (rolecall.Tenant, err
 	if e, ok := s.tenants.GetIfPresent(name); ok && s.isCurrentTenant(e) {
 		return e.tenant, nil
 	}
-	e, err := load(ctx, s.tenants, name, s.isCurrentTenant, s.loadTenant)
+	e, err := invalidation.Load(ctx, s.tenants, name, s.isCurrentTenant, s.loadTenant)
 	return e.tenant, err
 }
 
@@ -84,23 +82,4 @@ func (s *Service) loadTenant(ctx context.Context, name string) (tenantEntry, err
 		return tenantEntry{name: e.name, stamp: e.stamp}, err
 	}
 	return e, nil
-}
-
-// load returns what is cached under the key if that is current, else what read
-// finds, which runs once at a time for each key.
-func load[K comparable, E any](ctx context.Context, cache *otter.Cache[K, E], key K, current func(E) bool, read func(context.Context, K) (E, error)) (E, error) {
-	for {
-		own := false
-		e, err := cache.Get(ctx, key, otter.LoaderFunc[K, E](func(ctx context.Context, key K) (E, error) {
-			own = true
-			return read(ctx, key)
-		}))
-		switch {
-		case errors.Is(err, context.Canceled) && ctx.Err() == nil: // another caller's read, and that caller left
-			return read(ctx, key)
-		case err != nil || own || current(e):
-			return e, err
-		}
-		cache.Invalidate(key) // it is old, or changed while another caller read it
-	}
 }

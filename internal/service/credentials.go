@@ -44,7 +44,7 @@ func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *ro
 func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APIToken, like *rolecall.Event, reason string) error {
 	for _, token := range revoked {
 		voidLinks(tx, token.ID)
-		before, err := json.Marshal(tokenValue{token})
+		before, err := json.Marshal(audit.TokenValue{token})
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/audit"
@@ -60,14 +59,4 @@ func (s *Service) events(ctx context.Context, c Call, l EventListing) (page role
 		return page, err
 	}
 	return page, audit.Redact(c.Principal, page.Items)
-}
-
-// valuesOf are the values of what changed.
-func valuesOf(before, after any) (*rolecall.EventValues, error) {
-	was, err := json.Marshal(before)
-	if err != nil {
-		return nil, err
-	}
-	is, err := json.Marshal(after)
-	return &rolecall.EventValues{Before: was, After: is}, err
 }

@@ -97,12 +97,15 @@ func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKey
 // Operated reports whether there is any key of an operator. The answer may be a
 // second old.
 func (s *Service) Operated(ctx context.Context) (bool, error) {
-	e, err := load(ctx, s.operators, [32]byte{}, s.isCurrentOperator, func(ctx context.Context, _ [32]byte) (*operatorEntry, error) {
+	e, err := invalidation.Load(ctx, s.operators, [32]byte{}, s.isCurrentOperator, func(ctx context.Context, _ [32]byte) (*operatorEntry, error) {
 		e := &operatorEntry{stamp: s.invalidation.Stamp()}
-		keys, err := s.OperatorKeys(ctx, rolecall.OperatorKeyID{}, 1)
-		if len(keys) > 0 {
-			e.key = keys[0]
-		}
+		err := s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+			keys, err := tx.OperatorKeys(rolecall.OperatorKeyID{}, 1)
+			if len(keys) > 0 {
+				e.key = keys[0]
+			}
+			return err
+		})
 		return e, err
 	})
 	return err == nil && !e.key.ID.IsZero(), err
@@ -158,7 +161,7 @@ func (s *Service) operatorKey(ctx context.Context, token secret.Token, source st
 			return nil, rolecall.ErrTooManyAttempts.After(wait)
 		}
 	}
-	e, err := load(ctx, s.operators, hash, s.isCurrentOperator, s.loadOperator)
+	e, err := invalidation.Load(ctx, s.operators, hash, s.isCurrentOperator, s.loadOperator)
 	switch known, err := found(err); {
 	case err != nil:
 		return nil, err

@@ -130,7 +130,7 @@ func (s *Service) recentEvents(tx *store.Tx, c Call, id rolecall.UserID) ([]role
 
 // signInParts fills in what hangs on how the user signs in, by one statement.
 func (s *Service) signInParts(tx *store.Tx, c Call, o *Overview, assignments []rolecall.Assignment) error {
-	account, factor := s.accountBucket(c.Tenant.Name, o.User.EmailKey()), s.factorBucket(&o.User)
+	account, factor := s.limiter.Account(c.Tenant.Name, o.User.EmailKey()), s.limiter.SecondFactor(o.User.ID)
 	summary, err := tx.SignInSummary(o.User.ID, account.Key, factor.Key, c.Tenant.Settings.For(assignments, s.now()), s.now())
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (s *Service) limitedAttempts(tx *store.Tx, c Call, o *Overview) (reasons []
 		return nil, nil
 	}
 	now, email := s.now(), o.User.EmailKey()
-	buckets := []rolecall.Bucket{s.accountBucket(c.Tenant.Name, email), s.factorBucket(&o.User)}
+	buckets := []rolecall.Bucket{s.limiter.Account(c.Tenant.Name, email), s.limiter.SecondFactor(o.User.ID)}
 	found := []SignInReason{{Operation: sendReset, Covers: coversUnknown}, {Covers: coversSecondFactor}}
 	failed, err := tx.Events(rolecall.EventQuery{Type: rolecall.EventSignInFailed, Subject: rolecall.AnyID(o.User.ID), From: now.Add(-15 * time.Minute), Limit: failuresRead})
 	if err != nil {
@@ -218,8 +218,7 @@ func (s *Service) limitedAttempts(tx *store.Tx, c Call, o *Overview) (reasons []
 			continue
 		}
 		seen = append(seen, network)
-		a := Attempt{TenantName: c.Tenant.Name, Source: failed.Items[i].Source}
-		ofUser := s.buckets(&a, email, nil)
+		ofUser := s.limiter.SignIn(c.Tenant.Name, email, failed.Items[i].Source)
 		buckets = append(buckets, ofUser[0], ofUser[2]) // of the account and the source, and of the source
 		found = append(found, SignInReason{Operation: sendReset, Covers: coversSource, Source: network}, SignInReason{Covers: coversSource, Source: network})
 	}

@@ -160,7 +160,7 @@ func (s *Service) UpdatePasskey(ctx context.Context, c Call, id []byte, name rol
 			return nil, rolecall.ErrNotFound
 		}
 		event := s.factorEvent(c, rolecall.EventFactorRenamed, rolecall.FactorPasskey)
-		event.Values, err = valuesOf(before, passkeyValue{key})
+		event.Values, err = audit.Values(before, passkeyValue{key})
 		return event, err
 	})
 	return key, err

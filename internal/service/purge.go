@@ -11,12 +11,13 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
+const purgeBatch = 500 // rows of one transaction, so that no other write waits long
+
 const (
 	// purgeFirst is after the start, when also what a process was at that died is due.
 	// A process may never get as old as the interval.
 	purgeFirst    = settleTime + 30*time.Second
 	purgeInterval = 10 * time.Minute
-	purgeBatch    = 500 // rows of one transaction, so that no other write waits long
 	purgePage     = 100 // tenants listed at once
 )
 
@@ -25,7 +26,7 @@ const (
 func (s *Service) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { s.invalidation.Watch(ctx, s.store, s.log) })
-	beside.Go(func() { s.outbox.Run(ctx) })
+	beside.Go(func() { s.outbox.Run(ctx, s.checkLink) })
 	beside.Go(func() { s.purgeRepeatedly(ctx) })
 	defer beside.Wait()
 	flush := time.NewTicker(audit.Interval)

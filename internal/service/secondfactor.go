@@ -210,12 +210,7 @@ func (s *Service) challengeBuckets(user *rolecall.User, device *deviceMark, chal
 	if device != nil {
 		return []rolecall.Bucket{own, s.limiter.Bucket("second factor of known devices", s.limiter.Limits.AccountAndSource, 15*time.Minute, user.ID.String())}
 	}
-	return []rolecall.Bucket{own, s.factorBucket(user)}
-}
-
-// factorBucket returns the counter of answers for the account from unknown browsers.
-func (s *Service) factorBucket(user *rolecall.User) rolecall.Bucket {
-	return s.limiter.Bucket("second factor", s.limiter.Limits.AccountAndSource, time.Hour, user.ID.String())
+	return []rolecall.Bucket{own, s.limiter.SecondFactor(user.ID)}
 }
 
 // Enrolment is what somebody who has no second factor yet can make one of.

@@ -73,7 +73,7 @@ func New(db store.Database, o Options) *Service {
 	}
 	s.store = store.New(db, s.updated)
 	s.outbox = outbox.New(outbox.Options{
-		Store: s.store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail, CheckLink: s.checkLink,
+		Store: s.store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail,
 	})
 	s.limiter = ratelimit.New(s.store, o.Keys, s.invalidation, o.Clock, o.Limits)
 	s.idempotency = idempotency.New(s.store, o.Clock, o.KeyLimit)

@@ -6,6 +6,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/invalidation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -93,7 +94,7 @@ func (s *Service) isCurrentSession(e *principalEntry, tenant *rolecall.Tenant) b
 
 func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key principalKey) (*principalEntry, error) {
 	current := func(e *principalEntry) bool { return s.isCurrentSession(e, &tenant) }
-	return load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
+	return invalidation.Load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
 		e := &principalEntry{stamp: s.invalidation.Stamp()}
 		var state rolecall.SessionState
 		err := s.store.View(ctx, key.tenant, func(tx *store.Tx) (err error) {

@@ -83,6 +83,6 @@ func (s *Service) tenantEvent(c Call, old, changed *rolecall.Tenant, members []s
 	event := s.event(c, rolecall.EventTenantUpdated, audit.AboutTenant(old.ID))
 	event.Members = members
 	var err error
-	event.Values, err = valuesOf(values{old.DisplayName, old.Settings}, values{changed.DisplayName, changed.Settings})
+	event.Values, err = audit.Values(values{old.DisplayName, old.Settings}, values{changed.DisplayName, changed.Settings})
 	return event, err
 }

@@ -195,10 +195,9 @@ func (s *Service) inside(ctx context.Context, c Call, name string, none error, r
 	return c, err
 }
 
-var (
-	noSuchTenant    = rolecall.ErrNotFound.With("There is no tenant of this name.")
-	noDeletedTenant = rolecall.ErrNotFound.With("There is no tenant of this name that can be restored. A tenant can be restored for 24 hours after it was deleted.")
-)
+var noSuchTenant = rolecall.ErrNotFound.With("There is no tenant of this name.")
+
+var noDeletedTenant = rolecall.ErrNotFound.With("There is no tenant of this name that can be restored. A tenant can be restored for 24 hours after it was deleted.")
 
 // SuspendTenant refuses the tenant's sessions and sign-ins until it is resumed;
 // nothing is lost. It returns ErrNotFound.

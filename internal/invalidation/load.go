@@ -1,0 +1,27 @@
+package invalidation
+
+import (
+	"context"
+	"errors"
+
+	"github.com/maypok86/otter/v2"
+)
+
+// Load returns the entry of the cache under the key if it is current. Otherwise it reads
+// and caches the entry. It runs one read at a time for each key.
+func Load[K comparable, E any](ctx context.Context, cache *otter.Cache[K, E], key K, current func(E) bool, read func(context.Context, K) (E, error)) (E, error) {
+	for {
+		own := false
+		e, err := cache.Get(ctx, key, otter.LoaderFunc[K, E](func(ctx context.Context, key K) (E, error) {
+			own = true
+			return read(ctx, key)
+		}))
+		switch {
+		case errors.Is(err, context.Canceled) && ctx.Err() == nil: // another caller's read, and that caller left
+			return read(ctx, key)
+		case err != nil || own || current(e):
+			return e, err
+		}
+		cache.Invalidate(key) // it is old, or changed while another caller read it
+	}
+}

@@ -1,0 +1,31 @@
+package ratelimit
+
+import (
+	"time"
+
+	"github.com/rolecall/rolecall"
+)
+
+// SignIn returns the counters of attempts to sign in from unknown browsers: of the account
+// and the source, of the account, and of the source. An unknown tenant is counted by its
+// name, like a known one, so that both cost the same.
+func (l *Limiter) SignIn(tenantName, account, source string) []rolecall.Bucket {
+	network := NetworkOf(source)
+	return []rolecall.Bucket{
+		l.Bucket("attempts", l.Limits.AccountAndSource, 15*time.Minute, tenantName, account, network),
+		l.Account(tenantName, account),
+		l.Bucket("attempts", l.Limits.Source, 10*time.Minute, network),
+	}
+}
+
+// Account returns the counter of attempts on an account from unknown browsers, wherever
+// they come from.
+func (l *Limiter) Account(tenantName, account string) rolecall.Bucket {
+	return l.Bucket("attempts", l.Limits.Account, time.Hour, tenantName, account)
+}
+
+// SecondFactor returns the counter of answers to challenges of the user from unknown
+// browsers.
+func (l *Limiter) SecondFactor(user rolecall.UserID) rolecall.Bucket {
+	return l.Bucket("second factor", l.Limits.AccountAndSource, time.Hour, user.String())
+}
