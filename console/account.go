@@ -8,7 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // accountPages are what people do about themselves.
@@ -29,22 +29,22 @@ const accountSessions = 5
 // accountView is what the page of the account shows.
 type accountView struct {
 	frame
-	factors  service.OwnFactors
+	factors  signin.OwnFactors
 	passkeys bool // can be added here
 	sessions rolecall.Page[rolecall.Session]
 	tokens   []rolecall.APIToken // the newest first
 }
 
 func (c *console) showAccount(v *pageContext) error {
-	factors, err := c.service.Factors(v.ctx, v.call)
+	factors, err := c.signin.Factors(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
-	sessions, err := c.service.UserSessions(v.ctx, v.call, v.call.User.ID, nil, accountSessions)
+	sessions, err := c.signin.UserSessions(v.ctx, v.call, v.call.User.ID, nil, accountSessions)
 	if err != nil {
 		return err
 	}
-	tokens, err := c.service.UserTokens(v.ctx, v.call, v.call.User.ID, nil, rolecall.APITokensMax)
+	tokens, err := c.directory.UserTokens(v.ctx, v.call, v.call.User.ID, nil, rolecall.APITokensMax)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (c *console) showPassword(v *pageContext) error {
 }
 
 func (c *console) changePassword(v *pageContext) error {
-	device, err := c.service.ChangePassword(v.ctx, v.call, v.form.Get("currentPassword"), v.form.Get("newPassword"))
+	device, err := c.signin.ChangePassword(v.ctx, v.call, v.form.Get("currentPassword"), v.form.Get("newPassword"))
 	if err != nil {
 		return err
 	}

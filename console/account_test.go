@@ -38,7 +38,7 @@ func (f *fixture) codeOf(page string, later int64) string {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return secret.TOTP(raw).Code(f.service.Now().Std().Unix()/30 + later)
+	return secret.TOTP(raw).Code(f.node.Access.Now().Std().Unix()/30 + later)
 }
 
 // addApp gives who has the cookie an authenticator app, and returns the page with its

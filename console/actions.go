@@ -8,7 +8,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
 )
 
 // action is one thing that can be done to a user, or to a service account, after one
@@ -29,7 +29,7 @@ type action struct {
 	gone      bool   // there is no user to come back to
 	sure      bool   // asks to type whom it is done to, and is done to the deleted too
 	offer     func(*userView) bool
-	do        func(*service.Service, *pageContext) error
+	do        func(*console, *pageContext) error
 }
 
 // actions are in the order in which they are offered.
@@ -38,24 +38,24 @@ var actions = []action{
 		path: "/invite", operation: "UsersController_inviteUser", needsKey: true, allowed: "invite", label: "Invite", asks: "Invite", done: "invited",
 		tells: "They are mailed a link to set a password and sign in. An older invitation is void then.",
 		offer: func(u *userView) bool { return u.Overview.User.Status == rolecall.UserPending },
-		do: func(s *service.Service, v *pageContext) error {
-			_, err := s.InviteUser(v.ctx, v.call, v.key(), v.userID)
+		do: func(s *console, v *pageContext) error {
+			_, err := s.directory.InviteUser(v.ctx, v.call, v.key(), v.userID)
 			return err
 		},
 	},
 	{
 		path: "/resume", operation: "UsersController_resumeUser", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
 		tells: "They can sign in again.",
-		do: func(s *service.Service, v *pageContext) error {
-			return withReason(s.ResumeUser, v, v.userID)
+		do: func(s *console, v *pageContext) error {
+			return withReason(s.directory.ResumeUser, v, v.userID)
 		},
 	},
 	{
 		path: "/password-reset", operation: "UsersController_sendPasswordReset", needsKey: true, allowed: "invite", label: "Mail a password link", asks: "Mail a password link to", done: "reset-sent",
 		tells: "They are mailed a link to choose a new password. Nobody else sees it.",
 		offer: func(u *userView) bool { return u.Overview.User.Status == rolecall.UserActive },
-		do: func(s *service.Service, v *pageContext) error {
-			_, err := s.SendPasswordReset(v.ctx, v.call, v.key(), v.userID)
+		do: func(s *console, v *pageContext) error {
+			_, err := s.signin.SendPasswordReset(v.ctx, v.call, v.key(), v.userID)
 			return err
 		},
 	},
@@ -63,23 +63,23 @@ var actions = []action{
 		path: "/sign-out", operation: "UsersController_endUserSessions", allowed: "revokeSessions", label: "Sign out everywhere", asks: "Sign out", done: "sessions-ended", grave: true, ends: true,
 		tells: "They are signed out of every browser at once, and can sign in again. Links that they sent in these sessions, such as invitations, stop working.",
 		offer: func(u *userView) bool { return !u.SessionsReadable || u.Sessions.Count > 0 },
-		do: func(s *service.Service, v *pageContext) error {
-			return s.EndUserSessions(v.ctx, v.call, v.userID)
+		do: func(s *console, v *pageContext) error {
+			return s.signin.EndUserSessions(v.ctx, v.call, v.userID)
 		},
 	},
 	{
 		path: "/withdraw", operation: "UsersController_withdrawInvitation", allowed: "withdrawInvitation", label: "Withdraw the invitation", asks: "Withdraw the invitation of", done: "withdrawn", grave: true,
 		tells: "The link that they were mailed is void at once.",
 		offer: func(u *userView) bool { return u.Invitation.ExpiresAt != 0 },
-		do: func(s *service.Service, v *pageContext) error {
-			return s.WithdrawInvitation(v.ctx, v.call, v.userID)
+		do: func(s *console, v *pageContext) error {
+			return s.directory.WithdrawInvitation(v.ctx, v.call, v.userID)
 		},
 	},
 	{
 		path: "/email", operation: "UsersController_requestEmailChange", needsKey: true, allowed: "changeEmail", label: "Change the address", asks: "Change the e-mail address of", done: "email-asked", addressed: true,
 		tells: "A link goes to the new address, and a notice to the old one. Until it is opened there, for at most 24 hours, the old address stays and nothing changes. When it is opened, they are signed out everywhere and sign in with the new one, and the old one is told.",
-		do: func(s *service.Service, v *pageContext) error {
-			_, err := s.RequestEmailChange(v.ctx, v.call, v.key(), v.userID, v.form.Get("email"))
+		do: func(s *console, v *pageContext) error {
+			_, err := s.signin.RequestEmailChange(v.ctx, v.call, v.key(), v.userID, v.form.Get("email"))
 			return err
 		},
 	},
@@ -87,29 +87,29 @@ var actions = []action{
 		path: "/reset-factors", operation: "UsersController_resetFactors", allowed: "resetFactors", label: "Reset second factors", asks: "Reset the second factors of", done: "factors-reset", grave: true, ends: true,
 		tells: "All their second factors are removed, they are signed out everywhere and told by mail. The password alone is enough then.",
 		offer: func(u *userView) bool { return !u.FactorsReadable || u.Factors.TOTP || u.Factors.Passkeys > 0 },
-		do: func(s *service.Service, v *pageContext) error {
-			return s.ResetFactors(v.ctx, v.call, v.userID)
+		do: func(s *console, v *pageContext) error {
+			return s.signin.ResetFactors(v.ctx, v.call, v.userID)
 		},
 	},
 	{
 		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "suspended", grave: true, reasoned: true, ends: true,
 		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost.",
-		do: func(s *service.Service, v *pageContext) error {
-			return withReason(s.SuspendUser, v, v.userID)
+		do: func(s *console, v *pageContext) error {
+			return withReason(s.directory.SuspendUser, v, v.userID)
 		},
 	},
 	{
 		path: "/delete", operation: "UsersController_deleteUser", allowed: "delete", label: "Delete", asks: "Delete", done: "deleted", grave: true, ends: true, gone: true,
 		tells: "They are signed out everywhere and gone from every list, and their address is free again. A restore is possible for 30 days.",
-		do: func(s *service.Service, v *pageContext) error {
-			return s.DeleteUser(v.ctx, v.call, v.userID, nil)
+		do: func(s *console, v *pageContext) error {
+			return s.directory.DeleteUser(v.ctx, v.call, v.userID, nil)
 		},
 	},
 	{
 		path: "/erase", operation: "UsersController_eraseUser", allowed: "erase", label: "Erase", asks: "Erase", done: "erased", grave: true, ends: true, gone: true, sure: true,
 		tells: "All that is known of them is removed at once: nobody can undo it, and no restore brings them back. Events keep that something happened, and when, under an id that leads to nobody.",
-		do: func(s *service.Service, v *pageContext) error {
-			return s.EraseUser(v.ctx, v.call, v.userID)
+		do: func(s *console, v *pageContext) error {
+			return s.directory.EraseUser(v.ctx, v.call, v.userID)
 		},
 	},
 }
@@ -128,7 +128,7 @@ func (c *console) actionPages() (pages []page) {
 
 // askAction asks whether it is to be done.
 func (c *console) askAction(v *pageContext, a *action) error {
-	overview, err := c.service.Overview(v.ctx, v.call, v.userID)
+	overview, err := c.directory.Overview(v.ctx, v.call, v.userID)
 	if a.sure && errors.Is(err, rolecall.ErrNotFound) {
 		return c.showTombstone(v, a.asks+" ", func(d deletedView) templ.Component {
 			h := userHolder(v, &d.User)
@@ -156,7 +156,7 @@ func (c *console) act(v *pageContext, a *action, list string) error {
 			return err
 		}
 	}
-	if err := a.do(c.service, v); err != nil {
+	if err := a.do(c, v); err != nil {
 		return err
 	}
 	if a.ends && v.call.IsSelf(v.userID) {
@@ -169,7 +169,7 @@ func (c *console) act(v *pageContext, a *action, list string) error {
 }
 
 // withReason calls the verb with the reason that the form gives.
-func withReason[ID, T any](verb func(context.Context, service.Call, ID, string) (T, error), v *pageContext, id ID) error {
+func withReason[ID, T any](verb func(context.Context, access.Caller, ID, string) (T, error), v *pageContext, id ID) error {
 	reason, err := v.reason()
 	if err == nil {
 		_, err = verb(v.ctx, v.call, id, reason)

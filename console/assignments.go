@@ -9,7 +9,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) assignmentPages() (pages []page) {
@@ -44,10 +44,10 @@ type assignmentsView struct {
 // assignmentsView returns the holder of the path, with what they hold as far as the
 // caller may read it: who gives roles need not know of them.
 func (c *console) assignmentsView(v *pageContext, k *holderKind) (view assignmentsView, err error) {
-	if view.holder, err = k.find(c.service, v); err != nil {
+	if view.holder, err = k.find(c, v); err != nil {
 		return view, err
 	}
-	if view.held, view.ended, err = k.held(c.service, v); rolecall.KindOf(err) == rolecall.Forbidden {
+	if view.held, view.ended, err = k.held(c, v); rolecall.KindOf(err) == rolecall.Forbidden {
 		view.blind, err = true, nil
 	}
 	return view, err
@@ -80,8 +80,8 @@ func (c *console) showGiveable(v *pageContext, k *holderKind) error {
 		view.roles.Items = ownRoles(v)
 	} else {
 		words := rolecall.Words(v.request.URL.Query().Get("q"))
-		listing := service.RoleListing{Words: words[:min(len(words), 8)], ByName: true, Limit: rolecall.DefaultLimit}
-		if view.roles, err = c.service.Roles(v.ctx, v.call, listing); err != nil {
+		listing := directory.RoleListing{Words: words[:min(len(words), 8)], ByName: true, Limit: rolecall.DefaultLimit}
+		if view.roles, err = c.directory.Roles(v.ctx, v.call, listing); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func (c *console) showRoleOf(v *pageContext, k *holderKind, title string, form f
 		view.role, err = c.roleToGive(v)
 	}
 	if err == nil {
-		view.departments, err = c.service.Departments(v.ctx, v.call)
+		view.departments, err = c.directory.Departments(v.ctx, v.call)
 	}
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func ownRoles(v *pageContext) (roles []rolecall.Role) {
 // roleToGive returns the role of the path, as far as the caller may know of it.
 func (c *console) roleToGive(v *pageContext) (rolecall.Role, error) {
 	if authz.ReadRoles.Authorize(v.call.Principal) == nil {
-		return c.service.Role(v.ctx, v.call, v.roleID)
+		return c.directory.Role(v.ctx, v.call, v.roleID)
 	}
 	own := ownRoles(v)
 	if i := slices.IndexFunc(own, func(r rolecall.Role) bool { return r.ID == v.roleID }); i >= 0 {
@@ -147,14 +147,14 @@ func (c *console) assign(v *pageContext, k *holderKind) error {
 	if err != nil {
 		return err
 	}
-	if err := k.assign(c.service, v, draft); err != nil {
+	if err := k.assign(c, v, draft); err != nil {
 		return err
 	}
 	return v.redirect(k.home(v) + "?done=role-given&role=" + v.roleID.String())
 }
 
 func (c *console) take(v *pageContext, k *holderKind) error {
-	if err := k.unassign(c.service, v); err != nil {
+	if err := k.unassign(c, v); err != nil {
 		return err
 	}
 	return v.redirect(k.home(v) + "?done=role-taken&role=" + v.roleID.String())

@@ -1,7 +1,7 @@
 // Package console is the admin web console: an http.Handler of pages for people. A page
 // stands for an operation of the API: it has the policy of the operation, and calls the same
 // service with the principal who is signed in. The package decides nothing about who may do
-// what. It imports the service and package web, and not the API.
+// what. It imports directory, signin and package web, and not the API.
 package console
 
 import (
@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -23,15 +25,17 @@ const assetsPath = "/-/"
 
 // console is the pages over a service.
 type console struct {
-	service *service.Service
-	site    *web.Site
-	assets  map[string]string // addresses of the files, by their names
+	access    *access.Service
+	directory *directory.Service
+	signin    *signin.Service
+	site      *web.Site
+	assets    map[string]string // addresses of the files, by their names
 }
 
-// New returns the console of the service. The policies are those of the operations of the
+// New returns the console. The policies are those of the operations of the
 // API, by their ids.
-func New(s *service.Service, site *web.Site, policies map[string]web.Policy) http.Handler {
-	c := &console{service: s, site: site, assets: map[string]string{}}
+func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.Site, policies map[string]web.Policy) http.Handler {
+	c := &console{access: a, directory: d, signin: in, site: site, assets: map[string]string{}}
 	var routes []web.Route
 	for _, a := range assets() {
 		c.assets[a.name] = site.Base + a.Path

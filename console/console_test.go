@@ -420,7 +420,7 @@ func TestWhoChangesWhatSomebodyElseHasChangedSeesBoth(t *testing.T) {
 	shown := f.get(path, cookie).body
 	tag := html.UnescapeString(regexp.MustCompile(`name="if-match" value="([^"]+)"`).FindStringSubmatch(shown)[1])
 	patch := rolecall.UserPatch{Name: rolecall.Some("Eva Adams"), ExternalID: rolecall.Some(orNil("E1"))}
-	if _, err := f.service.UpdateUser(t.Context(), f.asOwner(), user.ID, patch, nil); err != nil {
+	if _, err := f.node.Directory.UpdateUser(t.Context(), f.asOwner(), user.ID, patch, nil); err != nil {
 		t.Fatal(err)
 	}
 	form := url.Values{"if-match": {tag}, "name": {"Evelyn Adams"}, "was-name": {"Eve Adams"}, "externalId": {""}, "was-externalId": {""}}
@@ -436,7 +436,7 @@ func TestWhoChangesWhatSomebodyElseHasChangedSeesBoth(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusSeeOther {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	saved, err := f.service.User(t.Context(), f.asOwner(), user.ID)
+	saved, err := f.node.Directory.User(t.Context(), f.asOwner(), user.ID)
 	if err != nil || saved.Name != "Evelyn Adams" || *saved.ExternalID != "E1" {
 		t.Errorf("%+v %v", saved, err)
 	}

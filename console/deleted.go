@@ -8,7 +8,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) deletedPages() []page {
@@ -30,7 +30,7 @@ func (c *console) showAllDeleted(v *pageContext) (err error) {
 	list := allDeletedView{}
 	if v.faults == nil {
 		after, limit := v.after, v.limit
-		if list.page, err = c.service.DeletedUsers(v.ctx, v.call, service.DeletedListing{After: after, Limit: limit}); err != nil {
+		if list.page, err = c.directory.DeletedUsers(v.ctx, v.call, directory.DeletedListing{After: after, Limit: limit}); err != nil {
 			return err
 		}
 	}
@@ -52,9 +52,9 @@ type deletedView struct {
 // showTombstone shows a page of the deleted user of the path, with the names of the roles
 // that they held. Who is back has a page of their own.
 func (c *console) showTombstone(v *pageContext, title string, page func(deletedView) templ.Component) error {
-	tombstone, err := c.service.DeletedUser(v.ctx, v.call, v.userID)
+	tombstone, err := c.directory.DeletedUser(v.ctx, v.call, v.userID)
 	if errors.Is(err, rolecall.ErrNotFound) {
-		if _, err := c.service.User(v.ctx, v.call, v.userID); err == nil {
+		if _, err := c.directory.User(v.ctx, v.call, v.userID); err == nil {
 			return v.redirect(userAddress(v, v.userID, ""))
 		}
 	}
@@ -79,7 +79,7 @@ func (c *console) askRestore(v *pageContext) error {
 
 // restore brings the user back, and says which roles did not come with them.
 func (c *console) restore(v *pageContext) error {
-	restored, err := c.service.RestoreUser(v.ctx, v.call, v.userID)
+	restored, err := c.directory.RestoreUser(v.ctx, v.call, v.userID)
 	if err != nil {
 		return err
 	}
@@ -136,11 +136,11 @@ func (d deletedView) restoreWords() string {
 // userOrDeleted returns the user of the path, also one who is deleted and whom the
 // caller may restore.
 func (c *console) userOrDeleted(v *pageContext) (rolecall.User, error) {
-	user, err := c.service.User(v.ctx, v.call, v.userID)
+	user, err := c.directory.User(v.ctx, v.call, v.userID)
 	if err == nil {
 		return user, nil
 	}
-	if tombstone, gone := c.service.DeletedUser(v.ctx, v.call, v.userID); gone == nil {
+	if tombstone, gone := c.directory.DeletedUser(v.ctx, v.call, v.userID); gone == nil {
 		return tombstone.User, nil
 	}
 	return rolecall.User{}, err

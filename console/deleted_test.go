@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/idempotency"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // remove deletes the user by the owner.
 func (f *fixture) remove(u rolecall.User) {
 	f.t.Helper()
-	if err := f.service.DeleteUser(f.t.Context(), f.asOwner(), u.ID, nil); err != nil {
+	if err := f.node.Directory.DeleteUser(f.t.Context(), f.asOwner(), u.ID, nil); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -103,7 +103,7 @@ func TestARestoreSaysWhichRolesDidNotComeBack(t *testing.T) {
 	}
 
 	f.remove(user)
-	if _, err := f.service.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")}, rolecall.UserDraft{Email: "eve@example.com", Name: "Another Eve"}); err != nil {
+	if _, err := f.node.Directory.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")}, rolecall.UserDraft{Email: "eve@example.com", Name: "Another Eve"}); err != nil {
 		t.Fatal(err)
 	}
 	if a := f.send(http.MethodPost, path+"/restore", helper, nil); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, `role="alert"`) || !strings.Contains(a.body, "Restore <bdi>Eve Adams") {
@@ -136,7 +136,7 @@ func TestWhoIsErasedIsNamedFirst(t *testing.T) {
 		if a := f.send(http.MethodPost, path, owner, url.Values{"sure": {user.Email}}); a.StatusCode != http.StatusNotFound {
 			t.Errorf("again: %d", a.StatusCode)
 		}
-		events, err := f.service.Events(t.Context(), f.asOwner(), service.EventListing{Subject: rolecall.AnyID(user.ID), Limit: 10})
+		events, err := f.node.Directory.Events(t.Context(), f.asOwner(), directory.EventListing{Subject: rolecall.AnyID(user.ID), Limit: 10})
 		if err != nil || !slices.ContainsFunc(events.Items, func(e rolecall.Event) bool { return e.Type == rolecall.EventUserErased }) {
 			t.Errorf("%v %v", events.Items, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) eventPages() []page {
@@ -42,13 +42,13 @@ func (c *console) showEvents(v *pageContext) error {
 	switch words := rolecall.Words(v.request.URL.Query().Get(eventPerson)); {
 	case v.faults != nil:
 	case len(words) > 0 && mayFindPeople(v):
-		found, err := c.service.Users(v.ctx, v.call, service.UserListing{Words: words[:min(len(words), 8)], Limit: peopleShown})
+		found, err := c.directory.Users(v.ctx, v.call, directory.UserListing{Words: words[:min(len(words), 8)], Limit: peopleShown})
 		if err != nil {
 			return err
 		}
 		list.people, list.more = found.Items, found.Next != nil
 	default:
-		page, err := c.service.Events(v.ctx, v.call, v.eventListing())
+		page, err := c.directory.Events(v.ctx, v.call, v.eventListing())
 		if err != nil {
 			return err
 		}
@@ -60,11 +60,11 @@ func (c *console) showEvents(v *pageContext) error {
 func (c *console) showUserEvents(v *pageContext) (err error) {
 	list := eventsView{}
 	if v.faults == nil {
-		if list.page, err = c.service.UserEvents(v.ctx, v.call, v.userID, v.eventListing()); err != nil {
+		if list.page, err = c.directory.UserEvents(v.ctx, v.call, v.userID, v.eventListing()); err != nil {
 			return err
 		}
 	}
-	user, err := c.service.User(v.ctx, v.call, v.userID)
+	user, err := c.directory.User(v.ctx, v.call, v.userID)
 	if err != nil {
 		return err
 	}

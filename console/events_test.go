@@ -41,10 +41,10 @@ func (f *fixture) changed(name string) rolecall.User {
 	user := f.hire("secret@example.com", "Before "+name, nil)
 	c := f.asOwner()
 	patch := rolecall.UserPatch{Name: rolecall.Some(name), Department: rolecall.Some(orNil("Hidden department"))}
-	if _, err := f.service.UpdateUser(f.t.Context(), c, user.ID, patch, nil); err != nil {
+	if _, err := f.node.Directory.UpdateUser(f.t.Context(), c, user.ID, patch, nil); err != nil {
 		f.t.Fatal(err)
 	}
-	if _, err := f.service.SuspendUser(f.t.Context(), c, user.ID, "Left "+name); err != nil {
+	if _, err := f.node.Directory.SuspendUser(f.t.Context(), c, user.ID, "Left "+name); err != nil {
 		f.t.Fatal(err)
 	}
 	return user
@@ -185,11 +185,11 @@ func TestEventsOfAssignmentsSayWhereAndUntilWhen(t *testing.T) {
 	user, role := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Helper", "shop/stock:count")
 	end := rolecall.TimeOf(time.Date(2199, 1, 2, 15, 4, 0, 0, time.UTC))
 	for _, draft := range []rolecall.AssignmentDraft{{Departments: []string{"Sales", "Ops"}, ExpiresAt: &end}, {}} {
-		if _, _, err := f.service.AssignRole(t.Context(), f.asOwner(), user.ID, role.ID, draft); err != nil {
+		if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), user.ID, role.ID, draft); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.service.UnassignRole(t.Context(), f.asOwner(), user.ID, role.ID); err != nil {
+	if err := f.node.Directory.UnassignRole(t.Context(), f.asOwner(), user.ID, role.ID); err != nil {
 		t.Fatal(err)
 	}
 	said := regexp.MustCompile(`<strong>(Role [a-z ]+)</strong> *<bdi>([^<]*)</bdi> *<span class="quiet"> *<bdi>([^<]*)</bdi>`)
@@ -221,7 +221,7 @@ func TestWhatTheReaderMayNotViewIsNotCalledGone(t *testing.T) {
 	eve, role := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Secret role", "shop/stock:count")
 	account := f.makeAccount("Secret import", role)
 	c := f.asOwner()
-	if _, _, err := f.service.AssignRole(t.Context(), c, eve.ID, role.ID, rolecall.AssignmentDraft{}); err != nil {
+	if _, _, err := f.node.Directory.AssignRole(t.Context(), c, eve.ID, role.ID, rolecall.AssignmentDraft{}); err != nil {
 		t.Fatal(err)
 	}
 	f.hire("auditor@example.com", "Andy Auditor", []string{"events:read"})
@@ -249,10 +249,10 @@ func TestWhatTheReaderMayNotViewIsNotCalledGone(t *testing.T) {
 	shows(events+account.ID.String(), auditor, "a service account you can't view", "a deleted")
 	shows(events+eve.ID.String(), auditor, "a user you can't view", "a deleted")
 
-	if err := f.service.DeleteRole(t.Context(), c, role.ID, true, nil); err != nil {
+	if err := f.node.Directory.DeleteRole(t.Context(), c, role.ID, true, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.service.DeleteServiceAccount(t.Context(), c, account.ID, nil); err != nil {
+	if err := f.node.Directory.DeleteServiceAccount(t.Context(), c, account.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	f.remove(eve)

@@ -25,7 +25,7 @@ func (c *console) factorPages() []page {
 
 // askApp says what will happen, since a new secret is made each time.
 func (c *console) askApp(v *pageContext) error {
-	factors, err := c.service.Factors(v.ctx, v.call)
+	factors, err := c.signin.Factors(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (c *console) askApp(v *pageContext) error {
 }
 
 func (c *console) beginApp(v *pageContext) error {
-	begun, err := c.service.BeginTOTP(v.ctx, v.call)
+	begun, err := c.signin.BeginTOTP(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c *console) showApp(v *pageContext) error {
 }
 
 func (c *console) confirmApp(v *pageContext) error {
-	codes, err := c.service.ConfirmTOTP(v.ctx, v.call, v.form.Get("code"))
+	codes, err := c.signin.ConfirmTOTP(v.ctx, v.call, v.form.Get("code"))
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *console) askRemoveApp(v *pageContext) error {
 }
 
 func (c *console) removeApp(v *pageContext) error {
-	if err := c.service.RemoveTOTP(v.ctx, v.call); err != nil {
+	if err := c.signin.RemoveTOTP(v.ctx, v.call); err != nil {
 		return err
 	}
 	return v.redirect(v.path("/account") + "?done=app-removed")
@@ -94,7 +94,7 @@ func (c *console) askRecoveryCodes(v *pageContext) error {
 }
 
 func (c *console) makeRecoveryCodes(v *pageContext) error {
-	codes, err := c.service.MakeRecoveryCodes(v.ctx, v.call)
+	codes, err := c.signin.MakeRecoveryCodes(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (c *console) askPasskey(v *pageContext) error {
 }
 
 func (c *console) showPasskeyForm(v *pageContext) error {
-	options, err := c.service.PasskeyCreationOptions(v.ctx, v.call)
+	options, err := c.signin.PasskeyCreationOptions(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (c *console) showPasskey(v *pageContext) error {
 }
 
 func (c *console) addPasskey(v *pageContext) error {
-	created, err := c.service.AddPasskey(v.ctx, v.call, v.key(), v.form.Get("name"), []byte(v.form.Get("passkey")))
+	created, err := c.signin.AddPasskey(v.ctx, v.call, v.key(), v.form.Get("name"), []byte(v.form.Get("passkey")))
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (c *console) addPasskey(v *pageContext) error {
 
 // ownPasskey returns the passkey of the path.
 func (c *console) ownPasskey(v *pageContext) (rolecall.Passkey, error) {
-	factors, err := c.service.Factors(v.ctx, v.call)
+	factors, err := c.signin.Factors(v.ctx, v.call)
 	if err != nil {
 		return rolecall.Passkey{}, err
 	}
@@ -161,7 +161,7 @@ func (c *console) showRename(v *pageContext) error {
 }
 
 func (c *console) renamePasskey(v *pageContext) error {
-	if _, err := c.service.UpdatePasskey(v.ctx, v.call, v.passkeyID, rolecall.Some(v.form.Get("name"))); err != nil {
+	if _, err := c.signin.UpdatePasskey(v.ctx, v.call, v.passkeyID, rolecall.Some(v.form.Get("name"))); err != nil {
 		return err
 	}
 	return v.redirect(v.path("/account") + "?done=saved")
@@ -181,7 +181,7 @@ func (c *console) askRemovePasskey(v *pageContext) error {
 }
 
 func (c *console) removePasskey(v *pageContext) error {
-	if err := c.service.RemovePasskey(v.ctx, v.call, v.passkeyID); err != nil {
+	if err := c.signin.RemovePasskey(v.ctx, v.call, v.passkeyID); err != nil {
 		return err
 	}
 	return v.redirect(v.path("/account") + "?done=passkey-removed")

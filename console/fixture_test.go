@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/sqlitetest"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 	"github.com/rolecall/rolecall/internal/web"
@@ -32,11 +34,11 @@ const (
 // fixture is the console over a real edge, service and store, with two tenants that
 // have an owner of the same address and password.
 type fixture struct {
-	t       testing.TB
-	url     string
-	service *service.Service
-	owner   rolecall.User // of tenant acme
-	ahead   atomic.Int64  // how far the clock of the service is ahead, in nanoseconds
+	t     testing.TB
+	url   string
+	node  *node.Node
+	owner rolecall.User // of tenant acme
+	ahead atomic.Int64  // how far the clock of the service is ahead, in nanoseconds
 }
 
 func newFixture(t testing.TB) *fixture { return newFixtureAt(t, "") }
@@ -55,16 +57,16 @@ func newFixtureAt(t testing.TB, base string) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{t: t}
-	s := service.New(store, service.Options{
+	n := node.New(store, access.Options{
 		Clock:     func() rolecall.Time { return rolecall.TimeOf(time.Now().Add(time.Duration(f.ahead.Load()))) },
 		Passkeys:  party,
 		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 2, 8),
 		Keys:      secret.NewKeys(secret.NewKey()), Logger: logger,
 	})
-	f.service = s
+	f.node = n
 	for _, name := range []string{"other", "acme"} {
 		shown := "Tenant " + name
-		if _, f.owner, err = s.CreateTenant(ctx, rolecall.TenantDraft{Name: name, DisplayName: &shown, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, password); err != nil {
+		if _, f.owner, err = n.Directory.CreateTenant(ctx, rolecall.TenantDraft{Name: name, DisplayName: &shown, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, password); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,8 +74,8 @@ func newFixtureAt(t testing.TB, base string) *fixture {
 	if base != "" {
 		options.PublicURL = &url.URL{Scheme: "https", Host: "id.example.com", Path: base}
 	}
-	site := web.New(s, options)
-	server := httptest.NewServer(web.Mount(base+Path, New(s, site, httpapi.Policies()), httpapi.New(s, site, httpapi.Options{})))
+	site := web.New(n.Access, n.SignIn, options)
+	server := httptest.NewServer(web.Mount(base+Path, New(n.Access, n.Directory, n.SignIn, site, httpapi.Policies()), httpapi.New(n.Access, n.Directory, n.SignIn, site, httpapi.Options{})))
 	f.url = server.URL
 	t.Cleanup(func() {
 		server.Close()
@@ -141,18 +143,18 @@ func (f *fixture) signIn(tenant, email string) string {
 func (f *fixture) await() { f.ahead.Add(int64(rolecall.DefaultReauthentication + time.Minute)) }
 
 // asOwner returns the call of the owner of acme.
-func (f *fixture) asOwner() service.Call {
+func (f *fixture) asOwner() access.Caller {
 	f.t.Helper()
 	ctx := context.Background()
-	tenant, err := f.service.Tenant(ctx, "acme")
+	tenant, err := f.node.Directory.Tenant(ctx, "acme")
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	signIn, err := f.service.Login(ctx, service.Attempt{Tenant: tenant, TenantName: "acme"}, ownerEmail, password)
+	signIn, err := f.node.SignIn.Login(ctx, signin.Request{Tenant: tenant, TenantName: "acme"}, ownerEmail, password)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return service.Call{Principal: signIn.Principal}
+	return access.Caller{Principal: signIn.Principal}
 }
 
 // hire makes an active user of acme who holds the permissions in the departments,
@@ -160,15 +162,15 @@ func (f *fixture) asOwner() service.Call {
 func (f *fixture) hire(email, name string, permissions []string, departments ...string) rolecall.User {
 	f.t.Helper()
 	ctx, c := context.Background(), f.asOwner()
-	created, err := f.service.CreateUser(ctx, c, idempotency.Key{Text: email, Fingerprint: []byte(email)}, rolecall.UserDraft{Email: email, Name: name})
+	created, err := f.node.Directory.CreateUser(ctx, c, idempotency.Key{Text: email, Fingerprint: []byte(email)}, rolecall.UserDraft{Email: email, Name: name})
 	if err == nil {
-		err = f.service.SetPassword(ctx, "acme", email, password)
+		err = f.node.SignIn.SetPassword(ctx, "acme", email, password)
 	}
 	if err == nil && permissions != nil {
 		var role idempotency.Created[rolecall.Role]
-		role, err = f.service.CreateRole(ctx, c, idempotency.Key{Text: email, Fingerprint: []byte(email)}, rolecall.RoleDraft{Name: "Role of " + email, Permissions: permissions})
+		role, err = f.node.Directory.CreateRole(ctx, c, idempotency.Key{Text: email, Fingerprint: []byte(email)}, rolecall.RoleDraft{Name: "Role of " + email, Permissions: permissions})
 		if err == nil {
-			_, _, err = f.service.AssignRole(ctx, c, created.Value.ID, role.Value.ID, rolecall.AssignmentDraft{Departments: departments})
+			_, _, err = f.node.Directory.AssignRole(ctx, c, created.Value.ID, role.Value.ID, rolecall.AssignmentDraft{Departments: departments})
 		}
 	}
 	if err != nil {

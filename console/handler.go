@@ -179,16 +179,16 @@ func isText(form url.Values) bool {
 // authorize finds out who the caller is, and returns an error if they do not meet the
 // policy of the page. A form may re-authenticate the caller where step-up is needed.
 func (v *pageContext) authorize(isForm bool) error {
-	policy, s := &v.page.policy, v.console.service
+	policy, s := &v.page.policy, v.console
 	if policy.Public {
 		return nil
 	}
-	tenant, err := s.Tenant(v.ctx, v.tenant)
+	tenant, err := s.directory.Tenant(v.ctx, v.tenant)
 	if err != nil {
 		return err
 	}
 	v.tenantID = tenant.ID
-	if v.call.Principal, err = s.Authenticate(v.ctx, tenant, v.sessions, true); err != nil {
+	if v.call.Principal, err = s.signin.Authenticate(v.ctx, tenant, v.sessions, true); err != nil {
 		return err
 	}
 	if err := policy.AuthorizeFor(v.call.Principal, v.userID); err != nil {
@@ -199,10 +199,10 @@ func (v *pageContext) authorize(isForm bool) error {
 		return nil
 	}
 	password := v.form.Get(fieldPassword)
-	if err = authz.RequireRecent(v.call.Principal, s.Now()); err == nil || password == "" {
+	if err = authz.RequireRecent(v.call.Principal, s.access.Now()); err == nil || password == "" {
 		return err
 	}
-	signIn, err := s.Confirm(v.ctx, v.call, v.sessions, password, v.proof(fieldsOwn))
+	signIn, err := s.signin.Confirm(v.ctx, v.call, v.sessions, password, v.proof(fieldsOwn))
 	if err != nil {
 		if known, ok := errors.AsType[*rolecall.Error](err); ok {
 			return atOwnFields(known)
@@ -218,7 +218,7 @@ func (v *pageContext) authorize(isForm bool) error {
 func (v *pageContext) fail(err error) {
 	p := v.web.ProblemOf(err)
 	if p.Kind == rolecall.Forbidden && v.call.Principal != nil && v.page != nil {
-		v.console.service.Refused(v.call, v.userID, v.page.label(), p.Code)
+		v.console.access.Refused(v.call, v.userID, v.page.label(), p.Code)
 	}
 	p.SetHeaders(v.response, v.request)
 	isPublic := v.page == nil || v.page.policy.Public

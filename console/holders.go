@@ -5,8 +5,8 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/idempotency"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // holder is who holds roles, and for whom API tokens speak: the pages about both are the
@@ -59,14 +59,14 @@ func (h holder) called(f frame) string {
 }
 
 // userOf returns the user of the path.
-func userOf(s *service.Service, v *pageContext) (holder, error) {
-	user, err := s.User(v.ctx, v.call, v.userID)
+func userOf(s *console, v *pageContext) (holder, error) {
+	user, err := s.directory.User(v.ctx, v.call, v.userID)
 	return userHolder(v, &user), err
 }
 
 // accountOf returns the service account of the path.
-func accountOf(s *service.Service, v *pageContext) (holder, error) {
-	account, err := s.ServiceAccount(v.ctx, v.call, v.accountID)
+func accountOf(s *console, v *pageContext) (holder, error) {
+	account, err := s.directory.ServiceAccount(v.ctx, v.call, v.accountID)
 	return accountHolder(v, &account), err
 }
 
@@ -75,66 +75,66 @@ func accountOf(s *service.Service, v *pageContext) (holder, error) {
 type holderKind struct {
 	path string // of their list
 	read string // the operation that find stands for
-	find func(*service.Service, *pageContext) (holder, error)
+	find func(*console, *pageContext) (holder, error)
 
 	listRoles, assignRole, unassignRole string
-	held                                func(*service.Service, *pageContext) (live, expired []rolecall.Assignment, err error)
-	assign                              func(*service.Service, *pageContext, rolecall.AssignmentDraft) error
-	unassign                            func(*service.Service, *pageContext) error
+	held                                func(*console, *pageContext) (live, expired []rolecall.Assignment, err error)
+	assign                              func(*console, *pageContext, rolecall.AssignmentDraft) error
+	unassign                            func(*console, *pageContext) error
 
 	listTokens, createToken, revokeToken string
-	tokens                               func(*service.Service, *pageContext, *rolecall.Position, int) (rolecall.Page[rolecall.APIToken], error)
-	makeToken                            func(*service.Service, *pageContext, rolecall.APITokenDraft) (idempotency.Created[service.APIToken], error)
-	revoke                               func(*service.Service, *pageContext) error
+	tokens                               func(*console, *pageContext, *rolecall.Position, int) (rolecall.Page[rolecall.APIToken], error)
+	makeToken                            func(*console, *pageContext, rolecall.APITokenDraft) (idempotency.Created[directory.APIToken], error)
+	revoke                               func(*console, *pageContext) error
 }
 
 var holderKinds = []holderKind{
 	{
 		path: "/users", read: "UsersController_getUser", find: userOf,
 		listRoles: "UsersController_listUserRoles", assignRole: "UsersController_assignRole", unassignRole: "UsersController_unassignRole",
-		held: func(s *service.Service, v *pageContext) (live, expired []rolecall.Assignment, err error) {
-			return s.UserRoles(v.ctx, v.call, v.userID)
+		held: func(s *console, v *pageContext) (live, expired []rolecall.Assignment, err error) {
+			return s.directory.UserRoles(v.ctx, v.call, v.userID)
 		},
-		assign: func(s *service.Service, v *pageContext, draft rolecall.AssignmentDraft) error {
-			_, _, err := s.AssignRole(v.ctx, v.call, v.userID, v.roleID, draft)
+		assign: func(s *console, v *pageContext, draft rolecall.AssignmentDraft) error {
+			_, _, err := s.directory.AssignRole(v.ctx, v.call, v.userID, v.roleID, draft)
 			return err
 		},
-		unassign: func(s *service.Service, v *pageContext) error {
-			return s.UnassignRole(v.ctx, v.call, v.userID, v.roleID)
+		unassign: func(s *console, v *pageContext) error {
+			return s.directory.UnassignRole(v.ctx, v.call, v.userID, v.roleID)
 		},
 		listTokens: "UsersController_listUserTokens", createToken: "UsersController_createUserToken", revokeToken: "UsersController_revokeUserToken",
-		tokens: func(s *service.Service, v *pageContext, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
-			return s.UserTokens(v.ctx, v.call, v.userID, after, limit)
+		tokens: func(s *console, v *pageContext, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
+			return s.directory.UserTokens(v.ctx, v.call, v.userID, after, limit)
 		},
-		makeToken: func(s *service.Service, v *pageContext, draft rolecall.APITokenDraft) (idempotency.Created[service.APIToken], error) {
-			return s.CreateUserToken(v.ctx, v.call, v.key(), v.userID, draft)
+		makeToken: func(s *console, v *pageContext, draft rolecall.APITokenDraft) (idempotency.Created[directory.APIToken], error) {
+			return s.directory.CreateUserToken(v.ctx, v.call, v.key(), v.userID, draft)
 		},
-		revoke: func(s *service.Service, v *pageContext) error {
-			return s.RevokeUserToken(v.ctx, v.call, v.userID, v.tokenID)
+		revoke: func(s *console, v *pageContext) error {
+			return s.directory.RevokeUserToken(v.ctx, v.call, v.userID, v.tokenID)
 		},
 	},
 	{
 		path: "/service-accounts", read: "ServiceAccountsController_getServiceAccount", find: accountOf,
 		listRoles: "ServiceAccountsController_listServiceAccountRoles", assignRole: "ServiceAccountsController_assignServiceAccountRole", unassignRole: "ServiceAccountsController_unassignServiceAccountRole",
-		held: func(s *service.Service, v *pageContext) (live, expired []rolecall.Assignment, err error) {
-			return s.ServiceAccountRoles(v.ctx, v.call, v.accountID)
+		held: func(s *console, v *pageContext) (live, expired []rolecall.Assignment, err error) {
+			return s.directory.ServiceAccountRoles(v.ctx, v.call, v.accountID)
 		},
-		assign: func(s *service.Service, v *pageContext, draft rolecall.AssignmentDraft) error {
-			_, _, err := s.AssignServiceAccountRole(v.ctx, v.call, v.accountID, v.roleID, draft)
+		assign: func(s *console, v *pageContext, draft rolecall.AssignmentDraft) error {
+			_, _, err := s.directory.AssignServiceAccountRole(v.ctx, v.call, v.accountID, v.roleID, draft)
 			return err
 		},
-		unassign: func(s *service.Service, v *pageContext) error {
-			return s.UnassignServiceAccountRole(v.ctx, v.call, v.accountID, v.roleID)
+		unassign: func(s *console, v *pageContext) error {
+			return s.directory.UnassignServiceAccountRole(v.ctx, v.call, v.accountID, v.roleID)
 		},
 		listTokens: "ServiceAccountsController_listServiceAccountTokens", createToken: "ServiceAccountsController_createServiceAccountToken", revokeToken: "ServiceAccountsController_revokeServiceAccountToken",
-		tokens: func(s *service.Service, v *pageContext, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
-			return s.ServiceAccountTokens(v.ctx, v.call, v.accountID, after, limit)
+		tokens: func(s *console, v *pageContext, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
+			return s.directory.ServiceAccountTokens(v.ctx, v.call, v.accountID, after, limit)
 		},
-		makeToken: func(s *service.Service, v *pageContext, draft rolecall.APITokenDraft) (idempotency.Created[service.APIToken], error) {
-			return s.CreateServiceAccountToken(v.ctx, v.call, v.key(), v.accountID, draft)
+		makeToken: func(s *console, v *pageContext, draft rolecall.APITokenDraft) (idempotency.Created[directory.APIToken], error) {
+			return s.directory.CreateServiceAccountToken(v.ctx, v.call, v.key(), v.accountID, draft)
 		},
-		revoke: func(s *service.Service, v *pageContext) error {
-			return s.RevokeServiceAccountToken(v.ctx, v.call, v.accountID, v.tokenID)
+		revoke: func(s *console, v *pageContext) error {
+			return s.directory.RevokeServiceAccountToken(v.ctx, v.call, v.accountID, v.tokenID)
 		},
 	},
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) invitationPages() []page {
@@ -25,7 +25,7 @@ func (c *console) showInvitations(v *pageContext) (err error) {
 	list := invitationsView{}
 	if v.faults == nil {
 		after, limit := v.after, v.limit
-		if list.page, err = c.service.Invitations(v.ctx, v.call, service.InvitationListing{After: after, Limit: limit}); err != nil {
+		if list.page, err = c.directory.Invitations(v.ctx, v.call, directory.InvitationListing{After: after, Limit: limit}); err != nil {
 			return err
 		}
 	}

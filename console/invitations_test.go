@@ -16,7 +16,7 @@ func TestInvitationsAreForThoseWhoMayInvite(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	sales := "Sales"
-	created, err := f.service.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")},
+	created, err := f.node.Directory.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")},
 		rolecall.UserDraft{Email: "eve@example.com", Name: "<b>Eve</b> Adams", Department: &sales, Invite: true})
 	if err != nil {
 		t.Fatal(err)

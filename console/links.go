@@ -5,7 +5,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // linkPages are where the links of mails lead. The token is in the fragment, which
@@ -22,10 +22,10 @@ func (c *console) linkPages() []page {
 // followed returns the attempt of somebody who followed a link, with the token that
 // the form carries. A text that cannot be one is one that is not known, which is the
 // error invalid.
-func followed(v *pageContext, invalid *rolecall.Error) (service.Attempt, secret.Token, error) {
+func followed(v *pageContext, invalid *rolecall.Error) (signin.Request, secret.Token, error) {
 	token, ok := secret.ParseToken(v.form.Get("token"))
 	if !ok {
-		return service.Attempt{}, "", invalid
+		return signin.Request{}, "", invalid
 	}
 	attempt, err := v.anonymous()
 	return attempt, token, err
@@ -43,7 +43,7 @@ func (c *console) acceptInvitation(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	signIn, err := c.service.AcceptInvitation(v.ctx, attempt, token, v.form.Get("password"))
+	signIn, err := c.signin.AcceptInvitation(v.ctx, attempt, token, v.form.Get("password"))
 	return c.signedIn(v, signIn, err)
 }
 
@@ -56,7 +56,7 @@ func (c *console) resetPassword(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.ResetPassword(v.ctx, attempt, token, v.form.Get("password")); err != nil {
+	if err := c.signin.ResetPassword(v.ctx, attempt, token, v.form.Get("password")); err != nil {
 		return err
 	}
 	return v.redirect(v.path("/sign-in") + "?done=password-reset")
@@ -67,7 +67,7 @@ func (c *console) requestPasswordReset(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.RequestPasswordReset(v.ctx, attempt, v.form.Get("email")); err != nil {
+	if err := c.signin.RequestPasswordReset(v.ctx, attempt, v.form.Get("email")); err != nil {
 		return err
 	}
 	return v.redirect(v.path("/sign-in") + "?done=reset-requested")
@@ -82,7 +82,7 @@ func (c *console) changeEmail(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.ChangeEmail(v.ctx, attempt, token); err != nil {
+	if err := c.signin.ChangeEmail(v.ctx, attempt, token); err != nil {
 		return err
 	}
 	return v.redirect(v.path("/sign-in") + "?done=email-changed")

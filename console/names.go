@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 // nameOf returns what to call the user, as far as the caller may read it.
@@ -17,7 +17,7 @@ func nameOf(v *pageContext, u *rolecall.User) string {
 }
 
 // names are what to call those whom a page names by their ids.
-type names map[rolecall.AnyID]service.Named
+type names map[rolecall.AnyID]directory.Named
 
 // namesIn returns the names of all who are in the events, and of the others.
 func (c *console) namesIn(v *pageContext, events []rolecall.Event, others ...rolecall.AnyID) (names, error) {
@@ -36,7 +36,7 @@ func (c *console) namesOf(v *pageContext, ids []rolecall.AnyID) (names, error) {
 	if ids = slices.Compact(ids); len(ids) == 0 {
 		return nil, nil
 	}
-	return c.service.Names(v.ctx, v.call, ids)
+	return c.directory.Names(v.ctx, v.call, ids)
 }
 
 // missingRole is the name to show for a role if the page knows only the id.

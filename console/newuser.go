@@ -23,7 +23,7 @@ func (c *console) showNewUser(v *pageContext) (err error) {
 	reach := v.call.Reach(rolecall.UsersCreate)
 	view := newUserView{reach: reach, departments: reach.Departments()}
 	if reach.IsEverywhere() {
-		if view.departments, err = c.service.Departments(v.ctx, v.call); err != nil {
+		if view.departments, err = c.directory.Departments(v.ctx, v.call); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (c *console) createUser(v *pageContext) error {
 	if faults != nil {
 		return append(faults, draft.Check()...).Err()
 	}
-	created, err := c.service.CreateUser(v.ctx, v.call, v.key(), draft)
+	created, err := c.directory.CreateUser(v.ctx, v.call, v.key(), draft)
 	if err != nil {
 		return err
 	}

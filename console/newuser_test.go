@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/idempotency"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // newUserForm is what the form of a new user sends.
@@ -37,7 +37,7 @@ func TestAUserIsCreatedAndInvitedOnce(t *testing.T) {
 		}
 		home = a.Header.Get("Location")
 	}
-	page, err := f.service.Users(t.Context(), f.asOwner(), service.UserListing{Department: "sales", Limit: 10})
+	page, err := f.node.Directory.Users(t.Context(), f.asOwner(), directory.UserListing{Department: "sales", Limit: 10})
 	if err != nil || len(page.Items) != 1 || page.Items[0].Metadata != rolecall.NewMetadata(map[string]string{"floor": "3", "site": `<b>"=1+1"`}) {
 		t.Fatalf("%+v %v", page.Items, err)
 	}
@@ -126,7 +126,7 @@ func TestMetadataIsChangedPairByPair(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
 	draft := rolecall.UserDraft{Email: "eve@example.com", Name: "Eve Adams", Metadata: map[string]string{"a": "1", "b": "2", "c": "3", "d": "4"}}
-	created, err := f.service.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")}, draft)
+	created, err := f.node.Directory.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: "k", Fingerprint: []byte("k")}, draft)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestMetadataIsChangedPairByPair(t *testing.T) {
 	}
 	uno, zwei, drei, neu := "uno", "zwei", "drei", "neu"
 	patch := rolecall.UserPatch{Metadata: rolecall.Some(map[string]*string{"a": &uno, "b": &zwei, "c": &drei, "d": nil, "f": &neu})}
-	if _, err := f.service.UpdateUser(t.Context(), f.asOwner(), user.ID, patch, nil); err != nil {
+	if _, err := f.node.Directory.UpdateUser(t.Context(), f.asOwner(), user.ID, patch, nil); err != nil {
 		t.Fatal(err)
 	}
 	a := f.send(http.MethodPost, path, cookie, form)
@@ -161,7 +161,7 @@ func TestMetadataIsChangedPairByPair(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	saved, err := f.service.User(t.Context(), f.asOwner(), user.ID)
+	saved, err := f.node.Directory.User(t.Context(), f.asOwner(), user.ID)
 	if want := rolecall.NewMetadata(map[string]string{"a": "one", "c": "drei", "e": "5", "f": "neu"}); err != nil || saved.Metadata != want {
 		t.Errorf("%s %v", saved.Metadata, err)
 	}
@@ -171,7 +171,7 @@ func TestMetadataIsHeldBackAndYetChanged(t *testing.T) {
 	f := newFixture(t)
 	secret := "s3cret"
 	user := f.hire("eve@example.com", "Eve Adams", nil)
-	if _, err := f.service.UpdateUser(t.Context(), f.asOwner(), user.ID, rolecall.UserPatch{Metadata: rolecall.Some(map[string]*string{"a": &secret})}, nil); err != nil {
+	if _, err := f.node.Directory.UpdateUser(t.Context(), f.asOwner(), user.ID, rolecall.UserPatch{Metadata: rolecall.Some(map[string]*string{"a": &secret})}, nil); err != nil {
 		t.Fatal(err)
 	}
 	f.hire("clerk@example.com", "Clara Clerk", []string{"users.name:read", "users.metadata:update"})
@@ -182,7 +182,7 @@ func TestMetadataIsHeldBackAndYetChanged(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, url.Values{"metadata-key": {"b"}, "metadata-value": {"2"}}); a.StatusCode != http.StatusSeeOther {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	saved, err := f.service.User(t.Context(), f.asOwner(), user.ID)
+	saved, err := f.node.Directory.User(t.Context(), f.asOwner(), user.ID)
 	if want := rolecall.NewMetadata(map[string]string{"a": secret, "b": "2"}); err != nil || saved.Metadata != want {
 		t.Errorf("%s %v", saved.Metadata, err)
 	}
@@ -204,7 +204,7 @@ func TestANewAddressIsAskedOnce(t *testing.T) {
 			t.Errorf("%d %s", a.StatusCode, a.body)
 		}
 	}
-	events, err := f.service.UserEvents(t.Context(), f.asOwner(), user.ID, service.EventListing{Limit: 50})
+	events, err := f.node.Directory.UserEvents(t.Context(), f.asOwner(), user.ID, directory.EventListing{Limit: 50})
 	asked := 0
 	for _, e := range events.Items {
 		if e.Type == rolecall.EventEmailRequested {
@@ -214,7 +214,7 @@ func TestANewAddressIsAskedOnce(t *testing.T) {
 	if err != nil || asked != 1 {
 		t.Errorf("asked %d times, %v", asked, err)
 	}
-	if saved, err := f.service.User(t.Context(), f.asOwner(), user.ID); err != nil || saved.Email != "eve@example.com" {
+	if saved, err := f.node.Directory.User(t.Context(), f.asOwner(), user.ID); err != nil || saved.Email != "eve@example.com" {
 		t.Errorf("%s %v", saved.Email, err)
 	}
 }
@@ -224,7 +224,7 @@ func TestDepartmentsAreSuggestedToWhoMayReadThem(t *testing.T) {
 	for i, department := range []string{"Sales", `Le"gal`, "sales"} {
 		email := fmt.Sprintf("user%d@example.com", i)
 		draft := rolecall.UserDraft{Email: email, Name: "Somebody", Department: &department}
-		if _, err := f.service.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: email, Fingerprint: []byte(email)}, draft); err != nil {
+		if _, err := f.node.Directory.CreateUser(t.Context(), f.asOwner(), idempotency.Key{Text: email, Fingerprint: []byte(email)}, draft); err != nil {
 			t.Fatal(err)
 		}
 	}

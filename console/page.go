@@ -35,11 +35,11 @@ var fragments = map[string][]any{
 
 // show answers with the page, or with the one part of it that is asked for.
 func (c *console) show(v *pageContext, title, here string, content func(frame) templ.Component) error {
-	f := frame{pageContext: v, title: title, here: here, now: c.service.Now()}
+	f := frame{pageContext: v, title: title, here: here, now: c.access.Now()}
 	f.told = c.told(f)
 	if v.needsReauthentication() {
 		var err error
-		if f.asks, err = c.service.AskAgain(v.ctx, v.call); err != nil {
+		if f.asks, err = c.signin.AskAgain(v.ctx, v.call); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (f frame) fullTitle() string {
 
 // showEntry answers with a page for people who are not signed in.
 func (c *console) showEntry(v *pageContext, title string, content func(frame) templ.Component) error {
-	f := frame{pageContext: v, title: title, now: c.service.Now()}
+	f := frame{pageContext: v, title: title, now: c.access.Now()}
 	return v.write(func(w io.Writer) error {
 		return entryLayout(f, content(f)).Render(v.ctx, w)
 	})

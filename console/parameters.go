@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -307,9 +307,9 @@ func (v *pageContext) checkKey() {
 }
 
 // userListing returns what the parameters say of a list of users.
-func (v *pageContext) userListing() service.UserListing {
+func (v *pageContext) userListing() directory.UserListing {
 	p := &v.parameters
-	l := service.UserListing{
+	l := directory.UserListing{
 		Email: p.email, ExternalID: p.externalID, Department: p.department, Status: p.status, Role: p.holds,
 		Words: p.words, Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count,
 	}
@@ -325,9 +325,9 @@ func (v *pageContext) userListing() service.UserListing {
 }
 
 // roleListing returns what the parameters say of a list of roles.
-func (v *pageContext) roleListing() service.RoleListing {
+func (v *pageContext) roleListing() directory.RoleListing {
 	p := &v.parameters
-	return service.RoleListing{Key: p.roleKey, Words: p.words, ByName: p.sort == "name", Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count}
+	return directory.RoleListing{Key: p.roleKey, Words: p.words, ByName: p.sort == "name", Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count}
 }
 
 // serviceAccountQuery returns what the parameters say of a list of service accounts.
@@ -337,20 +337,20 @@ func (v *pageContext) serviceAccountQuery() rolecall.ServiceAccountQuery {
 }
 
 // eventListing returns what the parameters say of a list of events.
-func (v *pageContext) eventListing() service.EventListing {
+func (v *pageContext) eventListing() directory.EventListing {
 	p := &v.parameters
-	return service.EventListing{Type: p.eventType, Actor: p.actor, Subject: p.subject, From: p.from, To: p.to, After: p.after, Limit: p.limit}
+	return directory.EventListing{Type: p.eventType, Actor: p.actor, Subject: p.subject, From: p.from, To: p.to, After: p.after, Limit: p.limit}
 }
 
 // sealCursor returns what the address of the next page carries. Only this user can use it,
 // and only for this list.
 func (v *pageContext) sealCursor(at *rolecall.Position) string {
-	return web.SealCursor(v.console.service.Keys(), at, v.listDigest())
+	return web.SealCursor(v.console.access.Keys, at, v.listDigest())
 }
 
 // openCursor sets the position of the cursor.
 func (v *pageContext) openCursor() {
-	at, ok := web.OpenCursor(v.console.service.Keys(), v.cursor, v.listDigest())
+	at, ok := web.OpenCursor(v.console.access.Keys, v.cursor, v.listDigest())
 	if !ok {
 		v.faults = append(v.faults, rolecall.Fault{Parameter: "cursor", Code: "cursor", Detail: web.CursorDetail})
 		return

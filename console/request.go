@@ -11,10 +11,11 @@ import (
 	"sync"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -27,8 +28,8 @@ type pageContext struct {
 	web      *web.Request
 	ctx      context.Context
 
-	call       service.Call // the principal is nil without a session
-	tenant     string       // name, of the path or of the form of the sign-in
+	call       access.Caller // the principal is nil without a session
+	tenant     string        // name, of the path or of the form of the sign-in
 	tenantID   rolecall.TenantID
 	sessions   []secret.Token // of the cookies
 	parameters                // of the path and the query
@@ -48,10 +49,10 @@ const (
 )
 
 // anonymous describes a request of somebody who need not be signed in.
-func (v *pageContext) anonymous() (service.Attempt, error) {
-	tenant, err := v.console.service.Tenant(v.ctx, v.tenant)
+func (v *pageContext) anonymous() (signin.Request, error) {
+	tenant, err := v.console.directory.Tenant(v.ctx, v.tenant)
 	v.tenantID = tenant.ID
-	return service.Attempt{
+	return signin.Request{
 		Tenant: tenant, TenantName: v.tenant, Presented: v.sessions, Devices: web.Devices(v.request),
 		RequestID: v.web.ID, Source: v.web.Source, Client: web.ClientName(v.request.UserAgent()),
 	}, err
@@ -105,14 +106,14 @@ func (v *pageContext) fragment() string {
 
 // proof returns the second factor in the fields whose names begin with the prefix: a
 // passkey, else a recovery code, else a code of an app.
-func (v *pageContext) proof(prefix string) service.Proof {
+func (v *pageContext) proof(prefix string) signin.Proof {
 	if passkey := v.form.Get(prefix + "passkey"); passkey != "" {
-		return service.Proof{Passkey: []byte(passkey)}
+		return signin.Proof{Passkey: []byte(passkey)}
 	}
 	if code := strings.TrimSpace(v.form.Get(prefix + "recoveryCode")); code != "" {
-		return service.Proof{RecoveryCode: code}
+		return signin.Proof{RecoveryCode: code}
 	}
-	return service.Proof{Code: strings.ReplaceAll(v.form.Get(prefix+"code"), " ", "")}
+	return signin.Proof{Code: strings.ReplaceAll(v.form.Get(prefix+"code"), " ", "")}
 }
 
 // reasonMax limits a reason, in code points.
@@ -145,11 +146,11 @@ func (v *pageContext) key() idempotency.Key {
 // needsReauthentication reports whether the form must ask for the password, because the
 // sign-in is older than the operation allows.
 func (v *pageContext) needsReauthentication() bool {
-	return v.page != nil && v.page.policy.StepsUp() && authz.RequireRecent(v.call.Principal, v.console.service.Now()) != nil
+	return v.page != nil && v.page.policy.StepsUp() && authz.RequireRecent(v.call.Principal, v.console.access.Now()) != nil
 }
 
 // setSession gives the browser the session of the sign-in.
-func (v *pageContext) setSession(signIn *service.SignIn) {
+func (v *pageContext) setSession(signIn *signin.SignIn) {
 	v.call.Principal = signIn.Principal
 	v.console.site.SetSession(v.response, v.request, signIn)
 }

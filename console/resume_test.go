@@ -14,7 +14,7 @@ func TestResumeIsOfferedToThoseWhoMayGiveTheAccessBack(t *testing.T) {
 	boss := f.hire("boss@example.com", "Bea Boss", []string{"events:read"})
 	account := f.makeAccount("Import", f.makeRole("Auditor", "events:read"))
 	for _, err := range []error{
-		errorOf(f.service.SuspendUser(ctx, f.asOwner(), boss.ID, "")), errorOf(f.service.SuspendServiceAccount(ctx, f.asOwner(), account.ID, "")),
+		errorOf(f.node.Directory.SuspendUser(ctx, f.asOwner(), boss.ID, "")), errorOf(f.node.Directory.SuspendServiceAccount(ctx, f.asOwner(), account.ID, "")),
 	} {
 		if err != nil {
 			t.Fatal(err)

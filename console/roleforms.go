@@ -23,7 +23,7 @@ func (c *console) showNewRole(v *pageContext) error {
 }
 
 func (c *console) createRole(v *pageContext) error {
-	created, err := c.service.CreateRole(v.ctx, v.call, v.key(), rolecall.RoleDraft{
+	created, err := c.directory.CreateRole(v.ctx, v.call, v.key(), rolecall.RoleDraft{
 		Key: orNil(v.form.Get("key")), Name: v.form.Get("name"), Description: v.form.Get("description"),
 		Permissions: lines(v.form["permissions"]), Grants: lines(v.form["grants"]),
 	})
@@ -37,7 +37,7 @@ func (c *console) createRole(v *pageContext) error {
 }
 
 func (c *console) showRoleEdit(v *pageContext) error {
-	role, err := c.service.Role(v.ctx, v.call, v.roleID)
+	role, err := c.directory.Role(v.ctx, v.call, v.roleID)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (c *console) editRole(v *pageContext) error {
 	if grants, changed := typedSet(v, "grants"); changed {
 		patch.Grants = rolecall.Some(grants)
 	}
-	if _, err := c.service.UpdateRole(v.ctx, v.call, v.roleID, patch, match(v, v.roleTag)); err != nil {
+	if _, err := c.directory.UpdateRole(v.ctx, v.call, v.roleID, patch, match(v, v.roleTag)); err != nil {
 		return err
 	}
 	return v.redirect(v.path("/roles/"+v.roleID.String()) + "?done=saved")
@@ -78,7 +78,7 @@ func (c *console) askDeleteRole(v *pageContext) error {
 }
 
 func (c *console) deleteRole(v *pageContext) error {
-	if err := c.service.DeleteRole(v.ctx, v.call, v.roleID, v.form.Get("force") == "true", nil); err != nil {
+	if err := c.directory.DeleteRole(v.ctx, v.call, v.roleID, v.form.Get("force") == "true", nil); err != nil {
 		return err
 	}
 	return v.redirect(v.path("/roles") + "?done=role-deleted")

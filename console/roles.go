@@ -7,7 +7,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) rolePages() []page {
@@ -33,7 +33,7 @@ func (c *console) showRoles(v *pageContext) error {
 	if v.faults == nil {
 		listing := v.roleListing()
 		listing.Count = true
-		page, err := c.service.Roles(v.ctx, v.call, listing)
+		page, err := c.directory.Roles(v.ctx, v.call, listing)
 		if err != nil {
 			return err
 		}
@@ -78,11 +78,11 @@ func (c *console) showRole(v *pageContext) error {
 
 // roleView returns the role of the path, and how many hold it.
 func (c *console) roleView(v *pageContext) (view roleView, err error) {
-	if view.role, err = c.service.Role(v.ctx, v.call, v.roleID); err != nil {
+	if view.role, err = c.directory.Role(v.ctx, v.call, v.roleID); err != nil {
 		return view, err
 	}
 	if authz.ListRoleUsers.Authorize(v.call.Principal) == nil {
-		page, err := c.service.RoleUsers(v.ctx, v.call, v.roleID, service.UserListing{Limit: 1, Count: true})
+		page, err := c.directory.RoleUsers(v.ctx, v.call, v.roleID, directory.UserListing{Limit: 1, Count: true})
 		if err != nil {
 			return view, err
 		}
@@ -140,7 +140,7 @@ type holdersView struct {
 }
 
 func (c *console) showHolders(v *pageContext) error {
-	role, err := c.service.Role(v.ctx, v.call, v.roleID)
+	role, err := c.directory.Role(v.ctx, v.call, v.roleID)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *console) showHolders(v *pageContext) error {
 		if v.fragment() == "count" {
 			listing.Count, listing.Limit = true, 1
 		}
-		if list.page, err = c.service.RoleUsers(v.ctx, v.call, v.roleID, listing); err != nil {
+		if list.page, err = c.directory.RoleUsers(v.ctx, v.call, v.roleID, listing); err != nil {
 			return err
 		}
 	}

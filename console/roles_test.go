@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/idempotency"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // makeRole makes a role of acme by the owner's hand.
 func (f *fixture) makeRole(name string, permissions ...string) rolecall.Role {
 	f.t.Helper()
-	created, err := f.service.CreateRole(f.t.Context(), f.asOwner(), idempotency.Key{Text: name, Fingerprint: []byte(name)}, rolecall.RoleDraft{Name: name, Permissions: permissions})
+	created, err := f.node.Directory.CreateRole(f.t.Context(), f.asOwner(), idempotency.Key{Text: name, Fingerprint: []byte(name)}, rolecall.RoleDraft{Name: name, Permissions: permissions})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func (f *fixture) makeRole(name string, permissions ...string) rolecall.Role {
 // builtIn returns the role of the key.
 func (f *fixture) builtIn(key string) rolecall.Role {
 	f.t.Helper()
-	page, err := f.service.Roles(f.t.Context(), f.asOwner(), service.RoleListing{Key: key, Limit: 1})
+	page, err := f.node.Directory.Roles(f.t.Context(), f.asOwner(), directory.RoleListing{Key: key, Limit: 1})
 	if err != nil || len(page.Items) != 1 {
 		f.t.Fatal(page, err)
 	}
@@ -95,7 +95,7 @@ func TestWhoEditsARoleKeepsWhatOthersChanged(t *testing.T) {
 	form := url.Values{"if-match": {f.hiddenField(shown, "if-match")}, "was-name": {"Helper"}, "name": {"Assistant"}, "was-description": {""}, "description": {""},
 		"was-permissions": {f.hiddenField(shown, "was-permissions")}, "permissions": {"users:read", "events:read", ""}, "was-grants": {""}, "grants": {""}}
 	patch := rolecall.RolePatch{Name: rolecall.Some("Aide"), Permissions: rolecall.Some([]string{"users:suspend", "users:read", "sessions:read"})}
-	if _, err := f.service.UpdateRole(t.Context(), f.asOwner(), role.ID, patch, nil); err != nil {
+	if _, err := f.node.Directory.UpdateRole(t.Context(), f.asOwner(), role.ID, patch, nil); err != nil {
 		t.Fatal(err)
 	}
 	a := f.send(http.MethodPost, path, cookie, form)
@@ -116,7 +116,7 @@ func TestWhoEditsARoleKeepsWhatOthersChanged(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	saved, err := f.service.Role(t.Context(), f.asOwner(), role.ID)
+	saved, err := f.node.Directory.Role(t.Context(), f.asOwner(), role.ID)
 	if err != nil || saved.Name != "Assistant" || !slices.Equal(texts(saved.Permissions), []string{"events:read", "sessions:read", "users:read"}) {
 		t.Errorf("%+v %v", saved, err)
 	}
@@ -168,7 +168,7 @@ func TestADeletionSaysWhoHoldsTheRoleAndTakesItFromThem(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	user := f.hire("eve@example.com", "Eve Adams", nil)
-	if _, _, err := f.service.AssignRole(t.Context(), f.asOwner(), user.ID, role.ID, rolecall.AssignmentDraft{}); err != nil {
+	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), user.ID, role.ID, rolecall.AssignmentDraft{}); err != nil {
 		t.Fatal(err)
 	}
 	a := f.send(http.MethodPost, path+"/delete", cookie, nil) // it was shown before

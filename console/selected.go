@@ -10,7 +10,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 // selectedMax bounds to how many users something is done at once.
@@ -27,7 +27,7 @@ type bulkAction struct {
 	policies  []*authz.Policy // that the action needs
 	grave     bool
 	gives     bool // asks for a role, and how it is held; else for a reason
-	do        func(*service.Service, *pageContext, rolecall.UserID) error
+	do        func(*console, *pageContext, rolecall.UserID) error
 }
 
 // bulkActions are in the order in which they are offered.
@@ -36,10 +36,10 @@ var bulkActions = []bulkAction{
 		path: "/give-role", operation: "UsersController_assignRole", label: "Give a role", did: "given the role", gives: true,
 		tells:    "Assigns the role to each selected user and replaces existing assignments.",
 		policies: []*authz.Policy{authz.AssignRole, authz.ReadRoles},
-		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {
+		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			role, draft, err := givenRole(v)
 			if err == nil {
-				_, _, err = s.AssignRole(v.ctx, v.call, id, role, draft)
+				_, _, err = s.directory.AssignRole(v.ctx, v.call, id, role, draft)
 			}
 			return err
 		},
@@ -47,15 +47,15 @@ var bulkActions = []bulkAction{
 	{
 		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", policies: []*authz.Policy{authz.SuspendUser}, grave: true,
 		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost. Who is suspended already stays so.",
-		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {
-			return withReason(s.SuspendUser, v, id)
+		do: func(s *console, v *pageContext, id rolecall.UserID) error {
+			return withReason(s.directory.SuspendUser, v, id)
 		},
 	},
 	{
 		path: "/resume", operation: "UsersController_resumeUser", label: "Resume", did: "able to sign in", policies: []*authz.Policy{authz.ResumeUser},
 		tells: "Those of them who are suspended can sign in again. Nothing changes for the others.",
-		do: func(s *service.Service, v *pageContext, id rolecall.UserID) error {
-			return withReason(s.ResumeUser, v, id)
+		do: func(s *console, v *pageContext, id rolecall.UserID) error {
+			return withReason(s.directory.ResumeUser, v, id)
 		},
 	},
 }
@@ -128,10 +128,10 @@ func (c *console) selectedView(v *pageContext, a *bulkAction) (view selectedView
 func (c *console) askSelected(v *pageContext, a *bulkAction) error {
 	view, err := c.selectedView(v, a)
 	if err == nil && a.gives {
-		view.roles, err = c.service.Roles(v.ctx, v.call, service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+		view.roles, err = c.directory.Roles(v.ctx, v.call, directory.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
 	}
 	if err == nil && a.gives {
-		view.departments, err = c.service.Departments(v.ctx, v.call)
+		view.departments, err = c.directory.Departments(v.ctx, v.call)
 	}
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 		return c.askSelected(v, a)
 	}
 	for _, id := range view.users {
-		err := a.do(c.service, v, id)
+		err := a.do(c, v, id)
 		why, known := errors.AsType[*rolecall.Error](err)
 		switch {
 		case err == nil:

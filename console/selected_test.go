@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 // selecting returns the form about the users, with further fields: name, value.
@@ -26,7 +26,7 @@ func selecting(users []rolecall.UserID, fields ...string) url.Values {
 // eventsOf returns how many events of the type there are about the user.
 func (f *fixture) eventsOf(id rolecall.UserID, kind rolecall.EventType) (n int) {
 	f.t.Helper()
-	page, err := f.service.UserEvents(f.t.Context(), f.asOwner(), id, service.EventListing{Limit: 50})
+	page, err := f.node.Directory.UserEvents(f.t.Context(), f.asOwner(), id, directory.EventListing{Limit: 50})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestSelectedUsersAreSuspendedAndResumedOneByOne(t *testing.T) {
 		}
 	}
 	for _, id := range []rolecall.UserID{eve.ID, mallory.ID} {
-		if user, err := f.service.User(t.Context(), f.asOwner(), id); err != nil || user.Status != rolecall.UserSuspended || f.eventsOf(id, rolecall.EventUserSuspended) != 1 {
+		if user, err := f.node.Directory.User(t.Context(), f.asOwner(), id); err != nil || user.Status != rolecall.UserSuspended || f.eventsOf(id, rolecall.EventUserSuspended) != 1 {
 			t.Errorf("%s: %d events, %v", user.Status, f.eventsOf(id, rolecall.EventUserSuspended), err)
 		}
 		if page := f.get("/console/acme/users/"+id.String(), cookie); !strings.Contains(page.body, "left &amp; gone") {
@@ -100,7 +100,7 @@ func TestARoleIsGivenToSelectedUsers(t *testing.T) {
 		}
 	}
 	for _, id := range users {
-		held, _, err := f.service.UserRoles(t.Context(), f.asOwner(), id)
+		held, _, err := f.node.Directory.UserRoles(t.Context(), f.asOwner(), id)
 		if err != nil || len(held) != 1 || strings.Join(held[0].Reach.Departments(), ",") != "Legal,Ops,Sales" || f.eventsOf(id, rolecall.EventRoleAssigned) == 0 {
 			t.Errorf("%+v %v", held, err)
 		}
@@ -111,7 +111,7 @@ func TestOnlyWhatIsAllowedIsDoneToSelectedUsers(t *testing.T) {
 	f := newFixture(t)
 	sales := "Sales"
 	eve, mallory := f.hire("eve@example.com", "Eve Adams", nil), f.hire("mallory@example.com", "Mallory Hidden", nil)
-	if _, err := f.service.UpdateUser(t.Context(), f.asOwner(), eve.ID, rolecall.UserPatch{Department: rolecall.Some(&sales)}, nil); err != nil {
+	if _, err := f.node.Directory.UpdateUser(t.Context(), f.asOwner(), eve.ID, rolecall.UserPatch{Department: rolecall.Some(&sales)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	f.hire("reader@example.com", "Rita Reader", []string{"users:read"})
@@ -145,7 +145,7 @@ func TestOnlyWhatIsAllowedIsDoneToSelectedUsers(t *testing.T) {
 	if !strings.Contains(a.body, "1 user is suspended") || !strings.Contains(a.body, mallory.ID.String()) || strings.Contains(a.body, "Mallory Hidden") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if user, err := f.service.User(t.Context(), f.asOwner(), mallory.ID); err != nil || user.Status == rolecall.UserSuspended {
+	if user, err := f.node.Directory.User(t.Context(), f.asOwner(), mallory.ID); err != nil || user.Status == rolecall.UserSuspended {
 		t.Errorf("%s %v", user.Status, err)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/a-h/templ"
-
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // serviceAccountActions are in the order in which they are offered.
@@ -13,22 +11,22 @@ var serviceAccountActions = []action{
 	{
 		path: "/resume", operation: "ServiceAccountsController_resumeServiceAccount", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
 		tells: "Its tokens work again.",
-		do: func(s *service.Service, v *pageContext) error {
-			return withReason(s.ResumeServiceAccount, v, v.accountID)
+		do: func(s *console, v *pageContext) error {
+			return withReason(s.directory.ResumeServiceAccount, v, v.accountID)
 		},
 	},
 	{
 		path: "/suspend", operation: "ServiceAccountsController_suspendServiceAccount", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "service-account-suspended", grave: true, reasoned: true,
 		tells: "Its tokens count for nothing at once, until it is resumed. Nothing is lost.",
-		do: func(s *service.Service, v *pageContext) error {
-			return withReason(s.SuspendServiceAccount, v, v.accountID)
+		do: func(s *console, v *pageContext) error {
+			return withReason(s.directory.SuspendServiceAccount, v, v.accountID)
 		},
 	},
 	{
 		path: "/delete", operation: "ServiceAccountsController_deleteServiceAccount", allowed: "delete", label: "Delete", asks: "Delete", done: "service-account-deleted", grave: true, gone: true,
 		tells: "Programs that use one of its tokens are refused from now on. Its roles and tokens are gone, and this cannot be undone.",
-		do: func(s *service.Service, v *pageContext) error {
-			return s.DeleteServiceAccount(v.ctx, v.call, v.accountID, nil)
+		do: func(s *console, v *pageContext) error {
+			return s.directory.DeleteServiceAccount(v.ctx, v.call, v.accountID, nil)
 		},
 	},
 }

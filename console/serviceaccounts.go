@@ -7,7 +7,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) serviceAccountPages() []page {
@@ -35,7 +35,7 @@ func (c *console) showServiceAccounts(v *pageContext) error {
 	if v.faults == nil {
 		query := v.serviceAccountQuery()
 		query.Count = true
-		page, err := c.service.ServiceAccounts(v.ctx, v.call, query)
+		page, err := c.directory.ServiceAccounts(v.ctx, v.call, query)
 		if err != nil {
 			return err
 		}
@@ -75,13 +75,13 @@ type serviceAccountView struct {
 
 // serviceAccountView returns the service account of the path.
 func (c *console) serviceAccountView(v *pageContext) (view serviceAccountView, err error) {
-	view.account, err = c.service.ServiceAccount(v.ctx, v.call, v.accountID)
+	view.account, err = c.directory.ServiceAccount(v.ctx, v.call, v.accountID)
 	if err != nil {
 		return view, err
 	}
 	view.holder = accountHolder(v, &view.account)
-	view.held, view.ended, err = c.service.ServiceAccountRoles(v.ctx, v.call, v.accountID)
-	view.allowed = c.service.ServiceAccountActions(v.call, &view.account, view.held)
+	view.held, view.ended, err = c.directory.ServiceAccountRoles(v.ctx, v.call, v.accountID)
+	view.allowed = c.directory.ServiceAccountActions(v.call, &view.account, view.held)
 	return view, err
 }
 
@@ -90,7 +90,7 @@ func (c *console) showServiceAccount(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := c.service.ServiceAccountTokens(v.ctx, v.call, v.accountID, nil, rolecall.APITokensMax)
+	tokens, err := c.directory.ServiceAccountTokens(v.ctx, v.call, v.accountID, nil, rolecall.APITokensMax)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (c *console) addHistory(v *pageContext, view *serviceAccountView) error {
 	if authz.ReadEvents.Authorize(v.call.Principal) != nil {
 		return nil
 	}
-	recent, err := c.service.Events(v.ctx, v.call, service.EventListing{Subject: rolecall.AnyID(view.account.ID), Limit: recentEvents})
+	recent, err := c.directory.Events(v.ctx, v.call, directory.EventListing{Subject: rolecall.AnyID(view.account.ID), Limit: recentEvents})
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (c *console) showNewServiceAccount(v *pageContext) error {
 
 func (c *console) createServiceAccount(v *pageContext) error {
 	draft := rolecall.ServiceAccountDraft{Name: v.form.Get("name"), Description: v.form.Get("description")}
-	created, err := c.service.CreateServiceAccount(v.ctx, v.call, v.key(), draft)
+	created, err := c.directory.CreateServiceAccount(v.ctx, v.call, v.key(), draft)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (c *console) editServiceAccount(v *pageContext) error {
 	if description, changed := typed(v, "description"); changed {
 		patch.Description = rolecall.Some(description)
 	}
-	if _, err := c.service.UpdateServiceAccount(v.ctx, v.call, v.accountID, patch, match(v, v.serviceAccountTag)); err != nil {
+	if _, err := c.directory.UpdateServiceAccount(v.ctx, v.call, v.accountID, patch, match(v, v.serviceAccountTag)); err != nil {
 		return err
 	}
 	return v.redirect(v.path("/service-accounts/"+v.accountID.String()) + "?done=saved")

@@ -16,10 +16,10 @@ import (
 func (f *fixture) makeAccount(name string, roles ...rolecall.Role) rolecall.ServiceAccount {
 	f.t.Helper()
 	c := f.asOwner()
-	created, err := f.service.CreateServiceAccount(f.t.Context(), c, idempotency.Key{Text: name, Fingerprint: []byte(name)}, rolecall.ServiceAccountDraft{Name: name})
+	created, err := f.node.Directory.CreateServiceAccount(f.t.Context(), c, idempotency.Key{Text: name, Fingerprint: []byte(name)}, rolecall.ServiceAccountDraft{Name: name})
 	for _, role := range roles {
 		if err == nil {
-			_, _, err = f.service.AssignServiceAccountRole(f.t.Context(), c, created.Value.ID, role.ID, rolecall.AssignmentDraft{})
+			_, _, err = f.node.Directory.AssignServiceAccountRole(f.t.Context(), c, created.Value.ID, role.ID, rolecall.AssignmentDraft{})
 		}
 	}
 	if err != nil {

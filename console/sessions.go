@@ -22,14 +22,14 @@ type sessionsView struct {
 }
 
 func (c *console) showSessions(v *pageContext) error {
-	user, err := c.service.User(v.ctx, v.call, v.userID)
+	user, err := c.directory.User(v.ctx, v.call, v.userID)
 	if err != nil {
 		return err
 	}
 	list := sessionsView{user: user}
 	if v.faults == nil {
 		after, limit := v.after, v.limit
-		if list.page, err = c.service.UserSessions(v.ctx, v.call, v.userID, after, limit); err != nil {
+		if list.page, err = c.signin.UserSessions(v.ctx, v.call, v.userID, after, limit); err != nil {
 			return err
 		}
 	}
@@ -45,7 +45,7 @@ func (c *console) showSessions(v *pageContext) error {
 }
 
 func (c *console) askEndSession(v *pageContext) error {
-	user, err := c.service.User(v.ctx, v.call, v.userID)
+	user, err := c.directory.User(v.ctx, v.call, v.userID)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *console) askEndSession(v *pageContext) error {
 }
 
 func (c *console) endSession(v *pageContext) error {
-	if err := c.service.EndUserSession(v.ctx, v.call, v.userID, v.sessionID); err != nil {
+	if err := c.signin.EndUserSession(v.ctx, v.call, v.userID, v.sessionID); err != nil {
 		return err
 	}
 	if v.sessionID == v.call.Session.ID {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) settingsPages() []page {
@@ -155,11 +155,11 @@ type settingsView struct {
 }
 
 func (c *console) settingsView(v *pageContext) (view settingsView, err error) {
-	if view.tenant, err = c.service.CurrentTenant(v.ctx, v.call); err != nil {
+	if view.tenant, err = c.directory.CurrentTenant(v.ctx, v.call); err != nil {
 		return view, err
 	}
 	if authz.ReadRoles.Authorize(v.call.Principal) == nil {
-		page, err := c.service.Roles(v.ctx, v.call, service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+		page, err := c.directory.Roles(v.ctx, v.call, directory.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
 		if err != nil {
 			return view, err
 		}
@@ -206,13 +206,13 @@ func (c *console) editSettings(v *pageContext) error {
 		return err
 	}
 	if match := match(v, tenantTag); (match == nil || match(&view.tenant)) && patch.CheckOn(view.tenant.Settings) == nil {
-		changed, _ := patch.Apply(view.tenant, c.service.Now())
+		changed, _ := patch.Apply(view.tenant, c.access.Now())
 		view.weakens = weakenings(view.tenant.Settings, changed.Settings, view.roleName)
 		if strings.Join(view.weakens, "\n") != strings.ReplaceAll(v.form.Get("weakens"), "\r\n", "\n") {
 			return c.showSettingsForm(v, view)
 		}
 	}
-	if _, err := c.service.UpdateTenant(v.ctx, v.call, patch, match(v, tenantTag)); err != nil {
+	if _, err := c.directory.UpdateTenant(v.ctx, v.call, patch, match(v, tenantTag)); err != nil {
 		return inSettingWords(err)
 	}
 	return v.redirect(v.path("/settings") + "?done=saved")

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func TestEverySettingIsSaidInWords(t *testing.T) {
@@ -78,7 +78,7 @@ func TestSettingsAreChangedAndWhatProtectsLessIsSaidFirst(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, form); a.Header.Get("Location") != "/console/acme/settings?done=saved" {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	saved, err := f.service.Tenant(t.Context(), "acme")
+	saved, err := f.node.Directory.Tenant(t.Context(), "acme")
 	if s := saved.Settings; err != nil || *s.SessionIdle != 2*86400 || *s.PasswordMin != 20 || *s.MailSender != "People" || s.SessionAbsolute != nil {
 		t.Errorf("%+v %v", saved, err)
 	}
@@ -89,7 +89,7 @@ func TestSettingsAreChangedAndWhatProtectsLessIsSaidFirst(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, again); a.StatusCode != http.StatusSeeOther {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if saved, err = f.service.Tenant(t.Context(), "acme"); err != nil || saved.Settings.SessionIdle != nil {
+	if saved, err = f.node.Directory.Tenant(t.Context(), "acme"); err != nil || saved.Settings.SessionIdle != nil {
 		t.Errorf("not the default again: %+v %v", saved, err)
 	}
 }
@@ -118,7 +118,7 @@ func TestWhoseSecondFactorIsAskedForIsChosen(t *testing.T) {
 	f := newFixture(t)
 	f.hire("eve@example.com", `<i>Eve</i>`, []string{"users:read"})
 	cookie := f.signIn("acme", ownerEmail)
-	page, err := f.service.Roles(t.Context(), f.asOwner(), service.RoleListing{Words: rolecall.Words("Role of eve"), Limit: 2})
+	page, err := f.node.Directory.Roles(t.Context(), f.asOwner(), directory.RoleListing{Words: rolecall.Words("Role of eve"), Limit: 2})
 	if err != nil || len(page.Items) != 1 {
 		t.Fatal(page, err)
 	}

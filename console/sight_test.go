@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/idempotency"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // secrets are the words of which those stand on a page that the caller may read.
-func secrets(c service.Call, shown, deleted *rolecall.User) (list []string) {
+func secrets(c access.Caller, shown, deleted *rolecall.User) (list []string) {
 	sight := c.Sight(shown)
 	for m, of := range map[rolecall.UserMember]func(*rolecall.User) string{
 		rolecall.MemberName:       func(u *rolecall.User) string { return u.Name },
@@ -57,14 +58,14 @@ func TestNoPageShowsWhatMayNotBeRead(t *testing.T) {
 	var users []rolecall.User
 	for _, word := range []string{"shown", "deleted"} {
 		department, id, sender := "Department of the "+word, "id-of-the-"+word, "Secret sender"
-		created, err := f.service.CreateUser(ctx, c, idempotency.Key{Text: word, Fingerprint: []byte(word)}, rolecall.UserDraft{
+		created, err := f.node.Directory.CreateUser(ctx, c, idempotency.Key{Text: word, Fingerprint: []byte(word)}, rolecall.UserDraft{
 			Email: word + "@secret.example", Name: "Name of the " + word, Department: &department, ExternalID: &id, Invite: true,
 		})
 		if err == nil {
-			_, err = f.service.SuspendUser(ctx, c, created.Value.ID, "Secret reason")
+			_, err = f.node.Directory.SuspendUser(ctx, c, created.Value.ID, "Secret reason")
 		}
 		if err == nil {
-			_, err = f.service.UpdateTenant(ctx, c, rolecall.TenantPatch{Settings: rolecall.SettingsPatch{MailSender: rolecall.Some(&sender)}}, nil)
+			_, err = f.node.Directory.UpdateTenant(ctx, c, rolecall.TenantPatch{Settings: rolecall.SettingsPatch{MailSender: rolecall.Some(&sender)}}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -72,12 +73,12 @@ func TestNoPageShowsWhatMayNotBeRead(t *testing.T) {
 		users = append(users, created.Value)
 	}
 	shown, deleted, role := &users[0], &users[1], f.makeRole("Secret role", "shop/invoices:read")
-	account, err := f.service.CreateServiceAccount(ctx, c, idempotency.Key{Text: "a", Fingerprint: []byte("a")}, rolecall.ServiceAccountDraft{Name: "Secret account"})
+	account, err := f.node.Directory.CreateServiceAccount(ctx, c, idempotency.Key{Text: "a", Fingerprint: []byte("a")}, rolecall.ServiceAccountDraft{Name: "Secret account"})
 	if err == nil {
-		_, _, err = f.service.AssignRole(ctx, c, deleted.ID, role.ID, rolecall.AssignmentDraft{})
+		_, _, err = f.node.Directory.AssignRole(ctx, c, deleted.ID, role.ID, rolecall.AssignmentDraft{})
 	}
 	if err == nil {
-		err = f.service.DeleteUser(ctx, c, deleted.ID, nil)
+		err = f.node.Directory.DeleteUser(ctx, c, deleted.ID, nil)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -91,11 +92,11 @@ func TestNoPageShowsWhatMayNotBeRead(t *testing.T) {
 			email := "reader" + strings.NewReplacer(":", "-").Replace(strings.Join(held, "-")) + "@example.com"
 			f.hire(email, "Rita Reader", held)
 			cookie := f.signIn("acme", email)
-			signIn, err := f.service.Login(ctx, service.Attempt{Tenant: c.Tenant, TenantName: "acme"}, email, password)
+			signIn, err := f.node.SignIn.Login(ctx, signin.Request{Tenant: c.Tenant, TenantName: "acme"}, email, password)
 			if err != nil {
 				t.Fatal(err)
 			}
-			hidden := secrets(service.Call{Principal: signIn.Principal}, shown, deleted)
+			hidden := secrets(access.Caller{Principal: signIn.Principal}, shown, deleted)
 			for _, path := range paths {
 				a := f.get(path, cookie)
 				if a.StatusCode >= http.StatusInternalServerError {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // signInPages are the ways in and out.
@@ -42,7 +42,7 @@ func (c *console) passkeyOptions(v *pageContext) string {
 	if err != nil || v.tenant == "" {
 		return ""
 	}
-	options, err := c.service.PasskeySignInOptions(attempt)
+	options, err := c.signin.PasskeySignInOptions(attempt)
 	if err != nil {
 		return ""
 	}
@@ -57,12 +57,12 @@ func (c *console) signIn(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	signIn, err := c.service.Login(v.ctx, attempt, v.form.Get("email"), v.form.Get("password"))
+	signIn, err := c.signin.Login(v.ctx, attempt, v.form.Get("email"), v.form.Get("password"))
 	return c.signedIn(v, signIn, err)
 }
 
 // signedIn lets in who has shown who they are. New recovery codes are shown first.
-func (c *console) signedIn(v *pageContext, signIn service.SignIn, err error) error {
+func (c *console) signedIn(v *pageContext, signIn signin.SignIn, err error) error {
 	if err != nil {
 		return err
 	}
@@ -106,10 +106,10 @@ func (c *console) showSecondFactor(v *pageContext) error {
 }
 
 // answer returns the challenge that the form answers, and by what.
-func answer(v *pageContext) (secret.Token, service.Proof, error) {
+func answer(v *pageContext) (secret.Token, signin.Proof, error) {
 	challenge, ok := secret.ParseToken(v.form.Get("challenge"))
 	if !ok {
-		return "", service.Proof{}, rolecall.ErrChallengeInvalid
+		return "", signin.Proof{}, rolecall.ErrChallengeInvalid
 	}
 	proof := v.proof("")
 	if proof.Passkey == nil && proof.Code == "" && proof.RecoveryCode == "" {
@@ -127,7 +127,7 @@ func (c *console) completeSignIn(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	signIn, err := c.service.CompleteSignIn(v.ctx, attempt, challenge, proof)
+	signIn, err := c.signin.CompleteSignIn(v.ctx, attempt, challenge, proof)
 	return c.signedIn(v, signIn, err)
 }
 
@@ -145,7 +145,7 @@ func (c *console) askEnrolment(v *pageContext, challenge string) error {
 	if err != nil {
 		return err
 	}
-	made, err := c.service.BeginEnrolment(v.ctx, attempt, token)
+	made, err := c.signin.BeginEnrolment(v.ctx, attempt, token)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (c *console) signInByPasskey(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	signIn, err := c.service.PasskeySignIn(v.ctx, attempt, []byte(v.form.Get("passkey")))
+	signIn, err := c.signin.PasskeySignIn(v.ctx, attempt, []byte(v.form.Get("passkey")))
 	return c.signedIn(v, signIn, err)
 }
 
@@ -180,7 +180,7 @@ func (c *console) signOut(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	if err := c.service.Logout(v.ctx, attempt); err != nil {
+	if err := c.signin.Logout(v.ctx, attempt); err != nil {
 		return err
 	}
 	return signedOut(v)

@@ -50,7 +50,7 @@ func TestAPageOfTheLongestNamesIsLight(t *testing.T) {
 	for i := range rolecall.DefaultLimit {
 		department := long(rolecall.DepartmentMax)
 		draft := rolecall.UserDraft{Email: fmt.Sprintf("%d@example.com", i), Name: long(rolecall.UserNameMax), Department: &department}
-		if _, err := f.service.CreateUser(t.Context(), call, idempotency.Key{Text: draft.Email, Fingerprint: []byte(draft.Email)}, draft); err != nil {
+		if _, err := f.node.Directory.CreateUser(t.Context(), call, idempotency.Key{Text: draft.Email, Fingerprint: []byte(draft.Email)}, draft); err != nil {
 			t.Fatal(err)
 		}
 	}

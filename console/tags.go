@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // The forms carry a tag in fieldIfMatch: a hash of the members that the caller may read.
@@ -13,7 +13,7 @@ import (
 
 // match returns the condition that the value still has the tag of the form, nil if the form
 // has none.
-func match[T any](v *pageContext, tagOf func(*T) string) service.Match[T] {
+func match[T any](v *pageContext, tagOf func(*T) string) directory.Match[T] {
 	tag := v.form.Get(fieldIfMatch)
 	if tag == "" {
 		return nil

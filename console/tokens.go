@@ -10,8 +10,8 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/idempotency"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 func (c *console) tokenPages() (pages []page) {
@@ -33,20 +33,20 @@ type tokensView struct {
 	holder
 	pageLinks
 	page  rolecall.Page[rolecall.APIToken]
-	names names                                 // of who made them
-	held  []rolecall.Assignment                 // of which a new token can have a part
-	made  idempotency.Created[service.APIToken] // just now
+	names names                                   // of who made them
+	held  []rolecall.Assignment                   // of which a new token can have a part
+	made  idempotency.Created[directory.APIToken] // just now
 }
 
 func (c *console) showTokens(v *pageContext, k *holderKind) error {
 	var view tokensView
 	var err error
-	if view.holder, err = k.find(c.service, v); err != nil {
+	if view.holder, err = k.find(c, v); err != nil {
 		return err
 	}
 	if v.faults == nil {
 		after, limit := v.after, v.limit
-		if view.page, err = k.tokens(c.service, v, after, limit); err != nil {
+		if view.page, err = k.tokens(c, v, after, limit); err != nil {
 			return err
 		}
 	}
@@ -67,8 +67,8 @@ func (c *console) showTokens(v *pageContext, k *holderKind) error {
 func (c *console) showNewToken(v *pageContext, k *holderKind) error {
 	var view tokensView
 	var err error
-	if view.holder, err = k.find(c.service, v); err == nil {
-		view.held, _, err = k.held(c.service, v)
+	if view.holder, err = k.find(c, v); err == nil {
+		view.held, _, err = k.held(c, v)
 	}
 	if err != nil {
 		return err
@@ -89,10 +89,10 @@ func (c *console) createToken(v *pageContext, k *holderKind) error {
 	}
 	var view tokensView
 	var err error
-	if view.holder, err = k.find(c.service, v); err != nil {
+	if view.holder, err = k.find(c, v); err != nil {
 		return err
 	}
-	if view.made, err = k.makeToken(c.service, v, draft); err != nil {
+	if view.made, err = k.makeToken(c, v, draft); err != nil {
 		return err
 	}
 	return c.show(v, "API token", view.section, func(f frame) templ.Component {
@@ -104,8 +104,8 @@ func (c *console) createToken(v *pageContext, k *holderKind) error {
 func (c *console) askRevokeToken(v *pageContext, k *holderKind) error {
 	var view tokensView
 	var err error
-	if view.holder, err = k.find(c.service, v); err == nil {
-		view.page, err = k.tokens(c.service, v, nil, rolecall.APITokensMax)
+	if view.holder, err = k.find(c, v); err == nil {
+		view.page, err = k.tokens(c, v, nil, rolecall.APITokensMax)
 	}
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (c *console) askRevokeToken(v *pageContext, k *holderKind) error {
 }
 
 func (c *console) revokeToken(v *pageContext, k *holderKind) error {
-	if err := k.revoke(c.service, v); err != nil {
+	if err := k.revoke(c, v); err != nil {
 		return err
 	}
 	return v.redirect(k.home(v) + "/tokens?done=token-revoked")

@@ -55,6 +55,6 @@ func (c *console) roleAsked(v *pageContext) (rolecall.Role, bool) {
 	if err != nil || authz.ReadRoles.Authorize(v.call.Principal) != nil {
 		return rolecall.Role{}, false
 	}
-	role, err := c.service.Role(v.ctx, v.call, id)
+	role, err := c.directory.Role(v.ctx, v.call, id)
 	return role, err == nil
 }

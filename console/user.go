@@ -7,7 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) userPages() []page {
@@ -19,15 +19,15 @@ func (c *console) userPages() []page {
 // userView is what the page of one user shows.
 type userView struct {
 	frame
-	service.Overview
+	directory.Overview
 	sight rolecall.UserMembers
 	names names // of who is in the recent events, and of who invited them
 }
 
 func (c *console) showUser(v *pageContext) error {
-	overview, err := c.service.Overview(v.ctx, v.call, v.userID)
+	overview, err := c.directory.Overview(v.ctx, v.call, v.userID)
 	if errors.Is(err, rolecall.ErrNotFound) {
-		if _, err := c.service.DeletedUser(v.ctx, v.call, v.userID); err == nil {
+		if _, err := c.directory.DeletedUser(v.ctx, v.call, v.userID); err == nil {
 			return v.redirect(userAddress(v, v.userID, "/deleted"))
 		}
 	}
@@ -99,7 +99,7 @@ func (u userView) label(a *action) string {
 func (u userView) isInvited() bool { return u.Invitation.ExpiresAt > u.now }
 
 // obstacle returns why the user cannot sign in.
-func (u userView) obstacle(r *service.SignInReason) string {
+func (u userView) obstacle(r *directory.SignInReason) string {
 	switch {
 	case r.Code == "user-pending" && u.isInvited():
 		return "The user is invited, and has not set a password yet."
@@ -117,7 +117,7 @@ func (u userView) obstacle(r *service.SignInReason) string {
 
 // isLimited reports whether the user can sign in, though not from everywhere.
 func (u userView) isLimited() bool {
-	return !u.SignIn.CanSignIn && !slices.ContainsFunc(u.SignIn.Reasons, func(r service.SignInReason) bool { return r.Covers == "" })
+	return !u.SignIn.CanSignIn && !slices.ContainsFunc(u.SignIn.Reasons, func(r directory.SignInReason) bool { return r.Covers == "" })
 }
 
 // obstacleWords are the reasons for which somebody cannot sign in.
@@ -147,7 +147,7 @@ func (u userView) heldBack() (permissions []string) {
 }
 
 // factorWords are the second factors in words.
-func factorWords(f *service.FactorSummary) string {
+func factorWords(f *directory.FactorSummary) string {
 	var has []string
 	if f.TOTP {
 		has = append(has, "an authenticator app")

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 func TestWhoIsRefusedAfterTooManyFailuresIsNotShownAsAbleToSignIn(t *testing.T) {
@@ -15,7 +15,7 @@ func TestWhoIsRefusedAfterTooManyFailuresIsNotShownAsAbleToSignIn(t *testing.T) 
 	user := f.hire("eve@example.com", "Eve Adams", nil)
 	f.hire("reader@example.com", "Rita Reader", []string{"users:read"})
 	home := "/console/acme/users/" + user.ID.String()
-	tenant, err := f.service.Tenant(t.Context(), "acme")
+	tenant, err := f.node.Directory.Tenant(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,14 +23,14 @@ func TestWhoIsRefusedAfterTooManyFailuresIsNotShownAsAbleToSignIn(t *testing.T) 
 		t.Errorf("before: %s", a.body)
 	}
 	for range 10 {
-		if _, err := f.service.Login(t.Context(), service.Attempt{Tenant: tenant, TenantName: "acme", Source: "192.0.2.7"}, "eve@example.com", "wrong"); !errors.Is(err, rolecall.ErrWrongCredentials) {
+		if _, err := f.node.SignIn.Login(t.Context(), signin.Request{Tenant: tenant, TenantName: "acme", Source: "192.0.2.7"}, "eve@example.com", "wrong"); !errors.Is(err, rolecall.ErrWrongCredentials) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.service.Flush(t.Context()); err != nil {
+	if err := f.node.Access.Refusals.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	overview, err := f.service.Overview(t.Context(), f.asOwner(), user.ID)
+	overview, err := f.node.Directory.Overview(t.Context(), f.asOwner(), user.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

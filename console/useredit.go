@@ -22,11 +22,11 @@ type editView struct {
 }
 
 func (c *console) showEdit(v *pageContext) error {
-	user, err := c.service.User(v.ctx, v.call, v.userID)
+	user, err := c.directory.User(v.ctx, v.call, v.userID)
 	if err != nil {
 		return err
 	}
-	departments, err := c.service.Departments(v.ctx, v.call)
+	departments, err := c.directory.Departments(v.ctx, v.call)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *console) edit(v *pageContext) error {
 	if faults != nil {
 		return append(faults, patch.Check()...).Err()
 	}
-	if _, err := c.service.UpdateUser(v.ctx, v.call, v.userID, patch, match(v, v.userTag)); err != nil {
+	if _, err := c.directory.UpdateUser(v.ctx, v.call, v.userID, patch, match(v, v.userTag)); err != nil {
 		return err
 	}
 	return v.redirect(userAddress(v, v.userID, "") + "?done=saved")

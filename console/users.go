@@ -7,7 +7,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 func (c *console) usersPages() []page {
@@ -24,7 +24,7 @@ var userParameters = []string{"q", "status", "department", "role", "sort"}
 type usersView struct {
 	frame
 	pageLinks
-	page        service.UserPage
+	page        directory.UserPage
 	withheld    rolecall.UserMembers // of some user on the page
 	roles       []rolecall.Role      // to filter by; nil if the caller may not read them
 	departments []string             // to filter by
@@ -40,7 +40,7 @@ func (c *console) showUsers(v *pageContext) error {
 		if v.fragment() == "count" { // asked for apart: it takes longer than the page
 			listing.Count, listing.Limit = true, 1
 		}
-		page, err := c.service.Users(v.ctx, v.call, listing)
+		page, err := c.directory.Users(v.ctx, v.call, listing)
 		if err != nil {
 			return err
 		}
@@ -63,10 +63,10 @@ func (c *console) showUsers(v *pageContext) error {
 
 // filters loads what to filter the list by.
 func (c *console) filters(v *pageContext, list *usersView) (err error) {
-	if list.departments, err = c.service.Departments(v.ctx, v.call); err != nil || authz.ReadRoles.Authorize(v.call.Principal) != nil {
+	if list.departments, err = c.directory.Departments(v.ctx, v.call); err != nil || authz.ReadRoles.Authorize(v.call.Principal) != nil {
 		return err
 	}
-	roles, err := c.service.Roles(v.ctx, v.call, service.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+	roles, err := c.directory.Roles(v.ctx, v.call, directory.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
 	list.roles = roles.Items
 	return err
 }

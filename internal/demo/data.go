@@ -44,7 +44,7 @@ const (
 	departmentLead  = "department-lead"
 	securityOfficer = "security-officer"
 	auditor         = "auditor"
-	directory       = "directory"
+	directoryReader = "directory"
 	invoiceApprover = "invoice-approver"
 )
 
@@ -74,7 +74,7 @@ var (
 			Permissions: []string{"*:read", "*/*:read"},
 		},
 		{
-			Key: text(directory), Name: "Directory", Description: "Sees names and departments, and nothing else.",
+			Key: text(directoryReader), Name: "Directory", Description: "Sees names and departments, and nothing else.",
 			Permissions: []string{"users.name:read", "users.department:read"},
 		},
 		{
@@ -103,8 +103,8 @@ var programs = []struct {
 	endedFor    string        // why it was suspended; empty: it is at work
 }{
 	{rolecall.ServiceAccountDraft{Name: "Shop", Description: "Asks who may approve an invoice."}, auditor, "Production", []string{"users.name:read", "shop/invoices:read"}, 160 * day, ""},
-	{rolecall.ServiceAccountDraft{Name: "Payroll sync", Description: "Reads each night who works where."}, directory, "Nightly job", []string{"users.name:read", "users.department:read"}, 6 * day, ""},
-	{rolecall.ServiceAccountDraft{Name: "Badge printer", Description: "Printed badges at the old office."}, directory, "Printer on floor 2", []string{"users.name:read"}, 30 * day, "The office was closed"},
+	{rolecall.ServiceAccountDraft{Name: "Payroll sync", Description: "Reads each night who works where."}, directoryReader, "Nightly job", []string{"users.name:read", "users.department:read"}, 6 * day, ""},
+	{rolecall.ServiceAccountDraft{Name: "Badge printer", Description: "Printed badges at the old office."}, directoryReader, "Printer on floor 2", []string{"users.name:read"}, 30 * day, "The office was closed"},
 }
 
 func text(s string) *string { return &s }

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -36,7 +37,7 @@ type Access struct {
 // Prepare creates the demo's tenant unless it exists, gives its owner a new password,
 // and returns how to sign in at the base URL. It returns an error if the database holds
 // other tenants: made-up people must not be mixed with real ones.
-func Prepare(ctx context.Context, db store.Database, options service.Options, base, mailbox string) (Access, error) {
+func Prepare(ctx context.Context, db store.Database, options access.Options, base, mailbox string) (Access, error) {
 	if err := requireOwnDatabase(ctx, db, options); err != nil {
 		return Access{}, err
 	}
@@ -45,7 +46,7 @@ func Prepare(ctx context.Context, db store.Database, options service.Options, ba
 		return Access{}, err
 	}
 	password := secret.RandomPassword()
-	if err := service.New(db, options).SetPassword(ctx, Tenant, Email, password); err != nil {
+	if err := node.New(db, options).SignIn.SetPassword(ctx, Tenant, Email, password); err != nil {
 		return Access{}, err
 	}
 	return Access{
@@ -55,8 +56,8 @@ func Prepare(ctx context.Context, db store.Database, options service.Options, ba
 	}, nil
 }
 
-func requireOwnDatabase(ctx context.Context, db store.Database, options service.Options) error {
-	tenants, err := service.New(db, options).Tenants(ctx, "", "", 2)
+func requireOwnDatabase(ctx context.Context, db store.Database, options access.Options) error {
+	tenants, err := node.New(db, options).Directory.Tenants(ctx, "", "", 2)
 	if err != nil {
 		return err
 	}
@@ -86,18 +87,18 @@ func (a Access) Lines() []string {
 
 // Seed creates the demo's tenant unless it exists, and plays its history unless the
 // tenant already has other users than its owner.
-func Seed(ctx context.Context, db store.Database, options service.Options) error {
+func Seed(ctx context.Context, db store.Database, options access.Options) error {
 	end := rolecall.TimeOf(time.Now())
 	clock := end.Add(-age)
 	options.Clock = func() rolecall.Time { return clock }
-	tenant, err := service.New(db, options).Tenant(ctx, Tenant)
+	tenant, err := node.New(db, options).Directory.Tenant(ctx, Tenant)
 	if err != nil {
 		return err
 	}
 	if tenant.ID.IsZero() {
 		display := "Demo Incorporated"
 		draft := rolecall.TenantDraft{Name: Tenant, DisplayName: &display, Owner: rolecall.UserDraft{Email: Email, Name: "Ada Lovelace"}}
-		tenant, _, err = service.New(db, options).CreateTenant(ctx, draft, secret.RandomPassword())
+		tenant, _, err = node.New(db, options).Directory.CreateTenant(ctx, draft, secret.RandomPassword())
 		if err != nil {
 			return err
 		}
@@ -119,10 +120,10 @@ func Seed(ctx context.Context, db store.Database, options service.Options) error
 		}
 		h := &history{
 			tenant: tenant, clock: &clock, end: end,
-			owner: service.Call{Principal: authz.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: sources[0]},
+			owner: access.Caller{Principal: authz.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: sources[0]},
 		}
 		options.DivertMail = func(m rolecall.Mail) { h.lastMail = m }
-		h.service = service.New(store.Nested(tx), options)
+		h.node = node.New(store.Nested(tx), options)
 		return h.run(ctx)
 	})
 }

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
@@ -39,7 +41,7 @@ func TestTheDemoShowsWhatThereIs(t *testing.T) {
 }
 
 // open returns an empty database and the options of services on it.
-func open(t *testing.T) (*sqlite.Database, service.Options) {
+func open(t *testing.T) (*sqlite.Database, access.Options) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
 	if err != nil {
@@ -50,20 +52,20 @@ func open(t *testing.T) (*sqlite.Database, service.Options) {
 			t.Error(err)
 		}
 	})
-	return s, service.Options{
+	return s, access.Options{
 		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, 1, 0), Keys: secret.NewKeys(secret.NewKey()),
 	}
 }
 
 func TestTheDemoRefusesADatabaseOfOthers(t *testing.T) {
 	s, options := open(t)
-	if _, _, err := service.New(s, options).CreateTenant(t.Context(), rolecall.TenantDraft{Name: "acme", Owner: rolecall.UserDraft{Email: "ada@example.com", Name: "Ada Lovelace"}}, "correct horse battery"); err != nil {
+	if _, _, err := node.New(s, options).Directory.CreateTenant(t.Context(), rolecall.TenantDraft{Name: "acme", Owner: rolecall.UserDraft{Email: "ada@example.com", Name: "Ada Lovelace"}}, "correct horse battery"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Prepare(t.Context(), s, options, "http://127.0.0.1:8080", "mail"); err == nil || !strings.Contains(err.Error(), "other tenants") {
 		t.Errorf("got %v, want a refusal", err)
 	}
-	tenants, err := service.New(s, options).Tenants(t.Context(), "", "", 10)
+	tenants, err := node.New(s, options).Directory.Tenants(t.Context(), "", "", 10)
 	if err != nil || len(tenants) != 1 {
 		t.Errorf("the tenants are %v, %v", tenants, err)
 	}
@@ -75,17 +77,17 @@ func TestTheDemoMailsNothingBeforeSomebodyActs(t *testing.T) {
 		if _, err := Prepare(t.Context(), s, options, "http://127.0.0.1:8080", "mail"); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := service.New(s, options).WaitingMail(t.Context()); err != nil || n != 0 {
+		if n, err := node.New(s, options).Access.Outbox.Waiting(t.Context()); err != nil || n != 0 {
 			t.Errorf("%d mails wait, %v", n, err)
 		}
 	}
 }
 
 // countShown counts what the owner sees.
-func countShown(ctx context.Context, db store.Database, options service.Options) (map[string]int, error) {
+func countShown(ctx context.Context, db store.Database, options access.Options) (map[string]int, error) {
 	seen := map[string]int{}
-	s := service.New(db, options)
-	tenant, err := s.Tenant(ctx, Tenant)
+	s := node.New(db, options)
+	tenant, err := s.Directory.Tenant(ctx, Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +96,7 @@ func countShown(ctx context.Context, db store.Database, options service.Options)
 		return nil, err
 	}
 	for _, user := range users {
-		o, err := s.Overview(ctx, call, user.ID)
+		o, err := s.Directory.Overview(ctx, call, user.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -107,28 +109,28 @@ func countShown(ctx context.Context, db store.Database, options service.Options)
 				seen[what]++
 			}
 		}
-		count("invited", o.Invitation.ExpiresAt > s.Now())
+		count("invited", o.Invitation.ExpiresAt > s.Access.Now())
 		count("factor", o.Factors.TOTP)
 		count("session", o.Sessions.Count > 0)
 		count("two sessions", o.Sessions.Count > 1)
 		for _, a := range o.Assignments {
 			count("role in a department", !a.Reach.IsEverywhere())
-			count("role that ends within a week", a.ExpiresAt < s.Now().Add(7*day))
+			count("role that ends within a week", a.ExpiresAt < s.Access.Now().Add(7*day))
 			count("role by a lead", a.GrantedBy != call.User.ID)
 		}
 		for _, e := range o.RecentEvents {
 			count("event by staff", e.Actor.Type == rolecall.ActorUser && e.Actor.ID != call.User.ID && e.Actor.ID != user.ID)
-			count("event of today", e.OccurredAt > s.Now().Add(-day))
+			count("event of today", e.OccurredAt > s.Access.Now().Add(-day))
 			count("reason", e.Reason != "" && e.Type == rolecall.EventUserSuspended)
-			count("event to come", e.OccurredAt > s.Now())
+			count("event to come", e.OccurredAt > s.Access.Now())
 		}
 	}
-	deleted, err := s.DeletedUsers(ctx, call, service.DeletedListing{Limit: rolecall.MaxLimit})
+	deleted, err := s.Directory.DeletedUsers(ctx, call, directory.DeletedListing{Limit: rolecall.MaxLimit})
 	if err != nil {
 		return nil, err
 	}
 	seen["deleted"] = len(deleted.Items)
-	programs, err := s.ServiceAccounts(ctx, call, rolecall.ServiceAccountQuery{Limit: rolecall.MaxLimit})
+	programs, err := s.Directory.ServiceAccounts(ctx, call, rolecall.ServiceAccountQuery{Limit: rolecall.MaxLimit})
 	for _, program := range programs.Items {
 		seen["program"]++
 		if program.Status == rolecall.ServiceAccountSuspended {
@@ -139,7 +141,7 @@ func countShown(ctx context.Context, db store.Database, options service.Options)
 }
 
 // usersOf returns the users of the demo, and a call of its owner.
-func usersOf(ctx context.Context, db store.Database, tenant rolecall.Tenant) (call service.Call, users []rolecall.User, err error) {
+func usersOf(ctx context.Context, db store.Database, tenant rolecall.Tenant) (call access.Caller, users []rolecall.User, err error) {
 	err = store.New(db, nil).View(ctx, tenant.ID, func(tx *store.Tx) error {
 		owner, _, err := tx.UserByEmail(rolecall.EmailKey(Email))
 		if err != nil {

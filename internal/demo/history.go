@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // demo plays the demo's history, from its beginning to now.
 type history struct {
-	service *service.Service
+	node    *node.Node
 	tenant  rolecall.Tenant
-	owner   service.Call
+	owner   access.Caller
 	clock   *rolecall.Time
 	end     rolecall.Time
 	actions []action
@@ -152,13 +153,13 @@ func (h *history) appoint(ctx context.Context, i int) error {
 	if staff[i] == departmentLead {
 		draft.Departments = []string{*department(i)}
 	}
-	held, _, err := h.service.AssignRole(ctx, h.owner, p.user.ID, h.roles[staff[i]], draft)
-	p.call = service.Call{Principal: authz.NewPrincipal(h.tenant, p.user, rolecall.Session{}, []rolecall.Assignment{held}, *h.clock), Source: p.source(0)}
+	held, _, err := h.node.Directory.AssignRole(ctx, h.owner, p.user.ID, h.roles[staff[i]], draft)
+	p.call = access.Caller{Principal: authz.NewPrincipal(h.tenant, p.user, rolecall.Session{}, []rolecall.Assignment{held}, *h.clock), Source: p.source(0)}
 	return err
 }
 
 // by returns a call of one of the staff, of the owner as long as they are not there.
-func (h *history) by(i int) service.Call {
+func (h *history) by(i int) access.Caller {
 	if p := h.people[i]; p != nil && p.call.Principal != nil {
 		return p.call
 	}
@@ -166,11 +167,11 @@ func (h *history) by(i int) service.Call {
 }
 
 // byPartner, byAgent and byLead return who sees to somebody.
-func (h *history) byPartner(i int) service.Call { return h.by([]int{30, 38}[i%2]) }
+func (h *history) byPartner(i int) access.Caller { return h.by([]int{30, 38}[i%2]) }
 
-func (h *history) byAgent(i int) service.Call { return h.by([]int{25, 33}[i%2]) }
+func (h *history) byAgent(i int) access.Caller { return h.by([]int{25, 33}[i%2]) }
 
-func (h *history) byLead(i int) service.Call {
+func (h *history) byLead(i int) access.Caller {
 	const first = 16
 	n := len(departments)
 	return h.by(first + (departmentOf(i)-departmentOf(first)+n)%n)

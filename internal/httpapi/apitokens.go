@@ -4,8 +4,9 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/idempotency"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 type listUserTokensRequest struct {
@@ -13,8 +14,8 @@ type listUserTokensRequest struct {
 	pageRequest
 }
 
-func (s *Server) listUserTokens(ctx context.Context, c service.Call, in *listUserTokensRequest) (Response[pageBody[tokenBody]], error) {
-	page, err := s.service.UserTokens(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
+func (s *Server) listUserTokens(ctx context.Context, c access.Caller, in *listUserTokensRequest) (Response[pageBody[tokenBody]], error) {
+	page, err := s.directory.UserTokens(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
 	return newPage(&page, newTokenBody), err
 }
 
@@ -24,8 +25,8 @@ type createUserTokenRequest struct {
 	Body rolecall.APITokenDraft
 }
 
-func (s *Server) createUserToken(ctx context.Context, c service.Call, in *createUserTokenRequest) (Response[newTokenBodyWithSecret], error) {
-	created, err := s.service.CreateUserToken(ctx, c, in.Key, in.ID, in.Body)
+func (s *Server) createUserToken(ctx context.Context, c access.Caller, in *createUserTokenRequest) (Response[newTokenBodyWithSecret], error) {
+	created, err := s.directory.CreateUserToken(ctx, c, in.Key, in.ID, in.Body)
 	return createdToken(&created), err
 }
 
@@ -34,8 +35,8 @@ type revokeUserTokenRequest struct {
 	tokenPath
 }
 
-func (s *Server) revokeUserToken(ctx context.Context, c service.Call, in *revokeUserTokenRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.RevokeUserToken(ctx, c, in.ID, in.Token)
+func (s *Server) revokeUserToken(ctx context.Context, c access.Caller, in *revokeUserTokenRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.RevokeUserToken(ctx, c, in.ID, in.Token)
 }
 
 type listServiceAccountTokensRequest struct {
@@ -43,8 +44,8 @@ type listServiceAccountTokensRequest struct {
 	pageRequest
 }
 
-func (s *Server) listServiceAccountTokens(ctx context.Context, c service.Call, in *listServiceAccountTokensRequest) (Response[pageBody[tokenBody]], error) {
-	page, err := s.service.ServiceAccountTokens(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
+func (s *Server) listServiceAccountTokens(ctx context.Context, c access.Caller, in *listServiceAccountTokensRequest) (Response[pageBody[tokenBody]], error) {
+	page, err := s.directory.ServiceAccountTokens(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
 	return newPage(&page, newTokenBody), err
 }
 
@@ -54,8 +55,8 @@ type createServiceAccountTokenRequest struct {
 	Body rolecall.APITokenDraft
 }
 
-func (s *Server) createServiceAccountToken(ctx context.Context, c service.Call, in *createServiceAccountTokenRequest) (Response[newTokenBodyWithSecret], error) {
-	created, err := s.service.CreateServiceAccountToken(ctx, c, in.Key, in.ID, in.Body)
+func (s *Server) createServiceAccountToken(ctx context.Context, c access.Caller, in *createServiceAccountTokenRequest) (Response[newTokenBodyWithSecret], error) {
+	created, err := s.directory.CreateServiceAccountToken(ctx, c, in.Key, in.ID, in.Body)
 	return createdToken(&created), err
 }
 
@@ -64,8 +65,8 @@ type revokeServiceAccountTokenRequest struct {
 	tokenPath
 }
 
-func (s *Server) revokeServiceAccountToken(ctx context.Context, c service.Call, in *revokeServiceAccountTokenRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.RevokeServiceAccountToken(ctx, c, in.ID, in.Token)
+func (s *Server) revokeServiceAccountToken(ctx context.Context, c access.Caller, in *revokeServiceAccountTokenRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.RevokeServiceAccountToken(ctx, c, in.ID, in.Token)
 }
 
 // tokenBody is an API token without its secret.
@@ -91,7 +92,7 @@ type newTokenBodyWithSecret struct {
 	Token          string `json:"token,omitzero" doc:"The secret, which the program sends as Authorization: Bearer rc_…."`
 }
 
-func createdToken(created *idempotency.Created[service.APIToken]) Response[newTokenBodyWithSecret] {
+func createdToken(created *idempotency.Created[directory.APIToken]) Response[newTokenBodyWithSecret] {
 	secret := created.Value.Secret
 	return Response[newTokenBodyWithSecret]{
 		Body:     newTokenBodyWithSecret{newTokenBody(&created.Value.APIToken), secret == "", string(secret)},

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -14,8 +14,8 @@ type listUserRolesRequest struct {
 	expiredQuery
 }
 
-func (s *Server) listUserRoles(ctx context.Context, c service.Call, in *listUserRolesRequest) (Response[pageBody[assignmentBody]], error) {
-	live, expired, err := s.service.UserRoles(ctx, c, in.ID)
+func (s *Server) listUserRoles(ctx context.Context, c access.Caller, in *listUserRolesRequest) (Response[pageBody[assignmentBody]], error) {
+	live, expired, err := s.directory.UserRoles(ctx, c, in.ID)
 	return assignmentPage(live, expired, in.IncludeExpired), err
 }
 
@@ -34,13 +34,13 @@ type assignRoleRequest struct {
 	Body assignmentDraft `optional:"true"`
 }
 
-func (s *Server) assignRole(ctx context.Context, c service.Call, in *assignRoleRequest) (Response[assignmentBody], error) {
-	assignment, created, err := s.service.AssignRole(ctx, c, in.ID, in.Role, in.Body.draft())
+func (s *Server) assignRole(ctx context.Context, c access.Caller, in *assignRoleRequest) (Response[assignmentBody], error) {
+	assignment, created, err := s.directory.AssignRole(ctx, c, in.ID, in.Role, in.Body.draft())
 	return assigned(c, &assignment, created), err
 }
 
 // assigned returns the assignment as far as the caller may read roles.
-func assigned(c service.Call, a *rolecall.Assignment, created bool) Response[assignmentBody] {
+func assigned(c access.Caller, a *rolecall.Assignment, created bool) Response[assignmentBody] {
 	if !readsRoles(c) {
 		a.Role = rolecall.Role{ID: a.Role.ID}
 	}
@@ -56,8 +56,8 @@ type unassignRoleRequest struct {
 	assignedRolePath
 }
 
-func (s *Server) unassignRole(ctx context.Context, c service.Call, in *unassignRoleRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.UnassignRole(ctx, c, in.ID, in.Role)
+func (s *Server) unassignRole(ctx context.Context, c access.Caller, in *unassignRoleRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.UnassignRole(ctx, c, in.ID, in.Role)
 }
 
 // assignmentDraft is how somebody is to hold a role; without members everywhere and without end.

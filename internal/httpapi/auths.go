@@ -4,9 +4,10 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 type loginBody struct {
@@ -15,40 +16,40 @@ type loginBody struct {
 }
 
 type loginRequest struct {
-	Attempt service.Attempt
+	Attempt signin.Request
 	Body    loginBody
 }
 
-func (s *Server) login(ctx context.Context, _ service.Call, in *loginRequest) (Response[signInBody], error) {
-	signIn, err := s.service.Login(ctx, in.Attempt, in.Body.Email, in.Body.Password)
+func (s *Server) login(ctx context.Context, _ access.Caller, in *loginRequest) (Response[signInBody], error) {
+	signIn, err := s.signin.Login(ctx, in.Attempt, in.Body.Email, in.Body.Password)
 	return signedIn(&signIn), err
 }
 
 type presentedRequest struct {
-	Attempt service.Attempt `lookup:"presented"`
+	Attempt signin.Request `lookup:"presented"`
 }
 
-func (s *Server) refresh(ctx context.Context, _ service.Call, in *presentedRequest) (Response[signInBody], error) {
+func (s *Server) refresh(ctx context.Context, _ access.Caller, in *presentedRequest) (Response[signInBody], error) {
 	if len(in.Attempt.Presented) == 0 {
 		return Response[signInBody]{}, rolecall.ErrUnauthenticated
 	}
-	signIn, err := s.service.Refresh(ctx, in.Attempt)
+	signIn, err := s.signin.Refresh(ctx, in.Attempt)
 	return signedIn(&signIn), err
 }
 
-func (s *Server) logout(ctx context.Context, _ service.Call, in *presentedRequest) (Response[NoContent], error) {
+func (s *Server) logout(ctx context.Context, _ access.Caller, in *presentedRequest) (Response[NoContent], error) {
 	response := Response[NoContent]{SignedOut: true}
 	if len(in.Attempt.Presented) == 0 {
 		return response, nil
 	}
-	return response, s.service.Logout(ctx, in.Attempt)
+	return response, s.signin.Logout(ctx, in.Attempt)
 }
 
 type getSessionRequest struct {
 	Touch touchValue `query:"touch" doc:"Whether the request counts as a use of the session."`
 }
 
-func (*Server) getSession(_ context.Context, c service.Call, _ *getSessionRequest) (Response[currentSession], error) {
+func (*Server) getSession(_ context.Context, c access.Caller, _ *getSessionRequest) (Response[currentSession], error) {
 	return Response[currentSession]{Body: newCurrentSession(c.Principal)}, nil
 }
 
@@ -116,7 +117,7 @@ type signInBody struct {
 }
 
 // signedIn returns the response of a sign-in. A sign-in that failed has no principal.
-func signedIn(signIn *service.SignIn) Response[signInBody] {
+func signedIn(signIn *signin.SignIn) Response[signInBody] {
 	if signIn.Principal == nil {
 		return Response[signInBody]{}
 	}

@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -57,9 +58,9 @@ func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in
 	if faults.unknown != nil {
 		return errUnknownValue.WithFaults(faults.unknown...)
 	}
-	c := service.Call{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
+	c := access.Caller{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
 	if takes.body != nil {
-		if err := takes.decodeBody(in, b.body, c, s.service.Now()); err != nil {
+		if err := takes.decodeBody(in, b.body, c, s.access.Now()); err != nil {
 			return err
 		}
 	}
@@ -71,7 +72,7 @@ func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in
 	}
 	// An attempt about the sessions of the request needs no tenant where there are none.
 	if takes.attempt != nil && (len(sent.sessions) > 0 || !takes.onlyPresented) {
-		if *fieldOf[service.Attempt](in, takes.attempt), err = s.attempt(r, sent.sessions); err != nil {
+		if *fieldOf[signin.Request](in, takes.attempt), err = s.attempt(r, sent.sessions); err != nil {
 			return err
 		}
 	}
@@ -148,7 +149,7 @@ func (s *Server) admit(op *operation, q *web.Request, in reflect.Value, sent cre
 		return err
 	}
 	if op.policy.StepsUp() {
-		return authz.RequireRecent(q.Principal, s.service.Now())
+		return authz.RequireRecent(q.Principal, s.access.Now())
 	}
 	return nil
 }
@@ -156,28 +157,28 @@ func (s *Server) admit(op *operation, q *web.Request, in reflect.Value, sent cre
 // principal returns the caller whom the credentials prove.
 func (s *Server) principal(op *operation, q *web.Request, in reflect.Value, sent credentials) (*authz.Principal, error) {
 	if op.policy.Operators {
-		p, err := s.service.AuthenticateOperator(q, sent.bearer, q.Source)
+		p, err := s.signin.AuthenticateOperator(q, sent.bearer, q.Source)
 		if errors.Is(err, rolecall.ErrUnauthenticated) {
 			err = unauthenticated(op)
 		}
 		return p, err
 	}
-	tenant, err := s.service.Tenant(q, q.Tenant)
+	tenant, err := s.directory.Tenant(q, q.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	if sent.bearer != "" {
-		return s.service.AuthenticateBearer(q, tenant, sent.bearer, q.Source)
+		return s.signin.AuthenticateBearer(q, tenant, sent.bearer, q.Source)
 	}
 	touch := op.endpoint.takes().touch
-	return s.service.Authenticate(q, tenant, sent.sessions, touch == nil || !fieldOf[touchValue](in, touch).isOff)
+	return s.signin.Authenticate(q, tenant, sent.sessions, touch == nil || !fieldOf[touchValue](in, touch).isOff)
 }
 
 // attempt returns the anonymous caller.
-func (s *Server) attempt(r *http.Request, sessions []secret.Token) (service.Attempt, error) {
+func (s *Server) attempt(r *http.Request, sessions []secret.Token) (signin.Request, error) {
 	q := web.RequestOf(r)
-	tenant, err := s.service.Tenant(q, q.Tenant)
-	return service.Attempt{
+	tenant, err := s.directory.Tenant(q, q.Tenant)
+	return signin.Request{
 		Tenant: tenant, TenantName: q.Tenant, Presented: sessions, Devices: web.Devices(r),
 		RequestID: q.ID, Source: q.Source, Client: web.ClientName(r.UserAgent()),
 	}, err

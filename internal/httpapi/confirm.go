@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 type confirmBody struct {
@@ -18,11 +18,11 @@ type confirmRequest struct {
 	Body     confirmBody
 }
 
-func (s *Server) confirm(ctx context.Context, c service.Call, in *confirmRequest) (Response[sessionBody], error) {
+func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmRequest) (Response[sessionBody], error) {
 	if in.Body.count() > 1 {
 		return Response[sessionBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
 	}
-	signIn, err := s.service.Confirm(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
+	signIn, err := s.signin.Confirm(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
 	if err != nil {
 		return Response[sessionBody]{}, err
 	}

@@ -21,7 +21,7 @@ func (s *Server) openCursor(op *operation, r *http.Request, cursor *cursorValue,
 	if cursor.text == "" {
 		return
 	}
-	at, ok := web.OpenCursor(s.service.Keys(), cursor.text, listDigest(op, r.URL, web.RequestOf(r).Principal))
+	at, ok := web.OpenCursor(s.access.Keys, cursor.text, listDigest(op, r.URL, web.RequestOf(r).Principal))
 	if !ok {
 		*faults = append(*faults, rolecall.Fault{Parameter: cursorName, Code: "cursor", Detail: cursorDetail})
 		return

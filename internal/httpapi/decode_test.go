@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -74,9 +74,9 @@ func TestSyntaxIsStrict(t *testing.T) {
 }
 
 // unrestricted is a request by somebody with all of Rolecall's own permissions.
-func unrestricted() service.Call {
+func unrestricted() access.Caller {
 	all := rolecall.Assignment{Role: rolecall.Role{Permissions: []rolecall.Permission{rolecall.AllOwn}}, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never}
-	return service.Call{Principal: authz.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, []rolecall.Assignment{all}, 0)}
+	return access.Caller{Principal: authz.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, []rolecall.Assignment{all}, 0)}
 }
 
 // decode reads the body into the input of an operation.

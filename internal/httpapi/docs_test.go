@@ -27,7 +27,7 @@ func atBase(t *testing.T, base string) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(nil, web.New(nil, web.Options{PublicURL: publicURL}), Options{})
+	return New(nil, nil, nil, web.New(nil, nil, web.Options{PublicURL: publicURL}), Options{})
 }
 
 // fetch asks the edge for a page; headers are name, value, name, value.

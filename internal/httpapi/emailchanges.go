@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 type requestEmailChangeRequest struct {
@@ -13,8 +14,8 @@ type requestEmailChangeRequest struct {
 	Body emailBody
 }
 
-func (s *Server) requestEmailChange(ctx context.Context, c service.Call, in *requestEmailChangeRequest) (Response[emailChangeBody], error) {
-	created, err := s.service.RequestEmailChange(ctx, c, in.Key, in.ID, in.Body.Email)
+func (s *Server) requestEmailChange(ctx context.Context, c access.Caller, in *requestEmailChangeRequest) (Response[emailChangeBody], error) {
+	created, err := s.signin.RequestEmailChange(ctx, c, in.Key, in.ID, in.Body.Email)
 	return Response[emailChangeBody]{Body: emailChangeBody{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
 }
 
@@ -30,14 +31,14 @@ type changeEmailBody struct {
 }
 
 type changeEmailRequest struct {
-	Attempt service.Attempt
+	Attempt signin.Request
 	Body    changeEmailBody
 }
 
-func (s *Server) changeEmail(ctx context.Context, _ service.Call, in *changeEmailRequest) (Response[NoContent], error) {
+func (s *Server) changeEmail(ctx context.Context, _ access.Caller, in *changeEmailRequest) (Response[NoContent], error) {
 	token, err := parseToken(in.Body.Token, rolecall.ErrEmailChangeInvalid)
 	if err != nil {
 		return Response[NoContent]{}, err
 	}
-	return Response[NoContent]{}, s.service.ChangeEmail(ctx, in.Attempt, token)
+	return Response[NoContent]{}, s.signin.ChangeEmail(ctx, in.Attempt, token)
 }

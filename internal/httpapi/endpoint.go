@@ -6,14 +6,16 @@ import (
 	"reflect"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
 // handler is the handler of one operation.
-type handler[In, Out any] func(s *Server, ctx context.Context, c service.Call, in *In) (Response[Out], error)
+type handler[In, Out any] func(s *Server, ctx context.Context, c access.Caller, in *In) (Response[Out], error)
 
 // Response is what a handler returns: the body, and what the answer says beside it.
 type Response[T any] struct {
@@ -22,7 +24,7 @@ type Response[T any] struct {
 	Location   string             // path of the resource that was created
 	Replayed   bool               // the answer to an earlier request with the same idempotency key
 	Next       *rolecall.Position // where the next page begins; nil on the last page
-	SignIn     *service.SignIn    // the session whose cookies the browser gets
+	SignIn     *signin.SignIn     // the session whose cookies the browser gets
 	SignedOut  bool               // the browser loses its session cookie
 	NameCaller bool               // X-Auth-User and X-Auth-Tenant name the caller
 	Device     string             // the known-device token that the browser gets; empty for none
@@ -48,7 +50,7 @@ type endpoint interface {
 	answer() reflect.Type
 	// serve calls the handler and answers with its response. It returns the buffer of the
 	// body.
-	serve(s *Server, op *operation, w http.ResponseWriter, r *http.Request, c service.Call, in reflect.Value, buffer []byte) ([]byte, error)
+	serve(s *Server, op *operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error)
 }
 
 // typedEndpoint is the endpoint of a handler from In to Out.
@@ -76,7 +78,7 @@ func (e *typedEndpoint[In, Out]) answer() reflect.Type {
 	return reflect.TypeFor[Out]()
 }
 
-func (e *typedEndpoint[In, Out]) serve(s *Server, op *operation, w http.ResponseWriter, r *http.Request, c service.Call, in reflect.Value, buffer []byte) ([]byte, error) {
+func (e *typedEndpoint[In, Out]) serve(s *Server, op *operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
 	response, err := e.handler(s, r.Context(), c, in.Addr().Interface().(*In))
 	if err != nil {
 		return buffer, err
@@ -110,7 +112,7 @@ func (e *typedEndpoint[In, Out]) serve(s *Server, op *operation, w http.Response
 	}
 	body := any(&response.Body)
 	if page, ok := body.(cursorBody); ok && response.Next != nil {
-		next := web.SealCursor(s.service.Keys(), response.Next, listDigest(op, r.URL, c.Principal))
+		next := web.SealCursor(s.access.Keys, response.Next, listDigest(op, r.URL, c.Principal))
 		page.setNextCursor(next)
 		h["Link"] = []string{nextLink(r.URL, next)}
 	}
@@ -140,9 +142,9 @@ func respondJSON(w http.ResponseWriter, r *http.Request, status int, document []
 	web.Respond(w, r, status, document)
 }
 
-// match returns the precondition of the service: the ETag of what the caller sees of the
+// match returns the precondition of a service method: the ETag of what the caller sees of the
 // value is one of the header. It is nil without the header.
-func match[T any](m ifMatchValue, tag func(*T) string) service.Match[T] {
+func match[T any](m ifMatchValue, tag func(*T) string) directory.Match[T] {
 	if !m.given {
 		return nil
 	}

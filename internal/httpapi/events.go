@@ -6,7 +6,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 // eventFilterRequest are the filters of every list of events.
@@ -19,8 +20,8 @@ type eventFilterRequest struct {
 }
 
 // listing returns the list that the filters describe.
-func (r *eventFilterRequest) listing(subject rolecall.AnyID) service.EventListing {
-	return service.EventListing{
+func (r *eventFilterRequest) listing(subject rolecall.AnyID) directory.EventListing {
+	return directory.EventListing{
 		Type: string(r.Type), Actor: r.Actor, Subject: subject, From: r.From, To: r.To,
 		After: r.After.after, Limit: r.Limit.orDefault(),
 	}
@@ -31,8 +32,8 @@ type listEventsRequest struct {
 	Subject rolecall.AnyID `query:"subject" doc:"Only events about this user, role, service account or tenant."`
 }
 
-func (s *Server) listEvents(ctx context.Context, c service.Call, in *listEventsRequest) (Response[pageBody[eventBody]], error) {
-	page, err := s.service.Events(ctx, c, in.listing(in.Subject))
+func (s *Server) listEvents(ctx context.Context, c access.Caller, in *listEventsRequest) (Response[pageBody[eventBody]], error) {
+	page, err := s.directory.Events(ctx, c, in.listing(in.Subject))
 	return newPage(&page, newEventBody), err
 }
 
@@ -41,8 +42,8 @@ type listUserEventsRequest struct {
 	eventFilterRequest
 }
 
-func (s *Server) listUserEvents(ctx context.Context, c service.Call, in *listUserEventsRequest) (Response[pageBody[eventBody]], error) {
-	page, err := s.service.UserEvents(ctx, c, in.ID, in.listing(rolecall.AnyID{}))
+func (s *Server) listUserEvents(ctx context.Context, c access.Caller, in *listUserEventsRequest) (Response[pageBody[eventBody]], error) {
+	page, err := s.directory.UserEvents(ctx, c, in.ID, in.listing(rolecall.AnyID{}))
 	return newPage(&page, newEventBody), err
 }
 

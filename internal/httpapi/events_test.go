@@ -188,7 +188,7 @@ func TestARefusalIsRecordedOnce(t *testing.T) {
 	expectProblem(t, s.as(clerk, "GET", "/users", "", "X-Tenant-Schema", "nobody"), 401, "unauthenticated")
 	expectProblem(t, s.as(clerk, "POST", "/roles", `{"name":"Night shift"}`, "Sec-Fetch-Site", "cross-site"), 403, "cross-origin")
 	for range 2 {
-		if err := s.service.Flush(t.Context()); err != nil {
+		if err := s.node.Access.Refusals.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

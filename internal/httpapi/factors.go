@@ -6,8 +6,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // proofBody is how a body proves a second factor. At most one of the members is used.
@@ -17,8 +18,8 @@ type proofBody struct {
 	Passkey      credential `json:"passkey" doc:"The result of toJSON() of the credential that the browser returned."`
 }
 
-func (b *proofBody) proof() service.Proof {
-	return service.Proof{Code: b.Code, RecoveryCode: b.RecoveryCode, Passkey: b.Passkey}
+func (b *proofBody) proof() signin.Proof {
+	return signin.Proof{Code: b.Code, RecoveryCode: b.RecoveryCode, Passkey: b.Passkey}
 }
 
 // count returns how many of the members are used.
@@ -37,11 +38,11 @@ type completeLoginBody struct {
 }
 
 type completeLoginRequest struct {
-	Attempt service.Attempt
+	Attempt signin.Request
 	Body    completeLoginBody
 }
 
-func (s *Server) completeLogin(ctx context.Context, _ service.Call, in *completeLoginRequest) (Response[signInBody], error) {
+func (s *Server) completeLogin(ctx context.Context, _ access.Caller, in *completeLoginRequest) (Response[signInBody], error) {
 	challenge, err := parseToken(in.Body.Challenge, rolecall.ErrChallengeInvalid)
 	if err != nil {
 		return Response[signInBody]{}, err
@@ -49,7 +50,7 @@ func (s *Server) completeLogin(ctx context.Context, _ service.Call, in *complete
 	if in.Body.count() != 1 {
 		return Response[signInBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold one of code, recoveryCode and passkey"}}.Err()
 	}
-	signIn, err := s.service.CompleteSignIn(ctx, in.Attempt, challenge, in.Body.proof())
+	signIn, err := s.signin.CompleteSignIn(ctx, in.Attempt, challenge, in.Body.proof())
 	return signedIn(&signIn), err
 }
 
@@ -58,7 +59,7 @@ type beginEnrolmentBody struct {
 }
 
 type beginEnrolmentRequest struct {
-	Attempt service.Attempt
+	Attempt signin.Request
 	Body    beginEnrolmentBody
 }
 
@@ -68,12 +69,12 @@ type enrolmentBody struct {
 	PublicKey jsontext.Value `json:"publicKey,omitzero" doc:"For navigator.credentials.create. Absent where passkeys are not available."`
 }
 
-func (s *Server) beginEnrolment(ctx context.Context, _ service.Call, in *beginEnrolmentRequest) (Response[enrolmentBody], error) {
+func (s *Server) beginEnrolment(ctx context.Context, _ access.Caller, in *beginEnrolmentRequest) (Response[enrolmentBody], error) {
 	challenge, err := parseToken(in.Body.Challenge, rolecall.ErrChallengeInvalid)
 	if err != nil {
 		return Response[enrolmentBody]{}, err
 	}
-	enrolment, err := s.service.BeginEnrolment(ctx, in.Attempt, challenge)
+	enrolment, err := s.signin.BeginEnrolment(ctx, in.Attempt, challenge)
 	return Response[enrolmentBody]{Body: enrolmentBody{newTOTPSecretBody(&enrolment.TOTPSecret), enrolment.PublicKey}}, err
 }
 
@@ -89,8 +90,8 @@ type confirmedBody struct {
 	ConfirmedAt rolecall.Time `json:"confirmedAt" doc:"When the app was enrolled."`
 }
 
-func (s *Server) getFactors(ctx context.Context, c service.Call, _ *noRequest) (Response[factorsBody], error) {
-	own, err := s.service.Factors(ctx, c)
+func (s *Server) getFactors(ctx context.Context, c access.Caller, _ *noRequest) (Response[factorsBody], error) {
+	own, err := s.signin.Factors(ctx, c)
 	body := factorsBody{RecoveryCodes: own.RecoveryCodes, Demanded: own.Demanded}
 	if own.TOTP.Sealed != nil {
 		body.TOTP = &confirmedBody{own.TOTP.ConfirmedAt}
@@ -107,12 +108,12 @@ type totpSecretBody struct {
 	URI    string `json:"uri" doc:"An otpauth:// URI, to show as a QR code."`
 }
 
-func newTOTPSecretBody(s *service.TOTPSecret) totpSecretBody {
+func newTOTPSecretBody(s *signin.TOTPSecret) totpSecretBody {
 	return totpSecretBody{string(s.Secret), s.URI}
 }
 
-func (s *Server) beginTOTP(ctx context.Context, c service.Call, _ *noRequest) (Response[totpSecretBody], error) {
-	begun, err := s.service.BeginTOTP(ctx, c)
+func (s *Server) beginTOTP(ctx context.Context, c access.Caller, _ *noRequest) (Response[totpSecretBody], error) {
+	begun, err := s.signin.BeginTOTP(ctx, c)
 	return Response[totpSecretBody]{Body: newTOTPSecretBody(&begun)}, err
 }
 
@@ -127,20 +128,20 @@ type recoveryCodesBody struct {
 	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here."`
 }
 
-func (s *Server) confirmTOTP(ctx context.Context, c service.Call, in *confirmTOTPRequest) (Response[recoveryCodesBody], error) {
-	codes, err := s.service.ConfirmTOTP(ctx, c, in.Body.Code)
+func (s *Server) confirmTOTP(ctx context.Context, c access.Caller, in *confirmTOTPRequest) (Response[recoveryCodesBody], error) {
+	codes, err := s.signin.ConfirmTOTP(ctx, c, in.Body.Code)
 	return Response[recoveryCodesBody]{Body: recoveryCodesBody{codes}}, err
 }
 
-func (s *Server) deleteTOTP(ctx context.Context, c service.Call, _ *noRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.RemoveTOTP(ctx, c)
+func (s *Server) deleteTOTP(ctx context.Context, c access.Caller, _ *noRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.signin.RemoveTOTP(ctx, c)
 }
 
-func (s *Server) makeRecoveryCodes(ctx context.Context, c service.Call, _ *noRequest) (Response[recoveryCodesBody], error) {
-	codes, err := s.service.MakeRecoveryCodes(ctx, c)
+func (s *Server) makeRecoveryCodes(ctx context.Context, c access.Caller, _ *noRequest) (Response[recoveryCodesBody], error) {
+	codes, err := s.signin.MakeRecoveryCodes(ctx, c)
 	return Response[recoveryCodesBody]{Body: recoveryCodesBody{codes}}, err
 }
 
-func (s *Server) resetFactors(ctx context.Context, c service.Call, in *userRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.ResetFactors(ctx, c, in.ID)
+func (s *Server) resetFactors(ctx context.Context, c access.Caller, in *userRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.signin.ResetFactors(ctx, c, in.ID)
 }

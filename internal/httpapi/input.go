@@ -11,9 +11,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -70,7 +71,7 @@ func inputOf(t reflect.Type) *input {
 			in.key = f.Index
 		case reflect.TypeFor[[]secret.Token]():
 			in.sessions = f.Index
-		case reflect.TypeFor[service.Attempt]():
+		case reflect.TypeFor[signin.Request]():
 			in.attempt, in.onlyPresented = f.Index, f.Tag.Get("lookup") == "presented"
 		}
 		if f.Name == "Body" {
@@ -185,12 +186,12 @@ type timedBody interface {
 
 // restricted is an input whose body has members that not every caller may set.
 type restricted interface {
-	mayDecode(c service.Call, member string, value jsontext.Value) error
+	mayDecode(c access.Caller, member string, value jsontext.Value) error
 }
 
 // decodeBody reads the body into the value. It returns the first error of a member that
 // the caller may not set, else everything that is wrong with the body.
-func (in *input) decodeBody(v reflect.Value, body []byte, c service.Call, now rolecall.Time) error {
+func (in *input) decodeBody(v reflect.Value, body []byte, c access.Caller, now rolecall.Time) error {
 	if len(body) == 0 {
 		body = []byte("{}")
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 type inviteUserRequest struct {
@@ -13,13 +15,13 @@ type inviteUserRequest struct {
 	idempotencyHeader
 }
 
-func (s *Server) inviteUser(ctx context.Context, c service.Call, in *inviteUserRequest) (Response[invitationBody], error) {
-	created, err := s.service.InviteUser(ctx, c, in.Key, in.ID)
+func (s *Server) inviteUser(ctx context.Context, c access.Caller, in *inviteUserRequest) (Response[invitationBody], error) {
+	created, err := s.directory.InviteUser(ctx, c, in.Key, in.ID)
 	return Response[invitationBody]{Body: newInvitationBody(&created.Value), Replayed: created.Replayed}, err
 }
 
-func (s *Server) listInvitations(ctx context.Context, c service.Call, in *pageRequest) (Response[invitationPage], error) {
-	page, err := s.service.Invitations(ctx, c, service.InvitationListing{After: in.After.after, Limit: in.Limit.orDefault()})
+func (s *Server) listInvitations(ctx context.Context, c access.Caller, in *pageRequest) (Response[invitationPage], error) {
+	page, err := s.directory.Invitations(ctx, c, directory.InvitationListing{After: in.After.after, Limit: in.Limit.orDefault()})
 	response := newPage(&page, func(i *rolecall.Invited) openInvitation {
 		return openInvitation{
 			UserID: i.UserID, CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt, CreatedBy: i.CreatedBy,
@@ -29,8 +31,8 @@ func (s *Server) listInvitations(ctx context.Context, c service.Call, in *pageRe
 	return Response[invitationPage]{Body: invitationPage{response.Body}, Next: response.Next}, err
 }
 
-func (s *Server) withdrawInvitation(ctx context.Context, c service.Call, in *userRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.WithdrawInvitation(ctx, c, in.ID)
+func (s *Server) withdrawInvitation(ctx context.Context, c access.Caller, in *userRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.WithdrawInvitation(ctx, c, in.ID)
 }
 
 // invitationBody is an invitation. If its user was erased, it has the id alone.
@@ -73,16 +75,16 @@ type newPasswordBody struct {
 type acceptInvitationBody struct{ newPasswordBody }
 
 type acceptInvitationRequest struct {
-	Attempt service.Attempt
+	Attempt signin.Request
 	Body    acceptInvitationBody
 }
 
-func (s *Server) acceptInvitation(ctx context.Context, _ service.Call, in *acceptInvitationRequest) (Response[signInBody], error) {
+func (s *Server) acceptInvitation(ctx context.Context, _ access.Caller, in *acceptInvitationRequest) (Response[signInBody], error) {
 	token, err := parseToken(in.Body.Token, rolecall.ErrInvitationInvalid)
 	if err != nil {
 		return Response[signInBody]{}, err
 	}
-	signIn, err := s.service.AcceptInvitation(ctx, in.Attempt, token, in.Body.Password)
+	signIn, err := s.signin.AcceptInvitation(ctx, in.Attempt, token, in.Body.Password)
 	return signedIn(&signIn), err
 }
 
@@ -103,7 +105,7 @@ type changePasswordBody struct {
 	NewPassword     string `json:"newPassword" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. At least as long as the passwordMinimum of the tenant, and not easy to guess."`
 }
 
-func (s *Server) changePassword(ctx context.Context, c service.Call, in *changePasswordRequest) (Response[NoContent], error) {
-	device, err := s.service.ChangePassword(ctx, c, in.Body.CurrentPassword, in.Body.NewPassword)
+func (s *Server) changePassword(ctx context.Context, c access.Caller, in *changePasswordRequest) (Response[NoContent], error) {
+	device, err := s.signin.ChangePassword(ctx, c, in.Body.CurrentPassword, in.Body.NewPassword)
 	return Response[NoContent]{Device: device}, err
 }

@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -82,7 +82,7 @@ func (s *Server) isOperated(r *http.Request) bool {
 	if !s.servesOperators(r) {
 		return false
 	}
-	operated, err := s.service.Operated(r.Context())
+	operated, err := s.signin.Operated(r.Context())
 	return operated || err != nil
 }
 
@@ -91,12 +91,12 @@ type listTenantsRequest struct {
 	Status string `query:"status" enum:"active,suspended,deleted" doc:"Only tenants with this status. The value deleted lists those that can still be restored. Without this parameter, all tenants that are not deleted are listed."`
 }
 
-func (s *Server) listTenants(ctx context.Context, c service.Call, in *listTenantsRequest) (Response[pageBody[tenantBody]], error) {
+func (s *Server) listTenants(ctx context.Context, c access.Caller, in *listTenantsRequest) (Response[pageBody[tenantBody]], error) {
 	after := ""
 	if in.After.after != nil {
 		after = in.After.after.Key
 	}
-	page, err := s.service.OperatedTenants(ctx, c, rolecall.TenantStatus(in.Status), after, in.Limit.orDefault())
+	page, err := s.directory.OperatedTenants(ctx, c, rolecall.TenantStatus(in.Status), after, in.Limit.orDefault())
 	return newPage(&page, func(t *rolecall.Tenant) tenantBody { return newTenantBody(t, true) }), err
 }
 
@@ -144,8 +144,8 @@ type ownerInvitation struct {
 	Link           string        `json:"link,omitzero" doc:"The link that the owner opens to set a password."`
 }
 
-func (s *Server) createTenant(ctx context.Context, c service.Call, in *createTenantRequest) (Response[createdTenant], error) {
-	created, err := s.service.FoundTenant(ctx, c, in.Key, in.Body.draft())
+func (s *Server) createTenant(ctx context.Context, c access.Caller, in *createTenantRequest) (Response[createdTenant], error) {
+	created, err := s.directory.FoundTenant(ctx, c, in.Key, in.Body.draft())
 	if err != nil {
 		return Response[createdTenant]{}, err
 	}
@@ -174,8 +174,8 @@ type getOperatedTenantRequest struct {
 	ifNoneMatchHeader
 }
 
-func (s *Server) getOperatedTenant(ctx context.Context, c service.Call, in *getOperatedTenantRequest) (Response[tenantBody], error) {
-	tenant, err := s.service.OperatedTenant(ctx, c, string(in.Name))
+func (s *Server) getOperatedTenant(ctx context.Context, c access.Caller, in *getOperatedTenantRequest) (Response[tenantBody], error) {
+	tenant, err := s.directory.OperatedTenant(ctx, c, string(in.Name))
 	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
@@ -185,8 +185,8 @@ type updateOperatedTenantRequest struct {
 	Body tenantPatch
 }
 
-func (s *Server) updateOperatedTenant(ctx context.Context, c service.Call, in *updateOperatedTenantRequest) (Response[tenantBody], error) {
-	tenant, err := s.service.UpdateOperatedTenant(ctx, c, string(in.Name), in.Body.patch(), match(in.IfMatch, tenantTag))
+func (s *Server) updateOperatedTenant(ctx context.Context, c access.Caller, in *updateOperatedTenantRequest) (Response[tenantBody], error) {
+	tenant, err := s.directory.UpdateOperatedTenant(ctx, c, string(in.Name), in.Body.patch(), match(in.IfMatch, tenantTag))
 	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
@@ -195,11 +195,11 @@ type deleteTenantRequest struct {
 	IfMatch ifMatchValue `header:"if-match" required:"428" doc:"Entity tags, or *. The tenant is deleted only if one of them is the current one. Otherwise the answer is 412, and without the header it is 428."`
 }
 
-func (s *Server) deleteTenant(ctx context.Context, c service.Call, in *deleteTenantRequest) (Response[NoContent], error) {
+func (s *Server) deleteTenant(ctx context.Context, c access.Caller, in *deleteTenantRequest) (Response[NoContent], error) {
 	if !in.IfMatch.given {
 		return Response[NoContent]{}, rolecall.ErrPreconditionRequired
 	}
-	return Response[NoContent]{}, s.service.DeleteTenant(ctx, c, string(in.Name), match(in.IfMatch, tenantTag))
+	return Response[NoContent]{}, s.directory.DeleteTenant(ctx, c, string(in.Name), match(in.IfMatch, tenantTag))
 }
 
 type tenantStatusRequest struct {
@@ -207,17 +207,17 @@ type tenantStatusRequest struct {
 	Body reasonBody `optional:"true"`
 }
 
-func (s *Server) restoreTenant(ctx context.Context, c service.Call, in *tenantStatusRequest) (Response[tenantBody], error) {
-	tenant, err := s.service.RestoreTenant(ctx, c, string(in.Name), string(in.Body.Reason))
+func (s *Server) restoreTenant(ctx context.Context, c access.Caller, in *tenantStatusRequest) (Response[tenantBody], error) {
+	tenant, err := s.directory.RestoreTenant(ctx, c, string(in.Name), string(in.Body.Reason))
 	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
-func (s *Server) suspendTenant(ctx context.Context, c service.Call, in *tenantStatusRequest) (Response[tenantBody], error) {
-	tenant, err := s.service.SuspendTenant(ctx, c, string(in.Name), string(in.Body.Reason))
+func (s *Server) suspendTenant(ctx context.Context, c access.Caller, in *tenantStatusRequest) (Response[tenantBody], error) {
+	tenant, err := s.directory.SuspendTenant(ctx, c, string(in.Name), string(in.Body.Reason))
 	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
-func (s *Server) resumeTenant(ctx context.Context, c service.Call, in *tenantStatusRequest) (Response[tenantBody], error) {
-	tenant, err := s.service.ResumeTenant(ctx, c, string(in.Name), string(in.Body.Reason))
+func (s *Server) resumeTenant(ctx context.Context, c access.Caller, in *tenantStatusRequest) (Response[tenantBody], error) {
+	tenant, err := s.directory.ResumeTenant(ctx, c, string(in.Name), string(in.Body.Reason))
 	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
-func (s *Server) getUserOverview(ctx context.Context, c service.Call, in *userRequest) (Response[overviewBody], error) {
-	overview, err := s.service.Overview(ctx, c, in.ID)
+func (s *Server) getUserOverview(ctx context.Context, c access.Caller, in *userRequest) (Response[overviewBody], error) {
+	overview, err := s.directory.Overview(ctx, c, in.ID)
 	return Response[overviewBody]{Body: newOverviewBody(c, &overview)}, err
 }
 
@@ -75,7 +76,7 @@ type factorSummary struct {
 	RecoveryCodes int  `json:"recoveryCodesLeft" doc:"Number of recovery codes that are left."`
 }
 
-func newOverviewBody(c service.Call, o *service.Overview) overviewBody {
+func newOverviewBody(c access.Caller, o *directory.Overview) overviewBody {
 	b := overviewBody{User: newUserBody(c, &o.User), AllowedActions: o.AllowedActions}
 	if o.AssignmentsReadable {
 		b.Assignments, b.ExpiredAssignments = newBodies(o.Assignments, newAssignmentBody), newBodies(o.Expired, newAssignmentBody)
@@ -87,7 +88,7 @@ func newOverviewBody(c service.Call, o *service.Overview) overviewBody {
 	if o.SignInReadable {
 		b.SignIn = &signInState{
 			CanSignIn: o.SignIn.CanSignIn, LastLoginAt: o.SignIn.LastLoginAt,
-			Reasons: newBodies(o.SignIn.Reasons, func(r *service.SignInReason) signInReason {
+			Reasons: newBodies(o.SignIn.Reasons, func(r *directory.SignInReason) signInReason {
 				return signInReason{r.Code, optionalText(r.Operation), r.Until, optionalText(r.Covers), optionalText(r.Source)}
 			}),
 		}

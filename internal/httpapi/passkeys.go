@@ -7,15 +7,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-type anonymousRequest struct{ Attempt service.Attempt }
+type anonymousRequest struct{ Attempt signin.Request }
 
-func (s *Server) getPasskeySignInOptions(_ context.Context, _ service.Call, in *anonymousRequest) (Response[publicKeyBody], error) {
-	publicKey, err := s.service.PasskeySignInOptions(in.Attempt)
+func (s *Server) getPasskeySignInOptions(_ context.Context, _ access.Caller, in *anonymousRequest) (Response[publicKeyBody], error) {
+	publicKey, err := s.signin.PasskeySignInOptions(in.Attempt)
 	return Response[publicKeyBody]{Body: publicKeyBody{publicKey}}, err
 }
 
@@ -42,19 +43,19 @@ type signInByPasskeyBody struct {
 }
 
 type signInByPasskeyRequest struct {
-	Attempt service.Attempt
+	Attempt signin.Request
 	Body    signInByPasskeyBody
 }
 
-func (s *Server) signInByPasskey(ctx context.Context, _ service.Call, in *signInByPasskeyRequest) (Response[signInBody], error) {
-	signIn, err := s.service.PasskeySignIn(ctx, in.Attempt, in.Body.Passkey)
+func (s *Server) signInByPasskey(ctx context.Context, _ access.Caller, in *signInByPasskeyRequest) (Response[signInBody], error) {
+	signIn, err := s.signin.PasskeySignIn(ctx, in.Attempt, in.Body.Passkey)
 	return signedIn(&signIn), err
 }
 
 type noRequest struct{}
 
-func (s *Server) getPasskeyOptions(ctx context.Context, c service.Call, _ *noRequest) (Response[publicKeyBody], error) {
-	publicKey, err := s.service.PasskeyCreationOptions(ctx, c)
+func (s *Server) getPasskeyOptions(ctx context.Context, c access.Caller, _ *noRequest) (Response[publicKeyBody], error) {
+	publicKey, err := s.signin.PasskeyCreationOptions(ctx, c)
 	return Response[publicKeyBody]{Body: publicKeyBody{publicKey}}, err
 }
 
@@ -68,8 +69,8 @@ type createPasskeyRequest struct {
 	Body createPasskeyBody
 }
 
-func (s *Server) createPasskey(ctx context.Context, c service.Call, in *createPasskeyRequest) (Response[newPasskeyBody], error) {
-	created, err := s.service.AddPasskey(ctx, c, in.Key, in.Body.Name, in.Body.Passkey)
+func (s *Server) createPasskey(ctx context.Context, c access.Caller, in *createPasskeyRequest) (Response[newPasskeyBody], error) {
+	created, err := s.signin.AddPasskey(ctx, c, in.Key, in.Body.Name, in.Body.Passkey)
 	body := newPasskeyBody{newPasskey(&created.Value.Passkey), created.Replayed, created.Value.RecoveryCodes}
 	return Response[newPasskeyBody]{Body: body, Replayed: created.Replayed}, err
 }
@@ -88,8 +89,8 @@ type updatePasskeyRequest struct {
 	Body updatePasskeyBody
 }
 
-func (s *Server) updatePasskey(ctx context.Context, c service.Call, in *updatePasskeyRequest) (Response[passkeyBody], error) {
-	key, err := s.service.UpdatePasskey(ctx, c, in.ID, in.Body.Name)
+func (s *Server) updatePasskey(ctx context.Context, c access.Caller, in *updatePasskeyRequest) (Response[passkeyBody], error) {
+	key, err := s.signin.UpdatePasskey(ctx, c, in.ID, in.Body.Name)
 	return Response[passkeyBody]{Body: newPasskey(&key)}, err
 }
 
@@ -97,8 +98,8 @@ type deletePasskeyRequest struct {
 	passkeyPath
 }
 
-func (s *Server) deletePasskey(ctx context.Context, c service.Call, in *deletePasskeyRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.RemovePasskey(ctx, c, in.ID)
+func (s *Server) deletePasskey(ctx context.Context, c access.Caller, in *deletePasskeyRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.signin.RemovePasskey(ctx, c, in.ID)
 }
 
 // passkeyBody is a passkey.

@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 type emailBody struct {
@@ -12,7 +13,7 @@ type emailBody struct {
 }
 
 type requestPasswordResetRequest struct {
-	Attempt service.Attempt
+	Attempt signin.Request
 	Body    emailBody
 }
 
@@ -22,8 +23,8 @@ type acceptedBody struct {
 }
 
 // requestPasswordReset has the same answer whether or not somebody has the address.
-func (s *Server) requestPasswordReset(ctx context.Context, _ service.Call, in *requestPasswordResetRequest) (Response[acceptedBody], error) {
-	err := s.service.RequestPasswordReset(ctx, in.Attempt, in.Body.Email)
+func (s *Server) requestPasswordReset(ctx context.Context, _ access.Caller, in *requestPasswordResetRequest) (Response[acceptedBody], error) {
+	err := s.signin.RequestPasswordReset(ctx, in.Attempt, in.Body.Email)
 	return Response[acceptedBody]{Body: acceptedBody{
 		"If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
 	}}, err
@@ -32,20 +33,20 @@ func (s *Server) requestPasswordReset(ctx context.Context, _ service.Call, in *r
 type resetPasswordBody struct{ newPasswordBody }
 
 type resetPasswordRequest struct {
-	Attempt service.Attempt
+	Attempt signin.Request
 	Body    resetPasswordBody
 }
 
-func (s *Server) resetPassword(ctx context.Context, _ service.Call, in *resetPasswordRequest) (Response[NoContent], error) {
+func (s *Server) resetPassword(ctx context.Context, _ access.Caller, in *resetPasswordRequest) (Response[NoContent], error) {
 	token, err := parseToken(in.Body.Token, rolecall.ErrPasswordResetInvalid)
 	if err != nil {
 		return Response[NoContent]{}, err
 	}
-	return Response[NoContent]{}, s.service.ResetPassword(ctx, in.Attempt, token, in.Body.Password)
+	return Response[NoContent]{}, s.signin.ResetPassword(ctx, in.Attempt, token, in.Body.Password)
 }
 
-func (s *Server) sendPasswordReset(ctx context.Context, c service.Call, in *inviteUserRequest) (Response[passwordResetBody], error) {
-	created, err := s.service.SendPasswordReset(ctx, c, in.Key, in.ID)
+func (s *Server) sendPasswordReset(ctx context.Context, c access.Caller, in *inviteUserRequest) (Response[passwordResetBody], error) {
+	created, err := s.signin.SendPasswordReset(ctx, c, in.Key, in.ID)
 	return Response[passwordResetBody]{Body: passwordResetBody{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
 }
 

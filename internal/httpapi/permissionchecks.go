@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -56,7 +56,7 @@ func (p permissionValue) AppendJSON(b []byte) []byte {
 
 // check answers 204 if the caller holds the permission, for back ends and the auth hooks
 // of proxies.
-func (s *Server) check(_ context.Context, c service.Call, in *checkRequest) (Response[NoContent], error) {
+func (s *Server) check(_ context.Context, c access.Caller, in *checkRequest) (Response[NoContent], error) {
 	var department *string
 	if in.Department != "" {
 		department = &in.Department
@@ -124,7 +124,7 @@ type checkResults struct {
 }
 
 // checkAll answers the same question as check, for up to checksMax permissions.
-func (s *Server) checkAll(_ context.Context, c service.Call, in *checkAllRequest) (Response[checkResults], error) {
+func (s *Server) checkAll(_ context.Context, c access.Caller, in *checkAllRequest) (Response[checkResults], error) {
 	results := make([]checkResult, len(in.Body.Checks))
 	for i, asked := range in.Body.Checks {
 		allowed := c.Holds(rolecall.Permission(asked.Permission), (*string)(asked.Department))

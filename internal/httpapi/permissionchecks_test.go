@@ -15,7 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/web"
 )
@@ -49,7 +50,7 @@ func TestChecks(t *testing.T) {
 		}
 	}
 	expectProblem(t, s.request("GET", "/auths/check?permission=users:read", ""), 401, "unauthenticated")
-	if err := s.service.Flush(t.Context()); err != nil {
+	if err := s.node.Access.Refusals.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if r := s.as(s.owner, "GET", "/events?type=request.refused", ""); len(r.document(t)["items"].([]any)) != 0 {
@@ -205,8 +206,8 @@ func (c *countedDatabase) Update(ctx context.Context, tenant rolecall.TenantID, 
 func TestChecksOfACachedPrincipalReadNothing(t *testing.T) {
 	s := newTestServer(t)
 	counted := &countedDatabase{Database: s.db}
-	counting := service.New(counted, service.Options{Keys: s.keys})
-	edge := New(counting, web.New(counting, web.Options{}), Options{})
+	counting := node.New(counted, access.Options{Keys: s.keys})
+	edge := New(counting.Access, counting.Directory, counting.SignIn, web.New(counting.Access, counting.SignIn, web.Options{}), Options{})
 	send := func() int {
 		r := httptest.NewRequest(http.MethodPost, "/auths/checks", strings.NewReader(`{"checks":[{"permission":"shop/a:b"},{"permission":"users:read","department":"Sales"}]}`))
 		r.Header = http.Header{"X-Tenant-Schema": {tenantName}, "Cookie": {s.owner}, "Content-Type": {"application/json"}}

@@ -4,8 +4,9 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -17,8 +18,8 @@ type listRolesRequest struct {
 	countQuery
 }
 
-func (s *Server) listRoles(ctx context.Context, c service.Call, in *listRolesRequest) (Response[countedPageBody[roleBody]], error) {
-	page, err := s.service.Roles(ctx, c, service.RoleListing{
+func (s *Server) listRoles(ctx context.Context, c access.Caller, in *listRolesRequest) (Response[countedPageBody[roleBody]], error) {
+	page, err := s.directory.Roles(ctx, c, directory.RoleListing{
 		Key: in.Key, Words: in.Search, ByName: in.Sort.by == "name", Desc: in.Sort.desc,
 		After: in.After.after, Limit: in.Limit.orDefault(), Count: in.Count,
 	})
@@ -30,8 +31,8 @@ type createRoleRequest struct {
 	Body rolecall.RoleDraft
 }
 
-func (s *Server) createRole(ctx context.Context, c service.Call, in *createRoleRequest) (Response[roleBody], error) {
-	created, err := s.service.CreateRole(ctx, c, in.Key, in.Body)
+func (s *Server) createRole(ctx context.Context, c access.Caller, in *createRoleRequest) (Response[roleBody], error) {
+	created, err := s.directory.CreateRole(ctx, c, in.Key, in.Body)
 	body := roleBody{&created.Value, err == nil && !created.Erased && readsRoles(c)}
 	return Response[roleBody]{Body: body, Location: "/roles/" + created.Value.ID.String(), Replayed: created.Replayed}, err
 }
@@ -41,8 +42,8 @@ type getRoleRequest struct {
 	ifNoneMatchHeader
 }
 
-func (s *Server) getRole(ctx context.Context, c service.Call, in *getRoleRequest) (Response[roleBody], error) {
-	role, err := s.service.Role(ctx, c, in.ID)
+func (s *Server) getRole(ctx context.Context, c access.Caller, in *getRoleRequest) (Response[roleBody], error) {
+	role, err := s.directory.Role(ctx, c, in.ID)
 	return Response[roleBody]{Body: roleBody{&role, readsRoles(c)}}, err
 }
 
@@ -57,8 +58,8 @@ type updateRoleRequest struct {
 	Body updateRoleBody
 }
 
-func (s *Server) updateRole(ctx context.Context, c service.Call, in *updateRoleRequest) (Response[roleBody], error) {
-	role, err := s.service.UpdateRole(ctx, c, in.ID, in.Body.RolePatch, match(in.IfMatch, roleTag(c)))
+func (s *Server) updateRole(ctx context.Context, c access.Caller, in *updateRoleRequest) (Response[roleBody], error) {
+	role, err := s.directory.UpdateRole(ctx, c, in.ID, in.Body.RolePatch, match(in.IfMatch, roleTag(c)))
 	return Response[roleBody]{Body: roleBody{&role, readsRoles(c)}}, err
 }
 
@@ -68,8 +69,8 @@ type deleteRoleRequest struct {
 	Force bool `query:"force" doc:"Whether to unassign the role from all holders first."`
 }
 
-func (s *Server) deleteRole(ctx context.Context, c service.Call, in *deleteRoleRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.DeleteRole(ctx, c, in.ID, in.Force, match(in.IfMatch, roleTag(c)))
+func (s *Server) deleteRole(ctx context.Context, c access.Caller, in *deleteRoleRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.DeleteRole(ctx, c, in.ID, in.Force, match(in.IfMatch, roleTag(c)))
 }
 
 type listRoleUsersRequest struct {
@@ -78,13 +79,13 @@ type listRoleUsersRequest struct {
 	Status string `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
 }
 
-func (s *Server) listRoleUsers(ctx context.Context, c service.Call, in *listRoleUsersRequest) (Response[userPage], error) {
-	page, err := s.service.RoleUsers(ctx, c, in.ID, in.listing(in.Status, rolecall.RoleID{}))
+func (s *Server) listRoleUsers(ctx context.Context, c access.Caller, in *listRoleUsersRequest) (Response[userPage], error) {
+	page, err := s.directory.RoleUsers(ctx, c, in.ID, in.listing(in.Status, rolecall.RoleID{}))
 	return Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, err
 }
 
 // readsRoles reports whether the caller may read roles. Other callers see the ids alone.
-func readsRoles(c service.Call) bool {
+func readsRoles(c access.Caller) bool {
 	return c.Principal != nil && !c.Reach(rolecall.RolesRead).IsNowhere()
 }
 
@@ -117,7 +118,7 @@ func (b roleBody) hiddenMembers() string {
 func (b roleBody) hasTag() bool { return b.readable }
 
 // roleTag returns what computes the ETag of a role as the caller sees it.
-func roleTag(c service.Call) func(*rolecall.Role) string {
+func roleTag(c access.Caller) func(*rolecall.Role) string {
 	readable := readsRoles(c)
 	return func(r *rolecall.Role) string { return secret.ETag(roleBody{r, readable}.AppendJSON(nil)) }
 }

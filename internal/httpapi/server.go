@@ -1,4 +1,4 @@
-// Package httpapi is the HTTP API: it turns requests into calls of the service and
+// Package httpapi is the HTTP API: it turns requests into calls of directory and signin, and
 // answers into JSON. Every operation is one entry of one table. Checking, reading and
 // encoding are done once for all of them. Package web has the middleware around it.
 package httpapi
@@ -9,8 +9,10 @@ import (
 	"sync"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -28,7 +30,9 @@ type Options struct {
 
 // Server is the handler of the API.
 type Server struct {
-	service   *service.Service
+	access    *access.Service
+	directory *directory.Service
+	signin    *signin.Service
 	site      *web.Site
 	handler   http.Handler
 	router    *web.Router
@@ -40,12 +44,14 @@ type Server struct {
 }
 
 // New returns a server of all operations.
-func New(s *service.Service, site *web.Site, o Options) *Server {
+func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.Site, o Options) *Server {
 	server := &Server{
-		service:   s,
+		access:    a,
+		directory: d,
+		signin:    in,
 		site:      site,
 		apart:     o.OperatorsApart,
-		readiness: newReadiness(s.Ready),
+		readiness: newReadiness(a.Ready),
 
 		securityContact: o.SecurityContact,
 	}
@@ -116,8 +122,8 @@ func (s *Server) fail(op *operation, w http.ResponseWriter, r *http.Request, in 
 	q := web.RequestOf(r)
 	p := q.ProblemOf(err)
 	if p.Kind == rolecall.Forbidden && q.Principal != nil && op.id != checkID {
-		c := service.Call{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
-		s.service.Refused(c, op.endpoint.takes().user(in), op.id, p.Code)
+		c := access.Caller{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
+		s.access.Refused(c, op.endpoint.takes().user(in), op.id, p.Code)
 	}
 	p.SetHeaders(w, r)
 	if challenge := wwwAuthenticate(op, r, p.Status, p.Error); challenge != "" {

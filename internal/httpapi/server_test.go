@@ -16,9 +16,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/sqlitetest"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
@@ -38,7 +39,7 @@ type testServer struct {
 	t        testing.TB
 	site     *web.Site
 	edge     *Server
-	service  *service.Service
+	node     *node.Node
 	db       store.Database
 	keys     *secret.Keys
 	url      string
@@ -71,14 +72,14 @@ func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))
-	s.service = service.New(db, service.Options{
+	s.node = node.New(db, access.Options{
 		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1}, 2, 8),
 		Keys:      s.keys,
 		Passkeys:  passkeys,
 		Logger:    logger,
 	})
 	display := "Acme"
-	_, owner, err := s.service.CreateTenant(ctx, rolecall.TenantDraft{Name: tenantName, DisplayName: &display, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, ownerPassword)
+	_, owner, err := s.node.Directory.CreateTenant(ctx, rolecall.TenantDraft{Name: tenantName, DisplayName: &display, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, ownerPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +88,8 @@ func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 	if o.Logger == nil {
 		o.Logger = logger
 	}
-	s.site = web.New(s.service, o)
-	s.edge = New(s.service, s.site, api)
+	s.site = web.New(s.node.Access, s.node.SignIn, o)
+	s.edge = New(s.node.Access, s.node.Directory, s.node.SignIn, s.site, api)
 	server := httptest.NewUnstartedServer(s.edge)
 	server.Config = s.site.Server(s.edge)
 	server.Start()
@@ -229,7 +230,7 @@ func (s *testServer) member(name string, permissions []string, departments ...st
 	if r := s.as(s.owner, "PUT", user.Header.Get("Location")+"/roles/"+role.id(s.t), body); r.StatusCode != http.StatusCreated {
 		s.t.Fatalf("assign: %d %s", r.StatusCode, r.body)
 	}
-	if err := s.service.SetPassword(context.Background(), tenantName, name+"@example.com", ownerPassword); err != nil {
+	if err := s.node.SignIn.SetPassword(context.Background(), tenantName, name+"@example.com", ownerPassword); err != nil {
 		s.t.Fatal(err)
 	}
 	return s.signIn(name+"@example.com", ownerPassword), user.id(s.t)

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -16,8 +16,8 @@ type listServiceAccountsRequest struct {
 	countQuery
 }
 
-func (s *Server) listServiceAccounts(ctx context.Context, c service.Call, in *listServiceAccountsRequest) (Response[countedPageBody[serviceAccountBody]], error) {
-	page, err := s.service.ServiceAccounts(ctx, c, rolecall.ServiceAccountQuery{
+func (s *Server) listServiceAccounts(ctx context.Context, c access.Caller, in *listServiceAccountsRequest) (Response[countedPageBody[serviceAccountBody]], error) {
+	page, err := s.directory.ServiceAccounts(ctx, c, rolecall.ServiceAccountQuery{
 		Words: in.Search, ByName: in.Sort.by == "name", Desc: in.Sort.desc,
 		After: in.After.after, Limit: in.Limit.orDefault(), Count: in.Count,
 	})
@@ -29,8 +29,8 @@ type createServiceAccountRequest struct {
 	Body rolecall.ServiceAccountDraft
 }
 
-func (s *Server) createServiceAccount(ctx context.Context, c service.Call, in *createServiceAccountRequest) (Response[serviceAccountBody], error) {
-	created, err := s.service.CreateServiceAccount(ctx, c, in.Key, in.Body)
+func (s *Server) createServiceAccount(ctx context.Context, c access.Caller, in *createServiceAccountRequest) (Response[serviceAccountBody], error) {
+	created, err := s.directory.CreateServiceAccount(ctx, c, in.Key, in.Body)
 	response := serviceAccountResponse(c, &created.Value)
 	response.Location, response.Replayed = "/service-accounts/"+created.Value.ID.String(), created.Replayed
 	return response, err
@@ -41,8 +41,8 @@ type getServiceAccountRequest struct {
 	ifNoneMatchHeader
 }
 
-func (s *Server) getServiceAccount(ctx context.Context, c service.Call, in *getServiceAccountRequest) (Response[serviceAccountBody], error) {
-	account, err := s.service.ServiceAccount(ctx, c, in.ID)
+func (s *Server) getServiceAccount(ctx context.Context, c access.Caller, in *getServiceAccountRequest) (Response[serviceAccountBody], error) {
+	account, err := s.directory.ServiceAccount(ctx, c, in.ID)
 	return serviceAccountResponse(c, &account), err
 }
 
@@ -52,8 +52,8 @@ type updateServiceAccountRequest struct {
 	Body rolecall.ServiceAccountPatch
 }
 
-func (s *Server) updateServiceAccount(ctx context.Context, c service.Call, in *updateServiceAccountRequest) (Response[serviceAccountBody], error) {
-	account, err := s.service.UpdateServiceAccount(ctx, c, in.ID, in.Body, match(in.IfMatch, serviceAccountTag(c)))
+func (s *Server) updateServiceAccount(ctx context.Context, c access.Caller, in *updateServiceAccountRequest) (Response[serviceAccountBody], error) {
+	account, err := s.directory.UpdateServiceAccount(ctx, c, in.ID, in.Body, match(in.IfMatch, serviceAccountTag(c)))
 	return serviceAccountResponse(c, &account), err
 }
 
@@ -62,8 +62,8 @@ type deleteServiceAccountRequest struct {
 	ifMatchHeader
 }
 
-func (s *Server) deleteServiceAccount(ctx context.Context, c service.Call, in *deleteServiceAccountRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.DeleteServiceAccount(ctx, c, in.ID, match(in.IfMatch, serviceAccountTag(c)))
+func (s *Server) deleteServiceAccount(ctx context.Context, c access.Caller, in *deleteServiceAccountRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.DeleteServiceAccount(ctx, c, in.ID, match(in.IfMatch, serviceAccountTag(c)))
 }
 
 type serviceAccountStatusRequest struct {
@@ -71,13 +71,13 @@ type serviceAccountStatusRequest struct {
 	Body reasonBody `optional:"true"`
 }
 
-func (s *Server) suspendServiceAccount(ctx context.Context, c service.Call, in *serviceAccountStatusRequest) (Response[serviceAccountBody], error) {
-	account, err := s.service.SuspendServiceAccount(ctx, c, in.ID, string(in.Body.Reason))
+func (s *Server) suspendServiceAccount(ctx context.Context, c access.Caller, in *serviceAccountStatusRequest) (Response[serviceAccountBody], error) {
+	account, err := s.directory.SuspendServiceAccount(ctx, c, in.ID, string(in.Body.Reason))
 	return serviceAccountResponse(c, &account), err
 }
 
-func (s *Server) resumeServiceAccount(ctx context.Context, c service.Call, in *serviceAccountStatusRequest) (Response[serviceAccountBody], error) {
-	account, err := s.service.ResumeServiceAccount(ctx, c, in.ID, string(in.Body.Reason))
+func (s *Server) resumeServiceAccount(ctx context.Context, c access.Caller, in *serviceAccountStatusRequest) (Response[serviceAccountBody], error) {
+	account, err := s.directory.ResumeServiceAccount(ctx, c, in.ID, string(in.Body.Reason))
 	return serviceAccountResponse(c, &account), err
 }
 
@@ -86,8 +86,8 @@ type listServiceAccountRolesRequest struct {
 	expiredQuery
 }
 
-func (s *Server) listServiceAccountRoles(ctx context.Context, c service.Call, in *listServiceAccountRolesRequest) (Response[pageBody[assignmentBody]], error) {
-	live, expired, err := s.service.ServiceAccountRoles(ctx, c, in.ID)
+func (s *Server) listServiceAccountRoles(ctx context.Context, c access.Caller, in *listServiceAccountRolesRequest) (Response[pageBody[assignmentBody]], error) {
+	live, expired, err := s.directory.ServiceAccountRoles(ctx, c, in.ID)
 	return assignmentPage(live, expired, in.IncludeExpired), err
 }
 
@@ -97,8 +97,8 @@ type assignServiceAccountRoleRequest struct {
 	Body assignmentDraft `optional:"true"`
 }
 
-func (s *Server) assignServiceAccountRole(ctx context.Context, c service.Call, in *assignServiceAccountRoleRequest) (Response[assignmentBody], error) {
-	assignment, created, err := s.service.AssignServiceAccountRole(ctx, c, in.ID, in.Role, in.Body.draft())
+func (s *Server) assignServiceAccountRole(ctx context.Context, c access.Caller, in *assignServiceAccountRoleRequest) (Response[assignmentBody], error) {
+	assignment, created, err := s.directory.AssignServiceAccountRole(ctx, c, in.ID, in.Role, in.Body.draft())
 	return assigned(c, &assignment, created), err
 }
 
@@ -107,13 +107,13 @@ type unassignServiceAccountRoleRequest struct {
 	assignedRolePath
 }
 
-func (s *Server) unassignServiceAccountRole(ctx context.Context, c service.Call, in *unassignServiceAccountRoleRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.UnassignServiceAccountRole(ctx, c, in.ID, in.Role)
+func (s *Server) unassignServiceAccountRole(ctx context.Context, c access.Caller, in *unassignServiceAccountRoleRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.UnassignServiceAccountRole(ctx, c, in.ID, in.Role)
 }
 
 // readsServiceAccounts reports whether the caller may read service accounts. Other callers
 // see the ids alone.
-func readsServiceAccounts(c service.Call) bool {
+func readsServiceAccounts(c access.Caller) bool {
 	return c.Principal != nil && c.Reach(rolecall.ServiceAccountsRead).IsEverywhere()
 }
 
@@ -128,7 +128,7 @@ type serviceAccountBody struct {
 	readable bool
 }
 
-func serviceAccountResponse(c service.Call, a *rolecall.ServiceAccount) Response[serviceAccountBody] {
+func serviceAccountResponse(c access.Caller, a *rolecall.ServiceAccount) Response[serviceAccountBody] {
 	return Response[serviceAccountBody]{Body: serviceAccountBody{a, readsServiceAccounts(c) && a.CreatedAt != 0}}
 }
 
@@ -150,7 +150,7 @@ func (b serviceAccountBody) hiddenMembers() string {
 func (b serviceAccountBody) hasTag() bool { return b.readable }
 
 // serviceAccountTag returns what computes the ETag of a service account as the caller sees it.
-func serviceAccountTag(c service.Call) func(*rolecall.ServiceAccount) string {
+func serviceAccountTag(c access.Caller) func(*rolecall.ServiceAccount) string {
 	readable := readsServiceAccounts(c)
 	return func(a *rolecall.ServiceAccount) string {
 		return secret.ETag(serviceAccountBody{a, readable}.AppendJSON(nil))

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -18,8 +18,8 @@ type getTenantRequest struct {
 	ifNoneMatchHeader
 }
 
-func (s *Server) getTenant(ctx context.Context, c service.Call, _ *getTenantRequest) (Response[tenantBody], error) {
-	tenant, err := s.service.CurrentTenant(ctx, c)
+func (s *Server) getTenant(ctx context.Context, c access.Caller, _ *getTenantRequest) (Response[tenantBody], error) {
+	tenant, err := s.directory.CurrentTenant(ctx, c)
 	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
@@ -28,8 +28,8 @@ type updateTenantRequest struct {
 	Body tenantPatch
 }
 
-func (s *Server) updateTenant(ctx context.Context, c service.Call, in *updateTenantRequest) (Response[tenantBody], error) {
-	tenant, err := s.service.UpdateTenant(ctx, c, in.Body.patch(), match(in.IfMatch, tenantTag))
+func (s *Server) updateTenant(ctx context.Context, c access.Caller, in *updateTenantRequest) (Response[tenantBody], error) {
+	tenant, err := s.directory.UpdateTenant(ctx, c, in.Body.patch(), match(in.IfMatch, tenantTag))
 	return Response[tenantBody]{Body: newTenantBody(&tenant, !c.Reach(rolecall.TenantRead).IsNowhere())}, err
 }
 

@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/directory"
 )
 
 // listDeletedUsers returns a page of the users who can be restored.
-func (s *Server) listDeletedUsers(ctx context.Context, c service.Call, in *listUsersRequest) (Response[userPage], error) {
+func (s *Server) listDeletedUsers(ctx context.Context, c access.Caller, in *listUsersRequest) (Response[userPage], error) {
 	if faults := in.besidesDeleted(); faults != nil {
 		return Response[userPage]{}, rolecall.ErrMalformed.WithFaults(faults...)
 	}
-	page, err := s.service.DeletedUsers(ctx, c, service.DeletedListing{After: in.After.after, Limit: in.Limit.orDefault()})
+	page, err := s.directory.DeletedUsers(ctx, c, directory.DeletedListing{After: in.After.after, Limit: in.Limit.orDefault()})
 	if err != nil {
 		return Response[userPage]{}, err
 	}
@@ -51,8 +52,8 @@ type restoredUser struct {
 
 func (u *restoredUser) hiddenMembers() string { return u.User.hiddenMembers() }
 
-func (s *Server) restoreUser(ctx context.Context, c service.Call, in *userRequest) (Response[restoredUser], error) {
-	restored, err := s.service.RestoreUser(ctx, c, in.ID)
+func (s *Server) restoreUser(ctx context.Context, c access.Caller, in *userRequest) (Response[restoredUser], error) {
+	restored, err := s.directory.RestoreUser(ctx, c, in.ID)
 	body := restoredUser{User: newUserBody(c, &restored.User)}
 	if restored.RolesReadable {
 		body.RolesNotRestored = &restored.RolesNotRestored
@@ -60,6 +61,6 @@ func (s *Server) restoreUser(ctx context.Context, c service.Call, in *userReques
 	return Response[restoredUser]{Body: body}, err
 }
 
-func (s *Server) eraseUser(ctx context.Context, c service.Call, in *userRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.EraseUser(ctx, c, in.ID)
+func (s *Server) eraseUser(ctx context.Context, c access.Caller, in *userRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.EraseUser(ctx, c, in.ID)
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -25,8 +26,8 @@ type userFilterRequest struct {
 }
 
 // listing returns the list that the filters describe.
-func (r *userFilterRequest) listing(status string, role rolecall.RoleID) service.UserListing {
-	l := service.UserListing{
+func (r *userFilterRequest) listing(status string, role rolecall.RoleID) directory.UserListing {
+	l := directory.UserListing{
 		Email: r.Email, ExternalID: r.ExternalID, Department: r.Department, Status: status, Role: role,
 		Words: r.Search, Desc: r.Sort.desc, After: r.After.after, Limit: r.Limit.orDefault(), Count: r.Count,
 	}
@@ -47,11 +48,11 @@ type listUsersRequest struct {
 	Role   rolecall.RoleID `query:"role" doc:"Only users who hold this role. Needs roles:read."`
 }
 
-func (s *Server) listUsers(ctx context.Context, c service.Call, in *listUsersRequest) (Response[userPage], error) {
+func (s *Server) listUsers(ctx context.Context, c access.Caller, in *listUsersRequest) (Response[userPage], error) {
 	if in.Status == string(rolecall.UserDeleted) {
 		return s.listDeletedUsers(ctx, c, in)
 	}
-	page, err := s.service.Users(ctx, c, in.listing(in.Status, in.Role))
+	page, err := s.directory.Users(ctx, c, in.listing(in.Status, in.Role))
 	if err != nil {
 		return Response[userPage]{}, err
 	}
@@ -64,15 +65,15 @@ type createUserRequest struct {
 }
 
 // mayDecode checks that the caller may invite. Not to invite needs no permission.
-func (*createUserRequest) mayDecode(c service.Call, member string, value jsontext.Value) error {
+func (*createUserRequest) mayDecode(c access.Caller, member string, value jsontext.Value) error {
 	if member != "invite" || value.Kind() == jsontext.KindFalse {
 		return nil
 	}
 	return authz.InviteUser.Authorize(c.Principal)
 }
 
-func (s *Server) createUser(ctx context.Context, c service.Call, in *createUserRequest) (Response[userBody], error) {
-	created, err := s.service.CreateUser(ctx, c, in.Key, in.Body)
+func (s *Server) createUser(ctx context.Context, c access.Caller, in *createUserRequest) (Response[userBody], error) {
+	created, err := s.directory.CreateUser(ctx, c, in.Key, in.Body)
 	if err != nil {
 		return Response[userBody]{}, err
 	}
@@ -96,7 +97,7 @@ type updateUserRequest struct {
 
 // mayDecode checks whether the caller may change the member of the user, as far as that
 // is known before the user is read.
-func (in *updateUserRequest) mayDecode(c service.Call, member string, _ jsontext.Value) error {
+func (in *updateUserRequest) mayDecode(c access.Caller, member string, _ jsontext.Value) error {
 	m, ok := rolecall.UserMemberNamed(member)
 	if !ok || !m.Updatable() {
 		return nil
@@ -104,8 +105,8 @@ func (in *updateUserRequest) mayDecode(c service.Call, member string, _ jsontext
 	return authz.AuthorizeMembers(c.Principal, in.ID, rolecall.SetOf(m))
 }
 
-func (s *Server) updateUser(ctx context.Context, c service.Call, in *updateUserRequest) (Response[userBody], error) {
-	user, err := s.service.UpdateUser(ctx, c, in.ID, in.Body.UserPatch, match(in.IfMatch, userTag(c)))
+func (s *Server) updateUser(ctx context.Context, c access.Caller, in *updateUserRequest) (Response[userBody], error) {
+	user, err := s.directory.UpdateUser(ctx, c, in.ID, in.Body.UserPatch, match(in.IfMatch, userTag(c)))
 	return Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
@@ -114,8 +115,8 @@ type deleteUserRequest struct {
 	ifMatchHeader
 }
 
-func (s *Server) deleteUser(ctx context.Context, c service.Call, in *deleteUserRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.service.DeleteUser(ctx, c, in.ID, match(in.IfMatch, userTag(c)))
+func (s *Server) deleteUser(ctx context.Context, c access.Caller, in *deleteUserRequest) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.DeleteUser(ctx, c, in.ID, match(in.IfMatch, userTag(c)))
 }
 
 var userEncoder = wire.NewEncoder[rolecall.User]()
@@ -143,7 +144,7 @@ type shownUser struct {
 	DeletedAt rolecall.Time `json:"deletedAt,omitzero" doc:"When the user was deleted. Only in a list of users who can be restored."`
 }
 
-func newUserBody(c service.Call, u *rolecall.User) userBody {
+func newUserBody(c access.Caller, u *rolecall.User) userBody {
 	return userBody{user: u, readable: c.Sight(u)}
 }
 
@@ -168,7 +169,7 @@ func (b userBody) hasTag() bool { return b.readable != 0 }
 func names(members rolecall.UserMembers) string { return strings.Join(members.Names(), ", ") }
 
 // userTag returns what computes the ETag of a user as the caller sees them.
-func userTag(c service.Call) func(*rolecall.User) string {
+func userTag(c access.Caller) func(*rolecall.User) string {
 	return func(u *rolecall.User) string { return secret.ETag(newUserBody(c, u).AppendJSON(nil)) }
 }
 
@@ -178,7 +179,7 @@ type userPage struct {
 	RestrictedBy []string `json:"restrictedBy,omitzero" doc:"The members whose permissions made the list narrower than what the caller may know."`
 }
 
-func newUserPage(c service.Call, page *service.UserPage) userPage {
+func newUserPage(c access.Caller, page *directory.UserPage) userPage {
 	all := c.ReadsEverything()
 	counted := newCountedPage(&page.Page, func(u *rolecall.User) userBody {
 		if all {
@@ -206,8 +207,8 @@ type getUserRequest struct {
 	ifNoneMatchHeader
 }
 
-func (s *Server) getUser(ctx context.Context, c service.Call, in *getUserRequest) (Response[userBody], error) {
-	user, err := s.service.User(ctx, c, in.ID)
+func (s *Server) getUser(ctx context.Context, c access.Caller, in *getUserRequest) (Response[userBody], error) {
+	user, err := s.directory.User(ctx, c, in.ID)
 	return Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
@@ -216,13 +217,13 @@ type userStatusRequest struct {
 	Body reasonBody `optional:"true"`
 }
 
-func (s *Server) suspendUser(ctx context.Context, c service.Call, in *userStatusRequest) (Response[userBody], error) {
-	user, err := s.service.SuspendUser(ctx, c, in.ID, string(in.Body.Reason))
+func (s *Server) suspendUser(ctx context.Context, c access.Caller, in *userStatusRequest) (Response[userBody], error) {
+	user, err := s.directory.SuspendUser(ctx, c, in.ID, string(in.Body.Reason))
 	return Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
-func (s *Server) resumeUser(ctx context.Context, c service.Call, in *userStatusRequest) (Response[userBody], error) {
-	user, err := s.service.ResumeUser(ctx, c, in.ID, string(in.Body.Reason))
+func (s *Server) resumeUser(ctx context.Context, c access.Caller, in *userStatusRequest) (Response[userBody], error) {
+	user, err := s.directory.ResumeUser(ctx, c, in.ID, string(in.Body.Reason))
 	return Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 

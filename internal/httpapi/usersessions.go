@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
 )
 
 type listUserSessionsRequest struct {
@@ -12,8 +12,8 @@ type listUserSessionsRequest struct {
 	pageRequest
 }
 
-func (s *Server) listUserSessions(ctx context.Context, c service.Call, in *listUserSessionsRequest) (Response[pageBody[userSessionBody]], error) {
-	page, err := s.service.UserSessions(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
+func (s *Server) listUserSessions(ctx context.Context, c access.Caller, in *listUserSessionsRequest) (Response[pageBody[userSessionBody]], error) {
+	page, err := s.signin.UserSessions(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
 	return newPage(&page, func(session *rolecall.Session) userSessionBody {
 		return userSessionBody{
 			ID: session.ID, CreatedAt: session.AuthenticatedAt, LastUsedAt: session.LastUsedAt, ExpiresAt: session.ExpiresAt,
@@ -28,13 +28,13 @@ type endUserSessionRequest struct {
 	Session rolecall.SessionID `path:"sessionId" example:"019d83e6-1ef1-7004-a4d5-6e7f8091a244" doc:"ID of the session."`
 }
 
-func (s *Server) endUserSession(ctx context.Context, c service.Call, in *endUserSessionRequest) (Response[NoContent], error) {
-	err := s.service.EndUserSession(ctx, c, in.ID, in.Session)
+func (s *Server) endUserSession(ctx context.Context, c access.Caller, in *endUserSessionRequest) (Response[NoContent], error) {
+	err := s.signin.EndUserSession(ctx, c, in.ID, in.Session)
 	return Response[NoContent]{SignedOut: in.Session == c.Session.ID}, err
 }
 
-func (s *Server) endUserSessions(ctx context.Context, c service.Call, in *userRequest) (Response[NoContent], error) {
-	err := s.service.EndUserSessions(ctx, c, in.ID)
+func (s *Server) endUserSessions(ctx context.Context, c access.Caller, in *userRequest) (Response[NoContent], error) {
+	err := s.signin.EndUserSessions(ctx, c, in.ID)
 	return Response[NoContent]{SignedOut: in.ID == c.Session.UserID}, err
 }
 

@@ -43,7 +43,7 @@ func TestLinearWorkForEveryBody(t *testing.T) {
 	}
 	program := filepath.Join(t.TempDir(), "counting")
 	const module = "github.com/rolecall/rolecall"
-	counted := []string{module, module + "/internal/httpapi", module + "/internal/service", module + "/internal/wire", "github.com/go-json-experiment/json/jsontext"}
+	counted := []string{module, module + "/internal/httpapi", module + "/internal/access", module + "/internal/directory", module + "/internal/signin", module + "/internal/wire", "github.com/go-json-experiment/json/jsontext"}
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "-covermode", "count", "-coverpkg", strings.Join(counted, ","), ".")
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)

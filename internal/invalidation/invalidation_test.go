@@ -97,7 +97,7 @@ func TestAWatchThatFailsIsTriedAgain(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		table.Watch(ctx, store.New(db, nil), slog.New(slog.DiscardHandler))
+		table.Watch(ctx, func(ctx context.Context) error { return db.Watch(ctx, table) }, slog.New(slog.DiscardHandler))
 	}()
 	for deadline := time.Now().Add(20 * time.Second); !table.IsInvalidated(stamp, db.id) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
-
-	"github.com/rolecall/rolecall/internal/store"
 )
 
 // How soon the store is watched again after an error.
@@ -15,12 +13,12 @@ const (
 	retryLast  = 5 * time.Second
 )
 
-// Watch receives the changes of other processes from the store until ctx ends. While
-// that fails, entries are used for less than a second, which only costs more reads.
-func (t *Table) Watch(ctx context.Context, s *store.Store, log *slog.Logger) {
+// Watch receives the changes of other processes until ctx ends, by a function that hands
+// them to the table until it fails. While that fails, entries are used for less than a second, which only costs more reads.
+func (t *Table) Watch(ctx context.Context, watch func(context.Context) error, log *slog.Logger) {
 	for failures := 0; ; failures++ {
 		before := t.caughtUp.Load()
-		err := s.Watch(ctx, t)
+		err := watch(ctx)
 		if ctx.Err() != nil {
 			return
 		}

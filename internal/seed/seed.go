@@ -14,9 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/progress"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -68,10 +69,10 @@ func (o *Options) TenantName(number int) string {
 // each tenant get the password with this hash. If sessions is not nil, they are all signed
 // in, and tenant, user id and session token of each become a line of sessions. Progress
 // goes to stderr.
-func Fill(ctx context.Context, db store.Database, options service.Options, o *Options, hash string, sessions, stderr io.Writer) error {
+func Fill(ctx context.Context, db store.Database, options access.Options, o *Options, hash string, sessions, stderr io.Writer) error {
 	// The service hashes random passwords that are replaced at once: cheaply.
 	options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, writers, writers)
-	s := &seeder{Options: o, store: store.New(db, nil), service: service.New(db, options), hash: hash, sessions: sessions}
+	s := &seeder{Options: o, store: store.New(db, nil), node: node.New(db, options), hash: hash, sessions: sessions}
 	if err := s.requireNew(ctx); err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func Fill(ctx context.Context, db store.Database, options service.Options, o *Op
 type seeder struct {
 	*Options
 	store    *store.Store
-	service  *service.Service
+	node     *node.Node
 	hash     string    // of the password
 	sessions io.Writer // nil: nobody is signed in
 	bar      *progress.Bar
@@ -99,7 +100,7 @@ type seeder struct {
 // are checked when their turn comes.
 func (s *seeder) requireNew(ctx context.Context) error {
 	for _, name := range []string{s.TenantName(1), s.TenantName(s.Tenants)} {
-		tenant, err := s.service.Tenant(ctx, name)
+		tenant, err := s.node.Directory.Tenant(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func errExists(tenant string) error {
 // fill makes a tenant with its roles and users.
 func (s *seeder) fill(ctx context.Context, name string) error {
 	draft := rolecall.TenantDraft{Name: name, Owner: rolecall.UserDraft{Email: Owner, Name: "Owner of " + name}}
-	tenant, owner, err := s.service.CreateTenant(ctx, draft, secret.RandomPassword())
+	tenant, owner, err := s.node.Directory.CreateTenant(ctx, draft, secret.RandomPassword())
 	switch {
 	case errors.Is(err, rolecall.ErrTenantExists):
 		return errExists(name)

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
@@ -88,7 +91,7 @@ func TestASeededTenantServes(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	options := service.Options{
+	options := access.Options{
 		Passwords: secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, 1, 0), Keys: secret.NewKeys(secret.NewKey()),
 	}
 	const password = "correct horse battery"
@@ -100,32 +103,32 @@ func TestASeededTenantServes(t *testing.T) {
 	if err := Fill(t.Context(), db, options, o, hash, nil, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	s := service.New(db, options)
-	tenant, err := s.Tenant(t.Context(), "load")
+	s := node.New(db, options)
+	tenant, err := s.Directory.Tenant(t.Context(), "load")
 	if err != nil {
 		t.Fatal(err)
 	}
 	people := newPeople(o, "load", rolecall.UserID{})
 	for number, ok := range map[int]bool{0: true, chunk: true, chunk + 1: false} {
 		user, _ := people.person(number)
-		attempt := service.Attempt{Tenant: tenant, TenantName: "load", Source: "192.0.2.1"}
-		if _, err := s.Login(t.Context(), attempt, user.Email, password); (err == nil) != ok {
+		attempt := signin.Request{Tenant: tenant, TenantName: "load", Source: "192.0.2.1"}
+		if _, err := s.SignIn.Login(t.Context(), attempt, user.Email, password); (err == nil) != ok {
 			t.Errorf("user %d: %v, want them signed in: %v", number, err, ok)
 		}
 	}
-	signedIn, err := s.Login(t.Context(), service.Attempt{Tenant: tenant, TenantName: "load", Source: "192.0.2.1"}, Owner, password)
+	signedIn, err := s.SignIn.Login(t.Context(), signin.Request{Tenant: tenant, TenantName: "load", Source: "192.0.2.1"}, Owner, password)
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := service.Call{Principal: signedIn.Principal, Source: "192.0.2.1"}
+	call := access.Caller{Principal: signedIn.Principal, Source: "192.0.2.1"}
 	for _, filter := range []struct {
-		listing service.UserListing
+		listing directory.UserListing
 		want    int
 	}{
-		{service.UserListing{Limit: 1, Count: true}, o.Users + 1},
-		{service.UserListing{Limit: 1, Count: true, Role: people.roles[0].ID}, o.Holders},
+		{directory.UserListing{Limit: 1, Count: true}, o.Users + 1},
+		{directory.UserListing{Limit: 1, Count: true, Role: people.roles[0].ID}, o.Holders},
 	} {
-		page, err := s.Users(t.Context(), call, filter.listing)
+		page, err := s.Directory.Users(t.Context(), call, filter.listing)
 		if err != nil {
 			t.Fatal(err)
 		}

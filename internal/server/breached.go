@@ -10,14 +10,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/progress"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 // readPasswordRules adds to the options what the flags say about new passwords. It
 // returns what closes the file that stays open.
-func (g *globals) readPasswordRules(o *service.Options) (closeFile func() error, err error) {
+func (g *globals) readPasswordRules(o *access.Options) (closeFile func() error, err error) {
 	closeFile = func() error { return nil }
 	if g.Forbidden != "" {
 		if o.Forbidden, err = readWords(g.Forbidden); err != nil {

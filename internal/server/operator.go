@@ -16,9 +16,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/httpapi"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
@@ -77,12 +78,12 @@ func (c *tenantCreate) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return p.operate(ctx, func(s *service.Service) error {
+	return p.operate(ctx, func(n *node.Node) error {
 		draft := rolecall.TenantDraft{Name: c.Name, Owner: rolecall.UserDraft{Email: c.OwnerEmail, Name: c.OwnerName}}
 		if c.DisplayName != "" {
 			draft.DisplayName = &c.DisplayName
 		}
-		tenant, user, err := s.CreateTenant(ctx, draft, password)
+		tenant, user, err := n.Directory.CreateTenant(ctx, draft, password)
 		if err != nil {
 			return err
 		}
@@ -112,9 +113,9 @@ func (c *tenantList) Run(ctx context.Context, p *program) error {
 		PurgeAt     rolecall.Time         `json:"purgeAt,omitzero"`
 	}
 	rows, lines := []row{}, []string{}
-	return p.operate(ctx, func(s *service.Service) error {
+	return p.operate(ctx, func(n *node.Node) error {
 		for after := ""; ; after = rows[len(rows)-1].Name {
-			page, err := s.Tenants(ctx, c.Status, after, rolecall.MaxLimit)
+			page, err := n.Directory.Tenants(ctx, c.Status, after, rolecall.MaxLimit)
 			if err != nil {
 				return err
 			}
@@ -138,9 +139,9 @@ type tenantName struct {
 	Name string `arg:"" help:"Name of the tenant."`
 }
 
-func (c tenantName) change(ctx context.Context, p *program, verb string, change func(*service.Service) error) error {
-	return p.operate(ctx, func(s *service.Service) error {
-		if err := change(s); err != nil {
+func (c tenantName) change(ctx context.Context, p *program, verb string, change func(*node.Node) error) error {
+	return p.operate(ctx, func(n *node.Node) error {
+		if err := change(n); err != nil {
 			return err
 		}
 		return p.print(done{verb}, fmt.Sprintf("Tenant %s is %s.", c.Name, verb))
@@ -151,8 +152,8 @@ type tenantSuspend struct{ tenantName }
 
 // Run suspends the tenant.
 func (c *tenantSuspend) Run(ctx context.Context, p *program) error {
-	return c.change(ctx, p, "suspended", func(s *service.Service) error {
-		_, err := s.SuspendTenant(ctx, service.Command, c.Name, "")
+	return c.change(ctx, p, "suspended", func(n *node.Node) error {
+		_, err := n.Directory.SuspendTenant(ctx, access.Command, c.Name, "")
 		return err
 	})
 }
@@ -161,8 +162,8 @@ type tenantResume struct{ tenantName }
 
 // Run resumes the tenant.
 func (c *tenantResume) Run(ctx context.Context, p *program) error {
-	return c.change(ctx, p, "resumed", func(s *service.Service) error {
-		_, err := s.ResumeTenant(ctx, service.Command, c.Name, "")
+	return c.change(ctx, p, "resumed", func(n *node.Node) error {
+		_, err := n.Directory.ResumeTenant(ctx, access.Command, c.Name, "")
 		return err
 	})
 }
@@ -180,8 +181,8 @@ func (c *tenantDelete) Run(ctx context.Context, p *program) error {
 			return err
 		}
 	}
-	return p.operate(ctx, func(s *service.Service) error {
-		if err := s.DeleteTenant(ctx, service.Command, c.Name, nil); err != nil {
+	return p.operate(ctx, func(n *node.Node) error {
+		if err := n.Directory.DeleteTenant(ctx, access.Command, c.Name, nil); err != nil {
 			return err
 		}
 		return p.print(done{"deleted"}, fmt.Sprintf("Tenant %s is deleted.", c.Name),
@@ -193,8 +194,8 @@ type tenantRestore struct{ tenantName }
 
 // Run restores the tenant.
 func (c *tenantRestore) Run(ctx context.Context, p *program) error {
-	return c.change(ctx, p, "restored", func(s *service.Service) error {
-		_, err := s.RestoreTenant(ctx, service.Command, c.Name, "")
+	return c.change(ctx, p, "restored", func(n *node.Node) error {
+		_, err := n.Directory.RestoreTenant(ctx, access.Command, c.Name, "")
 		return err
 	})
 }
@@ -206,8 +207,8 @@ type tenantAddOwner struct {
 
 // Run makes the user an owner.
 func (c *tenantAddOwner) Run(ctx context.Context, p *program) error {
-	return p.operate(ctx, func(s *service.Service) error {
-		if err := s.AddOwner(ctx, c.Name, c.Email); err != nil {
+	return p.operate(ctx, func(n *node.Node) error {
+		if err := n.Directory.AddOwner(ctx, c.Name, c.Email); err != nil {
 			return err
 		}
 		return p.print(done{"owner added"}, fmt.Sprintf("%s owns tenant %s.", c.Email, c.Name))
@@ -236,8 +237,8 @@ func (c *userSetPassword) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return p.operate(ctx, func(s *service.Service) error {
-		if err := s.SetPassword(ctx, c.Tenant, c.Email, password); err != nil {
+	return p.operate(ctx, func(n *node.Node) error {
+		if err := n.SignIn.SetPassword(ctx, c.Tenant, c.Email, password); err != nil {
 			return err
 		}
 		result := struct {
@@ -256,8 +257,8 @@ type userSetEmail struct {
 
 // Run changes the address.
 func (c *userSetEmail) Run(ctx context.Context, p *program) error {
-	return p.operate(ctx, func(s *service.Service) error {
-		if err := s.SetEmail(ctx, c.Tenant, c.Email, c.NewEmail); err != nil {
+	return p.operate(ctx, func(n *node.Node) error {
+		if err := n.SignIn.SetEmail(ctx, c.Tenant, c.Email, c.NewEmail); err != nil {
 			return err
 		}
 		return p.print(done{"address changed"}, fmt.Sprintf("%s is now %s.", c.Email, c.NewEmail))

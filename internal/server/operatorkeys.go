@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 )
 
 type operatorKeyCommands struct {
@@ -61,9 +61,9 @@ func (r *operatorKeyRow) line() string {
 
 // Run makes the key.
 func (c *operatorKeyCreate) Run(ctx context.Context, p *program) error {
-	return p.operate(ctx, func(s *service.Service) error {
+	return p.operate(ctx, func(n *node.Node) error {
 		draft := rolecall.OperatorKeyDraft{Name: c.Name, Tenants: c.Tenant, Lifetime: time.Duration(c.Expires)}
-		key, token, err := s.CreateOperatorKey(ctx, draft)
+		key, token, err := n.Directory.CreateOperatorKey(ctx, draft)
 		if err != nil {
 			return err
 		}
@@ -78,9 +78,9 @@ type operatorKeyList struct{}
 // Run lists the keys, the oldest first.
 func (c *operatorKeyList) Run(ctx context.Context, p *program) error {
 	rows, lines := []operatorKeyRow{}, []string{}
-	return p.operate(ctx, func(s *service.Service) error {
+	return p.operate(ctx, func(n *node.Node) error {
 		for after := (rolecall.OperatorKeyID{}); ; after = rows[len(rows)-1].ID {
-			page, err := s.OperatorKeys(ctx, after, rolecall.MaxLimit)
+			page, err := n.Directory.OperatorKeys(ctx, after, rolecall.MaxLimit)
 			if err != nil {
 				return err
 			}
@@ -101,8 +101,8 @@ type operatorKeyRevoke struct {
 
 // Run ends the key.
 func (c *operatorKeyRevoke) Run(ctx context.Context, p *program) error {
-	return p.operate(ctx, func(s *service.Service) error {
-		if err := s.RevokeOperatorKey(ctx, c.ID); err != nil {
+	return p.operate(ctx, func(n *node.Node) error {
+		if err := n.Directory.RevokeOperatorKey(ctx, c.ID); err != nil {
 			return err
 		}
 		return p.print(done{"revoked"}, fmt.Sprintf("Operator key %s is revoked.", c.ID))

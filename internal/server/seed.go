@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/seed"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -47,7 +47,7 @@ func (c *seedCommand) Run(ctx context.Context, p *program) (err error) {
 		defer func() { err = errors.Join(err, file.Close()) }()
 		sessions = file
 	}
-	return p.opened(ctx, func(db store.Database, options service.Options) error {
+	return p.opened(ctx, func(db store.Database, options access.Options) error {
 		if err := seed.Fill(ctx, db, options, &c.Options, hash, sessions, p.stderr); err != nil {
 			return err
 		}

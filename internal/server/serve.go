@@ -21,8 +21,8 @@ import (
 	"github.com/rolecall/rolecall/internal/demo"
 	"github.com/rolecall/rolecall/internal/httpapi"
 	"github.com/rolecall/rolecall/internal/httpserver"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/web"
 )
@@ -85,8 +85,8 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	rolecall := service.New(db, options)
-	site := web.New(rolecall, web.Options{
+	n := node.New(db, options)
+	site := web.New(n.Access, n.SignIn, web.Options{
 		PublicURL:      settings.publicURL,
 		InsecureCookie: settings.insecureCookie,
 		HSTSSubdomains: settings.HSTSSubdomains,
@@ -97,11 +97,11 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 		Logger:         logger,
 		Metrics:        registry,
 	})
-	api := httpapi.New(rolecall, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
-	handler := web.Mount(site.Base+console.Path, console.New(rolecall, site, httpapi.Policies()), api)
+	api := httpapi.New(n.Access, n.Directory, n.SignIn, site, httpapi.Options{OperatorsApart: operators != nil, SecurityContact: settings.SecurityURI})
+	handler := web.Mount(site.Base+console.Path, console.New(n.Access, n.Directory, n.SignIn, site, httpapi.Policies()), api)
 	registerPasswords(registry, options.Passwords)
-	registerWatch(registry, rolecall)
-	registerMail(registry, rolecall)
+	registerWatch(registry, n.Access)
+	registerMail(registry, n.Access.Outbox)
 	servers := newServers(site, handler, listener, operators, settings.Drain, logger)
 	if settings.TLSCert != "" {
 		certificate, err := loadCertificate(settings.TLSCert, settings.TLSKey, logger)
@@ -129,7 +129,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	var workErr error
-	background.Go(func() { workErr = rolecall.Run(working) })
+	background.Go(func() { workErr = n.Run(working) })
 	background.Go(func() { limitMemory(working) })
 	serveErr := serveAll(ctx, servers)
 	stopWorking()

@@ -12,8 +12,9 @@ import (
 	"strings"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
@@ -154,14 +155,14 @@ func newPasswords() *secret.Passwords {
 	return secret.NewPasswords(secret.DefaultParameters, cores, queuedHashes*cores)
 }
 
-// operate opens the database, runs fn with a service on it, and closes it.
-func (p *program) operate(ctx context.Context, fn func(*service.Service) error) error {
-	return p.opened(ctx, func(db store.Database, options service.Options) error { return fn(service.New(db, options)) })
+// operate opens the database, runs fn with a node on it, and closes it.
+func (p *program) operate(ctx context.Context, fn func(*node.Node) error) error {
+	return p.opened(ctx, func(db store.Database, options access.Options) error { return fn(node.New(db, options)) })
 }
 
-// opened opens the database, runs fn with it and the options of its services, and
+// opened opens the database, runs fn with it and the options of its nodes, and
 // closes it.
-func (p *program) opened(ctx context.Context, fn func(store.Database, service.Options) error) error {
+func (p *program) opened(ctx context.Context, fn func(store.Database, access.Options) error) error {
 	db, err := p.open(ctx, false)
 	if err != nil {
 		return err
@@ -173,10 +174,10 @@ func (p *program) opened(ctx context.Context, fn func(store.Database, service.Op
 	return errors.Join(fn(db, options), closeFiles(), db.close())
 }
 
-// options returns the options of all services on the database, and the function that
+// options returns the options of all nodes on the database, and the function that
 // closes the files that they read.
-func (g *globals) options(ctx context.Context, db store.Database, logger *slog.Logger) (o service.Options, closeFiles func() error, err error) {
-	o = service.Options{Passwords: newPasswords(), Logger: logger}
+func (g *globals) options(ctx context.Context, db store.Database, logger *slog.Logger) (o access.Options, closeFiles func() error, err error) {
+	o = access.Options{Passwords: newPasswords(), Logger: logger}
 	if o.Keys, err = g.loadKeys(ctx, db); err != nil {
 		return o, nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // The names of the cookies in the contract.
@@ -54,11 +54,11 @@ func newCookies(o *Options) cookies {
 
 // SetSession gives the browser the session of the sign-in and its known-device token. The
 // session is the last cookie, because some clients keep only the last one.
-func (s *Site) SetSession(w http.ResponseWriter, r *http.Request, signIn *service.SignIn) {
+func (s *Site) SetSession(w http.ResponseWriter, r *http.Request, signIn *signin.SignIn) {
 	RequestOf(r).Principal = signIn.Principal
 	s.SetDevice(w, r, signIn.Principal.Tenant.ID, signIn.Device)
 	endsAt := signIn.Principal.Session.EndsAt(signIn.Principal.Settings())
-	s.setSession(w.Header(), string(signIn.Token), endsAt.Sub(s.service.Now()))
+	s.setSession(w.Header(), string(signIn.Token), endsAt.Sub(s.access.Now()))
 }
 
 // ClearSession removes the session from the browser.
@@ -81,8 +81,8 @@ func (s *Site) SetDevice(w http.ResponseWriter, r *http.Request, tenant rolecall
 	if c.device != deviceCookie && len(r.CookiesNamed(deviceCookie)) > 0 {
 		addCookie(w.Header(), deviceCookie, "", 0, c.ofSession) // it had the domain of the session
 	}
-	kept := s.service.KeptDevices(tenant, token, Devices(r))
-	addCookie(w.Header(), c.device, strings.Join(kept, betweenDevices), service.DeviceLifetime, c.ofDevice)
+	kept := s.signin.KeptDevices(tenant, token, Devices(r))
+	addCookie(w.Header(), c.device, strings.Join(kept, betweenDevices), signin.DeviceLifetime, c.ofDevice)
 }
 
 // betweenDevices stands between the known-device tokens of several accounts.

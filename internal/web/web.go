@@ -1,6 +1,6 @@
 // Package web is what the API and the console share of HTTP: the middleware around every
 // request, the router, the cookies of sessions, the concurrency limiters, the answers to
-// errors, and static files. It owns no route and no page. It imports the service to read
+// errors, and static files. It owns no route and no page. It imports access and signin to read
 // and set sessions, and neither the API nor the console.
 package web
 
@@ -18,7 +18,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/rolecall/rolecall/internal/service"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // The limits of a request.
@@ -78,7 +79,8 @@ type Site struct {
 	// not configured.
 	Public string
 
-	service  *service.Service
+	access   *access.Service
+	signin   *signin.Service
 	cookies  cookies
 	hsts     []string // Strict-Transport-Security; nil if it is not sent
 	deadline time.Duration
@@ -90,10 +92,11 @@ type Site struct {
 	draining atomic.Bool
 }
 
-// New returns the site of the service that the options describe.
-func New(service *service.Service, o Options) *Site {
+// New returns the site that the options describe.
+func New(a *access.Service, in *signin.Service, o Options) *Site {
 	s := &Site{
-		service:  service,
+		access:   a,
+		signin:   in,
 		cookies:  newCookies(&o),
 		deadline: o.Deadline,
 		logger:   o.Logger,

@@ -1,0 +1,179 @@
+// Package access owns what directory and signin share: the caller of a request, the
+// transactions in which callers read and change their tenant, the events of these changes,
+// the authorization on a user inside of a transaction, the end of sessions and links, and
+// the rules of new passwords. It may import authz, audit, the store and the mechanisms next
+// to it, such as ratelimit and outbox. It imports neither directory nor signin.
+package access
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/outbox"
+	"github.com/rolecall/rolecall/internal/passkey"
+	"github.com/rolecall/rolecall/internal/ratelimit"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Options are what a process needs besides its database.
+type Options struct {
+	Clock      func() rolecall.Time // nil: the system's clock
+	Passwords  *secret.Passwords
+	Forbidden  secret.Words     // do not count in a new password
+	Breached   *secret.Breached // cannot be a new password; nil: not checked
+	Keys       *secret.Keys
+	Passkeys   *passkey.Party // nil: there is no domain for them
+	Logger     *slog.Logger
+	Limits     ratelimit.Limits    // zero members: the defaults
+	Mailer     outbox.Mailer       // nil: mail waits in the outbox
+	DivertMail func(rolecall.Mail) // receives each mail instead of the outbox; nil: mail goes to the outbox
+	KeyLimit   int                 // idempotency keys that a user can have stored at once; zero: 100,000
+}
+
+// Service is the database with the mechanisms around it. It is safe for concurrent use and
+// keeps nothing that another node would miss.
+type Service struct {
+	Store        *store.Store
+	Now          func() rolecall.Time
+	Passwords    *secret.Passwords
+	Keys         *secret.Keys
+	Passkeys     *passkey.Party // nil: there is no domain for them
+	Log          *slog.Logger
+	Limiter      *ratelimit.Limiter
+	Invalidation *invalidation.Table
+	Refusals     *audit.Refusals
+	Outbox       *outbox.Outbox
+
+	idempotency *idempotency.Keys
+	forbidden   secret.Words
+	breached    *secret.Breached
+}
+
+// New returns the mechanisms on the database.
+func New(db store.Database, o Options) *Service {
+	if o.Clock == nil {
+		o.Clock = func() rolecall.Time { return rolecall.TimeOf(time.Now()) }
+	}
+	s := &Service{
+		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Invalidation: invalidation.New(o.Clock),
+		forbidden: o.Forbidden, breached: o.Breached,
+	}
+	s.Store = store.New(db, s.updated)
+	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail})
+	s.Limiter = ratelimit.New(s.Store, o.Keys, s.Invalidation, o.Clock, o.Limits)
+	s.Refusals = audit.NewRefusals(s.Store, o.Clock)
+	s.idempotency = idempotency.New(s.Store, o.Clock, o.KeyLimit)
+	return s
+}
+
+// updated invalidates what an Update changed, and wakes the sender of mail.
+func (s *Service) updated(effects store.Effects) {
+	for _, id := range effects.Invalidated {
+		s.Invalidation.Invalidate(id)
+	}
+	if effects.Mailed {
+		s.Outbox.Wake()
+	}
+}
+
+// Ready returns nil if the store can serve.
+func (s *Service) Ready(ctx context.Context) error { return s.Store.Ready(ctx) }
+
+// Watching reports whether this process is notified of changes by other processes, and
+// how old a change can be that it has not seen: about a quarter of a second while it is
+// notified.
+func (s *Service) Watching() (ok bool, behind time.Duration) {
+	now := s.Now()
+	return s.Invalidation.IsWatching(now), s.Invalidation.Lag(now)
+}
+
+// UnknownTenant is the tenant in which requests for unknown ones write what they write in
+// known ones. No tenant has its id: ids begin with the time at which they were made.
+var UnknownTenant = rolecall.TenantID{15: 1}
+
+// BatchSize is how many rows one transaction removes at most, so that no other write waits
+// long.
+const BatchSize = 500
+
+// SettleTime is how long after its time a deleted tenant is purged, and traces of an erased
+// user are searched for again. A node whose clock is behind, or that has the tenant or the
+// user cached, has stopped writing by then.
+const SettleTime = time.Minute
+
+// MaxRetries is how often a change is tried again after a concurrent change of the same
+// row. Then the service method returns ErrUnavailable.
+const MaxRetries = 100
+
+// Caller is the principal of a request, with what events record about the request.
+type Caller struct {
+	*authz.Principal
+	RequestID string
+	Source    string // the client's address
+}
+
+// Create makes something once for each idempotency key of the caller. If the key was used
+// before, it returns the stored key.
+func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n idempotency.Creation) (*rolecall.IdempotencyKey, error) {
+	owner := idempotency.Owner{Tenant: c.Tenant.ID, User: c.User.ID, KeysUntil: s.Now().Add(c.Tenant.Settings.KeyLifetime())}
+	if c.Operator != nil {
+		owner.Operator = c.Operator.ID
+	}
+	return s.idempotency.Create(ctx, owner, key, n)
+}
+
+// Refused records that the caller was refused an operation for the reason, a
+// problem code.
+func (s *Service) Refused(c Caller, subject rolecall.UserID, operation, code string) {
+	s.Refusals.Count(c.Tenant.ID, rolecall.EventRefused, c.Actor(), subject, operation+": "+code, c.Source)
+}
+
+// lastLimit is how long a write may take that outlives its request. No caller waits for
+// it, so nothing else would end it if the store did not answer.
+const lastLimit = 5 * time.Second
+
+// Outliving returns a context for a write that must happen although ctx has ended.
+func Outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
+}
+
+// View runs fn in a transaction that reads the tenant of the caller.
+func (s *Service) View(ctx context.Context, c Caller, fn func(*store.Tx) error) error {
+	return s.Store.View(ctx, c.Tenant.ID, fn)
+}
+
+// Mutate runs fn in one transaction, and writes the event that it returns. A nil event
+// means that nothing changed.
+func (s *Service) Mutate(ctx context.Context, c Caller, fn func(*store.Tx) (*rolecall.Event, error)) error {
+	return s.Store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
+		event, err := fn(tx)
+		if err == nil && event != nil {
+			tx.InsertEvent(*event)
+		}
+		return err
+	})
+}
+
+// Event returns an event about the subject, caused by the caller.
+func (s *Service) Event(c Caller, kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
+	now := s.Now()
+	return &rolecall.Event{
+		ID: rolecall.NewID[rolecall.Event](now), Type: kind, OccurredAt: now,
+		Actor: c.Actor(), Subject: subject, RequestID: c.RequestID, SessionID: c.Session.ID, Source: c.Source,
+	}
+}
+
+// Found reports whether a read found its row. It returns nil instead of ErrNotFound.
+func Found(err error) (bool, error) {
+	if errors.Is(err, rolecall.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,52 @@
+package access
+
+import (
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// MayStill reports whether the user or service account that sent somebody a link into the
+// user's account may still do that by the policy: the user may hold more by now, and the
+// grantor less. An operator, who has no id here, may.
+func (s *Service) MayStill(tx *store.Tx, tenant rolecall.Tenant, policy *authz.Policy, by, id rolecall.UserID) (bool, error) {
+	if by.IsZero() {
+		return true, nil
+	}
+	grantor, err := s.grantor(tx, tenant, by)
+	if err == nil {
+		_, _, err = s.AuthorizedUser(tx, Caller{Principal: grantor}, policy, id)
+	}
+	if kind := rolecall.KindOf(err); kind == rolecall.NotFound || kind == rolecall.Forbidden {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// grantor returns the principal of the active user or service account with what they
+// hold now, or ErrNotFound.
+func (s *Service) grantor(tx *store.Tx, tenant rolecall.Tenant, id rolecall.UserID) (*authz.Principal, error) {
+	user, err := tx.UserByID(id)
+	if ok, err := Found(err); err != nil {
+		return nil, err
+	} else if !ok {
+		return s.grantingAccount(tx, tenant, rolecall.ServiceAccountID(id))
+	}
+	if user.Status != rolecall.UserActive {
+		return nil, rolecall.ErrNotFound
+	}
+	assignments, err := tx.Assignments(id)
+	return authz.NewPrincipal(tenant, user, rolecall.Session{}, assignments, s.Now()), err
+}
+
+func (s *Service) grantingAccount(tx *store.Tx, tenant rolecall.Tenant, id rolecall.ServiceAccountID) (*authz.Principal, error) {
+	account, err := tx.ServiceAccountByID(id)
+	if err != nil {
+		return nil, err
+	}
+	if account.Status != rolecall.ServiceAccountActive {
+		return nil, rolecall.ErrNotFound
+	}
+	roles, err := tx.ServiceAccountRoles(id)
+	return authz.NewPrincipal(tenant, rolecall.User{ID: rolecall.UserID(id)}, rolecall.Session{}, roles, s.Now()), err
+}

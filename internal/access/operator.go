@@ -1,0 +1,57 @@
+package access
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Command is who acts on the command line: an operator without a key.
+var Command = Caller{Principal: &authz.Principal{Kind: authz.PrincipalOperator}}
+
+// ErrNoSuchAddress is of a command that names a user who does not exist.
+var ErrNoSuchAddress = rolecall.ErrNotFound.With("The tenant has no user of this address.")
+
+// OperatorEvent returns what an operator did to the subject.
+func (s *Service) OperatorEvent(kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
+	return s.Event(Command, kind, subject)
+}
+
+// Operate is Mutate for an operator.
+func (s *Service) Operate(ctx context.Context, tenant rolecall.TenantID, fn func(*store.Tx) (*rolecall.Event, error)) error {
+	return s.Mutate(ctx, Caller{Principal: &authz.Principal{Tenant: rolecall.Tenant{ID: tenant}}}, fn)
+}
+
+// TenantNamed returns the tenant of that name as it is stored, or ErrNotFound.
+func (s *Service) TenantNamed(ctx context.Context, name string) (tenant rolecall.Tenant, err error) {
+	err = s.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		tenant, err = tx.TenantByName(name)
+		return err
+	})
+	if ok, err := Found(err); !ok && err == nil {
+		return tenant, ErrNoSuchTenant
+	}
+	return tenant, err
+}
+
+// OnUser runs fn on the user of the address in the named tenant.
+func (s *Service) OnUser(ctx context.Context, tenantName, email string, fn func(*store.Tx, *rolecall.Tenant, rolecall.User) (*rolecall.Event, error)) error {
+	tenant, err := s.TenantNamed(ctx, tenantName)
+	if err != nil {
+		return err
+	}
+	return s.Operate(ctx, tenant.ID, func(tx *store.Tx) (*rolecall.Event, error) {
+		user, _, err := tx.UserByEmail(rolecall.EmailKey(email))
+		if ok, err := Found(err); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, ErrNoSuchAddress
+		}
+		return fn(tx, &tenant, user)
+	})
+}
+
+// ErrNoSuchTenant is of an operation that names a tenant that does not exist.
+var ErrNoSuchTenant = rolecall.ErrNotFound.With("There is no tenant of this name.")

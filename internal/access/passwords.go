@@ -1,0 +1,32 @@
+package access
+
+import (
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// CheckNewPassword returns ErrValidation at pointer if the password is too easy to
+// guess for the user, or was leaked. It reads a file: no transaction may wait for it.
+func (s *Service) CheckNewPassword(pointer, password string, u *rolecall.User, t *rolecall.Tenant) error {
+	faults, err := s.PasswordFaults(pointer, password, u, t)
+	if err != nil {
+		return err
+	}
+	return faults.Err()
+}
+
+// PasswordFaults is CheckNewPassword for a caller that has other field errors too.
+func (s *Service) PasswordFaults(pointer, password string, u *rolecall.User, t *rolecall.Tenant) (faults rolecall.Faults, err error) {
+	code, detail := secret.CheckPassword(password, t.Settings.PasswordMinimum(), s.forbidden, u.Email, u.Name, t.Name, t.DisplayName)
+	if code == "" {
+		breached, err := s.breached.Has(password)
+		if err != nil {
+			return nil, err
+		}
+		if breached {
+			code, detail = "breached", "must not be a password that was leaked elsewhere; choose one that you have never used"
+		}
+	}
+	faults.Add(pointer, code, detail)
+	return faults, nil
+}

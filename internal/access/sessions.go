@@ -1,0 +1,30 @@
+package access
+
+import (
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// EndSessions ends all sessions of the user but one, which may be zero, with an
+// event for each: like the given one, but for what it says. The links that were
+// requested in these sessions become void, and so does every change of the user's own
+// address.
+func EndSessions(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, like *rolecall.Event, reason string) error {
+	tx.DeleteOneTimeTokens(user, rolecall.TokenEmailChange)
+	ended, err := tx.DeleteSessions(user, except)
+	VoidLinks(tx, ended...)
+	RecordEnded(tx, user, ended, like, reason)
+	return err
+}
+
+// RecordEnded writes an event for each session of the user that was ended.
+func RecordEnded(tx *store.Tx, user rolecall.UserID, ended []rolecall.SessionID, like *rolecall.Event, reason string) {
+	for _, id := range ended {
+		event := *like
+		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
+		event.Type, event.Subject, event.Members, event.Values = rolecall.EventSessionEnded, audit.AboutUser(user), nil, nil
+		event.SessionID, event.Reason = id, reason
+		tx.InsertEvent(event)
+	}
+}

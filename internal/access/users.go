@@ -1,0 +1,91 @@
+package access
+
+import (
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Notify tells the user that something by which they sign in was changed: what is
+// what happened, such as "the password was changed".
+func (s *Service) Notify(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, what string) error {
+	return s.Outbox.Put(tx, tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what})
+}
+
+// VisibleUser returns the user if the caller may know of them, ErrNotFound otherwise.
+func VisibleUser(tx *store.Tx, c Caller, id rolecall.UserID) (rolecall.User, error) {
+	user, err := tx.UserByID(id)
+	if err == nil && !c.Sees(&user) {
+		return rolecall.User{}, rolecall.ErrNotFound
+	}
+	return user, err
+}
+
+// AuthorizedUser returns the user with the assignments that the policy is about, if the
+// caller may know of the user and perform the operation of the policy on them.
+func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, id rolecall.UserID) (rolecall.User, []rolecall.Assignment, error) {
+	user, err := VisibleUser(tx, c, id)
+	if err != nil {
+		return user, nil, err
+	}
+	var assignments []rolecall.Assignment
+	if policy.NeedsAssignments() {
+		if assignments, err = tx.Assignments(id); err != nil {
+			return user, nil, err
+		}
+	}
+	return user, assignments, policy.AuthorizeUser(c.Principal, &user, assignments, s.Now())
+}
+
+// UserEvent returns the event of a change of a user, with the values of the
+// members that changed before and after.
+func (s *Service) UserEvent(c Caller, kind rolecall.EventType, old, changed *rolecall.User) (*rolecall.Event, error) {
+	members := old.Differences(*changed)
+	before, err := memberValues(old, members)
+	if err != nil {
+		return nil, err
+	}
+	after, err := memberValues(changed, members)
+	if err != nil {
+		return nil, err
+	}
+	event := s.Event(c, kind, audit.AboutUser(old.ID))
+	event.Members = members.Names()
+	event.Values = &rolecall.EventValues{Before: before, After: after}
+	return event, nil
+}
+
+func memberValues(u *rolecall.User, members rolecall.UserMembers) ([]byte, error) {
+	values := map[string]any{}
+	all := map[rolecall.UserMember]any{
+		rolecall.MemberEmail: u.Email, rolecall.MemberName: u.Name, rolecall.MemberDepartment: u.Department,
+		rolecall.MemberExternalID: u.ExternalID, rolecall.MemberMetadata: u.Metadata, rolecall.MemberStatus: u.Status,
+	}
+	for m := range members.All() {
+		values[m.String()] = all[m]
+	}
+	return json.Marshal(values)
+}
+
+// ChangeStatus writes the status if the user is still as given, and returns the
+// event; no event means that somebody else was faster.
+func (s *Service) ChangeStatus(tx *store.Tx, c Caller, user *rolecall.User, status rolecall.UserStatus, reason string) (*rolecall.Event, error) {
+	kind := rolecall.EventUserResumed
+	if status == rolecall.UserSuspended {
+		kind = rolecall.EventUserSuspended
+	}
+	old := *user
+	user.Status = status
+	user.Stamp(s.Now())
+	if ok, err := tx.UpdateUser(old, *user); !ok {
+		return nil, err
+	}
+	event, err := s.UserEvent(c, kind, &old, user)
+	if err == nil {
+		event.Reason = reason
+	}
+	return event, err
+}

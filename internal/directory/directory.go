@@ -1,0 +1,37 @@
+// Package directory owns what administrators manage: users, roles, assignments, service
+// accounts and their API tokens, invitations, deleted users, tenants, operator keys, and the
+// events and summaries that show them. Each method authorizes its caller by a policy of
+// authz and writes the event in the transaction of the change. It may import access and
+// what access may import, and not signin.
+package directory
+
+import (
+	"log/slog"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/outbox"
+	"github.com/rolecall/rolecall/internal/ratelimit"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Service has the methods of the directory. It is safe for concurrent use.
+type Service struct {
+	access       *access.Service
+	store        *store.Store
+	now          func() rolecall.Time
+	log          *slog.Logger
+	limiter      *ratelimit.Limiter
+	invalidation *invalidation.Table
+	outbox       *outbox.Outbox
+	tenants      *tenantCache
+}
+
+// New returns the directory.
+func New(a *access.Service) *Service {
+	return &Service{
+		access: a, store: a.Store, now: a.Now, log: a.Log, limiter: a.Limiter, invalidation: a.Invalidation, outbox: a.Outbox,
+		tenants: newTenantCache(),
+	}
+}

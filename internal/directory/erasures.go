@@ -1,0 +1,95 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// EraseUser removes a user, living or deleted, at once and for good, with all that is
+// known of them; events keep that something happened, and when. The person is gone
+// once it returns; what events of many years say goes in steps, the last of them in
+// the background. It returns ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions and ErrLastOwner.
+func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.UserID) error {
+	if err := authz.EraseUser.AuthorizeFor(c.Principal, id); err != nil {
+		return err
+	}
+	err := s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		if err := s.takeAway(tx, c, id); err != nil {
+			return nil, err
+		}
+		tx.InsertErasure(id, s.now().Add(access.SettleTime))
+		return s.access.Event(c, rolecall.EventUserErased, audit.AboutUser(id)), nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.eraseTraces(ctx, c.Tenant.ID, id); err != nil {
+		s.log.WarnContext(ctx, "not all that is known of a user could be erased now; the rest is erased in the background", "user", id, "error", err)
+	}
+	return nil
+}
+
+// takeAway removes the user or their tombstone.
+func (s *Service) takeAway(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
+	for range access.MaxRetries {
+		user, err := s.protectedUser(tx, c, authz.EraseUser, id, nil)
+		if errors.Is(err, rolecall.ErrNotFound) {
+			return s.takeDeleted(tx, c, id)
+		}
+		if err != nil {
+			return err
+		}
+		if ok, err := tx.DeleteUser(user, s.now()); err != nil {
+			return err
+		} else if ok {
+			_, err := tx.TakeTombstone(id, 0)
+			return err
+		}
+	}
+	return rolecall.ErrUnavailable
+}
+
+// takeDeleted removes the tombstone of a user on whom the caller could have done a
+// protective act. The owners must be locked.
+func (s *Service) takeDeleted(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
+	tombstone, err := tx.TakeTombstone(id, 0)
+	if err != nil {
+		return err
+	}
+	if !c.Reach(rolecall.UsersErase).Includes(tombstone.User.Department) {
+		return rolecall.ErrNotFound
+	}
+	roles, err := rolesOf(tx, tombstone.Assignments)
+	if err != nil {
+		return err
+	}
+	for i := range tombstone.Assignments {
+		tombstone.Assignments[i].Role = roles[tombstone.Assignments[i].Role.ID]
+	}
+	return authz.EraseUser.AuthorizeUser(c.Principal, &tombstone.User, tombstone.Assignments, s.now())
+}
+
+// eraseTraces erases what is left of a user who is gone, in steps that keep no other
+// write waiting long.
+func (s *Service) eraseTraces(ctx context.Context, tenant rolecall.TenantID, id rolecall.UserID) error {
+	var after rolecall.EventID
+	for taken := access.BatchSize; taken >= access.BatchSize; {
+		var last rolecall.EventID
+		err := s.store.Update(ctx, tenant, func(tx *store.Tx) (err error) {
+			last, taken, err = tx.EraseTraces(id, after, access.BatchSize)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		after = last
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// EventListing says which events are wanted. Empty members do not filter.
+type EventListing struct {
+	Type    string
+	Actor   rolecall.AnyID
+	Subject rolecall.AnyID
+	From    rolecall.Time // not before
+	To      rolecall.Time // before
+	After   *rolecall.Position
+	Limit   int
+}
+
+// Events returns a page of the tenant's events, newest first. Values before and
+// after are shown as far as the caller may read those members now.
+func (s *Service) Events(ctx context.Context, c access.Caller, l EventListing) (rolecall.Page[rolecall.Event], error) {
+	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
+		return rolecall.Page[rolecall.Event]{}, err
+	}
+	return s.events(ctx, c, l)
+}
+
+// UserEvents returns a page of the events about the user, newest first, or
+// ErrNotFound. Everybody may read those about themselves.
+func (s *Service) UserEvents(ctx context.Context, c access.Caller, id rolecall.UserID, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
+	if err := authz.ReadUserEvents.AuthorizeFor(c.Principal, id); err != nil {
+		return page, err
+	}
+	if !c.IsSelf(id) {
+		err := s.access.View(ctx, c, func(tx *store.Tx) error {
+			_, err := access.VisibleUser(tx, c, id)
+			return err
+		})
+		if err != nil {
+			return page, err
+		}
+	}
+	l.Subject = rolecall.AnyID(id)
+	return s.events(ctx, c, l)
+}
+
+func (s *Service) events(ctx context.Context, c access.Caller, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		page, err = tx.Events(rolecall.EventQuery{
+			Type: rolecall.EventType(l.Type), Actor: l.Actor, Subject: l.Subject, From: l.From, To: l.To, After: l.After, Limit: l.Limit,
+		})
+		return err
+	})
+	if err != nil {
+		return page, err
+	}
+	return page, audit.Redact(c.Principal, page.Items)
+}

@@ -1,0 +1,103 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// InviteUser makes an invitation for the user, in place of an older one, and has it
+// mailed, once for each idempotency key. As whoever bears its token takes the
+// account over, the caller must cover all that the user holds. It returns
+// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended,
+// ErrTooManyMails, and the errors of keys.
+func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.Invitation], err error) {
+	if err := authz.InviteUser.AuthorizeFor(c.Principal, id); err != nil {
+		return created, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) error {
+		_, _, err := s.access.AuthorizedUser(tx, c, authz.InviteUser, id)
+		return err
+	})
+	if err != nil {
+		return created, err
+	}
+	invitation := s.newInvitation(c, id)
+	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
+		Operation: "inviteUser", Location: "/users/" + id.String() + "/invitations", ID: rolecall.AnyID(id), Value: invitation,
+		Event: s.access.Event(c, rolecall.EventUserInvited, audit.AboutUser(id)),
+		Insert: func(tx *store.Tx) error {
+			if err := s.access.RequestLink(tx, c); err != nil {
+				return err
+			}
+			token := secret.NewToken()
+			tx.PutInvitation(invitation, token.Hash())
+			user, err := tx.UserByID(id) // a change of the address either is seen here or withdraws the invitation
+			if err != nil {
+				return err
+			}
+			return s.mailInvitation(tx, c.Tenant.ID, &user, token, invitation.ExpiresAt)
+		},
+	})
+	if err != nil {
+		return created, err
+	}
+	return idempotency.Recreated(first, invitation, func(id rolecall.AnyID) rolecall.Invitation {
+		return rolecall.Invitation{UserID: rolecall.UserID(id)}
+	})
+}
+
+func (s *Service) newInvitation(c access.Caller, user rolecall.UserID) rolecall.Invitation {
+	now := s.now()
+	return rolecall.Invitation{UserID: user, CreatedBy: c.Grantor(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
+}
+
+// mailInvitation writes the mail that alone bears the token of an invitation.
+func (s *Service) mailInvitation(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, token secret.Token, until rolecall.Time) error {
+	return s.outbox.Put(tx, tenant, rolecall.Mail{
+		Kind: rolecall.MailInvitation, To: user.Email, Name: user.Name, UserID: user.ID, Token: string(token), ExpiresAt: until,
+	})
+}
+
+// InvitationListing is what a caller asks of a list of invitations.
+type InvitationListing struct {
+	After *rolecall.Position
+	Limit int
+}
+
+// Invitations returns a page of the invitations that can be accepted, of users whom
+// the caller may invite. It returns ErrPermissionDenied.
+func (s *Service) Invitations(ctx context.Context, c access.Caller, l InvitationListing) (page rolecall.Page[rolecall.Invited], err error) {
+	if err := authz.ListInvitations.Authorize(c.Principal); err != nil {
+		return page, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		page, err = tx.Invitations(rolecall.InvitationQuery{Within: c.Reach(rolecall.UsersInvite), Now: s.now(), After: l.After, Limit: l.Limit})
+		return err
+	})
+	return page, err
+}
+
+// WithdrawInvitation makes the invitation that the user has, if any, one that
+// cannot be accepted. It returns ErrNotFound, ErrPermissionDenied and
+// ErrBeyondOwnPermissions.
+func (s *Service) WithdrawInvitation(ctx context.Context, c access.Caller, id rolecall.UserID) error {
+	if err := authz.WithdrawInvitation.AuthorizeFor(c.Principal, id); err != nil {
+		return err
+	}
+	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		if _, _, err := s.access.AuthorizedUser(tx, c, authz.WithdrawInvitation, id); err != nil {
+			return nil, err
+		}
+		if ok, err := tx.DeleteInvitationOf(id); !ok {
+			return nil, err
+		}
+		return s.access.Event(c, rolecall.EventInvitationWithdrawn, audit.AboutUser(id)), nil
+	})
+}

@@ -1,0 +1,98 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Named is somebody or something that the caller may know of.
+type Named struct {
+	Name    string // empty: the caller may not read it
+	Deleted bool   // a user who can be restored
+	Program bool   // a service account
+}
+
+// Names returns by their ids what to call those of the users, roles and service
+// accounts that the caller may know of, by one statement for each kind. Deleted users
+// are among them for who may restore them.
+func (s *Service) Names(ctx context.Context, c access.Caller, ids []rolecall.AnyID) (map[rolecall.AnyID]Named, error) {
+	named := map[rolecall.AnyID]Named{}
+	err := s.access.View(ctx, c, func(tx *store.Tx) error {
+		clear(named)
+		if err := namesOfUsers(tx, c, ids, named); err != nil {
+			return err
+		}
+		if err := s.namesOfDeleted(tx, c, ids, named); err != nil {
+			return err
+		}
+		return namesOfOthers(tx, c, ids, named)
+	})
+	return named, err
+}
+
+func namesOfUsers(tx *store.Tx, c access.Caller, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
+	users, err := tx.UsersByID(idsOf[rolecall.UserID](ids))
+	for i := range users {
+		if u := &users[i]; c.Sees(u) {
+			named[rolecall.AnyID(u.ID)] = Named{Name: readableName(c, u)}
+		}
+	}
+	return err
+}
+
+func (s *Service) namesOfDeleted(tx *store.Tx, c access.Caller, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
+	restores := c.Reach(rolecall.UsersRestore)
+	if restores.IsNowhere() {
+		return nil
+	}
+	tombstones, err := tx.TombstonesByUser(idsOf[rolecall.UserID](ids), s.restorable())
+	for i := range tombstones {
+		if u := &tombstones[i].User; restores.Includes(u.Department) {
+			named[rolecall.AnyID(u.ID)] = Named{Name: readableName(c, u), Deleted: true}
+		}
+	}
+	return err
+}
+
+func namesOfOthers(tx *store.Tx, c access.Caller, ids []rolecall.AnyID, named map[rolecall.AnyID]Named) error {
+	if authz.ReadRoles.Authorize(c.Principal) == nil {
+		roles, err := tx.RolesByID(idsOf[rolecall.RoleID](ids))
+		if err != nil {
+			return err
+		}
+		for i := range roles {
+			named[rolecall.AnyID(roles[i].ID)] = Named{Name: roles[i].Name}
+		}
+	}
+	if authz.ReadServiceAccounts.Authorize(c.Principal) == nil {
+		accounts, err := tx.ServiceAccountsByID(idsOf[rolecall.ServiceAccountID](ids))
+		if err != nil {
+			return err
+		}
+		for i := range accounts {
+			named[rolecall.AnyID(accounts[i].ID)] = Named{Name: accounts[i].Name, Program: true}
+		}
+	}
+	return nil
+}
+
+// readableName returns the user's name, empty if the caller may not read it.
+func readableName(c access.Caller, u *rolecall.User) string {
+	if c.Sight(u).Has(rolecall.MemberName) {
+		return u.Name
+	}
+	return ""
+}
+
+// idsOf returns the ids as those of the one noun.
+func idsOf[T ~[16]byte](ids []rolecall.AnyID) []T {
+	list := make([]T, len(ids))
+	for i, id := range ids {
+		list[i] = T(id)
+	}
+	return list
+}

@@ -1,0 +1,64 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// CreateTenant makes a tenant with the built-in roles and its first owner, who
+// signs in with the password, in one transaction. It returns ErrTenantExists,
+// ErrValidation.
+func (s *Service) CreateTenant(ctx context.Context, draft rolecall.TenantDraft, password string) (rolecall.Tenant, rolecall.User, error) {
+	now := s.now()
+	tenant, user := draft.Tenant(now), draft.Owner.User(now)
+	faults, err := s.access.PasswordFaults("/password", password, &user, &tenant)
+	if err != nil {
+		return rolecall.Tenant{}, rolecall.User{}, err
+	}
+	if err := append(draft.Check(), faults...).Err(); err != nil {
+		return rolecall.Tenant{}, rolecall.User{}, err
+	}
+	hash, err := s.access.Passwords.Hash(ctx, password)
+	if err != nil {
+		return rolecall.Tenant{}, rolecall.User{}, err
+	}
+	user.Status = rolecall.UserActive
+	err = s.access.Operate(ctx, tenant.ID, func(tx *store.Tx) (*rolecall.Event, error) {
+		if err := s.insertTenant(tx, access.Command, tenant, user); err != nil {
+			return nil, err
+		}
+		tx.SetPassword(user.ID, hash, now)
+		return s.access.OperatorEvent(rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID)), nil
+	})
+	return tenant, user, err
+}
+
+// Tenants returns up to limit tenants of the status by name, after the given one.
+// Without a status it returns those that are not deleted.
+func (s *Service) Tenants(ctx context.Context, status rolecall.TenantStatus, after string, limit int) (tenants []rolecall.Tenant, err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		tenants, err = tx.Tenants(rolecall.TenantQuery{Status: status, Now: s.now(), After: after, Limit: limit})
+		return err
+	})
+	return tenants, err
+}
+
+// AddOwner makes the user of the address an owner, without end and without reach:
+// the way back in. It returns ErrNotFound.
+func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error {
+	return s.access.OnUser(ctx, tenantName, email, func(tx *store.Tx, _ *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
+		role, err := tx.RoleByKey(rolecall.OwnerKey)
+		if err != nil {
+			return nil, err
+		}
+		a := rolecall.Assignment{UserID: user.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: s.now()}
+		tx.PutAssignment(a)
+		event := s.access.OperatorEvent(rolecall.EventRoleAssigned, audit.AboutUser(user.ID))
+		event.Members = []string{"roles"}
+		return event, nil
+	})
+}

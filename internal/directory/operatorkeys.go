@@ -1,0 +1,70 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// CreateOperatorKey makes a key for a program that acts as an operator, and returns
+// it with the secret that bears it, which is shown once. It returns ErrValidation,
+// ErrNotFound for a tenant that is not there, and a Conflict where there are
+// OperatorKeysMax already.
+func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.OperatorKeyDraft) (key rolecall.OperatorKey, token secret.Token, err error) {
+	if err := draft.Check().Err(); err != nil {
+		return key, "", err
+	}
+	for _, name := range draft.Tenants {
+		if _, err := s.access.TenantNamed(ctx, name); err != nil {
+			return key, "", err
+		}
+	}
+	key, token = draft.OperatorKey(s.now()), secret.NewOperatorKey()
+	err = s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		keys, err := tx.OperatorKeys(rolecall.OperatorKeyID{}, rolecall.OperatorKeysMax)
+		if err != nil {
+			return err
+		}
+		if len(keys) >= rolecall.OperatorKeysMax {
+			return errTooManyOperatorKeys
+		}
+		tx.InsertOperatorKey(key, token.Hash())
+		return nil
+	})
+	if err == nil {
+		s.log.InfoContext(ctx, "an operator's key was made", "key", key.ID, "name", key.Name, "tenants", key.Tenants, "expires", key.ExpiresAt)
+	}
+	return key, token, err
+}
+
+var errTooManyOperatorKeys = &rolecall.Error{
+	Kind: rolecall.Conflict, Code: "too-many-operator-keys",
+	Detail: "There are as many operator keys as an instance can have, expired ones included. Revoke one that is not needed first.",
+}
+
+// OperatorKeys returns up to limit keys of operators, the oldest first, after the
+// given one, which may be zero.
+func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID, limit int) (keys []rolecall.OperatorKey, err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		keys, err = tx.OperatorKeys(after, limit)
+		return err
+	})
+	return keys, err
+}
+
+// RevokeOperatorKey ends a key at once. It returns ErrNotFound.
+func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKeyID) error {
+	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		ok, err := tx.DeleteOperatorKey(id)
+		if err == nil && !ok {
+			err = rolecall.ErrNotFound.With("There is no operator key of this id.")
+		}
+		return err
+	})
+	if err == nil {
+		s.log.InfoContext(ctx, "an operator's key was revoked", "key", id)
+	}
+	return err
+}

@@ -1,0 +1,267 @@
+package directory
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// RoleListing says which roles are wanted, and how. Empty members do not filter.
+type RoleListing struct {
+	Key    string
+	Words  []string // rolecall.Words of what is searched for
+	ByName bool
+	Desc   bool
+	After  *rolecall.Position
+	Limit  int
+	Count  bool
+}
+
+// Roles returns a page of roles.
+func (s *Service) Roles(ctx context.Context, c access.Caller, l RoleListing) (page rolecall.Page[rolecall.Role], err error) {
+	if err := authz.ReadRoles.Authorize(c.Principal); err != nil {
+		return page, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		page, err = tx.Roles(rolecall.RoleQuery(l))
+		return err
+	})
+	return page, err
+}
+
+// Role returns the role, or ErrNotFound.
+func (s *Service) Role(ctx context.Context, c access.Caller, id rolecall.RoleID) (role rolecall.Role, err error) {
+	if err := authz.ReadRoles.Authorize(c.Principal); err != nil {
+		return role, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		role, err = tx.RoleByID(id)
+		return err
+	})
+	return role, err
+}
+
+// RoleUsers returns a page of the users who hold the role, or ErrNotFound if
+// there is no such role.
+func (s *Service) RoleUsers(ctx context.Context, c access.Caller, id rolecall.RoleID, l UserListing) (UserPage, error) {
+	if err := authz.ListRoleUsers.Authorize(c.Principal); err != nil {
+		return UserPage{}, err
+	}
+	if id.IsZero() {
+		return UserPage{}, rolecall.ErrNotFound
+	}
+	l.Role = id
+	page, err := s.Users(ctx, c, l)
+	if err == nil && len(page.Items) == 0 { // only then it may be that there is no such role
+		_, err = s.Role(ctx, c, id)
+	}
+	return page, err
+}
+
+// CreateRole makes a role, once for each idempotency key. It returns
+// ErrBeyondOwnPermissions, ErrRoleNameTaken, ErrRoleKeyTaken, and the errors of
+// keys.
+func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.RoleDraft) (created idempotency.Created[rolecall.Role], err error) {
+	if err := authz.CreateRole.Authorize(c.Principal); err != nil {
+		return created, err
+	}
+	role, faults := draft.Role(s.now())
+	if err := faults.Err(); err != nil {
+		return created, err
+	}
+	if err := authz.RequireGrantable(c.Principal, &role, rolecall.Everywhere(), rolecall.Never); err != nil {
+		return created, err
+	}
+	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
+		Operation: "createRole", Location: "/roles/" + role.ID.String(), ID: rolecall.AnyID(role.ID), Value: role,
+		Event: s.access.Event(c, rolecall.EventRoleCreated, audit.AboutRole(role.ID)),
+		Insert: func(tx *store.Tx) error {
+			tx.InsertRole(role)
+			return nil
+		},
+	})
+	if err != nil {
+		return created, err
+	}
+	return idempotency.Recreated(first, role, func(id rolecall.AnyID) rolecall.Role { return rolecall.Role{ID: rolecall.RoleID(id)} })
+}
+
+// UpdateRole applies the patch to what is stored, like UpdateUser. What the role
+// gives before and after must be covered by what the caller may hand on.
+func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.RoleID, patch rolecall.RolePatch, match Match[rolecall.Role]) (role rolecall.Role, err error) {
+	if err := authz.UpdateRole.Authorize(c.Principal); err != nil {
+		return role, err
+	}
+	if err := patch.Check().Err(); err != nil {
+		return role, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
+		for range access.MaxRetries {
+			old, err := changeableRole(tx, c, id, match)
+			if err != nil {
+				return nil, err
+			}
+			changed, members := patch.Apply(old, s.now())
+			if role = changed; members == nil {
+				return nil, nil
+			}
+			if err := authz.RequireGrantable(c.Principal, &changed, rolecall.Everywhere(), rolecall.Never); err != nil {
+				return nil, err
+			}
+			if err := giveSelf(tx, c, &old, &changed); err != nil {
+				return nil, err
+			}
+			if ok, err := tx.UpdateRole(old, changed); err != nil {
+				return nil, err
+			} else if ok {
+				return s.roleEvent(c, rolecall.EventRoleUpdated, &old, &changed, members)
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	if err != nil {
+		return rolecall.Role{}, err
+	}
+	return role, nil
+}
+
+// DeleteRole removes the role. While somebody holds it that needs force, and
+// takes it from all of them, with an event for each. From more than access.BatchSize it is
+// taken in steps, so that no other write waits long: one that is cut short has taken
+// it from some, and can be repeated. It returns ErrRoleInUse and what UpdateRole does.
+func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) error {
+	if err := authz.DeleteRole.Authorize(c.Principal); err != nil {
+		return err
+	}
+	for {
+		var event *rolecall.Event // of the deletion
+		err := s.access.Mutate(ctx, c, func(tx *store.Tx) (_ *rolecall.Event, err error) {
+			event, err = s.deleteRole(tx, c, id, force, match)
+			return event, err
+		})
+		if err != nil || event != nil {
+			return err
+		}
+	}
+}
+
+// deleteRole is one step of DeleteRole. No event means that there are holders left.
+func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) (*rolecall.Event, error) {
+	tx.LockOwners()
+	for range access.MaxRetries {
+		old, err := changeableRole(tx, c, id, match)
+		if err != nil {
+			return nil, err
+		}
+		if force {
+			if more, err := s.takeFromHolders(tx, c, old); more || err != nil {
+				return nil, err
+			}
+		} else if used, err := tx.RoleInUse(id, s.now()); err != nil {
+			return nil, err
+		} else if used {
+			return nil, rolecall.ErrRoleInUse
+		}
+		if ok, err := tx.DeleteRole(old); err != nil {
+			return nil, err
+		} else if ok {
+			return s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil)
+		}
+	}
+	return nil, rolecall.ErrUnavailable
+}
+
+// takeFromHolders takes the role from up to access.BatchSize each of the users and of the
+// service accounts that hold it, with an event about each for whom it still counted,
+// and reports whether there may be more.
+func (s *Service) takeFromHolders(tx *store.Tx, c access.Caller, role rolecall.Role) (more bool, err error) {
+	users, err := tx.TakeAssignments(role, access.BatchSize)
+	if err == nil {
+		err = s.recordTaken(tx, c, users, audit.AboutUser)
+	}
+	if err != nil {
+		return false, err
+	}
+	accounts, err := tx.TakeServiceAccountRoles(role, access.BatchSize)
+	if err == nil {
+		err = s.recordTaken(tx, c, accounts, func(id rolecall.UserID) rolecall.Subject {
+			return audit.AboutServiceAccount(rolecall.ServiceAccountID(id))
+		})
+	}
+	return len(users) >= access.BatchSize || len(accounts) >= access.BatchSize, err
+}
+
+// recordTaken writes an event about each holder for whom the role that was taken still
+// counted.
+func (s *Service) recordTaken(tx *store.Tx, c access.Caller, taken []rolecall.Assignment, about func(rolecall.UserID) rolecall.Subject) error {
+	for i := range taken {
+		if !taken[i].Live(s.now()) {
+			continue
+		}
+		event, err := s.assignmentEvent(c, rolecall.EventRoleUnassigned, about(taken[i].UserID), &taken[i], nil)
+		if err != nil {
+			return err
+		}
+		event.Reason = "role deleted"
+		tx.InsertEvent(*event)
+	}
+	return nil
+}
+
+// changeableRole returns the role if the caller may change it.
+func changeableRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, match Match[rolecall.Role]) (rolecall.Role, error) {
+	role, err := tx.RoleByID(id)
+	if err != nil {
+		return role, err
+	}
+	if err := authz.RequireGrantable(c.Principal, &role, rolecall.Everywhere(), rolecall.Never); err != nil {
+		return role, err
+	}
+	if err := match.check(&role); err != nil {
+		return role, err
+	}
+	if role.System {
+		return role, rolecall.ErrSystemRole
+	}
+	return role, nil
+}
+
+// giveSelf returns ErrBeyondOwnPermissions if the change adds to a role that the
+// caller has what the caller does not hold already, whatever the grants.
+func giveSelf(tx *store.Tx, c access.Caller, old, changed *rolecall.Role) error {
+	own, err := ownAssignment(tx, c, old.ID)
+	if ok, err := access.Found(err); !ok {
+		return err
+	}
+	return authz.RequireRoleChange(c.Principal, &own, old, changed)
+}
+
+// ownAssignment returns how the caller, or the account of its token, holds the role,
+// or ErrNotFound.
+func ownAssignment(tx *store.Tx, c access.Caller, role rolecall.RoleID) (rolecall.Assignment, error) {
+	if c.Kind == authz.PrincipalServiceAccount {
+		return tx.ServiceAccountRole(rolecall.ServiceAccountID(c.User.ID), role)
+	}
+	return tx.Assignment(c.User.ID, role)
+}
+
+func (s *Service) roleEvent(c access.Caller, kind rolecall.EventType, old, changed *rolecall.Role, members []string) (*rolecall.Event, error) {
+	before, err := json.Marshal(old)
+	if err != nil {
+		return nil, err
+	}
+	event := s.access.Event(c, kind, audit.AboutRole(old.ID))
+	event.Members = members
+	event.Values = &rolecall.EventValues{Before: before}
+	if changed != nil {
+		event.Values.After, err = json.Marshal(changed)
+	}
+	return event, err
+}

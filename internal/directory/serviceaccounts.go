@@ -1,0 +1,285 @@
+package directory
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// ServiceAccounts returns a page of service accounts.
+func (s *Service) ServiceAccounts(ctx context.Context, c access.Caller, q rolecall.ServiceAccountQuery) (page rolecall.Page[rolecall.ServiceAccount], err error) {
+	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
+		return page, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		page, err = tx.ServiceAccounts(q)
+		return err
+	})
+	return page, err
+}
+
+// ServiceAccount returns the service account, or ErrNotFound.
+func (s *Service) ServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID) (account rolecall.ServiceAccount, err error) {
+	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
+		return account, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		account, err = tx.ServiceAccountByID(id)
+		return err
+	})
+	return account, err
+}
+
+// CreateServiceAccount makes a service account without roles and tokens, once for
+// each idempotency key. It returns ErrAccountNameTaken, ErrTooManyAccounts and the
+// errors of keys.
+func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.ServiceAccountDraft) (created idempotency.Created[rolecall.ServiceAccount], err error) {
+	if err := authz.CreateServiceAccount.Authorize(c.Principal); err != nil {
+		return created, err
+	}
+	if err := draft.Check().Err(); err != nil {
+		return created, err
+	}
+	account := draft.ServiceAccount(s.now())
+	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
+		Operation: "createServiceAccount", Location: "/service-accounts/" + account.ID.String(), ID: rolecall.AnyID(account.ID), Value: account,
+		Event: s.access.Event(c, rolecall.EventServiceAccountCreated, audit.AboutServiceAccount(account.ID)),
+		Insert: func(tx *store.Tx) error {
+			tx.LockOwners()
+			stored, err := tx.ServiceAccounts(rolecall.ServiceAccountQuery{Limit: 1, Count: true})
+			if err != nil {
+				return err
+			}
+			if stored.Total.Count >= rolecall.ServiceAccountsMax {
+				return rolecall.ErrTooManyAccounts
+			}
+			tx.InsertServiceAccount(account)
+			return nil
+		},
+	})
+	if err != nil {
+		return created, err
+	}
+	return idempotency.Recreated(first, account, func(id rolecall.AnyID) rolecall.ServiceAccount {
+		return rolecall.ServiceAccount{ID: rolecall.ServiceAccountID(id)}
+	})
+}
+
+// UpdateServiceAccount applies the patch to what is stored, like UpdateUser. It
+// returns ErrNotFound, ErrPreconditionFailed and ErrAccountNameTaken.
+func (s *Service) UpdateServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, patch rolecall.ServiceAccountPatch, match Match[rolecall.ServiceAccount]) (account rolecall.ServiceAccount, err error) {
+	if err := authz.UpdateServiceAccount.Authorize(c.Principal); err != nil {
+		return account, err
+	}
+	if err := patch.Check().Err(); err != nil {
+		return account, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			old, err := tx.ServiceAccountByID(id)
+			if err != nil {
+				return nil, err
+			}
+			if err := match.check(&old); err != nil {
+				return nil, err
+			}
+			changed, members := patch.Apply(old, s.now())
+			if account = changed; members == nil {
+				return nil, nil
+			}
+			if ok, err := tx.UpdateServiceAccount(old, changed); err != nil {
+				return nil, err
+			} else if ok {
+				return s.accountEvent(c, rolecall.EventServiceAccountUpdated, &old, &changed, members)
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	if err != nil {
+		return rolecall.ServiceAccount{}, err
+	}
+	return account, nil
+}
+
+// DeleteServiceAccount removes the service account with its tokens and its roles. It
+// returns ErrNotFound, ErrBeyondOwnPermissions and ErrPreconditionFailed.
+func (s *Service) DeleteServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) error {
+	if err := authz.DeleteServiceAccount.Authorize(c.Principal); err != nil {
+		return err
+	}
+	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			old, err := s.protectedAccount(tx, c, authz.DeleteServiceAccount, id, match)
+			if err != nil {
+				return nil, err
+			}
+			if ok, err := tx.DeleteServiceAccount(old); err != nil {
+				return nil, err
+			} else if ok {
+				return s.accountEvent(c, rolecall.EventServiceAccountDeleted, &old, nil, nil)
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+}
+
+// protectedAccount is authorizedAccount for an operation that takes access away.
+func (s *Service) protectedAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) (rolecall.ServiceAccount, error) {
+	tx.LockOwners()
+	account, _, err := s.authorizedAccount(tx, c, policy, id)
+	if err != nil {
+		return account, err
+	}
+	return account, match.check(&account)
+}
+
+// authorizedAccount returns the service account with its assignments, if the caller may
+// perform the operation of the policy on it.
+func (s *Service) authorizedAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID) (rolecall.ServiceAccount, []rolecall.Assignment, error) {
+	account, err := tx.ServiceAccountByID(id)
+	if err != nil {
+		return account, nil, err
+	}
+	assignments, err := tx.ServiceAccountRoles(id)
+	if err != nil {
+		return account, nil, err
+	}
+	return account, assignments, policy.AuthorizeAccount(c.Principal, assignments, s.now())
+}
+
+// SuspendServiceAccount makes the account's tokens count for nothing until it is
+// resumed. It returns what DeleteServiceAccount does.
+func (s *Service) SuspendServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
+	return s.changeAccountStatus(ctx, c, authz.SuspendServiceAccount, rolecall.ServiceAccountSuspended, rolecall.EventServiceAccountSuspended, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
+		return s.protectedAccount(tx, c, authz.SuspendServiceAccount, id, nil)
+	})
+}
+
+// ResumeServiceAccount makes the account's tokens work again. It returns ErrNotFound and
+// ErrBeyondOwnPermissions.
+func (s *Service) ResumeServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
+	return s.changeAccountStatus(ctx, c, authz.ResumeServiceAccount, rolecall.ServiceAccountActive, rolecall.EventServiceAccountResumed, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
+		account, _, err := s.authorizedAccount(tx, c, authz.ResumeServiceAccount, id)
+		return account, err
+	})
+}
+
+// ServiceAccountActions returns what the caller may do to the service account that has
+// the assignments.
+func (s *Service) ServiceAccountActions(c access.Caller, a *rolecall.ServiceAccount, assignments []rolecall.Assignment) []string {
+	return authz.ServiceAccountActions(c.Principal, a, assignments, s.now())
+}
+
+// changeAccountStatus writes the status of the account that get returns.
+func (s *Service) changeAccountStatus(ctx context.Context, c access.Caller, policy *authz.Policy, status rolecall.ServiceAccountStatus, kind rolecall.EventType, reason string,
+	get func(*store.Tx) (rolecall.ServiceAccount, error)) (account rolecall.ServiceAccount, err error) {
+	if err := policy.Authorize(c.Principal); err != nil {
+		return account, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			old, err := get(tx)
+			if account = old; err != nil || old.Status == status {
+				return nil, err
+			}
+			account = old.WithStatus(status, s.now())
+			if ok, err := tx.UpdateServiceAccount(old, account); err != nil {
+				return nil, err
+			} else if ok {
+				event, err := s.accountEvent(c, kind, &old, &account, []string{"status"})
+				if err == nil {
+					event.Reason = reason
+				}
+				return event, err
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	if err != nil {
+		return rolecall.ServiceAccount{}, err
+	}
+	return account, nil
+}
+
+func (s *Service) accountEvent(c access.Caller, kind rolecall.EventType, old, changed *rolecall.ServiceAccount, members []string) (*rolecall.Event, error) {
+	before, err := json.Marshal(old)
+	if err != nil {
+		return nil, err
+	}
+	event := s.access.Event(c, kind, audit.AboutServiceAccount(old.ID))
+	event.Members, event.Values = members, &rolecall.EventValues{Before: before}
+	if changed != nil {
+		event.Values.After, err = json.Marshal(changed)
+	}
+	return event, err
+}
+
+// ServiceAccountRoles returns the live assignments of the service account by role id,
+// and the expired ones, the last expired first; or ErrNotFound.
+func (s *Service) ServiceAccountRoles(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID) (live, expired []rolecall.Assignment, err error) {
+	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
+		return nil, nil, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) error {
+		if _, err := tx.ServiceAccountByID(id); err != nil {
+			return err
+		}
+		assignments, err := tx.ServiceAccountRoles(id)
+		live, expired = s.split(assignments)
+		return err
+	})
+	return live, expired, err
+}
+
+// AssignServiceAccountRole gives the service account the role, or replaces the
+// assignment; created says which. It returns ErrNotFound for an account or role that
+// is not there, and ErrBeyondOwnPermissions.
+func (s *Service) AssignServiceAccountRole(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
+	if err := authz.AssignServiceAccountRole.Authorize(c.Principal); err != nil {
+		return a, false, err
+	}
+	if err := draft.Check(s.now()).Err(); err != nil {
+		return a, false, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
+		tx.LockOwners()
+		role, err := accountRole(tx, id, roleID)
+		if err != nil {
+			return nil, err
+		}
+		a, created, event, err = s.assign(c, ofAccount(tx, id), role, draft)
+		return event, err
+	})
+	return a, created, err
+}
+
+// UnassignServiceAccountRole takes the role from the service account. It returns
+// what AssignServiceAccountRole does.
+func (s *Service) UnassignServiceAccountRole(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, roleID rolecall.RoleID) error {
+	if err := authz.UnassignServiceAccountRole.Authorize(c.Principal); err != nil {
+		return err
+	}
+	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
+		role, err := accountRole(tx, id, roleID)
+		if err != nil {
+			return nil, err
+		}
+		return s.unassign(c, ofAccount(tx, id), role)
+	})
+}
+
+// accountRole returns the role, or ErrNotFound if that or the service account is not
+// there.
+func accountRole(tx *store.Tx, id rolecall.ServiceAccountID, roleID rolecall.RoleID) (rolecall.Role, error) {
+	if _, err := tx.ServiceAccountByID(id); err != nil {
+		return rolecall.Role{}, err
+	}
+	return tx.RoleByID(roleID)
+}

@@ -1,0 +1,295 @@
+package directory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Invitation is an invitation with its token, which whoever founds a tenant is shown
+// once, beside the mail.
+type Invitation struct {
+	rolecall.Invitation
+	Token secret.Token
+}
+
+// Founded is a new tenant with the invitation of its first owner.
+type Founded struct {
+	Tenant     rolecall.Tenant
+	Owner      rolecall.User // the id alone, if the owner is gone at a replay
+	Invitation Invitation
+}
+
+// founded is what is kept of a new tenant for a replay, and shown by its event:
+// nothing of a person.
+type founded struct {
+	TenantID    rolecall.TenantID `json:"tenantId"`
+	Name        string            `json:"name"`
+	DisplayName string            `json:"displayName"`
+	OwnerID     rolecall.UserID   `json:"ownerId"`
+	CreatedAt   rolecall.Time     `json:"createdAt"`
+	InvitedTo   rolecall.Time     `json:"invitationExpiresAt"`
+}
+
+// FoundTenant makes a tenant with the built-in roles and an owner who is invited by
+// mail, once for each idempotency key, in one transaction; a replay is without the
+// token. It returns ErrPermissionDenied, ErrValidation, ErrTenantExists and the
+// errors of keys.
+func (s *Service) FoundTenant(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.TenantDraft) (created idempotency.Created[Founded], err error) {
+	if err := authz.CreateTenant.Authorize(c.Principal); err != nil {
+		return created, err
+	}
+	if err := draft.Check().Err(); err != nil {
+		return created, err
+	}
+	now, token := s.now(), secret.NewToken()
+	tenant, owner := draft.Tenant(now), draft.Owner.User(now)
+	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
+	kept := founded{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt}
+	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
+		Operation: "foundTenant", Location: "/operator/tenants/" + tenant.Name, ID: rolecall.AnyID(tenant.ID), Value: kept,
+		Event: s.access.Event(c, rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID)), Tenant: tenant.ID,
+		Insert: func(tx *store.Tx) error {
+			if err := s.insertTenant(tx, c, tenant, owner); err != nil {
+				return err
+			}
+			tx.PutInvitation(invitation, token.Hash())
+			tx.InsertEvent(*s.access.Event(c, rolecall.EventUserInvited, audit.AboutUser(owner.ID)))
+			return s.mailInvitation(tx, tenant.ID, &owner, token, invitation.ExpiresAt)
+		},
+	})
+	switch {
+	case err != nil:
+		return created, err
+	case first != nil:
+		return s.refounded(ctx, first)
+	}
+	return idempotency.Created[Founded]{Value: Founded{tenant, owner, Invitation{invitation, token}}}, nil
+}
+
+// valuesAfter are the values of something new.
+func valuesAfter(value any) (*rolecall.EventValues, error) {
+	after, err := json.Marshal(value)
+	return &rolecall.EventValues{After: after}, err
+}
+
+// insertTenant writes a tenant with the built-in roles and its first owner, whom the
+// caller made.
+func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Tenant, owner rolecall.User) (err error) {
+	tx.InsertTenant(tenant)
+	tx.InsertUser(owner)
+	event := s.access.Event(c, rolecall.EventUserCreated, audit.AboutUser(owner.ID))
+	if event.Values, err = valuesAfter(owner); err != nil {
+		return err
+	}
+	tx.InsertEvent(*event)
+	roles := rolecall.BuiltInRoles(tenant.CreatedAt)
+	for _, role := range roles {
+		tx.InsertRole(role)
+	}
+	a := rolecall.Assignment{UserID: owner.ID, Role: roles[0], Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: tenant.CreatedAt}
+	tx.PutAssignment(a)
+	if event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, audit.AboutUser(owner.ID), nil, &a); err == nil {
+		tx.InsertEvent(*event)
+	}
+	return err
+}
+
+// refounded returns what a replay answers: the tenant as it was made, and the owner
+// as they are now.
+func (s *Service) refounded(ctx context.Context, first *rolecall.IdempotencyKey) (created idempotency.Created[Founded], err error) {
+	var kept founded
+	if err := json.Unmarshal(first.Resource, &kept); err != nil {
+		return created, err
+	}
+	created = idempotency.Created[Founded]{Replayed: true, Value: Founded{
+		Tenant: rolecall.Tenant{
+			ID: kept.TenantID, Name: kept.Name, DisplayName: kept.DisplayName, Status: rolecall.TenantActive,
+			CreatedAt: kept.CreatedAt, UpdatedAt: kept.CreatedAt, Version: 1,
+		},
+		Invitation: Invitation{Invitation: rolecall.Invitation{UserID: kept.OwnerID, ExpiresAt: kept.InvitedTo}},
+	}}
+	err = s.store.View(ctx, kept.TenantID, func(tx *store.Tx) (err error) {
+		created.Value.Owner, err = tx.UserByID(kept.OwnerID)
+		return err
+	})
+	if ok, err := access.Found(err); err != nil {
+		return created, err
+	} else if !ok {
+		created.Value.Owner, created.Erased = rolecall.User{ID: kept.OwnerID}, true
+	}
+	return created, nil
+}
+
+// OperatedTenants returns a page of the tenants of the status that the operator's key
+// is for, by name. Without a status it returns those that are not deleted.
+func (s *Service) OperatedTenants(ctx context.Context, c access.Caller, status rolecall.TenantStatus, after string, limit int) (page rolecall.Page[rolecall.Tenant], err error) {
+	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		page.Items, err = tx.Tenants(rolecall.TenantQuery{Among: c.Operator.Tenants, Status: status, Now: s.now(), After: after, Limit: limit + 1})
+		return err
+	})
+	if len(page.Items) > limit {
+		page.Items = page.Items[:limit]
+		last := &page.Items[limit-1]
+		page.Next = &rolecall.Position{Key: last.Name, ID: rolecall.AnyID(last.ID)}
+	}
+	return page, err
+}
+
+// OperatedTenant returns the tenant of that name, deleted or not, or ErrNotFound.
+func (s *Service) OperatedTenant(ctx context.Context, c access.Caller, name string) (rolecall.Tenant, error) {
+	living, err := s.operated(ctx, c, name)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		if deleted, err := s.operatedDeleted(ctx, c, name); !errors.Is(err, rolecall.ErrNotFound) {
+			return deleted.Tenant, err
+		}
+	}
+	return living.Tenant, err
+}
+
+// UpdateOperatedTenant is UpdateTenant of the tenant of that name, or ErrNotFound.
+func (s *Service) UpdateOperatedTenant(ctx context.Context, c access.Caller, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, error) {
+	if err := patch.Check().Err(); err != nil {
+		return rolecall.Tenant{}, err
+	}
+	c, err := s.operated(ctx, c, name)
+	if err != nil {
+		return rolecall.Tenant{}, err
+	}
+	return s.UpdateTenant(ctx, c, patch, match)
+}
+
+// operated returns the operator's call inside the tenant of that name. One that is
+// not there and one that the key is not for are the same ErrNotFound.
+func (s *Service) operated(ctx context.Context, c access.Caller, name string) (access.Caller, error) {
+	return s.inside(ctx, c, name, access.ErrNoSuchTenant, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
+}
+
+// operatedDeleted is operated for a deleted tenant that can be restored.
+func (s *Service) operatedDeleted(ctx context.Context, c access.Caller, name string) (access.Caller, error) {
+	return s.inside(ctx, c, name, noDeletedTenant, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(name, s.now()) })
+}
+
+// inside returns the operator's call inside the tenant of that name that read returns.
+// Without such a tenant, or if the key is not for it, it returns the error none.
+func (s *Service) inside(ctx context.Context, c access.Caller, name string, none error, read func(*store.Tx) (rolecall.Tenant, error)) (access.Caller, error) {
+	inside := *c.Principal
+	c.Principal = &inside
+	if inside.Operator != nil && !inside.Operator.IsFor(name) {
+		return c, none
+	}
+	err := s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		inside.Tenant, err = read(tx)
+		return err
+	})
+	if ok, err := access.Found(err); !ok && err == nil {
+		return c, none
+	}
+	return c, err
+}
+
+var noDeletedTenant = rolecall.ErrNotFound.With("There is no tenant of this name that can be restored. A tenant can be restored for 24 hours after it was deleted.")
+
+// SuspendTenant refuses the tenant's sessions and sign-ins until it is resumed;
+// nothing is lost. It returns ErrNotFound.
+func (s *Service) SuspendTenant(ctx context.Context, c access.Caller, name, reason string) (rolecall.Tenant, error) {
+	return s.setTenantStatus(ctx, c, name, rolecall.TenantSuspended, rolecall.EventTenantSuspended, reason)
+}
+
+// ResumeTenant serves a suspended tenant again. It returns ErrNotFound.
+func (s *Service) ResumeTenant(ctx context.Context, c access.Caller, name, reason string) (rolecall.Tenant, error) {
+	return s.setTenantStatus(ctx, c, name, rolecall.TenantActive, rolecall.EventTenantResumed, reason)
+}
+
+func (s *Service) setTenantStatus(ctx context.Context, c access.Caller, name string, status rolecall.TenantStatus, kind rolecall.EventType, reason string) (tenant rolecall.Tenant, err error) {
+	if c, err = s.operated(ctx, c, name); err != nil {
+		return tenant, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			old, err := tx.TenantByName(name)
+			if err != nil {
+				return nil, err
+			}
+			if tenant = old; old.Status == status {
+				return nil, nil
+			}
+			tenant.Status, tenant.UpdatedAt, tenant.Version = status, max(s.now(), old.UpdatedAt+1), old.Version+1
+			if ok, err := tx.UpdateTenant(old, tenant); err != nil {
+				return nil, err
+			} else if ok {
+				event := s.access.Event(c, kind, audit.AboutTenant(old.ID))
+				event.Reason = reason
+				return event, nil
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	return tenant, err
+}
+
+// DeleteTenant makes the tenant unknown at once. It can be restored for a day; then
+// its rows are purged in the background. Its name stays unusable for 30 days. It
+// returns ErrNotFound and ErrPreconditionFailed.
+func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string, match Match[rolecall.Tenant]) error {
+	c, err := s.operated(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			old, err := tx.TenantByName(name)
+			if err != nil {
+				return nil, err
+			}
+			if err := match.check(&old); err != nil {
+				return nil, err
+			}
+			if ok, err := tx.DeleteTenant(old, s.now().Add(rolecall.TenantRestorable)); err != nil {
+				return nil, err
+			} else if ok {
+				return s.access.Event(c, rolecall.EventTenantDeleted, audit.AboutTenant(old.ID)), nil
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+}
+
+// RestoreTenant makes a deleted tenant what it was before, with its users, sessions
+// and tokens. It returns a tenant that is not deleted as it is, and ErrNotFound for one
+// that cannot be restored any more.
+func (s *Service) RestoreTenant(ctx context.Context, c access.Caller, name, reason string) (tenant rolecall.Tenant, err error) {
+	deleted, err := s.operatedDeleted(ctx, c, name)
+	if errors.Is(err, rolecall.ErrNotFound) {
+		if living, err := s.operated(ctx, c, name); !errors.Is(err, rolecall.ErrNotFound) {
+			return living.Tenant, err
+		}
+	}
+	if err != nil {
+		return tenant, err
+	}
+	err = s.access.Mutate(ctx, deleted, func(tx *store.Tx) (*rolecall.Event, error) {
+		restored, err := tx.RestoreTenant(deleted.Tenant, s.now())
+		if err != nil {
+			return nil, err
+		}
+		switch tenant, err = tx.TenantByName(name); {
+		case errors.Is(err, rolecall.ErrNotFound):
+			return nil, noDeletedTenant
+		case err != nil || !restored: // another request restored it
+			return nil, err
+		}
+		event := s.access.Event(deleted, rolecall.EventTenantRestored, audit.AboutTenant(tenant.ID))
+		event.Reason = reason
+		return event, nil
+	})
+	return tenant, err
+}

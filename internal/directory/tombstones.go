@@ -1,0 +1,148 @@
+package directory
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// DeletedListing says which page of the deleted users is wanted.
+type DeletedListing struct {
+	After *rolecall.Position
+	Limit int
+}
+
+// DeletedUsers returns a page of the users whom the caller may restore, the last
+// deleted first.
+func (s *Service) DeletedUsers(ctx context.Context, c access.Caller, l DeletedListing) (page rolecall.Page[rolecall.Tombstone], err error) {
+	if err := authz.ListDeletedUsers.Authorize(c.Principal); err != nil {
+		return page, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		page, err = tx.Tombstones(rolecall.TombstoneQuery{
+			Within: c.Reach(rolecall.UsersRestore), Since: s.restorable(), After: l.After, Limit: l.Limit,
+		})
+		return err
+	})
+	for i := range page.Items {
+		page.Items[i].User.Status = rolecall.UserDeleted
+	}
+	return page, err
+}
+
+// DeletedUser returns what is kept of a user whom the caller may restore, with the
+// status that they had, or ErrNotFound.
+func (s *Service) DeletedUser(ctx context.Context, c access.Caller, id rolecall.UserID) (tombstone rolecall.Tombstone, err error) {
+	if err := authz.ListDeletedUsers.AuthorizeFor(c.Principal, id); err != nil {
+		return tombstone, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) error {
+		tombstones, err := tx.TombstonesByUser([]rolecall.UserID{id}, s.restorable())
+		if err != nil {
+			return err
+		}
+		if len(tombstones) == 0 || !c.Reach(rolecall.UsersRestore).Includes(tombstones[0].User.Department) {
+			return rolecall.ErrNotFound
+		}
+		tombstone = tombstones[0]
+		return nil
+	})
+	return tombstone, err
+}
+
+// restorable returns the moment after which a deletion can be undone.
+func (s *Service) restorable() rolecall.Time { return s.now().Add(-rolecall.TombstoneLifetime) }
+
+// Restored is a user who came back.
+type Restored struct {
+	User             rolecall.User
+	RolesNotRestored []rolecall.RoleID // held at the deletion and not over, and yet not held again
+	RolesReadable    bool
+}
+
+// RestoreUser brings back a user who was deleted less than 30 days ago, with the
+// roles that the caller could give them; without a password they are pending. It
+// returns ErrNotFound, ErrEmailTaken and ErrExternalIDTaken.
+func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.UserID) (restored Restored, err error) {
+	if err := authz.RestoreUser.AuthorizeFor(c.Principal, id); err != nil {
+		return restored, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
+		tombstone, err := tx.TakeTombstone(id, s.restorable())
+		if err != nil {
+			return nil, err
+		}
+		user := tombstone.Restored(s.now())
+		if !c.Reach(rolecall.UsersRestore).Includes(user.Department) {
+			return nil, rolecall.ErrNotFound
+		}
+		back, missing, err := s.returning(tx, c, &user, tombstone.Assignments)
+		if err != nil {
+			return nil, err
+		}
+		tx.InsertUser(user)
+		tx.InsertAssignments(back)
+		restored = Restored{User: user, RolesNotRestored: missing, RolesReadable: c.Reach(rolecall.RolesRead).Includes(user.Department)}
+		return s.restoredEvent(c, &user, back, missing)
+	})
+	if err != nil {
+		return Restored{}, err
+	}
+	return restored, nil
+}
+
+// returning returns those of the assignments that the caller could give the user
+// now, and the roles of the others. Those that are over are among neither. The
+// owners must be locked.
+func (s *Service) returning(tx *store.Tx, c access.Caller, user *rolecall.User, assignments []rolecall.Assignment) (back []rolecall.Assignment, missing []rolecall.RoleID, err error) {
+	now := s.now()
+	live := slices.DeleteFunc(assignments, func(a rolecall.Assignment) bool { return !a.Live(now) })
+	roles, err := rolesOf(tx, live)
+	mayAssign := c.RequirePermission(rolecall.RolesAssign, user.Department) == nil
+	for _, a := range live {
+		id := a.Role.ID
+		role, there := roles[id]
+		if a.Role = role; there && mayAssign && authz.RequireAssignable(c.Principal, &a) == nil {
+			back = append(back, a)
+		} else {
+			missing = append(missing, id)
+		}
+	}
+	return back, missing, err
+}
+
+// rolesOf returns by id the roles of the assignments as they are now.
+func rolesOf(tx *store.Tx, assignments []rolecall.Assignment) (map[rolecall.RoleID]rolecall.Role, error) {
+	ids := make([]rolecall.RoleID, len(assignments))
+	for i := range assignments {
+		ids[i] = assignments[i].Role.ID
+	}
+	roles, err := tx.RolesByID(ids)
+	byID := make(map[rolecall.RoleID]rolecall.Role, len(roles))
+	for _, role := range roles {
+		byID[role.ID] = role
+	}
+	return byID, err
+}
+
+func (s *Service) restoredEvent(c access.Caller, user *rolecall.User, back []rolecall.Assignment, missing []rolecall.RoleID) (*rolecall.Event, error) {
+	value := struct {
+		rolecall.User
+		Roles            []rolecall.RoleID `json:"roles"`
+		RolesNotRestored []rolecall.RoleID `json:"rolesNotRestored,omitempty"`
+	}{*user, []rolecall.RoleID{}, missing}
+	for _, a := range back {
+		value.Roles = append(value.Roles, a.Role.ID)
+	}
+	after, err := json.Marshal(value)
+	event := s.access.Event(c, rolecall.EventUserRestored, audit.AboutUser(user.ID))
+	event.Values = &rolecall.EventValues{After: after}
+	return event, err
+}

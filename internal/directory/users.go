@@ -1,0 +1,345 @@
+package directory
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// UserListing says which users are wanted, and how. Empty members do not filter.
+type UserListing struct {
+	Email, ExternalID, Department, Status string
+	Role                                  rolecall.RoleID
+	Words                                 []string // rolecall.Words of what is searched for
+	Sort                                  rolecall.UserSort
+	ByCreation                            bool // sort=createdAt was asked for: the order of ids, always allowed
+	Desc                                  bool
+	After                                 *rolecall.Position
+	Limit                                 int
+	Count                                 bool
+}
+
+// UserPage is a page of users. RestrictedBy names the members whose rules made
+// the list narrower than what the caller may know of.
+type UserPage struct {
+	rolecall.Page[rolecall.User]
+	RestrictedBy rolecall.UserMembers
+}
+
+// Users returns a page of the users that the caller may know of. Each filter,
+// order and search sees only the users of whom the caller may read that member;
+// ErrFieldNotReadable if there can be none.
+func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (UserPage, error) {
+	if err := authz.ListUsers.Authorize(c.Principal); err != nil {
+		return UserPage{}, err
+	}
+	q, restrictedBy, err := s.userQuery(c.Principal, l)
+	if err != nil {
+		return UserPage{}, err
+	}
+	page := UserPage{RestrictedBy: restrictedBy}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		page.Page, err = tx.Users(q)
+		return err
+	})
+	return page, err
+}
+
+// userQuery narrows the listing to what the caller may read of it.
+func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQuery, restrictedBy rolecall.UserMembers, err error) {
+	q = rolecall.UserQuery{
+		Within: p.Visible(), ExternalID: l.ExternalID, Status: rolecall.UserStatus(l.Status), Role: l.Role, Now: s.now(),
+		Words: l.Words, Sort: l.Sort, Desc: l.Desc, After: l.After, Limit: l.Limit, Count: l.Count,
+	}
+	narrow := func(reach rolecall.Reach, m rolecall.UserMember) {
+		if reach.IsNowhere() {
+			err = rolecall.ErrFieldNotReadable
+		}
+		if !reach.Covers(p.Visible()) {
+			restrictedBy |= rolecall.SetOf(m)
+		}
+		q.Within = q.Within.Intersect(reach)
+	}
+	if l.Email != "" {
+		q.EmailKey = rolecall.EmailKey(l.Email)
+		narrow(p.Reads(rolecall.MemberEmail), rolecall.MemberEmail)
+	}
+	if l.ExternalID != "" {
+		narrow(p.Reads(rolecall.MemberExternalID), rolecall.MemberExternalID)
+	}
+	if l.Department != "" {
+		key := rolecall.Fold(l.Department)
+		q.Department = &key
+		narrow(p.Reads(rolecall.MemberDepartment), rolecall.MemberDepartment)
+	}
+	if l.Status != "" {
+		narrow(p.Reads(rolecall.MemberStatus), rolecall.MemberStatus)
+	}
+	switch l.Sort {
+	case rolecall.SortByName:
+		narrow(p.Reads(rolecall.MemberName), rolecall.MemberName)
+	case rolecall.SortByEmail:
+		narrow(p.Reads(rolecall.MemberEmail), rolecall.MemberEmail)
+	}
+	if !l.Role.IsZero() {
+		if err := authz.ReadRoles.Authorize(p); err != nil {
+			return q, 0, err
+		}
+		q.Within = q.Within.Intersect(p.Reach(rolecall.RolesRead))
+	}
+	if len(l.Words) > 0 {
+		q.NameWords, q.EmailWords = p.Reads(rolecall.MemberName), p.Reads(rolecall.MemberEmail)
+		for _, m := range []rolecall.UserMember{rolecall.MemberName, rolecall.MemberEmail} {
+			if !p.Reads(m).Covers(p.Visible()) {
+				restrictedBy |= rolecall.SetOf(m)
+			}
+		}
+		either := q.NameWords.Union(q.EmailWords)
+		if either.IsNowhere() {
+			err = rolecall.ErrFieldNotReadable
+		}
+		q.Within = q.Within.Intersect(either)
+	}
+	return q, restrictedBy, err
+}
+
+// Departments returns departments to choose from: those that users are in, at most
+// 200, by the order of names, as far as the caller may read them. Who may not gets none.
+func (s *Service) Departments(ctx context.Context, c access.Caller) (list []string, err error) {
+	if reach := c.Reads(rolecall.MemberDepartment); !reach.IsEverywhere() {
+		return reach.Departments(), nil
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		list, err = tx.Departments()
+		return err
+	})
+	return list, err
+}
+
+// User returns the user, or ErrNotFound if the caller may not know of one.
+func (s *Service) User(ctx context.Context, c access.Caller, id rolecall.UserID) (user rolecall.User, err error) {
+	if err := authz.ReadUser.AuthorizeFor(c.Principal, id); err != nil {
+		return user, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		user, err = access.VisibleUser(tx, c, id)
+		return err
+	})
+	return user, err
+}
+
+// CreateUser makes a pending user, invited if the draft says so, once for each
+// idempotency key. It returns ErrPermissionDenied, ErrOutsideReach, ErrEmailTaken, ErrExternalIDTaken, and the errors of keys.
+func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.UserDraft) (created idempotency.Created[rolecall.User], err error) {
+	if err := authz.CreateUser.Authorize(c.Principal); err != nil {
+		return created, err
+	}
+	if draft.Invite {
+		if err := authz.InviteUser.Authorize(c.Principal); err != nil {
+			return created, err
+		}
+	}
+	if err := draft.Check().Err(); err != nil {
+		return created, err
+	}
+	if !c.Reach(rolecall.UsersCreate).Includes(draft.Department) {
+		return created, rolecall.ErrOutsideReach
+	}
+	if draft.Invite {
+		if err := c.RequirePermission(rolecall.UsersInvite, draft.Department); err != nil {
+			return created, err
+		}
+	}
+	user := draft.User(s.now())
+	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
+		Operation: "createUser", Location: "/users/" + user.ID.String(), ID: rolecall.AnyID(user.ID), Value: user,
+		Event: s.access.Event(c, rolecall.EventUserCreated, audit.AboutUser(user.ID)),
+		Insert: func(tx *store.Tx) error {
+			if draft.Invite {
+				if err := s.access.RequestLink(tx, c); err != nil {
+					return err
+				}
+			}
+			tx.InsertUser(user)
+			if !draft.Invite {
+				return nil
+			}
+			tx.InsertEvent(*s.access.Event(c, rolecall.EventUserInvited, audit.AboutUser(user.ID)))
+			invitation, token := s.newInvitation(c, user.ID), secret.NewToken()
+			tx.PutInvitation(invitation, token.Hash())
+			return s.mailInvitation(tx, c.Tenant.ID, &user, token, invitation.ExpiresAt)
+		},
+	})
+	if err != nil {
+		return created, err
+	}
+	return idempotency.Recreated(first, user, func(id rolecall.AnyID) rolecall.User { return rolecall.User{ID: rolecall.UserID(id)} })
+}
+
+// UpdateUser applies the patch to what is stored. A change made meanwhile is kept:
+// the patch is applied to its outcome. It returns ErrNotFound, ErrPermissionDenied,
+// ErrPreconditionFailed, ErrOutsideReach and ErrExternalIDTaken.
+func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.UserID, patch rolecall.UserPatch, match Match[rolecall.User]) (user rolecall.User, err error) {
+	if err := authz.UpdateUser.AuthorizeFor(c.Principal, id); err != nil {
+		return user, err
+	}
+	if err := authz.AuthorizeMembers(c.Principal, id, patch.Members()); err != nil {
+		return user, err
+	}
+	if err := patch.Check().Err(); err != nil {
+		return user, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			old, err := access.VisibleUser(tx, c, id)
+			if err != nil {
+				return nil, err
+			}
+			if err := authz.AuthorizeMembersOf(c.Principal, &old, patch.Members()); err != nil {
+				return nil, err
+			}
+			if err := match.check(&old); err != nil {
+				return nil, err
+			}
+			changed, members, err := patch.Apply(old, s.now())
+			if err != nil {
+				return nil, err
+			}
+			user = changed
+			if members == 0 {
+				return nil, nil
+			}
+			if authz.AuthorizeMembersOf(c.Principal, &changed, patch.Members()) != nil {
+				return nil, rolecall.ErrOutsideReach
+			}
+			if ok, err := tx.UpdateUser(old, changed); err != nil {
+				return nil, err
+			} else if ok {
+				return s.access.UserEvent(c, rolecall.EventUserUpdated, &old, &changed)
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	if err != nil {
+		return rolecall.User{}, err
+	}
+	return user, nil
+}
+
+// DeleteUser removes the user, ends their sessions and frees their address; a
+// tombstone is kept for a restore. It returns ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions, ErrPreconditionFailed and ErrLastOwner.
+func (s *Service) DeleteUser(ctx context.Context, c access.Caller, id rolecall.UserID, match Match[rolecall.User]) error {
+	if err := authz.DeleteUser.AuthorizeFor(c.Principal, id); err != nil {
+		return err
+	}
+	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			old, err := s.protectedUser(tx, c, authz.DeleteUser, id, match)
+			if err != nil {
+				return nil, err
+			}
+			ok, err := tx.DeleteUser(old, s.now())
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				event := s.access.Event(c, rolecall.EventUserDeleted, audit.AboutUser(id))
+				event.Values = &rolecall.EventValues{}
+				event.Values.Before, err = json.Marshal(old)
+				return event, err
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+}
+
+// protectedUser is AuthorizedUser for an operation that takes access away. It returns
+// ErrLastOwner if the tenant would be left without an owner.
+func (s *Service) protectedUser(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.UserID, match Match[rolecall.User]) (rolecall.User, error) {
+	tx.LockOwners()
+	user, assignments, err := s.access.AuthorizedUser(tx, c, policy, id)
+	if err != nil {
+		return user, err
+	}
+	if err := match.check(&user); err != nil {
+		return user, err
+	}
+	return user, keepOwner(tx, &user, assignments)
+}
+
+// keepOwner returns ErrLastOwner if the tenant would be left without an owner when the
+// user lost the assignments. The owners must be locked.
+func keepOwner(tx *store.Tx, user *rolecall.User, assignments []rolecall.Assignment) error {
+	if !authz.CountsAsOwner(user, assignments) {
+		return nil
+	}
+	n, err := tx.Owners()
+	if err == nil && n <= 1 {
+		err = rolecall.ErrLastOwner
+	}
+	return err
+}
+
+// SuspendUser keeps the user from signing in and ends their sessions. It returns
+// what DeleteUser does.
+func (s *Service) SuspendUser(ctx context.Context, c access.Caller, id rolecall.UserID, reason string) (user rolecall.User, err error) {
+	if err := authz.SuspendUser.AuthorizeFor(c.Principal, id); err != nil {
+		return user, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			if user, err = s.protectedUser(tx, c, authz.SuspendUser, id, nil); err != nil || user.Status == rolecall.UserSuspended {
+				return nil, err
+			}
+			event, err := s.access.ChangeStatus(tx, c, &user, rolecall.UserSuspended, reason)
+			if err != nil {
+				return nil, err
+			}
+			if event != nil {
+				return event, access.EndSessions(tx, id, rolecall.SessionID{}, event, "user suspended")
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	if err != nil {
+		return rolecall.User{}, err
+	}
+	return user, nil
+}
+
+// ResumeUser lets a suspended user sign in again. It returns ErrNotFound,
+// ErrPermissionDenied and ErrBeyondOwnPermissions.
+func (s *Service) ResumeUser(ctx context.Context, c access.Caller, id rolecall.UserID, reason string) (user rolecall.User, err error) {
+	if err := authz.ResumeUser.AuthorizeFor(c.Principal, id); err != nil {
+		return user, err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		for range access.MaxRetries {
+			if user, _, err = s.access.AuthorizedUser(tx, c, authz.ResumeUser, id); err != nil || user.Status != rolecall.UserSuspended {
+				return nil, err
+			}
+			status := rolecall.UserActive
+			if hash, err := tx.PasswordHash(id); err != nil {
+				return nil, err
+			} else if hash == "" {
+				status = rolecall.UserPending
+			}
+			if event, err := s.access.ChangeStatus(tx, c, &user, status, reason); err != nil || event != nil {
+				return event, err
+			}
+		}
+		return nil, rolecall.ErrUnavailable
+	})
+	if err != nil {
+		return rolecall.User{}, err
+	}
+	return user, nil
+}

@@ -1,0 +1,215 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/node"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// rehearsal is a database that takes back what is written, so that every act can be
+// tried on the same state.
+type rehearsal struct{ store.Database }
+
+var errTakenBack = errors.New("taken back")
+
+// Update runs fn and then fails with errTakenBack.
+func (r rehearsal) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
+	return r.Database.Update(ctx, tenant, func(q store.Querier) error {
+		if err := fn(q); err != nil {
+			return err
+		}
+		return errTakenBack
+	})
+}
+
+// somebody is one person of a random tenant.
+type somebody struct {
+	user        rolecall.User
+	assignments []rolecall.Assignment
+}
+
+// somebodies generates people of every status, who hold anything in any way.
+func somebodies(f *fixture) *rapid.Generator[somebody] {
+	var texts []string
+	for _, p := range rolecall.OwnPermissions() {
+		texts = append(texts, p.String())
+	}
+	for range 4 { // those that allow much
+		texts = append(texts, "users:*", "users.*:read", "*:read", "*:*", "roles:*", "shop/invoices:approve", "*/*:*")
+	}
+	permissions := rapid.SliceOfN(rapid.SampledFrom(texts), 0, 4)
+	reaches := rapid.SampledFrom([][]string{nil, nil, {"Sales"}, {"Research"}, {"sales", "research"}})
+	ends := rapid.SampledFrom([]rolecall.Time{0, 0, 0, tomorrow, start})
+	departments := rapid.SampledFrom([]string{"", "Sales", "Research", "SALES"})
+	states := rapid.SampledFrom([]rolecall.UserStatus{rolecall.UserActive, rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended})
+	return rapid.Custom(func(t *rapid.T) somebody {
+		draft := rolecall.UserDraft{Email: newKey().Text + "@example.com", Name: "Some Body"}
+		if department := departments.Draw(t, "department"); department != "" {
+			draft.Department = &department
+		}
+		p := somebody{user: draft.User(start)}
+		p.user.Status = states.Draw(t, "status")
+		for range rapid.IntRange(0, 4).Draw(t, "roles") {
+			h := held{permissions.Draw(t, "permissions"), permissions.Draw(t, "grants"), reaches.Draw(t, "reach"), ends.Draw(t, "end")}
+			p.assignments = append(p.assignments, h.assignment(f, p.user.ID))
+		}
+		return p
+	})
+}
+
+// triedActions are the actions that an overview can allow: the permission that each
+// needs, and the verb.
+var triedActions = []struct {
+	action     string
+	permission rolecall.Permission
+	applies    func(*rolecall.User) bool
+	own        bool // everybody may do it to themselves
+	try        func(*node.Node, context.Context, access.Caller, *rolecall.User, rolecall.RoleID) error
+}{
+	{"delete", rolecall.UsersDelete, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
+		return s.Directory.DeleteUser(ctx, c, u.ID, nil)
+	}},
+	{"erase", rolecall.UsersErase, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
+		return s.Directory.EraseUser(ctx, c, u.ID)
+	}},
+	{"resetFactors", rolecall.UsersFactors, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
+		return s.SignIn.ResetFactors(ctx, c, u.ID)
+	}},
+	{"revokeSessions", rolecall.SessionsRevoke, always, true, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
+		return s.SignIn.EndUserSessions(ctx, c, u.ID)
+	}},
+	{"suspend", rolecall.UsersSuspend, isNotSuspended, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
+		return errorOf(s.Directory.SuspendUser(ctx, c, u.ID, ""))
+	}},
+	{"resume", rolecall.UsersSuspend, isSuspended, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
+		return errorOf(s.Directory.ResumeUser(ctx, c, u.ID, ""))
+	}},
+	{"invite", rolecall.UsersInvite, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
+		return errorOf(s.Directory.InviteUser(ctx, c, newKey(), u.ID))
+	}},
+	{"withdrawInvitation", rolecall.UsersInvite, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
+		return s.Directory.WithdrawInvitation(ctx, c, u.ID)
+	}},
+	{"sendPasswordReset", rolecall.UsersInvite, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
+		return errorOf(s.SignIn.SendPasswordReset(ctx, c, newKey(), u.ID))
+	}},
+	{"changeEmail", rolecall.UsersEmail, always, true, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
+		return errorOf(s.SignIn.RequestEmailChange(ctx, c, newKey(), u.ID, address(fmt.Sprintf("new-%d", serial.Add(1)))))
+	}},
+	{"assignRole", rolecall.RolesAssign, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, role rolecall.RoleID) error {
+		return errorOf3(s.Directory.AssignRole(ctx, c, u.ID, role, rolecall.AssignmentDraft{}))
+	}},
+}
+
+func always(*rolecall.User) bool           { return true }
+func isSuspended(u *rolecall.User) bool    { return u.Status == rolecall.UserSuspended }
+func isNotSuspended(u *rolecall.User) bool { return !isSuspended(u) }
+
+// patches change one member each.
+func patches(u *rolecall.User) map[rolecall.UserMember]rolecall.UserPatch {
+	return map[rolecall.UserMember]rolecall.UserPatch{
+		rolecall.MemberName:       {Name: rolecall.Some("Somebody Else")},
+		rolecall.MemberDepartment: {Department: rolecall.Some(u.Department)}, // where to is another question
+		rolecall.MemberExternalID: {ExternalID: rolecall.Some(&u.Email)},
+		rolecall.MemberMetadata:   {Metadata: rolecall.Some(map[string]*string{"key": &u.Email})},
+	}
+}
+
+// TestWhatIsSaidToBeAllowedIsWhatIsAllowed compares, for random people, what an
+// overview calls allowed, what a check answers, and what the verbs then do.
+func TestWhatIsSaidToBeAllowedIsWhatIsAllowed(t *testing.T) {
+	f := &fixture{T: t, clock: &clock{}, db: &recorded{Database: onSQLite(t)()}, keys: secret.NewKeys(secret.NewKey())}
+	f.store = store.New(f.db, nil)
+	f.clock.until(start)
+	f.Node = f.node()
+	f.tenant = f.newTenant("acme")
+	empty := f.insertRole(nothing)
+	rehearsed := node.New(rehearsal{f.db}, access.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
+	people := rapid.SliceOfN(somebodies(f), 6, 6)
+
+	rapid.Check(t, func(t *rapid.T) {
+		all := people.Draw(t, "people")
+		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
+			for _, p := range all {
+				tx.InsertUser(p.user)
+				for _, a := range p.assignments {
+					tx.InsertRole(a.Role)
+					tx.PutAssignment(a)
+				}
+			}
+			return nil
+		}))
+		for _, caller := range all[:4] {
+			c := f.callBy(caller.user, caller.assignments)
+			checksAgreeWithGrants(t, c)
+			for i := range all {
+				agree(t, f.Context(), rehearsed, c, &all[i].user, empty.ID)
+			}
+		}
+	})
+}
+
+// agree fails the test unless the caller can do to the user what an overview says,
+// and nothing that a check denies.
+func agree(t *rapid.T, ctx context.Context, s *node.Node, c access.Caller, u *rolecall.User, role rolecall.RoleID) {
+	o, err := s.Directory.Overview(ctx, c, u.ID)
+	seen := err == nil
+	if !seen && !errors.Is(err, rolecall.ErrNotFound) && !errors.Is(err, rolecall.ErrPermissionDenied) {
+		t.Fatal(err)
+	}
+	for _, a := range triedActions {
+		if !a.applies(u) {
+			continue
+		}
+		err := a.try(s, ctx, c, u, role)
+		allowed, checked := errors.Is(err, errTakenBack), a.own && u.ID == c.User.ID || c.RequirePermission(a.permission, u.Department) == nil
+		barred := errors.Is(err, rolecall.ErrBeyondOwnPermissions) || errors.Is(err, rolecall.ErrUserSuspended) || errors.Is(err, rolecall.ErrUserPending)
+		switch denied := errors.Is(err, rolecall.ErrPermissionDenied) || errors.Is(err, rolecall.ErrNotFound); {
+		case allowed != slices.Contains(o.AllowedActions, a.action):
+			t.Errorf("%s: allowed are %q, and the verb returns %v", a.action, o.AllowedActions, err)
+		case seen && checked != (allowed || barred), !seen && !denied, !checked && !denied:
+			t.Errorf("%s: the check says %v, and the verb returns %v", a.action, checked, err)
+		}
+	}
+	updatable := false
+	for member, patch := range patches(u) {
+		_, err := s.Directory.UpdateUser(ctx, c, u.ID, patch, nil)
+		allowed := err == nil || errors.Is(err, errTakenBack)
+		own := member == rolecall.MemberName && u.ID == c.User.ID
+		if checked := c.RequirePermission(member.Update(), u.Department) == nil; allowed != (checked || own) {
+			t.Errorf("update %s: the check says %v, and the verb returns %v", member, checked, err)
+		}
+		updatable = updatable || allowed
+	}
+	if updatable != slices.Contains(o.AllowedActions, "update") {
+		t.Errorf("update: allowed are %q", o.AllowedActions)
+	}
+}
+
+// checksAgreeWithGrants fails the test unless checks say what the session of the
+// caller lists.
+func checksAgreeWithGrants(t *rapid.T, c access.Caller) {
+	everywhere, scoped := c.Grants()
+	for _, p := range append(rolecall.OwnPermissions(), rolecall.Permission{Application: "shop", Resource: "invoices", Action: "approve"}) {
+		ofUsers := !p.Own() || p.Resource == "users" || p.Resource == "sessions" || p == rolecall.RolesAssign || p == rolecall.RolesRead
+		for _, department := range []*string{nil, new("Sales"), new("Research"), new("Nowhere")} {
+			listed := slices.ContainsFunc(everywhere, func(q rolecall.Permission) bool { return q.Covers(p) }) ||
+				ofUsers && slices.ContainsFunc(scoped, func(g authz.Grant) bool { return g.Permission.Covers(p) && g.Reach.Includes(department) })
+			if checked := c.RequirePermission(p, department) == nil; checked != listed {
+				t.Errorf("%s: the check says %v, and the session %v", p, checked, listed)
+			}
+		}
+	}
+}

@@ -1,0 +1,384 @@
+package node_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/node"
+	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/signin"
+)
+
+// someone is a user with a role and a session, on whom a verb is tried.
+type someone struct {
+	name  string
+	user  rolecall.User
+	role  rolecall.Role
+	token secret.Token
+}
+
+// verbs are all that change something, each with whether other nodes have to know.
+// What is only added, nobody has cached; and a node that thinks a session unused
+// looks again.
+var verbs = []struct {
+	method    string
+	what      string
+	announced bool
+	prepare   func(*fixture, someone) (act func() error)
+}{
+	{"AssignRole", "", true, func(f *fixture, s someone) func() error {
+		role := f.role("Second of "+s.name, "users:create")
+		return func() error {
+			return errorOf3(f.Directory.AssignRole(f.Context(), f.owner, s.user.ID, role.ID, rolecall.AssignmentDraft{}))
+		}
+	}},
+	{"UnassignRole", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.Directory.UnassignRole(f.Context(), f.owner, s.user.ID, s.role.ID) }
+	}},
+	{"CreateRole", "", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.Directory.CreateRole(f.Context(), f.owner, newKey(), rolecall.RoleDraft{Name: "New of " + s.name}))
+		}
+	}},
+	{"UpdateRole", "", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.Directory.UpdateRole(f.Context(), f.owner, s.role.ID, rolecall.RolePatch{Permissions: rolecall.Some([]string{})}, nil))
+		}
+	}},
+	{"UpdateRole", "to what it is", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.Directory.UpdateRole(f.Context(), f.owner, s.role.ID, rolecall.RolePatch{Name: rolecall.Some(s.role.Name)}, nil))
+		}
+	}},
+	{"DeleteRole", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.Directory.DeleteRole(f.Context(), f.owner, s.role.ID, true, nil) }
+	}},
+	{"CreateUser", "", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.Directory.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: address("new-" + s.name), Name: "New"}))
+		}
+	}},
+	{"UpdateUser", "", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.Directory.UpdateUser(f.Context(), f.owner, s.user.ID, rolecall.UserPatch{Name: rolecall.Some("Renamed")}, nil))
+		}
+	}},
+	{"DeleteUser", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.Directory.DeleteUser(f.Context(), f.owner, s.user.ID, nil) }
+	}},
+	{"RestoreUser", "", false, func(f *fixture, s someone) func() error {
+		f.remove(s.user.ID)
+		return func() error { return errorOf(f.Directory.RestoreUser(f.Context(), f.owner, s.user.ID)) }
+	}},
+	{"EraseUser", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.Directory.EraseUser(f.Context(), f.owner, s.user.ID) }
+	}},
+	{"SuspendUser", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return errorOf(f.Directory.SuspendUser(f.Context(), f.owner, s.user.ID, "")) }
+	}},
+	{"ResumeUser", "", true, func(f *fixture, s someone) func() error {
+		f.ok(errorOf(f.Directory.SuspendUser(f.Context(), f.owner, s.user.ID, "")))
+		return func() error { return errorOf(f.Directory.ResumeUser(f.Context(), f.owner, s.user.ID, "")) }
+	}},
+	{"InviteUser", "", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.Directory.InviteUser(f.Context(), f.owner, newKey(), s.user.ID))
+		}
+	}},
+	{"AcceptInvitation", "", true, func(f *fixture, s someone) func() error {
+		token := f.invite(s.user.ID)
+		return func() error {
+			return errorOf(f.SignIn.AcceptInvitation(f.Context(), f.attempt(), token, "another "+password))
+		}
+	}},
+	{"WithdrawInvitation", "", false, func(f *fixture, s someone) func() error {
+		f.invite(s.user.ID)
+		return func() error { return f.Directory.WithdrawInvitation(f.Context(), f.owner, s.user.ID) }
+	}},
+	{"ChangePassword", "with another session", true, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		return func() error {
+			return errorOf(f.SignIn.ChangePassword(f.Context(), call, password, "another "+password))
+		}
+	}},
+	{"RequestPasswordReset", "", false, func(f *fixture, s someone) func() error {
+		return func() error { return f.askReset("192.0.2.7", address(s.name)) }
+	}},
+	{"SendPasswordReset", "", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.SignIn.SendPasswordReset(f.Context(), f.owner, newKey(), s.user.ID))
+		}
+	}},
+	{"ResetPassword", "", true, func(f *fixture, s someone) func() error {
+		token := f.resetLink(s.name)
+		return func() error { return f.reset(token, anotherPassword) }
+	}},
+	{"RequestEmailChange", "", false, func(f *fixture, s someone) func() error {
+		return func() error { return f.askEmail(f.owner, s.user.ID, "new-"+s.name) }
+	}},
+	{"ChangeEmail", "", true, func(f *fixture, s someone) func() error {
+		token := f.emailLink(f.owner, s.user.ID, "new-"+s.name)
+		return func() error { return f.confirm(token) }
+	}},
+	{"Login", "", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.SignIn.Login(f.Context(), f.attempt(), address(s.name), password))
+		}
+	}},
+	{"Login", "in place of a session", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.SignIn.Login(f.Context(), f.attempt(s.token), address(s.name), password))
+		}
+	}},
+	{"Logout", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.SignIn.Logout(f.Context(), f.attempt(s.token)) }
+	}},
+	{"Login", "beyond the limit of sessions", true, func(f *fixture, s someone) func() error {
+		a := f.attempt()
+		a.Tenant.Settings.SessionsMax = new(int64(1))
+		return func() error { return errorOf(f.SignIn.Login(f.Context(), a, address(s.name), password)) }
+	}},
+	{"Confirm", "", true, func(f *fixture, s someone) func() error {
+		in := f.signIn(s.name)
+		return func() error { return f.reconfirm(in, password, signin.Proof{}) }
+	}},
+	{"EndUserSession", "", true, func(f *fixture, s someone) func() error {
+		session := f.signIn(s.name).Principal.Session.ID
+		return func() error { return f.SignIn.EndUserSession(f.Context(), f.owner, s.user.ID, session) }
+	}},
+	{"EndUserSessions", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.SignIn.EndUserSessions(f.Context(), f.owner, s.user.ID) }
+	}},
+	{"Refresh", "", false, func(f *fixture, s someone) func() error {
+		return func() error { return errorOf(f.SignIn.Refresh(f.Context(), f.attempt(s.token))) }
+	}},
+	{"Authenticate", "after a minute", false, func(f *fixture, s someone) func() error {
+		f.clock.advance(2 * rolecall.TouchInterval)
+		return func() error { return errorOf(f.authenticate(f.Node, s.token)) }
+	}},
+	{"Authenticate", "with a successor", true, func(f *fixture, s someone) func() error {
+		in, err := f.SignIn.Refresh(f.Context(), f.attempt(s.token))
+		f.ok(err)
+		return func() error { return errorOf(f.authenticate(f.Node, in.Token)) }
+	}},
+	{"SetPassword", "with a session", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return f.SignIn.SetPassword(f.Context(), f.tenant.Name, address(s.name), "another "+password)
+		}
+	}},
+	{"SetEmail", "", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return f.SignIn.SetEmail(f.Context(), f.tenant.Name, address(s.name), address("moved-"+s.name))
+		}
+	}},
+	{"AddOwner", "", true, func(f *fixture, s someone) func() error {
+		return func() error { return f.Directory.AddOwner(f.Context(), f.tenant.Name, address(s.name)) }
+	}},
+	{"UpdateTenant", "", true, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.Directory.UpdateTenant(f.Context(), f.owner, rolecall.TenantPatch{DisplayName: rolecall.Some("Of " + s.name)}, nil))
+		}
+	}},
+	{"UpdateOperatedTenant", "", true, func(f *fixture, s someone) func() error {
+		c := f.operates(s.name)
+		return func() error {
+			return errorOf(f.Directory.UpdateOperatedTenant(f.Context(), c, f.tenant.Name, rolecall.TenantPatch{DisplayName: rolecall.Some("Operated by " + s.name)}, nil))
+		}
+	}},
+	{"SuspendTenant", "", true, func(f *fixture, s someone) func() error {
+		f.newTenant(s.name)
+		return func() error {
+			return errorOf(f.Directory.SuspendTenant(f.Context(), access.Command, s.name, ""))
+		}
+	}},
+	{"ResumeTenant", "", true, func(f *fixture, s someone) func() error {
+		f.newTenant(s.name)
+		f.ok(errorOf(f.Directory.SuspendTenant(f.Context(), access.Command, s.name, "")))
+		return func() error {
+			return errorOf(f.Directory.ResumeTenant(f.Context(), access.Command, s.name, ""))
+		}
+	}},
+	{"DeleteTenant", "", true, func(f *fixture, s someone) func() error {
+		f.newTenant(s.name)
+		return func() error { return f.Directory.DeleteTenant(f.Context(), access.Command, s.name, nil) }
+	}},
+	{"RestoreTenant", "", true, func(f *fixture, s someone) func() error {
+		f.newTenant(s.name)
+		f.ok(f.Directory.DeleteTenant(f.Context(), access.Command, s.name, nil))
+		return func() error {
+			return errorOf(f.Directory.RestoreTenant(f.Context(), access.Command, s.name, ""))
+		}
+	}},
+	{"RestoreTenant", "that is not deleted", false, func(f *fixture, s someone) func() error {
+		f.newTenant(s.name)
+		return func() error {
+			return errorOf(f.Directory.RestoreTenant(f.Context(), access.Command, s.name, ""))
+		}
+	}},
+	{"RevokeOperatorKey", "", true, func(f *fixture, s someone) func() error {
+		key, _ := f.operatorKey(s.name)
+		return func() error { return f.Directory.RevokeOperatorKey(f.Context(), key.ID) }
+	}},
+	{"BeginTOTP", "", false, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		return func() error { return errorOf(f.SignIn.BeginTOTP(f.Context(), call)) }
+	}},
+	{"ConfirmTOTP", "", true, func(f *fixture, s someone) func() error {
+		call := f.alone(s)
+		begun, err := f.SignIn.BeginTOTP(f.Context(), call)
+		f.ok(err)
+		return func() error { return errorOf(f.SignIn.ConfirmTOTP(f.Context(), call, f.appOf(begun).code())) }
+	}},
+	{"MakeRecoveryCodes", "", false, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		f.enrol(call)
+		return func() error { return errorOf(f.SignIn.MakeRecoveryCodes(f.Context(), call)) }
+	}},
+	{"RemoveTOTP", "", true, func(f *fixture, s someone) func() error {
+		call := f.alone(s)
+		f.enrol(call)
+		return func() error { return f.SignIn.RemoveTOTP(f.Context(), call) }
+	}},
+	{"AddPasskey", "", true, func(f *fixture, s someone) func() error {
+		call := f.alone(s)
+		options, err := f.SignIn.PasskeyCreationOptions(f.Context(), call)
+		f.ok(err)
+		document := passkeytest.New(origin).Create(f, options)
+		return func() error {
+			return errorOf(f.SignIn.AddPasskey(f.Context(), call, newKey(), "Telefon", document))
+		}
+	}},
+	{"UpdatePasskey", "", false, func(f *fixture, s someone) func() error {
+		call := f.alone(s)
+		key := f.passkey(call, passkeytest.New(origin))
+		return func() error {
+			return errorOf(f.SignIn.UpdatePasskey(f.Context(), call, key.ID, rolecall.Some("Key")))
+		}
+	}},
+	{"RemovePasskey", "", true, func(f *fixture, s someone) func() error {
+		call := f.alone(s)
+		key := f.passkey(call, passkeytest.New(origin))
+		return func() error { return f.SignIn.RemovePasskey(f.Context(), call, key.ID) }
+	}},
+	{"PasskeySignIn", "", false, func(f *fixture, s someone) func() error {
+		phone := passkeytest.New(origin)
+		f.passkey(f.call(f.signIn(s.name)), phone)
+		return func() error { return errorOf(f.byPasskey(phone.Get(f, f.signInOptions()))) }
+	}},
+	{"CompleteSignIn", "", false, func(f *fixture, s someone) func() error {
+		_, codes := f.enrol(f.call(f.signIn(s.name)))
+		challenge := f.asked(s.name)
+		return func() error { return errorOf(f.answer(challenge, signin.Proof{RecoveryCode: string(codes[0])})) }
+	}},
+	{"ResetFactors", "", true, func(f *fixture, s someone) func() error {
+		f.enrol(f.call(f.signIn(s.name)))
+		return func() error { return f.SignIn.ResetFactors(f.Context(), f.owner, s.user.ID) }
+	}},
+	{"CreateServiceAccount", "", false, func(f *fixture, s someone) func() error {
+		return func() error {
+			return errorOf(f.Directory.CreateServiceAccount(f.Context(), f.owner, newKey(), rolecall.ServiceAccountDraft{Name: "Of " + s.name}))
+		}
+	}},
+	{"UpdateServiceAccount", "", true, onAccount(func(f *fixture, s someone, id rolecall.ServiceAccountID) error {
+		return errorOf(f.Directory.UpdateServiceAccount(f.Context(), f.owner, id, rolecall.ServiceAccountPatch{Name: rolecall.Some("Renamed of " + s.name)}, nil))
+	})},
+	{"DeleteServiceAccount", "", true, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
+		return f.Directory.DeleteServiceAccount(f.Context(), f.owner, id, nil)
+	})},
+	{"SuspendServiceAccount", "", true, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
+		return errorOf(f.Directory.SuspendServiceAccount(f.Context(), f.owner, id, ""))
+	})},
+	{"ResumeServiceAccount", "that is not suspended", false, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
+		return errorOf(f.Directory.ResumeServiceAccount(f.Context(), f.owner, id, ""))
+	})},
+	{"AssignServiceAccountRole", "", true, onAccount(func(f *fixture, s someone, id rolecall.ServiceAccountID) error {
+		return errorOf3(f.Directory.AssignServiceAccountRole(f.Context(), f.owner, id, s.role.ID, rolecall.AssignmentDraft{}))
+	})},
+	{"UnassignServiceAccountRole", "", true, onAccount(func(f *fixture, s someone, id rolecall.ServiceAccountID) error {
+		return f.Directory.UnassignServiceAccountRole(f.Context(), f.owner, id, s.role.ID)
+	})},
+	{"CreateServiceAccountToken", "", false, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
+		return errorOf(f.Directory.CreateServiceAccountToken(f.Context(), f.owner, newKey(), id, f.tokenDraft("users:read")))
+	})},
+	{"RevokeServiceAccountToken", "", true, func(f *fixture, s someone) func() error {
+		account := f.account("Account of "+s.name, s.role.ID)
+		token := f.accountToken(account.ID, "users:read")
+		return func() error {
+			return f.Directory.RevokeServiceAccountToken(f.Context(), f.owner, account.ID, token.ID)
+		}
+	}},
+	{"CreateUserToken", "", false, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		return func() error {
+			return errorOf(f.Directory.CreateUserToken(f.Context(), call, newKey(), s.user.ID, f.tokenDraft("users:read")))
+		}
+	}},
+	{"RevokeUserToken", "", true, func(f *fixture, s someone) func() error {
+		call := f.call(f.signIn(s.name))
+		token := f.userToken(call, "users:read")
+		return func() error { return f.Directory.RevokeUserToken(f.Context(), call, s.user.ID, token.ID) }
+	}},
+	{"AuthenticateBearer", "for the first time", false, func(f *fixture, s someone) func() error {
+		token := f.userToken(f.call(f.signIn(s.name)), "users:read")
+		return func() error { return errorOf(f.bears(f.Node, token)) }
+	}},
+	{"Purge", "", false, func(f *fixture, s someone) func() error {
+		return func() error { return f.Node.Purge(f.Context()) }
+	}},
+}
+
+// onAccount is a verb that acts on a service account that holds somebody's role.
+func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) func(*fixture, someone) func() error {
+	return func(f *fixture, s someone) func() error {
+		account := f.account("Account of "+s.name, s.role.ID)
+		return func() error { return act(f, s, account.ID) }
+	}
+}
+
+// alone signs somebody in, and ends their other sessions: what is announced then is
+// not that these are over.
+func (f *fixture) alone(s someone) access.Caller {
+	f.Helper()
+	f.ok(f.SignIn.EndUserSessions(f.Context(), f.owner, s.user.ID))
+	return f.call(f.signIn(s.name))
+}
+
+// harmless are the methods that change nothing which is cached.
+var harmless = []string{
+	"Invitations", "MailCounts", "WaitingMail",
+	"AuthenticateOperator", "CreateOperatorKey", "FoundTenant", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys",
+	"ServiceAccount", "ServiceAccountActions", "ServiceAccountRoles", "ServiceAccountTokens", "ServiceAccounts", "UserTokens",
+	"Check", "Holds", "KeptDevices", "CreateTenant", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "Flush", "Keys", "Names", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
+	"AskAgain", "BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",
+	"Holds", "Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "UserSessions", "Users", "Watching",
+}
+
+func TestEveryVerbAnnouncesWhatOthersHaveCached(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		known := slices.Clone(harmless)
+		for i, verb := range verbs {
+			known = append(known, verb.method)
+			s := someone{name: fmt.Sprintf("someone-%d", i)}
+			s.user, s.role = f.member(s.name), f.role("Role of "+s.name, "users:read")
+			f.assign(s.user.ID, s.role.ID, rolecall.AssignmentDraft{})
+			s.token = f.signIn(s.name).Token
+			f.ok(errorOf(f.authenticate(f.Node, s.token)))
+
+			act := verb.prepare(f, s)
+			asked := f.db.during(func() { f.ok(act()) })
+			if announced := slices.Contains(asked, "announce"); announced != verb.announced {
+				t.Errorf("%s %s: announced is %v", verb.method, verb.what, announced)
+			}
+		}
+		for method := range reflect.TypeFor[*node.Node]().Methods() {
+			if !slices.Contains(known, method.Name) {
+				t.Errorf("nothing says whether %s has to be announced", method.Name)
+			}
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package node_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/secret"
+)
+
+// mails returns the mails that were committed, as they were opened by the keys of
+// the instance.
+func (f *fixture) mails() (mails []rolecall.Mail) {
+	f.Helper()
+	f.db.mu.Lock()
+	defer f.db.mu.Unlock()
+	for _, row := range f.db.mails {
+		plain, err := f.keys.Open("mail", string(row.Sealed), slices.Concat(row.TenantID[:], row.ID[:]))
+		f.ok(err)
+		var m rolecall.Mail
+		f.ok(json.Unmarshal(plain, &m))
+		if m.ExpiresAt != row.ExpiresAt || row.CreatedAt != row.DueAt {
+			f.Errorf("the mail %+v waits as %+v", m, row)
+		}
+		mails = append(mails, m)
+	}
+	return mails
+}
+
+// mailed returns the mails that fn has sent: to whom, of which kind.
+func (f *fixture) mailed(fn func()) (mails []string) {
+	f.Helper()
+	before := len(f.mails())
+	fn()
+	for _, m := range f.mails()[before:] {
+		name, _, _ := strings.Cut(m.To, "@")
+		mails = append(mails, strings.TrimSpace(string(m.Kind)+" "+name))
+	}
+	return mails
+}
+
+// expectMailed fails the test unless fn sends these mails, such as
+// "password-reset ada".
+func (f *fixture) expectMailed(fn func(), want ...string) {
+	f.Helper()
+	if got := f.mailed(fn); !slices.Equal(got, want) {
+		f.Errorf("mailed were %q, not %q", got, want)
+	}
+}
+
+// lastToken returns what the link of the newest mail of the kind to somebody bears.
+func (f *fixture) lastToken(kind rolecall.MailKind, name string) secret.Token {
+	f.Helper()
+	for _, m := range slices.Backward(f.mails()) {
+		if m.Kind == kind && m.To == address(name) {
+			token, ok := secret.ParseToken(m.Token)
+			if !ok {
+				f.Fatalf("%q is no token", m.Token)
+			}
+			return token
+		}
+	}
+	f.Fatalf("no %s was mailed to %s", kind, name)
+	return ""
+}

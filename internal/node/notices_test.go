@@ -1,0 +1,142 @@
+package node_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/signin"
+)
+
+// from is an attempt from a browser with these known-device tokens.
+func (f *fixture) from(devices ...string) signin.Request {
+	a := f.attempt()
+	a.Devices, a.Client, a.Source = devices, "Firefox on Linux", "198.51.100.7"
+	return a
+}
+
+func TestASignInFromANewBrowserIsMailed(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		const another = "another " + password
+		user := f.member("ada")
+		var in signin.SignIn
+		signIn := func(a signin.Request, secret string) func() {
+			return func() {
+				var err error
+				in, err = f.SignIn.Login(f.Context(), a, address("ada"), secret)
+				f.ok(err)
+			}
+		}
+		f.expectMailed(signIn(f.from(), password)) // the first one
+		f.expectMailed(signIn(f.from(in.Device), password))
+		f.expectMailed(func() {
+			f.is(errorOf(f.SignIn.Login(f.Context(), f.from(), address("ada"), "wrong")), rolecall.ErrWrongCredentials)
+		})
+		f.clock.advance(time.Hour)
+		f.expectMailed(signIn(f.from("", "made up"), password), "new-browser ada")
+		mails := f.mails()
+		if m := mails[len(mails)-1]; m.Client != "Firefox on Linux" || m.Source != "198.51.100.7" || m.UserID != user.ID || m.Token != "" || m.ExpiresAt != f.clock.Now().Add(rolecall.NoticeLifetime) {
+			t.Errorf("the mail is %+v", m)
+		}
+		f.expectMailed(signIn(f.from(in.Device), password))
+		known := in.Device
+		mark, err := f.SignIn.ChangePassword(f.Context(), f.call(in), password, another)
+		f.ok(err)
+		f.expectMailed(signIn(f.from(mark), another))
+		f.expectMailed(signIn(f.from(known), another), "new-browser ada") // it was known by the old password
+		f.clock.advance(signin.DeviceLifetime)
+		f.expectMailed(signIn(f.from(mark), another), "new-browser ada")
+	})
+}
+
+func TestNobodyFillsAMailboxBySigningIn(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.member("ada")
+		f.member("grace")
+		f.signIn("ada")
+		f.signIn("grace")
+		mailed := f.mailed(func() {
+			for range 10 {
+				f.signIn("ada")
+			}
+		})
+		if want := slices.Repeat([]string{"new-browser ada"}, 3); !slices.Equal(mailed, want) {
+			t.Errorf("mailed were %q", mailed)
+		}
+		f.expectMailed(func() { f.signIn("grace") }, "new-browser grace")
+		f.clock.advance(time.Hour)
+		f.expectMailed(func() { f.signIn("ada") }, "new-browser ada")
+	})
+}
+
+func TestANewBrowserIsMailedWithEveryWayToSignIn(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, app, _ := f.protected("ada")
+		_, phone := f.withPasskey("grace")
+		f.clock.advance(time.Hour)
+		var in signin.SignIn
+		f.expectMailed(func() { f.asked("ada") }) // the second factor is not shown yet
+		f.expectMailed(func() {
+			f.is(errorOf(f.answer(f.asked("ada"), signin.Proof{Code: "000000"})), rolecall.ErrWrongCode)
+		})
+		f.expectMailed(func() {
+			var err error
+			in, err = f.answer(f.asked("ada"), signin.Proof{Code: app.next()})
+			f.ok(err)
+		}, "new-browser ada")
+		f.expectMailed(func() {
+			asked := f.asked("ada")
+			f.ok(errorOf(f.SignIn.CompleteSignIn(f.Context(), f.from(in.Device), asked, signin.Proof{Code: app.next()})))
+		})
+		f.expectMailed(func() {
+			var err error
+			in, err = f.byPasskey(phone.Get(t, f.signInOptions()))
+			f.ok(err)
+		}, "new-browser grace")
+		f.expectMailed(func() {
+			f.ok(errorOf(f.SignIn.PasskeySignIn(f.Context(), f.from(in.Device), phone.Get(t, f.signInOptions()))))
+		})
+	})
+}
+
+func TestAnAcceptedInvitationIsNoNewBrowser(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		user := f.user("ada")
+		token := f.invite(user.ID)
+		f.expectMailed(func() { f.ok(errorOf(f.accept(token, password))) })
+		again := f.invite(user.ID)
+		f.expectMailed(func() { f.ok(errorOf(f.accept(again, "another "+password))) }, "credentials-changed ada")
+	})
+}
+
+func TestAReusedTokenIsMailed(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.member("ada")
+		reuse := func() {
+			in, err := f.SignIn.Login(f.Context(), f.from(), address("ada"), password)
+			f.ok(err)
+			next := f.refresh(f.Node, in.Token)
+			f.ok(errorOf(f.authenticate(f.Node, next)))
+			f.clock.advance(time.Minute)
+			for range 3 {
+				f.is(errorOf(f.authenticate(f.node(), in.Token)), rolecall.ErrUnauthenticated)
+			}
+			f.is(errorOf(f.authenticate(f.Node, next)), rolecall.ErrUnauthenticated)
+		}
+		f.expectMailed(reuse, "token-reused ada")
+		mails := f.mails()
+		if m := mails[len(mails)-1]; m.Client != "Firefox on Linux" || m.Source != "198.51.100.7" {
+			t.Errorf("the mail is %+v", m)
+		}
+		mailed := f.mailed(func() {
+			for range 5 {
+				reuse()
+			}
+		})
+		reused := slices.DeleteFunc(mailed, func(m string) bool { return m != "token-reused ada" })
+		if len(reused) != 2 {
+			t.Errorf("%d more mails in the same hour", len(reused))
+		}
+	})
+}

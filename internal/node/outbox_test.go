@@ -1,0 +1,274 @@
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/mail"
+	"github.com/rolecall/rolecall/internal/mail/mailtest"
+	"github.com/rolecall/rolecall/internal/node"
+	"github.com/rolecall/rolecall/internal/outbox"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// sender returns another process on the same database that sends mail to the
+// server, and what stops it.
+func (f *fixture) sender(server *mailtest.Server) (peer *node.Node, stop func()) {
+	f.Helper()
+	templates, err := mail.LoadTemplates("")
+	f.ok(err)
+	smtp, err := mail.NewSMTP(server.URL(), "rolecall@example.org")
+	f.ok(err)
+	peer = node.New(f.open(), access.Options{
+		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler),
+		Mailer: mail.NewMailer(templates, "https://id.example.com", smtp),
+	})
+	ctx, cancel := context.WithCancel(f.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- peer.Run(ctx) }()
+	stop = func() {
+		if ctx.Err() == nil {
+			cancel()
+			f.ok(<-ended)
+		}
+	}
+	f.Cleanup(stop)
+	return peer, stop
+}
+
+func (f *fixture) waiting() int {
+	f.Helper()
+	n, err := f.Access.Outbox.Waiting(f.Context())
+	f.ok(err)
+	return n
+}
+
+// recipients returns to whom mail came, sorted.
+func recipients(server *mailtest.Server) (all []string) {
+	for _, m := range server.Messages() {
+		all = append(all, m.To)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestMailOfEveryNodeIsSentOnce(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		server := mailtest.Start(f, mailtest.Options{})
+		one, _ := f.sender(server)
+		other, _ := f.sender(server)
+		var want []string
+		for i := range 20 {
+			peer := []*node.Node{f.Node, one, other}[i%3]
+			name := "guest-" + string(rune('a'+i))
+			_, err := peer.Directory.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: address(name), Name: "Guest", Invite: true})
+			f.ok(err)
+			want = append(want, address(name))
+		}
+		f.eventually(func() bool { return f.waiting() == 0 })
+		if got := recipients(server); !slices.Equal(got, want) {
+			t.Errorf("mail came to %q, want %q", got, want)
+		}
+		if a, b := one.Access.Outbox.Counts(), other.Access.Outbox.Counts(); a.Sent+b.Sent != 20 || a.Failed+b.Failed != 0 {
+			t.Errorf("counted were %+v and %+v", a, b)
+		}
+	})
+}
+
+func TestMailWaitsForItsServerAndBacksOff(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		server := mailtest.Start(f, mailtest.Options{})
+		server.Refuse("RCPT", "451 4.3.0 later")
+		token := f.invite(f.user("ada").ID)
+		for _, pause := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute} {
+			peer, stop := f.sender(server)
+			f.eventually(func() bool { return peer.Access.Outbox.Counts().Failed == 1 })
+			stop() // what became of the attempt is written now
+			if due := f.dueIn(); due != pause {
+				t.Errorf("the mail is due in %v, want %v", due, pause)
+			}
+			f.clock.advance(pause)
+		}
+		server.Heal()
+		f.sender(server)
+		f.eventually(func() bool { return f.waiting() == 0 })
+		if got := server.Messages(); len(got) != 1 || got[0].Token() != string(token) {
+			t.Errorf("came: %+v", got)
+		}
+	})
+}
+
+// dueIn returns in what time the only waiting mail is due.
+func (f *fixture) dueIn() (pause time.Duration) {
+	f.Helper()
+	f.ok(f.store.View(f.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
+		waiting, err := tx.ExpiredMail(rolecall.Never-1, 2)
+		if err == nil && len(waiting) == 1 {
+			pause = waiting[0].DueAt.Sub(f.clock.Now())
+		}
+		return err
+	}))
+	return pause
+}
+
+func TestMailThatIsNotWorthItAnyMoreIsGivenUpWithAnEvent(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		ada := f.user("ada")
+		f.invite(ada.ID)
+		f.clock.advance(f.tenant.Settings.InvitationLifetime() - time.Microsecond)
+		f.ok(f.Node.Purge(f.Context()))
+		if n := f.waiting(); n != 1 {
+			t.Errorf("%d mails wait, want one", n)
+		}
+		f.clock.advance(time.Microsecond)
+		f.ok(f.Node.Purge(f.Context()))
+		if n := f.waiting(); n != 0 {
+			t.Errorf("%d mails wait, want none", n)
+		}
+		if got := f.eventTypes(ada.ID); !slices.Equal(got, []rolecall.EventType{rolecall.EventMailUndeliverable, rolecall.EventUserInvited, rolecall.EventUserCreated}) {
+			t.Errorf("the events are %v", got)
+		}
+	})
+}
+
+// Somebody whom the server refuses keeps nobody waiting, and in the end the log, a
+// count and an event say so.
+func TestOneWhomTheServerRefuses(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		server := mailtest.Start(f, mailtest.Options{})
+		server.Refuse("RCPT "+address("ada"), "550 5.7.1 not for you")
+		peer, _ := f.sender(server)
+		ada := f.user("ada")
+		f.invite(ada.ID)
+		f.eventually(func() bool { return peer.Access.Outbox.Counts().Failed == 1 })
+		f.invite(f.user("eve").ID)
+		f.eventually(func() bool { return f.waiting() == 1 })
+		if got := recipients(server); !slices.Equal(got, []string{address("eve")}) {
+			t.Errorf("mail came to %q", got)
+		}
+		f.clock.advance(f.tenant.Settings.InvitationLifetime())
+		var log strings.Builder
+		purging := node.New(f.open(), access.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		f.ok(purging.Purge(f.Context()))
+		f.ok(purging.Purge(f.Context()))
+		if got := purging.Access.Outbox.Counts(); got != (outbox.Counts{GivenUp: 1}) || f.waiting() != 0 {
+			t.Errorf("counted were %+v, and %d wait", got, f.waiting())
+		}
+		if lines := log.String(); strings.Count(lines, "given up") != 1 || !strings.Contains(lines, "mails=1") || strings.Contains(lines, "ada") {
+			t.Errorf("the log says %s", lines)
+		}
+		if got := f.eventTypes(ada.ID); !slices.Contains(got, rolecall.EventMailUndeliverable) {
+			t.Errorf("the events are %v", got)
+		}
+	})
+}
+
+// What cannot be recorded of one tenant keeps no other's mail from being given up.
+func TestMailOfATenantThatCannotBeWrittenKeepsNoOther(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		other := f.newTenant("other")
+		for _, tenant := range []rolecall.TenantID{other.ID, f.tenant.ID} {
+			f.ok(store.New(f.db.Database, nil).Update(f.Context(), tenant, func(tx *store.Tx) error {
+				tx.InsertMail(f.sealed(tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: address("ada"), UserID: f.owner.User.ID}))
+				return nil
+			}))
+		}
+		f.clock.advance(time.Hour)
+		peer := node.New(broken{f.db, other.ID}, access.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
+		f.is(peer.Purge(f.Context()), errBroken)
+		if n := f.waiting(); n != 1 {
+			t.Errorf("%d mails wait, want that of the tenant that cannot be written", n)
+		}
+	})
+}
+
+func TestMailToNoMailboxIsGivenUpAtOnce(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		server := mailtest.Start(f, mailtest.Options{})
+		server.Refuse("RCPT "+address("ada"), "550 5.1.1 no such user")
+		peer, _ := f.sender(server)
+		ada := f.user("ada")
+		f.invite(ada.ID)
+		f.eventually(func() bool { return peer.Access.Outbox.Counts() == outbox.Counts{Failed: 1, GivenUp: 1} })
+		if n := f.waiting(); n != 0 {
+			t.Errorf("%d mails wait", n)
+		}
+		if got := f.eventTypes(ada.ID); !slices.Equal(got, []rolecall.EventType{rolecall.EventMailUndeliverable, rolecall.EventUserInvited, rolecall.EventUserCreated}) {
+			t.Errorf("the events are %v", got)
+		}
+	})
+}
+
+// A node that dies has its mail sent by another, when its claim is over.
+func TestMailOfANodeThatDiedIsSentByAnother(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.invite(f.user("ada").ID)
+		f.ok(f.store.Update(f.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
+			_, err := tx.ClaimMail(f.clock.Now(), f.clock.Now().Add(time.Minute))
+			return err
+		}))
+		server := mailtest.Start(f, mailtest.Options{})
+		f.sender(server)
+		f.invite(f.user("eve").ID)
+		f.eventually(func() bool { return f.waiting() == 1 })
+		if got := recipients(server); !slices.Equal(got, []string{address("eve")}) {
+			t.Errorf("mail came to %q", got)
+		}
+		f.clock.advance(time.Minute)
+		f.eventually(func() bool { return f.waiting() == 0 })
+		if got := recipients(server); !slices.Equal(got, []string{address("ada"), address("eve")}) {
+			t.Errorf("mail came to %q", got)
+		}
+	})
+}
+
+func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		server := mailtest.Start(f, mailtest.Options{})
+		server.Hang(mailtest.Taken)
+		f.invite(f.user("ada").ID)
+		peer, stop := f.sender(server)
+		f.eventually(func() bool { return len(server.Messages()) == 1 })
+		began := time.Now()
+		stop()
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("stopping took %v", took)
+		}
+		if failed := peer.Access.Outbox.Counts().Failed; failed != 1 || f.dueIn() != 30*time.Second {
+			t.Errorf("%d attempts failed, and the mail is due in %v", failed, f.dueIn())
+		}
+	})
+}
+
+func TestMailOfNobodyGoesNowhere(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.ok(store.New(f.db.Database, nil).Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
+			tx.InsertMail(f.sealed(f.tenant.ID, rolecall.Mail{Kind: rolecall.MailNothing, To: address("nobody")}))
+			return nil
+		}))
+		server := mailtest.Start(f, mailtest.Options{})
+		peer, _ := f.sender(server)
+		f.eventually(func() bool { return f.waiting() == 0 })
+		if got := peer.Access.Outbox.Counts(); got != (outbox.Counts{}) || len(server.Messages()) != 0 {
+			t.Errorf("counted were %+v, %d came", got, len(server.Messages()))
+		}
+	})
+}
+
+// sealed is a mail as the service keeps it.
+func (f *fixture) sealed(tenant rolecall.TenantID, m rolecall.Mail) rolecall.OutboxMail {
+	f.Helper()
+	id, now := rolecall.NewID[rolecall.Mail](f.clock.Now()), f.clock.Now()
+	plain, err := json.Marshal(m)
+	f.ok(err)
+	return rolecall.OutboxMail{
+		ID: id, Sealed: []byte(f.keys.Seal("mail", plain, slices.Concat(tenant[:], id[:]))), DueAt: now, CreatedAt: now, ExpiresAt: now.Add(time.Hour),
+	}
+}

@@ -1,0 +1,251 @@
+package node_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/signin"
+)
+
+// passkey gives whoever calls a passkey of the authenticator.
+func (f *fixture) passkey(c access.Caller, a *passkeytest.Authenticator) rolecall.Passkey {
+	f.Helper()
+	options, err := f.SignIn.PasskeyCreationOptions(f.Context(), c)
+	f.ok(err)
+	created, err := f.SignIn.AddPasskey(f.Context(), c, newKey(), "Telefon", a.Create(f, options))
+	f.ok(err)
+	return created.Value.Passkey
+}
+
+// withPasskey makes a user with a passkey.
+func (f *fixture) withPasskey(name string) (rolecall.User, *passkeytest.Authenticator) {
+	f.Helper()
+	user, phone := f.member(name), passkeytest.New(origin)
+	f.passkey(f.call(f.signIn(name)), phone)
+	return user, phone
+}
+
+// signInOptions returns what asks for any passkey.
+func (f *fixture) signInOptions() []byte {
+	f.Helper()
+	options, err := f.SignIn.PasskeySignInOptions(f.attempt())
+	f.ok(err)
+	return options
+}
+
+func (f *fixture) byPasskey(document []byte) (signin.SignIn, error) {
+	return f.SignIn.PasskeySignIn(f.Context(), f.attempt(), document)
+}
+
+func TestAPasskeyIsASecondFactor(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		user, phone := f.withPasskey("ada")
+		asked := f.challenge(f.attempt(), "ada", rolecall.ErrSecondFactorRequired)
+		if !slices.Contains(asked.Methods, rolecall.FactorPasskey) {
+			t.Errorf("asked for %q", asked.Methods)
+		}
+		phone.Verifies = false // the password is shown already
+		challenge, signed := secret.Token(asked.Token), phone.Get(t, asked.PublicKey)
+		forged := bytes.Replace(signed, []byte(`"signature":"ME`), []byte(`"signature":"MF`), 1)
+		f.is(errorOf(f.answer(challenge, signin.Proof{Passkey: forged})), rolecall.ErrWrongCode)
+		other := f.asked("ada")
+		f.is(errorOf(f.answer(other, signin.Proof{Passkey: signed})), rolecall.ErrWrongCode)
+		in, err := f.answer(challenge, signin.Proof{Passkey: signed})
+		f.ok(err)
+		if in.Principal.User.ID != user.ID || !in.Principal.Session.SecondFactor {
+			t.Errorf("signed in as %+v", in.Principal)
+		}
+		own, err := f.SignIn.Factors(f.Context(), f.call(in))
+		f.ok(err)
+		if own.Passkeys[0].LastUsedAt != f.clock.Now() || own.Passkeys[0].Name != "Telefon" {
+			t.Errorf("%+v", own.Passkeys[0])
+		}
+	})
+}
+
+func TestAPasskeyAloneSignsIn(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		user, phone := f.withPasskey("ada")
+		in, err := f.byPasskey(phone.Get(t, f.signInOptions()))
+		f.ok(err)
+		if in.Principal.User.ID != user.ID || !in.Principal.Session.SecondFactor || in.Device == "" {
+			t.Errorf("signed in as %+v", in.Principal)
+		}
+		f.ok(errorOf(f.authenticate(f.Node, in.Token)))
+	})
+}
+
+func TestWhatSignsNobodyInWithoutAPassword(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		user, phone := f.withPasskey("ada")
+		grace, hers := f.withPasskey("grace")
+		get := func() []byte { return phone.Get(t, f.signInOptions()) }
+		for name, document := range map[string][]byte{
+			"nothing":     nil,
+			"no document": []byte(`{"id":1}`),
+			"without verification": func() []byte {
+				phone.Verifies = false
+				defer func() { phone.Verifies = true }()
+				return get()
+			}(),
+			"at another origin": func() []byte {
+				phone.Origin = "https://evil.example.com"
+				defer func() { phone.Origin = origin }()
+				return get()
+			}(),
+			"of nobody": f.strangersAnswer(),
+			"under another's handle": func() []byte {
+				own := phone.Keys[0].Handle
+				phone.Keys[0].Handle = grace.ID[:]
+				defer func() { phone.Keys[0].Handle = own }()
+				return get()
+			}(),
+			"without a handle": func() []byte {
+				own := phone.Keys[0].Handle
+				phone.Keys[0].Handle = nil
+				defer func() { phone.Keys[0].Handle = own }()
+				return get()
+			}(),
+			"for the challenge of a sign-in with a password": phone.Sign(t, phone.Keys[0], f.challenge(f.attempt(), "ada", rolecall.ErrSecondFactorRequired).Token),
+			"for a challenge of nobody":                      phone.Sign(t, phone.Keys[0], string(secret.NewToken())),
+		} {
+			if err := errorOf(f.byPasskey(document)); !rolecall.ErrPasskeyRefused.Is(err) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		late := get()
+		f.clock.advance(5 * time.Minute)
+		f.is(errorOf(f.byPasskey(late)), rolecall.ErrPasskeyRefused)
+		f.ok(errorOf(f.byPasskey(get())))
+
+		foreign, home := hers.Get(t, f.signInOptions()), f.tenant
+		f.tenant = f.newTenant("other")
+		f.is(errorOf(f.byPasskey(foreign)), rolecall.ErrPasskeyRefused)
+		f.is(errorOf(f.byPasskey(hers.Get(t, f.signInOptions()))), rolecall.ErrPasskeyRefused)
+		elsewhere := hers.Get(t, f.signInOptions())
+		f.tenant = home
+		f.is(errorOf(f.byPasskey(elsewhere)), rolecall.ErrPasskeyRefused) // the challenge is the other tenant's
+		foreign = hers.Get(t, f.signInOptions())
+		f.ok(errorOf(f.byPasskey(foreign)))
+
+		f.ok(errorOf(f.Directory.SuspendUser(f.Context(), f.owner, grace.ID, "")))
+		f.is(errorOf(f.byPasskey(hers.Get(t, f.signInOptions()))), rolecall.ErrUserSuspended)
+		f.ok(f.Directory.DeleteUser(f.Context(), f.owner, user.ID, nil))
+		f.is(errorOf(f.byPasskey(get())), rolecall.ErrPasskeyRefused)
+	})
+}
+
+// strangersAnswer returns what a passkey signs that is stored nowhere.
+func (f *fixture) strangersAnswer() []byte {
+	f.Helper()
+	stranger := passkeytest.New(origin)
+	options, err := f.SignIn.PasskeyCreationOptions(f.Context(), f.owner)
+	f.ok(err)
+	stranger.Create(f, options)
+	return stranger.Get(f, f.signInOptions())
+}
+
+func TestOneAnswerOfAPasskeySignsInOnce(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, phone := f.withPasskey("ada")
+		phone.Synced = false
+		signed := phone.Get(t, f.signInOptions())
+		results := f.inParallel(50, func(int) error { return errorOf(f.byPasskey(signed)) })
+		if results[nil] != 1 || results[rolecall.ErrPasskeyRefused] != 49 {
+			t.Errorf("%v", results)
+		}
+		_, synced := f.member("grace"), passkeytest.New(origin)
+		synced.Synced = true
+		f.passkey(f.call(f.signIn("grace")), synced)
+		signed = synced.Get(t, f.signInOptions())
+		results = f.inParallel(50, func(int) error { return errorOf(f.byPasskey(signed)) })
+		if results[nil] != 1 || results[rolecall.ErrPasskeyRefused] != 49 {
+			t.Errorf("without a counter: %v", results)
+		}
+	})
+}
+
+// TestAnAnswerOfAPasskeyStaysUsed changes the password after it was used.
+func TestAnAnswerOfAPasskeyStaysUsed(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, phone := f.member("ada"), passkeytest.New(origin)
+		phone.Synced = true // it counts nothing
+		f.passkey(f.call(f.signIn("ada")), phone)
+		signed := phone.Get(t, f.signInOptions())
+		f.ok(errorOf(f.byPasskey(signed)))
+		f.ok(f.SignIn.SetPassword(f.Context(), f.tenant.Name, address("ada"), anotherPassword))
+		f.is(errorOf(f.byPasskey(signed)), rolecall.ErrPasskeyRefused)
+	})
+}
+
+func TestAPasskeyWhoseCounterWentBackIsRefused(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, phone := f.withPasskey("ada")
+		for range 3 {
+			f.ok(errorOf(f.byPasskey(phone.Get(t, f.signInOptions()))))
+		}
+		phone.Keys[0].Counter = 1
+		f.is(errorOf(f.byPasskey(phone.Get(t, f.signInOptions()))), rolecall.ErrPasskeyRefused)
+	})
+}
+
+func TestAddingPasskeys(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.member("ada")
+		c, phone := f.call(f.signIn("ada")), passkeytest.New(origin)
+		other := f.signIn("ada")
+		options, err := f.SignIn.PasskeyCreationOptions(f.Context(), c)
+		f.ok(err)
+		key, document := newKey(), phone.Create(t, options)
+		first, err := f.SignIn.AddPasskey(f.Context(), c, key, "Telefon", document)
+		f.ok(err)
+		if len(first.Value.RecoveryCodes) != secret.RecoveryCodes || first.Replayed {
+			t.Errorf("%+v", first)
+		}
+		f.is(errorOf(f.authenticate(f.Node, other.Token)), rolecall.ErrUnauthenticated)
+		f.clock.advance(time.Hour)
+		again, err := f.SignIn.AddPasskey(f.Context(), c, key, "Telefon", document)
+		f.ok(err)
+		if !again.Replayed || again.Value.RecoveryCodes != nil || string(again.Value.ID) != string(first.Value.ID) {
+			t.Errorf("%+v", again)
+		}
+		f.is(errorOf(f.SignIn.AddPasskey(f.Context(), c, newKey(), "Telefon", document)), rolecall.ErrValidation) // over by now
+		f.is(errorOf(f.SignIn.AddPasskey(f.Context(), c, newKey(), "", []byte("{}"))), rolecall.ErrValidation)
+
+		options, err = f.SignIn.PasskeyCreationOptions(f.Context(), f.owner)
+		f.ok(err)
+		f.is(errorOf(f.SignIn.AddPasskey(f.Context(), c, newKey(), "Hers", passkeytest.New(origin).Create(t, options))), rolecall.ErrValidation)
+
+		for range rolecall.PasskeysMax - 1 {
+			f.passkey(c, phone)
+		}
+		f.is(errorOf(f.SignIn.PasskeyCreationOptions(f.Context(), c)), rolecall.ErrTooManyPasskeys)
+		f.ok(f.SignIn.RemovePasskey(f.Context(), c, first.Value.ID))
+		f.is(f.SignIn.RemovePasskey(f.Context(), c, first.Value.ID), rolecall.ErrNotFound)
+		f.is(f.SignIn.RemovePasskey(f.Context(), f.owner, phone.Keys[3].ID), rolecall.ErrNotFound)
+		f.passkey(c, phone)
+	})
+}
+
+func TestPasskeysNeedADomain(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		_, phone := f.withPasskey("ada")
+		signed, c := phone.Get(t, f.signInOptions()), f.owner
+		f.passkeys = nil
+		f.Node = f.node()
+		f.is(errorOf(f.SignIn.PasskeySignInOptions(f.attempt())), rolecall.ErrPasskeysUnavailable)
+		f.is(errorOf(f.SignIn.PasskeyCreationOptions(f.Context(), c)), rolecall.ErrPasskeysUnavailable)
+		f.is(errorOf(f.byPasskey(signed)), rolecall.ErrPasskeyRefused)
+		asked := f.challenge(f.attempt(), "ada", rolecall.ErrSecondFactorRequired)
+		if !slices.Equal(asked.Methods, []rolecall.FactorMethod{rolecall.FactorRecoveryCode}) {
+			t.Errorf("asked for %q", asked.Methods)
+		}
+		f.is(errorOf(f.answer(secret.Token(asked.Token), signin.Proof{Passkey: signed})), rolecall.ErrWrongCode)
+	})
+}

@@ -1,0 +1,138 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+const (
+	// purgeFirst is after the start, when also what a process was at that died is due.
+	// A process may never get as old as the interval.
+	purgeFirst    = access.SettleTime + 30*time.Second
+	purgeInterval = 10 * time.Minute
+	purgePage     = 100 // tenants listed at once
+)
+
+// Run has the store watched, sends mail, records what was refused, every second,
+// and removes what is over, in bounded batches, until ctx ends.
+func (n *Node) Run(ctx context.Context) error {
+	var beside sync.WaitGroup
+	beside.Go(func() { n.Access.Invalidation.Watch(ctx, n.watch, n.Access.Log) })
+	beside.Go(func() { n.Access.Outbox.Run(ctx, n.SignIn.CheckLink) })
+	beside.Go(func() { n.purgeRepeatedly(ctx) })
+	defer beside.Wait()
+	flush := time.NewTicker(audit.Interval)
+	defer flush.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			ctx, cancel := access.Outliving(ctx)
+			defer cancel()
+			return n.Access.Refusals.Flush(ctx)
+		case <-flush.C:
+			if err := n.Access.Refusals.Flush(ctx); err != nil && ctx.Err() == nil {
+				n.Access.Log.WarnContext(ctx, "refusals could not be recorded", "error", err)
+			}
+		}
+	}
+}
+
+// watch hands the changes of other processes to the table of invalidations.
+func (n *Node) watch(ctx context.Context) error {
+	return n.Access.Store.Watch(ctx, n.Access.Invalidation)
+}
+
+func (n *Node) purgeRepeatedly(ctx context.Context) {
+	for pause := purgeFirst; ; pause = purgeInterval {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		if err := n.Purge(ctx); err != nil && ctx.Err() == nil {
+			n.Access.Log.WarnContext(ctx, "what is over could not be removed; it will be tried again", "error", err)
+		}
+	}
+}
+
+// Purge removes what is over now: expired keys, sessions, invitations and counters,
+// mail that could not be sent, old tombstones and events, and the rows of deleted
+// tenants. What fails for one tenant does not keep the others from being purged.
+func (n *Node) Purge(ctx context.Context) error {
+	failures := []error{
+		n.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeAttempts(n.Access.Now(), access.BatchSize) }),
+		n.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeRequests(n.Access.Now(), access.BatchSize) }),
+		n.purgeAll(ctx, access.UnknownTenant, func(tx *store.Tx) (int, error) {
+			return tx.PurgeExpired(n.Access.Now(), n.Access.Now(), access.BatchSize)
+		}),
+		n.purgeDeletedTenants(ctx),
+		n.Access.Outbox.GiveUp(ctx),
+	}
+	for after := ""; ctx.Err() == nil; {
+		tenants, err := n.Directory.Tenants(ctx, "", after, purgePage)
+		if err != nil || len(tenants) == 0 {
+			failures = append(failures, err)
+			break
+		}
+		for _, tenant := range tenants {
+			failures = append(failures, n.purgeAll(ctx, tenant.ID, func(tx *store.Tx) (int, error) {
+				return tx.PurgeExpired(n.Access.Now(), n.Access.Now().Add(-tenant.Settings.EventLifetime()), access.BatchSize)
+			}))
+		}
+		after = tenants[len(tenants)-1].Name
+	}
+	return errors.Join(failures...)
+}
+
+// purgeAll repeats a batch until it removes nothing more.
+func (n *Node) purgeAll(ctx context.Context, tenant rolecall.TenantID, batch func(*store.Tx) (int, error)) error {
+	for removed := access.BatchSize; removed >= access.BatchSize; {
+		err := n.Access.Store.Update(ctx, tenant, func(tx *store.Tx) (err error) {
+			removed, err = batch(tx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *Node) purgeDeletedTenants(ctx context.Context) error {
+	before := n.Access.Now().Add(-access.SettleTime)
+	var due []rolecall.TenantID
+	err := n.Access.Store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		due, err = tx.TenantsToPurge(before, purgePage)
+		return err
+	})
+	failures := []error{err}
+	for _, tenant := range due {
+		failures = append(failures, n.purgeTenant(ctx, tenant, before))
+	}
+	return errors.Join(failures...)
+}
+
+func (n *Node) purgeTenant(ctx context.Context, tenant rolecall.TenantID, before rolecall.Time) error {
+	for done := false; !done; {
+		err := n.Access.Store.Update(ctx, tenant, func(tx *store.Tx) error {
+			due, err := tx.BeginPurge(before)
+			if err != nil || !due { // it was restored
+				done = true
+				return err
+			}
+			done, err = tx.PurgeTenant(access.BatchSize)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

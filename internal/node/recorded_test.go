@@ -1,0 +1,160 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// recorded is a database that records its transactions and statements, and that can be
+// made to fail.
+type recorded struct {
+	store.Database
+	mu      sync.Mutex
+	asked   []string
+	mails   []rolecall.OutboxMail // that were committed
+	failure error
+}
+
+// View records the transaction and its statements.
+func (w *recorded) View(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
+	if err := w.note("view"); err != nil {
+		return err
+	}
+	return w.Database.View(ctx, tenant, func(q store.Querier) error { return fn(recordedQuerier{q, w, &written{}}) })
+}
+
+// Update records the transaction and its statements. It refuses a mail without the
+// event or token that caused it: if the process ends between two transactions, one of
+// them is lost.
+func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
+	if err := w.note("update"); err != nil {
+		return err
+	}
+	var done written
+	err := w.Database.Update(ctx, tenant, func(q store.Querier) error {
+		done = written{}
+		err := fn(recordedQuerier{q, w, &done})
+		if err == nil && done.mails != nil && !done.cause {
+			err = errors.New("a mail is written apart from what it tells of")
+		}
+		return err
+	})
+	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.mails = append(w.mails, done.mails...)
+	}
+	return err
+}
+
+// written is what a transaction has written.
+type written struct {
+	mails []rolecall.OutboxMail
+	cause bool // an event, or the token of a link
+}
+
+func (w *recorded) note(what string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, what)
+	return w.failure
+}
+
+// fail makes every transaction fail with the error, none with nil.
+func (w *recorded) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failure = err
+}
+
+// during returns what was recorded while fn ran.
+func (w *recorded) during(fn func()) []string {
+	w.mu.Lock()
+	before := len(w.asked)
+	w.mu.Unlock()
+	fn()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.asked[before:])
+}
+
+// recordedQuerier records the statements that an anonymous request can cause, and
+// announcements.
+type recordedQuerier struct {
+	store.Querier
+	database *recorded
+	written  *written // in this transaction
+}
+
+func (q recordedQuerier) note(what string) {
+	q.database.mu.Lock()
+	defer q.database.mu.Unlock()
+	q.database.asked = append(q.database.asked, what)
+}
+
+// recordedWrites are the writes to record, by the beginning of their statements.
+var recordedWrites = map[string]string{
+	"insert into outbox":          "mail",
+	"insert into one_time_tokens": "insert token",
+	"delete from one_time_tokens where tenant_id = $1 and user_id = $2 and purpose = $3": "delete tokens",
+	"update sessions set last_used_at = $1":                                              "touch",
+	"update api_tokens set last_used_at":                                                 "touch of a token",
+}
+
+// Exec records the write, and keeps a mail.
+func (q recordedQuerier) Exec(query string, args ...any) {
+	for beginning, what := range recordedWrites {
+		if strings.HasPrefix(query, beginning) {
+			q.note(what)
+		}
+	}
+	switch {
+	case strings.HasPrefix(query, "insert into events"), strings.HasPrefix(query, "insert into one_time_tokens"):
+		q.written.cause = true
+	case strings.HasPrefix(query, "insert into outbox"):
+		q.written.mails = append(q.written.mails, rolecall.OutboxMail{
+			ID: args[0].(rolecall.MailID), TenantID: args[1].(rolecall.TenantID), UserID: args[2].(rolecall.UserID), Sealed: args[3].([]byte),
+			DueAt: args[4].(rolecall.Time), CreatedAt: args[6].(rolecall.Time), ExpiresAt: args[7].(rolecall.Time),
+		})
+	}
+	q.Querier.Exec(query, args...)
+}
+
+// recordedReads are the reads to record, by a part of their statements.
+var recordedReads = map[string]string{
+	"r.email_key = $2":                           "user by address",
+	"from operator_keys where hash = $1":         "operator key by token",
+	"from session_tokens t\n\t\tjoin sessions s": "session by token",
+	"t.hash = $2\n\t\tunion all":                 "API token by hash",
+}
+
+// Query records the statement: a count of attempts with the number of buckets, and a
+// purge of one-time tokens if it deleted any.
+func (q recordedQuerier) Query(query string, args []any, each func(scan func(dest ...any) error) error) (int, error) {
+	for part, what := range recordedReads {
+		if strings.Contains(query, part) {
+			q.note(what)
+		}
+	}
+	if strings.HasPrefix(query, "insert into attempts") {
+		q.note(fmt.Sprintf("count in %d buckets", strings.Count(query, ", 1, $")))
+	}
+	n, err := q.Querier.Query(query, args, each)
+	if n > 0 && strings.HasPrefix(query, "delete from one_time_tokens") && strings.Contains(query, "expires_at") {
+		q.note("purged")
+	}
+	return n, err
+}
+
+// Announce records the announcement.
+func (q recordedQuerier) Announce(id rolecall.AnyID) {
+	q.note("announce")
+	q.Querier.Announce(id)
+}

@@ -1,0 +1,68 @@
+package signin
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// AuthenticateBearer returns the principal for whom the token or key of an
+// Authorization header speaks in the tenant, and counts as a use of it; source is
+// where it comes from. It returns ErrUnauthenticated if it is none, whatever the
+// reason, ErrTenantSuspended for a token of a suspended tenant, ErrUnavailable if the
+// store cannot tell, and what AuthenticateOperator does.
+func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant, bearer, source string) (*authz.Principal, error) {
+	if key, ok := secret.ParseOperatorKey(bearer); ok {
+		return s.operatorIn(ctx, tenant, key, source)
+	}
+	token, ok := secret.ParseAPIToken(bearer)
+	if !ok {
+		return nil, rolecall.ErrUnauthenticated
+	}
+	e, err := s.apiToken(ctx, tenant, token)
+	if ok, err := access.Found(err); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, rolecall.ErrUnauthenticated
+	}
+	switch p := e.principal; {
+	case p.User.Status != rolecall.UserActive || !p.Token.Live(s.now()):
+		return nil, rolecall.ErrUnauthenticated
+	case p.Kind == authz.PrincipalUser && !e.guarded && tenant.Settings.SecondFactor.Demands(p.Assignments, s.now()):
+		return nil, rolecall.ErrUnauthenticated // as the user could not get in either
+	case tenant.Status == rolecall.TenantSuspended:
+		return nil, rolecall.ErrTenantSuspended
+	}
+	s.touch(ctx, e)
+	return e.principal, nil
+}
+
+// apiToken returns who the token is, or ErrNotFound.
+func (s *Service) apiToken(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
+	key := principalKey{tenant.ID, [32]byte(token.Hash())}
+	current := func(e *principalEntry) bool {
+		now, p := s.now(), e.principal
+		return p.Tenant.Version == tenant.Version && now < p.ValidUntil && s.invalidation.IsFresh(e.stamp, now, tenant.ID, p.User.ID, p.Token.ID)
+	}
+	if e, ok := s.principals.GetIfPresent(key); ok && current(e) {
+		return e, nil
+	}
+	return invalidation.Load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
+		e := &principalEntry{stamp: s.invalidation.Stamp()}
+		var state rolecall.APITokenState
+		err := s.store.View(ctx, key.tenant, func(tx *store.Tx) (err error) {
+			state, err = tx.APITokenByHash(key.hash[:])
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		e.principal, e.guarded = authz.NewTokenPrincipal(tenant, state, e.stamp.At), state.Guarded
+		return e, nil
+	})
+}

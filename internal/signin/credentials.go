@@ -1,0 +1,141 @@
+package signin
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// passwordChanged is why sessions and API tokens ended.
+const passwordChanged = "password changed"
+
+// setPassword gives the user, as they were before, a password without having been
+// shown the old one: by a link or by an operator, and perhaps because somebody else
+// was in. So what speaks for the user ends too. Whoever has no way in yet is not told:
+// they come in by it.
+func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event) error {
+	tx.SetPassword(before.ID, hash, s.now())
+	if err := shut(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
+		return err
+	}
+	revoked, err := tx.DeleteUserAPITokens(before.ID, s.now())
+	if err != nil {
+		return err
+	}
+	if err := recordRevoked(tx, before.ID, revoked, event, passwordChanged); err != nil {
+		return err
+	}
+	switch {
+	case before.Status == rolecall.UserPending:
+		return nil
+	case len(revoked) > 0:
+		return s.access.Notify(tx, tenant, before, "the password was changed, and all API tokens were revoked")
+	}
+	return s.access.Notify(tx, tenant, before, "the password was changed")
+}
+
+// recordRevoked writes an event for each API token of the user that was revoked, like
+// the given one but for what it says, and makes the links void that were requested
+// with it.
+func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APIToken, like *rolecall.Event, reason string) error {
+	for _, token := range revoked {
+		access.VoidLinks(tx, token.ID)
+		before, err := json.Marshal(audit.TokenValue{Token: token})
+		if err != nil {
+			return err
+		}
+		event := *like
+		event.ID = rolecall.NewID[rolecall.Event](like.OccurredAt)
+		event.Type, event.Subject, event.Members, event.Reason = rolecall.EventTokenRevoked, audit.AboutUser(user), []string{"tokens"}, reason
+		event.Values = &rolecall.EventValues{Before: before}
+		tx.InsertEvent(event)
+	}
+	return nil
+}
+
+// emailChanged ends what got into the user's account before, and tells whoever
+// reads the mail of the old address, unless the new one is the same in other letters.
+func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, changed *rolecall.User, except rolecall.SessionID, event *rolecall.Event) error {
+	if err := shut(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
+		return err
+	}
+	return s.outbox.Put(tx, tenant, rolecall.Mail{
+		Kind: rolecall.MailEmailChanged, To: old.Email, Name: old.Name, UserID: old.ID,
+	})
+}
+
+// shut ends all by which somebody could get into the user's account without the
+// credentials that are right from now on: the sessions but one, which may be zero,
+// the invitation, and every token that is good once.
+func shut(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecall.Event, reason string) error {
+	tx.DeleteAllOneTimeTokens(user)
+	if _, err := tx.DeleteInvitationOf(user); err != nil {
+		return err
+	}
+	return access.EndSessions(tx, user, except, event, reason)
+}
+
+// ownPassword returns the hash of the caller's password if it is the one given, and
+// what was counted. A wrong one is a failed sign-in, counted by itself: ErrValidation
+// at pointer. It returns ErrTooManyAttempts and ErrBusy too.
+func (s *Service) ownPassword(ctx context.Context, c access.Caller, pointer, password string) (hash string, counted []rolecall.Counted, err error) {
+	if counted, err = s.limiter.Count(ctx, s.ownBuckets(&c.User)); err != nil {
+		return "", nil, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		hash, err = tx.PasswordHash(c.User.ID)
+		return err
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	if ok, _, err := s.verify(ctx, counted, hash, password); err != nil {
+		return "", nil, err
+	} else if !ok {
+		s.refusals.Count(c.Tenant.ID, rolecall.EventSignInFailed, c.Actor(), c.User.ID, "wrong current password", c.Source)
+		return "", nil, wrongOwn(pointer)
+	}
+	return hash, counted, nil
+}
+
+func wrongOwn(pointer string) error {
+	return rolecall.Faults{{Pointer: pointer, Code: "wrong", Detail: "is not your current password"}}.Err()
+}
+
+// ChangePassword replaces the caller's own password and ends all other sessions
+// of theirs. It returns what makes the browser known again, as the marks of the old
+// password count no more, or else ErrValidation, ErrTooManyAttempts and ErrBusy.
+func (s *Service) ChangePassword(ctx context.Context, c access.Caller, current, password string) (device string, err error) {
+	if err := s.access.CheckNewPassword("/newPassword", password, &c.User, &c.Tenant); err != nil {
+		return "", err
+	}
+	hash, counted, err := s.ownPassword(ctx, c, "/currentPassword", current)
+	if err != nil {
+		return "", err
+	}
+	changed, err := s.passwords.Hash(ctx, password)
+	if err != nil {
+		return "", err
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		if ok, err := tx.ReplacePassword(c.User.ID, hash, changed, s.now()); err != nil {
+			return nil, err
+		} else if !ok { // another change came first
+			return nil, wrongOwn("/currentPassword")
+		}
+		tx.ForgiveAttempt(counted)
+		event := s.access.Event(c, rolecall.EventPasswordChanged, audit.AboutUser(c.User.ID))
+		if err := shut(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
+			return nil, err
+		}
+		return event, s.access.Notify(tx, c.Tenant.ID, &c.User, "the password was changed")
+	})
+	if err != nil {
+		return "", err
+	}
+	return s.newDevice(c.Tenant.ID, c.User.Email, changed), nil
+}

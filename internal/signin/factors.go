@@ -1,0 +1,252 @@
+package signin
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+const totpPurpose = "totp"
+
+// totpBelongs is what ties a sealed secret to its row.
+func totpBelongs(tenant rolecall.TenantID, user rolecall.UserID) []byte {
+	return append(tenant[:], user[:]...)
+}
+
+// OwnFactors is what somebody has beside the password.
+type OwnFactors struct {
+	rolecall.Factors
+	Demanded bool // the tenant demands a second factor of them
+}
+
+// Factors returns the caller's own factors.
+func (s *Service) Factors(ctx context.Context, c access.Caller) (own OwnFactors, err error) {
+	own.Demanded = c.Tenant.Settings.SecondFactor.Demands(c.Assignments, s.now())
+	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+		own.Factors, err = tx.Factors(c.User.ID)
+		return err
+	})
+	return own, err
+}
+
+// TOTPSecret is a secret for an authenticator app, which is shown once.
+type TOTPSecret struct {
+	Secret string // in base32
+	URI    string // otpauth://
+}
+
+// BeginTOTP gives the caller a new secret, which counts for nothing until a code of
+// it is shown to ConfirmTOTP. An older one stays in force until then.
+func (s *Service) BeginTOTP(ctx context.Context, c access.Caller) (TOTPSecret, error) {
+	made := secret.NewTOTP()
+	sealed := s.keys.Seal(totpPurpose, made, totpBelongs(c.Tenant.ID, c.User.ID))
+	err := s.store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
+		tx.PutPendingTOTP(c.User.ID, []byte(sealed))
+		return nil
+	})
+	return TOTPSecret{made.Base32(), made.URI(c.Tenant.DisplayName, c.User.Email)}, err
+}
+
+// ConfirmTOTP puts the caller's new secret in force by a code of it. It returns the
+// recovery codes that come with a first factor, and ErrValidation and
+// ErrTooManyAttempts.
+func (s *Service) ConfirmTOTP(ctx context.Context, c access.Caller, code string) (codes []secret.RecoveryCode, err error) {
+	counted, err := s.limiter.Count(ctx, s.ownFactorBuckets(&c.User))
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.Factors(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if own.TOTP.Pending == nil {
+		return nil, wrongOwnCode()
+	}
+	step, err := s.step(c, own.TOTP.Pending, code, 0)
+	if err != nil {
+		return nil, asOwn(err)
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		now, err := s.ownFactors(tx, c)
+		if err != nil {
+			return nil, err
+		}
+		if err := orWrong(tx.ConfirmTOTP(c.User.ID, own.TOTP.Pending, step, s.now())); err != nil {
+			return nil, asOwn(err)
+		}
+		tx.ForgiveAttempt(counted)
+		event := s.factorEvent(c, rolecall.EventFactorAdded, rolecall.FactorTOTP)
+		codes, err = s.factorAdded(tx, c, event, now.RecoveryCodes)
+		return event, err
+	})
+	return codes, err
+}
+
+// wrongOwnCode is a wrong code of somebody who is signed in: it must not look as if
+// they were not.
+func wrongOwnCode() error {
+	return rolecall.Faults{{Pointer: "/code", Code: "wrong", Detail: "is not a code of the secret that was given to you last, at this time"}}.Err()
+}
+
+func asOwn(err error) error {
+	if rolecall.ErrWrongCode.Is(err) {
+		return wrongOwnCode()
+	}
+	return err
+}
+
+// ownFactors returns the caller's factors, and keeps others from changing them
+// before this Update is over. It returns ErrUnauthenticated if the caller is gone.
+func (s *Service) ownFactors(tx *store.Tx, c access.Caller) (rolecall.Factors, error) {
+	if active, err := tx.LockActiveUser(c.User.ID); err != nil {
+		return rolecall.Factors{}, err
+	} else if !active {
+		return rolecall.Factors{}, rolecall.ErrUnauthenticated
+	}
+	return tx.Factors(c.User.ID)
+}
+
+// factorEvent is what happens to one of the caller's factors.
+func (s *Service) factorEvent(c access.Caller, kind rolecall.EventType, method rolecall.FactorMethod) *rolecall.Event {
+	event := s.access.Event(c, kind, audit.AboutUser(c.User.ID))
+	event.Members = []string{string(method)}
+	return event
+}
+
+// factorChanged ends the caller's other sessions, because of the event, and tells
+// the caller.
+func (s *Service) factorChanged(tx *store.Tx, c access.Caller, event *rolecall.Event) error {
+	what := map[rolecall.EventType]string{rolecall.EventFactorAdded: "added", rolecall.EventFactorRemoved: "removed"}[event.Type]
+	if err := access.EndSessions(tx, c.User.ID, c.Session.ID, event, "second factor "+what); err != nil {
+		return err
+	}
+	name := map[string]string{string(rolecall.FactorTOTP): "an authenticator app", string(rolecall.FactorPasskey): "a passkey"}[event.Members[0]]
+	return s.access.Notify(tx, c.Tenant.ID, &c.User, name+" was "+what)
+}
+
+// factorAdded is factorChanged for a new factor. It returns the recovery codes that
+// come with it if none are left.
+func (s *Service) factorAdded(tx *store.Tx, c access.Caller, event *rolecall.Event, left int) ([]secret.RecoveryCode, error) {
+	err := s.factorChanged(tx, c, event)
+	if err != nil || left > 0 {
+		return nil, err
+	}
+	return s.giveRecoveryCodes(tx, c), nil
+}
+
+func (s *Service) giveRecoveryCodes(tx *store.Tx, c access.Caller) []secret.RecoveryCode {
+	codes := secret.NewRecoveryCodes()
+	hashes := make([][]byte, len(codes))
+	for i, code := range codes {
+		hashes[i] = code.Hash()
+	}
+	tx.ReplaceRecoveryCodes(c.User.ID, hashes)
+	return codes
+}
+
+// MakeRecoveryCodes gives the caller new recovery codes, in place of all that are
+// left, and ends their other sessions. It returns ErrNoSecondFactor.
+func (s *Service) MakeRecoveryCodes(ctx context.Context, c access.Caller) (codes []secret.RecoveryCode, err error) {
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		own, err := s.ownFactors(tx, c)
+		if err != nil {
+			return nil, err
+		}
+		if own.Methods() == nil {
+			return nil, rolecall.ErrNoSecondFactor
+		}
+		codes = s.giveRecoveryCodes(tx, c)
+		event := s.access.Event(c, rolecall.EventRecoveryMade, audit.AboutUser(c.User.ID))
+		if err := access.EndSessions(tx, c.User.ID, c.Session.ID, event, "new recovery codes made"); err != nil {
+			return nil, err
+		}
+		return event, s.access.Notify(tx, c.Tenant.ID, &c.User, "new recovery codes were created")
+	})
+	return codes, err
+}
+
+// RemoveTOTP takes the authenticator app from the caller. It returns ErrNotFound and
+// ErrFactorDemanded.
+func (s *Service) RemoveTOTP(ctx context.Context, c access.Caller) error {
+	return s.removeFactor(ctx, c, rolecall.FactorTOTP, func(tx *store.Tx, own *rolecall.Factors) (bool, error) {
+		had := own.TOTP.Sealed != nil
+		own.TOTP = rolecall.TOTP{}
+		tx.DeleteTOTP(c.User.ID)
+		return had, nil
+	})
+}
+
+// RemovePasskey takes a passkey from the caller. It returns ErrNotFound and
+// ErrFactorDemanded.
+func (s *Service) RemovePasskey(ctx context.Context, c access.Caller, id []byte) error {
+	return s.removeFactor(ctx, c, rolecall.FactorPasskey, func(tx *store.Tx, own *rolecall.Factors) (bool, error) {
+		own.Passkeys = slices.DeleteFunc(own.Passkeys, func(key rolecall.Passkey) bool { return string(key.ID) == string(id) })
+		return tx.DeletePasskey(c.User.ID, id)
+	})
+}
+
+// removeFactor removes a factor of the caller, and with the last one the recovery
+// codes. Remove takes it out of the store and out of own, and reports whether it was
+// there.
+func (s *Service) removeFactor(ctx context.Context, c access.Caller, method rolecall.FactorMethod, remove func(tx *store.Tx, own *rolecall.Factors) (bool, error)) error {
+	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		own, err := s.ownFactors(tx, c)
+		if err != nil {
+			return nil, err
+		}
+		if had, err := remove(tx, &own); err != nil {
+			return nil, err
+		} else if !had {
+			return nil, rolecall.ErrNotFound
+		}
+		if own.Methods() == nil {
+			if settings, err := s.settingsOf(tx, &c.Tenant, c.User.ID); err != nil {
+				return nil, err
+			} else if settings.RequireFactor() {
+				return nil, rolecall.ErrFactorDemanded
+			}
+			tx.ReplaceRecoveryCodes(c.User.ID, nil)
+		}
+		event := s.factorEvent(c, rolecall.EventFactorRemoved, method)
+		return event, s.factorChanged(tx, c, event)
+	})
+}
+
+// ResetFactors takes all factors from a user who has lost them, ends their sessions
+// and tells them. As it leaves the password alone to sign in by, the caller must
+// cover all that the user holds. It returns ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions, and for oneself ErrFactorDemanded and ErrSessionRequired.
+func (s *Service) ResetFactors(ctx context.Context, c access.Caller, id rolecall.UserID) error {
+	if err := authz.ResetFactors.AuthorizeFor(c.Principal, id); err != nil {
+		return err
+	}
+	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		tx.LockOwners()
+		user, _, err := s.access.AuthorizedUser(tx, c, authz.ResetFactors, id)
+		if err != nil {
+			return nil, err
+		}
+		if factors, err := tx.Factors(id); err != nil || factors.Methods() == nil {
+			return nil, err
+		}
+		tx.DeleteFactors(id)
+		event := s.access.Event(c, rolecall.EventFactorsReset, audit.AboutUser(id))
+		if err := access.EndSessions(tx, id, rolecall.SessionID{}, event, "second factors reset"); err != nil {
+			return nil, err
+		}
+		return event, s.access.Notify(tx, c.Tenant.ID, &user, "all second factors were removed by an administrator")
+	})
+}
+
+// ownFactorBuckets returns the counter of the user's tries at their own factors,
+// which they alone can fill.
+func (s *Service) ownFactorBuckets(u *rolecall.User) []rolecall.Bucket {
+	return []rolecall.Bucket{s.limiter.Bucket("own factors", s.limiter.Limits.AccountAndSource, 15*time.Minute, u.ID.String())}
+}

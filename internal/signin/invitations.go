@@ -1,0 +1,87 @@
+package signin
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// AcceptInvitation sets the user's password, ends their other sessions and API tokens,
+// and signs them in, once for each token; a pending user becomes active. It returns
+// ErrInvitationInvalid, ErrValidation for the password, ErrUserSuspended,
+// ErrTenantSuspended and ErrBusy; and, with the password set, what Login does where
+// a second factor is needed.
+func (s *Service) AcceptInvitation(ctx context.Context, a Request, token secret.Token, password string) (SignIn, error) {
+	var user rolecall.User
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
+		user, err = s.invited(tx, a.Tenant, token)
+		return err
+	})
+	switch {
+	case err != nil:
+		return SignIn{}, err
+	case a.Tenant.Status == rolecall.TenantSuspended:
+		return SignIn{}, rolecall.ErrTenantSuspended
+	}
+	if err := s.access.CheckNewPassword("/password", password, &user, &a.Tenant); err != nil {
+		return SignIn{}, err
+	}
+	hash, err := s.passwords.Hash(ctx, password)
+	if err != nil {
+		return SignIn{}, err
+	}
+	return s.startSession(ctx, &a, entry{user: user.ID, password: hash, prepare: func(tx *store.Tx) (rolecall.User, error) {
+		user, err := s.invited(tx, a.Tenant, token)
+		if err != nil {
+			return user, err
+		}
+		if ok, err := tx.DeleteInvitation(token.Hash()); err != nil {
+			return user, err
+		} else if !ok {
+			return user, rolecall.ErrInvitationInvalid
+		}
+		before := user
+		c := a.call(&authz.Principal{Tenant: a.Tenant, User: user})
+		if user.Status == rolecall.UserPending {
+			if event, err := s.access.ChangeStatus(tx, c, &user, rolecall.UserActive, ""); err != nil {
+				return user, err
+			} else if event == nil {
+				return user, rolecall.ErrUnavailable
+			}
+		}
+		if err := admit(tx, user.ID); err != nil {
+			return user, err
+		}
+		event := s.access.Event(c, rolecall.EventInvitationUsed, audit.AboutUser(user.ID))
+		tx.InsertEvent(*event)
+		return user, s.setPassword(tx, a.Tenant.ID, &before, hash, event)
+	}})
+}
+
+// invited returns the user whose unexpired invitation the token is. Whoever made it
+// must still be allowed to.
+func (s *Service) invited(tx *store.Tx, tenant rolecall.Tenant, token secret.Token) (rolecall.User, error) {
+	invitation, err := tx.InvitationByToken(token.Hash())
+	if ok, err := access.Found(err); err != nil {
+		return rolecall.User{}, err
+	} else if !ok || invitation.ExpiresAt <= s.now() {
+		return rolecall.User{}, rolecall.ErrInvitationInvalid
+	}
+	user, err := tx.UserByID(invitation.UserID)
+	if err != nil {
+		return user, err
+	}
+	if user.Status == rolecall.UserSuspended {
+		return user, rolecall.ErrUserSuspended
+	}
+	may, err := s.access.MayStill(tx, tenant, authz.InviteUser, invitation.CreatedBy, user.ID)
+	if err == nil && !may {
+		err = rolecall.ErrInvitationInvalid
+	}
+	return user, err
+}

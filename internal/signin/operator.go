@@ -1,0 +1,79 @@
+package signin
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// errUserChanged is of a command that somebody else has come before.
+var errUserChanged = rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
+
+// SetPassword gives the user of the address a password and ends all their sessions
+// and API tokens; a pending user becomes active. It returns ErrNotFound, ErrValidation.
+func (s *Service) SetPassword(ctx context.Context, tenantName, email, password string) error {
+	tenant, err := s.access.TenantNamed(ctx, tenantName)
+	if err != nil {
+		return err
+	}
+	var user rolecall.User
+	err = s.store.View(ctx, tenant.ID, func(tx *store.Tx) (err error) {
+		user, _, err = tx.UserByEmail(rolecall.EmailKey(email))
+		return err
+	})
+	if ok, err := access.Found(err); err != nil {
+		return err
+	} else if !ok {
+		return access.ErrNoSuchAddress
+	}
+	if err := s.access.CheckNewPassword("/password", password, &user, &tenant); err != nil {
+		return err
+	}
+	hash, err := s.passwords.Hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return s.access.OnUser(ctx, tenantName, email, func(tx *store.Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
+		if user.Status == rolecall.UserPending {
+			changed := user
+			changed.Status = rolecall.UserActive
+			changed.Stamp(s.now())
+			if ok, err := tx.UpdateUser(user, changed); err != nil {
+				return nil, err
+			} else if !ok {
+				return nil, errUserChanged
+			}
+		}
+		event := s.access.OperatorEvent(rolecall.EventPasswordChanged, audit.AboutUser(user.ID))
+		return event, s.setPassword(tx, tenant.ID, &user, hash, event)
+	})
+}
+
+// SetEmail changes the user's address, ends all their sessions and tells the old
+// address, unless only its letters change. It returns ErrNotFound, ErrValidation, ErrEmailTaken.
+func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail string) error {
+	if err := checkEmail(newEmail); err != nil {
+		return err
+	}
+	return s.access.OnUser(ctx, tenantName, email, func(tx *store.Tx, tenant *rolecall.Tenant, user rolecall.User) (*rolecall.Event, error) {
+		changed := user
+		changed.Email = newEmail
+		if user.Differences(changed) == 0 {
+			return nil, nil
+		}
+		changed.Stamp(s.now())
+		if ok, err := tx.UpdateUser(user, changed); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, errUserChanged
+		}
+		event, err := s.access.UserEvent(access.Command, rolecall.EventUserUpdated, &user, &changed)
+		if err != nil {
+			return nil, err
+		}
+		return event, s.emailChanged(tx, tenant.ID, &user, &changed, rolecall.SessionID{}, event)
+	})
+}

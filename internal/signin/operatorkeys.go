@@ -1,0 +1,146 @@
+package signin
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/ratelimit"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// cachedOperators is how many keys of operators a process remembers.
+const cachedOperators = 1000
+
+// operatorCache keeps the keys of operators by hash, and under the zero hash any
+// one of them, which is zero if there is none.
+type operatorCache = otter.Cache[[32]byte, *operatorEntry]
+
+// operatorEntry is immutable but for touching.
+type operatorEntry struct {
+	key      rolecall.OperatorKey
+	stamp    invalidation.Stamp
+	touching atomic.Bool
+}
+
+func newOperatorCache() *operatorCache {
+	return otter.Must(&otter.Options[[32]byte, *operatorEntry]{MaximumSize: cachedOperators})
+}
+
+// Operated reports whether there is any key of an operator. The answer may be a
+// second old.
+func (s *Service) Operated(ctx context.Context) (bool, error) {
+	e, err := invalidation.Load(ctx, s.operators, [32]byte{}, s.isCurrentOperator, func(ctx context.Context, _ [32]byte) (*operatorEntry, error) {
+		e := &operatorEntry{stamp: s.invalidation.Stamp()}
+		err := s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+			keys, err := tx.OperatorKeys(rolecall.OperatorKeyID{}, 1)
+			if len(keys) > 0 {
+				e.key = keys[0]
+			}
+			return err
+		})
+		return e, err
+	})
+	return err == nil && !e.key.ID.IsZero(), err
+}
+
+// isCurrentOperator reports whether the entry is fresh.
+func (s *Service) isCurrentOperator(e *operatorEntry) bool {
+	now := s.now()
+	if e.key.ID.IsZero() {
+		return s.invalidation.IsFreshAbsence(e.stamp, now)
+	}
+	return s.invalidation.IsFresh(e.stamp, now, e.key.ID)
+}
+
+// AuthenticateOperator returns the operator for whom the key speaks, in no tenant;
+// source is where it comes from. It returns ErrUnauthenticated, ErrTooManyAttempts
+// if many keys that nobody has came from there, and ErrUnavailable if the store
+// cannot tell.
+func (s *Service) AuthenticateOperator(ctx context.Context, bearer, source string) (*authz.Principal, error) {
+	token, ok := secret.ParseOperatorKey(bearer)
+	if !ok {
+		return nil, rolecall.ErrUnauthenticated
+	}
+	key, err := s.operatorKey(ctx, token, source)
+	if err != nil {
+		return nil, err
+	}
+	return authz.NewOperatorPrincipal(rolecall.Tenant{}, key, s.now()), nil
+}
+
+// operatorIn returns the operator for whom the key speaks in the tenant. Whether the
+// tenant is served makes no difference to an operator, who suspends and resumes it;
+// one that the key is not for does not exist for it.
+func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token secret.Token, source string) (*authz.Principal, error) {
+	key, err := s.operatorKey(ctx, token, source)
+	if err != nil {
+		return nil, err
+	}
+	if tenant.ID.IsZero() || !key.IsFor(tenant.Name) {
+		return nil, rolecall.ErrUnauthenticated
+	}
+	return authz.NewOperatorPrincipal(tenant, key, s.now()), nil
+}
+
+// operatorKey returns the live key of the token, and writes its last use. What one
+// source presents that is no key costs it a read and a count, until there are too
+// many; then nothing is looked up for it that this process has not seen before.
+func (s *Service) operatorKey(ctx context.Context, token secret.Token, source string) (*rolecall.OperatorKey, error) {
+	hash := [32]byte(token.Hash())
+	buckets := []rolecall.Bucket{s.limiter.Bucket("operator keys", s.limiter.Limits.Source, 10*time.Minute, ratelimit.NetworkOf(source))}
+	if _, seen := s.operators.GetIfPresent(hash); !seen {
+		if wait := s.limiter.Wait(buckets); wait > 0 {
+			return nil, rolecall.ErrTooManyAttempts.After(wait)
+		}
+	}
+	e, err := invalidation.Load(ctx, s.operators, hash, s.isCurrentOperator, s.loadOperator)
+	switch known, err := access.Found(err); {
+	case err != nil:
+		return nil, err
+	case !known:
+		if _, err := s.limiter.Count(ctx, buckets); err != nil {
+			return nil, err
+		}
+		return nil, rolecall.ErrUnauthenticated
+	case !e.key.Live(s.now()):
+		return nil, rolecall.ErrUnauthenticated
+	}
+	s.touchOperator(ctx, e)
+	return &e.key, nil
+}
+
+func (s *Service) loadOperator(ctx context.Context, hash [32]byte) (*operatorEntry, error) {
+	e := &operatorEntry{stamp: s.invalidation.Stamp()}
+	err := s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		e.key, err = tx.OperatorKeyByToken(hash[:])
+		return err
+	})
+	return e, err
+}
+
+// touchOperator writes the last use of the key, at most once a minute. A failure to
+// write fails nothing: it is only for people to see.
+func (s *Service) touchOperator(ctx context.Context, e *operatorEntry) {
+	now := s.now()
+	if now.Sub(e.key.LastUsedAt) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {
+		return
+	}
+	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		tx.TouchOperatorKey(e.key.ID, now)
+		return nil
+	})
+	if err != nil {
+		e.touching.Store(false)
+		s.log.WarnContext(ctx, "the last use of an operator's key could not be written", "key", e.key.ID, "error", err)
+	} else if e.key.LastUsedAt == 0 {
+		s.log.InfoContext(ctx, "an operator's key is used for the first time", "key", e.key.ID, "name", e.key.Name, "tenants", e.key.Tenants)
+	}
+}

@@ -1,0 +1,249 @@
+package signin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/passkey"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// The purposes of challenges that nothing is stored for.
+const (
+	passkeyCreation = "passkey creation"
+	passkeySignIn   = "passkey sign-in"
+	passkeyProof    = "passkey proof"
+)
+
+// defaultPasskeyName is the name of a passkey that was made while signing in.
+const defaultPasskeyName = "Passkey"
+
+// PasskeyCreationOptions returns what navigator.credentials.create takes as
+// publicKey, in JSON, for a new passkey of the caller. It returns
+// ErrPasskeysUnavailable and ErrTooManyPasskeys.
+func (s *Service) PasskeyCreationOptions(ctx context.Context, c access.Caller) ([]byte, error) {
+	if s.passkeys == nil {
+		return nil, rolecall.ErrPasskeysUnavailable
+	}
+	own, err := s.Factors(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if len(own.Passkeys) >= rolecall.PasskeysMax {
+		return nil, rolecall.ErrTooManyPasskeys
+	}
+	return s.passkeys.CreationOptions(s.challenge(passkeyCreation, c), ownerOf(c, &own.Factors))
+}
+
+func ownerOf(c access.Caller, f *rolecall.Factors) *passkey.Owner {
+	return &passkey.Owner{User: &c.User, Tenant: c.Tenant.DisplayName, Passkeys: f.Passkeys}
+}
+
+// challenge returns a challenge for the caller.
+func (s *Service) challenge(purpose string, c access.Caller) secret.Token {
+	return s.keys.Challenge(purpose, s.now().Add(challengeLifetime), c.Tenant.ID.String(), c.User.ID.String())
+}
+
+// NewPasskey is a passkey that was made, and the recovery codes that come with a
+// first factor, which are shown once.
+type NewPasskey struct {
+	rolecall.Passkey
+	RecoveryCodes []secret.RecoveryCode
+}
+
+// passkeyValue is a passkey as it is kept for a replay, and in events, which show it
+// to its owner alone.
+type passkeyValue struct {
+	Passkey rolecall.Passkey `json:"passkey"`
+}
+
+// AddPasskey keeps the passkey that the response to PasskeyCreationOptions brings,
+// once for each idempotency key; a replay is without recovery codes. It returns
+// ErrValidation, ErrTooManyPasskeys, ErrPasskeyTaken, and the errors of keys.
+func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempotency.Key, name string, document []byte) (created idempotency.Created[NewPasskey], err error) {
+	faults := checkPasskeyName(name)
+	response, ok := passkey.ReadResponse(document)
+	if !ok {
+		faults = append(faults, refusedPasskey)
+	}
+	if err := faults.Err(); err != nil {
+		return created, err
+	}
+	if s.passkeys == nil {
+		return created, rolecall.ErrPasskeysUnavailable
+	}
+	made := NewPasskey{Passkey: rolecall.Passkey{ID: response.ID, Name: name, CreatedAt: s.now()}}
+	event := s.factorEvent(c, rolecall.EventFactorAdded, rolecall.FactorPasskey)
+	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
+		Operation: "addPasskey", Location: "/auths/factors", ID: rolecall.AnyID(c.User.ID), Value: passkeyValue{made.Passkey}, Event: event,
+		Insert: func(tx *store.Tx) error {
+			own, err := s.ownFactors(tx, c) // first: it is told of a key that is claimed
+			if err != nil {
+				return err
+			}
+			if err := s.insertPasskey(tx, c, &own, made.Passkey, response); err != nil {
+				return err
+			}
+			made.RecoveryCodes, err = s.factorAdded(tx, c, event, own.RecoveryCodes)
+			return err
+		},
+	})
+	switch {
+	case err != nil:
+		return created, err
+	case first == nil:
+		return idempotency.Created[NewPasskey]{Value: made}, nil
+	case first.Resource == nil: // erased with its owner, who has come back without it
+		return created, rolecall.ErrNotFound
+	}
+	var stored passkeyValue
+	err = json.Unmarshal(first.Resource, &stored)
+	stored.Passkey.ID = response.ID // of the same document
+	return idempotency.Created[NewPasskey]{Value: NewPasskey{Passkey: stored.Passkey}, Replayed: true}, err
+}
+
+func checkPasskeyName(name string) (faults rolecall.Faults) {
+	faults.Text("/name", name, 1, rolecall.PasskeyNameMax)
+	return faults
+}
+
+var refusedPasskey = rolecall.Fault{Pointer: "/passkey", Code: "refused", Detail: "must be what an authenticator made of options that were asked for less than five minutes ago"}
+
+// insertPasskey writes the passkey that the response brings, under the name and with
+// the moment of made.
+func (s *Service) insertPasskey(tx *store.Tx, c access.Caller, own *rolecall.Factors, made rolecall.Passkey, response passkey.Response) error {
+	if len(own.Passkeys) >= rolecall.PasskeysMax {
+		return rolecall.ErrTooManyPasskeys
+	}
+	if !s.isChallenge(passkeyCreation, c, response.Challenge) {
+		return rolecall.Faults{refusedPasskey}.Err()
+	}
+	key, err := s.created(ownerOf(c, own), response, response.Challenge)
+	if errors.Is(err, rolecall.ErrWrongCode) {
+		err = rolecall.Faults{refusedPasskey}.Err()
+	}
+	if err == nil {
+		key.Name, key.CreatedAt = made.Name, made.CreatedAt
+		tx.InsertPasskey(key)
+	}
+	return err
+}
+
+// UpdatePasskey changes what the caller calls a passkey, and returns it as it is
+// then. It returns ErrValidation and ErrNotFound.
+func (s *Service) UpdatePasskey(ctx context.Context, c access.Caller, id []byte, name rolecall.Optional[string]) (key rolecall.Passkey, err error) {
+	if name.Set {
+		if err := checkPasskeyName(name.Value).Err(); err != nil {
+			return key, err
+		}
+	}
+	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		if key, err = tx.PasskeyByID(id); err != nil {
+			return nil, err
+		}
+		if key.UserID != c.User.ID {
+			return nil, rolecall.ErrNotFound
+		}
+		if !name.Set || name.Value == key.Name {
+			return nil, nil
+		}
+		before := passkeyValue{key}
+		key.Name = name.Value
+		if ok, err := tx.RenamePasskey(key); err != nil {
+			return nil, err
+		} else if !ok { // removed meanwhile
+			return nil, rolecall.ErrNotFound
+		}
+		event := s.factorEvent(c, rolecall.EventFactorRenamed, rolecall.FactorPasskey)
+		event.Values, err = audit.Values(before, passkeyValue{key})
+		return event, err
+	})
+	return key, err
+}
+
+// isChallenge reports whether the token is one that challenge returned.
+func (s *Service) isChallenge(purpose string, c access.Caller, token secret.Token) bool {
+	return s.keys.Challenged(purpose, token, s.now(), c.Tenant.ID.String(), c.User.ID.String())
+}
+
+// PasskeySignInOptions returns what navigator.credentials.get takes as publicKey, in
+// JSON, to sign in with a passkey alone. Nothing is stored for it, and it is the
+// same for a tenant that does not exist. It returns ErrPasskeysUnavailable.
+func (s *Service) PasskeySignInOptions(a Request) ([]byte, error) {
+	if s.passkeys == nil {
+		return nil, rolecall.ErrPasskeysUnavailable
+	}
+	return s.passkeys.RequestOptions(s.keys.Challenge(passkeySignIn, s.now().Add(challengeLifetime), a.TenantName), nil)
+}
+
+// PasskeySignIn signs in by a passkey alone: it stands for the password and for the
+// second factor, since the authenticator has verified the person. It returns
+// ErrPasskeyRefused, and for a right one ErrUserSuspended and ErrTenantSuspended.
+func (s *Service) PasskeySignIn(ctx context.Context, a Request, document []byte) (SignIn, error) {
+	response, ok := passkey.ReadResponse(document)
+	if !ok || !s.keys.Challenged(passkeySignIn, response.Challenge, s.now(), a.TenantName) {
+		return SignIn{}, rolecall.ErrPasskeyRefused
+	}
+	var key rolecall.Passkey
+	var user rolecall.User
+	var hash string
+	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
+		if key, err = tx.PasskeyByID(response.ID); err != nil {
+			return err
+		}
+		if user, err = tx.UserByID(key.UserID); err == nil {
+			hash, err = tx.PasswordHash(user.ID)
+		}
+		return err
+	})
+	if ok, err := access.Found(err); err != nil {
+		return SignIn{}, err
+	} else if !ok || response.User != user.ID {
+		return SignIn{}, rolecall.ErrPasskeyRefused
+	}
+	owner := &passkey.Owner{User: &user, Passkeys: []rolecall.Passkey{key}}
+	old, used, err := s.signed(owner, response, response.Challenge, true)
+	switch {
+	case errors.Is(err, rolecall.ErrWrongCode):
+		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrPasskeyRefused.Code, a.Source)
+		return SignIn{}, rolecall.ErrPasskeyRefused
+	case err != nil:
+		return SignIn{}, err
+	case a.Tenant.Status == rolecall.TenantSuspended:
+		return SignIn{}, rolecall.ErrTenantSuspended
+	case user.Status != rolecall.UserActive:
+		return SignIn{}, rolecall.ErrUserSuspended
+	}
+	isNewBrowser := s.currentDevice(&a, user.Email, hash) == nil
+	return s.startSession(ctx, &a, entry{user: user.ID, password: hash, secondFactor: true, isNewBrowser: isNewBrowser, prepare: func(tx *store.Tx) (rolecall.User, error) {
+		if err := admit(tx, user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
+			return user, rolecall.ErrPasskeyRefused
+		} else if err != nil {
+			return user, err
+		}
+		fresh, err := s.spend(tx, response.Challenge)
+		if fresh && err == nil {
+			fresh, err = tx.UsePasskey(old, used)
+		}
+		if err == nil && !fresh {
+			err = rolecall.ErrPasskeyRefused
+		}
+		return user, err
+	}})
+}
+
+// spend notes that a challenge for which nothing was stored is answered, and reports
+// whether it was not before. The note is nobody's: what voids the tokens of a user
+// must not make the answer good again.
+func (s *Service) spend(tx *store.Tx, challenge secret.Token) (bool, error) {
+	now := s.now()
+	return tx.SpendOneTimeToken(rolecall.OneTimeToken{
+		Purpose: rolecall.TokenPasskey, CreatedAt: now, ExpiresAt: now.Add(challengeLifetime),
+	}, challenge.Hash())
+}

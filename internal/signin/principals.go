@@ -1,0 +1,36 @@
+package signin
+
+import (
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/invalidation"
+)
+
+const cachedPrincipals = 50_000
+
+// principalCache keeps who a token is, of a session or of an API, as long as nothing
+// that it depends on has changed.
+type principalCache = otter.Cache[principalKey, *principalEntry]
+
+type principalKey struct {
+	tenant rolecall.TenantID
+	hash   [32]byte
+}
+
+// principalEntry is immutable but for touching.
+type principalEntry struct {
+	principal  *authz.Principal
+	token      rolecall.SessionToken
+	generation int64 // the newest that was presented
+	guarded    bool  // the holder of an API token has a second factor
+	stamp      invalidation.Stamp
+	touching   atomic.Bool
+}
+
+func newPrincipalCache() *principalCache {
+	return otter.Must(&otter.Options[principalKey, *principalEntry]{MaximumSize: cachedPrincipals})
+}

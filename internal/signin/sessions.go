@@ -1,0 +1,170 @@
+package signin
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Authenticate returns the principal of the one live session among the tokens.
+// With touch it counts as a use of the session. It returns ErrUnauthenticated if
+// none is live, ErrAmbiguousSession if two are, ErrTenantSuspended for a live
+// session of a suspended tenant, and ErrUnavailable if the store cannot tell.
+func (s *Service) Authenticate(ctx context.Context, tenant rolecall.Tenant, tokens []secret.Token, touch bool) (*authz.Principal, error) {
+	e, _, err := s.session(ctx, tenant, tokens)
+	if err != nil {
+		return nil, err
+	}
+	if tenant.Status == rolecall.TenantSuspended {
+		return nil, rolecall.ErrTenantSuspended
+	}
+	if touch {
+		s.touch(ctx, e)
+	}
+	return e.principal, nil
+}
+
+// session returns the one live session among the tokens, and its token.
+func (s *Service) session(ctx context.Context, tenant rolecall.Tenant, tokens []secret.Token) (*principalEntry, secret.Token, error) {
+	var live *principalEntry
+	var by secret.Token
+	for _, token := range tokens {
+		e, err := s.resolve(ctx, tenant, token)
+		switch ok, err := access.Found(err); {
+		case err != nil:
+			return nil, "", err
+		case !ok:
+			continue
+		case live != nil && live.principal.Session.ID != e.principal.Session.ID:
+			return nil, "", rolecall.ErrAmbiguousSession
+		}
+		if live == nil || e.token.Generation > live.token.Generation {
+			live, by = e, token
+		}
+	}
+	if live == nil {
+		return nil, "", rolecall.ErrUnauthenticated
+	}
+	return live, by, nil
+}
+
+// resolve returns the live session of the token, or ErrNotFound. The first
+// presentation of a successor retires the token before it; the use of a token
+// that was retired longer ago than the grace ends the session.
+func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
+	e, err := s.lookUp(ctx, tenant, token)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	settings := tenant.Settings.For(e.principal.Assignments, now)
+	switch session := &e.principal.Session; {
+	case e.principal.User.Status != rolecall.UserActive || !session.Live(now, settings):
+		return nil, rolecall.ErrNotFound
+	case !session.SecondFactor && settings.RequireFactor():
+		return nil, rolecall.ErrNotFound
+	case e.token.RetiredAt != rolecall.Never && now >= e.token.RetiredAt.Add(tenant.Settings.Grace()):
+		return nil, s.endReused(ctx, e)
+	case e.token.Generation > e.generation:
+		return s.confirm(ctx, tenant, token, e)
+	}
+	return e, nil
+}
+
+// lookUp returns what is known of the token, from the cache where that can be
+// trusted: a cached session that looks expired is read again.
+func (s *Service) lookUp(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
+	key := principalKey{tenant.ID, [32]byte(token.Hash())}
+	if e, ok := s.principals.GetIfPresent(key); ok && s.isCurrentSession(e, &tenant) {
+		return e, nil
+	}
+	return s.loadSession(ctx, tenant, key)
+}
+
+func (s *Service) isCurrentSession(e *principalEntry, tenant *rolecall.Tenant) bool {
+	now, p := s.now(), e.principal
+	return p.Tenant.Version == tenant.Version && now < p.ValidUntil && p.Session.Live(now, tenant.Settings.For(p.Assignments, now)) &&
+		s.invalidation.IsFresh(e.stamp, now, tenant.ID, p.User.ID, p.Session.ID)
+}
+
+func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key principalKey) (*principalEntry, error) {
+	current := func(e *principalEntry) bool { return s.isCurrentSession(e, &tenant) }
+	return invalidation.Load(ctx, s.principals, key, current, func(ctx context.Context, key principalKey) (*principalEntry, error) {
+		e := &principalEntry{stamp: s.invalidation.Stamp()}
+		var state rolecall.SessionState
+		err := s.store.View(ctx, key.tenant, func(tx *store.Tx) (err error) {
+			state, err = tx.SessionByToken(key.hash[:])
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		e.principal = authz.NewPrincipal(tenant, state.User, state.Session, state.Assignments, e.stamp.At)
+		e.token, e.generation = state.Token, state.Generation
+		return e, nil
+	})
+}
+
+// confirm records that a successor was presented: from now on the token before
+// it has only the grace left.
+func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token secret.Token, e *principalEntry) (*principalEntry, error) {
+	err := s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
+		tx.ConfirmGeneration(e.principal.Session.ID, e.token.Generation, s.now())
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.lookUp(ctx, tenant, token)
+}
+
+// endReused ends a session of which a retired token was used: either the client
+// or a thief has the newer one, and nobody can say which. The user gets a mail. It
+// returns ErrNotFound.
+func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
+	c := access.Caller{Principal: e.principal}
+	err := s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
+		if ok, err := tx.DeleteSession(e.principal.Session.ID); !ok {
+			return nil, err
+		}
+		access.VoidLinks(tx, e.principal.Session.ID)
+		event := s.access.Event(c, rolecall.EventTokenReused, audit.AboutUser(e.principal.User.ID))
+		event.Actor = audit.Anonymous
+		return event, s.notifyOfSession(tx, c.Tenant.ID, &c.User, rolecall.MailTokenReused, &c.Session)
+	})
+	if err != nil {
+		return err
+	}
+	return rolecall.ErrNotFound
+}
+
+// touch writes the last use of the session or the API token, at most once a minute.
+// A failure to write does not fail the request: it only ends a session earlier.
+func (s *Service) touch(ctx context.Context, e *principalEntry) {
+	now, p := s.now(), e.principal
+	lastUsed := p.Session.LastUsedAt
+	if p.Token != nil {
+		lastUsed = p.Token.LastUsedAt
+	}
+	if now.Sub(lastUsed) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {
+		return
+	}
+	err := s.store.Update(ctx, p.Tenant.ID, func(tx *store.Tx) error {
+		if p.Token != nil {
+			tx.TouchAPIToken(p.Token.ID, now)
+		} else {
+			tx.TouchSession(p.Session.ID, now)
+		}
+		return nil
+	})
+	if err != nil {
+		e.touching.Store(false)
+		s.log.WarnContext(ctx, "the last use of a session or a token could not be written", "principal", p.User.ID, "error", err)
+	}
+}

@@ -1,0 +1,45 @@
+// Package signin owns how users and programs prove who they are: passwords, sessions, second
+// factors, passkeys, known devices, bearer tokens, and the links that are mailed to reset a
+// password, change an address or accept an invitation. It may import access and what access
+// may import, and not directory.
+package signin
+
+import (
+	"log/slog"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/invalidation"
+	"github.com/rolecall/rolecall/internal/outbox"
+	"github.com/rolecall/rolecall/internal/passkey"
+	"github.com/rolecall/rolecall/internal/ratelimit"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// Service has the methods of signing in. It is safe for concurrent use.
+type Service struct {
+	access       *access.Service
+	store        *store.Store
+	now          func() rolecall.Time
+	passwords    *secret.Passwords
+	keys         *secret.Keys
+	passkeys     *passkey.Party // nil: there is no domain for them
+	log          *slog.Logger
+	limiter      *ratelimit.Limiter
+	invalidation *invalidation.Table
+	refusals     *audit.Refusals
+	outbox       *outbox.Outbox
+	principals   *principalCache
+	operators    *operatorCache
+}
+
+// New returns a service for signing in.
+func New(a *access.Service) *Service {
+	return &Service{
+		access: a, store: a.Store, now: a.Now, passwords: a.Passwords, keys: a.Keys, passkeys: a.Passkeys, log: a.Log,
+		limiter: a.Limiter, invalidation: a.Invalidation, refusals: a.Refusals, outbox: a.Outbox,
+		principals: newPrincipalCache(), operators: newOperatorCache(),
+	}
+}

@@ -1,0 +1,82 @@
+package signin
+
+import (
+	"context"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/audit"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/store"
+)
+
+// revoked is why a session ended that somebody ended by its id or with all others.
+const revoked = "revoked"
+
+// UserSessions returns a page of the user's live sessions, newest first, or
+// ErrNotFound or ErrPermissionDenied. Everybody may read their own.
+func (s *Service) UserSessions(ctx context.Context, c access.Caller, id rolecall.UserID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.Session], err error) {
+	if err := authz.ReadSessions.AuthorizeFor(c.Principal, id); err != nil {
+		return page, err
+	}
+	err = s.access.View(ctx, c, func(tx *store.Tx) error {
+		if _, _, err := s.access.AuthorizedUser(tx, c, authz.ReadSessions, id); err != nil {
+			return err
+		}
+		settings, err := s.settingsOf(tx, &c.Tenant, id)
+		if err != nil {
+			return err
+		}
+		page, err = tx.Sessions(rolecall.SessionQuery{User: id, Settings: settings, Now: s.now(), After: after, Limit: limit})
+		for i := range page.Items {
+			page.Items[i].ExpiresAt = page.Items[i].EndsAt(settings)
+		}
+		return err
+	})
+	return page, err
+}
+
+// EndUserSession ends one live session of the user, and the links that were requested
+// in it become void. It returns ErrNotFound,
+// ErrPermissionDenied and ErrBeyondOwnPermissions. Everybody may end their own.
+func (s *Service) EndUserSession(ctx context.Context, c access.Caller, id rolecall.UserID, session rolecall.SessionID) error {
+	return s.revoke(ctx, c, id, func(tx *store.Tx, event *rolecall.Event) error {
+		settings, err := s.settingsOf(tx, &c.Tenant, id)
+		if err != nil {
+			return err
+		}
+		if ok, err := tx.DeleteUserSession(id, session, settings, s.now()); err != nil {
+			return err
+		} else if !ok {
+			return rolecall.ErrNotFound
+		}
+		access.VoidLinks(tx, session)
+		access.RecordEnded(tx, id, []rolecall.SessionID{session}, event, revoked)
+		return nil
+	})
+}
+
+// EndUserSessions ends all sessions of the user, one's own current one too. It
+// returns what EndUserSession does.
+func (s *Service) EndUserSessions(ctx context.Context, c access.Caller, id rolecall.UserID) error {
+	return s.revoke(ctx, c, id, func(tx *store.Tx, event *rolecall.Event) error {
+		return access.EndSessions(tx, id, rolecall.SessionID{}, event, revoked)
+	})
+}
+
+// revoke ends sessions of the user, with an event like the given one for each, if the
+// caller may.
+func (s *Service) revoke(ctx context.Context, c access.Caller, id rolecall.UserID, end func(tx *store.Tx, like *rolecall.Event) error) error {
+	if err := authz.EndSessions.AuthorizeFor(c.Principal, id); err != nil {
+		return err
+	}
+	return s.store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
+		if !c.IsSelf(id) {
+			tx.LockOwners() // what the user holds stays so meanwhile
+			if _, _, err := s.access.AuthorizedUser(tx, c, authz.EndSessions, id); err != nil {
+				return err
+			}
+		}
+		return end(tx, s.access.Event(c, rolecall.EventSessionEnded, audit.AboutUser(id)))
+	})
+}
