@@ -63,7 +63,8 @@ check: test-tools ## what must hold before a change is merged, the race detector
 	git diff --exit-code -- 'console/*_templ.go' # make templ, and commit what it writes
 	go vet ./...
 	$(STATICCHECK) ./...
-	$(WITH_POSTGRES) $(TEST) $(RACE) $$(go list ./... | grep -v -x -e '.*/internal/e2e' -e '.*/internal/faults')
+	$(TEST) ./internal/conventions # which parses all files in one goroutine
+	$(WITH_POSTGRES) $(TEST) $(RACE) $$(go list ./... | grep -v -x -e '.*/internal/e2e' -e '.*/internal/faults' -e '.*/internal/conventions')
 
 # make test asks a sample of the authorization matrix on PostgreSQL, and makes its
 # passwords cheap there. This asks for all on both stores.
