@@ -5,6 +5,7 @@ type Bucket struct {
 	Key    []byte // keyed hash of what is counted
 	Limit  int
 	Window Seconds
+	Full   *Error // of an attempt past the limit; nil: ErrTooManyAttempts with the time to wait
 }
 
 // ID returns the id by which caches know the bucket: the start of its key.

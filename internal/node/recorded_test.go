@@ -16,6 +16,8 @@ import (
 // made to fail.
 type recorded struct {
 	store.Database
+	committed func() // runs after each Update; nil: nothing does
+
 	mu      sync.Mutex
 	asked   []string
 	mails   []rolecall.OutboxMail // that were committed
@@ -46,6 +48,9 @@ func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 		}
 		return err
 	})
+	if w.committed != nil {
+		w.committed()
+	}
 	if err == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -122,6 +122,20 @@ func TestFiftyAnswersToOneChallenge(t *testing.T) {
 	})
 }
 
+func TestAFullChallengeIsInvalidEvenWhenCachesAreCleared(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		f.protected("ada")
+		challenge := f.asked("ada")
+		f.db.committed = func() { f.Access.Invalidation.Invalidate(rolecall.AnyID{}) }
+		for range 5 {
+			f.is(errorOf(f.answer(challenge, signin.Proof{Code: "000000"})), rolecall.ErrWrongCode)
+		}
+		for range 2 {
+			f.is(errorOf(f.answer(challenge, signin.Proof{Code: "000000"})), rolecall.ErrChallengeInvalid)
+		}
+	})
+}
+
 func TestACodeIsTakenOnceHoweverManyChallengesThereAre(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
 		user, app, codes := f.protected("ada")

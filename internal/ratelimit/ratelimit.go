@@ -6,6 +6,7 @@ package ratelimit
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -71,37 +72,57 @@ func (l *Limiter) Bucket(purpose string, limit int, window time.Duration, parts 
 }
 
 // Count counts an attempt before anything is tried, so that parallel attempts cannot pass
-// the limit together. It returns ErrTooManyAttempts for an attempt past a limit. Such an
-// attempt counts nowhere: else a single source could use up what an account has for all.
-// It returns what it counted.
+// the limit together. It returns the error of the first full bucket for an attempt past a
+// limit. Such an attempt counts nowhere: else a single source could use up what an account
+// has for all. It returns what it counted.
 func (l *Limiter) Count(ctx context.Context, buckets []rolecall.Bucket) (counted []rolecall.Counted, err error) {
-	if wait := l.Wait(buckets); wait > 0 {
-		return nil, rolecall.ErrTooManyAttempts.After(wait)
+	waits := make([]time.Duration, len(buckets))
+	for i, bucket := range buckets {
+		waits[i] = l.wait(bucket)
 	}
-	var wait time.Duration
+	if err := refusal(buckets, waits); err != nil {
+		return nil, err
+	}
 	stamp := l.invalidation.Stamp()
+	var refused error
 	err = l.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		states, err := tx.CountAttempt(buckets, l.now())
 		if err != nil {
 			return err
 		}
-		wait, counted = 0, nil
+		counted = nil
+		clear(waits)
 		for i, attempts := range states {
 			counted = append(counted, rolecall.Counted{Key: buckets[i].Key, EndsAt: attempts.EndsAt})
 			if attempts.Count > buckets[i].Limit {
-				wait = max(wait, attempts.EndsAt.Sub(l.now()), time.Second)
+				waits[i] = max(attempts.EndsAt.Sub(l.now()), time.Second)
 				l.full.Set(string(buckets[i].Key), fullBucket{attempts.EndsAt, stamp})
 			}
 		}
-		if wait > 0 {
+		if refused = refusal(buckets, waits); refused != nil {
 			tx.UncountAttempt(counted)
 		}
 		return nil
 	})
-	if err == nil && wait > 0 {
-		err = rolecall.ErrTooManyAttempts.After(wait)
+	if err == nil {
+		err = refused
 	}
 	return counted, err
+}
+
+// refusal returns the error of the first bucket that is full, nil if none is. A wait is
+// how long the bucket stays full. The time to wait is that of the bucket that stays full
+// longest.
+func refusal(buckets []rolecall.Bucket, waits []time.Duration) error {
+	longest := slices.Max(waits)
+	if longest <= 0 {
+		return nil
+	}
+	first := slices.IndexFunc(waits, func(wait time.Duration) bool { return wait > 0 })
+	if full := buckets[first].Full; full != nil {
+		return full
+	}
+	return rolecall.ErrTooManyAttempts.After(longest)
 }
 
 // Uncount takes back an attempt that was counted and not evaluated.
@@ -126,11 +147,17 @@ func (l *Limiter) CountIn(tx *store.Tx, bucket rolecall.Bucket, full *rolecall.E
 func (l *Limiter) Wait(buckets []rolecall.Bucket) time.Duration {
 	var wait time.Duration
 	for _, bucket := range buckets {
-		if full, ok := l.full.GetIfPresent(string(bucket.Key)); ok && !l.invalidation.IsInvalidated(full.stamp, bucket.ID()) {
-			wait = max(wait, full.until.Sub(l.now()))
-		}
+		wait = max(wait, l.wait(bucket))
 	}
 	return wait
+}
+
+func (l *Limiter) wait(bucket rolecall.Bucket) time.Duration {
+	full, ok := l.full.GetIfPresent(string(bucket.Key))
+	if !ok || l.invalidation.IsInvalidated(full.stamp, bucket.ID()) {
+		return 0
+	}
+	return full.until.Sub(l.now())
 }
 
 // NetworkOf returns what counts as one source: an IPv4 address, or the /64 of an IPv6

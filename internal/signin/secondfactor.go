@@ -155,12 +155,8 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Request, challenge secre
 		return SignIn{}, err
 	}
 	device := s.currentDevice(&a, q.user.Email, q.hash)
-	buckets := s.challengeBuckets(&q.user, device, challenge)
-	counted, err := s.limiter.Count(ctx, buckets)
+	counted, err := s.limiter.Count(ctx, s.challengeBuckets(&q.user, device, challenge))
 	if err != nil {
-		if s.limiter.Wait(buckets[:1]) > 0 {
-			err = rolecall.ErrChallengeInvalid
-		}
 		return SignIn{}, err
 	}
 	c := a.call(&authz.Principal{Tenant: a.Tenant, User: q.user})
@@ -208,6 +204,7 @@ func answered(tx *store.Tx, q *question, token secret.Token) error {
 // that guesses from elsewhere do not lock its owner out.
 func (s *Service) challengeBuckets(user *rolecall.User, device *deviceMark, challenge secret.Token) []rolecall.Bucket {
 	own := s.limiter.Bucket("challenge", challengeTries, challengeLifetime, string(challenge))
+	own.Full = rolecall.ErrChallengeInvalid
 	if device != nil {
 		return []rolecall.Bucket{own, s.limiter.Bucket("second factor of known devices", s.limiter.Limits.AccountAndSource, 15*time.Minute, user.ID.String())}
 	}
