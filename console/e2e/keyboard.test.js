@@ -175,7 +175,7 @@ scenario("a page that the browser kept is not seen after the sign-out", async (p
   await page.context().clearCookies({ name: "session" });
   await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })));
   await page.waitForURL(/sign-in/);
-  assert.ok(await page.getByRole("heading", { name: "Sign in" }).isVisible());
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
 });
 
 scenario("an id is copied, and nothing else is", async (page) => {

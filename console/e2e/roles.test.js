@@ -104,6 +104,7 @@ scenario("a role is given in departments until a day, changed and taken", async 
   assert.deepEqual([held.reach.departments, held.expiresAt], [["Legal", "Sales"], "2099-12-31T18:00:00.000000Z"]);
 
   await page.getByRole("link", { name: "Change People partner" }).click();
+  await form.getByLabel("Ends").waitFor();
   assert.deepEqual(await form.getByRole("checkbox", { checked: true }).evaluateAll((boxes) => boxes.map((box) => box.value)), ["Legal", "Sales"]);
   await form.getByLabel("In the whole tenant").check();
   await form.getByLabel("Ends").fill("");
