@@ -45,7 +45,7 @@ browser-test: test-tools ## the topologies of the guide, attacks on them, and pa
 console-test screenshots: TEST_TOOLS = chromium npm
 console-test: test-tools ## the console in a real Chromium; STORE=postgres for what depends on the store, on a PostgreSQL of its own
 	$(BROWSER_TESTS)
-	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES)) node --test --test-concurrency=2 $(CONSOLE_TESTS)
+	$(if $(filter postgres,$(STORE)),$(WITH_POSTGRES)) node --test --test-concurrency=1 $(CONSOLE_TESTS)
 
 screenshots: test-tools ## the pictures of the README; ALL=1 for all pages, into console/e2e/results/pages
 	$(BROWSER_TESTS)
