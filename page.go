@@ -84,10 +84,9 @@ type ServiceAccountQuery struct {
 
 // APITokenQuery selects the API tokens of one holder, by id, the order of creation.
 type APITokenQuery struct {
-	UserID           UserID
-	ServiceAccountID ServiceAccountID // if UserID is zero
-	After            *Position
-	Limit            int
+	Holder Holder
+	After  *Position
+	Limit  int
 }
 
 // SessionQuery selects the sessions of a user that live, newest first.

@@ -44,7 +44,7 @@ func (c *console) showAccount(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := c.directory.UserTokens(v.ctx, v.call, v.call.User.ID, nil, rolecall.APITokensMax)
+	tokens, err := c.directory.Tokens(v.ctx, v.call, rolecall.HolderOf(v.call.User.ID), nil, rolecall.APITokensMax)
 	if err != nil {
 		return err
 	}

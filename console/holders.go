@@ -5,8 +5,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/directory"
-	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
 // holder is who holds roles, and for whom API tokens speak: the pages about both are the
@@ -73,8 +71,9 @@ func accountOf(s *console, v *pageContext) (holder, error) {
 // holderKind is one kind of holders: where they are, and what can be done about their
 // roles and API tokens by which operations of the contract.
 type holderKind struct {
-	path string // of their list
-	read string // the operation that find stands for
+	path string                             // of their list
+	id   func(*pageContext) rolecall.Holder // of the path
+	read string                             // the operation that find stands for
 	find func(*console, *pageContext) (holder, error)
 
 	listRoles, assignRole, unassignRole string
@@ -83,14 +82,12 @@ type holderKind struct {
 	unassign                            func(*console, *pageContext) error
 
 	listTokens, createToken, revokeToken string
-	tokens                               func(*console, *pageContext, *rolecall.Position, int) (rolecall.Page[rolecall.APIToken], error)
-	makeToken                            func(*console, *pageContext, rolecall.APITokenDraft) (idempotency.Created[directory.APIToken], error)
-	revoke                               func(*console, *pageContext) error
 }
 
 var holderKinds = []holderKind{
 	{
-		path: "/users", read: "UsersController_getUser", find: userOf,
+		path: "/users", id: func(v *pageContext) rolecall.Holder { return rolecall.HolderOf(v.userID) },
+		read: "UsersController_getUser", find: userOf,
 		listRoles: "UsersController_listUserRoles", assignRole: "UsersController_assignRole", unassignRole: "UsersController_unassignRole",
 		held: func(s *console, v *pageContext) (live, expired []rolecall.Assignment, err error) {
 			return s.directory.UserRoles(v.ctx, v.call, v.userID)
@@ -103,18 +100,10 @@ var holderKinds = []holderKind{
 			return s.directory.UnassignRole(v.ctx, v.call, v.userID, v.roleID)
 		},
 		listTokens: "UsersController_listUserTokens", createToken: "UsersController_createUserToken", revokeToken: "UsersController_revokeUserToken",
-		tokens: func(s *console, v *pageContext, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
-			return s.directory.UserTokens(v.ctx, v.call, v.userID, after, limit)
-		},
-		makeToken: func(s *console, v *pageContext, draft rolecall.APITokenDraft) (idempotency.Created[directory.APIToken], error) {
-			return s.directory.CreateUserToken(v.ctx, v.call, v.key(), v.userID, draft)
-		},
-		revoke: func(s *console, v *pageContext) error {
-			return s.directory.RevokeUserToken(v.ctx, v.call, v.userID, v.tokenID)
-		},
 	},
 	{
-		path: "/service-accounts", read: "ServiceAccountsController_getServiceAccount", find: accountOf,
+		path: "/service-accounts", id: func(v *pageContext) rolecall.Holder { return rolecall.HolderOf(v.accountID) },
+		read: "ServiceAccountsController_getServiceAccount", find: accountOf,
 		listRoles: "ServiceAccountsController_listServiceAccountRoles", assignRole: "ServiceAccountsController_assignServiceAccountRole", unassignRole: "ServiceAccountsController_unassignServiceAccountRole",
 		held: func(s *console, v *pageContext) (live, expired []rolecall.Assignment, err error) {
 			return s.directory.ServiceAccountRoles(v.ctx, v.call, v.accountID)
@@ -127,15 +116,6 @@ var holderKinds = []holderKind{
 			return s.directory.UnassignServiceAccountRole(v.ctx, v.call, v.accountID, v.roleID)
 		},
 		listTokens: "ServiceAccountsController_listServiceAccountTokens", createToken: "ServiceAccountsController_createServiceAccountToken", revokeToken: "ServiceAccountsController_revokeServiceAccountToken",
-		tokens: func(s *console, v *pageContext, after *rolecall.Position, limit int) (rolecall.Page[rolecall.APIToken], error) {
-			return s.directory.ServiceAccountTokens(v.ctx, v.call, v.accountID, after, limit)
-		},
-		makeToken: func(s *console, v *pageContext, draft rolecall.APITokenDraft) (idempotency.Created[directory.APIToken], error) {
-			return s.directory.CreateServiceAccountToken(v.ctx, v.call, v.key(), v.accountID, draft)
-		},
-		revoke: func(s *console, v *pageContext) error {
-			return s.directory.RevokeServiceAccountToken(v.ctx, v.call, v.accountID, v.tokenID)
-		},
 	},
 }
 

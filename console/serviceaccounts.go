@@ -90,7 +90,7 @@ func (c *console) showServiceAccount(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := c.directory.ServiceAccountTokens(v.ctx, v.call, v.accountID, nil, rolecall.APITokensMax)
+	tokens, err := c.directory.Tokens(v.ctx, v.call, rolecall.HolderOf(v.accountID), nil, rolecall.APITokensMax)
 	if err != nil {
 		return err
 	}

@@ -45,8 +45,7 @@ func (c *console) showTokens(v *pageContext, k *holderKind) error {
 		return err
 	}
 	if v.faults == nil {
-		after, limit := v.after, v.limit
-		if view.page, err = k.tokens(c, v, after, limit); err != nil {
+		if view.page, err = c.directory.Tokens(v.ctx, v.call, k.id(v), v.after, v.limit); err != nil {
 			return err
 		}
 	}
@@ -92,7 +91,7 @@ func (c *console) createToken(v *pageContext, k *holderKind) error {
 	if view.holder, err = k.find(c, v); err != nil {
 		return err
 	}
-	if view.made, err = k.makeToken(c, v, draft); err != nil {
+	if view.made, err = c.directory.CreateToken(v.ctx, v.call, v.key(), k.id(v), draft); err != nil {
 		return err
 	}
 	return c.show(v, "API token", view.section, func(f frame) templ.Component {
@@ -105,7 +104,7 @@ func (c *console) askRevokeToken(v *pageContext, k *holderKind) error {
 	var view tokensView
 	var err error
 	if view.holder, err = k.find(c, v); err == nil {
-		view.page, err = k.tokens(c, v, nil, rolecall.APITokensMax)
+		view.page, err = c.directory.Tokens(v.ctx, v.call, k.id(v), nil, rolecall.APITokensMax)
 	}
 	if err != nil {
 		return err
@@ -128,7 +127,7 @@ func (c *console) askRevokeToken(v *pageContext, k *holderKind) error {
 }
 
 func (c *console) revokeToken(v *pageContext, k *holderKind) error {
-	if err := k.revoke(c, v); err != nil {
+	if err := c.directory.RevokeToken(v.ctx, v.call, k.id(v), v.tokenID); err != nil {
 		return err
 	}
 	return v.redirect(k.home(v) + "/tokens?done=token-revoked")

@@ -189,7 +189,7 @@ func TestLongListsOfTokensHavePages(t *testing.T) {
 	for i := range 51 {
 		key := "token " + string(rune('A'+i))
 		draft := rolecall.APITokenDraft{Name: key, Permissions: []string{"users:read"}, ExpiresAt: rolecall.Time(time.Now().Add(time.Hour).UnixMicro())}
-		if _, err := f.node.Directory.CreateServiceAccountToken(t.Context(), c, idempotency.Key{Text: key, Fingerprint: []byte(key)}, account.ID, draft); err != nil {
+		if _, err := f.node.Directory.CreateToken(t.Context(), c, idempotency.Key{Text: key, Fingerprint: []byte(key)}, rolecall.HolderOf(account.ID), draft); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,6 +27,14 @@ func AboutServiceAccount(id rolecall.ServiceAccountID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectServiceAccount, ID: rolecall.AnyID(id)}
 }
 
+// AboutHolder returns the user or the service account as the subject of an event.
+func AboutHolder(h rolecall.Holder) rolecall.Subject {
+	if h.IsAccount {
+		return AboutServiceAccount(h.ServiceAccountID())
+	}
+	return AboutUser(h.UserID())
+}
+
 // AboutTenant returns the tenant as the subject of an event.
 func AboutTenant(id rolecall.TenantID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}

@@ -236,7 +236,7 @@ func (h *history) makePrograms(ctx context.Context) error {
 			return err
 		}
 		draft := rolecall.APITokenDraft{Name: program.token, Permissions: program.permissions, ExpiresAt: h.end.Add(program.left)}
-		token, err := h.node.Directory.CreateServiceAccountToken(ctx, h.owner, keyOf(program.token), id, draft)
+		token, err := h.node.Directory.CreateToken(ctx, h.owner, keyOf(program.token), rolecall.HolderOf(id), draft)
 		if err != nil {
 			return err
 		}

@@ -19,63 +19,79 @@ type APIToken struct {
 	Secret secret.Token
 }
 
-// UserTokens returns a page of the user's API tokens, by id, or ErrNotFound,
+// Tokens returns a page of the holder's API tokens, by id. It returns ErrNotFound or
 // ErrPermissionDenied.
-func (s *Service) UserTokens(ctx context.Context, c access.Caller, id rolecall.UserID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
-	if err := authz.ReadUserTokens.AuthorizeFor(c.Principal, id); err != nil {
+func (s *Service) Tokens(ctx context.Context, c access.Caller, h rolecall.Holder, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
+	policy := policyFor(h, authz.ReadUserTokens, authz.ReadServiceAccounts)
+	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return page, err
 	}
 	err = s.access.View(ctx, c, func(tx *store.Tx) error {
-		if err := s.authorizeTokens(tx, c, authz.ReadUserTokens, id); err != nil {
+		if err := s.authorizeTokens(tx, c, policy, h); err != nil {
 			return err
 		}
-		page, err = tx.APITokens(rolecall.APITokenQuery{UserID: id, After: after, Limit: limit})
+		page, err = tx.APITokens(rolecall.APITokenQuery{Holder: h, After: after, Limit: limit})
 		return err
 	})
 	return page, err
 }
 
 // authorizeTokens returns nil if the caller may perform the operation of the policy on the
-// tokens of the user.
-func (s *Service) authorizeTokens(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.UserID) error {
-	if c.IsSelf(id) {
+// tokens of the holder.
+func (s *Service) authorizeTokens(tx *store.Tx, c access.Caller, policy *authz.Policy, h rolecall.Holder) error {
+	if c.IsSelf(h.UserID()) {
 		return nil
 	}
-	_, _, err := s.access.AuthorizedUser(tx, c, policy, id)
-	return err
+	return s.authorizeHolder(tx, c, policy, h)
 }
 
-// CreateUserToken makes an API token that speaks for the caller, once for each
-// idempotency key; a replay is without the secret. It returns ErrPermissionDenied
-// for somebody else's, ErrValidation, also for a permission that the caller does not
-// have, ErrTooManyTokens, and the errors of keys.
-func (s *Service) CreateUserToken(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID, draft rolecall.APITokenDraft) (created idempotency.Created[APIToken], err error) {
-	if err := authz.CreateUserToken.AuthorizeFor(c.Principal, id); err != nil {
+// CreateToken creates an API token of the caller, or of a service account, once for each
+// idempotency key. A replay is without the secret. The bearer acts as the service account,
+// so the caller must be able to grant all of its roles. CreateToken returns
+// ErrPermissionDenied for the token of another user, ErrNotFound, ErrBeyondOwnPermissions,
+// ErrValidation, also for a permission that the holder does not have, ErrTooManyTokens, and
+// the errors of keys.
+func (s *Service) CreateToken(ctx context.Context, c access.Caller, key idempotency.Key, h rolecall.Holder, draft rolecall.APITokenDraft) (created idempotency.Created[APIToken], err error) {
+	policy := policyFor(h, authz.CreateUserToken, authz.CreateServiceAccountToken)
+	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return created, err
 	}
 	now := s.now()
 	if err := draft.Check(now).Err(); err != nil {
 		return created, err
 	}
-	if err := draft.CheckHolder(c.Assignments, now).Err(); err != nil {
+	held := c.Assignments
+	if h.IsAccount {
+		err := s.access.View(ctx, c, func(tx *store.Tx) (err error) {
+			_, held, err = s.authorizedAccount(tx, c, policy, h.ServiceAccountID())
+			return err
+		})
+		if err != nil {
+			return created, err
+		}
+	}
+	if err := draft.CheckHolder(held, now).Err(); err != nil {
 		return created, err
 	}
 	token := draft.APIToken(now)
-	token.UserID = id
-	return s.createToken(ctx, c, key, "createUserToken", token, audit.AboutUser(id))
+	token.UserID, token.ServiceAccountID, token.CreatedBy = h.UserID(), h.ServiceAccountID(), c.Grantor()
+	return s.insertToken(ctx, c, key, h, token)
 }
 
-// createToken writes a new token of the subject.
-func (s *Service) createToken(ctx context.Context, c access.Caller, key idempotency.Key, operation string, token rolecall.APIToken, about rolecall.Subject) (created idempotency.Created[APIToken], err error) {
-	token.CreatedBy = c.Grantor()
+// insertToken writes a new token of the holder.
+func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempotency.Key, h rolecall.Holder, token rolecall.APIToken) (created idempotency.Created[APIToken], err error) {
+	operation := "createUserToken"
+	if h.IsAccount {
+		operation = "createServiceAccountToken"
+	}
 	bearer := secret.NewAPIToken()
-	event := s.access.Event(c, rolecall.EventTokenCreated, about)
+	event := s.access.Event(c, rolecall.EventTokenCreated, audit.AboutHolder(h))
 	event.Members = []string{"tokens"}
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
-		Operation: operation, ID: about.ID, Value: audit.TokenValue{Token: token}, Event: event,
+		Operation: operation, ID: h.ID, Value: audit.TokenValue{Token: token}, Event: event,
 		Insert: func(tx *store.Tx) error {
 			tx.LockOwners()
-			stored, err := tx.APITokens(rolecall.APITokenQuery{UserID: token.UserID, ServiceAccountID: token.ServiceAccountID, Limit: rolecall.APITokensMax})
+			stored, err := tx.APITokens(rolecall.APITokenQuery{Holder: h, Limit: rolecall.APITokensMax})
 			if err != nil {
 				return err
 			}
@@ -83,7 +99,7 @@ func (s *Service) createToken(ctx context.Context, c access.Caller, key idempote
 				return rolecall.ErrTooManyTokens
 			}
 			tx.InsertAPIToken(token, bearer.Hash())
-			if token.UserID.IsZero() {
+			if h.IsAccount {
 				return nil
 			}
 			return s.access.Notify(tx, c.Tenant.ID, &c.User, "an API token was created")
@@ -102,103 +118,36 @@ func (s *Service) createToken(ctx context.Context, c access.Caller, key idempote
 	return idempotency.Created[APIToken]{Value: APIToken{APIToken: stored.Token}, Replayed: true}, err
 }
 
-// RevokeUserToken ends a token of the user at once. It returns ErrNotFound,
-// ErrPermissionDenied and ErrBeyondOwnPermissions.
-func (s *Service) RevokeUserToken(ctx context.Context, c access.Caller, id rolecall.UserID, tokenID rolecall.APITokenID) error {
-	if err := authz.RevokeUserToken.AuthorizeFor(c.Principal, id); err != nil {
+// RevokeToken revokes a token of the holder, and makes the links void that were requested
+// with it. It returns ErrNotFound, ErrPermissionDenied and ErrBeyondOwnPermissions.
+func (s *Service) RevokeToken(ctx context.Context, c access.Caller, h rolecall.Holder, id rolecall.APITokenID) error {
+	policy := policyFor(h, authz.RevokeUserToken, authz.RevokeServiceAccountToken)
+	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return err
 	}
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		if err := s.authorizeTokens(tx, c, authz.RevokeUserToken, id); err != nil {
+		if h.IsAccount {
+			tx.LockOwners()
+		}
+		if err := s.authorizeTokens(tx, c, policy, h); err != nil {
 			return nil, err
 		}
-		token, err := tx.APIToken(tokenID)
-		if err == nil && token.UserID != id {
-			err = rolecall.ErrNotFound
-		}
+		token, err := tx.APIToken(id)
 		if err != nil {
 			return nil, err
 		}
-		return s.revokeToken(tx, c, token, audit.AboutUser(id))
-	})
-}
-
-// revokeToken removes a token of the subject, and makes the links void that were
-// requested with it.
-func (s *Service) revokeToken(tx *store.Tx, c access.Caller, token rolecall.APIToken, about rolecall.Subject) (*rolecall.Event, error) {
-	if ok, err := tx.DeleteAPIToken(token.ID); err != nil {
-		return nil, err
-	} else if !ok {
-		return nil, rolecall.ErrNotFound
-	}
-	access.VoidLinks(tx, token.ID)
-	before, err := json.Marshal(audit.TokenValue{Token: token})
-	event := s.access.Event(c, rolecall.EventTokenRevoked, about)
-	event.Members, event.Values = []string{"tokens"}, &rolecall.EventValues{Before: before}
-	return event, err
-}
-
-// ServiceAccountTokens returns a page of the service account's API tokens, by id, or
-// ErrNotFound.
-func (s *Service) ServiceAccountTokens(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
-	if err := authz.ReadServiceAccounts.Authorize(c.Principal); err != nil {
-		return page, err
-	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) error {
-		if _, err := tx.ServiceAccountByID(id); err != nil {
-			return err
+		if token.UserID != h.UserID() || token.ServiceAccountID != h.ServiceAccountID() {
+			return nil, rolecall.ErrNotFound
 		}
-		page, err = tx.APITokens(rolecall.APITokenQuery{ServiceAccountID: id, After: after, Limit: limit})
-		return err
-	})
-	return page, err
-}
-
-// CreateServiceAccountToken makes an API token that speaks for the service account,
-// once for each idempotency key; a replay is without the secret. As whoever bears it
-// acts as the account, the caller must cover all that it holds. It returns
-// ErrNotFound, ErrBeyondOwnPermissions, ErrValidation, also for a permission that the
-// account does not have, ErrTooManyTokens, and the errors of keys.
-func (s *Service) CreateServiceAccountToken(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.ServiceAccountID, draft rolecall.APITokenDraft) (created idempotency.Created[APIToken], err error) {
-	if err := authz.CreateServiceAccountToken.Authorize(c.Principal); err != nil {
-		return created, err
-	}
-	now := s.now()
-	if err := draft.Check(now).Err(); err != nil {
-		return created, err
-	}
-	err = s.access.View(ctx, c, func(tx *store.Tx) error {
-		_, assignments, err := s.authorizedAccount(tx, c, authz.CreateServiceAccountToken, id)
-		if err != nil {
-			return err
-		}
-		return draft.CheckHolder(assignments, now).Err()
-	})
-	if err != nil {
-		return created, err
-	}
-	token := draft.APIToken(now)
-	token.ServiceAccountID = id
-	return s.createToken(ctx, c, key, "createServiceAccountToken", token, audit.AboutServiceAccount(id))
-}
-
-// RevokeServiceAccountToken ends a token of the service account at once. It returns
-// ErrNotFound and ErrBeyondOwnPermissions.
-func (s *Service) RevokeServiceAccountToken(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, tokenID rolecall.APITokenID) error {
-	if err := authz.RevokeServiceAccountToken.Authorize(c.Principal); err != nil {
-		return err
-	}
-	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		if _, err := s.protectedAccount(tx, c, authz.RevokeServiceAccountToken, id, nil); err != nil {
+		if ok, err := tx.DeleteAPIToken(id); err != nil {
 			return nil, err
+		} else if !ok {
+			return nil, rolecall.ErrNotFound
 		}
-		token, err := tx.APIToken(tokenID)
-		if err == nil && token.ServiceAccountID != id {
-			err = rolecall.ErrNotFound
-		}
-		if err != nil {
-			return nil, err
-		}
-		return s.revokeToken(tx, c, token, audit.AboutServiceAccount(id))
+		access.VoidLinks(tx, id)
+		before, err := json.Marshal(audit.TokenValue{Token: token})
+		event := s.access.Event(c, rolecall.EventTokenRevoked, audit.AboutHolder(h))
+		event.Members, event.Values = []string{"tokens"}, &rolecall.EventValues{Before: before}
+		return event, err
 	})
 }

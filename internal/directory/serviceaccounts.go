@@ -139,16 +139,18 @@ func (s *Service) protectedAccount(tx *store.Tx, c access.Caller, policy *authz.
 	return account, match.check(&account)
 }
 
-// authorizedAccount returns the service account with its assignments, if the caller may
-// perform the operation of the policy on it.
+// authorizedAccount returns the service account with the assignments that the policy is
+// about, if the caller may perform the operation of the policy on it.
 func (s *Service) authorizedAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID) (rolecall.ServiceAccount, []rolecall.Assignment, error) {
 	account, err := tx.ServiceAccountByID(id)
 	if err != nil {
 		return account, nil, err
 	}
-	assignments, err := tx.ServiceAccountRoles(id)
-	if err != nil {
-		return account, nil, err
+	var assignments []rolecall.Assignment
+	if policy.NeedsAssignments() {
+		if assignments, err = tx.ServiceAccountRoles(id); err != nil {
+			return account, nil, err
+		}
 	}
 	return account, assignments, policy.AuthorizeAccount(c.Principal, assignments, s.now())
 }

@@ -5,68 +5,40 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/directory"
-	"github.com/rolecall/rolecall/internal/idempotency"
 )
 
-type listUserTokensRequest struct {
-	userPath
+type listTokensRequest[T holder] struct {
+	idPath[T]
 	pageRequest
 }
 
-func (s *Server) listUserTokens(ctx context.Context, c access.Caller, in *listUserTokensRequest) (Response[pageBody[tokenBody]], error) {
-	page, err := s.directory.UserTokens(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
+func listTokens[T holder](s *Server, ctx context.Context, c access.Caller, in *listTokensRequest[T]) (Response[pageBody[tokenBody]], error) {
+	page, err := s.directory.Tokens(ctx, c, rolecall.HolderOf(in.ID), in.After.after, in.Limit.orDefault())
 	return newPage(&page, newTokenBody), err
 }
 
-type createUserTokenRequest struct {
-	userPath
+type createTokenRequest[T holder] struct {
+	idPath[T]
 	idempotencyHeader
 	Body rolecall.APITokenDraft
 }
 
-func (s *Server) createUserToken(ctx context.Context, c access.Caller, in *createUserTokenRequest) (Response[newTokenBodyWithSecret], error) {
-	created, err := s.directory.CreateUserToken(ctx, c, in.Key, in.ID, in.Body)
-	return createdToken(&created), err
+func createToken[T holder](s *Server, ctx context.Context, c access.Caller, in *createTokenRequest[T]) (Response[newTokenBodyWithSecret], error) {
+	created, err := s.directory.CreateToken(ctx, c, in.Key, rolecall.HolderOf(in.ID), in.Body)
+	secret := created.Value.Secret
+	return Response[newTokenBodyWithSecret]{
+		Body:     newTokenBodyWithSecret{newTokenBody(&created.Value.APIToken), secret == "", string(secret)},
+		Replayed: created.Replayed,
+	}, err
 }
 
-type revokeUserTokenRequest struct {
-	userPath
+type revokeTokenRequest[T holder] struct {
+	idPath[T]
 	tokenPath
 }
 
-func (s *Server) revokeUserToken(ctx context.Context, c access.Caller, in *revokeUserTokenRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.directory.RevokeUserToken(ctx, c, in.ID, in.Token)
-}
-
-type listServiceAccountTokensRequest struct {
-	serviceAccountPath
-	pageRequest
-}
-
-func (s *Server) listServiceAccountTokens(ctx context.Context, c access.Caller, in *listServiceAccountTokensRequest) (Response[pageBody[tokenBody]], error) {
-	page, err := s.directory.ServiceAccountTokens(ctx, c, in.ID, in.After.after, in.Limit.orDefault())
-	return newPage(&page, newTokenBody), err
-}
-
-type createServiceAccountTokenRequest struct {
-	serviceAccountPath
-	idempotencyHeader
-	Body rolecall.APITokenDraft
-}
-
-func (s *Server) createServiceAccountToken(ctx context.Context, c access.Caller, in *createServiceAccountTokenRequest) (Response[newTokenBodyWithSecret], error) {
-	created, err := s.directory.CreateServiceAccountToken(ctx, c, in.Key, in.ID, in.Body)
-	return createdToken(&created), err
-}
-
-type revokeServiceAccountTokenRequest struct {
-	serviceAccountPath
-	tokenPath
-}
-
-func (s *Server) revokeServiceAccountToken(ctx context.Context, c access.Caller, in *revokeServiceAccountTokenRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.directory.RevokeServiceAccountToken(ctx, c, in.ID, in.Token)
+func revokeToken[T holder](s *Server, ctx context.Context, c access.Caller, in *revokeTokenRequest[T]) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.RevokeToken(ctx, c, rolecall.HolderOf(in.ID), in.Token)
 }
 
 // tokenBody is an API token without its secret.
@@ -90,12 +62,4 @@ type newTokenBodyWithSecret struct {
 	tokenBody
 	SecretWithheld bool   `json:"secretWithheld,omitzero" doc:"True if the request was sent before, so that the secret is not shown again."`
 	Token          string `json:"token,omitzero" doc:"The secret, which the program sends as Authorization: Bearer rc_…."`
-}
-
-func createdToken(created *idempotency.Created[directory.APIToken]) Response[newTokenBodyWithSecret] {
-	secret := created.Value.Secret
-	return Response[newTokenBodyWithSecret]{
-		Body:     newTokenBodyWithSecret{newTokenBody(&created.Value.APIToken), secret == "", string(secret)},
-		Replayed: created.Replayed,
-	}
 }

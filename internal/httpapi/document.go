@@ -225,6 +225,9 @@ func (p *parameter) describe() *huma.Param {
 	if example, ok := p.field.Tag.Lookup("example"); ok {
 		described.Example = example
 	}
+	if id, ok := pathIDs[p.field.Type]; ok && described.Description == "" {
+		described.Description, described.Example = id[0], id[1]
+	}
 	return described
 }
 

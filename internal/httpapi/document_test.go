@@ -70,7 +70,7 @@ func TestEveryOperationIsWholeAndDocumented(t *testing.T) {
 			t.Errorf("%s creates: %v, takes an idempotency key: %v", op.id, creates, op.endpoint.takes().key != nil)
 		}
 		for _, p := range op.endpoint.takes().parameters() {
-			if p.field.Tag.Get("doc") == "" {
+			if p.describe().Description == "" {
 				t.Errorf("%s does not describe %s", op.id, p.name)
 			}
 			if p.in == inPath && !strings.Contains(op.path, "{"+p.name+"}") {

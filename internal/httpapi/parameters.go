@@ -162,18 +162,13 @@ type (
 		Limit limitValue  `query:"limit" doc:"Maximum number of items on a page. Values above 200 are treated as 200. A page can have fewer items, or none, while nextCursor is not null."`
 		After cursorValue `query:"cursor" doc:"The nextCursor of the previous page. It is valid for the same user, filters and order."`
 	}
-	// userPath names a user.
-	userPath struct {
-		ID rolecall.UserID `path:"id" example:"019d83e6-1ef1-7000-9b87-15029121b69d" doc:"ID of the user."`
+	// idPath names a user, a role or a service account. pathIDs documents it.
+	idPath[T any] struct {
+		ID rolecall.ID[T] `path:"id"`
 	}
-	// rolePath names a role.
-	rolePath struct {
-		ID rolecall.RoleID `path:"id" example:"019d83e6-1ef1-7001-8c02-5a1f0c5d3e11" doc:"ID of the role."`
-	}
-	// serviceAccountPath names a service account.
-	serviceAccountPath struct {
-		ID rolecall.ServiceAccountID `path:"id" example:"019d83e6-1ef1-7002-b1aa-7d0b8e6f4c22" doc:"ID of the service account."`
-	}
+	userPath           = idPath[rolecall.User]
+	rolePath           = idPath[rolecall.Role]
+	serviceAccountPath = idPath[rolecall.ServiceAccount]
 	// assignedRolePath names the role of an assignment.
 	assignedRolePath struct {
 		Role rolecall.RoleID `path:"roleId" example:"019d83e6-1ef1-7001-8c02-5a1f0c5d3e11" doc:"ID of the role."`
@@ -203,6 +198,19 @@ type (
 		IncludeExpired bool `query:"includeExpired" doc:"Whether to list expired assignments after the others, those that expired last first."`
 	}
 )
+
+// holder is a noun that holds roles and API tokens. The operations about these have the
+// same handlers for both.
+type holder interface {
+	rolecall.User | rolecall.ServiceAccount
+}
+
+// pathIDs are the description and the example of each idPath.
+var pathIDs = map[reflect.Type][2]string{
+	reflect.TypeFor[rolecall.UserID]():           {"ID of the user.", "019d83e6-1ef1-7000-9b87-15029121b69d"},
+	reflect.TypeFor[rolecall.RoleID]():           {"ID of the role.", "019d83e6-1ef1-7001-8c02-5a1f0c5d3e11"},
+	reflect.TypeFor[rolecall.ServiceAccountID](): {"ID of the service account.", "019d83e6-1ef1-7002-b1aa-7d0b8e6f4c22"},
+}
 
 // The types of parameters.
 type (

@@ -303,25 +303,27 @@ var verbs = []struct {
 		return f.Directory.UnassignServiceAccountRole(f.Context(), f.owner, id, s.role.ID)
 	})},
 	{"CreateServiceAccountToken", "", false, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
-		return errorOf(f.Directory.CreateServiceAccountToken(f.Context(), f.owner, newKey(), id, f.tokenDraft("users:read")))
+		return errorOf(f.Directory.CreateToken(f.Context(), f.owner, newKey(), rolecall.HolderOf(id), f.tokenDraft("users:read")))
 	})},
 	{"RevokeServiceAccountToken", "", true, func(f *fixture, s someone) func() error {
 		account := f.account("Account of "+s.name, s.role.ID)
 		token := f.accountToken(account.ID, "users:read")
 		return func() error {
-			return f.Directory.RevokeServiceAccountToken(f.Context(), f.owner, account.ID, token.ID)
+			return f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(account.ID), token.ID)
 		}
 	}},
 	{"CreateUserToken", "", false, func(f *fixture, s someone) func() error {
 		call := f.call(f.signIn(s.name))
 		return func() error {
-			return errorOf(f.Directory.CreateUserToken(f.Context(), call, newKey(), s.user.ID, f.tokenDraft("users:read")))
+			return errorOf(f.Directory.CreateToken(f.Context(), call, newKey(), rolecall.HolderOf(s.user.ID), f.tokenDraft("users:read")))
 		}
 	}},
 	{"RevokeUserToken", "", true, func(f *fixture, s someone) func() error {
 		call := f.call(f.signIn(s.name))
 		token := f.userToken(call, "users:read")
-		return func() error { return f.Directory.RevokeUserToken(f.Context(), call, s.user.ID, token.ID) }
+		return func() error {
+			return f.Directory.RevokeToken(f.Context(), call, rolecall.HolderOf(s.user.ID), token.ID)
+		}
 	}},
 	{"AuthenticateBearer", "for the first time", false, func(f *fixture, s someone) func() error {
 		token := f.userToken(f.call(f.signIn(s.name)), "users:read")

@@ -18,10 +18,10 @@ func TestAHolderHasSoManyTokens(t *testing.T) {
 		c, nodes := f.call(f.signIn("programmer")), []*node.Node{f.Node, f.node()}
 		another := map[string]func(int) error{
 			"a user": func(i int) error {
-				return errorOf(nodes[i%2].Directory.CreateUserToken(f.Context(), c, newKey(), member.ID, f.tokenDraft("users:read")))
+				return errorOf(nodes[i%2].Directory.CreateToken(f.Context(), c, newKey(), rolecall.HolderOf(member.ID), f.tokenDraft("users:read")))
 			},
 			"a service account": func(i int) error {
-				return errorOf(nodes[i%2].Directory.CreateServiceAccountToken(f.Context(), f.owner, newKey(), account.ID, f.tokenDraft("users:read")))
+				return errorOf(nodes[i%2].Directory.CreateToken(f.Context(), f.owner, newKey(), rolecall.HolderOf(account.ID), f.tokenDraft("users:read")))
 			},
 		}
 		for what, make := range another {
@@ -43,9 +43,9 @@ func TestAHolderHasSoManyTokens(t *testing.T) {
 				t.Errorf("%s: of twenty at once %d were made where five had room", what, made.Load())
 			}
 		}
-		page, err := f.Directory.UserTokens(f.Context(), f.owner, member.ID, nil, rolecall.MaxLimit)
+		page, err := f.Directory.Tokens(f.Context(), f.owner, rolecall.HolderOf(member.ID), nil, rolecall.MaxLimit)
 		f.ok(err)
-		f.ok(f.Directory.RevokeUserToken(f.Context(), f.owner, member.ID, page.Items[0].ID))
+		f.ok(f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(member.ID), page.Items[0].ID))
 		f.ok(another["a user"](0))
 		f.is(another["a user"](0), rolecall.ErrTooManyTokens)
 	})

@@ -72,7 +72,7 @@ func TestEveryUnknownTokenIsTheSameWork(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, member, _, tokens := f.programs()
 		revoked := f.userToken(f.call(f.signIn("programmer")), "users:read")
-		f.ok(f.Directory.RevokeUserToken(f.Context(), f.owner, member.ID, revoked.ID))
+		f.ok(f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(member.ID), revoked.ID))
 		other := f.newTenant("other")
 		for _, c := range []struct {
 			what   string

@@ -154,10 +154,10 @@ func TestLinksEndWithTheTokenThatRequestedThem(t *testing.T) {
 			revoke func(directory.APIToken) error
 		}{
 			{"of a user", own, func(token directory.APIToken) error {
-				return f.Directory.RevokeUserToken(f.Context(), f.owner, admin.ID, token.ID)
+				return f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(admin.ID), token.ID)
 			}},
 			{"of a service account", theirs, func(token directory.APIToken) error {
-				return f.Directory.RevokeServiceAccountToken(f.Context(), f.owner, account.ID, token.ID)
+				return f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(account.ID), token.ID)
 			}},
 			{"of a user whose password is reset", reset, func(directory.APIToken) error {
 				return f.reset(f.resetLink("admin"), anotherPassword)
@@ -180,7 +180,7 @@ func TestARevokedCredentialRequestsNoLinks(t *testing.T) {
 		in := f.signIn("admin")
 		token := f.userToken(f.call(in), "*:*", "*/*:*")
 		callers := []access.Caller{f.call(in), f.ofProgram(token)}
-		f.ok(f.Directory.RevokeUserToken(f.Context(), f.owner, admin.ID, token.ID))
+		f.ok(f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(admin.ID), token.ID))
 		f.ok(f.SignIn.EndUserSession(f.Context(), f.owner, admin.ID, in.Principal.Session.ID))
 		draft := rolecall.UserDraft{Email: address("invited"), Name: "Ada", Invite: true}
 		f.expectMailed(func() {

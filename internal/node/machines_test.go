@@ -38,7 +38,7 @@ func (f *fixture) tokenDraft(permissions ...string) rolecall.APITokenDraft {
 
 func (f *fixture) accountToken(id rolecall.ServiceAccountID, permissions ...string) directory.APIToken {
 	f.Helper()
-	created, err := f.Directory.CreateServiceAccountToken(f.Context(), f.owner, newKey(), id, f.tokenDraft(permissions...))
+	created, err := f.Directory.CreateToken(f.Context(), f.owner, newKey(), rolecall.HolderOf(id), f.tokenDraft(permissions...))
 	f.ok(err)
 	return created.Value
 }
@@ -46,7 +46,7 @@ func (f *fixture) accountToken(id rolecall.ServiceAccountID, permissions ...stri
 // userToken makes a token that speaks for whoever calls.
 func (f *fixture) userToken(c access.Caller, permissions ...string) directory.APIToken {
 	f.Helper()
-	created, err := f.Directory.CreateUserToken(f.Context(), c, newKey(), c.User.ID, f.tokenDraft(permissions...))
+	created, err := f.Directory.CreateToken(f.Context(), c, newKey(), rolecall.HolderOf(c.User.ID), f.tokenDraft(permissions...))
 	f.ok(err)
 	return created.Value
 }
@@ -202,11 +202,11 @@ func TestATokenEndsWithItsHolderOrItself(t *testing.T) {
 
 		revoked := f.accountToken(account.ID, "users:read")
 		works(revoked)
-		f.ok(f.Directory.RevokeServiceAccountToken(f.Context(), f.owner, account.ID, revoked.ID))
+		f.ok(f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(account.ID), revoked.ID))
 		nothing("a revoked token", revoked)
 		works(ofAccount)
-		f.is(f.Directory.RevokeServiceAccountToken(f.Context(), f.owner, account.ID, ofUser.ID), rolecall.ErrNotFound)
-		f.is(f.Directory.RevokeUserToken(f.Context(), f.owner, member.ID, ofAccount.ID), rolecall.ErrNotFound)
+		f.is(f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(account.ID), ofUser.ID), rolecall.ErrNotFound)
+		f.is(f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(member.ID), ofAccount.ID), rolecall.ErrNotFound)
 
 		f.clock.until(ofUser.ExpiresAt - 1)
 		works(ofUser)
@@ -274,7 +274,7 @@ func TestTheLastUseOfATokenIsWrittenAtMostOnceAMinute(t *testing.T) {
 		if touched := len(slices.DeleteFunc(asked, func(what string) bool { return what != "touch of a token" })); touched != 2 {
 			t.Errorf("in two minutes it was written %d times", touched)
 		}
-		page, err := f.Directory.UserTokens(f.Context(), f.owner, member.ID, nil, 10)
+		page, err := f.Directory.Tokens(f.Context(), f.owner, rolecall.HolderOf(member.ID), nil, 10)
 		f.ok(err)
 		if got := page.Items[0].LastUsedAt; got < start.Add(time.Minute) || got > start.Add(2*time.Minute) {
 			t.Errorf("the last use was %v", got)
@@ -303,7 +303,7 @@ func TestATokenThatIsRevokedDuringFiftyUsesIsGoneAfterwards(t *testing.T) {
 			node := []*node.Node{f.Node, watching}[i%2]
 			running.Go(func() {
 				if i == 25 {
-					f.is(f.Directory.RevokeUserToken(f.Context(), f.owner, member.ID, token.ID), nil)
+					f.is(f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(member.ID), token.ID), nil)
 				} else if _, err := f.bears(node, token); err != nil && !errors.Is(err, rolecall.ErrUnauthenticated) {
 					t.Error(err)
 				}
@@ -316,7 +316,7 @@ func TestATokenThatIsRevokedDuringFiftyUsesIsGoneAfterwards(t *testing.T) {
 			_, err := f.bears(watching, token)
 			return errors.Is(err, rolecall.ErrUnauthenticated)
 		})
-		f.is(f.Directory.RevokeUserToken(f.Context(), f.owner, member.ID, token.ID), rolecall.ErrNotFound)
+		f.is(f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(member.ID), token.ID), rolecall.ErrNotFound)
 	})
 }
 
@@ -339,13 +339,13 @@ func TestATokenDoesNothingInThePersonsPlace(t *testing.T) {
 			errorOf(f.Directory.UpdateUser(f.Context(), c, member.ID, rolecall.UserPatch{Name: rolecall.Some("Renamed")}, nil)),
 			errorOf3(f.Directory.UserRoles(f.Context(), c, member.ID)),
 			errorOf(f.Directory.UserEvents(f.Context(), c, member.ID, directory.EventListing{Limit: 1})),
-			errorOf(f.Directory.UserTokens(f.Context(), c, member.ID, nil, 1)),
-			f.Directory.RevokeUserToken(f.Context(), c, member.ID, c.Token.ID),
+			errorOf(f.Directory.Tokens(f.Context(), c, rolecall.HolderOf(member.ID), nil, 1)),
+			f.Directory.RevokeToken(f.Context(), c, rolecall.HolderOf(member.ID), c.Token.ID),
 		}
 		for _, err := range denied {
 			f.is(err, rolecall.ErrPermissionDenied)
 		}
-		_, err := f.Directory.CreateServiceAccountToken(f.Context(), c, newKey(), account.ID, f.tokenDraft("shop/a:b"))
+		_, err := f.Directory.CreateToken(f.Context(), c, newKey(), rolecall.HolderOf(account.ID), f.tokenDraft("shop/a:b"))
 		f.is(err, rolecall.ErrSessionRequired)
 		user, err := f.Directory.User(f.Context(), c, member.ID)
 		f.ok(err)
@@ -416,7 +416,7 @@ func TestATokenOfAServiceAccountIsMadeByWhoCoversIt(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		account := f.account("Sync", f.ownerRole())
 		create := func(c access.Caller, id rolecall.ServiceAccountID, permissions ...string) error {
-			return errorOf(f.Directory.CreateServiceAccountToken(f.Context(), c, newKey(), id, f.tokenDraft(permissions...)))
+			return errorOf(f.Directory.CreateToken(f.Context(), c, newKey(), rolecall.HolderOf(id), f.tokenDraft(permissions...)))
 		}
 		below := f.caller(holding("service-accounts:*"), holding("shop/*:*"))
 		f.is(create(below, account.ID, "shop/a:b"), rolecall.ErrBeyondOwnPermissions)
@@ -445,7 +445,7 @@ func TestEventsOfPrograms(t *testing.T) {
 				t.Errorf("%+v, want one by %+v", events, want)
 			}
 		}
-		f.ok(f.Directory.RevokeServiceAccountToken(f.Context(), f.owner, account.ID, token.ID))
+		f.ok(f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(account.ID), token.ID))
 		about := directory.EventListing{Subject: rolecall.AnyID(account.ID)}
 		var types []rolecall.EventType
 		for _, e := range f.events(f.owner, about) {
@@ -473,7 +473,7 @@ func TestOneOfManyEqualRequestsMakesAToken(t *testing.T) {
 		var running sync.WaitGroup
 		for i := range 50 {
 			running.Go(func() {
-				created, err := nodes[i%2].Directory.CreateServiceAccountToken(f.Context(), f.owner, key, account.ID, draft)
+				created, err := nodes[i%2].Directory.CreateToken(f.Context(), f.owner, key, rolecall.HolderOf(account.ID), draft)
 				if err != nil || created.Replayed == (created.Value.Secret != "") {
 					t.Errorf("%+v, %v", created, err)
 				}
@@ -484,7 +484,7 @@ func TestOneOfManyEqualRequestsMakesAToken(t *testing.T) {
 			})
 		}
 		running.Wait()
-		page, err := f.Directory.ServiceAccountTokens(f.Context(), f.owner, account.ID, nil, 10)
+		page, err := f.Directory.Tokens(f.Context(), f.owner, rolecall.HolderOf(account.ID), nil, 10)
 		f.ok(err)
 		if len(secrets) != 1 || len(page.Items) != 1 {
 			t.Errorf("%d secrets and %d tokens of one key", len(secrets), len(page.Items))

@@ -83,9 +83,9 @@ func (t *Tx) APIToken(id rolecall.APITokenID) (token rolecall.APIToken, err erro
 // APITokens returns a page of a holder's tokens, sorted by id, in bounded work. It
 // includes tokens that ended less than 30 days ago.
 func (t *Tx) APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToken], error) {
-	holder := where("service_account_id = ?", q.ServiceAccountID)
-	if !q.UserID.IsZero() {
-		holder = where("user_id = ?", q.UserID)
+	holder := where("user_id = ?", q.Holder.ID)
+	if q.Holder.IsAccount {
+		holder = where("service_account_id = ?", q.Holder.ID)
 	}
 	l := &listing[rolecall.APIToken]{
 		tx: t, table: "api_tokens", columns: apiTokenColumns, dest: apiTokenDest,

@@ -165,7 +165,7 @@ func builtStatements(t *testing.T) map[string]bool {
 				t.Fatal(err)
 			}
 		}
-		for _, q := range []rolecall.APITokenQuery{{UserID: rolecall.NewID[rolecall.User](now)}, {After: &rolecall.Position{ID: rolecall.NewID[any](now)}}} {
+		for _, q := range []rolecall.APITokenQuery{{Holder: rolecall.HolderOf(rolecall.NewID[rolecall.User](now))}, {Holder: rolecall.HolderOf(rolecall.NewID[rolecall.ServiceAccount](now)), After: &rolecall.Position{ID: rolecall.NewID[any](now)}}} {
 			if _, err := tx.APITokens(q); err != nil {
 				t.Fatal(err)
 			}

@@ -230,8 +230,8 @@ func TestListsOfMachinesAreDrivenByAnIndex(t *testing.T) {
 		{serviceAccounts(rolecall.ServiceAccountQuery{}), "SEARCH r USING PRIMARY KEY (tenant_id=?)"},
 		{serviceAccounts(rolecall.ServiceAccountQuery{ByName: true}), "SEARCH r USING INDEX service_accounts_name (tenant_id=?)"},
 		{serviceAccounts(rolecall.ServiceAccountQuery{ByName: true, Words: []string{"import"}}), "SEARCH service_accounts USING INDEX service_accounts_name (tenant_id=?)"},
-		{apiTokens(rolecall.APITokenQuery{UserID: rolecall.NewID[rolecall.User](now)}), "SEARCH api_tokens USING COVERING INDEX api_tokens_user (tenant_id=? AND user_id=?)"},
-		{apiTokens(rolecall.APITokenQuery{ServiceAccountID: rolecall.NewID[rolecall.ServiceAccount](now)}), "SEARCH api_tokens USING COVERING INDEX api_tokens_service_account (tenant_id=? AND service_account_id=?)"},
+		{apiTokens(rolecall.APITokenQuery{Holder: rolecall.HolderOf(rolecall.NewID[rolecall.User](now))}), "SEARCH api_tokens USING COVERING INDEX api_tokens_user (tenant_id=? AND user_id=?)"},
+		{apiTokens(rolecall.APITokenQuery{Holder: rolecall.HolderOf(rolecall.NewID[rolecall.ServiceAccount](now))}), "SEARCH api_tokens USING COVERING INDEX api_tokens_service_account (tenant_id=? AND service_account_id=?)"},
 	} {
 		all := strings.Join(plansOf(t, s, tenant, c.list), "\n")
 		for _, bad := range []string{"SCAN service_accounts", "SCAN api_tokens", "SCAN r\n", "USE TEMP B-TREE"} {

@@ -134,10 +134,10 @@ var apiTokenCases = []testCase{
 			f.newAPIToken(tokenOfUser(other))
 		}
 		for _, limit := range []int{3, rolecall.MaxLimit} {
-			same(f, f.apiTokens(rolecall.APITokenQuery{UserID: u.ID, Limit: limit}), byID(ofUser))
-			same(f, f.apiTokens(rolecall.APITokenQuery{ServiceAccountID: account.ID, Limit: limit}), byID(ofAccount))
+			same(f, f.apiTokens(rolecall.APITokenQuery{Holder: rolecall.HolderOf(u.ID), Limit: limit}), byID(ofUser))
+			same(f, f.apiTokens(rolecall.APITokenQuery{Holder: rolecall.HolderOf(account.ID), Limit: limit}), byID(ofAccount))
 		}
-		same(f, len(f.apiTokens(rolecall.APITokenQuery{UserID: aUser("Nobody").ID, Limit: 3})), 0)
+		same(f, len(f.apiTokens(rolecall.APITokenQuery{Holder: rolecall.HolderOf(aUser("Nobody").ID), Limit: 3})), 0)
 		same(f, len(f.apiTokens(rolecall.APITokenQuery{Limit: 3})), 0)
 	}},
 	{"Purging what expired removes API tokens a month after their end, up to the limit", func(f *fixture) {

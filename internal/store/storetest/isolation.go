@@ -139,9 +139,9 @@ func readsNothing(f *fixture, c contents) {
 			}
 		}
 		same(f, len(f.serviceAccountRoles(account.ID)), 0)
-		same(f, len(f.apiTokens(rolecall.APITokenQuery{ServiceAccountID: account.ID, Limit: 10})), 0)
+		same(f, len(f.apiTokens(rolecall.APITokenQuery{Holder: rolecall.HolderOf(account.ID), Limit: 10})), 0)
 	}
-	same(f, len(f.apiTokens(rolecall.APITokenQuery{UserID: c.users[0].ID, Limit: 10})), 0)
+	same(f, len(f.apiTokens(rolecall.APITokenQuery{Holder: rolecall.HolderOf(c.users[0].ID), Limit: 10})), 0)
 	same(f, len(f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: 10})), 0)
 	for name, q := range map[string]func(*rolecall.UserQuery){
 		"all":         func(*rolecall.UserQuery) {},
