@@ -47,7 +47,8 @@ func (c *console) assignmentsView(v *pageContext, k *holderKind) (view assignmen
 	if view.holder, err = k.find(c, v); err != nil {
 		return view, err
 	}
-	if view.held, view.ended, err = k.held(c, v); rolecall.KindOf(err) == rolecall.Forbidden {
+	view.held, view.ended, err = c.directory.Assignments(v.ctx, v.call, k.id(v))
+	if rolecall.KindOf(err) == rolecall.Forbidden {
 		view.blind, err = true, nil
 	}
 	return view, err
@@ -147,14 +148,14 @@ func (c *console) assign(v *pageContext, k *holderKind) error {
 	if err != nil {
 		return err
 	}
-	if err := k.assign(c, v, draft); err != nil {
+	if _, _, err := c.directory.AssignRole(v.ctx, v.call, k.id(v), v.roleID, draft); err != nil {
 		return err
 	}
 	return v.redirect(k.home(v) + "?done=role-given&role=" + v.roleID.String())
 }
 
 func (c *console) take(v *pageContext, k *holderKind) error {
-	if err := k.unassign(c, v); err != nil {
+	if err := c.directory.UnassignRole(v.ctx, v.call, k.id(v), v.roleID); err != nil {
 		return err
 	}
 	return v.redirect(k.home(v) + "?done=role-taken&role=" + v.roleID.String())

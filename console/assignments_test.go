@@ -36,7 +36,7 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, form); a.Header.Get("Location") != home+"?done=role-given&role="+role.ID.String() {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	held, _, err := f.node.Directory.UserRoles(t.Context(), f.asOwner(), user.ID)
+	held, _, err := f.node.Directory.Assignments(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID))
 	if err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Legal, Risk", "Sales"}) || held[0].ExpiresAt.Std().Format(endLayout) != end {
 		t.Errorf("%+v %v", held, err)
 	}
@@ -85,10 +85,10 @@ func TestOnlyWhatTheCeilingAllowsIsGiven(t *testing.T) {
 	if a := f.get(home+"/roles/"+deleter.ID.String(), cookie); strings.Contains(a.body, "<textarea") || !strings.Contains(a.body, "it needs users:delete") {
 		t.Errorf("%s", a.body)
 	}
-	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), user.ID, deleter.ID, rolecall.AssignmentDraft{}); err != nil {
+	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID), deleter.ID, rolecall.AssignmentDraft{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), user.ID, reader.ID, rolecall.AssignmentDraft{}); err != nil {
+	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID), reader.ID, rolecall.AssignmentDraft{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, role := range []rolecall.Role{deleter, reader} { // of the reader more is held than the clerk could give
@@ -122,7 +122,7 @@ func TestWhoMayNotReadRolesGivesThoseThatTheyHold(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, url.Values{"where": {"departments"}, "reach/departments": {"Sales"}}); a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	if held, _, err := f.node.Directory.UserRoles(t.Context(), f.asOwner(), user.ID); err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Sales"}) {
+	if held, _, err := f.node.Directory.Assignments(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID)); err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Sales"}) {
 		t.Errorf("%+v %v", held, err)
 	}
 	if a := f.get(home+"/roles", cookie); a.StatusCode != http.StatusForbidden {
@@ -141,9 +141,9 @@ func TestExpiredRolesStayInSight(t *testing.T) {
 	user, role, account := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Summer help", "shop/stock:count"), f.makeAccount("Import")
 	end := f.node.Access.Now().Add(time.Hour)
 	draft := rolecall.AssignmentDraft{Departments: []string{"Sales"}, ExpiresAt: &end}
-	_, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), user.ID, role.ID, draft)
+	_, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID), role.ID, draft)
 	if err == nil {
-		_, _, err = f.node.Directory.AssignServiceAccountRole(t.Context(), f.asOwner(), account.ID, role.ID, draft)
+		_, _, err = f.node.Directory.AssignRole(t.Context(), f.asOwner(), rolecall.HolderOf(account.ID), role.ID, draft)
 	}
 	if err != nil {
 		t.Fatal(err)

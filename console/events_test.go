@@ -187,11 +187,11 @@ func TestEventsOfAssignmentsSayWhereAndUntilWhen(t *testing.T) {
 	user, role := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Helper", "shop/stock:count")
 	end := rolecall.TimeOf(time.Date(2199, 1, 2, 15, 4, 0, 0, time.UTC))
 	for _, draft := range []rolecall.AssignmentDraft{{Departments: []string{"Sales", "Ops"}, ExpiresAt: &end}, {}} {
-		if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), user.ID, role.ID, draft); err != nil {
+		if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID), role.ID, draft); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.node.Directory.UnassignRole(t.Context(), f.asOwner(), user.ID, role.ID); err != nil {
+	if err := f.node.Directory.UnassignRole(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID), role.ID); err != nil {
 		t.Fatal(err)
 	}
 	said := regexp.MustCompile(`<strong>(Role [a-z ]+)</strong> *<bdi>([^<]*)</bdi> *<span class="quiet"> *<bdi>([^<]*)</bdi>`)
@@ -223,7 +223,7 @@ func TestWhatTheReaderMayNotViewIsNotCalledGone(t *testing.T) {
 	eve, role := f.hire("eve@example.com", "Eve Adams", nil), f.makeRole("Secret role", "shop/stock:count")
 	account := f.makeAccount("Secret import", role)
 	c := f.asOwner()
-	if _, _, err := f.node.Directory.AssignRole(t.Context(), c, eve.ID, role.ID, rolecall.AssignmentDraft{}); err != nil {
+	if _, _, err := f.node.Directory.AssignRole(t.Context(), c, rolecall.HolderOf(eve.ID), role.ID, rolecall.AssignmentDraft{}); err != nil {
 		t.Fatal(err)
 	}
 	f.hire("auditor@example.com", "Andy Auditor", []string{"events:read"})

@@ -170,7 +170,7 @@ func (f *fixture) hire(email, name string, permissions []string, departments ...
 		var role idempotency.Created[rolecall.Role]
 		role, err = f.node.Directory.CreateRole(ctx, c, idempotency.Key{Text: email, Fingerprint: []byte(email)}, rolecall.RoleDraft{Name: "Role of " + email, Permissions: permissions})
 		if err == nil {
-			_, _, err = f.node.Directory.AssignRole(ctx, c, created.Value.ID, role.Value.ID, rolecall.AssignmentDraft{Departments: departments})
+			_, _, err = f.node.Directory.AssignRole(ctx, c, rolecall.HolderOf(created.Value.ID), role.Value.ID, rolecall.AssignmentDraft{Departments: departments})
 		}
 	}
 	if err != nil {

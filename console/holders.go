@@ -68,19 +68,15 @@ func accountOf(s *console, v *pageContext) (holder, error) {
 	return accountHolder(v, &account), err
 }
 
-// holderKind is one kind of holders: where they are, and what can be done about their
-// roles and API tokens by which operations of the contract.
+// holderKind is one kind of holders: where they are, and the operations of the contract
+// that the pages about their roles and API tokens stand for.
 type holderKind struct {
 	path string                             // of their list
 	id   func(*pageContext) rolecall.Holder // of the path
 	read string                             // the operation that find stands for
 	find func(*console, *pageContext) (holder, error)
 
-	listRoles, assignRole, unassignRole string
-	held                                func(*console, *pageContext) (live, expired []rolecall.Assignment, err error)
-	assign                              func(*console, *pageContext, rolecall.AssignmentDraft) error
-	unassign                            func(*console, *pageContext) error
-
+	listRoles, assignRole, unassignRole  string
 	listTokens, createToken, revokeToken string
 }
 
@@ -89,32 +85,12 @@ var holderKinds = []holderKind{
 		path: "/users", id: func(v *pageContext) rolecall.Holder { return rolecall.HolderOf(v.userID) },
 		read: "UsersController_getUser", find: userOf,
 		listRoles: "UsersController_listUserRoles", assignRole: "UsersController_assignRole", unassignRole: "UsersController_unassignRole",
-		held: func(s *console, v *pageContext) (live, expired []rolecall.Assignment, err error) {
-			return s.directory.UserRoles(v.ctx, v.call, v.userID)
-		},
-		assign: func(s *console, v *pageContext, draft rolecall.AssignmentDraft) error {
-			_, _, err := s.directory.AssignRole(v.ctx, v.call, v.userID, v.roleID, draft)
-			return err
-		},
-		unassign: func(s *console, v *pageContext) error {
-			return s.directory.UnassignRole(v.ctx, v.call, v.userID, v.roleID)
-		},
 		listTokens: "UsersController_listUserTokens", createToken: "UsersController_createUserToken", revokeToken: "UsersController_revokeUserToken",
 	},
 	{
 		path: "/service-accounts", id: func(v *pageContext) rolecall.Holder { return rolecall.HolderOf(v.accountID) },
 		read: "ServiceAccountsController_getServiceAccount", find: accountOf,
 		listRoles: "ServiceAccountsController_listServiceAccountRoles", assignRole: "ServiceAccountsController_assignServiceAccountRole", unassignRole: "ServiceAccountsController_unassignServiceAccountRole",
-		held: func(s *console, v *pageContext) (live, expired []rolecall.Assignment, err error) {
-			return s.directory.ServiceAccountRoles(v.ctx, v.call, v.accountID)
-		},
-		assign: func(s *console, v *pageContext, draft rolecall.AssignmentDraft) error {
-			_, _, err := s.directory.AssignServiceAccountRole(v.ctx, v.call, v.accountID, v.roleID, draft)
-			return err
-		},
-		unassign: func(s *console, v *pageContext) error {
-			return s.directory.UnassignServiceAccountRole(v.ctx, v.call, v.accountID, v.roleID)
-		},
 		listTokens: "ServiceAccountsController_listServiceAccountTokens", createToken: "ServiceAccountsController_createServiceAccountToken", revokeToken: "ServiceAccountsController_revokeServiceAccountToken",
 	},
 }

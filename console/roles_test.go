@@ -168,7 +168,7 @@ func TestADeletionSaysWhoHoldsTheRoleAndTakesItFromThem(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	user := f.hire("eve@example.com", "Eve Adams", nil)
-	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), user.ID, role.ID, rolecall.AssignmentDraft{}); err != nil {
+	if _, _, err := f.node.Directory.AssignRole(t.Context(), f.asOwner(), rolecall.HolderOf(user.ID), role.ID, rolecall.AssignmentDraft{}); err != nil {
 		t.Fatal(err)
 	}
 	a := f.send(http.MethodPost, path+"/delete", cookie, nil) // it was shown before

@@ -39,7 +39,7 @@ var bulkActions = []bulkAction{
 		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			role, draft, err := givenRole(v)
 			if err == nil {
-				_, _, err = s.directory.AssignRole(v.ctx, v.call, id, role, draft)
+				_, _, err = s.directory.AssignRole(v.ctx, v.call, rolecall.HolderOf(id), role, draft)
 			}
 			return err
 		},

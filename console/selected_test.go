@@ -100,7 +100,7 @@ func TestARoleIsGivenToSelectedUsers(t *testing.T) {
 		}
 	}
 	for _, id := range users {
-		held, _, err := f.node.Directory.UserRoles(t.Context(), f.asOwner(), id)
+		held, _, err := f.node.Directory.Assignments(t.Context(), f.asOwner(), rolecall.HolderOf(id))
 		if err != nil || len(held) != 1 || strings.Join(held[0].Reach.Departments(), ",") != "Legal,Ops,Sales" || f.eventsOf(id, rolecall.EventRoleAssigned) == 0 {
 			t.Errorf("%+v %v", held, err)
 		}

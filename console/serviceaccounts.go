@@ -80,7 +80,7 @@ func (c *console) serviceAccountView(v *pageContext) (view serviceAccountView, e
 		return view, err
 	}
 	view.holder = accountHolder(v, &view.account)
-	view.held, view.ended, err = c.directory.ServiceAccountRoles(v.ctx, v.call, v.accountID)
+	view.held, view.ended, err = c.directory.Assignments(v.ctx, v.call, rolecall.HolderOf(v.accountID))
 	view.allowed = c.directory.ServiceAccountActions(v.call, &view.account, view.held)
 	return view, err
 }

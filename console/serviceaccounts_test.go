@@ -19,7 +19,7 @@ func (f *fixture) makeAccount(name string, roles ...rolecall.Role) rolecall.Serv
 	created, err := f.node.Directory.CreateServiceAccount(f.t.Context(), c, idempotency.Key{Text: name, Fingerprint: []byte(name)}, rolecall.ServiceAccountDraft{Name: name})
 	for _, role := range roles {
 		if err == nil {
-			_, _, err = f.node.Directory.AssignServiceAccountRole(f.t.Context(), c, created.Value.ID, role.ID, rolecall.AssignmentDraft{})
+			_, _, err = f.node.Directory.AssignRole(f.t.Context(), c, rolecall.HolderOf(created.Value.ID), role.ID, rolecall.AssignmentDraft{})
 		}
 	}
 	if err != nil {

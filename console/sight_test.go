@@ -75,7 +75,7 @@ func TestNoPageShowsWhatMayNotBeRead(t *testing.T) {
 	shown, deleted, role := &users[0], &users[1], f.makeRole("Secret role", "shop/invoices:read")
 	account, err := f.node.Directory.CreateServiceAccount(ctx, c, idempotency.Key{Text: "a", Fingerprint: []byte("a")}, rolecall.ServiceAccountDraft{Name: "Secret account"})
 	if err == nil {
-		_, _, err = f.node.Directory.AssignRole(ctx, c, deleted.ID, role.ID, rolecall.AssignmentDraft{})
+		_, _, err = f.node.Directory.AssignRole(ctx, c, rolecall.HolderOf(deleted.ID), role.ID, rolecall.AssignmentDraft{})
 	}
 	if err == nil {
 		err = f.node.Directory.DeleteUser(ctx, c, deleted.ID, nil)

@@ -67,7 +67,7 @@ func (c *console) showNewToken(v *pageContext, k *holderKind) error {
 	var view tokensView
 	var err error
 	if view.holder, err = k.find(c, v); err == nil {
-		view.held, _, err = k.held(c, v)
+		view.held, _, err = c.directory.Assignments(v.ctx, v.call, k.id(v))
 	}
 	if err != nil {
 		return err

@@ -166,7 +166,7 @@ func (h *history) delegate(ctx context.Context, i int, role string, draft roleca
 }
 
 func (h *history) assign(ctx context.Context, by access.Caller, i int, role string, draft rolecall.AssignmentDraft) error {
-	_, _, err := h.node.Directory.AssignRole(ctx, by, h.people[i].user.ID, h.roles[role], draft)
+	_, _, err := h.node.Directory.AssignRole(ctx, by, rolecall.HolderOf(h.people[i].user.ID), h.roles[role], draft)
 	return err
 }
 
@@ -183,7 +183,7 @@ func (h *history) changeFloor(ctx context.Context, i int) error {
 
 // closeDirectory takes a role that somebody was given before.
 func (h *history) closeDirectory(ctx context.Context, i int) error {
-	return h.node.Directory.UnassignRole(ctx, h.byPartner(i), h.people[i].user.ID, h.roles[directoryReader])
+	return h.node.Directory.UnassignRole(ctx, h.byPartner(i), rolecall.HolderOf(h.people[i].user.ID), h.roles[directoryReader])
 }
 
 func (h *history) suspend(ctx context.Context, i int) error {
@@ -232,7 +232,7 @@ func (h *history) makePrograms(ctx context.Context) error {
 			return err
 		}
 		id := account.Value.ID
-		if _, _, err := h.node.Directory.AssignServiceAccountRole(ctx, h.owner, id, h.roles[program.role], rolecall.AssignmentDraft{}); err != nil {
+		if _, _, err := h.node.Directory.AssignRole(ctx, h.owner, rolecall.HolderOf(id), h.roles[program.role], rolecall.AssignmentDraft{}); err != nil {
 			return err
 		}
 		draft := rolecall.APITokenDraft{Name: program.token, Permissions: program.permissions, ExpiresAt: h.end.Add(program.left)}

@@ -153,7 +153,7 @@ func (h *history) appoint(ctx context.Context, i int) error {
 	if staff[i] == departmentLead {
 		draft.Departments = []string{*department(i)}
 	}
-	held, _, err := h.node.Directory.AssignRole(ctx, h.owner, p.user.ID, h.roles[staff[i]], draft)
+	held, _, err := h.node.Directory.AssignRole(ctx, h.owner, rolecall.HolderOf(p.user.ID), h.roles[staff[i]], draft)
 	p.call = access.Caller{Principal: authz.NewPrincipal(h.tenant, p.user, rolecall.Session{}, []rolecall.Assignment{held}, *h.clock), Source: p.source(0)}
 	return err
 }

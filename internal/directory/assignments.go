@@ -13,34 +13,28 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// UserRoles returns the user's live assignments by role id, and the expired ones, the
-// last expired first; or ErrNotFound, ErrPermissionDenied.
-func (s *Service) UserRoles(ctx context.Context, c access.Caller, id rolecall.UserID) (live, expired []rolecall.Assignment, err error) {
-	if err := authz.ReadUserRoles.AuthorizeFor(c.Principal, id); err != nil {
+// Assignments returns the holder's live assignments by role id, and the expired ones, the
+// last expired first. It returns ErrNotFound or ErrPermissionDenied.
+func (s *Service) Assignments(ctx context.Context, c access.Caller, h rolecall.Holder) (live, expired []rolecall.Assignment, err error) {
+	policy := policyFor(h, authz.ReadUserRoles, authz.ReadServiceAccounts)
+	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return nil, nil, err
 	}
 	err = s.access.View(ctx, c, func(tx *store.Tx) error {
-		if _, _, err := s.access.AuthorizedUser(tx, c, authz.ReadUserRoles, id); err != nil {
+		if err := s.authorizeHolder(tx, c, policy, h); err != nil {
 			return err
 		}
-		live, expired, err = s.assignments(tx, id)
+		live, expired, err = s.assignments(tx, h)
 		return err
 	})
 	return live, expired, err
 }
 
-// assignments returns what UserRoles does.
-func (s *Service) assignments(tx *store.Tx, id rolecall.UserID) (live, expired []rolecall.Assignment, err error) {
-	all, err := tx.Assignments(id)
-	live, expired = s.split(all)
-	return live, expired, err
-}
-
-// split returns the assignments that count now, in their order, and the expired ones,
-// the last expired first.
-func (s *Service) split(assignments []rolecall.Assignment) (live, expired []rolecall.Assignment) {
+// assignments returns what Assignments does.
+func (s *Service) assignments(tx *store.Tx, h rolecall.Holder) (live, expired []rolecall.Assignment, err error) {
+	all, err := assignmentsOf(tx, h)
 	now := s.now()
-	for _, a := range assignments {
+	for _, a := range all {
 		if a.Live(now) {
 			live = append(live, a)
 		} else {
@@ -48,87 +42,99 @@ func (s *Service) split(assignments []rolecall.Assignment) (live, expired []role
 		}
 	}
 	slices.SortStableFunc(expired, func(a, b rolecall.Assignment) int { return cmp.Compare(b.ExpiresAt, a.ExpiresAt) })
-	return live, expired
+	return live, expired, err
 }
 
-// AssignRole gives the user the role, or replaces the assignment; created says
-// which. It returns ErrNotFound for a user or role that is not there,
+// AssignRole assigns the role to the holder, or replaces the assignment; created says
+// which. It returns ErrNotFound for a holder or role that does not exist,
 // ErrPermissionDenied, ErrBeyondOwnPermissions, and ErrLastOwner if a reach or an
-// end would leave the tenant without an owner.
-func (s *Service) AssignRole(ctx context.Context, c access.Caller, userID rolecall.UserID, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
-	if err := authz.AssignRole.AuthorizeFor(c.Principal, userID); err != nil {
+// expiry would leave the tenant without an owner.
+func (s *Service) AssignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
+	policy := policyFor(h, authz.AssignRole, authz.AssignServiceAccountRole)
+	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return a, false, err
 	}
 	if err := draft.Check(s.now()).Err(); err != nil {
 		return a, false, err
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
-		tx.LockOwners()
-		user, role, err := s.assignable(tx, c, authz.AssignRole, userID, roleID)
+		role, err := s.assignable(tx, c, policy, h, roleID)
 		if err != nil {
 			return nil, err
 		}
-		a, created, event, err = s.assign(c, ofUser(tx, &user), role, draft)
+		a, created, event, err = s.assign(tx, c, h, role, draft)
 		return event, err
 	})
 	return a, created, err
 }
 
-// UnassignRole takes the role from the user. It returns what AssignRole does.
-func (s *Service) UnassignRole(ctx context.Context, c access.Caller, userID rolecall.UserID, roleID rolecall.RoleID) error {
-	if err := authz.UnassignRole.AuthorizeFor(c.Principal, userID); err != nil {
+// UnassignRole removes the holder's assignment of the role. It returns what AssignRole
+// does.
+func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID) error {
+	policy := policyFor(h, authz.UnassignRole, authz.UnassignServiceAccountRole)
+	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
 		return err
 	}
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		tx.LockOwners()
-		user, role, err := s.assignable(tx, c, authz.UnassignRole, userID, roleID)
+		role, err := s.assignable(tx, c, policy, h, roleID)
 		if err != nil {
 			return nil, err
 		}
-		return s.unassign(c, ofUser(tx, &user), role)
+		old, err := assignmentOf(tx, h, roleID)
+		if err != nil {
+			return nil, err
+		}
+		if err := authz.RequireGrantable(c.Principal, &role, old.Reach, s.now()); err != nil {
+			return nil, err
+		}
+		if err := keepOtherOwner(tx, h, &old); err != nil {
+			return nil, err
+		}
+		if ok, err := deleteAssignment(tx, h, roleID); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, rolecall.ErrNotFound
+		}
+		return s.assignmentEvent(c, rolecall.EventRoleUnassigned, audit.AboutHolder(h), &old, nil)
 	})
 }
 
-// holder is who holds roles, inside of a transaction in which the owners are locked.
-type holder struct {
-	id     rolecall.UserID // also of a service account
-	about  rolecall.Subject
-	read   func(rolecall.RoleID) (rolecall.Assignment, error)
-	put    func(rolecall.Assignment)
-	remove func(rolecall.RoleID) (bool, error)
-	spare  func(rolecall.Assignment) error // why the assignment cannot be missed; nil: it can
-}
-
-func ofUser(tx *store.Tx, user *rolecall.User) holder {
-	return holder{
-		id: user.ID, about: audit.AboutUser(user.ID), put: tx.PutAssignment,
-		read:   func(role rolecall.RoleID) (rolecall.Assignment, error) { return tx.Assignment(user.ID, role) },
-		remove: func(role rolecall.RoleID) (bool, error) { return tx.DeleteAssignment(user.ID, role) },
-		spare:  func(a rolecall.Assignment) error { return keepOwner(tx, user, []rolecall.Assignment{a}) },
+// assignable locks the owners and returns the role, if the caller may change which roles
+// the holder has.
+func (s *Service) assignable(tx *store.Tx, c access.Caller, policy *authz.Policy, h rolecall.Holder, id rolecall.RoleID) (rolecall.Role, error) {
+	tx.LockOwners()
+	role, err := tx.RoleByID(id)
+	if err != nil {
+		return role, err
 	}
+	return role, s.authorizeHolder(tx, c, policy, h)
 }
 
-func ofAccount(tx *store.Tx, id rolecall.ServiceAccountID) holder {
-	return holder{
-		id: rolecall.UserID(id), about: audit.AboutServiceAccount(id), put: tx.PutServiceAccountRole,
-		read:   func(role rolecall.RoleID) (rolecall.Assignment, error) { return tx.ServiceAccountRole(id, role) },
-		remove: func(role rolecall.RoleID) (bool, error) { return tx.DeleteServiceAccountRole(id, role) },
-		spare:  func(rolecall.Assignment) error { return nil }, // it counts for no owner
+// keepOtherOwner returns ErrLastOwner if the tenant would be left without an owner when
+// the holder lost the assignment. A service account does not count as an owner.
+func keepOtherOwner(tx *store.Tx, h rolecall.Holder, a *rolecall.Assignment) error {
+	if h.IsAccount || !authz.IsFullOwner(a) {
+		return nil
 	}
+	user, err := tx.UserByID(h.UserID())
+	if err != nil {
+		return err
+	}
+	return keepOwner(tx, &user, []rolecall.Assignment{*a})
 }
 
-// assign gives the holder the role, or replaces the assignment; created says which. It
-// returns the event of it.
-func (s *Service) assign(c access.Caller, h holder, role rolecall.Role, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, event *rolecall.Event, err error) {
+// assign assigns the role to the holder, or replaces the assignment; created says which.
+// It returns the event of the change.
+func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role rolecall.Role, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, event *rolecall.Event, err error) {
 	now := s.now()
 	a = rolecall.Assignment{
-		UserID: h.id, Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
+		UserID: rolecall.UserID(h.ID), Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
 		GrantedBy: c.Grantor(), GrantedAt: now,
 	}
 	if err := authz.RequireAssignable(c.Principal, &a); err != nil {
 		return a, false, nil, err
 	}
-	old, err := h.read(role.ID)
+	old, err := assignmentOf(tx, h, role.ID)
 	was, err := access.Found(err)
 	if err != nil {
 		return a, false, nil, err
@@ -139,48 +145,13 @@ func (s *Service) assign(c access.Caller, h holder, role rolecall.Role, draft ro
 	} else if err := authz.RequireGrantable(c.Principal, &role, old.Reach, now); err != nil {
 		return a, false, nil, err
 	} else if authz.IsFullOwner(&old) && !authz.IsFullOwner(&a) {
-		if err := h.spare(old); err != nil {
+		if err := keepOtherOwner(tx, h, &old); err != nil {
 			return a, false, nil, err
 		}
 	}
-	h.put(a)
-	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, h.about, before, &a)
+	putAssignment(tx, h, a)
+	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, audit.AboutHolder(h), before, &a)
 	return a, created, event, err
-}
-
-// unassign takes the role from the holder, and returns the event of it, or
-// ErrNotFound.
-func (s *Service) unassign(c access.Caller, h holder, role rolecall.Role) (*rolecall.Event, error) {
-	old, err := h.read(role.ID)
-	if err != nil {
-		return nil, err
-	}
-	if err := authz.RequireGrantable(c.Principal, &role, old.Reach, s.now()); err != nil {
-		return nil, err
-	}
-	if err := h.spare(old); err != nil {
-		return nil, err
-	}
-	if ok, err := h.remove(role.ID); err != nil {
-		return nil, err
-	} else if !ok {
-		return nil, rolecall.ErrNotFound
-	}
-	return s.assignmentEvent(c, rolecall.EventRoleUnassigned, h.about, &old, nil)
-}
-
-// assignable returns the user and the role if the caller may change who holds
-// roles among the user's department.
-func (s *Service) assignable(tx *store.Tx, c access.Caller, policy *authz.Policy, userID rolecall.UserID, roleID rolecall.RoleID) (rolecall.User, rolecall.Role, error) {
-	user, err := access.VisibleUser(tx, c, userID)
-	if err != nil {
-		return user, rolecall.Role{}, err
-	}
-	role, err := tx.RoleByID(roleID)
-	if err == nil {
-		err = policy.AuthorizeUser(c.Principal, &user, nil, s.now())
-	}
-	return user, role, err
 }
 
 // assignmentEvent returns the event of a change of what roles the subject holds;

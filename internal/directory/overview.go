@@ -87,7 +87,7 @@ func (s *Service) Overview(ctx context.Context, c access.Caller, id rolecall.Use
 		if o.User, err = access.VisibleUser(tx, c, id); err != nil {
 			return err
 		}
-		assignments, expired, err := s.assignments(tx, id)
+		assignments, expired, err := s.assignments(tx, rolecall.HolderOf(id))
 		if err != nil {
 			return err
 		}

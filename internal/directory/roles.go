@@ -246,10 +246,7 @@ func giveSelf(tx *store.Tx, c access.Caller, old, changed *rolecall.Role) error 
 // ownAssignment returns how the caller, or the account of its token, holds the role,
 // or ErrNotFound.
 func ownAssignment(tx *store.Tx, c access.Caller, role rolecall.RoleID) (rolecall.Assignment, error) {
-	if c.Kind == authz.PrincipalServiceAccount {
-		return tx.ServiceAccountRole(rolecall.ServiceAccountID(c.User.ID), role)
-	}
-	return tx.Assignment(c.User.ID, role)
+	return assignmentOf(tx, rolecall.Holder{ID: rolecall.AnyID(c.User.ID), IsAccount: c.Kind == authz.PrincipalServiceAccount}, role)
 }
 
 func (s *Service) roleEvent(c access.Caller, kind rolecall.EventType, old, changed *rolecall.Role, members []string) (*rolecall.Event, error) {

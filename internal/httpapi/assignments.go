@@ -9,38 +9,28 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-type listUserRolesRequest struct {
-	userPath
+type listAssignmentsRequest[T holder] struct {
+	idPath[T]
 	expiredQuery
 }
 
-func (s *Server) listUserRoles(ctx context.Context, c access.Caller, in *listUserRolesRequest) (Response[pageBody[assignmentBody]], error) {
-	live, expired, err := s.directory.UserRoles(ctx, c, in.ID)
-	return assignmentPage(live, expired, in.IncludeExpired), err
-}
-
-// assignmentPage returns the live assignments, followed by the expired ones if they were
-// asked for.
-func assignmentPage(live, expired []rolecall.Assignment, includeExpired bool) Response[pageBody[assignmentBody]] {
-	if includeExpired {
+func listAssignments[T holder](s *Server, ctx context.Context, c access.Caller, in *listAssignmentsRequest[T]) (Response[pageBody[assignmentBody]], error) {
+	live, expired, err := s.directory.Assignments(ctx, c, rolecall.HolderOf(in.ID))
+	if in.IncludeExpired {
 		live = append(live, expired...)
 	}
-	return newPage(&rolecall.Page[rolecall.Assignment]{Items: live}, newAssignmentBody)
+	return newPage(&rolecall.Page[rolecall.Assignment]{Items: live}, newAssignmentBody), err
 }
 
-type assignRoleRequest struct {
-	userPath
+type assignRoleRequest[T holder] struct {
+	idPath[T]
 	assignedRolePath
 	Body assignmentDraft `optional:"true"`
 }
 
-func (s *Server) assignRole(ctx context.Context, c access.Caller, in *assignRoleRequest) (Response[assignmentBody], error) {
-	assignment, created, err := s.directory.AssignRole(ctx, c, in.ID, in.Role, in.Body.draft())
-	return assigned(c, &assignment, created), err
-}
-
-// assigned returns the assignment as far as the caller may read roles.
-func assigned(c access.Caller, a *rolecall.Assignment, created bool) Response[assignmentBody] {
+// assignRole answers with the assignment as far as the caller may read roles.
+func assignRole[T holder](s *Server, ctx context.Context, c access.Caller, in *assignRoleRequest[T]) (Response[assignmentBody], error) {
+	a, created, err := s.directory.AssignRole(ctx, c, rolecall.HolderOf(in.ID), in.Role, in.Body.draft())
 	if !readsRoles(c) {
 		a.Role = rolecall.Role{ID: a.Role.ID}
 	}
@@ -48,16 +38,16 @@ func assigned(c access.Caller, a *rolecall.Assignment, created bool) Response[as
 	if created {
 		status = http.StatusCreated
 	}
-	return Response[assignmentBody]{Status: status, Body: newAssignmentBody(a)}
+	return Response[assignmentBody]{Status: status, Body: newAssignmentBody(&a)}, err
 }
 
-type unassignRoleRequest struct {
-	userPath
+type unassignRoleRequest[T holder] struct {
+	idPath[T]
 	assignedRolePath
 }
 
-func (s *Server) unassignRole(ctx context.Context, c access.Caller, in *unassignRoleRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.directory.UnassignRole(ctx, c, in.ID, in.Role)
+func unassignRole[T holder](s *Server, ctx context.Context, c access.Caller, in *unassignRoleRequest[T]) (Response[NoContent], error) {
+	return Response[NoContent]{}, s.directory.UnassignRole(ctx, c, rolecall.HolderOf(in.ID), in.Role)
 }
 
 // assignmentDraft is how somebody is to hold a role; without members everywhere and without end.

@@ -165,7 +165,7 @@ func TestAssignmentBody(t *testing.T) {
 		{`{"reach":{"departments":["Sales",1]}}`, []string{"/reach/departments/1 type"}},
 		{`{"reach":[],"until":1}`, []string{"/reach type", "/until unknown"}},
 	} {
-		_, err := decode[assignRoleRequest](test.body)
+		_, err := decode[assignRoleRequest[rolecall.User]](test.body)
 		var got []string
 		if err != nil {
 			_, known := web.StatusOf(err)

@@ -135,7 +135,7 @@ var operations = []*operation{
 		policy:   authz.ReadUserRoles,
 		answers:  []answer{{http.StatusOK, "All assignments of the user that have not expired, or all with includeExpired=true.", nil}},
 		problems: problems{rolecall.ErrNotFound},
-		endpoint: typed((*Server).listUserRoles),
+		endpoint: typed(listAssignments[rolecall.User]),
 	},
 	{
 		method: http.MethodPut, path: "/users/{id}/roles/{roleId}", id: "UsersController_assignRole", summary: "Give a user a role, or replace how they hold it",
@@ -145,14 +145,14 @@ var operations = []*operation{
 			{http.StatusCreated, "The user holds the role from now on.", nil},
 		},
 		problems: problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
-		endpoint: typed((*Server).assignRole),
+		endpoint: typed(assignRole[rolecall.User]),
 	},
 	{
 		method: http.MethodDelete, path: "/users/{id}/roles/{roleId}", id: "UsersController_unassignRole", summary: "Take a role from a user",
 		policy:   authz.UnassignRole,
 		answers:  []answer{{http.StatusNoContent, "The user does not hold the role any more.", nil}},
 		problems: problems{rolecall.ErrNotFound, rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, rolecall.ErrLastOwner},
-		endpoint: typed((*Server).unassignRole),
+		endpoint: typed(unassignRole[rolecall.User]),
 	},
 	{
 		method: http.MethodGet, path: "/users/{id}/sessions", id: "UsersController_listUserSessions", summary: "List the live sessions of a user, newest first",
@@ -290,7 +290,7 @@ var operations = []*operation{
 		policy:   authz.ReadServiceAccounts,
 		answers:  []answer{{http.StatusOK, "All assignments of the service account that have not expired, or all with includeExpired=true.", nil}},
 		problems: problems{rolecall.ErrNotFound},
-		endpoint: typed((*Server).listServiceAccountRoles),
+		endpoint: typed(listAssignments[rolecall.ServiceAccount]),
 	},
 	{
 		method: http.MethodPut, path: "/service-accounts/{id}/roles/{roleId}", id: "ServiceAccountsController_assignServiceAccountRole", summary: "Give a service account a role, or replace how it holds it",
@@ -300,14 +300,14 @@ var operations = []*operation{
 			{http.StatusCreated, "The service account holds the role from now on.", nil},
 		},
 		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
-		endpoint: typed((*Server).assignServiceAccountRole),
+		endpoint: typed(assignRole[rolecall.ServiceAccount]),
 	},
 	{
 		method: http.MethodDelete, path: "/service-accounts/{id}/roles/{roleId}", id: "ServiceAccountsController_unassignServiceAccountRole", summary: "Take a role from a service account",
 		policy:   authz.UnassignServiceAccountRole,
 		answers:  []answer{{http.StatusNoContent, "The service account does not hold the role any more.", nil}},
 		problems: problems{rolecall.ErrNotFound, rolecall.ErrBeyondOwnPermissions},
-		endpoint: typed((*Server).unassignServiceAccountRole),
+		endpoint: typed(unassignRole[rolecall.ServiceAccount]),
 	},
 	{
 		method: http.MethodGet, path: "/service-accounts/{id}/tokens", id: "ServiceAccountsController_listServiceAccountTokens", summary: "List the API tokens of a service account",

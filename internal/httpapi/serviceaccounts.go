@@ -81,36 +81,6 @@ func (s *Server) resumeServiceAccount(ctx context.Context, c access.Caller, in *
 	return serviceAccountResponse(c, &account), err
 }
 
-type listServiceAccountRolesRequest struct {
-	serviceAccountPath
-	expiredQuery
-}
-
-func (s *Server) listServiceAccountRoles(ctx context.Context, c access.Caller, in *listServiceAccountRolesRequest) (Response[pageBody[assignmentBody]], error) {
-	live, expired, err := s.directory.ServiceAccountRoles(ctx, c, in.ID)
-	return assignmentPage(live, expired, in.IncludeExpired), err
-}
-
-type assignServiceAccountRoleRequest struct {
-	serviceAccountPath
-	assignedRolePath
-	Body assignmentDraft `optional:"true"`
-}
-
-func (s *Server) assignServiceAccountRole(ctx context.Context, c access.Caller, in *assignServiceAccountRoleRequest) (Response[assignmentBody], error) {
-	assignment, created, err := s.directory.AssignServiceAccountRole(ctx, c, in.ID, in.Role, in.Body.draft())
-	return assigned(c, &assignment, created), err
-}
-
-type unassignServiceAccountRoleRequest struct {
-	serviceAccountPath
-	assignedRolePath
-}
-
-func (s *Server) unassignServiceAccountRole(ctx context.Context, c access.Caller, in *unassignServiceAccountRoleRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.directory.UnassignServiceAccountRole(ctx, c, in.ID, in.Role)
-}
-
 // readsServiceAccounts reports whether the caller may read service accounts. Other callers
 // see the ids alone.
 func readsServiceAccounts(c access.Caller) bool {

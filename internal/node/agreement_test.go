@@ -109,7 +109,7 @@ var triedActions = []struct {
 		return errorOf(s.SignIn.RequestEmailChange(ctx, c, newKey(), u.ID, address(fmt.Sprintf("new-%d", serial.Add(1)))))
 	}},
 	{"assignRole", rolecall.RolesAssign, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, role rolecall.RoleID) error {
-		return errorOf3(s.Directory.AssignRole(ctx, c, u.ID, role, rolecall.AssignmentDraft{}))
+		return errorOf3(s.Directory.AssignRole(ctx, c, rolecall.HolderOf(u.ID), role, rolecall.AssignmentDraft{}))
 	}},
 }
 

@@ -34,11 +34,13 @@ var verbs = []struct {
 	{"AssignRole", "", true, func(f *fixture, s someone) func() error {
 		role := f.role("Second of "+s.name, "users:create")
 		return func() error {
-			return errorOf3(f.Directory.AssignRole(f.Context(), f.owner, s.user.ID, role.ID, rolecall.AssignmentDraft{}))
+			return errorOf3(f.Directory.AssignRole(f.Context(), f.owner, rolecall.HolderOf(s.user.ID), role.ID, rolecall.AssignmentDraft{}))
 		}
 	}},
 	{"UnassignRole", "", true, func(f *fixture, s someone) func() error {
-		return func() error { return f.Directory.UnassignRole(f.Context(), f.owner, s.user.ID, s.role.ID) }
+		return func() error {
+			return f.Directory.UnassignRole(f.Context(), f.owner, rolecall.HolderOf(s.user.ID), s.role.ID)
+		}
 	}},
 	{"CreateRole", "", false, func(f *fixture, s someone) func() error {
 		return func() error {
@@ -296,29 +298,29 @@ var verbs = []struct {
 	{"ResumeServiceAccount", "that is not suspended", false, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
 		return errorOf(f.Directory.ResumeServiceAccount(f.Context(), f.owner, id, ""))
 	})},
-	{"AssignServiceAccountRole", "", true, onAccount(func(f *fixture, s someone, id rolecall.ServiceAccountID) error {
-		return errorOf3(f.Directory.AssignServiceAccountRole(f.Context(), f.owner, id, s.role.ID, rolecall.AssignmentDraft{}))
+	{"AssignRole", "of a service account", true, onAccount(func(f *fixture, s someone, id rolecall.ServiceAccountID) error {
+		return errorOf3(f.Directory.AssignRole(f.Context(), f.owner, rolecall.HolderOf(id), s.role.ID, rolecall.AssignmentDraft{}))
 	})},
-	{"UnassignServiceAccountRole", "", true, onAccount(func(f *fixture, s someone, id rolecall.ServiceAccountID) error {
-		return f.Directory.UnassignServiceAccountRole(f.Context(), f.owner, id, s.role.ID)
+	{"UnassignRole", "of a service account", true, onAccount(func(f *fixture, s someone, id rolecall.ServiceAccountID) error {
+		return f.Directory.UnassignRole(f.Context(), f.owner, rolecall.HolderOf(id), s.role.ID)
 	})},
-	{"CreateServiceAccountToken", "", false, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
+	{"CreateToken", "of a service account", false, onAccount(func(f *fixture, _ someone, id rolecall.ServiceAccountID) error {
 		return errorOf(f.Directory.CreateToken(f.Context(), f.owner, newKey(), rolecall.HolderOf(id), f.tokenDraft("users:read")))
 	})},
-	{"RevokeServiceAccountToken", "", true, func(f *fixture, s someone) func() error {
+	{"RevokeToken", "of a service account", true, func(f *fixture, s someone) func() error {
 		account := f.account("Account of "+s.name, s.role.ID)
 		token := f.accountToken(account.ID, "users:read")
 		return func() error {
 			return f.Directory.RevokeToken(f.Context(), f.owner, rolecall.HolderOf(account.ID), token.ID)
 		}
 	}},
-	{"CreateUserToken", "", false, func(f *fixture, s someone) func() error {
+	{"CreateToken", "", false, func(f *fixture, s someone) func() error {
 		call := f.call(f.signIn(s.name))
 		return func() error {
 			return errorOf(f.Directory.CreateToken(f.Context(), call, newKey(), rolecall.HolderOf(s.user.ID), f.tokenDraft("users:read")))
 		}
 	}},
-	{"RevokeUserToken", "", true, func(f *fixture, s someone) func() error {
+	{"RevokeToken", "", true, func(f *fixture, s someone) func() error {
 		call := f.call(f.signIn(s.name))
 		token := f.userToken(call, "users:read")
 		return func() error {
@@ -354,10 +356,10 @@ func (f *fixture) alone(s someone) access.Caller {
 var harmless = []string{
 	"Invitations", "MailCounts", "WaitingMail",
 	"AuthenticateOperator", "CreateOperatorKey", "FoundTenant", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys",
-	"ServiceAccount", "ServiceAccountActions", "ServiceAccountRoles", "ServiceAccountTokens", "ServiceAccounts", "UserTokens",
+	"ServiceAccount", "ServiceAccountActions", "ServiceAccounts", "Assignments", "Tokens",
 	"Check", "Holds", "KeptDevices", "CreateTenant", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "Flush", "Keys", "Names", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
 	"AskAgain", "BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",
-	"Holds", "Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserRoles", "UserSessions", "Users", "Watching",
+	"Holds", "Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserSessions", "Users", "Watching",
 }
 
 func TestEveryVerbAnnouncesWhatOthersHaveCached(t *testing.T) {

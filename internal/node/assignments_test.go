@@ -31,13 +31,13 @@ func TestExpiredAssignmentsAreListedApart(t *testing.T) {
 			end := start.Add(time.Duration(hours) * time.Hour)
 			role := f.role(fmt.Sprintf("For %d", hours), "shop/a:b")
 			f.assign(user.ID, role.ID, rolecall.AssignmentDraft{ExpiresAt: &end, Departments: []string{"Sales"}})
-			f.ok(errorOf3(f.Directory.AssignServiceAccountRole(f.Context(), f.owner, account.ID, role.ID, rolecall.AssignmentDraft{ExpiresAt: &end})))
+			f.ok(errorOf3(f.Directory.AssignRole(f.Context(), f.owner, rolecall.HolderOf(account.ID), role.ID, rolecall.AssignmentDraft{ExpiresAt: &end})))
 		}
 		lists := func(live, expired []string) {
 			t.Helper()
-			users, ended, err := f.Directory.UserRoles(f.Context(), f.owner, user.ID)
+			users, ended, err := f.Directory.Assignments(f.Context(), f.owner, rolecall.HolderOf(user.ID))
 			f.ok(err)
-			accounts, endedToo, err := f.Directory.ServiceAccountRoles(f.Context(), f.owner, account.ID)
+			accounts, endedToo, err := f.Directory.Assignments(f.Context(), f.owner, rolecall.HolderOf(account.ID))
 			f.ok(err)
 			o, err := f.Directory.Overview(f.Context(), f.owner, user.ID)
 			f.ok(err)
@@ -59,18 +59,18 @@ func TestExpiredAssignmentsAreListedApart(t *testing.T) {
 		f.owner.Principal = f.signIn("owner").Principal
 		lists([]string{"Keeper never", "For 3 3h0m0s"}, []string{"For 2 2h0m0s", "For 1 1h0m0s"})
 
-		_, expired, err := f.Directory.UserRoles(f.Context(), f.owner, user.ID)
+		_, expired, err := f.Directory.Assignments(f.Context(), f.owner, rolecall.HolderOf(user.ID))
 		f.ok(err)
 		if !slices.Equal(expired[0].Reach.Departments(), []string{"Sales"}) {
 			t.Errorf("the reach is lost: %v", expired[0].Reach)
 		}
 		f.assign(user.ID, expired[0].Role.ID, rolecall.AssignmentDraft{})
-		live, expired, err := f.Directory.UserRoles(f.Context(), f.owner, user.ID)
+		live, expired, err := f.Directory.Assignments(f.Context(), f.owner, rolecall.HolderOf(user.ID))
 		f.ok(err)
 		if len(live) != 3 || len(expired) != 1 {
 			t.Errorf("given again: %q and expired %q", described(live), described(expired))
 		}
-		if _, _, err := f.Directory.UserRoles(f.Context(), f.caller(holding("users:read")), user.ID); !errors.Is(err, rolecall.ErrPermissionDenied) {
+		if _, _, err := f.Directory.Assignments(f.Context(), f.caller(holding("users:read")), rolecall.HolderOf(user.ID)); !errors.Is(err, rolecall.ErrPermissionDenied) {
 			t.Errorf("without roles:read: %v", err)
 		}
 		if o, err := f.Directory.Overview(f.Context(), f.caller(holding("users:read")), user.ID); err != nil || o.Expired != nil {

@@ -35,7 +35,7 @@ func TestEveryChangeHoldsForTheNextRequestAndWithinASecondElsewhere(t *testing.T
 			f.assign(u.ID, f.role("Creator", "users:create").ID, rolecall.AssignmentDraft{})
 		}},
 		{"a role is taken", read, false, func(f *fixture, u rolecall.User, r rolecall.Role, _ secret.Token) {
-			f.ok(f.Directory.UnassignRole(f.Context(), f.owner, u.ID, r.ID))
+			f.ok(f.Directory.UnassignRole(f.Context(), f.owner, rolecall.HolderOf(u.ID), r.ID))
 		}},
 		{"an assignment is replaced", read, false, func(f *fixture, u rolecall.User, r rolecall.Role, _ secret.Token) {
 			f.assign(u.ID, r.ID, rolecall.AssignmentDraft{Departments: []string{"Sales"}})

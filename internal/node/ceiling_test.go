@@ -90,21 +90,21 @@ func deleteRole(r held) act {
 func assign(r held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, _ := f.person("Sales")
-		return errorOf3(f.Directory.AssignRole(f.Context(), c, user.ID, f.insertRole(r).ID, r.draft()))
+		return errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(user.ID), f.insertRole(r).ID, r.draft()))
 	}
 }
 
 // assignSelf gives the caller the role.
 func assignSelf(r held) act {
 	return func(f *fixture, c access.Caller) error {
-		return errorOf3(f.Directory.AssignRole(f.Context(), c, c.User.ID, f.insertRole(r).ID, r.draft()))
+		return errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(c.User.ID), f.insertRole(r).ID, r.draft()))
 	}
 }
 
 // keepLonger replaces how the caller holds the first of their roles.
 func keepLonger(draft rolecall.AssignmentDraft) act {
 	return func(f *fixture, c access.Caller) error {
-		return errorOf3(f.Directory.AssignRole(f.Context(), c, c.User.ID, c.Assignments[0].Role.ID, draft))
+		return errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(c.User.ID), c.Assignments[0].Role.ID, draft))
 	}
 }
 
@@ -112,7 +112,7 @@ func keepLonger(draft rolecall.AssignmentDraft) act {
 func replace(before, after held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, assignments := f.person("Sales", before)
-		return errorOf3(f.Directory.AssignRole(f.Context(), c, user.ID, assignments[0].Role.ID, after.draft()))
+		return errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(user.ID), assignments[0].Role.ID, after.draft()))
 	}
 }
 
@@ -120,7 +120,7 @@ func replace(before, after held) act {
 func unassign(r held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, assignments := f.person("Sales", r)
-		return f.Directory.UnassignRole(f.Context(), c, user.ID, assignments[0].Role.ID)
+		return f.Directory.UnassignRole(f.Context(), c, rolecall.HolderOf(user.ID), assignments[0].Role.ID)
 	}
 }
 
@@ -159,7 +159,7 @@ func resumeAccount(holds ...held) act {
 		f.ok(err)
 		id := created.Value.ID
 		for _, h := range holds {
-			f.ok(errorOf3(f.Directory.AssignServiceAccountRole(f.Context(), f.owner, id, f.insertRole(h).ID, h.draft())))
+			f.ok(errorOf3(f.Directory.AssignRole(f.Context(), f.owner, rolecall.HolderOf(id), f.insertRole(h).ID, h.draft())))
 		}
 		f.ok(errorOf(f.Directory.SuspendServiceAccount(f.Context(), f.owner, id, "")))
 		err = errorOf(f.Directory.ResumeServiceAccount(f.Context(), c, id, ""))
@@ -400,7 +400,7 @@ func TestAnAdministratorIsBelowTheOwner(t *testing.T) {
 		}
 		user, _ := f.person("")
 		f.assign(user.ID, roles["administrator"].ID, rolecall.AssignmentDraft{})
-		assignments, _, err := f.Directory.UserRoles(f.Context(), f.owner, user.ID)
+		assignments, _, err := f.Directory.Assignments(f.Context(), f.owner, rolecall.HolderOf(user.ID))
 		f.ok(err)
 		administrator := f.callBy(user, assignments)
 		other, _ := f.person("")
@@ -415,10 +415,10 @@ func TestAnAdministratorIsBelowTheOwner(t *testing.T) {
 			{"resumes an owner", errorOf(f.Directory.ResumeUser(f.Context(), administrator, owner, "")), true},
 			{"deletes an owner", f.Directory.DeleteUser(f.Context(), administrator, owner, nil), true},
 			{"invites an owner", errorOf(f.Directory.InviteUser(f.Context(), administrator, newKey(), owner)), true},
-			{"makes an owner", errorOf3(f.Directory.AssignRole(f.Context(), administrator, other.ID, roles["owner"].ID, rolecall.AssignmentDraft{})), true},
-			{"becomes an owner", errorOf3(f.Directory.AssignRole(f.Context(), administrator, user.ID, roles["owner"].ID, rolecall.AssignmentDraft{})), true},
-			{"unmakes an owner", f.Directory.UnassignRole(f.Context(), administrator, owner, roles["owner"].ID), true},
-			{"makes an administrator", errorOf3(f.Directory.AssignRole(f.Context(), administrator, other.ID, roles["administrator"].ID, rolecall.AssignmentDraft{})), false},
+			{"makes an owner", errorOf3(f.Directory.AssignRole(f.Context(), administrator, rolecall.HolderOf(other.ID), roles["owner"].ID, rolecall.AssignmentDraft{})), true},
+			{"becomes an owner", errorOf3(f.Directory.AssignRole(f.Context(), administrator, rolecall.HolderOf(user.ID), roles["owner"].ID, rolecall.AssignmentDraft{})), true},
+			{"unmakes an owner", f.Directory.UnassignRole(f.Context(), administrator, rolecall.HolderOf(owner), roles["owner"].ID), true},
+			{"makes an administrator", errorOf3(f.Directory.AssignRole(f.Context(), administrator, rolecall.HolderOf(other.ID), roles["administrator"].ID, rolecall.AssignmentDraft{})), false},
 			{"invites a clerk of the shop", errorOf(f.Directory.InviteUser(f.Context(), administrator, newKey(), clerk.ID)), false},
 			{"becomes a clerk of the shop", assignSelf(approver)(f, administrator), true},
 			{"makes a clerk of the shop", assign(approver)(f, administrator), false},

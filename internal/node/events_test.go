@@ -154,7 +154,7 @@ func TestEventsAboutOtherThingsThanUsers(t *testing.T) {
 		ada := f.changedInSales()
 		role := f.role("Reader", "users:read")
 		f.assign(ada.ID, role.ID, rolecall.AssignmentDraft{Departments: []string{"Sales"}})
-		f.ok(f.Directory.UnassignRole(f.Context(), f.owner, ada.ID, role.ID))
+		f.ok(f.Directory.UnassignRole(f.Context(), f.owner, rolecall.HolderOf(ada.ID), role.ID))
 		f.ok(errorOf(f.Directory.UpdateRole(f.Context(), f.owner, role.ID, rolecall.RolePatch{Name: rolecall.Some("Viewer of all")}, nil)))
 		f.ok(errorOf(f.Directory.UpdateTenant(f.Context(), f.owner, rolecall.TenantPatch{DisplayName: rolecall.Some("ACME")}, nil)))
 

@@ -299,7 +299,7 @@ func (f *fixture) role(name string, permissions ...string) rolecall.Role {
 
 func (f *fixture) assign(user rolecall.UserID, role rolecall.RoleID, draft rolecall.AssignmentDraft) {
 	f.Helper()
-	_, _, err := f.Directory.AssignRole(f.Context(), f.owner, user, role, draft)
+	_, _, err := f.Directory.AssignRole(f.Context(), f.owner, rolecall.HolderOf(user), role, draft)
 	f.ok(err)
 }
 

@@ -250,7 +250,7 @@ func TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed(t *testing.T) {
 			f.ok(f.Directory.DeleteUser(f.Context(), f.owner, clerk.User.ID, nil))
 		}, true, false},
 		{"the clerk loses the role", func(f *fixture, clerk access.Caller, _ ...rolecall.User) {
-			f.ok(f.Directory.UnassignRole(f.Context(), f.owner, clerk.User.ID, clerk.Assignments[0].Role.ID))
+			f.ok(f.Directory.UnassignRole(f.Context(), f.owner, rolecall.HolderOf(clerk.User.ID), clerk.Assignments[0].Role.ID))
 		}, true, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {

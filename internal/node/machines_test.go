@@ -28,7 +28,7 @@ func (f *fixture) account(name string, role rolecall.RoleID) rolecall.ServiceAcc
 
 func (f *fixture) assignToAccount(id rolecall.ServiceAccountID, role rolecall.RoleID) {
 	f.Helper()
-	f.ok(errorOf3(f.Directory.AssignServiceAccountRole(f.Context(), f.owner, id, role, rolecall.AssignmentDraft{})))
+	f.ok(errorOf3(f.Directory.AssignRole(f.Context(), f.owner, rolecall.HolderOf(id), role, rolecall.AssignmentDraft{})))
 }
 
 // tokenDraft is a token of the permissions, for a day.
@@ -77,9 +77,11 @@ func TestATokenIsRememberedUntilItsHolderChanges(t *testing.T) {
 			return p.Reach(rolecall.UsersRead).IsEverywhere()
 		}
 		taken := []func() error{
-			func() error { return f.Directory.UnassignRole(f.Context(), f.owner, member.ID, role.ID) },
 			func() error {
-				return f.Directory.UnassignServiceAccountRole(f.Context(), f.owner, account.ID, role.ID)
+				return f.Directory.UnassignRole(f.Context(), f.owner, rolecall.HolderOf(member.ID), role.ID)
+			},
+			func() error {
+				return f.Directory.UnassignRole(f.Context(), f.owner, rolecall.HolderOf(account.ID), role.ID)
 			},
 		}
 		for i, token := range tokens {
@@ -337,7 +339,7 @@ func TestATokenDoesNothingInThePersonsPlace(t *testing.T) {
 		c := f.ofProgram(f.userToken(f.call(f.signIn("programmer")), "shop/a:b", "service-accounts:update"))
 		denied := []error{
 			errorOf(f.Directory.UpdateUser(f.Context(), c, member.ID, rolecall.UserPatch{Name: rolecall.Some("Renamed")}, nil)),
-			errorOf3(f.Directory.UserRoles(f.Context(), c, member.ID)),
+			errorOf3(f.Directory.Assignments(f.Context(), c, rolecall.HolderOf(member.ID))),
 			errorOf(f.Directory.UserEvents(f.Context(), c, member.ID, directory.EventListing{Limit: 1})),
 			errorOf(f.Directory.Tokens(f.Context(), c, rolecall.HolderOf(member.ID), nil, 1)),
 			f.Directory.RevokeToken(f.Context(), c, rolecall.HolderOf(member.ID), c.Token.ID),
@@ -369,7 +371,7 @@ func TestTheCeilingOfATokenIsItsOwn(t *testing.T) {
 		c := f.ofProgram(f.accountToken(account.ID, "users:read", "users:suspend", "roles:assign", "roles:create", "roles:update", "service-accounts:update", "shop/*:*"))
 		target := f.member("target")
 		give := func(role rolecall.RoleID) error {
-			return errorOf3(f.Directory.AssignRole(f.Context(), c, target.ID, role, rolecall.AssignmentDraft{}))
+			return errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(target.ID), role, rolecall.AssignmentDraft{}))
 		}
 		f.ok(give(reader.ID))
 		f.ok(give(shop.ID))
@@ -379,9 +381,9 @@ func TestTheCeilingOfATokenIsItsOwn(t *testing.T) {
 		f.is(errorOf(f.Directory.SuspendUser(f.Context(), c, target.ID, "")), rolecall.ErrBeyondOwnPermissions)
 
 		// The account itself and others like it, too.
-		f.is(errorOf3(f.Directory.AssignServiceAccountRole(f.Context(), c, account.ID, writer.ID, rolecall.AssignmentDraft{})), rolecall.ErrBeyondOwnPermissions)
+		f.is(errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(account.ID), writer.ID, rolecall.AssignmentDraft{})), rolecall.ErrBeyondOwnPermissions)
 		f.is(errorOf(f.Directory.SuspendServiceAccount(f.Context(), c, account.ID, "")), rolecall.ErrBeyondOwnPermissions)
-		f.is(f.Directory.UnassignServiceAccountRole(f.Context(), c, account.ID, f.ownerRole()), rolecall.ErrBeyondOwnPermissions)
+		f.is(f.Directory.UnassignRole(f.Context(), c, rolecall.HolderOf(account.ID), f.ownerRole()), rolecall.ErrBeyondOwnPermissions)
 		f.assignToAccount(account.ID, reader.ID)
 		f.is(errorOf(f.Directory.UpdateRole(f.Context(), c, reader.ID, rolecall.RolePatch{Permissions: rolecall.Some([]string{"users:read", "users:delete"})}, nil)), rolecall.ErrBeyondOwnPermissions)
 	})
@@ -400,7 +402,7 @@ func TestAServiceAccountGivesItselfNoMore(t *testing.T) {
 		other := f.account("Other", shop.ID)
 		c := f.ofProgram(f.accountToken(account.ID, "roles:update", "service-accounts:update", "shop/*:*"))
 		assign := func(id rolecall.ServiceAccountID) error {
-			return errorOf3(f.Directory.AssignServiceAccountRole(f.Context(), c, id, shop.ID, rolecall.AssignmentDraft{}))
+			return errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(id), shop.ID, rolecall.AssignmentDraft{}))
 		}
 		f.ok(assign(other.ID))
 		f.is(assign(account.ID), rolecall.ErrBeyondOwnPermissions)

@@ -83,7 +83,7 @@ func TestTheWayBackIn(t *testing.T) {
 		user := f.member("rescuer")
 		f.ok(f.Directory.AddOwner(f.Context(), "acme", "RESCUER@example.com"))
 		f.ok(f.Directory.AddOwner(f.Context(), "acme", address("rescuer")))
-		f.ok(f.Directory.UnassignRole(f.Context(), f.call(f.signIn("rescuer")), f.owner.User.ID, f.ownerRole()))
+		f.ok(f.Directory.UnassignRole(f.Context(), f.call(f.signIn("rescuer")), rolecall.HolderOf(f.owner.User.ID), f.ownerRole()))
 		if got := f.eventTypes(user.ID)[:3]; !slices.Contains(got, rolecall.EventRoleAssigned) {
 			t.Errorf("the newest events are %v", got)
 		}

@@ -47,7 +47,7 @@ func TestAnOperatorActsInATenantAndIsNobodyThere(t *testing.T) {
 		role, err := f.Directory.CreateRole(f.Context(), c, newKey(), rolecall.RoleDraft{Name: "Made", Permissions: []string{"*:*", "shop/*:*"}})
 		f.ok(err)
 		user := f.user("ada")
-		a, _, err := f.Directory.AssignRole(f.Context(), c, user.ID, role.Value.ID, rolecall.AssignmentDraft{})
+		a, _, err := f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(user.ID), role.Value.ID, rolecall.AssignmentDraft{})
 		f.ok(err)
 		if !a.GrantedBy.IsZero() {
 			t.Errorf("granted by %s", a.GrantedBy)

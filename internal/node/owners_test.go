@@ -13,14 +13,14 @@ import (
 // acts are all that can take an owner away.
 var acts = map[string]func(*fixture, access.Caller, rolecall.UserID, rolecall.RoleID) error{
 	"take the role": func(f *fixture, c access.Caller, id rolecall.UserID, role rolecall.RoleID) error {
-		return f.Directory.UnassignRole(f.Context(), c, id, role)
+		return f.Directory.UnassignRole(f.Context(), c, rolecall.HolderOf(id), role)
 	},
 	"give it a reach": func(f *fixture, c access.Caller, id rolecall.UserID, role rolecall.RoleID) error {
-		return errorOf3(f.Directory.AssignRole(f.Context(), c, id, role, rolecall.AssignmentDraft{Departments: []string{"Sales"}}))
+		return errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(id), role, rolecall.AssignmentDraft{Departments: []string{"Sales"}}))
 	},
 	"give it an end": func(f *fixture, c access.Caller, id rolecall.UserID, role rolecall.RoleID) error {
 		end := start.Add(aDay)
-		return errorOf3(f.Directory.AssignRole(f.Context(), c, id, role, rolecall.AssignmentDraft{ExpiresAt: &end}))
+		return errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(id), role, rolecall.AssignmentDraft{ExpiresAt: &end}))
 	},
 	"suspend": func(f *fixture, c access.Caller, id rolecall.UserID, _ rolecall.RoleID) error {
 		return errorOf(f.Directory.SuspendUser(f.Context(), c, id, ""))

@@ -78,7 +78,7 @@ func TestARoleIsNotDeletedUnderWhoIsGivenIt(t *testing.T) {
 			var running sync.WaitGroup
 			running.Go(func() { deleted = f.Directory.DeleteRole(f.Context(), f.owner, role.ID, false, nil) })
 			running.Go(func() {
-				assigned = errorOf3(peer.Directory.AssignRole(f.Context(), f.owner, ada.ID, role.ID, rolecall.AssignmentDraft{}))
+				assigned = errorOf3(peer.Directory.AssignRole(f.Context(), f.owner, rolecall.HolderOf(ada.ID), role.ID, rolecall.AssignmentDraft{}))
 			})
 			running.Wait()
 			first := deleted == nil && errors.Is(assigned, rolecall.ErrNotFound)

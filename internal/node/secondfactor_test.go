@@ -578,7 +578,7 @@ func TestLifetimesFollowTheRolesOfAUser(t *testing.T) {
 		f.is(errorOf(f.authenticate(f.Node, in.Token)), rolecall.ErrUnauthenticated)
 
 		in = signIn()
-		f.ok(f.Directory.UnassignRole(f.Context(), owner, ada.ID, role.ID))
+		f.ok(f.Directory.UnassignRole(f.Context(), owner, rolecall.HolderOf(ada.ID), role.ID))
 		if idle, absolute := lives(in); idle != 12*time.Hour || absolute != aDay {
 			t.Errorf("after the role was taken a session lives for %v and %v", idle, absolute)
 		}
