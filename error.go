@@ -33,14 +33,6 @@ type Error struct {
 	Detail     string        // a sentence a person can act on
 	Faults     []Fault       // every fault at once, for Malformed and Invalid
 	RetryAfter time.Duration // for TooMany, Unavailable and some Conflicts
-	Challenge  *Challenge    // what is asked for beside the password; nil if nothing is
-}
-
-// Challenge is what a sign-in waits for after the right password.
-type Challenge struct {
-	Token     string         // comes with the answer; a secret of who gave the password
-	Methods   []FactorMethod // by which it can be answered
-	PublicKey []byte         // what asks for a passkey: PublicKeyCredentialRequestOptionsJSON; nil for no passkey
 }
 
 // Fault is one thing wrong with a request. Exactly one of Pointer (a JSON
@@ -82,13 +74,6 @@ func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
-}
-
-// Asking returns a copy of the error that asks for something.
-func (e *Error) Asking(c Challenge) *Error {
-	copied := *e
-	copied.Challenge = &c
-	return &copied
 }
 
 // KindOf returns the kind of err, Internal if nobody classified it.

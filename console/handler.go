@@ -80,7 +80,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // newContext returns the page context of the request.
 func (c *console) newContext(p *page, w http.ResponseWriter, r *http.Request) *pageContext {
-	v := &pageContext{console: c, page: p, request: r, response: w, web: web.RequestOf(r), ctx: r.Context()}
+	v := &pageContext{console: c, page: p, request: r, response: w, web: web.RequestOf(r), ctx: r.Context(), status: http.StatusOK}
 	v.call.RequestID, v.call.Source = v.web.ID, v.web.Source
 	if tenant := r.PathValue("tenant"); rolecall.IsTenantName(tenant) {
 		v.tenant = tenant
@@ -209,6 +209,9 @@ func (v *pageContext) authorize(isForm bool) error {
 		}
 		return err
 	}
+	if signIn.Challenge != nil {
+		return signIn.Challenge.Problem
+	}
 	v.setSession(&signIn)
 	return nil
 }
@@ -225,7 +228,7 @@ func (v *pageContext) fail(err error) {
 	if p.Status == http.StatusUnauthorized {
 		v.response.Header()["Www-Authenticate"] = challenges[isPublic]
 	}
-	v.problem = p
+	v.problem, v.status = p, p.Status
 	if v.form != nil && (v.isAllowed || isPublic) && v.page.show(v) == nil {
 		return
 	}

@@ -32,9 +32,6 @@ func followed(v *pageContext, invalid *rolecall.Error) (signin.Request, secret.T
 }
 
 func (c *console) showInvitation(v *pageContext) error {
-	if p := v.problem; p != nil && p.Challenge != nil {
-		return c.showSignIn(v)
-	}
 	return c.showEntry(v, "Welcome", invitationPage)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -20,8 +21,8 @@ type frame struct {
 	title string
 	here  string // the section of the navigation that the page is in
 	now   rolecall.Time
-	told  []part              // what has been done
-	asks  *rolecall.Challenge // how to confirm beside the password; nil if that is enough
+	told  []part            // what has been done
+	asks  *signin.Challenge // how to confirm beside the password; nil if that is enough
 }
 
 // fragments are the parts of pages that scripts ask for alone, by the id of the

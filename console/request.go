@@ -36,6 +36,7 @@ type pageContext struct {
 	form       url.Values     // nil for GET
 	faults     rolecall.Faults
 	problem    *web.Problem // why the form was refused, or the page; nil if neither was
+	status     int          // of the answer
 	isAllowed  bool         // the caller meets the policy of the page, except for step-up
 }
 
@@ -163,13 +164,8 @@ func (v *pageContext) setDevice(token string) {
 // buffers are where pages are rendered.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// write answers with the HTML that render writes, with the status of the problem if there
-// is one.
+// write answers with the HTML that render writes.
 func (v *pageContext) write(render func(io.Writer) error) error {
-	status := http.StatusOK
-	if v.problem != nil {
-		status = v.problem.Status
-	}
 	buffer, _ := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	defer func() {
@@ -181,7 +177,7 @@ func (v *pageContext) write(render func(io.Writer) error) error {
 		return err
 	}
 	v.response.Header()["Content-Type"] = htmlType
-	web.Respond(v.response, v.request, status, web.GzipPage(v.response, v.request, buffer.Bytes()))
+	web.Respond(v.response, v.request, v.status, web.GzipPage(v.response, v.request, buffer.Bytes()))
 	return nil
 }
 

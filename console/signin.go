@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -23,15 +24,8 @@ func (c *console) signInPages() []page {
 	}
 }
 
-// showSignIn asks who is there; after the right password it asks for what is needed
-// beside it.
+// showSignIn asks who is there.
 func (c *console) showSignIn(v *pageContext) error {
-	if p := v.problem; p != nil && p.Challenge != nil {
-		if p.Code == rolecall.ErrEnrolmentRequired.Code {
-			return c.askEnrolment(v, p.Challenge.Token)
-		}
-		return c.showSecondFactor(v)
-	}
 	return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 }
 
@@ -61,10 +55,14 @@ func (c *console) signIn(v *pageContext) error {
 	return c.signedIn(v, signIn, err)
 }
 
-// signedIn lets in who has shown who they are. New recovery codes are shown first.
+// signedIn lets in who has shown who they are, or asks for what is needed beside the
+// password. New recovery codes are shown first.
 func (c *console) signedIn(v *pageContext, signIn signin.SignIn, err error) error {
 	if err != nil {
 		return err
+	}
+	if signIn.Challenge != nil {
+		return c.showChallenge(v, signIn.Challenge)
 	}
 	v.setSession(&signIn)
 	next := returnAddress(v, v.form.Get("return"))
@@ -82,7 +80,7 @@ type challenge struct {
 }
 
 // challengeOf returns what a form carries of the challenge.
-func challengeOf(c *rolecall.Challenge) challenge {
+func challengeOf(c *signin.Challenge) challenge {
 	methods := make([]string, len(c.Methods))
 	for i, method := range c.Methods {
 		methods[i] = string(method)
@@ -94,11 +92,18 @@ func (q challenge) takes(method rolecall.FactorMethod) bool {
 	return strings.Contains(" "+q.methods+" ", " "+string(method)+" ")
 }
 
+// showChallenge asks for a second factor, or for the first one of somebody who has none,
+// with the status and the header of the API.
+func (c *console) showChallenge(v *pageContext, asked *signin.Challenge) error {
+	v.status, v.response.Header()["Www-Authenticate"] = http.StatusUnauthorized, challenges[true]
+	if errors.Is(asked.Problem, rolecall.ErrEnrolmentRequired) {
+		return c.askEnrolment(v, asked.Token)
+	}
+	return c.showEntry(v, "Second factor", func(f frame) templ.Component { return secondFactorPage(f, challengeOf(asked)) })
+}
+
 func (c *console) showSecondFactor(v *pageContext) error {
 	q := challenge{v.form.Get("challenge"), v.form.Get("methods"), v.form.Get("public-key")}
-	if p := v.problem; p != nil && p.Challenge != nil {
-		q = challengeOf(p.Challenge)
-	}
 	if p := v.problem; q.token == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
 		return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 	}

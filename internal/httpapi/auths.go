@@ -116,10 +116,11 @@ type signInBody struct {
 	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here, when the first second factor is enrolled."`
 }
 
-// signedIn returns the response of a sign-in. A sign-in that failed has no principal.
+// signedIn returns the response of a sign-in. A sign-in that failed, or that waits for a
+// second factor, has no principal.
 func signedIn(signIn *signin.SignIn) Response[signInBody] {
 	if signIn.Principal == nil {
-		return Response[signInBody]{}
+		return Response[signInBody]{Challenge: signIn.Challenge}
 	}
 	return Response[signInBody]{SignIn: signIn, Body: signInBody{
 		User:          userBody{user: &signIn.Principal.User, readable: rolecall.AllUserMembers},

@@ -23,8 +23,8 @@ func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmReques
 		return Response[sessionBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
 	}
 	signIn, err := s.signin.Confirm(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
-	if err != nil {
-		return Response[sessionBody]{}, err
+	if err != nil || signIn.Challenge != nil {
+		return Response[sessionBody]{Challenge: signIn.Challenge}, err
 	}
 	return Response[sessionBody]{Body: newSessionBody(signIn.Principal), SignIn: &signIn}, nil
 }

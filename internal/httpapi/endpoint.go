@@ -25,6 +25,7 @@ type Response[T any] struct {
 	Replayed   bool               // the answer to an earlier request with the same idempotency key
 	Next       *rolecall.Position // where the next page begins; nil on the last page
 	SignIn     *signin.SignIn     // the session whose cookies the browser gets
+	Challenge  *signin.Challenge  // answered as a problem, instead of all else
 	SignedOut  bool               // the browser loses its session cookie
 	NameCaller bool               // X-Auth-User and X-Auth-Tenant name the caller
 	Device     string             // the known-device token that the browser gets; empty for none
@@ -82,6 +83,12 @@ func (e *typedEndpoint[In, Out]) serve(s *Server, op *operation, w http.Response
 	response, err := e.handler(s, r.Context(), c, in.Addr().Interface().(*In))
 	if err != nil {
 		return buffer, err
+	}
+	if c := response.Challenge; c != nil {
+		p := web.RequestOf(r).ProblemOf(c.Problem)
+		p.Challenge = c
+		s.respondProblem(op, w, r, p)
+		return buffer, nil
 	}
 	h := w.Header()
 	status := response.Status

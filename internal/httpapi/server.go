@@ -125,6 +125,11 @@ func (s *Server) fail(op *operation, w http.ResponseWriter, r *http.Request, in 
 		c := access.Caller{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
 		s.access.Refused(c, op.endpoint.takes().user(in), op.id, p.Code)
 	}
+	s.respondProblem(op, w, r, p)
+}
+
+// respondProblem answers with the problem, and with the headers that go with it.
+func (s *Server) respondProblem(op *operation, w http.ResponseWriter, r *http.Request, p *web.Problem) {
 	p.SetHeaders(w, r)
 	if challenge := wwwAuthenticate(op, r, p.Status, p.Error); challenge != "" {
 		w.Header()["Www-Authenticate"] = []string{challenge}

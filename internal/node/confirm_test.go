@@ -214,8 +214,9 @@ func TestWhoHasASecondFactorConfirmsByThatToo(t *testing.T) {
 		try := func(password string, p signin.Proof) error {
 			return f.reconfirm(in, password, p)
 		}
-		asked, ok := errors.AsType[*rolecall.Error](try(password, signin.Proof{}))
-		if !ok || asked.Code != rolecall.ErrSecondFactorRequired.Code || asked.Challenge == nil || len(asked.Challenge.Methods) != 2 {
+		asked, err := f.SignIn.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})
+		f.is(errorOf(asked, err), rolecall.ErrSecondFactorRequired)
+		if len(asked.Challenge.Methods) != 2 || asked.Principal != nil || asked.Token != "" {
 			t.Errorf("the password alone: %+v", asked)
 		}
 		code := app.next()
@@ -267,8 +268,9 @@ func TestAPasskeyConfirmsOnce(t *testing.T) {
 		f.ok(err)
 		_, another := f.withPasskey("another")
 		ask := func(in signin.SignIn) []byte {
-			asked, ok := errors.AsType[*rolecall.Error](errorOf(f.SignIn.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})))
-			if !ok || asked.Challenge == nil || asked.Challenge.PublicKey == nil {
+			asked, err := f.SignIn.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})
+			f.ok(err)
+			if asked.Challenge == nil || asked.Challenge.PublicKey == nil {
 				t.Fatalf("%+v asks for no passkey", asked)
 			}
 			return asked.Challenge.PublicKey

@@ -9,6 +9,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // refresh refreshes on a node and fails the test if that does not work.
@@ -75,7 +76,14 @@ func TestAnyOlderGenerationEndsTheSession(t *testing.T) {
 	})
 }
 
-func errorOf[T any](_ T, err error) error { return err }
+// errorOf returns the error. For a sign-in that waits for a second factor, it returns the
+// problem that asks for it.
+func errorOf[T any](value T, err error) error {
+	if in, ok := any(value).(signin.SignIn); ok && in.Challenge != nil && err == nil {
+		return in.Challenge.Problem
+	}
+	return err
+}
 
 func TestGenerationsOlderThanAHundredAreForgotten(t *testing.T) {
 	onEachStore(t, func(f *fixture) {

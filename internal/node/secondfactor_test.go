@@ -61,15 +61,14 @@ func (f *fixture) protected(name string) (rolecall.User, *app, []secret.Recovery
 }
 
 // challenge gives the right password and returns what is asked for then.
-func (f *fixture) challenge(a signin.Request, name string, wanted error) rolecall.Challenge {
+func (f *fixture) challenge(a signin.Request, name string, wanted error) signin.Challenge {
 	f.Helper()
-	_, err := f.SignIn.Login(f.Context(), a, address(name), password)
-	f.is(err, wanted)
-	e, ok := errors.AsType[*rolecall.Error](err)
-	if !ok || e.Challenge == nil {
-		f.Fatalf("%v asks for nothing", err)
+	in, err := f.SignIn.Login(f.Context(), a, address(name), password)
+	f.is(errorOf(in, err), wanted)
+	if in.Challenge == nil || in.Principal != nil || in.Token != "" {
+		f.Fatalf("%+v is no challenge alone", in)
 	}
-	return *e.Challenge
+	return *in.Challenge
 }
 
 // asked is challenge for somebody who has a second factor.
@@ -354,9 +353,8 @@ func TestNoPathToAChallengeGivesMoreGuesses(t *testing.T) {
 					device, chosen := next(f, ada.ID, f.call(in), round)
 					a := f.attempt()
 					a.Devices = []string{device}
-					_, err := f.SignIn.Login(f.Context(), a, address("ada"), chosen)
-					f.is(err, rolecall.ErrSecondFactorRequired)
-					asked, _ := errors.AsType[*rolecall.Error](err)
+					asked, err := f.SignIn.Login(f.Context(), a, address("ada"), chosen)
+					f.is(errorOf(asked, err), rolecall.ErrSecondFactorRequired)
 					for range 5 {
 						_, err := f.SignIn.CompleteSignIn(f.Context(), a, secret.Token(asked.Challenge.Token), signin.Proof{Code: "000000"})
 						if errors.Is(err, rolecall.ErrWrongCode) {
@@ -412,10 +410,9 @@ func TestARightPasswordAloneForgivesNothing(t *testing.T) {
 func TestAnInvitationIsNoWayAroundASecondFactor(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, app, _ := f.protected("ada")
-		_, err := f.accept(f.invite(user.ID), "another "+password)
-		f.is(err, rolecall.ErrSecondFactorRequired)
-		e, _ := errors.AsType[*rolecall.Error](err)
-		f.ok(errorOf(f.answer(secret.Token(e.Challenge.Token), signin.Proof{Code: app.next()})))
+		asked, err := f.accept(f.invite(user.ID), "another "+password)
+		f.is(errorOf(asked, err), rolecall.ErrSecondFactorRequired)
+		f.ok(errorOf(f.answer(secret.Token(asked.Challenge.Token), signin.Proof{Code: app.next()})))
 		f.is(errorOf(f.SignIn.Login(f.Context(), f.attempt(), address("ada"), password)), rolecall.ErrWrongCredentials)
 		f.is(errorOf(f.SignIn.Login(f.Context(), f.attempt(), address("ada"), "another "+password)), rolecall.ErrSecondFactorRequired)
 	})

@@ -22,8 +22,7 @@ import (
 func (f *fixture) guess(source, name, secret string) error {
 	a := f.attempt()
 	a.Source = source
-	_, err := f.SignIn.Login(f.Context(), a, address(name), secret)
-	return err
+	return errorOf(f.SignIn.Login(f.Context(), a, address(name), secret))
 }
 
 func TestTenFailuresOfAnAccountFromOneSource(t *testing.T) {
@@ -60,14 +59,13 @@ func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 			a.Source = source
 			return a
 		}
-		complete := func(source string, challenge rolecall.Challenge, p signin.Proof) {
+		complete := func(source string, challenge signin.Challenge, p signin.Proof) {
 			t.Helper()
 			f.ok(errorOf(f.SignIn.CompleteSignIn(f.Context(), from(source), secret.Token(challenge.Token), p)))
 		}
 		asked := f.challenge(from(home), "ada", rolecall.ErrSecondFactorRequired)
-		_, err := f.SignIn.AcceptInvitation(f.Context(), from(home), f.invite(guest.ID), anotherPassword)
-		f.is(err, rolecall.ErrEnrolmentRequired)
-		accepted, _ := errors.AsType[*rolecall.Error](err)
+		accepted, err := f.SignIn.AcceptInvitation(f.Context(), from(home), f.invite(guest.ID), anotherPassword)
+		f.is(errorOf(accepted, err), rolecall.ErrEnrolmentRequired)
 
 		for range 3 { // of the account from away, and the source is full with one more
 			f.is(f.guess(away, "ada", "wrong"), rolecall.ErrWrongCredentials)

@@ -28,22 +28,25 @@ func (a *Request) call(p *authz.Principal) access.Caller {
 	return access.Caller{Principal: p, RequestID: a.RequestID, Source: a.Source}
 }
 
-// SignIn is a session and the token that bears it.
+// SignIn is the outcome of a sign-in: a session with the token that bears it, or a
+// challenge.
 type SignIn struct {
 	Principal *authz.Principal
 	Token     secret.Token
 	Device    string // for the device cookie; empty where there is none to set
 
 	RecoveryCodes []secret.RecoveryCode // of somebody who has got a second factor by it; nil: none
+
+	Challenge *Challenge // nil: there is a session; otherwise the other members are empty
 }
 
 // Login makes a session for the user with that address and password, and ends
 // those that came with the request. An unknown tenant, an unknown address, a user
 // without a password and a wrong password are the same ErrWrongCredentials after
 // the same work. It returns ErrTooManyAttempts before any hash is spent, ErrBusy
-// if too many hashes are under way, and for right credentials only ErrUserSuspended,
-// ErrTenantSuspended, ErrSecondFactorRequired and ErrEnrolmentRequired, the last two
-// with a challenge for CompleteSignIn.
+// if too many hashes are under way, and for right credentials only ErrUserSuspended and
+// ErrTenantSuspended. Where a second factor is needed, the outcome is a challenge for
+// CompleteSignIn.
 func (s *Service) Login(ctx context.Context, a Request, email, password string) (SignIn, error) {
 	device := s.device(&a, email)
 	counted, err := s.limiter.Count(ctx, s.buckets(&a, email, device))
@@ -126,7 +129,7 @@ type entry struct {
 // entry prepares, with the end of the sessions presented and with that of the oldest
 // of too many: nobody else signs the user in before that is over. The browser is a
 // known one from now on. Where a second factor is needed and was not shown, it commits
-// what was prepared and returns ErrSecondFactorRequired or ErrEnrolmentRequired.
+// what was prepared and returns a challenge.
 func (s *Service) startSession(ctx context.Context, a *Request, e entry) (SignIn, error) {
 	now := s.now()
 	session := rolecall.Session{
@@ -178,7 +181,8 @@ func (s *Service) startSession(ctx context.Context, a *Request, e entry) (SignIn
 		return SignIn{}, err
 	}
 	if question != nil {
-		return SignIn{}, s.put(question, &a.Tenant, token)
+		challenge, err := s.challengeOf(question, &a.Tenant, token)
+		return SignIn{Challenge: challenge}, err
 	}
 	live, err := s.lookUp(ctx, a.Tenant, token)
 	if ok, err := access.Found(err); err != nil {

@@ -14,17 +14,17 @@ import (
 // Confirm writes that the person who asks has just shown to be the one who signed in:
 // by the password, and by the second factor of somebody who has one. It returns the
 // confirmed session with the successor of its token, which is one of those presented;
-// the old token ends as after a Refresh. It returns ErrSecondFactorRequired with a
-// challenge for the password alone, ErrValidation for what is wrong,
-// ErrTooManyAttempts, ErrBusy and ErrUnauthenticated.
+// the old token ends as after a Refresh. For the password alone of somebody who has a
+// second factor, the outcome is a challenge. Confirm returns ErrValidation for what is
+// wrong, ErrTooManyAttempts, ErrBusy and ErrUnauthenticated.
 func (s *Service) Confirm(ctx context.Context, c access.Caller, presented []secret.Token, password string, p Proof) (SignIn, error) {
 	hash, counted, err := s.ownPassword(ctx, c, "/password", password)
 	if err != nil {
 		return SignIn{}, err
 	}
-	take, err := s.ownProof(ctx, c, p)
-	if err != nil {
-		return SignIn{}, s.ownFailure(c, p, err)
+	take, challenge, err := s.ownProof(ctx, c, p)
+	if err != nil || challenge != nil {
+		return SignIn{Challenge: challenge}, s.ownFailure(c, p, err)
 	}
 	_, token, err := s.session(ctx, c.Tenant, presented)
 	if err != nil {
@@ -57,17 +57,15 @@ func (s *Service) Confirm(ctx context.Context, c access.Caller, presented []secr
 	return in, s.ownFailure(c, p, err)
 }
 
-// ownProof returns what uses up the second factor that the caller shows, or asks for
-// one if there is one to show.
-func (s *Service) ownProof(ctx context.Context, c access.Caller, p Proof) (take func(*store.Tx) error, err error) {
+// ownProof returns what uses up the second factor that the caller shows. If they show
+// none and have one, it returns a challenge.
+func (s *Service) ownProof(ctx context.Context, c access.Caller, p Proof) (take func(*store.Tx) error, challenge *Challenge, err error) {
 	if p.pointer() != "" {
-		return s.shownAgain(ctx, c, p)
+		take, err = s.shownAgain(ctx, c, p)
+		return take, nil, err
 	}
-	challenge, err := s.AskAgain(ctx, c)
-	if err == nil && challenge != nil {
-		err = rolecall.ErrSecondFactorRequired.With("The password is right, and your second factor is needed too. Show it beside the password.").Asking(*challenge)
-	}
-	return func(*store.Tx) error { return nil }, err
+	challenge, err = s.AskAgain(ctx, c)
+	return func(*store.Tx) error { return nil }, challenge, err
 }
 
 // ownFailure turns a wrong second factor of somebody who is signed in into

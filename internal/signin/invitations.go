@@ -14,8 +14,8 @@ import (
 // AcceptInvitation sets the user's password, ends their other sessions and API tokens,
 // and signs them in, once for each token; a pending user becomes active. It returns
 // ErrInvitationInvalid, ErrValidation for the password, ErrUserSuspended,
-// ErrTenantSuspended and ErrBusy; and, with the password set, what Login does where
-// a second factor is needed.
+// ErrTenantSuspended and ErrBusy. Where a second factor is needed, the password is set and
+// the outcome is a challenge.
 func (s *Service) AcceptInvitation(ctx context.Context, a Request, token secret.Token, password string) (SignIn, error) {
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {

@@ -179,14 +179,18 @@ func orWrong(ok bool, err error) error {
 	return err
 }
 
+var errProofRequired = rolecall.ErrSecondFactorRequired.With("The password is right, and your second factor is needed too. Show it beside the password.")
+
 // AskAgain returns what asks somebody who is signed in for their second factor
 // again, nil if they have none.
-func (s *Service) AskAgain(ctx context.Context, c access.Caller) (*rolecall.Challenge, error) {
+func (s *Service) AskAgain(ctx context.Context, c access.Caller) (*Challenge, error) {
 	own, err := s.Factors(ctx, c)
 	if err != nil || own.Methods() == nil {
 		return nil, err
 	}
-	return s.challengeOf(&question{user: c.User, factors: own.Factors}, &c.Tenant, s.challenge(passkeyProof, c))
+	challenge, err := s.challengeOf(&question{user: c.User, factors: own.Factors}, &c.Tenant, s.challenge(passkeyProof, c))
+	challenge.Problem = errProofRequired
+	return challenge, err
 }
 
 // shownAgain returns what uses up the second factor that somebody who is signed in

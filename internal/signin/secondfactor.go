@@ -24,6 +24,14 @@ const (
 	challengeTries = 5
 )
 
+// Challenge is what a sign-in waits for after the right password.
+type Challenge struct {
+	Problem   *rolecall.Error         // how the API reports it: ErrSecondFactorRequired or ErrEnrolmentRequired
+	Token     string                  // comes with the answer; a secret of who gave the password
+	Methods   []rolecall.FactorMethod // by which it can be answered
+	PublicKey []byte                  // what asks for a passkey: PublicKeyCredentialRequestOptionsJSON; nil for no passkey
+}
+
 // question is what somebody who gave the right password still has to answer.
 type question struct {
 	user    rolecall.User
@@ -70,26 +78,17 @@ func (s *Service) settingsOf(tx *store.Tx, tenant *rolecall.Tenant, user rolecal
 	return tenant.Settings.For(assignments, s.now()), err
 }
 
-// put returns the question as the error that asks it.
-func (s *Service) put(q *question, tenant *rolecall.Tenant, token secret.Token) error {
-	if q.Enrol {
-		methods := []rolecall.FactorMethod{rolecall.FactorTOTP}
-		if s.passkeys != nil {
-			methods = append(methods, rolecall.FactorPasskey)
-		}
-		return rolecall.ErrEnrolmentRequired.Asking(rolecall.Challenge{Token: string(token), Methods: methods})
-	}
-	challenge, err := s.challengeOf(q, tenant, token)
-	if err != nil {
-		return err
-	}
-	return rolecall.ErrSecondFactorRequired.Asking(*challenge)
-}
-
 // challengeOf returns how the question can be answered: not by what the operator has
 // taken away, the domain of passkeys or the key that sealed the secret of an app.
-func (s *Service) challengeOf(q *question, tenant *rolecall.Tenant, token secret.Token) (challenge *rolecall.Challenge, err error) {
-	challenge = &rolecall.Challenge{Token: string(token)}
+func (s *Service) challengeOf(q *question, tenant *rolecall.Tenant, token secret.Token) (challenge *Challenge, err error) {
+	if q.Enrol {
+		challenge = &Challenge{Problem: rolecall.ErrEnrolmentRequired, Token: string(token), Methods: []rolecall.FactorMethod{rolecall.FactorTOTP}}
+		if s.passkeys != nil {
+			challenge.Methods = append(challenge.Methods, rolecall.FactorPasskey)
+		}
+		return challenge, nil
+	}
+	challenge = &Challenge{Problem: rolecall.ErrSecondFactorRequired, Token: string(token)}
 	for _, method := range q.factors.Methods() {
 		usable := true
 		switch method {

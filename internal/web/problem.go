@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -79,6 +80,7 @@ type Problem struct {
 	Status    int
 	Title     string
 	RequestID string
+	Challenge *signin.Challenge // what a sign-in waits for; nil if nothing
 }
 
 // ProblemOf returns how the response reports err, and notes the cause for the log. If the
@@ -96,7 +98,7 @@ func (q *Request) ProblemOf(err error) *Problem {
 	if status >= http.StatusInternalServerError && q.Cause == nil && err != error(known) {
 		q.Cause = err
 	}
-	return &Problem{known, status, TitleOf(known.Code), q.ID}
+	return &Problem{Error: known, Status: status, Title: TitleOf(known.Code), RequestID: q.ID}
 }
 
 // successHeaders are those that a handler may have set before it failed.
@@ -185,7 +187,7 @@ func (s *Site) appendProblem(b []byte, p *Problem, instance string) []byte {
 }
 
 // appendChallenge appends what the client must prove.
-func appendChallenge(b []byte, c *rolecall.Challenge) []byte {
+func appendChallenge(b []byte, c *signin.Challenge) []byte {
 	b = append(b, `,"challenge":`...)
 	b = wire.AppendText(b, c.Token)
 	b = append(b, `,"methods":[`...)
