@@ -27,8 +27,8 @@ help: ## list these commands
 run: ## serve a demo on http://127.0.0.1:8080; it prints how to sign in
 	go run ./cmd/rolecall serve --demo
 
-test: test-tools ## all tests, on SQLite and on a PostgreSQL of their own
-	$(WITH_POSTGRES) $(TEST) ./...
+test: test-tools ## the tests, on SQLite and on a PostgreSQL of their own; make check and make race run those that take longer
+	$(WITH_POSTGRES) $(TEST) -short ./...
 
 # Tests of what cannot be installed are skipped, but not where CI is set.
 test-tools:
@@ -66,9 +66,7 @@ check: test-tools ## what must hold before a change is merged, the race detector
 	$(TEST) ./internal/conventions # which parses all files in one goroutine
 	$(WITH_POSTGRES) $(TEST) $(RACE) $$(go list ./... | grep -v -x -e '.*/internal/e2e' -e '.*/internal/faults' -e '.*/internal/conventions')
 
-# make test asks a sample of the authorization matrix on PostgreSQL, and makes its
-# passwords cheap there. This asks for all on both stores.
-race: export ROLECALL_TEST_FULL = 1
+# make test runs a part of these (-short). This runs all of them, on both stores.
 race: test-tools ## the black-box suites, whole on both stores, against a program that watches for races
 	ROLECALL_TEST_BUILD="$(RACE)" $(WITH_POSTGRES) $(TEST) $(BLACK_BOX)
 

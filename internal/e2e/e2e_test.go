@@ -1,35 +1,49 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// suites are the scenarios. Each makes its own tenants, so that all can run side
+// suite is a group of scenarios. Each makes its own tenants, so that all can run side
 // by side on one program.
-var suites = []struct {
+type suite struct {
 	name string
 	run  func(*testing.T, *program)
-}{
+}
+
+// suites are those in which the statements of the store and their transactions matter.
+var suites = []suite{
 	{"users", testUsers},
 	{"roles", testRoles},
 	{"sessions", testSessions},
+	{"idempotency", testIdempotency},
+	{"conditional", testConditional},
+	{"lists", testLists},
+	{"reach", testReach},
+	{"tenants", testTenants},
+	{"matrix", testMatrix},
+	{"cancel storm", testCancelStorm},
+	{"events", testEvents},
+	{"tenant", testTenant},
+	{"user sessions", testUserSessions},
+	{"races", testRaces},
+	{"operators", testOperators},
+	{"restore", testRestore},
+	{"erase", testErase},
+}
+
+// rules are those about the edge and about rules, which are the same on each store.
+var rules = []suite{
 	{"framing", testFraming},
 	{"json", testJSON},
 	{"scripts", testScripts},
 	{"order", testOrder},
-	{"idempotency", testIdempotency},
-	{"conditional", testConditional},
-	{"lists", testLists},
 	{"fields", testFields},
-	{"reach", testReach},
 	{"overview", testOverview},
-	{"tenants", testTenants},
-	{"matrix", testMatrix},
-	{"cancel storm", testCancelStorm},
 	{"invitations", testInvitations},
 	{"mail injection", testMailInjection},
 	{"passwords", testPasswords},
@@ -37,18 +51,11 @@ var suites = []struct {
 	{"credential changes", testCredentialChanges},
 	{"e-mail changes", testEmailChanges},
 	{"check", testCheck},
-	{"events", testEvents},
-	{"tenant", testTenant},
 	{"tokens", testTokens},
-	{"user sessions", testUserSessions},
 	{"confirm", testConfirm},
-	{"races", testRaces},
 	{"trespass", testTrespass},
-	{"operators", testOperators},
 	{"factors", testFactors},
 	{"machines", testMachines},
-	{"restore", testRestore},
-	{"erase", testErase},
 }
 
 // public is under which URL the program believes to be served, wherever requests
@@ -65,9 +72,8 @@ var stores = []struct {
 }
 
 // onBothStores reports whether what does not depend on the store is tested on
-// PostgreSQL as thoroughly as on SQLite, which takes minutes. ROLECALL_TEST_FULL asks
-// for it.
-func onBothStores() bool { return os.Getenv("ROLECALL_TEST_FULL") != "" }
+// PostgreSQL as thoroughly as on SQLite, which takes minutes.
+func onBothStores() bool { return !testing.Short() }
 
 func TestProgram(t *testing.T) {
 	binary := build(t)
@@ -76,7 +82,11 @@ func TestProgram(t *testing.T) {
 			t.Parallel()
 			p := serve(t, binary, store.database(t))
 			p.operator = p.operatorKey(t)
-			for _, suite := range suites {
+			played := suites
+			if store.name == "sqlite" || onBothStores() {
+				played = slices.Concat(suites, rules)
+			}
+			for _, suite := range played {
 				t.Run(suite.name, func(t *testing.T) {
 					t.Parallel()
 					suite.run(t, p)

@@ -12,6 +12,7 @@ import (
 // erased. Somebody is there with their role, or is among the deleted, or is neither
 // once they were erased, and never two of these; and what was acknowledged holds.
 func TestKillDuringEndings(t *testing.T) {
+	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
 		s := serve(t, database)
 		l := newLoad(t, s)

@@ -69,6 +69,7 @@ func (c *cluster) failOver() {
 // TestFailover kills the primary under load and promotes its standby, again and
 // again. The program finds it by itself, and nothing acknowledged is lost.
 func TestFailover(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	c := newCluster(t)
 	l := newLoad(t, serve(t, c.database))
@@ -92,6 +93,7 @@ func TestFailover(t *testing.T) {
 // acknowledged: neither when PostgreSQL gives up waiting and commits with a warning,
 // nor to a repeat, which finds it done.
 func TestNoStandbyIsNoSuccess(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	c := newCluster(t)
 	l := newLoad(t, serve(t, c.database))

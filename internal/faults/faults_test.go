@@ -52,6 +52,15 @@ func alongside(t *testing.T) {
 	}
 }
 
+// skipIfShort leaves the test to make race. With -short, only the faults that a change
+// of the code is most likely to bring back are caused.
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes too long for -short")
+	}
+}
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(runIn(m))

@@ -22,6 +22,7 @@ const (
 // TestNothingLeaks lets a crowd ask 200,000 times, with clients in between that go
 // away in the middle of a request, and looks at what the program still holds.
 func TestNothingLeaks(t *testing.T) {
+	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
 		metrics := freeAddress(t)
 		s := serve(t, database, "--metrics-listen", metrics)

@@ -20,6 +20,7 @@ const linkLimit = 2 * time.Minute
 // by links. Either a link is used and the credential is new, or neither is; and
 // whatever was acknowledged is mailed.
 func TestKillDuringLinks(t *testing.T) {
+	skipIfShort(t)
 	onStores(t, killDuringLinks)
 }
 

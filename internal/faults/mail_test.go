@@ -17,6 +17,7 @@ const mailLimit = 90 * time.Second
 // Every invitation that was acknowledged arrives, a mail that comes twice is the same
 // mail, and none comes to who was not made.
 func TestKillBesideMail(t *testing.T) {
+	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
 		server := mailtest.Start(t, mailtest.Options{})
 		s := serve(t, database, "--smtp", server.URL(), "--mail-from", "rolecall@example.org", "--public-url", "http://id.example.com", "--mail-limit=1000000")

@@ -89,6 +89,7 @@ func run(t *testing.T, plan generator.Plan) *generator.Result {
 // long is told to come back, all else is answered; who is signed in is told so
 // all the while, and so is whether the process is well.
 func TestOverload(t *testing.T) {
+	skipIfShort(t)
 	for _, store := range stores { // one after the other: each needs the machine to itself
 		t.Run(store.name, func(t *testing.T) { overload(t, store.database(t)) })
 	}
@@ -135,6 +136,7 @@ func overload(t *testing.T, database string) {
 // TestSignInFlood has more clients sign in than there are hashes for. All others
 // are served; how much later than without is logged, since a time is no test.
 func TestSignInFlood(t *testing.T) {
+	skipIfShort(t)
 	s := newServer(t, filepath.Join(t.TempDir(), "rolecall.db"))
 	var err error
 	if s.Binary, err = release(); err != nil {

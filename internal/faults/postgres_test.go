@@ -177,6 +177,7 @@ func TestPostgresKill(t *testing.T) {
 // TestCutAtCommit cuts connections to the database just when a commit passes: before
 // it arrives, so that it may or may not, and before its answer arrives.
 func TestCutAtCommit(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	server, database := startPostgres(t)
 	r := newRelay(t, socket(t, server))

@@ -41,6 +41,7 @@ func lockUsers(t *testing.T, server *pgtest.Server) (unlock func()) {
 // Each fails in its time, what needs no database goes on, and all is well at once
 // when the table is free.
 func TestALockedTable(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	server, database := startPostgres(t)
 	l := newLoad(t, serve(t, database))
@@ -70,6 +71,7 @@ func TestALockedTable(t *testing.T) {
 // TestClientsWhoLeave has clients leave while their requests wait for the database.
 // None leaves a transaction there.
 func TestClientsWhoLeave(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	server, database := startPostgres(t)
 	l := newLoad(t, serve(t, database))
@@ -136,6 +138,7 @@ func awaitTransactions(t *testing.T, admin *pgx.Conn, limit time.Duration, wante
 // TestAPoolerThatIsGoneForAMoment cuts all connections to PgBouncer under load, as
 // its restart does.
 func TestAPoolerThatIsGoneForAMoment(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	database := pgtest.URL(t)
 	pooled := parse(t, pgtest.Bouncer(t)(database))

@@ -41,6 +41,7 @@ var storms = []storm{
 // TestStormsBeforeTheDatabase lets every kind of weather be between the program and
 // its database.
 func TestStormsBeforeTheDatabase(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	server, database := startPostgres(t)
 	r := newRelay(t, socket(t, server))
@@ -65,6 +66,7 @@ func TestStormsBeforeTheDatabase(t *testing.T) {
 // TestStormsBeforeTheProgram lets every kind of weather be between the clients and
 // the program.
 func TestStormsBeforeTheProgram(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	server, database := startPostgres(t)
 	metrics, err := process.FreeAddress()

@@ -23,6 +23,7 @@ func setMark(mark string) func(*userState) { return func(s *userState) { s.mark 
 // TestHistories has the models judge histories that can be and histories that
 // cannot: each of these is what one kind of fault of a service would look like.
 func TestHistories(t *testing.T) {
+	skipIfShort(t)
 	fresh := userState{there: true, name: "N", status: "pending", etag: "1"}
 	asked := func(start, end int64, etag, mark string) result {
 		return answerOf(start, end, 200, etag, `{"name":"N","status":"pending","metadata":{"mark":"`+mark+`"}}`)

@@ -21,6 +21,7 @@ const restartGuide = "../../docs/restarts.md"
 // TestRestartsBehindHAProxyFailNoRequest restarts two nodes in turn, a hundred
 // times, behind an haproxy that looks at /readyz and never sends anything twice.
 func TestRestartsBehindHAProxyFailNoRequest(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	binary := installed(t, "haproxy")
 	nodes := startNodes(t, "--drain", "700ms")
@@ -51,6 +52,7 @@ func TestRestartsBehindHAProxyFailNoRequest(t *testing.T) {
 // TestRestartsBehindNginxFailNoRequest is the same behind an nginx, which finds out
 // by itself that a node is not there.
 func TestRestartsBehindNginxFailNoRequest(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	binary := installed(t, "nginx")
 	nodes := startNodes(t)

@@ -16,6 +16,7 @@ import (
 // or not at all; and however often it is asked for with one idempotency key, it is
 // made once and answered alike.
 func TestKillDuringSignUps(t *testing.T) {
+	skipIfShort(t)
 	onStores(t, killDuringSignUps)
 }
 

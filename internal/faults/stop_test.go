@@ -12,6 +12,7 @@ import (
 // TestPause stops the process in the middle of its work, as a suspended machine
 // does, and lets it go on. Nobody who was signed out meanwhile or before comes back.
 func TestPause(t *testing.T) {
+	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
 		s := serve(t, database)
 		l := newLoad(t, s)
@@ -38,6 +39,7 @@ func signal(t *testing.T, err error) {
 // leaves each in a state that holds it open. Others are served all the while, and
 // the log tells of no failure to accept.
 func TestManyConnections(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	needTool(t, "prlimit")
 	const connections = 600
@@ -76,6 +78,7 @@ func TestManyConnections(t *testing.T) {
 // TestSlowClients sends bodies and reads answers so slowly that each holds its
 // connection. Others are served all the while.
 func TestSlowClients(t *testing.T) {
+	skipIfShort(t)
 	alongside(t)
 	const clients = 500
 	s := serve(t, filepath.Join(t.TempDir(), "rolecall.db"))

@@ -12,6 +12,7 @@ import (
 // restored. A tenant is there whole, with its users and sessions, or is gone for them
 // and can be restored; and what was acknowledged holds.
 func TestKillDuringDeletionsOfTenants(t *testing.T) {
+	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
 		s := serve(t, database)
 		l := newLoad(t, s)
