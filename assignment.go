@@ -8,7 +8,7 @@ const ReachDepartmentsMax = 100
 // Assignment says that a user or a service account holds a role: where, until when,
 // and who granted it.
 type Assignment struct {
-	UserID    UserID // whose it is; of a service account its id
+	Holder    Holder
 	Role      Role
 	Reach     Reach  // everywhere, or some departments
 	ExpiresAt Time   // Never if it does not

@@ -221,7 +221,7 @@ func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignmen
 	case held != nil:
 		return detailOf(authz.RequireGrantable(c.Principal, role, held.Reach, f.now))
 	case authz.AssignableReach(c.Principal, h.id, role, f.now).IsNowhere():
-		return detailOf(authz.RequireAssignable(c.Principal, &rolecall.Assignment{UserID: h.id, Role: *role, Reach: rolecall.Everywhere(), ExpiresAt: f.now}))
+		return detailOf(authz.RequireAssignable(c.Principal, &rolecall.Assignment{Holder: h.id, Role: *role, Reach: rolecall.Everywhere(), ExpiresAt: f.now}))
 	}
 	return ""
 }

@@ -10,7 +10,7 @@ import (
 // holder is who holds roles, and for whom API tokens speak: the pages about both are the
 // same for a user and for a service account.
 type holder struct {
-	id      rolecall.UserID // also of a service account
+	id      rolecall.Holder
 	name    string
 	sure    string              // what to type to confirm that it is them
 	section string              // of the navigation
@@ -32,7 +32,7 @@ func userHolder(v *pageContext, u *rolecall.User) holder {
 		list = v.path("/users")
 	}
 	return holder{
-		id: u.ID, name: nameOf(v, u), sure: sureWords(v, u), section: "Users", list: list, home: userAddress(v, u.ID, ""),
+		id: rolecall.HolderOf(u.ID), name: nameOf(v, u), sure: sureWords(v, u), section: "Users", list: list, home: userAddress(v, u.ID, ""),
 		needed: rolecall.RolesAssign, assigns: v.call.Reach(rolecall.RolesAssign).Includes(u.Department),
 		makes:   authz.CreateUserToken.AuthorizeFor(v.call.Principal, u.ID) == nil,
 		revokes: v.call.IsSelf(u.ID) || v.call.Reach(rolecall.SessionsRevoke).Includes(u.Department),
@@ -43,14 +43,14 @@ func userHolder(v *pageContext, u *rolecall.User) holder {
 func accountHolder(v *pageContext, a *rolecall.ServiceAccount) holder {
 	updates := authz.UpdateServiceAccount.Authorize(v.call.Principal) == nil
 	return holder{
-		id: rolecall.UserID(a.ID), name: a.Name, section: "Service accounts", list: v.path("/service-accounts"), home: v.path("/service-accounts/" + a.ID.String()),
+		id: rolecall.HolderOf(a.ID), name: a.Name, section: "Service accounts", list: v.path("/service-accounts"), home: v.path("/service-accounts/" + a.ID.String()),
 		needed: rolecall.ServiceAccountsUpdate, assigns: updates, makes: updates, revokes: updates,
 	}
 }
 
 // called returns what to call the holder in a sentence to the caller.
 func (h holder) called(f frame) string {
-	if h.id == f.call.User.ID {
+	if h.id == rolecall.HolderOf(f.call.User.ID) {
 		return "you"
 	}
 	return h.name

@@ -244,7 +244,7 @@ func (s selectedView) outcome() string {
 // giveable returns the roles that the caller may give anywhere.
 func (s selectedView) giveable() []rolecall.Role {
 	return slices.DeleteFunc(slices.Clone(s.roles.Items), func(r rolecall.Role) bool {
-		return authz.AssignableReach(s.call.Principal, rolecall.UserID{}, &r, s.now).IsNowhere()
+		return authz.AssignableReach(s.call.Principal, rolecall.Holder{}, &r, s.now).IsNowhere()
 	})
 }
 
@@ -252,7 +252,7 @@ func (s selectedView) giveable() []rolecall.Role {
 func (s selectedView) widest() rolecall.Reach {
 	var reaches []rolecall.Reach
 	for _, r := range s.giveable() {
-		reaches = append(reaches, authz.AssignableReach(s.call.Principal, rolecall.UserID{}, &r, s.now))
+		reaches = append(reaches, authz.AssignableReach(s.call.Principal, rolecall.Holder{}, &r, s.now))
 	}
 	return rolecall.UnionOf(reaches)
 }

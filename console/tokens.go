@@ -161,7 +161,7 @@ func concernOf(t *rolecall.APIToken, now rolecall.Time) string {
 // hindrance returns why the caller can make no token that speaks for the holder, empty if
 // they can.
 func (t tokensView) hindrance() string {
-	if t.id == t.call.User.ID {
+	if t.id == rolecall.HolderOf(t.call.User.ID) {
 		return ""
 	}
 	for i := range t.held {

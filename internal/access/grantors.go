@@ -35,7 +35,7 @@ func (s *Service) grantor(tx *store.Tx, tenant rolecall.Tenant, id rolecall.User
 	if user.Status != rolecall.UserActive {
 		return nil, rolecall.ErrNotFound
 	}
-	assignments, err := tx.Assignments(id)
+	assignments, err := tx.Assignments(rolecall.HolderOf(id))
 	return authz.NewPrincipal(tenant, user, rolecall.Session{}, assignments, s.Now()), err
 }
 
@@ -47,6 +47,6 @@ func (s *Service) grantingAccount(tx *store.Tx, tenant rolecall.Tenant, id rolec
 	if account.Status != rolecall.ServiceAccountActive {
 		return nil, rolecall.ErrNotFound
 	}
-	roles, err := tx.ServiceAccountRoles(id)
+	roles, err := tx.Assignments(rolecall.HolderOf(id))
 	return authz.NewPrincipal(tenant, rolecall.User{ID: rolecall.UserID(id)}, rolecall.Session{}, roles, s.Now()), err
 }

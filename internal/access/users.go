@@ -33,7 +33,7 @@ func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, i
 	}
 	var assignments []rolecall.Assignment
 	if policy.NeedsAssignments() {
-		if assignments, err = tx.Assignments(id); err != nil {
+		if assignments, err = tx.Assignments(rolecall.HolderOf(id)); err != nil {
 			return user, nil, err
 		}
 	}

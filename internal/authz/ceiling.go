@@ -17,7 +17,7 @@ func RequireGrantable(p *Principal, role *rolecall.Role, within rolecall.Reach, 
 // RequireAssignable returns ErrBeyondOwnPermissions if the principal may not make the
 // assignment. Nobody gives themselves what they do not hold already.
 func RequireAssignable(p *Principal, a *rolecall.Assignment) error {
-	if a.UserID == p.User.ID {
+	if a.Holder.ID == rolecall.AnyID(p.User.ID) {
 		if err := requireCovers(p, a.Role.Permissions, a.Reach, a.ExpiresAt, false); err != nil {
 			return err
 		}
@@ -25,11 +25,11 @@ func RequireAssignable(p *Principal, a *rolecall.Assignment) error {
 	return RequireGrantable(p, &a.Role, a.Reach, a.ExpiresAt)
 }
 
-// AssignableReach returns the widest reach of an assignment of the role to the user until
+// AssignableReach returns the widest reach of an assignment of the role to the holder until
 // the moment that RequireAssignable accepts.
-func AssignableReach(p *Principal, user rolecall.UserID, role *rolecall.Role, until rolecall.Time) rolecall.Reach {
+func AssignableReach(p *Principal, h rolecall.Holder, role *rolecall.Role, until rolecall.Time) rolecall.Reach {
 	reach := p.CoveredReach(slices.Concat(role.Permissions, role.Grants), until, true)
-	if user == p.User.ID {
+	if h.ID == rolecall.AnyID(p.User.ID) {
 		reach = reach.Intersect(p.CoveredReach(role.Permissions, until, false))
 	}
 	return reach

@@ -114,7 +114,7 @@ func Seed(ctx context.Context, db store.Database, options access.Options) error 
 		if err != nil {
 			return err
 		}
-		assignments, err := tx.Assignments(owner.ID)
+		assignments, err := tx.Assignments(rolecall.HolderOf(owner.ID))
 		if err != nil {
 			return err
 		}

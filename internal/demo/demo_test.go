@@ -147,7 +147,7 @@ func usersOf(ctx context.Context, db store.Database, tenant rolecall.Tenant) (ca
 		if err != nil {
 			return err
 		}
-		assignments, err := tx.Assignments(owner.ID)
+		assignments, err := tx.Assignments(rolecall.HolderOf(owner.ID))
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func (s *Service) Assignments(ctx context.Context, c access.Caller, h rolecall.H
 
 // assignments returns what Assignments does.
 func (s *Service) assignments(tx *store.Tx, h rolecall.Holder) (live, expired []rolecall.Assignment, err error) {
-	all, err := assignmentsOf(tx, h)
+	all, err := tx.Assignments(h)
 	now := s.now()
 	for _, a := range all {
 		if a.Live(now) {
@@ -80,7 +80,7 @@ func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.
 		if err != nil {
 			return nil, err
 		}
-		old, err := assignmentOf(tx, h, roleID)
+		old, err := tx.Assignment(h, roleID)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.
 		if err := keepOtherOwner(tx, h, &old); err != nil {
 			return nil, err
 		}
-		if ok, err := deleteAssignment(tx, h, roleID); err != nil {
+		if ok, err := tx.DeleteAssignment(h, roleID); err != nil {
 			return nil, err
 		} else if !ok {
 			return nil, rolecall.ErrNotFound
@@ -128,13 +128,13 @@ func keepOtherOwner(tx *store.Tx, h rolecall.Holder, a *rolecall.Assignment) err
 func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role rolecall.Role, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, event *rolecall.Event, err error) {
 	now := s.now()
 	a = rolecall.Assignment{
-		UserID: rolecall.UserID(h.ID), Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
+		Holder: h, Role: role, Reach: draft.Reach(), ExpiresAt: draft.Expiry(),
 		GrantedBy: c.Grantor(), GrantedAt: now,
 	}
 	if err := authz.RequireAssignable(c.Principal, &a); err != nil {
 		return a, false, nil, err
 	}
-	old, err := assignmentOf(tx, h, role.ID)
+	old, err := tx.Assignment(h, role.ID)
 	was, err := access.Found(err)
 	if err != nil {
 		return a, false, nil, err
@@ -149,7 +149,7 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 			return a, false, nil, err
 		}
 	}
-	putAssignment(tx, h, a)
+	tx.PutAssignment(a)
 	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, audit.AboutHolder(h), before, &a)
 	return a, created, event, err
 }

@@ -55,7 +55,7 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 		if err != nil {
 			return nil, err
 		}
-		a := rolecall.Assignment{UserID: user.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: s.now()}
+		a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: s.now()}
 		tx.PutAssignment(a)
 		event := s.access.OperatorEvent(rolecall.EventRoleAssigned, audit.AboutUser(user.ID))
 		event.Members = []string{"roles"}

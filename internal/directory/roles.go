@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -183,36 +184,25 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 // and reports whether there may be more.
 func (s *Service) takeFromHolders(tx *store.Tx, c access.Caller, role rolecall.Role) (more bool, err error) {
 	users, err := tx.TakeAssignments(role, access.BatchSize)
-	if err == nil {
-		err = s.recordTaken(tx, c, users, audit.AboutUser)
-	}
 	if err != nil {
 		return false, err
 	}
 	accounts, err := tx.TakeServiceAccountRoles(role, access.BatchSize)
-	if err == nil {
-		err = s.recordTaken(tx, c, accounts, func(id rolecall.UserID) rolecall.Subject {
-			return audit.AboutServiceAccount(rolecall.ServiceAccountID(id))
-		})
+	if err != nil {
+		return false, err
 	}
-	return len(users) >= access.BatchSize || len(accounts) >= access.BatchSize, err
-}
-
-// recordTaken writes an event about each holder for whom the role that was taken still
-// counted.
-func (s *Service) recordTaken(tx *store.Tx, c access.Caller, taken []rolecall.Assignment, about func(rolecall.UserID) rolecall.Subject) error {
-	for i := range taken {
-		if !taken[i].Live(s.now()) {
+	for _, a := range slices.Concat(users, accounts) {
+		if !a.Live(s.now()) {
 			continue
 		}
-		event, err := s.assignmentEvent(c, rolecall.EventRoleUnassigned, about(taken[i].UserID), &taken[i], nil)
+		event, err := s.assignmentEvent(c, rolecall.EventRoleUnassigned, audit.AboutHolder(a.Holder), &a, nil)
 		if err != nil {
-			return err
+			return false, err
 		}
 		event.Reason = "role deleted"
 		tx.InsertEvent(*event)
 	}
-	return nil
+	return len(users) >= access.BatchSize || len(accounts) >= access.BatchSize, nil
 }
 
 // changeableRole returns the role if the caller may change it.
@@ -246,7 +236,7 @@ func giveSelf(tx *store.Tx, c access.Caller, old, changed *rolecall.Role) error 
 // ownAssignment returns how the caller, or the account of its token, holds the role,
 // or ErrNotFound.
 func ownAssignment(tx *store.Tx, c access.Caller, role rolecall.RoleID) (rolecall.Assignment, error) {
-	return assignmentOf(tx, rolecall.Holder{ID: rolecall.AnyID(c.User.ID), IsAccount: c.Kind == authz.PrincipalServiceAccount}, role)
+	return tx.Assignment(rolecall.Holder{ID: rolecall.AnyID(c.User.ID), IsAccount: c.Kind == authz.PrincipalServiceAccount}, role)
 }
 
 func (s *Service) roleEvent(c access.Caller, kind rolecall.EventType, old, changed *rolecall.Role, members []string) (*rolecall.Event, error) {

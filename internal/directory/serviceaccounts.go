@@ -148,7 +148,7 @@ func (s *Service) authorizedAccount(tx *store.Tx, c access.Caller, policy *authz
 	}
 	var assignments []rolecall.Assignment
 	if policy.NeedsAssignments() {
-		if assignments, err = tx.ServiceAccountRoles(id); err != nil {
+		if assignments, err = tx.Assignments(rolecall.HolderOf(id)); err != nil {
 			return account, nil, err
 		}
 	}

@@ -95,7 +95,7 @@ func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Te
 	for _, role := range roles {
 		tx.InsertRole(role)
 	}
-	a := rolecall.Assignment{UserID: owner.ID, Role: roles[0], Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: tenant.CreatedAt}
+	a := rolecall.Assignment{Holder: rolecall.HolderOf(owner.ID), Role: roles[0], Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: tenant.CreatedAt}
 	tx.PutAssignment(a)
 	if event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, audit.AboutUser(owner.ID), nil, &a); err == nil {
 		tx.InsertEvent(*event)

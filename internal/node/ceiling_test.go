@@ -368,7 +368,7 @@ func TestWhatCanBeGivenIsWhatMayBe(t *testing.T) {
 		} {
 			caller := f.caller(c.holds...)
 			for user, wanted := range map[rolecall.UserID]string{other.ID: c.others, caller.User.ID: c.their} {
-				reach := authz.AssignableReach(caller.Principal, user, &deleter, nextWeek)
+				reach := authz.AssignableReach(caller.Principal, rolecall.HolderOf(user), &deleter, nextWeek)
 				got := strings.Join(reach.Departments(), " ")
 				if reach.IsEverywhere() {
 					got = "*"
@@ -377,7 +377,7 @@ func TestWhatCanBeGivenIsWhatMayBe(t *testing.T) {
 					t.Errorf("%s: can be given in %q, not %q", name, got, wanted)
 				}
 				give := func(in rolecall.Reach) error {
-					return authz.RequireAssignable(caller.Principal, &rolecall.Assignment{UserID: user, Role: deleter, Reach: in, ExpiresAt: nextWeek})
+					return authz.RequireAssignable(caller.Principal, &rolecall.Assignment{Holder: rolecall.HolderOf(user), Role: deleter, Reach: in, ExpiresAt: nextWeek})
 				}
 				if err := give(reach); err != nil {
 					t.Errorf("%s: not given as far as it can be: %v", name, err)

@@ -92,7 +92,7 @@ func TestTwoOwnersRemoveEachOther(t *testing.T) {
 func (f *fixture) rival(role rolecall.Role) access.Caller {
 	f.Helper()
 	user, _ := f.person("")
-	a := rolecall.Assignment{UserID: user.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+	a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		tx.PutAssignment(a)
 		return nil

@@ -69,7 +69,7 @@ func (h held) role(t testing.TB) rolecall.Role {
 // assignment returns the assignment of the role to the user.
 func (h held) assignment(t testing.TB, id rolecall.UserID) rolecall.Assignment {
 	draft := h.draft()
-	return rolecall.Assignment{UserID: id, Role: h.role(t), Reach: draft.Reach(), ExpiresAt: h.expiry(), GrantedAt: start}
+	return rolecall.Assignment{Holder: rolecall.HolderOf(id), Role: h.role(t), Reach: draft.Reach(), ExpiresAt: h.expiry(), GrantedAt: start}
 }
 
 // person is an active user without a password, and what they hold.

@@ -25,7 +25,7 @@ func (f *fixture) holders(role rolecall.Role, n int) (ids []rolecall.UserID) {
 			expires = start
 		}
 		users, ids = append(users, user), append(ids, user.ID)
-		assignments = append(assignments, rolecall.Assignment{UserID: user.ID, Role: role, Reach: rolecall.Within("Sales"), ExpiresAt: expires, GrantedAt: start})
+		assignments = append(assignments, rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Within("Sales"), ExpiresAt: expires, GrantedAt: start})
 	}
 	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		tx.InsertUsers(users)
@@ -95,7 +95,7 @@ func TestAServiceAccountFromWhichADeletedRoleIsTakenHasAnEvent(t *testing.T) {
 		role := f.insertRole(holding("shop/a:b"))
 		live, over := f.account("Import", role.ID), f.account("Export", role.ID)
 		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
-			tx.PutServiceAccountRole(rolecall.Assignment{UserID: rolecall.UserID(over.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
+			tx.PutAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(over.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
 			return nil
 		}))
 		token := f.accountToken(live.ID, "shop/a:b")

@@ -23,7 +23,7 @@ func (f *fixture) remove(id rolecall.UserID) {
 func (f *fixture) assignments(id rolecall.UserID) (all []rolecall.Assignment) {
 	f.Helper()
 	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) (err error) {
-		all, err = tx.Assignments(id)
+		all, err = tx.Assignments(rolecall.HolderOf(id))
 		return err
 	}))
 	return all

@@ -95,7 +95,7 @@ func (p *people) held(random *rand.Rand, i int, user *rolecall.User) []rolecall.
 	var held []rolecall.Assignment
 	hold := func(role int, reach rolecall.Reach) {
 		held = append(held, rolecall.Assignment{
-			UserID: user.ID, Role: p.roles[role], Reach: reach, ExpiresAt: rolecall.Never, GrantedBy: p.owner, GrantedAt: user.CreatedAt,
+			Holder: rolecall.HolderOf(user.ID), Role: p.roles[role], Reach: reach, ExpiresAt: rolecall.Never, GrantedBy: p.owner, GrantedAt: user.CreatedAt,
 		})
 	}
 	if i < p.Holders && p.Roles > 0 {

@@ -74,7 +74,7 @@ func (s *Service) settingsOf(tx *store.Tx, tenant *rolecall.Tenant, user rolecal
 	if tenant.Settings.SecondFactor.Required != rolecall.SecondFactorOfRoles {
 		return tenant.Settings, nil
 	}
-	assignments, err := tx.Assignments(user)
+	assignments, err := tx.Assignments(rolecall.HolderOf(user))
 	return tenant.Settings.For(assignments, s.now()), err
 }
 

@@ -63,6 +63,7 @@ func (t *Tx) APITokenByHash(hash []byte) (state rolecall.APITokenState, err erro
 		var a rolecall.Assignment
 		err := scan(slices.Concat(apiTokenDest(&state.Token), []any{(*flag)(&state.Guarded)}, userDest(&state.Holder), assignmentDest(&a))...)
 		if !a.Role.ID.IsZero() {
+			a.Holder.IsAccount = !state.Token.ServiceAccountID.IsZero()
 			state.Assignments = append(state.Assignments, a)
 		}
 		return err

@@ -87,60 +87,67 @@ func (d departments) Scan(src any) error {
 }
 
 func assignmentDest(a *rolecall.Assignment) []any {
-	return append([]any{&a.UserID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt}, roleDest(&a.Role)...)
+	return append([]any{&a.Holder.ID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt}, roleDest(&a.Role)...)
 }
 
-// Assignments returns the user's assignments with their roles, sorted by role id. It
+// statementFor returns the statement for holders of this kind. The assignments of service
+// accounts are in a table of their own.
+func statementFor(h rolecall.Holder, ofUser, ofAccount string) string {
+	if h.IsAccount {
+		return ofAccount
+	}
+	return ofUser
+}
+
+// Assignments returns the holder's assignments with their roles, sorted by role id. It
 // includes expired assignments.
-func (t *Tx) Assignments(id rolecall.UserID) ([]rolecall.Assignment, error) {
-	return t.assignments(selectAssignments, id)
-}
-
-// assignments returns what a statement selects for a holder.
-func (t *Tx) assignments(query string, holder any) ([]rolecall.Assignment, error) {
+func (t *Tx) Assignments(h rolecall.Holder) ([]rolecall.Assignment, error) {
 	var all []rolecall.Assignment
-	_, err := t.q.Query(query, []any{t.tenant, holder}, into(&all, assignmentDest))
+	_, err := t.q.Query(statementFor(h, selectAssignments, selectServiceAccountRoles), []any{t.tenant, h.ID}, into(&all, assignmentDest))
+	for i := range all {
+		all[i].Holder = h
+	}
 	return all, err
 }
 
 // Assignment returns the assignment with its role, or ErrNotFound.
-func (t *Tx) Assignment(user rolecall.UserID, role rolecall.RoleID) (a rolecall.Assignment, err error) {
-	err = t.row(selectAssignment, []any{t.tenant, user, role}, assignmentDest(&a)...)
+func (t *Tx) Assignment(h rolecall.Holder, role rolecall.RoleID) (a rolecall.Assignment, err error) {
+	err = t.row(statementFor(h, selectAssignment, selectServiceAccountRole), []any{t.tenant, h.ID, role}, assignmentDest(&a)...)
+	a.Holder = h
 	return a, err
 }
 
 // PutAssignment inserts or replaces the assignment. Update returns ErrNotFound if
-// the user or the role does not exist.
+// the holder or the role does not exist.
 func (t *Tx) PutAssignment(a rolecall.Assignment) {
-	t.q.Exec(putAssignment, t.tenant, a.UserID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
-	t.invalidate(a.UserID)
+	t.q.Exec(statementFor(a.Holder, putAssignment, putServiceAccountRole), t.tenant, a.Holder.ID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
+	t.invalidate(a.Holder.ID)
 }
 
 // DeleteAssignment deletes the assignment and reports whether it existed.
-func (t *Tx) DeleteAssignment(user rolecall.UserID, role rolecall.RoleID) (bool, error) {
-	ok, err := t.changed(deleteAssignment, t.tenant, user, role)
-	return t.invalidateIf(ok, err, user)
+func (t *Tx) DeleteAssignment(h rolecall.Holder, role rolecall.RoleID) (bool, error) {
+	ok, err := t.changed(statementFor(h, deleteAssignment, deleteServiceAccountRole), t.tenant, h.ID, role)
+	return t.invalidateIf(ok, err, h.ID)
 }
 
 // TakeAssignments deletes up to limit assignments of the role to users, and returns
 // them. It invalidates the tenant instead of each user.
 func (t *Tx) TakeAssignments(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
-	return t.takeAssignments(selectHolders, takeAssignments, role, limit)
+	return t.takeAssignments(selectHolders, takeAssignments, rolecall.Assignment{Role: role}, limit)
 }
 
-// takeAssignments removes assignments of the role from the first up to limit holders.
-// It removes a range: PostgreSQL would find the rows of a subquery again for each row
-// of the table.
-func (t *Tx) takeAssignments(holders, take string, role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
+// takeAssignments removes assignments with the role and the kind of holder of a from the
+// first up to limit holders. It removes a range: PostgreSQL would find the rows of a
+// subquery again for each row of the table.
+func (t *Tx) takeAssignments(holders, take string, a rolecall.Assignment, limit int) ([]rolecall.Assignment, error) {
 	var last rolecall.UserID
-	_, err := t.q.Query(holders, []any{t.tenant, role.ID, limit}, func(scan func(dest ...any) error) error { return scan(&last) })
+	_, err := t.q.Query(holders, []any{t.tenant, a.Role.ID, limit}, func(scan func(dest ...any) error) error { return scan(&last) })
 	if err != nil || last.IsZero() {
 		return nil, err
 	}
 	var taken []rolecall.Assignment
-	_, err = t.q.Query(take, []any{t.tenant, role.ID, last}, func(scan func(dest ...any) error) error {
-		a := rolecall.Assignment{Role: role}
-		err := scan(&a.UserID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt)
+	_, err = t.q.Query(take, []any{t.tenant, a.Role.ID, last}, func(scan func(dest ...any) error) error {
+		err := scan(&a.Holder.ID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt)
 		taken = append(taken, a)
 		return err
 	})

@@ -40,7 +40,7 @@ type foundBy struct {
 // ErrNotFound if a user or a role does not exist.
 func (t *Tx) InsertAssignments(assignments []rolecall.Assignment) {
 	insertRows(t, insertAssignments, assignments, func(b *builder, a rolecall.Assignment) {
-		b.write("($1, ?, ?, ?, ?, ?, ?)", a.UserID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
+		b.write("($1, ?, ?, ?, ?, ?, ?)", a.Holder.ID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
 	})
 }
 

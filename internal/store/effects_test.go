@@ -22,8 +22,8 @@ var (
 	aProgram = rolecall.NewID[rolecall.ServiceAccount](effectsTime)
 	aBucket  = rolecall.Bucket{Key: []byte("a bucket of 16 b and more")}
 
-	heldByUser    = rolecall.Assignment{UserID: aUser, Role: rolecall.Role{ID: aRole}}
-	heldByProgram = rolecall.Assignment{UserID: rolecall.UserID(aProgram), Role: rolecall.Role{ID: aRole}}
+	heldByUser    = rolecall.Assignment{Holder: rolecall.HolderOf(aUser), Role: rolecall.Role{ID: aRole}}
+	heldByProgram = rolecall.Assignment{Holder: rolecall.HolderOf(aProgram), Role: rolecall.Role{ID: aRole}}
 )
 
 // invalidations are the mutations of cached data, each with what it invalidates.
@@ -37,19 +37,19 @@ var invalidations = map[string]struct {
 	"UpdateRole":       {run: func(tx *Tx) { ignore(tx.UpdateRole(rolecall.Role{ID: aRole}, rolecall.Role{})) }, id: aTenant},
 	"DeleteRole":       {run: func(tx *Tx) { ignore(tx.DeleteRole(rolecall.Role{ID: aRole})) }, id: aTenant},
 	"PutAssignment":    {run: func(tx *Tx) { tx.PutAssignment(heldByUser) }, id: aUser},
-	"DeleteAssignment": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(aUser, aRole)) }, id: aUser},
+	"DeleteAssignment": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByUser.Holder, aRole)) }, id: aUser},
 	"TakeAssignments":  {run: func(tx *Tx) { ignore(tx.TakeAssignments(rolecall.Role{ID: aRole}, 10)) }, id: aTenant},
 	"UpdateServiceAccount": {run: func(tx *Tx) {
 		ignore(tx.UpdateServiceAccount(rolecall.ServiceAccount{ID: aProgram}, rolecall.ServiceAccount{}))
 	}, id: aProgram},
-	"DeleteServiceAccount":     {run: func(tx *Tx) { ignore(tx.DeleteServiceAccount(rolecall.ServiceAccount{ID: aProgram})) }, id: aProgram},
-	"PutServiceAccountRole":    {run: func(tx *Tx) { tx.PutServiceAccountRole(heldByProgram) }, id: aProgram},
-	"DeleteServiceAccountRole": {run: func(tx *Tx) { ignore(tx.DeleteServiceAccountRole(aProgram, aRole)) }, id: aProgram},
-	"TakeServiceAccountRoles":  {run: func(tx *Tx) { ignore(tx.TakeServiceAccountRoles(rolecall.Role{ID: aRole}, 10)) }, id: aTenant},
-	"TouchSession":             {run: func(tx *Tx) { tx.TouchSession(aSession, effectsTime) }, here: aSession},
-	"ConfirmGeneration":        {run: func(tx *Tx) { tx.ConfirmGeneration(aSession, 2, effectsTime) }, id: aSession},
-	"ConfirmSession":           {run: func(tx *Tx) { ignore(tx.ConfirmSession(aSession, effectsTime)) }, id: aSession},
-	"DeleteSession":            {run: func(tx *Tx) { ignore(tx.DeleteSession(aSession)) }, id: aSession},
+	"DeleteServiceAccount":                  {run: func(tx *Tx) { ignore(tx.DeleteServiceAccount(rolecall.ServiceAccount{ID: aProgram})) }, id: aProgram},
+	"PutAssignment of a service account":    {run: func(tx *Tx) { tx.PutAssignment(heldByProgram) }, id: aProgram},
+	"DeleteAssignment of a service account": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByProgram.Holder, aRole)) }, id: aProgram},
+	"TakeServiceAccountRoles":               {run: func(tx *Tx) { ignore(tx.TakeServiceAccountRoles(rolecall.Role{ID: aRole}, 10)) }, id: aTenant},
+	"TouchSession":                          {run: func(tx *Tx) { tx.TouchSession(aSession, effectsTime) }, here: aSession},
+	"ConfirmGeneration":                     {run: func(tx *Tx) { tx.ConfirmGeneration(aSession, 2, effectsTime) }, id: aSession},
+	"ConfirmSession":                        {run: func(tx *Tx) { ignore(tx.ConfirmSession(aSession, effectsTime)) }, id: aSession},
+	"DeleteSession":                         {run: func(tx *Tx) { ignore(tx.DeleteSession(aSession)) }, id: aSession},
 	"DeleteUserSession": {run: func(tx *Tx) {
 		ignore(tx.DeleteUserSession(aUser, aSession, rolecall.TenantSettings{}, effectsTime))
 	}, id: aSession},
@@ -82,7 +82,7 @@ var uncached = []string{
 	"APIToken", "APITokenByHash", "APITokens", "Assignment", "Assignments", "Attempts", "CountKeys", "CountMail", "DeletedTenant", "Departments",
 	"Events", "ExpiredMail", "Factors", "InstanceKeys", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "Roles", "RolesByID", "ServiceAccountByID",
-	"ServiceAccountRole", "ServiceAccountRoles", "ServiceAccounts", "ServiceAccountsByID", "SessionByToken", "Sessions", "SignInSummary",
+	"ServiceAccounts", "ServiceAccountsByID", "SessionByToken", "Sessions", "SignInSummary",
 	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID",
 
 	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertKey", "InsertMail", "InsertOneTimeToken",
@@ -148,7 +148,7 @@ func TestEveryMutationOfCachedDataInvalidatesIt(t *testing.T) {
 }
 
 func TestAMutationWithoutAnEffectInvalidatesNothing(t *testing.T) {
-	blind := []string{"PutAssignment", "PutServiceAccountRole", "TouchSession", "ConfirmGeneration", "TouchAPIToken", "DeleteTOTP", "InsertPasskey", "DeleteFactors", "TouchOperatorKey", "ClearAttempts", "InsertTenant"}
+	blind := []string{"PutAssignment", "PutAssignment of a service account", "TouchSession", "ConfirmGeneration", "TouchAPIToken", "DeleteTOTP", "InsertPasskey", "DeleteFactors", "TouchOperatorKey", "ClearAttempts", "InsertTenant"}
 	for method, c := range invalidations {
 		if slices.Contains(blind, method) { // its result is not known
 			continue

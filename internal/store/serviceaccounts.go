@@ -99,35 +99,8 @@ func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
 	return t.invalidateIf(ok, err, a.ID)
 }
 
-// ServiceAccountRoles returns the service account's assignments with their roles,
-// sorted by role id. It includes expired assignments.
-func (t *Tx) ServiceAccountRoles(id rolecall.ServiceAccountID) ([]rolecall.Assignment, error) {
-	return t.assignments(selectServiceAccountRoles, id)
-}
-
-// ServiceAccountRole returns the assignment of the service account with its role, or
-// ErrNotFound.
-func (t *Tx) ServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (a rolecall.Assignment, err error) {
-	err = t.row(selectServiceAccountRole, []any{t.tenant, id, role}, assignmentDest(&a)...)
-	return a, err
-}
-
-// PutServiceAccountRole inserts or replaces an assignment of a service account.
-// Update returns ErrNotFound if the service account or the role does not exist.
-func (t *Tx) PutServiceAccountRole(a rolecall.Assignment) {
-	t.q.Exec(putServiceAccountRole, t.tenant, a.UserID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
-	t.invalidate(a.UserID)
-}
-
-// DeleteServiceAccountRole deletes an assignment of a service account and reports
-// whether it existed.
-func (t *Tx) DeleteServiceAccountRole(id rolecall.ServiceAccountID, role rolecall.RoleID) (bool, error) {
-	ok, err := t.changed(deleteServiceAccountRole, t.tenant, id, role)
-	return t.invalidateIf(ok, err, id)
-}
-
 // TakeServiceAccountRoles deletes up to limit assignments of the role to service
 // accounts, and returns them. It invalidates the tenant, like TakeAssignments.
 func (t *Tx) TakeServiceAccountRoles(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
-	return t.takeAssignments(selectHoldingAccounts, takeServiceAccountRoles, role, limit)
+	return t.takeAssignments(selectHoldingAccounts, takeServiceAccountRoles, rolecall.Assignment{Holder: rolecall.Holder{IsAccount: true}, Role: role}, limit)
 }

@@ -207,7 +207,7 @@ func builtStatements(t *testing.T) map[string]bool {
 		changed.Name, changed.Email = "Ada King", "king@example.org"
 		tx.InsertUser(old)
 		tx.InsertUsers([]rolecall.User{old, changed})
-		tx.InsertAssignments([]rolecall.Assignment{{UserID: old.ID}, {UserID: changed.ID}})
+		tx.InsertAssignments([]rolecall.Assignment{{Holder: rolecall.HolderOf(old.ID)}, {Holder: rolecall.HolderOf(changed.ID)}})
 		if _, err := tx.UpdateUser(old, changed); err != nil {
 			t.Fatal(err)
 		}

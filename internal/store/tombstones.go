@@ -47,7 +47,7 @@ func (stored *tombstone) restorable() (u rolecall.User, assignments []rolecall.A
 	u.Version = stored.Version
 	for _, h := range stored.Assignments {
 		a := rolecall.Assignment{
-			UserID: u.ID, Role: rolecall.Role{ID: h.RoleID}, Reach: rolecall.Everywhere(),
+			Holder: rolecall.HolderOf(u.ID), Role: rolecall.Role{ID: h.RoleID}, Reach: rolecall.Everywhere(),
 			ExpiresAt: rolecall.Time(h.ExpiresAt), GrantedBy: h.GrantedBy, GrantedAt: rolecall.Time(h.GrantedAt),
 		}
 		if h.Departments != nil {

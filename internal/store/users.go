@@ -101,7 +101,7 @@ func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 // DeleteUser deletes the user with all dependent rows and inserts a tombstone. It
 // reports false if the stored version is no longer the one of u.
 func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
-	assignments, err := t.Assignments(u.ID)
+	assignments, err := t.Assignments(rolecall.HolderOf(u.ID))
 	if err != nil {
 		return false, err
 	}

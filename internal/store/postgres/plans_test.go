@@ -72,7 +72,7 @@ func crowd(t *testing.T, s *postgres.Database) (rolecall.TenantID, rolecall.Role
 		u := draft.User(now)
 		u.Status = rolecall.UserActive
 		users = append(users, u)
-		assignments = append(assignments, rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
+		assignments = append(assignments, rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
 	}
 	for chunk := range slices.Chunk(users, 1000) {
 		write(t, s, tenant, func(tx *store.Tx) { tx.InsertUsers(chunk) })

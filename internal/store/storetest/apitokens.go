@@ -15,7 +15,7 @@ var apiTokenCases = []testCase{
 		u.Department, u.ExternalID, u.Metadata = ptr("Sales"), ptr("7"), rolecall.NewMetadata(map[string]string{"k": "v"})
 		f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 		live := f.assign(u, f.newRole("Support"))
-		over := rolecall.Assignment{UserID: u.ID, Role: f.newRole("Over"), Reach: rolecall.Within("Sales"), ExpiresAt: 1, GrantedBy: u.ID, GrantedAt: start}
+		over := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: f.newRole("Over"), Reach: rolecall.Within("Sales"), ExpiresAt: 1, GrantedBy: u.ID, GrantedAt: start}
 		f.write(func(tx *store.Tx) { tx.PutAssignment(over) })
 		token := tokenOfUser(u)
 		token.CreatedBy, token.LastUsedAt = u.ID, start+1

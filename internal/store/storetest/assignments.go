@@ -12,35 +12,32 @@ import (
 var assignmentCases = []testCase{
 	{"A role is taken from those who hold it, up to the limit, and from nobody else", func(f *fixture) {
 		users, role, other := f.crowd(7), f.newRole("Support"), f.newRole("Sales")
-		ofUsers, ofAccounts := map[rolecall.UserID]rolecall.Assignment{}, map[rolecall.UserID]rolecall.Assignment{}
+		ofUsers, ofAccounts := map[rolecall.Holder]rolecall.Assignment{}, map[rolecall.Holder]rolecall.Assignment{}
 		for i, u := range users {
-			a := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Within("Ops"), ExpiresAt: start + rolecall.Time(i), GrantedBy: users[0].ID, GrantedAt: start}
+			a := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Within("Ops"), ExpiresAt: start + rolecall.Time(i), GrantedBy: users[0].ID, GrantedAt: start}
 			f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 			f.assign(u, other)
-			ofUsers[u.ID] = a
+			ofUsers[a.Holder] = a
 			account := f.newServiceAccount(fmt.Sprintf("Import %d", i))
-			a.UserID = rolecall.UserID(account.ID)
-			f.write(func(tx *store.Tx) { tx.PutServiceAccountRole(a) })
+			a.Holder = rolecall.HolderOf(account.ID)
+			f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 			f.assignToAccount(account, other)
-			ofAccounts[a.UserID] = a
+			ofAccounts[a.Holder] = a
 		}
 		for _, kind := range []struct {
-			held map[rolecall.UserID]rolecall.Assignment
+			held map[rolecall.Holder]rolecall.Assignment
 			take func(*store.Tx, rolecall.Role, int) ([]rolecall.Assignment, error)
-			left func(rolecall.UserID) []rolecall.Assignment
 		}{
-			{ofUsers, (*store.Tx).TakeAssignments, f.assignments},
-			{ofAccounts, (*store.Tx).TakeServiceAccountRoles, func(id rolecall.UserID) []rolecall.Assignment {
-				return f.serviceAccountRoles(rolecall.ServiceAccountID(id))
-			}},
+			{ofUsers, (*store.Tx).TakeAssignments},
+			{ofAccounts, (*store.Tx).TakeServiceAccountRoles},
 		} {
 			for _, want := range []int{3, 3, 1, 0} {
 				taken := change(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return kind.take(tx, role, 3) })
 				same(f, len(taken), want)
 				for _, a := range taken {
-					same(f, a, kind.held[a.UserID])
-					same(f, len(kind.left(a.UserID)), 1)
-					delete(kind.held, a.UserID)
+					same(f, a, kind.held[a.Holder])
+					same(f, len(f.assignmentsOf(a.Holder)), 1)
+					delete(kind.held, a.Holder)
 				}
 			}
 			same(f, len(kind.held), 0)
@@ -49,11 +46,11 @@ var assignmentCases = []testCase{
 	{"An assignment reads back in every member", func(f *fixture) {
 		u, granter := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper")
 		scoped := rolecall.Assignment{
-			UserID: u.ID, Role: f.newRole("Support"), Reach: rolecall.Within("Sales", "Forschung & Entwicklung"),
+			Holder: rolecall.HolderOf(u.ID), Role: f.newRole("Support"), Reach: rolecall.Within("Sales", "Forschung & Entwicklung"),
 			ExpiresAt: start + hour, GrantedBy: granter.ID, GrantedAt: start + 1,
 		}
 		plain := rolecall.Assignment{
-			UserID: u.ID, Role: f.newRole("Help desk"), Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start,
+			Holder: rolecall.HolderOf(u.ID), Role: f.newRole("Help desk"), Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start,
 		}
 		f.write(func(tx *store.Tx) {
 			tx.PutAssignment(scoped)
@@ -68,7 +65,7 @@ var assignmentCases = []testCase{
 		var want []rolecall.Assignment
 		for i, name := range []string{"One", "Two", "Three", "Four"} {
 			want = append(want, rolecall.Assignment{
-				UserID: u.ID, Role: f.newRole(name), Reach: rolecall.Everywhere(), ExpiresAt: start + rolecall.Time(i), GrantedAt: start,
+				Holder: rolecall.HolderOf(u.ID), Role: f.newRole(name), Reach: rolecall.Everywhere(), ExpiresAt: start + rolecall.Time(i), GrantedAt: start,
 			})
 		}
 		f.write(func(tx *store.Tx) {
@@ -90,11 +87,11 @@ var assignmentCases = []testCase{
 	{"An assignment of a user or a role that is gone is not found", func(f *fixture) {
 		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
 		for _, a := range []rolecall.Assignment{
-			{UserID: aUser("Nobody").ID, Role: role}, {UserID: u.ID, Role: aRole("None")},
+			{Holder: rolecall.HolderOf(aUser("Nobody").ID), Role: role}, {Holder: rolecall.HolderOf(u.ID), Role: aRole("None")},
 		} {
 			a.Reach, a.ExpiresAt, a.GrantedAt = rolecall.Everywhere(), rolecall.Never, start
 			f.is(f.tryWrite(func(tx *store.Tx) { tx.PutAssignment(a) }), rolecall.ErrNotFound)
-			_, err := tryRead(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(a.UserID, a.Role.ID) })
+			_, err := tryRead(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(a.Holder, a.Role.ID) })
 			f.is(err, rolecall.ErrNotFound)
 		}
 	}},
@@ -103,18 +100,18 @@ var assignmentCases = []testCase{
 		var all []rolecall.Assignment
 		for i := range 300 { // more than one statement takes
 			role := f.newRole(fmt.Sprintf("Role %d", i))
-			a := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Within("Sales"), ExpiresAt: start + 1, GrantedBy: u.ID, GrantedAt: start}
+			a := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Within("Sales"), ExpiresAt: start + 1, GrantedBy: u.ID, GrantedAt: start}
 			f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
-			a.UserID = other.ID
+			a.Holder = rolecall.HolderOf(other.ID)
 			all = append(all, a)
 		}
 		f.write(func(tx *store.Tx) { tx.InsertAssignments(all) })
 		same(f, f.assignments(other.ID), all)
 		for i := range all {
-			all[i].UserID = u.ID
+			all[i].Holder = rolecall.HolderOf(u.ID)
 		}
 		same(f, f.assignments(u.ID), all)
-		all[7].UserID = aUser("Nobody").ID
+		all[7].Holder = rolecall.HolderOf(aUser("Nobody").ID)
 		f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertAssignments(all[7:8]) }), rolecall.ErrNotFound)
 	}},
 	{"Deleting an assignment says whether there was one", func(f *fixture) {
@@ -145,7 +142,7 @@ var assignmentCases = []testCase{
 		hold := func(users []rolecall.User) {
 			var over []rolecall.Assignment
 			for _, u := range users {
-				over = append(over, rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
+				over = append(over, rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
 			}
 			f.write(func(tx *store.Tx) { tx.InsertAssignments(over) })
 		}
@@ -190,7 +187,7 @@ var assignmentCases = []testCase{
 func (f *fixture) leave(u rolecall.User, owner rolecall.Role) error {
 	return f.tryUpdate(func(tx *store.Tx) error {
 		tx.LockOwners()
-		if _, err := tx.DeleteAssignment(u.ID, owner.ID); err != nil {
+		if _, err := tx.DeleteAssignment(rolecall.HolderOf(u.ID), owner.ID); err != nil {
 			return err
 		}
 		owners, err := tx.Owners()
@@ -213,7 +210,7 @@ func ownersCount(f *fixture) {
 		func(_ *rolecall.User, a *rolecall.Assignment) { a.Reach = rolecall.Within("Sales") },
 	} {
 		u := aUser("Ada Lovelace")
-		a := rolecall.Assignment{UserID: u.ID, Role: owner, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+		a := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: owner, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 		change(&u, &a)
 		f.write(func(tx *store.Tx) {
 			tx.InsertUser(u)
@@ -227,17 +224,22 @@ func ownersCount(f *fixture) {
 
 func (f *fixture) assignments(id rolecall.UserID) []rolecall.Assignment {
 	f.Helper()
-	return read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.Assignments(id) })
+	return f.assignmentsOf(rolecall.HolderOf(id))
+}
+
+func (f *fixture) assignmentsOf(h rolecall.Holder) []rolecall.Assignment {
+	f.Helper()
+	return read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.Assignments(h) })
 }
 
 func (f *fixture) assignment(user rolecall.UserID, role rolecall.RoleID) rolecall.Assignment {
 	f.Helper()
-	return read(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(user, role) })
+	return read(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(rolecall.HolderOf(user), role) })
 }
 
 func (f *fixture) unassign(u rolecall.User, r rolecall.Role) bool {
 	f.Helper()
-	return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, r.ID) })
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(u.ID), r.ID) })
 }
 
 func (f *fixture) owners() int {

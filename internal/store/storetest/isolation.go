@@ -97,7 +97,7 @@ func readsNothing(f *fixture, c contents) {
 			"user by id":      func(tx *store.Tx) error { _, err := tx.UserByID(u.ID); return err },
 			"user by address": func(tx *store.Tx) error { _, _, err := tx.UserByEmail(u.EmailKey()); return err },
 			"role":            func(tx *store.Tx) error { _, err := tx.RoleByID(c.roles[0].ID); return err },
-			"assignment":      func(tx *store.Tx) error { _, err := tx.Assignment(u.ID, c.roles[0].ID); return err },
+			"assignment":      func(tx *store.Tx) error { _, err := tx.Assignment(rolecall.HolderOf(u.ID), c.roles[0].ID); return err },
 			"session":         func(tx *store.Tx) error { _, err := tx.SessionByToken(c.tokens[i]); return err },
 			"key":             func(tx *store.Tx) error { _, err := tx.Key(c.keys[i]); return err },
 			"invitation":      func(tx *store.Tx) error { _, err := tx.InvitationByToken(c.invitations[i]); return err },
@@ -130,9 +130,12 @@ func readsNothing(f *fixture, c contents) {
 		f.is(f.tryAPIToken(hash), rolecall.ErrNotFound)
 		account := c.accounts[i%len(c.accounts)]
 		for name, look := range map[string]func(*store.Tx) error{
-			"service account":           func(tx *store.Tx) error { _, err := tx.ServiceAccountByID(account.ID); return err },
-			"role of a service account": func(tx *store.Tx) error { _, err := tx.ServiceAccountRole(account.ID, c.roles[0].ID); return err },
-			"API token":                 func(tx *store.Tx) error { _, err := tx.APIToken(c.tokenIDs[i]); return err },
+			"service account": func(tx *store.Tx) error { _, err := tx.ServiceAccountByID(account.ID); return err },
+			"role of a service account": func(tx *store.Tx) error {
+				_, err := tx.Assignment(rolecall.HolderOf(account.ID), c.roles[0].ID)
+				return err
+			},
+			"API token": func(tx *store.Tx) error { _, err := tx.APIToken(c.tokenIDs[i]); return err },
 		} {
 			if err := f.store.View(f.Context(), f.tenant, look); rolecall.KindOf(err) != rolecall.NotFound {
 				f.Errorf("%s: got %v, want not found", name, err)
@@ -191,7 +194,7 @@ func changesNothing(f *fixture, c contents) {
 		"LockActiveUser":     func(tx *store.Tx) (bool, error) { return tx.LockActiveUser(u.ID) },
 		"UpdateRole":         func(tx *store.Tx) (bool, error) { return tx.UpdateRole(role, changedRole) },
 		"DeleteRole":         func(tx *store.Tx) (bool, error) { return tx.DeleteRole(role) },
-		"DeleteAssignment":   func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(u.ID, role.ID) },
+		"DeleteAssignment":   func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(u.ID), role.ID) },
 		"DeleteInvitation":   func(tx *store.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
 		"DeleteInvitationOf": func(tx *store.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) },
 		"DeleteOneTimeToken": func(tx *store.Tx) (bool, error) { return tx.DeleteOneTimeToken(c.oneTimeTokens[0]) },
@@ -213,7 +216,7 @@ func changesNothing(f *fixture, c contents) {
 			f.Errorf("%s reached another tenant", name)
 		}
 	}
-	assignment := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+	assignment := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 	for name, write := range map[string]func(*store.Tx){
 		"SetPassword":          func(tx *store.Tx) { tx.SetPassword(u.ID, "stolen", start) },
 		"PutAssignment":        func(tx *store.Tx) { tx.PutAssignment(assignment) },
@@ -289,11 +292,11 @@ func changesNoMachine(f *fixture, c contents) {
 		"UpdateServiceAccount": func(tx *store.Tx) (bool, error) {
 			return tx.UpdateServiceAccount(account, account.WithStatus(rolecall.ServiceAccountSuspended, start))
 		},
-		"DeleteServiceAccount":     func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
-		"DeleteServiceAccountRole": func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccountRole(account.ID, role.ID) },
-		"TakeServiceAccountRoles":  func(tx *store.Tx) (bool, error) { return takes(tx.TakeServiceAccountRoles(role, 10)) },
-		"LockAPIToken":             func(tx *store.Tx) (bool, error) { return tx.LockAPIToken(token) },
-		"DeleteAPIToken":           func(tx *store.Tx) (bool, error) { return tx.DeleteAPIToken(token) },
+		"DeleteServiceAccount":    func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
+		"DeleteAssignment":        func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(account.ID), role.ID) },
+		"TakeServiceAccountRoles": func(tx *store.Tx) (bool, error) { return takes(tx.TakeServiceAccountRoles(role, 10)) },
+		"LockAPIToken":            func(tx *store.Tx) (bool, error) { return tx.LockAPIToken(token) },
+		"DeleteAPIToken":          func(tx *store.Tx) (bool, error) { return tx.DeleteAPIToken(token) },
 		"DeleteUserAPITokens": func(tx *store.Tx) (bool, error) {
 			revoked, err := tx.DeleteUserAPITokens(c.users[0].ID, start)
 			return len(revoked) > 0, err
@@ -303,9 +306,9 @@ func changesNoMachine(f *fixture, c contents) {
 			f.Errorf("%s reached another tenant", name)
 		}
 	}
-	held := rolecall.Assignment{UserID: rolecall.UserID(account.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+	held := rolecall.Assignment{Holder: rolecall.HolderOf(account.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 	for name, write := range map[string]func(*store.Tx){
-		"PutServiceAccountRole":               func(tx *store.Tx) { tx.PutServiceAccountRole(held) },
+		"PutAssignment of a service account":  func(tx *store.Tx) { tx.PutAssignment(held) },
 		"InsertAPIToken of a user":            func(tx *store.Tx) { tx.InsertAPIToken(tokenOfUser(c.users[0]), aHash()) },
 		"InsertAPIToken of a service account": func(tx *store.Tx) { tx.InsertAPIToken(tokenOfAccount(account), aHash()) },
 	} {

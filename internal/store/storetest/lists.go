@@ -205,7 +205,7 @@ func roleFilter(f *fixture) {
 	users, role, other := f.crowd(12), f.newRole("Support"), f.newRole("Sales desk")
 	f.write(func(tx *store.Tx) {
 		for i, u := range users {
-			a := rolecall.Assignment{UserID: u.ID, Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+			a := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 			switch i % 4 {
 			case 1:
 				a.ExpiresAt = start

@@ -89,21 +89,21 @@ var serviceAccountCases = []testCase{
 		a := f.assignToAccount(account, role)
 		same(f, f.serviceAccountRoles(account.ID), []rolecall.Assignment{a})
 		a.Reach, a.ExpiresAt, a.GrantedBy, a.GrantedAt = rolecall.Within("Sales"), start+1, granter.ID, start+2
-		f.write(func(tx *store.Tx) { tx.PutServiceAccountRole(a) })
+		f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 		same(f, f.serviceAccountRoles(account.ID), []rolecall.Assignment{a})
-		same(f, read(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.ServiceAccountRole(account.ID, role.ID) }), a)
-		same(f, len(f.assignments(a.UserID)), 0)
+		same(f, read(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(a.Holder, role.ID) }), a)
+		same(f, len(f.assignments(rolecall.UserID(account.ID))), 0)
 	}},
 	{"A role of a service account that is gone, or a role that is, is not found", func(f *fixture) {
 		account, role := f.newServiceAccount("Import"), f.newRole("Support")
 		for _, a := range []rolecall.Assignment{
-			{UserID: rolecall.UserID(aServiceAccount("None").ID), Role: role}, {UserID: rolecall.UserID(account.ID), Role: aRole("None")},
-			{UserID: f.newUser("Ada Lovelace").ID, Role: role},
+			{Holder: rolecall.HolderOf(aServiceAccount("None").ID), Role: role}, {Holder: rolecall.HolderOf(account.ID), Role: aRole("None")},
+			{Holder: rolecall.HolderOf(rolecall.ServiceAccountID(f.newUser("Ada Lovelace").ID)), Role: role},
 		} {
 			a.Reach, a.ExpiresAt, a.GrantedAt = rolecall.Everywhere(), rolecall.Never, start
-			f.is(f.tryWrite(func(tx *store.Tx) { tx.PutServiceAccountRole(a) }), rolecall.ErrNotFound)
+			f.is(f.tryWrite(func(tx *store.Tx) { tx.PutAssignment(a) }), rolecall.ErrNotFound)
 			_, err := tryRead(f, func(tx *store.Tx) (rolecall.Assignment, error) {
-				return tx.ServiceAccountRole(rolecall.ServiceAccountID(a.UserID), a.Role.ID)
+				return tx.Assignment(a.Holder, a.Role.ID)
 			})
 			f.is(err, rolecall.ErrNotFound)
 		}
@@ -117,7 +117,7 @@ var serviceAccountCases = []testCase{
 		a := f.assignToAccount(account, role)
 		same(f, inUse(start), true)
 		a.ExpiresAt = start + hour
-		f.write(func(tx *store.Tx) { tx.PutServiceAccountRole(a) })
+		f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 		same(f, inUse(start+hour-1), true)
 		same(f, inUse(start+hour), false)
 		same(f, f.deleteRole(role), true)
@@ -127,7 +127,7 @@ var serviceAccountCases = []testCase{
 		account, role := f.newServiceAccount("Import"), f.newRole("Support")
 		f.assignToAccount(account, role)
 		take := func() bool {
-			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccountRole(account.ID, role.ID) })
+			return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(account.ID), role.ID) })
 		}
 		same(f, take(), true)
 		same(f, take(), false)
@@ -155,8 +155,8 @@ func (f *fixture) newServiceAccount(name string) rolecall.ServiceAccount {
 // assignToAccount gives the service account the role everywhere and without end.
 func (f *fixture) assignToAccount(account rolecall.ServiceAccount, r rolecall.Role) rolecall.Assignment {
 	f.Helper()
-	a := rolecall.Assignment{UserID: rolecall.UserID(account.ID), Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
-	f.write(func(tx *store.Tx) { tx.PutServiceAccountRole(a) })
+	a := rolecall.Assignment{Holder: rolecall.HolderOf(account.ID), Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+	f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 	return a
 }
 
@@ -167,7 +167,7 @@ func (f *fixture) serviceAccount(id rolecall.ServiceAccountID) rolecall.ServiceA
 
 func (f *fixture) serviceAccountRoles(id rolecall.ServiceAccountID) []rolecall.Assignment {
 	f.Helper()
-	return read(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.ServiceAccountRoles(id) })
+	return f.assignmentsOf(rolecall.HolderOf(id))
 }
 
 // serviceAccounts returns all service accounts of the query, page by page.

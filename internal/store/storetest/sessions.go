@@ -12,7 +12,7 @@ var sessionCases = []testCase{
 	{"A token resolves to its session, user and all assignments", func(f *fixture) {
 		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
 		live := f.assign(u, role)
-		over := rolecall.Assignment{UserID: u.ID, Role: f.newRole("Over"), Reach: rolecall.Within("Sales"), ExpiresAt: 1, GrantedBy: u.ID, GrantedAt: start}
+		over := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: f.newRole("Over"), Reach: rolecall.Within("Sales"), ExpiresAt: 1, GrantedBy: u.ID, GrantedAt: start}
 		f.write(func(tx *store.Tx) { tx.PutAssignment(over) })
 		s, hash := f.signIn(u, start)
 		state := f.session(hash)

@@ -258,7 +258,7 @@ func (f *fixture) owner() rolecall.Role {
 // assign gives the user the role everywhere and without end.
 func (f *fixture) assign(u rolecall.User, r rolecall.Role) rolecall.Assignment {
 	f.Helper()
-	a := rolecall.Assignment{UserID: u.ID, Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
+	a := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 	f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
 	return a
 }

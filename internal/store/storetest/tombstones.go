@@ -16,7 +16,7 @@ var tombstoneCases = []testCase{
 		full.Status, full.Version, full.UpdatedAt = rolecall.UserSuspended, 7, start+1
 		f.write(func(tx *store.Tx) { tx.InsertUser(full) })
 		everywhere := f.assign(full, f.newRole("Support"))
-		within := rolecall.Assignment{UserID: full.ID, Role: f.newRole("Sales"), Reach: rolecall.Within("Sales", "Ops"),
+		within := rolecall.Assignment{Holder: rolecall.HolderOf(full.ID), Role: f.newRole("Sales"), Reach: rolecall.Within("Sales", "Ops"),
 			ExpiresAt: start + day, GrantedBy: f.newUser("Grace Hopper").ID, GrantedAt: start + 2}
 		f.write(func(tx *store.Tx) { tx.PutAssignment(within) })
 		f.deleteAt(full, start+hour)
