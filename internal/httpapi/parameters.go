@@ -166,9 +166,8 @@ type (
 	idPath[T any] struct {
 		ID rolecall.ID[T] `path:"id"`
 	}
-	userPath           = idPath[rolecall.User]
-	rolePath           = idPath[rolecall.Role]
-	serviceAccountPath = idPath[rolecall.ServiceAccount]
+	userPath = idPath[rolecall.User]
+	rolePath = idPath[rolecall.Role]
 	// assignedRolePath names the role of an assignment.
 	assignedRolePath struct {
 		Role rolecall.RoleID `path:"roleId" example:"019d83e6-1ef1-7001-8c02-5a1f0c5d3e11" doc:"ID of the role."`

@@ -37,12 +37,7 @@ func (s *Server) createRole(ctx context.Context, c access.Caller, in *createRole
 	return Response[roleBody]{Body: body, Location: "/roles/" + created.Value.ID.String(), Replayed: created.Replayed}, err
 }
 
-type getRoleRequest struct {
-	rolePath
-	ifNoneMatchHeader
-}
-
-func (s *Server) getRole(ctx context.Context, c access.Caller, in *getRoleRequest) (Response[roleBody], error) {
+func (s *Server) getRole(ctx context.Context, c access.Caller, in *getRequest[rolecall.Role]) (Response[roleBody], error) {
 	role, err := s.directory.Role(ctx, c, in.ID)
 	return Response[roleBody]{Body: roleBody{&role, readsRoles(c)}}, err
 }

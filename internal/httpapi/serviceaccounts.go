@@ -36,18 +36,13 @@ func (s *Server) createServiceAccount(ctx context.Context, c access.Caller, in *
 	return response, err
 }
 
-type getServiceAccountRequest struct {
-	serviceAccountPath
-	ifNoneMatchHeader
-}
-
-func (s *Server) getServiceAccount(ctx context.Context, c access.Caller, in *getServiceAccountRequest) (Response[serviceAccountBody], error) {
+func (s *Server) getServiceAccount(ctx context.Context, c access.Caller, in *getRequest[rolecall.ServiceAccount]) (Response[serviceAccountBody], error) {
 	account, err := s.directory.ServiceAccount(ctx, c, in.ID)
 	return serviceAccountResponse(c, &account), err
 }
 
 type updateServiceAccountRequest struct {
-	serviceAccountPath
+	idPath[rolecall.ServiceAccount]
 	ifMatchHeader
 	Body rolecall.ServiceAccountPatch
 }
@@ -57,26 +52,16 @@ func (s *Server) updateServiceAccount(ctx context.Context, c access.Caller, in *
 	return serviceAccountResponse(c, &account), err
 }
 
-type deleteServiceAccountRequest struct {
-	serviceAccountPath
-	ifMatchHeader
-}
-
-func (s *Server) deleteServiceAccount(ctx context.Context, c access.Caller, in *deleteServiceAccountRequest) (Response[NoContent], error) {
+func (s *Server) deleteServiceAccount(ctx context.Context, c access.Caller, in *deleteRequest[rolecall.ServiceAccount]) (Response[NoContent], error) {
 	return Response[NoContent]{}, s.directory.DeleteServiceAccount(ctx, c, in.ID, match(in.IfMatch, serviceAccountTag(c)))
 }
 
-type serviceAccountStatusRequest struct {
-	serviceAccountPath
-	Body reasonBody `optional:"true"`
-}
-
-func (s *Server) suspendServiceAccount(ctx context.Context, c access.Caller, in *serviceAccountStatusRequest) (Response[serviceAccountBody], error) {
+func (s *Server) suspendServiceAccount(ctx context.Context, c access.Caller, in *statusRequest[rolecall.ServiceAccount]) (Response[serviceAccountBody], error) {
 	account, err := s.directory.SuspendServiceAccount(ctx, c, in.ID, string(in.Body.Reason))
 	return serviceAccountResponse(c, &account), err
 }
 
-func (s *Server) resumeServiceAccount(ctx context.Context, c access.Caller, in *serviceAccountStatusRequest) (Response[serviceAccountBody], error) {
+func (s *Server) resumeServiceAccount(ctx context.Context, c access.Caller, in *statusRequest[rolecall.ServiceAccount]) (Response[serviceAccountBody], error) {
 	account, err := s.directory.ResumeServiceAccount(ctx, c, in.ID, string(in.Body.Reason))
 	return serviceAccountResponse(c, &account), err
 }

@@ -110,12 +110,12 @@ func (s *Server) updateUser(ctx context.Context, c access.Caller, in *updateUser
 	return Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
-type deleteUserRequest struct {
-	userPath
+type deleteRequest[T holder] struct {
+	idPath[T]
 	ifMatchHeader
 }
 
-func (s *Server) deleteUser(ctx context.Context, c access.Caller, in *deleteUserRequest) (Response[NoContent], error) {
+func (s *Server) deleteUser(ctx context.Context, c access.Caller, in *deleteRequest[rolecall.User]) (Response[NoContent], error) {
 	return Response[NoContent]{}, s.directory.DeleteUser(ctx, c, in.ID, match(in.IfMatch, userTag(c)))
 }
 
@@ -202,27 +202,27 @@ func (p *userPage) hiddenMembers() string {
 	return names(rolecall.AllUserMembers &^ readable)
 }
 
-type getUserRequest struct {
-	userPath
+type getRequest[T any] struct {
+	idPath[T]
 	ifNoneMatchHeader
 }
 
-func (s *Server) getUser(ctx context.Context, c access.Caller, in *getUserRequest) (Response[userBody], error) {
+func (s *Server) getUser(ctx context.Context, c access.Caller, in *getRequest[rolecall.User]) (Response[userBody], error) {
 	user, err := s.directory.User(ctx, c, in.ID)
 	return Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
-type userStatusRequest struct {
-	userPath
+type statusRequest[T holder] struct {
+	idPath[T]
 	Body reasonBody `optional:"true"`
 }
 
-func (s *Server) suspendUser(ctx context.Context, c access.Caller, in *userStatusRequest) (Response[userBody], error) {
+func (s *Server) suspendUser(ctx context.Context, c access.Caller, in *statusRequest[rolecall.User]) (Response[userBody], error) {
 	user, err := s.directory.SuspendUser(ctx, c, in.ID, string(in.Body.Reason))
 	return Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
-func (s *Server) resumeUser(ctx context.Context, c access.Caller, in *userStatusRequest) (Response[userBody], error) {
+func (s *Server) resumeUser(ctx context.Context, c access.Caller, in *statusRequest[rolecall.User]) (Response[userBody], error) {
 	user, err := s.directory.ResumeUser(ctx, c, in.ID, string(in.Body.Reason))
 	return Response[userBody]{Body: newUserBody(c, &user)}, err
 }
