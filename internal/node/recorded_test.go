@@ -32,9 +32,9 @@ func (w *recorded) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	return w.Database.View(ctx, tenant, func(q store.Querier) error { return fn(recordedQuerier{q, w, &written{}}) })
 }
 
-// Update records the transaction and its statements. It refuses a mail without the
-// event or token that caused it: if the process ends between two transactions, one of
-// them is lost.
+// Update records the transaction and its statements. It refuses an event without the
+// change that it records, and a mail without the event or token that caused it: if the
+// process ends between two transactions, one of them is lost.
 func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if err := w.note("update"); err != nil {
 		return err
@@ -45,6 +45,9 @@ func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 		err := fn(recordedQuerier{q, w, &done})
 		if err == nil && done.mails != nil && !done.cause {
 			err = errors.New("a mail is written apart from what it tells of")
+		}
+		if err == nil && done.event != "" && !done.change {
+			err = fmt.Errorf("the event %s is written without the change that it records", done.event)
 		}
 		return err
 	})
@@ -61,8 +64,26 @@ func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 
 // written is what a transaction has written.
 type written struct {
-	mails []rolecall.OutboxMail
-	cause bool // an event, or the token of a link
+	mails  []rolecall.OutboxMail
+	cause  bool   // an event, or the token of a link
+	event  string // the type of an event of a change, empty if there is none
+	change bool   // anything but events
+}
+
+// counted are the events that record no change.
+var counted = []rolecall.EventType{rolecall.EventRefused, rolecall.EventSignInFailed, rolecall.EventResetRequested}
+
+// note notes what the statement writes.
+func (w *written) note(query string, args []any) {
+	switch {
+	case strings.HasPrefix(query, "select "), strings.HasPrefix(query, "with "):
+	case !strings.HasPrefix(query, "insert into events "):
+		w.change = true
+	default:
+		if kind := args[2].(string); !slices.Contains(counted, rolecall.EventType(kind)) {
+			w.event = kind
+		}
+	}
 }
 
 func (w *recorded) note(what string) error {
@@ -129,6 +150,7 @@ func (q recordedQuerier) Exec(query string, args ...any) {
 			DueAt: args[4].(rolecall.Time), CreatedAt: args[6].(rolecall.Time), ExpiresAt: args[7].(rolecall.Time),
 		})
 	}
+	q.written.note(query, args)
 	q.Querier.Exec(query, args...)
 }
 
@@ -151,6 +173,7 @@ func (q recordedQuerier) Query(query string, args []any, each func(scan func(des
 	if strings.HasPrefix(query, "insert into attempts") {
 		q.note(fmt.Sprintf("count in %d buckets", strings.Count(query, ", 1, $")))
 	}
+	q.written.note(query, args)
 	n, err := q.Querier.Query(query, args, each)
 	if n > 0 && strings.HasPrefix(query, "delete from one_time_tokens") && strings.Contains(query, "expires_at") {
 		q.note("purged")
