@@ -92,8 +92,9 @@ fuzz: ## every fuzz target for FUZZTIME each
 openapi: ## write the OpenAPI document and the pages of permissions, events and step-up
 	go test ./internal/httpapi -run 'TestDocumentIsTheCommittedOne|TestPermissionsPage|TestEventsPage|TestTheStepUpPage' -update
 
-examples: ## write the examples of the OpenAPI document anew; then make openapi
+examples: ## add examples of new operations to the OpenAPI document
 	go test ./internal/httpapi -short -examples
+	$(MAKE) openapi
 
 vuln: ## known vulnerabilities of what is imported; needs vuln.go.dev
 	$(GOVULNCHECK) ./...

@@ -205,6 +205,9 @@ func (op *operation) wrongLine(user, role string) string {
 
 // checkDocumentedStepUp compares what the document says of an operation with its effect.
 func checkDocumentedStepUp(t *testing.T, op operation) {
+	if _, ok := effects[op.id]; !ok {
+		t.Fatalf("%s is not in effects: what does it do to access?", op.id)
+	}
 	var marked string
 	if raw, err := json.Marshal(op.spec.Extensions["x-access-effect"]); err != nil || json.Unmarshal(raw, &marked) != nil || marked != effects[op.id] {
 		t.Errorf("x-access-effect is %s, not %q", raw, effects[op.id])

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"regexp"
@@ -19,7 +20,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-var writeExamples = flag.Bool("examples", false, "write the examples of the OpenAPI document anew, from the requests of all tests")
+var writeExamples = flag.Bool("examples", false, "write an example for each operation of the OpenAPI document that has none, from the requests of all tests")
 
 // recorded are the examples of a run of the tests, by the ids of the operations.
 var recorded = struct {
@@ -38,8 +39,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// saveExamples writes the examples that were recorded.
+// saveExamples adds the recorded examples to the committed ones. Those stay as they are:
+// to record one anew, delete it first.
 func saveExamples() error {
+	maps.Copy(recorded.examples, loadExamples())
 	text, err := json.MarshalIndent(recorded.examples, "", "  ")
 	if err != nil {
 		return err
