@@ -68,10 +68,10 @@ func TestWrongAnswersAreNotMeasured(t *testing.T) {
 			_, _ = io.WriteString(w, right)
 		},
 		"not even JSON": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("-", 200)) },
-		"one in a hundred": func() http.HandlerFunc {
+		"every second": func() http.HandlerFunc {
 			var n atomic.Int64
 			return func(w http.ResponseWriter, _ *http.Request) {
-				if n.Add(1)%100 == 0 {
+				if n.Add(1)%2 == 0 {
 					w.WriteHeader(http.StatusServiceUnavailable)
 				}
 				_, _ = io.WriteString(w, right)
