@@ -145,7 +145,7 @@ func TestAllThatPeopleCanDoCanBeDoneHere(t *testing.T) {
 	for _, match := range found {
 		operation, isOperators := string(match[1]), string(match[2]) == "Operator"
 		if has := here[operation] || elsewhere[operation] != "" || isOperators; !has {
-			t.Errorf("no page stands for %s; add one, or say in elsewhere why there is none", operation)
+			t.Errorf("%s has no page in the console: add one, or add the reason to elsewhere", operation)
 		}
 		if here[operation] && (elsewhere[operation] != "" || isOperators) {
 			t.Errorf("a page stands for %s", operation)

@@ -22,7 +22,7 @@ type frame struct {
 	here  string // the section of the navigation that the page is in
 	now   rolecall.Time
 	told  []part            // what has been done
-	asks  *signin.Challenge // how to confirm beside the password; nil if that is enough
+	asks  *signin.Challenge // the second factor to confirm with; nil if the password is enough
 }
 
 // fragments are the parts of pages that scripts ask for alone, by the id of the

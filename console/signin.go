@@ -24,7 +24,7 @@ func (c *console) signInPages() []page {
 	}
 }
 
-// showSignIn asks who is there.
+// showSignIn shows the form for address and password.
 func (c *console) showSignIn(v *pageContext) error {
 	return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 }
@@ -55,8 +55,8 @@ func (c *console) signIn(v *pageContext) error {
 	return c.signedIn(v, signIn, err)
 }
 
-// signedIn lets in who has shown who they are, or asks for what is needed beside the
-// password. New recovery codes are shown first.
+// signedIn answers a sign-in: it sets the session cookie, or asks for the second factor.
+// If there are new recovery codes, it shows them before the page that was asked for.
 func (c *console) signedIn(v *pageContext, signIn signin.SignIn, err error) error {
 	if err != nil {
 		return err
@@ -92,8 +92,8 @@ func (q challenge) takes(method rolecall.FactorMethod) bool {
 	return strings.Contains(" "+q.methods+" ", " "+string(method)+" ")
 }
 
-// showChallenge asks for a second factor, or for the first one of somebody who has none,
-// with the status and the header of the API.
+// showChallenge asks for the second factor, or asks somebody who has none to enroll one.
+// Status and header are those of the API.
 func (c *console) showChallenge(v *pageContext, asked *signin.Challenge) error {
 	v.status, v.response.Header()["Www-Authenticate"] = http.StatusUnauthorized, challenges[true]
 	if errors.Is(asked.Problem, rolecall.ErrEnrolmentRequired) {

@@ -15,7 +15,7 @@ type suite struct {
 	run  func(*testing.T, *program)
 }
 
-// suites are those in which the statements of the store and their transactions matter.
+// suites are the groups that depend on the store: on its statements and transactions.
 var suites = []suite{
 	{"users", testUsers},
 	{"roles", testRoles},
@@ -36,7 +36,8 @@ var suites = []suite{
 	{"erase", testErase},
 }
 
-// rules are those about the edge and about rules, which are the same on each store.
+// rules are the groups about rules that are the same on each store. With -short, they run
+// on SQLite only.
 var rules = []suite{
 	{"framing", testFraming},
 	{"json", testJSON},

@@ -91,10 +91,6 @@ var revocations = []revocation{
 // in some of these none can be made anew.
 func TestARevocationIsSeenByEveryNode(t *testing.T) {
 	t.Parallel()
-	rounds := 100
-	if testing.Short() {
-		rounds = 24
-	}
 	binary, shared := build(t), database{t, pgtest.URL(t)}
 	near := serve(t, binary, shared.url)
 	metrics := freeAddress(t)
@@ -107,6 +103,10 @@ func TestARevocationIsSeenByEveryNode(t *testing.T) {
 		make func() (end func())
 	}{
 		{"nothing", undisturbed}, {"a cut", shared.cutListeners}, {"nothing", undisturbed}, {"a cut and no way back", shared.shut},
+	}
+	rounds := 100
+	if testing.Short() {
+		rounds = len(disturbances) * len(revocations) // each pair once
 	}
 	longest := map[string]time.Duration{}
 	for i := range rounds {

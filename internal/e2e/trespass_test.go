@@ -270,7 +270,7 @@ func testSafeMethods(t *testing.T, w *world) {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace} {
 			a := w.owner.do(t, method+" "+path, "")
 			if served := op.method == http.MethodGet && method != http.MethodTrace; served != (a.status < 300) && op.method == http.MethodGet {
-				t.Errorf("%s %s answered %d; testSafeMethods has to prepare what it reads", method, path, a.status)
+				t.Errorf("%s %s answered %d; testSafeMethods must create what it reads", method, path, a.status)
 			}
 		}
 	}

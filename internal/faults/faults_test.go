@@ -52,12 +52,11 @@ func alongside(t *testing.T) {
 	}
 }
 
-// skipIfShort leaves the test to make race. With -short, only the faults that a change
-// of the code is most likely to bring back are caused.
+// skipIfShort skips the test with -short, which make test uses. make race runs all tests.
 func skipIfShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("takes too long for -short")
+		t.Skip("-short leaves this test out, and make race runs it")
 	}
 }
 

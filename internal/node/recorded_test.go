@@ -66,7 +66,7 @@ func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 type written struct {
 	mails  []rolecall.OutboxMail
 	cause  bool   // an event, or the token of a link
-	event  string // the type of an event of a change, empty if there is none
+	event  string // type of an event that records a change; empty if none was written
 	change bool   // anything but events
 }
 
