@@ -5,18 +5,40 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/rolecall/rolecall/client"
-	"github.com/rolecall/rolecall/internal/server"
+	"github.com/rolecall/rolecall/internal/process"
 )
+
+// program is the path of the program, built from this tree.
+var program string
+
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "rolecall-client")
+	if err == nil {
+		program = filepath.Join(folder, "rolecall")
+		err = process.Build(context.Background(), program)
+	}
+	code := 1
+	if err == nil {
+		code = m.Run()
+	}
+	if err := errors.Join(err, os.RemoveAll(folder)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // demo is a running demo, and how its owner gets in.
 type demo struct{ Address, Tenant, Email, Password string }
@@ -24,20 +46,20 @@ type demo struct{ Address, Tenant, Email, Password string }
 // newDemo runs a demo until the test ends.
 func newDemo(t *testing.T, flags ...string) (d demo) {
 	t.Helper()
-	t.Chdir(t.TempDir()) // where the demo keeps its mail
-	ctx, cancel := context.WithCancel(context.Background())
-	stdout, printed := io.Pipe()
-	exited := make(chan int, 1)
+	command := exec.Command(program, append([]string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0"}, flags...)...)
+	command.Dir = t.TempDir() // where the demo keeps its database and its mail
 	var log bytes.Buffer
-	go func() {
-		exited <- server.Run(ctx, append([]string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "demo.db"), "--mailbox", t.TempDir()}, flags...),
-			func(string) string { return "" }, os.Stdin, printed, &log)
-		printed.Close()
-	}()
+	command.Stderr = &log
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		cancel()
-		if code := <-exited; code != 0 {
-			t.Errorf("exit code %d: %s", code, log.Bytes())
+		if err := errors.Join(command.Process.Signal(os.Interrupt), command.Wait()); err != nil {
+			t.Errorf("%v: %s", err, log.Bytes())
 		}
 	})
 	if err := json.NewDecoder(stdout).Decode(&d); err != nil {

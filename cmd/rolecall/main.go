@@ -1,5 +1,6 @@
-// Command rolecall serves users, roles and sessions of many tenants over HTTP,
-// and operates the store that they live in.
+// Command rolecall serves users, roles and sessions of many tenants over HTTP, and operates
+// the store that they live in. Its package has the command line, the settings, the wiring,
+// and the serving process from its start to its end.
 package main
 
 import (
@@ -7,12 +8,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/rolecall/rolecall/internal/server"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // so that a second signal ends the process at once
-	os.Exit(server.Run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(runCommand(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }

@@ -69,9 +69,9 @@ type logLine struct {
 	Address string `json:"address"`
 }
 
-// serve starts the program in the folder, on a free port, and returns once it
+// startServer starts the program in the folder, on a free port, and returns once it
 // serves. The test's end kills it.
-func serve(t *testing.T, folder string, args ...string) *process {
+func startServer(t *testing.T, folder string, args ...string) *process {
 	t.Helper()
 	s := &process{t: t, command: exec.Command("rolecall", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), log: make(chan logLine, 1<<16)}
 	s.command.Dir = folder

@@ -55,7 +55,7 @@ func TestTheDemoCanBeUsedAtOnce(t *testing.T) {
 	folder := t.TempDir()
 	var passwords []string
 	for range 2 {
-		s := serve(t, folder, "--demo")
+		s := startServer(t, folder, "--demo")
 		first := time.Since(s.began)
 		s.get("/livez")
 		t.Logf("start to first answer: %v, serving after %v", time.Since(s.began).Round(time.Millisecond), first.Round(time.Millisecond))
@@ -141,7 +141,7 @@ func TestOnlyNamedSettingsWeakenTheCookie(t *testing.T) {
 		{[]string{"--public-url", "http://localhost:8080"}, false, "", "not marked Secure"},
 		{[]string{"--public-url", "http://id.example.com"}, true, "", "browsers will not send"},
 	} {
-		s := serve(t, folder, test.args...)
+		s := startServer(t, folder, test.args...)
 		answer := signIn(t, s)
 		for _, cookie := range answer.Cookies() {
 			if cookie.Secure != test.secure || !cookie.HttpOnly {
@@ -162,7 +162,7 @@ func TestOnlyNamedSettingsWeakenTheCookie(t *testing.T) {
 }
 
 func TestPublicURLIsTheBaseOfEveryRoute(t *testing.T) {
-	s := serve(t, newTenant(t), "--public-url", "http://localhost/people/")
+	s := startServer(t, newTenant(t), "--public-url", "http://localhost/people/")
 	if got := s.get("/people/livez").StatusCode; got != http.StatusOK {
 		t.Errorf("under the base: %d", got)
 	}
@@ -178,7 +178,7 @@ func TestCommandsWorkBesideARunningServer(t *testing.T) {
 				t.Setenv("ROLECALL_DATABASE", pgtest.URL(t))
 				folder = newTenant(t)
 			}
-			s := serve(t, folder)
+			s := startServer(t, folder)
 			c := client.New("http://"+s.address, "acme", nil)
 			if _, err := c.Login(t.Context(), ownerEmail, ownerPassword); err != nil {
 				t.Fatal(err)
@@ -225,7 +225,7 @@ func TestCursorsOutliveTheRotationOfTheKeyFile(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "keys"), []byte(test.keys), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := serve(t, folder, "--secret-key-file", "keys")
+		s := startServer(t, folder, "--secret-key-file", "keys")
 		cookies := signIn(t, s).Cookies()
 		session := cookies[len(cookies)-1]
 		if cursor == "" {
@@ -281,7 +281,7 @@ func getAs(t *testing.T, s *process, session *http.Cookie, path string) (status 
 
 func TestPortInUse(t *testing.T) {
 	folder := newTenant(t)
-	s := serve(t, folder)
+	s := startServer(t, folder)
 	command := exec.Command("rolecall", "serve", "--listen", s.address)
 	command.Dir = folder
 	out, err := command.CombinedOutput()
@@ -319,14 +319,14 @@ func TestSuperuserIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "--allow-superuser") || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("%v: %q, want one line that names --allow-superuser", err, out)
 	}
-	s := serve(t, t.TempDir(), "--database", admin, "--allow-superuser")
+	s := startServer(t, t.TempDir(), "--database", admin, "--allow-superuser")
 	if !slices.ContainsFunc(s.before, func(l logLine) bool { return l.Level == "WARN" && strings.Contains(l.Message, "--allow-superuser") }) {
 		t.Errorf("logged %+v, want a warning that names --allow-superuser", s.before)
 	}
 }
 
 func TestMetricsHaveTheirOwnListener(t *testing.T) {
-	s := serve(t, newTenant(t), "--metrics-listen", "127.0.0.1:0")
+	s := startServer(t, newTenant(t), "--metrics-listen", "127.0.0.1:0")
 	if got := s.get("/metrics").StatusCode; got != http.StatusNotFound {
 		t.Errorf("/metrics on the main listener: %d", got)
 	}
@@ -375,7 +375,7 @@ func TestAKeyInTheDatabaseIsWarnedOf(t *testing.T) {
 		{[]string{"--secret-key-file", "keys"}, false},
 		{[]string{"--demo"}, false},
 	} {
-		if got := serve(t, folder, test.args...).noKeyFile; got != test.want {
+		if got := startServer(t, folder, test.args...).noKeyFile; got != test.want {
 			t.Errorf("%v: warned %v, want %v", test.args, got, test.want)
 		}
 	}

@@ -26,7 +26,7 @@ func TestStopFailsNoRequest(t *testing.T) {
 	folder := newTenant(t)
 	for _, keep := range []bool{true, false} {
 		t.Run(fmt.Sprintf("connections kept %v", keep), func(t *testing.T) {
-			s := serve(t, folder)
+			s := startServer(t, folder)
 			var answered, failed, turnedAway atomic.Int64
 			enough := make(chan struct{})
 			var group sync.WaitGroup
@@ -94,7 +94,7 @@ func isDial(err error) bool {
 }
 
 func TestRequestUnderWayIsFinished(t *testing.T) {
-	s := serve(t, newTenant(t))
+	s := startServer(t, newTenant(t))
 	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestRequestUnderWayIsFinished(t *testing.T) {
 }
 
 func TestDrainServesOnWhileReadinessIsFalse(t *testing.T) {
-	s := serve(t, newTenant(t), "--drain", "10m")
+	s := startServer(t, newTenant(t), "--drain", "10m")
 	if got := s.get("/readyz").StatusCode; got != http.StatusOK {
 		t.Fatalf("/readyz: %d", got)
 	}

@@ -82,7 +82,7 @@ func TestRenewedCertificateIsServedWithoutARestart(t *testing.T) {
 	first, second := newKeyPair(t, 1), newKeyPair(t, 2)
 	replace(t, cert, first.cert)
 	replace(t, key, first.key)
-	s := serve(t, folder, "--tls-cert", cert, "--tls-key", key, "--public-url", "https://127.0.0.1")
+	s := startServer(t, folder, "--tls-cert", cert, "--tls-key", key, "--public-url", "https://127.0.0.1")
 	expect := func(when string, pair keyPair) {
 		t.Helper()
 		if got := serialServed(t, s.address, pair.trusting); got != pair.serial {
@@ -117,7 +117,7 @@ func serveTLS(t *testing.T) (*process, keyPair) {
 	pair := newKeyPair(t, 1)
 	replace(t, filepath.Join(folder, "cert.pem"), pair.cert)
 	replace(t, filepath.Join(folder, "key.pem"), pair.key)
-	return serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--public-url", "https://127.0.0.1"), pair
+	return startServer(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--public-url", "https://127.0.0.1"), pair
 }
 
 func TestTLS12OffersNoCBC(t *testing.T) {
@@ -166,7 +166,7 @@ func TestTLS(t *testing.T) {
 		public string
 		hsts   bool
 	}{{"https://127.0.0.1", true}, {"", false}} {
-		s := serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--public-url", test.public)
+		s := startServer(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--public-url", test.public)
 		for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pair.trusting}, ForceAttemptHTTP2: protocol == "HTTP/2.0"}
 			answer, err := (&http.Client{Transport: transport}).Get("https://" + s.address + "/readyz")

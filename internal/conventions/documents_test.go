@@ -175,7 +175,7 @@ func flagsOf(t *testing.T, typeName string) map[string]bool {
 	t.Helper()
 	flags := map[string]bool{}
 	for _, f := range sources(t) {
-		if folder := f.folder(); folder != "internal/server" && folder != "internal/seed" || f.isTest() {
+		if folder := f.folder(); folder != "cmd/rolecall" && folder != "internal/seed" || f.isTest() {
 			continue
 		}
 		ast.Inspect(f.syntax, func(node ast.Node) bool {

@@ -1,6 +1,4 @@
-// Package server is the program around the service: the command line, the wiring, and
-// the serving process from its start to its end.
-package server
+package main
 
 import (
 	"context"
@@ -28,10 +26,10 @@ type program struct {
 	stdout, stderr io.Writer
 }
 
-// Run runs the command that args name, with flags that they leave out taken from
+// runCommand runs the command that args name, with flags that they leave out taken from
 // the environment (ROLECALL_…), and returns the exit code. The end of ctx stops
 // it in an orderly way.
-func Run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+func runCommand(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
 	var helped bool
 	parser, err := kong.New(&line,
