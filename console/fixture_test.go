@@ -20,7 +20,6 @@ import (
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/passkey"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/sqlitetest"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 	"github.com/rolecall/rolecall/internal/web"
@@ -150,7 +149,7 @@ func (f *fixture) asOwner() access.Caller {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	signIn, err := f.node.SignIn.Login(ctx, signin.Request{Tenant: tenant, TenantName: "acme"}, ownerEmail, password)
+	signIn, err := f.node.SignIn.Login(ctx, access.Anonymous{Tenant: tenant, TenantName: "acme"}, ownerEmail, password)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // linkPages are where the links of mails lead. The token is in the fragment, which
@@ -22,10 +22,10 @@ func (c *console) linkPages() []page {
 // followed returns the attempt of somebody who followed a link, with the token that
 // the form carries. A text that cannot be one is one that is not known, which is the
 // error invalid.
-func followed(v *pageContext, invalid *rolecall.Error) (signin.Request, secret.Token, error) {
+func followed(v *pageContext, invalid *rolecall.Error) (access.Anonymous, secret.Token, error) {
 	token, ok := secret.ParseToken(v.form.Get("token"))
 	if !ok {
-		return signin.Request{}, "", invalid
+		return access.Anonymous{}, "", invalid
 	}
 	attempt, err := v.anonymous()
 	return attempt, token, err

@@ -50,10 +50,10 @@ const (
 )
 
 // anonymous describes a request of somebody who need not be signed in.
-func (v *pageContext) anonymous() (signin.Request, error) {
+func (v *pageContext) anonymous() (access.Anonymous, error) {
 	tenant, err := v.console.directory.Tenant(v.ctx, v.tenant)
 	v.tenantID = tenant.ID
-	return signin.Request{
+	return access.Anonymous{
 		Tenant: tenant, TenantName: v.tenant, Presented: v.sessions, Devices: web.Devices(v.request),
 		RequestID: v.web.ID, Source: v.web.Source, Client: web.ClientName(v.request.UserAgent()),
 	}, err

@@ -8,7 +8,6 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/idempotency"
-	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // secrets are the words of which those stand on a page that the caller may read.
@@ -92,7 +91,7 @@ func TestNoPageShowsWhatMayNotBeRead(t *testing.T) {
 			email := "reader" + strings.NewReplacer(":", "-").Replace(strings.Join(held, "-")) + "@example.com"
 			f.hire(email, "Rita Reader", held)
 			cookie := f.signIn("acme", email)
-			signIn, err := f.node.SignIn.Login(ctx, signin.Request{Tenant: c.Tenant, TenantName: "acme"}, email, password)
+			signIn, err := f.node.SignIn.Login(ctx, access.Anonymous{Tenant: c.Tenant, TenantName: "acme"}, email, password)
 			if err != nil {
 				t.Fatal(err)
 			}

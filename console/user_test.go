@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/signin"
+	"github.com/rolecall/rolecall/internal/access"
 )
 
 func TestWhoIsRefusedAfterTooManyFailuresIsNotShownAsAbleToSignIn(t *testing.T) {
@@ -23,7 +23,7 @@ func TestWhoIsRefusedAfterTooManyFailuresIsNotShownAsAbleToSignIn(t *testing.T) 
 		t.Errorf("before: %s", a.body)
 	}
 	for range 10 {
-		if _, err := f.node.SignIn.Login(t.Context(), signin.Request{Tenant: tenant, TenantName: "acme", Source: "192.0.2.7"}, "eve@example.com", "wrong"); !errors.Is(err, rolecall.ErrWrongCredentials) {
+		if _, err := f.node.SignIn.Login(t.Context(), access.Anonymous{Tenant: tenant, TenantName: "acme", Source: "192.0.2.7"}, "eve@example.com", "wrong"); !errors.Is(err, rolecall.ErrWrongCredentials) {
 			t.Fatal(err)
 		}
 	}

@@ -119,6 +119,23 @@ type Caller struct {
 	Source    string // the client's address
 }
 
+// Anonymous is who sends a request that proves who they are, such as a sign-in, or that needs
+// no proof. The tenant may not exist.
+type Anonymous struct {
+	Tenant     rolecall.Tenant
+	TenantName string
+	Presented  []secret.Token // session cookies
+	Devices    []string       // known-device tokens
+	RequestID  string
+	Source     string // the client's address
+	Client     string // in words, such as Firefox on Linux
+}
+
+// Caller returns the request as one of the principal, who was found by it.
+func (a *Anonymous) Caller(p *authz.Principal) Caller {
+	return Caller{Principal: p, RequestID: a.RequestID, Source: a.Source}
+}
+
 // Create makes something once for each idempotency key of the caller. If the key was used
 // before, it returns the stored key.
 func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n idempotency.Creation) (*rolecall.IdempotencyKey, error) {

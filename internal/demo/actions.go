@@ -31,8 +31,8 @@ type person struct {
 func (p *person) source(n int) string { return sources[(p.number+4*n)%len(sources)] }
 
 // attempt returns a sign-in of somebody from what they signed in with so far.
-func (h *history) attempt(p *person) signin.Request {
-	return signin.Request{
+func (h *history) attempt(p *person) access.Anonymous {
+	return access.Anonymous{
 		Tenant: h.tenant, TenantName: Tenant, Source: p.source(p.signIns),
 		Client: clients[(p.number+2*p.signIns)%len(clients)],
 	}

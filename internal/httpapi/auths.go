@@ -16,7 +16,7 @@ type loginBody struct {
 }
 
 type loginRequest struct {
-	Attempt signin.Request
+	Attempt access.Anonymous
 	Body    loginBody
 }
 
@@ -26,7 +26,7 @@ func (s *Server) login(ctx context.Context, _ access.Caller, in *loginRequest) (
 }
 
 type presentedRequest struct {
-	Attempt signin.Request `lookup:"presented"`
+	Attempt access.Anonymous `lookup:"presented"`
 }
 
 func (s *Server) refresh(ctx context.Context, _ access.Caller, in *presentedRequest) (Response[signInBody], error) {

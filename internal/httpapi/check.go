@@ -12,7 +12,6 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -72,7 +71,7 @@ func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in
 	}
 	// An attempt about the sessions of the request needs no tenant where there are none.
 	if takes.attempt != nil && (len(sent.sessions) > 0 || !takes.onlyPresented) {
-		if *fieldOf[signin.Request](in, takes.attempt), err = s.attempt(r, sent.sessions); err != nil {
+		if *fieldOf[access.Anonymous](in, takes.attempt), err = s.attempt(r, sent.sessions); err != nil {
 			return err
 		}
 	}
@@ -175,10 +174,10 @@ func (s *Server) principal(op *operation, q *web.Request, in reflect.Value, sent
 }
 
 // attempt returns the anonymous caller.
-func (s *Server) attempt(r *http.Request, sessions []secret.Token) (signin.Request, error) {
+func (s *Server) attempt(r *http.Request, sessions []secret.Token) (access.Anonymous, error) {
 	q := web.RequestOf(r)
 	tenant, err := s.directory.Tenant(q, q.Tenant)
-	return signin.Request{
+	return access.Anonymous{
 		Tenant: tenant, TenantName: q.Tenant, Presented: sessions, Devices: web.Devices(r),
 		RequestID: q.ID, Source: q.Source, Client: web.ClientName(r.UserAgent()),
 	}, err

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/signin"
 )
 
 type requestEmailChangeRequest struct {
@@ -31,7 +30,7 @@ type changeEmailBody struct {
 }
 
 type changeEmailRequest struct {
-	Attempt signin.Request
+	Attempt access.Anonymous
 	Body    changeEmailBody
 }
 

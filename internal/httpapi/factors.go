@@ -38,7 +38,7 @@ type completeLoginBody struct {
 }
 
 type completeLoginRequest struct {
-	Attempt signin.Request
+	Attempt access.Anonymous
 	Body    completeLoginBody
 }
 
@@ -59,7 +59,7 @@ type beginEnrolmentBody struct {
 }
 
 type beginEnrolmentRequest struct {
-	Attempt signin.Request
+	Attempt access.Anonymous
 	Body    beginEnrolmentBody
 }
 

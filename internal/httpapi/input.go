@@ -14,7 +14,6 @@ import (
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/idempotency"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -71,7 +70,7 @@ func inputOf(t reflect.Type) *input {
 			in.key = f.Index
 		case reflect.TypeFor[[]secret.Token]():
 			in.sessions = f.Index
-		case reflect.TypeFor[signin.Request]():
+		case reflect.TypeFor[access.Anonymous]():
 			in.attempt, in.onlyPresented = f.Index, f.Tag.Get("lookup") == "presented"
 		}
 		if f.Name == "Body" {

@@ -7,7 +7,6 @@ import (
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 )
 
 type inviteUserRequest struct {
@@ -75,7 +74,7 @@ type newPasswordBody struct {
 type acceptInvitationBody struct{ newPasswordBody }
 
 type acceptInvitationRequest struct {
-	Attempt signin.Request
+	Attempt access.Anonymous
 	Body    acceptInvitationBody
 }
 

@@ -9,11 +9,10 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-type anonymousRequest struct{ Attempt signin.Request }
+type anonymousRequest struct{ Attempt access.Anonymous }
 
 func (s *Server) getPasskeySignInOptions(_ context.Context, _ access.Caller, in *anonymousRequest) (Response[publicKeyBody], error) {
 	publicKey, err := s.signin.PasskeySignInOptions(in.Attempt)
@@ -43,7 +42,7 @@ type signInByPasskeyBody struct {
 }
 
 type signInByPasskeyRequest struct {
-	Attempt signin.Request
+	Attempt access.Anonymous
 	Body    signInByPasskeyBody
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/signin"
 )
 
 type emailBody struct {
@@ -13,7 +12,7 @@ type emailBody struct {
 }
 
 type requestPasswordResetRequest struct {
-	Attempt signin.Request
+	Attempt access.Anonymous
 	Body    emailBody
 }
 
@@ -33,7 +32,7 @@ func (s *Server) requestPasswordReset(ctx context.Context, _ access.Caller, in *
 type resetPasswordBody struct{ newPasswordBody }
 
 type resetPasswordRequest struct {
-	Attempt signin.Request
+	Attempt access.Anonymous
 	Body    resetPasswordBody
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // aSecond is how long a change by another process may go unseen.
@@ -190,7 +189,7 @@ func TestOneTenantsTokenIsUnknownToAnother(t *testing.T) {
 		f.is(err, rolecall.ErrUnauthenticated)
 		_, err = f.SignIn.Authenticate(f.Context(), rolecall.Tenant{}, []secret.Token{token}, true)
 		f.is(err, rolecall.ErrUnauthenticated)
-		f.ok(f.SignIn.Logout(f.Context(), signin.Request{Tenant: other, TenantName: "other", Presented: []secret.Token{token}}))
+		f.ok(f.SignIn.Logout(f.Context(), access.Anonymous{Tenant: other, TenantName: "other", Presented: []secret.Token{token}}))
 		f.ok(errorOf(f.authenticate(f.Node, token)))
 		if got := f.eventTypes(f.owner.User.ID); slices.Contains(got, rolecall.EventSessionEnded) {
 			t.Errorf("a logout in another tenant ended a session: %v", got)

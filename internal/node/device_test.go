@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
 )
@@ -90,7 +91,7 @@ func TestWhichDevicesAreKnown(t *testing.T) {
 		f.ok(err)
 		mark := f.signIn("ada").Device
 		of := func(tenant rolecall.Tenant) string {
-			in, err := f.SignIn.Login(f.Context(), signin.Request{Tenant: tenant, TenantName: tenant.Name, Source: "192.0.2.1"}, address("owner"), password)
+			in, err := f.SignIn.Login(f.Context(), access.Anonymous{Tenant: tenant, TenantName: tenant.Name, Source: "192.0.2.1"}, address("owner"), password)
 			f.ok(err)
 			return in.Device
 		}
@@ -185,7 +186,7 @@ func TestAnotherPasswordEndsWhatIsKnown(t *testing.T) {
 func TestABrowserKeepsTheTokensOfOtherAccounts(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		other := f.newTenant("other")
-		in, err := f.SignIn.Login(f.Context(), signin.Request{Tenant: other, TenantName: other.Name, Source: "192.0.2.1"}, address("owner"), password)
+		in, err := f.SignIn.Login(f.Context(), access.Anonymous{Tenant: other, TenantName: other.Name, Source: "192.0.2.1"}, address("owner"), password)
 		f.ok(err)
 		kept := []string{in.Device}
 		keep := func(newest string, others ...string) []string {

@@ -180,7 +180,7 @@ func TestAChangeOfAddressEnds(t *testing.T) {
 
 		older, newer := f.emailLink(bobs, bob.ID, "older"), f.emailLink(bobs, bob.ID, "newer")
 		f.is(f.confirm(older), rolecall.ErrEmailChangeInvalid)
-		for _, elsewhere := range []signin.Request{{TenantName: "nobody"}, {Tenant: f.newTenant("other"), TenantName: "other"}} {
+		for _, elsewhere := range []access.Anonymous{{TenantName: "nobody"}, {Tenant: f.newTenant("other"), TenantName: "other"}} {
 			f.is(f.SignIn.ChangeEmail(f.Context(), elsewhere, newer), rolecall.ErrEmailChangeInvalid)
 		}
 		f.is(f.reset(newer, anotherPassword), rolecall.ErrPasswordResetInvalid)

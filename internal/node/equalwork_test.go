@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -15,11 +15,11 @@ func TestEveryRefusedSignInIsTheSameWork(t *testing.T) {
 		f.user("pending")
 		suspended := f.member("suspended")
 		f.ok(errorOf(f.Directory.SuspendUser(f.Context(), f.owner, suspended.ID, "")))
-		unknown := signin.Request{TenantName: "nobody", RequestID: "request", Source: "192.0.2.1"}
+		unknown := access.Anonymous{TenantName: "nobody", RequestID: "request", Source: "192.0.2.1"}
 		var wanted []string
 		for _, c := range []struct {
 			what    string
-			attempt signin.Request
+			attempt access.Anonymous
 			email   string
 			secret  string
 		}{

@@ -245,8 +245,8 @@ func (f *fixture) newTenant(name string) rolecall.Tenant {
 func address(name string) string { return name + "@example.com" }
 
 // attempt is a request without a session, with the tokens that it came with.
-func (f *fixture) attempt(tokens ...secret.Token) signin.Request {
-	return signin.Request{Tenant: f.tenant, TenantName: f.tenant.Name, Presented: tokens, RequestID: "request", Source: "192.0.2.1"}
+func (f *fixture) attempt(tokens ...secret.Token) access.Anonymous {
+	return access.Anonymous{Tenant: f.tenant, TenantName: f.tenant.Name, Presented: tokens, RequestID: "request", Source: "192.0.2.1"}
 }
 
 // signIn signs somebody of the tenant in.

@@ -13,7 +13,6 @@ import (
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 )
 
 const anotherPassword = "another " + password
@@ -125,7 +124,7 @@ func TestAnInvitationLetsNoSuspendedUserIn(t *testing.T) {
 		f.is(errorOf(f.accept(token, password)), rolecall.ErrTenantSuspended)
 		f.is(errorOf(f.accept(secret.NewToken(), password)), rolecall.ErrInvitationInvalid)
 		f.tenant.Status = rolecall.TenantActive
-		for _, elsewhere := range []signin.Request{{TenantName: "nobody"}, {Tenant: f.newTenant("other"), TenantName: "other"}} {
+		for _, elsewhere := range []access.Anonymous{{TenantName: "nobody"}, {Tenant: f.newTenant("other"), TenantName: "other"}} {
 			f.is(errorOf(f.SignIn.AcceptInvitation(f.Context(), elsewhere, token, password)), rolecall.ErrInvitationInvalid)
 		}
 		f.ok(errorOf(f.accept(token, password)))

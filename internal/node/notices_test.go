@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // from is an attempt from a browser with these known-device tokens.
-func (f *fixture) from(devices ...string) signin.Request {
+func (f *fixture) from(devices ...string) access.Anonymous {
 	a := f.attempt()
 	a.Devices, a.Client, a.Source = devices, "Firefox on Linux", "198.51.100.7"
 	return a
@@ -21,7 +22,7 @@ func TestASignInFromANewBrowserIsMailed(t *testing.T) {
 		const another = "another " + password
 		user := f.member("ada")
 		var in signin.SignIn
-		signIn := func(a signin.Request, secret string) func() {
+		signIn := func(a access.Anonymous, secret string) func() {
 			return func() {
 				var err error
 				in, err = f.SignIn.Login(f.Context(), a, address("ada"), secret)

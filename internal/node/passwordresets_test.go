@@ -15,7 +15,6 @@ import (
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -89,7 +88,7 @@ func TestEveryRequestForANewPasswordIsTheSameWork(t *testing.T) {
 		want := []string{"update", "count in 1 buckets", "update", "count in 1 buckets", "user by address", "delete tokens", "insert token", "mail"}
 		for _, c := range []struct {
 			what    string
-			attempt signin.Request
+			attempt access.Anonymous
 			email   string
 			mailed  string
 		}{
@@ -100,7 +99,7 @@ func TestEveryRequestForANewPasswordIsTheSameWork(t *testing.T) {
 			{"a user who asked often", f.attempt(), address("often"), "nothing"},
 			{"an unknown address that was asked for often", f.attempt(), address("ghost"), "nothing"},
 			{"a suspended tenant", shut, address("ada"), "nothing"},
-			{"an unknown tenant", signin.Request{TenantName: "nobody", RequestID: "request", Source: "192.0.2.1"}, address("ada"), "nothing"},
+			{"an unknown tenant", access.Anonymous{TenantName: "nobody", RequestID: "request", Source: "192.0.2.1"}, address("ada"), "nothing"},
 		} {
 			f.expectMailed(func() {
 				asked := f.db.during(func() { f.ok(f.SignIn.RequestPasswordReset(f.Context(), c.attempt, c.email)) })
@@ -119,7 +118,7 @@ func TestEveryRequestForANewPasswordIsTheSameWork(t *testing.T) {
 
 func TestDecoysAreRemovedAlsoWhereThereIsNoTenant(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		unknown := signin.Request{TenantName: "nobody", Source: "192.0.2.1"}
+		unknown := access.Anonymous{TenantName: "nobody", Source: "192.0.2.1"}
 		f.ok(f.SignIn.RequestPasswordReset(f.Context(), unknown, address("ada")))
 		f.ok(f.askReset("192.0.2.1", address("ghost")))
 		f.clock.advance(time.Hour)
@@ -260,7 +259,7 @@ func TestALinkForANewPasswordEnds(t *testing.T) {
 
 		older, newer := f.resetLink("ada"), f.resetLink("ada")
 		f.is(f.reset(older, password), rolecall.ErrPasswordResetInvalid)
-		for _, elsewhere := range []signin.Request{{TenantName: "nobody"}, {Tenant: f.newTenant("other"), TenantName: "other"}} {
+		for _, elsewhere := range []access.Anonymous{{TenantName: "nobody"}, {Tenant: f.newTenant("other"), TenantName: "other"}} {
 			f.is(f.SignIn.ResetPassword(f.Context(), elsewhere, newer, password), rolecall.ErrPasswordResetInvalid)
 		}
 		f.is(f.SignIn.ChangeEmail(f.Context(), f.attempt(), newer), rolecall.ErrEmailChangeInvalid)

@@ -12,7 +12,6 @@ import (
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/ratelimit"
-	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // refusals returns how many events of the kind there are, by the type of their subject
@@ -50,7 +49,7 @@ func TestFailedSignInsOfASecondBecomeOneEventEach(t *testing.T) {
 			f.is(f.guess(fmt.Sprintf("192.0.2.%d", i), "owner", "wrong"), rolecall.ErrWrongCredentials)
 			f.is(f.guess("192.0.2.1", fmt.Sprintf("nobody-%d", i), "wrong"), rolecall.ErrWrongCredentials)
 		}
-		elsewhere := signin.Request{TenantName: "nobody", Source: "192.0.2.1"}
+		elsewhere := access.Anonymous{TenantName: "nobody", Source: "192.0.2.1"}
 		f.is(errorOf(f.SignIn.Login(f.Context(), elsewhere, address("owner"), "wrong")), rolecall.ErrWrongCredentials)
 		f.expectRefusals(rolecall.EventSignInFailed, map[string]int{})
 
@@ -75,7 +74,7 @@ func TestFailedSignInsOfASecondBecomeOneEventEach(t *testing.T) {
 
 func TestWhatIsNobodysIsNotRecorded(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		f.is(errorOf(f.SignIn.Login(f.Context(), signin.Request{TenantName: "nobody", Source: "192.0.2.1"}, address("owner"), "wrong")), rolecall.ErrWrongCredentials)
+		f.is(errorOf(f.SignIn.Login(f.Context(), access.Anonymous{TenantName: "nobody", Source: "192.0.2.1"}, address("owner"), "wrong")), rolecall.ErrWrongCredentials)
 		if asked := f.db.during(func() { f.ok(f.Access.Refusals.Flush(f.Context())) }); len(asked) != 0 {
 			t.Errorf("of an unknown tenant the store was asked %q", asked)
 		}

@@ -61,7 +61,7 @@ func (f *fixture) protected(name string) (rolecall.User, *app, []secret.Recovery
 }
 
 // challenge gives the right password and returns what is asked for then.
-func (f *fixture) challenge(a signin.Request, name string, wanted error) signin.Challenge {
+func (f *fixture) challenge(a access.Anonymous, name string, wanted error) signin.Challenge {
 	f.Helper()
 	in, err := f.SignIn.Login(f.Context(), a, address(name), password)
 	f.is(errorOf(in, err), wanted)
@@ -292,7 +292,7 @@ func TestNothingOfAnotherTenantAnswers(t *testing.T) {
 		f.is(errorOf(f.answer(f.asked("ada"), signin.Proof{RecoveryCode: string(codes[0])})), rolecall.ErrWrongCode)
 		f.tenant = home
 		f.is(errorOf(f.answer(challenge, signin.Proof{Code: app.next()})), rolecall.ErrWrongCode)
-		nobody := signin.Request{TenantName: "nobody", Source: "192.0.2.1"}
+		nobody := access.Anonymous{TenantName: "nobody", Source: "192.0.2.1"}
 		f.is(errorOf(f.SignIn.CompleteSignIn(f.Context(), nobody, challenge, signin.Proof{Code: app.code()})), rolecall.ErrChallengeInvalid)
 		f.ok(errorOf(f.answer(challenge, signin.Proof{RecoveryCode: string(codes[0])})))
 	})
@@ -375,7 +375,7 @@ func TestNoPathToAChallengeGivesMoreGuesses(t *testing.T) {
 func TestManyChallengesFromManyPlacesGiveNoMoreGuesses(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{Account: 1000, Source: 1000}, func(f *fixture) {
 		f.protected("ada")
-		from := func(i int) signin.Request {
+		from := func(i int) access.Anonymous {
 			a := f.attempt()
 			a.Source = fmt.Sprintf("198.51.100.%d", i)
 			return a

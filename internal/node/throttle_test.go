@@ -54,7 +54,7 @@ func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 		guest := f.user("guest")
 		f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}})
 		const home, away = "192.0.2.7", "192.0.2.8"
-		from := func(source string) signin.Request {
+		from := func(source string) access.Anonymous {
 			a := f.attempt()
 			a.Source = source
 			return a
@@ -120,7 +120,7 @@ func TestAHundredFailuresOfAnAccountFromManySources(t *testing.T) {
 		f.is(f.guess("203.0.113.1", "ada", "wrong"), rolecall.ErrTooManyAttempts)
 		f.ok(f.guess("203.0.113.1", "owner", password))
 		other := f.newTenant("other")
-		_, err := f.SignIn.Login(f.Context(), signin.Request{Tenant: other, TenantName: "other", Source: "203.0.113.1"}, address("ada"), "wrong")
+		_, err := f.SignIn.Login(f.Context(), access.Anonymous{Tenant: other, TenantName: "other", Source: "203.0.113.1"}, address("ada"), "wrong")
 		f.is(err, rolecall.ErrWrongCredentials)
 	})
 }
@@ -175,7 +175,7 @@ func TestAttemptsInParallelCannotPassTheLimitTogether(t *testing.T) {
 
 func TestAnUnknownTenantIsCountedLikeAnyOther(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		a := signin.Request{TenantName: "nobody", Source: "192.0.2.7"}
+		a := access.Anonymous{TenantName: "nobody", Source: "192.0.2.7"}
 		for range 10 {
 			_, err := f.SignIn.Login(f.Context(), a, address("owner"), "wrong")
 			f.is(err, rolecall.ErrWrongCredentials)

@@ -12,7 +12,6 @@ import (
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/node"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
@@ -111,12 +110,12 @@ func TestASeededTenantServes(t *testing.T) {
 	people := newPeople(o, "load", rolecall.UserID{})
 	for number, ok := range map[int]bool{0: true, chunk: true, chunk + 1: false} {
 		user, _ := people.person(number)
-		attempt := signin.Request{Tenant: tenant, TenantName: "load", Source: "192.0.2.1"}
+		attempt := access.Anonymous{Tenant: tenant, TenantName: "load", Source: "192.0.2.1"}
 		if _, err := s.SignIn.Login(t.Context(), attempt, user.Email, password); (err == nil) != ok {
 			t.Errorf("user %d: %v, want them signed in: %v", number, err, ok)
 		}
 	}
-	signedIn, err := s.SignIn.Login(t.Context(), signin.Request{Tenant: tenant, TenantName: "load", Source: "192.0.2.1"}, Owner, password)
+	signedIn, err := s.SignIn.Login(t.Context(), access.Anonymous{Tenant: tenant, TenantName: "load", Source: "192.0.2.1"}, Owner, password)
 	if err != nil {
 		t.Fatal(err)
 	}

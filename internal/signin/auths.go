@@ -13,21 +13,6 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Request is a request to the session operations, which need no session.
-type Request struct {
-	Tenant     rolecall.Tenant
-	TenantName string
-	Presented  []secret.Token
-	Devices    []string // what the device cookies said
-	RequestID  string
-	Source     string
-	Client     string // in words
-}
-
-func (a *Request) call(p *authz.Principal) access.Caller {
-	return access.Caller{Principal: p, RequestID: a.RequestID, Source: a.Source}
-}
-
 // SignIn is the outcome of a sign-in: a session with the token that bears it, or a
 // challenge.
 type SignIn struct {
@@ -47,7 +32,7 @@ type SignIn struct {
 // if too many hashes are under way, and for right credentials only ErrUserSuspended and
 // ErrTenantSuspended. Where a second factor is needed, the outcome is a challenge for
 // CompleteSignIn.
-func (s *Service) Login(ctx context.Context, a Request, email, password string) (SignIn, error) {
+func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password string) (SignIn, error) {
 	device := s.device(&a, email)
 	counted, err := s.limiter.Count(ctx, s.buckets(&a, email, device))
 	if err != nil {
@@ -130,14 +115,14 @@ type entry struct {
 // of too many: nobody else signs the user in before that is over. The browser is a
 // known one from now on. Where a second factor is needed and was not shown, it commits
 // what was prepared and returns a challenge.
-func (s *Service) startSession(ctx context.Context, a *Request, e entry) (SignIn, error) {
+func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry) (SignIn, error) {
 	now := s.now()
 	session := rolecall.Session{
 		ID: rolecall.NewID[rolecall.Session](now), UserID: e.user, SecondFactor: e.secondFactor,
 		AuthenticatedAt: now, LastUsedAt: now, Source: a.Source, Client: a.Client,
 	}
 	token := secret.NewToken()
-	c := a.call(&authz.Principal{Tenant: a.Tenant, User: rolecall.User{ID: e.user}, Session: session})
+	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: rolecall.User{ID: e.user}, Session: session})
 	var email string
 	var question *question
 	err := s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
@@ -205,7 +190,7 @@ func (s *Service) mailNewBrowser(tx *store.Tx, tenant *rolecall.Tenant, user *ro
 
 // endSession ends the session of the token, if there is one in the tenant. A change of
 // the user's own address that was requested in it becomes void.
-func (s *Service) endSession(tx *store.Tx, a *Request, token secret.Token, reason string) error {
+func (s *Service) endSession(tx *store.Tx, a *access.Anonymous, token secret.Token, reason string) error {
 	state, err := tx.SessionByToken(token.Hash())
 	if ok, err := access.Found(err); !ok {
 		return err
@@ -214,7 +199,7 @@ func (s *Service) endSession(tx *store.Tx, a *Request, token secret.Token, reaso
 		return err
 	}
 	tx.DeleteOwnEmailChanges(state.User.ID, state.Session.ID)
-	event := s.access.Event(a.call(&authz.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, audit.AboutUser(state.User.ID))
+	event := s.access.Event(a.Caller(&authz.Principal{Tenant: a.Tenant, User: state.User, Session: state.Session}), rolecall.EventSessionEnded, audit.AboutUser(state.User.ID))
 	event.Reason = reason
 	tx.InsertEvent(*event)
 	return nil
@@ -223,7 +208,7 @@ func (s *Service) endSession(tx *store.Tx, a *Request, token secret.Token, reaso
 // Refresh answers the successor of the session's token. Until the successor is
 // first presented, every refresh by the old token answers the same one, so that
 // neither a lost answer nor parallel requests sign anybody out.
-func (s *Service) Refresh(ctx context.Context, a Request) (SignIn, error) {
+func (s *Service) Refresh(ctx context.Context, a access.Anonymous) (SignIn, error) {
 	e, token, err := s.session(ctx, a.Tenant, a.Presented)
 	if err != nil {
 		return SignIn{}, err
@@ -264,7 +249,7 @@ func successor(tx *store.Tx, token secret.Token) (secret.Token, error) {
 
 // Logout ends the sessions of the tokens. Tokens that are unknown, expired or of
 // another tenant are no error.
-func (s *Service) Logout(ctx context.Context, a Request) error {
+func (s *Service) Logout(ctx context.Context, a access.Anonymous) error {
 	if len(a.Presented) == 0 {
 		return nil
 	}
@@ -284,7 +269,7 @@ func (s *Service) Logout(ctx context.Context, a Request) error {
 
 // known returns those of the presented tokens that the store knows, so that
 // unknown ones write nothing.
-func (s *Service) known(ctx context.Context, a *Request) (known []secret.Token, err error) {
+func (s *Service) known(ctx context.Context, a *access.Anonymous) (known []secret.Token, err error) {
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		for _, token := range a.Presented {
 			_, err := tx.SessionByToken(token.Hash())
@@ -302,7 +287,7 @@ func (s *Service) known(ctx context.Context, a *Request) (known []secret.Token, 
 // buckets returns the counters of an attempt: of the device, if it is one by which
 // the account signed in before, so that an attack on the account never stops its
 // owner; else, for a nil device, of the account and the source.
-func (s *Service) buckets(a *Request, email string, device *deviceMark) []rolecall.Bucket {
+func (s *Service) buckets(a *access.Anonymous, email string, device *deviceMark) []rolecall.Bucket {
 	if device != nil {
 		return []rolecall.Bucket{s.limiter.Bucket("device", s.limiter.Limits.AccountAndSource, 15*time.Minute, device.ID.String())}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
@@ -40,7 +41,7 @@ func (m *deviceMark) isStale(hash string) bool {
 }
 
 // currentDevice is device for an account whose password's hash is known.
-func (s *Service) currentDevice(a *Request, email, hash string) *deviceMark {
+func (s *Service) currentDevice(a *access.Anonymous, email, hash string) *deviceMark {
 	if mark := s.device(a, email); mark != nil && !mark.isStale(hash) {
 		return mark
 	}
@@ -50,7 +51,7 @@ func (s *Service) currentDevice(a *Request, email, hash string) *deviceMark {
 // device returns which browser the attempt comes from, nil if that is not known for
 // the account; it may be stale. A sibling host can put other marks beside the right
 // one, not replace it.
-func (s *Service) device(a *Request, email string) *deviceMark {
+func (s *Service) device(a *access.Anonymous, email string) *deviceMark {
 	account := rolecall.EmailKey(email)
 	for _, sealed := range a.Devices {
 		if mark, ok := s.openDevice(a.Tenant.ID, sealed); ok && mark.Account == account && s.now() < mark.IssuedAt.Add(DeviceLifetime) {

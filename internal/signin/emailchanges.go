@@ -137,7 +137,7 @@ func (s *Service) noticeEmailChange(tx *store.Tx, c access.Caller, u *rolecall.U
 // ChangeEmail gives the user the address at which the token was read, once, ends
 // their other sessions, and tells the old address. It signs nobody in. It returns
 // ErrEmailChangeInvalid, ErrEmailTaken, ErrUserSuspended and ErrTenantSuspended.
-func (s *Service) ChangeEmail(ctx context.Context, a Request, token secret.Token) error {
+func (s *Service) ChangeEmail(ctx context.Context, a access.Anonymous, token secret.Token) error {
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		_, _, err := s.changing(tx, a.Tenant, token)
 		return err
@@ -148,7 +148,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a Request, token secret.Token
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return rolecall.ErrTenantSuspended
 	}
-	return s.access.Mutate(ctx, a.call(&authz.Principal{Tenant: a.Tenant}), func(tx *store.Tx) (*rolecall.Event, error) {
+	return s.access.Mutate(ctx, a.Caller(&authz.Principal{Tenant: a.Tenant}), func(tx *store.Tx) (*rolecall.Event, error) {
 		for range access.MaxRetries {
 			old, email, err := s.changing(tx, a.Tenant, token)
 			if err != nil {
@@ -171,7 +171,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a Request, token secret.Token
 			if err != nil {
 				return nil, err
 			}
-			event, err := s.access.UserEvent(a.call(&authz.Principal{Tenant: a.Tenant, User: old}), rolecall.EventUserUpdated, &old, &changed)
+			event, err := s.access.UserEvent(a.Caller(&authz.Principal{Tenant: a.Tenant, User: old}), rolecall.EventUserUpdated, &old, &changed)
 			if err != nil {
 				return nil, err
 			}

@@ -16,7 +16,7 @@ import (
 // ErrInvitationInvalid, ErrValidation for the password, ErrUserSuspended,
 // ErrTenantSuspended and ErrBusy. Where a second factor is needed, the password is set and
 // the outcome is a challenge.
-func (s *Service) AcceptInvitation(ctx context.Context, a Request, token secret.Token, password string) (SignIn, error) {
+func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, token secret.Token, password string) (SignIn, error) {
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		user, err = s.invited(tx, a.Tenant, token)
@@ -46,7 +46,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a Request, token secret.
 			return user, rolecall.ErrInvitationInvalid
 		}
 		before := user
-		c := a.call(&authz.Principal{Tenant: a.Tenant, User: user})
+		c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: user})
 		if user.Status == rolecall.UserPending {
 			if event, err := s.access.ChangeStatus(tx, c, &user, rolecall.UserActive, ""); err != nil {
 				return user, err

@@ -175,7 +175,7 @@ func (s *Service) isChallenge(purpose string, c access.Caller, token secret.Toke
 // PasskeySignInOptions returns what navigator.credentials.get takes as publicKey, in
 // JSON, to sign in with a passkey alone. Nothing is stored for it, and it is the
 // same for a tenant that does not exist. It returns ErrPasskeysUnavailable.
-func (s *Service) PasskeySignInOptions(a Request) ([]byte, error) {
+func (s *Service) PasskeySignInOptions(a access.Anonymous) ([]byte, error) {
 	if s.passkeys == nil {
 		return nil, rolecall.ErrPasskeysUnavailable
 	}
@@ -185,7 +185,7 @@ func (s *Service) PasskeySignInOptions(a Request) ([]byte, error) {
 // PasskeySignIn signs in by a passkey alone: it stands for the password and for the
 // second factor, since the authenticator has verified the person. It returns
 // ErrPasskeyRefused, and for a right one ErrUserSuspended and ErrTenantSuspended.
-func (s *Service) PasskeySignIn(ctx context.Context, a Request, document []byte) (SignIn, error) {
+func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, document []byte) (SignIn, error) {
 	response, ok := passkey.ReadResponse(document)
 	if !ok || !s.keys.Challenged(passkeySignIn, response.Challenge, s.now(), a.TenantName) {
 		return SignIn{}, rolecall.ErrPasskeyRefused

@@ -20,7 +20,7 @@ import (
 // of the account nothing is mailed either; the newest link still works then. It
 // returns ErrValidation for what is no address, and ErrTooManyAttempts past the
 // limit of the source.
-func (s *Service) RequestPasswordReset(ctx context.Context, a Request, email string) error {
+func (s *Service) RequestPasswordReset(ctx context.Context, a access.Anonymous, email string) error {
 	if err := checkEmail(email); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a Request, email str
 // those of sign-ins, so that an attack on the account does not keep its owner from
 // this way back in. The account's window is no longer than a link lives: whoever is
 // not sent another one has one that works.
-func (s *Service) resetBuckets(a *Request, email string) (account, source []rolecall.Bucket) {
+func (s *Service) resetBuckets(a *access.Anonymous, email string) (account, source []rolecall.Bucket) {
 	window := min(time.Hour, a.Tenant.Settings.PasswordResetLifetime())
 	account = []rolecall.Bucket{s.limiter.Bucket("resets", s.limiter.Limits.AccountResets, window, a.TenantName, rolecall.EmailKey(email))}
 	source = []rolecall.Bucket{s.limiter.Bucket("resets", s.limiter.Limits.SourceResets, 10*time.Minute, ratelimit.NetworkOf(a.Source))}
@@ -151,7 +151,7 @@ func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key id
 // source, no longer count: they were guesses at the old password. It returns
 // ErrPasswordResetInvalid, ErrValidation for the password, ErrUserSuspended,
 // ErrTenantSuspended and ErrBusy.
-func (s *Service) ResetPassword(ctx context.Context, a Request, token secret.Token, password string) error {
+func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token secret.Token, password string) error {
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
 		user, err = s.resetting(tx, token)
@@ -170,7 +170,7 @@ func (s *Service) ResetPassword(ctx context.Context, a Request, token secret.Tok
 	if err != nil {
 		return err
 	}
-	c := a.call(&authz.Principal{Tenant: a.Tenant, User: user})
+	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: user})
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		active, err := tx.LockActiveUser(user.ID)
 		if err != nil {

@@ -113,7 +113,7 @@ func (q *question) owner(tenant *rolecall.Tenant) *passkey.Owner {
 // open returns the question that the token stands for, or ErrChallengeInvalid if it
 // is over, answered, or void because of what has happened to the user meanwhile. It
 // returns ErrTenantSuspended and ErrUserSuspended too.
-func (s *Service) open(ctx context.Context, a *Request, token secret.Token) (q question, err error) {
+func (s *Service) open(ctx context.Context, a *access.Anonymous, token secret.Token) (q question, err error) {
 	var stored rolecall.OneTimeToken
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		if stored, err = tx.OneTimeToken(token.Hash(), rolecall.TokenSignIn); err != nil {
@@ -148,7 +148,7 @@ func (s *Service) open(ctx context.Context, a *Request, token secret.Token) (q q
 // the challenge of that: by a second factor, or by the first code or passkey of one
 // that they enrol. It returns ErrChallengeInvalid, ErrWrongCode, ErrTooManyAttempts,
 // ErrUserSuspended and ErrTenantSuspended.
-func (s *Service) CompleteSignIn(ctx context.Context, a Request, challenge secret.Token, p Proof) (SignIn, error) {
+func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challenge secret.Token, p Proof) (SignIn, error) {
 	q, err := s.open(ctx, &a, challenge)
 	if err != nil {
 		return SignIn{}, err
@@ -158,7 +158,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a Request, challenge secre
 	if err != nil {
 		return SignIn{}, err
 	}
-	c := a.call(&authz.Principal{Tenant: a.Tenant, User: q.user})
+	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: q.user})
 	judge := s.judge
 	if q.Enrol {
 		judge = s.judgeNew
@@ -219,7 +219,7 @@ type Enrolment struct {
 // BeginEnrolment gives who has given the right password, and is asked for a second
 // factor that they do not have, what to make one of; CompleteSignIn ends it. It
 // returns ErrChallengeInvalid, ErrUserSuspended and ErrTenantSuspended.
-func (s *Service) BeginEnrolment(ctx context.Context, a Request, challenge secret.Token) (e Enrolment, err error) {
+func (s *Service) BeginEnrolment(ctx context.Context, a access.Anonymous, challenge secret.Token) (e Enrolment, err error) {
 	q, err := s.open(ctx, &a, challenge)
 	if err == nil && !q.Enrol {
 		err = rolecall.ErrChallengeInvalid
@@ -227,7 +227,7 @@ func (s *Service) BeginEnrolment(ctx context.Context, a Request, challenge secre
 	if err != nil {
 		return e, err
 	}
-	c := a.call(&authz.Principal{Tenant: a.Tenant, User: q.user})
+	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: q.user})
 	if e.TOTPSecret, err = s.BeginTOTP(ctx, c); err != nil {
 		if _, err := access.Found(err); err == nil { // deleted meanwhile
 			return e, rolecall.ErrChallengeInvalid
