@@ -150,15 +150,20 @@ func (v *pageContext) needsReauthentication() bool {
 	return v.page != nil && v.page.policy.StepsUp() && authz.RequireRecent(v.call.Principal, v.console.access.Now()) != nil
 }
 
-// setSession gives the browser the session of the sign-in.
+// setSession gives the browser the session of the sign-in and its known-device token.
 func (v *pageContext) setSession(signIn *signin.SignIn) {
-	v.call.Principal = signIn.Principal
-	v.console.site.SetSession(v.response, v.request, signIn)
+	p := signIn.Principal
+	v.call.Principal = p
+	v.setDevice(signIn.Device)
+	v.console.site.SetSession(v.response, signIn.Token, p.Session.EndsAt(p.Settings()).Sub(v.console.access.Now()))
 }
 
 // setDevice makes the browser a known one for the account.
 func (v *pageContext) setDevice(token string) {
-	v.console.site.SetDevice(v.response, v.request, v.tenantID, token)
+	if token != "" {
+		kept := v.console.signin.KeptDevices(v.tenantID, token, web.Devices(v.request))
+		v.console.site.SetDevices(v.response, v.request, kept, signin.DeviceLifetime)
+	}
 }
 
 // buffers are where pages are rendered.

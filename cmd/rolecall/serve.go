@@ -86,7 +86,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n := node.New(db, options)
-	site := web.New(n.Access, n.SignIn, web.Options{
+	site := web.New(web.Options{
 		PublicURL:      settings.publicURL,
 		InsecureCookie: settings.insecureCookie,
 		HSTSSubdomains: settings.HSTSSubdomains,

@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"internal/store/postgres":      {".", "internal/store"},
 	"internal/store/sqlite":        {".", "internal/store"},
 	"internal/store/storetest":     {".", "internal/store"},
-	"internal/web":                 {".", "internal/access", "internal/authz", "internal/limiter", "internal/secret", "internal/signin", "internal/wire"},
+	"internal/web":                 {".", "internal/authz", "internal/limiter", "internal/secret", "internal/wire"},
 	"internal/wire":                {"."},
 	"openapi":                      {},
 }

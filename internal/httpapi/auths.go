@@ -2,12 +2,15 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
+	"github.com/rolecall/rolecall/internal/web"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
 type loginBody struct {
@@ -127,6 +130,41 @@ func signedIn(signIn *signin.SignIn) Response[signInBody] {
 		Session:       newSessionBody(signIn.Principal),
 		RecoveryCodes: signIn.RecoveryCodes,
 	}}
+}
+
+// setSession gives the browser the session of the sign-in and its known-device token. The
+// session is the last cookie, because some clients keep only the last one.
+func (s *Server) setSession(w http.ResponseWriter, r *http.Request, signIn *signin.SignIn) {
+	p := signIn.Principal
+	web.RequestOf(r).Principal = p
+	s.setDevice(w, r, p.Tenant.ID, signIn.Device)
+	s.site.SetSession(w, signIn.Token, p.Session.EndsAt(p.Settings()).Sub(s.access.Now()))
+}
+
+// setDevice makes the browser a known one for the account.
+func (s *Server) setDevice(w http.ResponseWriter, r *http.Request, tenant rolecall.TenantID, token string) {
+	if token != "" {
+		s.site.SetDevices(w, r, s.signin.KeptDevices(tenant, token, web.Devices(r)), signin.DeviceLifetime)
+	}
+}
+
+// appendChallenge appends what the client must prove.
+func appendChallenge(b []byte, c *signin.Challenge) []byte {
+	b = append(b, `,"challenge":`...)
+	b = wire.AppendText(b, c.Token)
+	b = append(b, `,"methods":[`...)
+	for i, method := range c.Methods {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendText(b, method)
+	}
+	b = append(b, ']')
+	if c.PublicKey != nil {
+		b = append(b, `,"publicKey":`...)
+		b = append(b, c.PublicKey...)
+	}
+	return b
 }
 
 // sessionBody is a session of a person.

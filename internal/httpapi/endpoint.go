@@ -86,7 +86,7 @@ func (e *typedEndpoint[In, Out]) serve(s *Server, op *operation, w http.Response
 	}
 	if c := response.Challenge; c != nil {
 		p := web.RequestOf(r).ProblemOf(c.Problem)
-		p.Challenge = c
+		p.Extension = appendChallenge(nil, c)
 		s.respondProblem(op, w, r, p)
 		return buffer, nil
 	}
@@ -103,11 +103,11 @@ func (e *typedEndpoint[In, Out]) serve(s *Server, op *operation, w http.Response
 	}
 	switch {
 	case response.SignIn != nil:
-		s.site.SetSession(w, r, response.SignIn)
+		s.setSession(w, r, response.SignIn)
 	case response.SignedOut:
 		s.site.ClearSession(w)
 	case response.Device != "":
-		s.site.SetDevice(w, r, c.Tenant.ID, response.Device)
+		s.setDevice(w, r, c.Tenant.ID, response.Device)
 	}
 	if response.NameCaller {
 		h["X-Auth-User"] = []string{c.User.ID.String()}

@@ -88,7 +88,7 @@ func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 	if o.Logger == nil {
 		o.Logger = logger
 	}
-	s.site = web.New(s.node.Access, s.node.SignIn, o)
+	s.site = web.New(o)
 	s.edge = New(s.node.Access, s.node.Directory, s.node.SignIn, s.site, api)
 	server := httptest.NewUnstartedServer(s.edge)
 	server.Config = s.site.Server(s.edge)

@@ -7,9 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/secret"
-	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // The names of the cookies in the contract.
@@ -52,37 +50,24 @@ func newCookies(o *Options) cookies {
 	return c
 }
 
-// SetSession gives the browser the session of the sign-in and its known-device token. The
-// session is the last cookie, because some clients keep only the last one.
-func (s *Site) SetSession(w http.ResponseWriter, r *http.Request, signIn *signin.SignIn) {
-	RequestOf(r).Principal = signIn.Principal
-	s.SetDevice(w, r, signIn.Principal.Tenant.ID, signIn.Device)
-	endsAt := signIn.Principal.Session.EndsAt(signIn.Principal.Settings())
-	s.setSession(w.Header(), string(signIn.Token), endsAt.Sub(s.access.Now()))
+// SetSession gives the browser the session for its lifetime. The path of the cookie is the
+// root also under a base: a path would hide it from no page of the host, and what is served
+// next to the base can use it to find out who is signed in.
+func (s *Site) SetSession(w http.ResponseWriter, session secret.Token, lifetime time.Duration) {
+	addCookie(w.Header(), s.cookies.session, string(session), lifetime, s.cookies.ofSession)
 }
 
 // ClearSession removes the session from the browser.
-func (s *Site) ClearSession(w http.ResponseWriter) { s.setSession(w.Header(), "", 0) }
+func (s *Site) ClearSession(w http.ResponseWriter) { s.SetSession(w, "", 0) }
 
-// setSession sends the token for as long as it is valid. Its path is the root also under
-// a base: a path would hide it from no page of the host, and what is served next to the
-// base can use it to find out who is signed in.
-func (s *Site) setSession(h http.Header, token string, lifetime time.Duration) {
-	addCookie(h, s.cookies.session, token, lifetime, s.cookies.ofSession)
-}
-
-// SetDevice makes the browser a known one for the account. A cookie under the name
-// without the prefix is replaced.
-func (s *Site) SetDevice(w http.ResponseWriter, r *http.Request, tenant rolecall.TenantID, token string) {
-	if token == "" {
-		return
-	}
+// SetDevices replaces the known-device tokens of the browser. A cookie under the name
+// without the prefix is removed.
+func (s *Site) SetDevices(w http.ResponseWriter, r *http.Request, tokens []string, lifetime time.Duration) {
 	c := &s.cookies
 	if c.device != deviceCookie && len(r.CookiesNamed(deviceCookie)) > 0 {
 		addCookie(w.Header(), deviceCookie, "", 0, c.ofSession) // it had the domain of the session
 	}
-	kept := s.signin.KeptDevices(tenant, token, Devices(r))
-	addCookie(w.Header(), c.device, strings.Join(kept, betweenDevices), signin.DeviceLifetime, c.ofDevice)
+	addCookie(w.Header(), c.device, strings.Join(tokens, betweenDevices), lifetime, c.ofDevice)
 }
 
 // betweenDevices stands between the known-device tokens of several accounts.

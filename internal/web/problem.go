@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
@@ -80,7 +79,7 @@ type Problem struct {
 	Status    int
 	Title     string
 	RequestID string
-	Challenge *signin.Challenge // what a sign-in waits for; nil if nothing
+	Extension []byte // further members in JSON, each after a comma; nil for none
 }
 
 // ProblemOf returns how the response reports err, and notes the cause for the log. If the
@@ -180,29 +179,8 @@ func (s *Site) appendProblem(b []byte, p *Problem, instance string) []byte {
 			b = append(b, `,"moreErrors":true`...)
 		}
 	}
-	if p.Challenge != nil {
-		b = appendChallenge(b, p.Challenge)
-	}
+	b = append(b, p.Extension...)
 	return append(b, '}')
-}
-
-// appendChallenge appends what the client must prove.
-func appendChallenge(b []byte, c *signin.Challenge) []byte {
-	b = append(b, `,"challenge":`...)
-	b = wire.AppendText(b, c.Token)
-	b = append(b, `,"methods":[`...)
-	for i, method := range c.Methods {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = wire.AppendText(b, method)
-	}
-	b = append(b, ']')
-	if c.PublicKey != nil {
-		b = append(b, `,"publicKey":`...)
-		b = append(b, c.PublicKey...)
-	}
-	return b
 }
 
 func appendFault(b []byte, f *rolecall.Fault) []byte {

@@ -11,7 +11,7 @@ import (
 // The length of what is shorter than chunkedFrom is left to net/http.
 func TestEveryAnswerHasALength(t *testing.T) {
 	for _, size := range []int{0, 1, chunkedFrom - 1, chunkedFrom, chunkedFrom + 1, 3 * chunkedFrom} {
-		site := New(nil, nil, Options{Logger: slog.New(slog.DiscardHandler)})
+		site := New(Options{Logger: slog.New(slog.DiscardHandler)})
 		server := httptest.NewServer(site.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			Respond(w, r, http.StatusOK, bytes.Repeat([]byte("x"), size))
 		}), site.RespondProblem))

@@ -13,7 +13,7 @@ import (
 // The log names the tenant of the path also of requests that no route handles.
 func TestTheLogNamesTheTenantOfThePath(t *testing.T) {
 	var log bytes.Buffer
-	site := New(nil, nil, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	site := New(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	router := site.NewRouter(site.RespondProblem)
 	router.Handle([]Route{{Method: http.MethodGet, Path: "/pages/{tenant}", Label: "page", Handler: http.NotFoundHandler()}}, nil)
 	handler := site.Handler(router, site.RespondProblem)
@@ -34,7 +34,7 @@ func TestTheLogNamesTheTenantOfThePath(t *testing.T) {
 // The middleware answers a panic, and a request target or a header that is too long, on
 // every path.
 func TestTheMiddlewareRefusesBeforeTheHandler(t *testing.T) {
-	site := New(nil, nil, Options{Logger: slog.New(slog.DiscardHandler)})
+	site := New(Options{Logger: slog.New(slog.DiscardHandler)})
 	router := site.NewRouter(site.RespondProblem)
 	router.Handle([]Route{{Method: http.MethodGet, Path: "/panic", Label: "panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("cause") })}}, nil)
 	handler := site.Handler(router, site.RespondProblem)

@@ -1,7 +1,7 @@
 // Package web is what the API and the console share of HTTP: the middleware around every
 // request, the router, the cookies of sessions, the concurrency limiters, the answers to
-// errors, and static files. It owns no route and no page. It imports access and signin to read
-// and set sessions, and neither the API nor the console.
+// errors, and static files. It owns no route and no page. It imports no service: the API and
+// the console hand it what it sends.
 package web
 
 import (
@@ -17,9 +17,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // The limits of a request.
@@ -79,8 +76,6 @@ type Site struct {
 	// not configured.
 	Public string
 
-	access   *access.Service
-	signin   *signin.Service
 	cookies  cookies
 	hsts     []string // Strict-Transport-Security; nil if it is not sent
 	deadline time.Duration
@@ -93,10 +88,8 @@ type Site struct {
 }
 
 // New returns the site that the options describe.
-func New(a *access.Service, in *signin.Service, o Options) *Site {
+func New(o Options) *Site {
 	s := &Site{
-		access:   a,
-		signin:   in,
 		cookies:  newCookies(&o),
 		deadline: o.Deadline,
 		logger:   o.Logger,
