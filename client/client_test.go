@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,25 +21,27 @@ import (
 	"github.com/rolecall/rolecall/internal/process"
 )
 
-// program is the path of the program, built from this tree.
-var program string
-
 func TestMain(m *testing.M) {
-	folder, err := os.MkdirTemp("", "rolecall-client")
-	if err == nil {
-		program = filepath.Join(folder, "rolecall")
-		err = process.Build(context.Background(), program)
-	}
-	code := 1
-	if err == nil {
-		code = m.Run()
-	}
-	if err := errors.Join(err, os.RemoveAll(folder)); err != nil {
+	code := m.Run()
+	if err := os.RemoveAll(folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
 }
+
+// folder holds the program; empty before the first test that needs it.
+var folder string
+
+// program returns the path of the program. The first test builds it from this tree, and not
+// TestMain: results of tests are cached by the files that were opened since m.Run.
+var program = sync.OnceValues(func() (file string, err error) {
+	if folder, err = os.MkdirTemp("", "rolecall-client"); err != nil {
+		return "", err
+	}
+	file = filepath.Join(folder, "rolecall")
+	return file, process.Build(context.Background(), file)
+})
 
 // demo is a running demo, and how its owner gets in.
 type demo struct{ Address, Tenant, Email, Password string }
@@ -46,7 +49,11 @@ type demo struct{ Address, Tenant, Email, Password string }
 // newDemo runs a demo until the test ends.
 func newDemo(t *testing.T, flags ...string) (d demo) {
 	t.Helper()
-	command := exec.Command(program, append([]string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0"}, flags...)...)
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(file, append([]string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0"}, flags...)...)
 	command.Dir = t.TempDir() // where the demo keeps its database and its mail
 	var log bytes.Buffer
 	command.Stderr = &log
