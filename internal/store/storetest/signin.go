@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"slices"
+
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -56,4 +58,134 @@ func (f *fixture) signInSummary(u rolecall.User, passwords, factors []byte, now 
 	return read(f, func(tx *store.Tx) (rolecall.SignInSummary, error) {
 		return tx.SignInSummary(u.ID, passwords, factors, rolecall.TenantSettings{}, now)
 	})
+}
+
+var attemptCases = []testCase{
+	{"Attempts count up in every bucket, in the order asked", func(f *fixture) {
+		one, other := aBucket(60), aBucket(3600)
+		same(f, f.attempt(start, one), []rolecall.Attempts{{Count: 1, EndsAt: start + minute}})
+		same(f, f.attempt(start+second, other, one), []rolecall.Attempts{
+			{Count: 1, EndsAt: start + second + hour}, {Count: 2, EndsAt: start + minute},
+		})
+	}},
+	{"A window that is over starts anew", func(f *fixture) {
+		b := aBucket(60)
+		f.attempt(start, b)
+		same(f, f.attempt(start+minute-1, b)[0].Count, 2)
+		same(f, f.attempt(start+minute, b), []rolecall.Attempts{{Count: 1, EndsAt: start + 2*minute}})
+	}},
+	{"Concurrent attempts are counted exactly, whatever the order of buckets", func(f *fixture) {
+		buckets := []rolecall.Bucket{aBucket(60), aBucket(60), aBucket(60)}
+		const attempts = 40
+		for _, err := range parallel(attempts, func(i int) error {
+			turned := slices.Clone(buckets)
+			if i%2 == 0 {
+				slices.Reverse(turned)
+			}
+			return f.tryUpdate(func(tx *store.Tx) error {
+				_, err := tx.CountAttempt(turned, start)
+				return err
+			})
+		}) {
+			f.is(err, nil)
+		}
+		for _, state := range f.attempt(start, buckets...) {
+			same(f, state.Count, attempts+1)
+		}
+	}},
+	{"Forgiving clears the first bucket and takes one from the others", func(f *fixture) {
+		own, account, source := aBucket(60), aBucket(60), aBucket(60)
+		var counted []rolecall.Counted
+		for range 3 {
+			counted = f.counted(start, own, account, source)
+		}
+		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(counted) })
+		got := f.attempt(start, own, account, source)
+		same(f, []int{got[0].Count, got[1].Count, got[2].Count}, []int{1, 3, 3})
+	}},
+	{"Uncounting takes one from each bucket", func(f *fixture) {
+		own, account := aBucket(60), aBucket(60)
+		var counted []rolecall.Counted
+		for range 3 {
+			counted = f.counted(start, own, account)
+		}
+		f.write(func(tx *store.Tx) { tx.UncountAttempt(counted) })
+		got := f.attempt(start, own, account)
+		same(f, []int{got[0].Count, got[1].Count}, []int{3, 3})
+	}},
+	{"Forgiving what was never counted does not go below nothing", func(f *fixture) {
+		own, account := aBucket(60), aBucket(60)
+		never := []rolecall.Counted{{Key: own.Key, EndsAt: start + minute}, {Key: account.Key, EndsAt: start + minute}}
+		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(never) })
+		f.attempt(start, account)
+		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(never) })
+		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(never) })
+		same(f, f.attempt(start, account)[0].Count, 1)
+	}},
+	{"The states of buckets are read without counting, and those whose window is over are empty", func(f *fixture) {
+		own, other := aBucket(60), aBucket(60)
+		f.attempt(start, own)
+		f.attempt(start, own)
+		for at, want := range map[rolecall.Time]int{start: 2, start + minute: 0} {
+			states := read(f, func(tx *store.Tx) ([]rolecall.Attempts, error) {
+				return tx.Attempts([]rolecall.Bucket{other, own}, at)
+			})
+			same(f, []int{states[0].Count, states[1].Count}, []int{0, want})
+		}
+	}},
+	{"What was counted in a window is not refunded in a later one", func(f *fixture) {
+		own, account := aBucket(60), aBucket(60)
+		counted := f.counted(start, own, account)
+		f.attempt(start+minute, own, account)
+		f.write(func(tx *store.Tx) { tx.ForgiveAttempt(counted) })
+		f.write(func(tx *store.Tx) { tx.UncountAttempt(counted) })
+		got := f.attempt(start+minute, own, account)
+		same(f, []int{got[0].Count, got[1].Count}, []int{2, 2})
+	}},
+	{"Clearing removes what was counted in the buckets, in whatever window, and no others", func(f *fixture) {
+		own, account, source := aBucket(60), aBucket(60), aBucket(60)
+		f.attempt(start, own, account, source)
+		f.attempt(start+minute, own)
+		f.write(func(tx *store.Tx) { tx.ClearAttempts([]rolecall.Bucket{account, own, aBucket(60)}) })
+		got := f.attempt(start+minute-1, own, account, source)
+		same(f, []int{got[0].Count, got[1].Count, got[2].Count}, []int{1, 1, 2})
+	}},
+	{"Buckets whose window is over are purged, up to the limit", func(f *fixture) {
+		for range 5 {
+			f.attempt(start, aBucket(60))
+		}
+		lasting := aBucket(3600)
+		f.attempt(start, lasting)
+		purge := func(limit int) int {
+			return change(f, func(tx *store.Tx) (int, error) { return tx.PurgeAttempts(start+2*minute, limit) })
+		}
+		for _, want := range []int{3, 2, 0} {
+			same(f, purge(3), want)
+		}
+		same(f, f.attempt(start, lasting)[0].Count, 2)
+	}},
+	{"Attempts belong to no tenant", func(f *fixture) {
+		b := aBucket(60)
+		f.attempt(start, b)
+		same(f, f.in(rolecall.TenantID{}).attempt(start, b)[0].Count, 2)
+		same(f, f.in(f.newTenant("other")).attempt(start, b)[0].Count, 3)
+	}},
+}
+
+func aBucket(window rolecall.Seconds) rolecall.Bucket {
+	return rolecall.Bucket{Key: aHash(), Limit: 10, Window: window}
+}
+
+// counted counts an attempt and returns what can be refunded for it.
+func (f *fixture) counted(now rolecall.Time, buckets ...rolecall.Bucket) (counted []rolecall.Counted) {
+	f.Helper()
+	for i, state := range f.attempt(now, buckets...) {
+		counted = append(counted, rolecall.Counted{Key: buckets[i].Key, EndsAt: state.EndsAt})
+	}
+	return counted
+}
+
+func (f *fixture) attempt(now rolecall.Time, buckets ...rolecall.Bucket) []rolecall.Attempts {
+	f.Helper()
+	return change(f, func(tx *store.Tx) ([]rolecall.Attempts, error) { return tx.CountAttempt(buckets, now) })
 }
