@@ -5,13 +5,19 @@
 package console
 
 import (
+	"cmp"
 	"embed"
+	"errors"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
@@ -145,3 +151,230 @@ func assets() (list []namedAsset) {
 	}
 	return list
 }
+
+// page is one address of the console.
+type page struct {
+	path      string // below Path, such as /{tenant}/users/{id}
+	operation string // of the API that the page stands for: its policy and its name in the metrics
+	query     []parameter
+	needsKey  bool // the form has an idempotency key
+
+	// show answers GET, and POST if act failed: then pageContext.problem says why.
+	show func(*pageContext) error
+	// act answers POST: it does what the form says; nil if the page has no form.
+	act func(*pageContext) error
+
+	policy      web.Policy   // of the operation
+	pathReaders []pathReader // of the parameters in the path
+}
+
+// label returns the name of the page in the metrics and among the operations.
+func (p *page) label() string { return cmp.Or(p.operation, "console") }
+
+// routes returns the routes of the page.
+func (c *console) routes(p *page, policies map[string]web.Policy) []web.Route {
+	p.policy, p.pathReaders = web.Policy{Policy: authz.Anyone}, readersOf(p.path)
+	if policy, ok := policies[p.operation]; ok {
+		p.policy = policy
+	}
+	path := Path + p.path
+	if strings.HasSuffix(path, "/") {
+		path += "{$}"
+	}
+	route := web.Route{Method: http.MethodGet, Path: path, Label: "console/" + p.label(), Handler: c.handler(p)}
+	if p.act == nil {
+		return []web.Route{route}
+	}
+	form := route
+	form.Method = http.MethodPost
+	return []web.Route{route, form}
+}
+
+// handler returns the handler of the page.
+func (c *console) handler(p *page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isAsset(c.site, r) { // at which there is no file
+			c.site.RespondProblem(w, r, web.ErrUnknownPath)
+			return
+		}
+		v := c.newContext(p, w, r)
+		defer v.end()
+		if err := v.serve(); err != nil {
+			v.fail(err)
+		}
+	})
+}
+
+// fail answers a request that no page handles.
+func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if isAsset(c.site, r) {
+		c.site.RespondProblem(w, r, err)
+		return
+	}
+	v := c.newContext(nil, w, r)
+	defer v.end()
+	v.fail(err)
+}
+
+// newContext returns the page context of the request.
+func (c *console) newContext(p *page, w http.ResponseWriter, r *http.Request) *pageContext {
+	v := &pageContext{console: c, page: p, request: r, response: w, web: web.RequestOf(r), ctx: r.Context(), status: http.StatusOK}
+	v.call.RequestID, v.call.Source = v.web.ID, v.web.Source
+	if tenant := r.PathValue("tenant"); rolecall.IsTenantName(tenant) {
+		v.tenant = tenant
+	}
+	return v
+}
+
+// end tells the log who sent the request.
+func (v *pageContext) end() { v.web.Tenant, v.web.Principal = v.tenant, v.call.Principal }
+
+// serve checks the request in the same order as the API: header, session, form, policy,
+// parameters. Then it calls the page.
+func (v *pageContext) serve() error {
+	if err := v.checkHeader(); err != nil {
+		return err
+	}
+	policy := &v.page.policy
+	if v.sessions = v.console.site.AppendSessions(nil, v.request); !policy.Public && len(v.sessions) == 0 {
+		return rolecall.ErrUnauthenticated
+	}
+	isForm, limiter := v.request.Method == http.MethodPost, web.WorkLimiter
+	if isForm {
+		limiter = policy.Limiter
+		if err := v.readForm(); err != nil {
+			return err
+		}
+	}
+	isKnownPath := v.readPath()
+	v.readQuery()
+	if err := v.web.Enter(limiter); err != nil {
+		return err
+	}
+	if err := v.authorize(isForm); err != nil {
+		return err
+	}
+	if !isKnownPath { // after authorize, so that callers without access cannot probe for paths
+		return rolecall.ErrNotFound
+	}
+	if v.cursor != "" {
+		v.openCursor()
+	}
+	if !isForm {
+		return v.page.show(v)
+	}
+	if v.checkKey(); v.faults != nil {
+		return rolecall.ErrMalformed.WithFaults(v.faults...)
+	}
+	return v.page.act(v)
+}
+
+// checkHeader refuses what can be refused by looking at the address and the header alone.
+// Forms of other origins are refused even if the origin may call the API.
+func (v *pageContext) checkHeader() error {
+	switch {
+	case v.tenant != v.request.PathValue("tenant"): // which cannot be the name of one
+		return web.ErrUnknownPath
+	case v.request.ContentLength > web.MaxBody:
+		return web.ErrContentTooLarge
+	case v.console.site.CheckOwnOrigin(v.request) != nil:
+		return web.ErrCrossOrigin
+	}
+	return nil
+}
+
+var errNoForm = web.ErrMediaType.With("A form must be sent as application/x-www-form-urlencoded.")
+
+// readForm reads the form that was sent.
+func (v *pageContext) readForm() error {
+	mediaType, _, _ := strings.Cut(v.request.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(mediaType), "application/x-www-form-urlencoded") {
+		return errNoForm
+	}
+	body, err := web.ReadBody(v.request, nil)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return web.ErrContentTooLarge
+	}
+	form, syntaxErr := url.ParseQuery(string(body))
+	clear(body) // it may hold a password
+	if err != nil || syntaxErr != nil || !isText(form) {
+		return rolecall.ErrMalformed.With("The form did not come whole, or is not UTF-8. Send it again.")
+	}
+	v.form = form
+	return nil
+}
+
+// isText reports whether all names and values of the form are UTF-8.
+func isText(form url.Values) bool {
+	for name, values := range form {
+		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(value string) bool { return !utf8.ValidString(value) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// authorize finds out who the caller is, and returns an error if they do not meet the
+// policy of the page. A form may re-authenticate the caller where step-up is needed.
+func (v *pageContext) authorize(isForm bool) error {
+	policy, s := &v.page.policy, v.console
+	if policy.Public {
+		return nil
+	}
+	tenant, err := s.directory.Tenant(v.ctx, v.tenant)
+	if err != nil {
+		return err
+	}
+	v.tenantID = tenant.ID
+	if v.call.Principal, err = s.signin.Authenticate(v.ctx, tenant, v.sessions, true); err != nil {
+		return err
+	}
+	if err := policy.AuthorizeFor(v.call.Principal, v.userID); err != nil {
+		return err
+	}
+	v.isAllowed = true
+	if !isForm || !policy.StepsUp() {
+		return nil
+	}
+	password := v.form.Get(fieldPassword)
+	if err = authz.RequireRecent(v.call.Principal, s.access.Now()); err == nil || password == "" {
+		return err
+	}
+	signIn, err := s.signin.Confirm(v.ctx, v.call, v.sessions, password, v.proof(fieldsOwn))
+	if err != nil {
+		if known, ok := errors.AsType[*rolecall.Error](err); ok {
+			return atOwnFields(known)
+		}
+		return err
+	}
+	if signIn.Challenge != nil {
+		return signIn.Challenge.Problem
+	}
+	v.setSession(&signIn)
+	return nil
+}
+
+// fail answers with why the request failed: a form with the page that it is on, all else
+// with a page of its own.
+func (v *pageContext) fail(err error) {
+	p := v.web.ProblemOf(err)
+	if p.Kind == rolecall.Forbidden && v.call.Principal != nil && v.page != nil {
+		v.console.access.Refused(v.call, v.userID, v.page.label(), p.Code)
+	}
+	p.SetHeaders(v.response, v.request)
+	isPublic := v.page == nil || v.page.policy.Public
+	if p.Status == http.StatusUnauthorized {
+		v.response.Header()["Www-Authenticate"] = challenges[isPublic]
+	}
+	v.problem, v.status = p, p.Status
+	if v.form != nil && (v.isAllowed || isPublic) && v.page.show(v) == nil {
+		return
+	}
+	if failed := v.console.refuse(v); failed != nil {
+		v.web.Cause = errors.Join(v.web.Cause, failed)
+		v.console.site.WriteProblem(v.response, v.request, p)
+	}
+}
+
+// challenges are the WWW-Authenticate headers, by whether the page needs no session.
+var challenges = map[bool][]string{true: {"Session"}, false: {"Session, Bearer"}}

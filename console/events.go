@@ -1,7 +1,11 @@
 package console
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -107,4 +111,286 @@ func day(t rolecall.Time) string {
 		return ""
 	}
 	return t.Std().Format(time.DateOnly)
+}
+
+// eventKind is a group of types of events to choose from.
+type eventKind struct {
+	name  string
+	types []rolecall.EventType
+}
+
+var eventKinds = []eventKind{
+	{"Users", []rolecall.EventType{
+		rolecall.EventUserCreated, rolecall.EventUserUpdated, rolecall.EventUserSuspended, rolecall.EventUserResumed,
+		rolecall.EventUserDeleted, rolecall.EventUserRestored, rolecall.EventUserErased, rolecall.EventEmailRequested,
+		rolecall.EventUserInvited, rolecall.EventInvitationUsed, rolecall.EventInvitationWithdrawn,
+	}},
+	{"Roles", []rolecall.EventType{
+		rolecall.EventRoleAssigned, rolecall.EventRoleUnassigned,
+		rolecall.EventRoleCreated, rolecall.EventRoleUpdated, rolecall.EventRoleDeleted,
+	}},
+	{"Sign-in", []rolecall.EventType{
+		rolecall.EventSignedIn, rolecall.EventSignInFailed, rolecall.EventSessionConfirmed, rolecall.EventSessionEnded, rolecall.EventTokenReused,
+		rolecall.EventPasswordChanged, rolecall.EventResetRequested, rolecall.EventPasswordReset,
+		rolecall.EventFactorAdded, rolecall.EventFactorRenamed, rolecall.EventFactorRemoved, rolecall.EventFactorsReset,
+		rolecall.EventRecoveryMade, rolecall.EventRecoveryUsed,
+	}},
+	{"Programs", []rolecall.EventType{
+		rolecall.EventTokenCreated, rolecall.EventTokenRevoked,
+		rolecall.EventServiceAccountCreated, rolecall.EventServiceAccountUpdated, rolecall.EventServiceAccountSuspended,
+		rolecall.EventServiceAccountResumed, rolecall.EventServiceAccountDeleted,
+	}},
+	{"Tenant", []rolecall.EventType{
+		rolecall.EventTenantCreated, rolecall.EventTenantUpdated, rolecall.EventTenantSuspended, rolecall.EventTenantResumed, rolecall.EventTenantDeleted, rolecall.EventTenantRestored,
+		rolecall.EventRefused, rolecall.EventMailUndeliverable,
+	}},
+}
+
+// eventWords are the types of events in words, of whom or what they are about.
+var eventWords = map[rolecall.EventType]string{
+	rolecall.EventUserCreated: "Created", rolecall.EventUserUpdated: "Changed", rolecall.EventUserDeleted: "Deleted",
+	rolecall.EventUserSuspended: "Suspended", rolecall.EventUserResumed: "Resumed", rolecall.EventUserRestored: "Restored", rolecall.EventUserErased: "Erased",
+	rolecall.EventPasswordChanged: "Password changed", rolecall.EventUserInvited: "Invited", rolecall.EventInvitationUsed: "Invitation accepted",
+	rolecall.EventInvitationWithdrawn: "Invitation withdrawn", rolecall.EventFactorAdded: "Second factor added",
+	rolecall.EventFactorRenamed: "Second factor renamed", rolecall.EventFactorRemoved: "Second factor removed", rolecall.EventFactorsReset: "Second factors reset",
+	rolecall.EventRecoveryMade: "Recovery codes made", rolecall.EventRecoveryUsed: "Recovery code used",
+	rolecall.EventResetRequested: "New password asked for", rolecall.EventPasswordReset: "New password set by link",
+	rolecall.EventEmailRequested: "New address asked", rolecall.EventRoleAssigned: "Role given", rolecall.EventRoleUnassigned: "Role taken away",
+	rolecall.EventRoleCreated: "Role created", rolecall.EventRoleUpdated: "Role changed", rolecall.EventRoleDeleted: "Role deleted",
+	rolecall.EventSignedIn: "Signed in", rolecall.EventSignInFailed: "Sign-in failed", rolecall.EventSessionConfirmed: "Sign-in confirmed",
+	rolecall.EventSessionEnded: "Session ended", rolecall.EventTokenReused: "Old session token used again", rolecall.EventRefused: "Request refused",
+	rolecall.EventTokenCreated: "API token made", rolecall.EventTokenRevoked: "API token revoked",
+	rolecall.EventServiceAccountCreated: "Service account created", rolecall.EventServiceAccountUpdated: "Service account changed",
+	rolecall.EventServiceAccountSuspended: "Service account suspended", rolecall.EventServiceAccountResumed: "Service account resumed",
+	rolecall.EventServiceAccountDeleted: "Service account deleted",
+	rolecall.EventTenantCreated:         "Tenant created", rolecall.EventTenantUpdated: "Settings changed", rolecall.EventTenantSuspended: "Tenant suspended",
+	rolecall.EventTenantResumed: "Tenant resumed", rolecall.EventTenantDeleted: "Tenant deleted",
+	rolecall.EventTenantRestored:    "Tenant restored",
+	rolecall.EventMailUndeliverable: "Mail could not be delivered",
+}
+
+// eventName returns what happened, in words.
+func eventName(t rolecall.EventType) string { return orWords(eventWords[t], string(t)) }
+
+// doorWords are the ways by which somebody acts, where it is not the usual one.
+var doorWords = map[string]string{"token": "by an API token", "command": "on the command line", "mail": "by mail"}
+
+// difference is a member of an event with its values as text, or with what would
+// show them.
+type difference struct {
+	member        string
+	before, after string // empty for none
+	withheld      bool
+	needed        rolecall.Permission // zero: nothing shows it to somebody else
+}
+
+// differences returns the members that the event changed, and of something new or
+// gone all that it has.
+func differences(f frame, e *rolecall.Event, named names) (list []difference) {
+	if e.Values == nil {
+		return nil
+	}
+	before, after := membersOf(e.Values.Before), membersOf(e.Values.After)
+	if isAssignment(e) {
+		addLimits(before)
+		addLimits(after)
+	}
+	both := maps.Clone(before)
+	maps.Copy(both, after)
+	for _, member := range slices.Sorted(maps.Keys(both)) {
+		d := difference{member: memberLabel(member), before: valueText(f, member, before[member], named), after: valueText(f, member, after[member], named)}
+		if d.before != d.after {
+			list = append(list, d)
+		}
+	}
+	for _, member := range slices.Sorted(maps.Keys(e.Values.Withheld)) {
+		list = append(list, difference{member: memberLabel(member), withheld: true, needed: e.Values.Withheld[member]})
+	}
+	return list
+}
+
+// isAssignment reports whether the event gave or took a role.
+func isAssignment(e *rolecall.Event) bool {
+	return e.Type == rolecall.EventRoleAssigned || e.Type == rolecall.EventRoleUnassigned
+}
+
+// addLimits says in words that an assignment has no departments and no end: the values
+// of an event leave them out then.
+func addLimits(assignment map[string]any) {
+	if assignment["roleId"] == nil {
+		return
+	}
+	for member, words := range map[string]string{"departments": "everywhere", "expiresAt": "without end"} {
+		if assignment[member] == nil {
+			assignment[member] = words
+		}
+	}
+}
+
+// assignmentWords returns where and until when the assignment of the event applies, or
+// applied before it was taken away; empty if the event is about none, or the caller may
+// not read it.
+func assignmentWords(e *rolecall.Event) string {
+	if e.Values == nil || !isAssignment(e) {
+		return ""
+	}
+	values := e.Values.After
+	if e.Type == rolecall.EventRoleUnassigned {
+		values = e.Values.Before
+	}
+	assignment := membersOf(values)
+	if assignment["roleId"] == nil {
+		return ""
+	}
+	where, end := "everywhere", "without end"
+	if departments, ok := assignment["departments"].([]any); ok {
+		var names []string
+		for _, name := range departments {
+			text, _ := name.(string)
+			names = append(names, text)
+		}
+		where = "in " + listed(names)
+	}
+	var expiresAt rolecall.Time
+	if text, ok := assignment["expiresAt"].(string); ok && expiresAt.UnmarshalText([]byte(text)) == nil {
+		end = "until " + expiresAt.Std().Format("2 January 2006, 15:04 MST")
+	}
+	return where + ", " + end
+}
+
+// membersOf returns the members of the object by their names, those of objects
+// within by their paths.
+func membersOf(object []byte) map[string]any {
+	members := map[string]any{}
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) == nil {
+		flatten(members, "", value)
+	}
+	return members
+}
+
+func flatten(members map[string]any, path string, value any) {
+	object, ok := value.(map[string]any)
+	if !ok {
+		members[path] = value
+		return
+	}
+	for name, value := range object {
+		flatten(members, strings.TrimPrefix(path+"."+name, "."), value)
+	}
+}
+
+// valueText returns the value of the member in words; what the caller may know the
+// name of is called by it.
+func valueText(f frame, member string, value any, named names) string {
+	switch value := value.(type) {
+	case string:
+		var moment rolecall.Time
+		switch id, err := rolecall.ParseID[any](value); {
+		case idMembers[member] && err == nil && named[id].Name != "":
+			return named[id].Name
+		case roleMembers[member] && err == nil:
+			return f.missingRole() + " (" + value + ")"
+		case timeMembers[member] && moment.UnmarshalText([]byte(value)) == nil:
+			return exact(moment)
+		}
+		return value
+	case bool:
+		return map[bool]string{true: "yes", false: "no"}[value]
+	case json.Number:
+		return value.String()
+	case []any:
+		var texts []string
+		for _, item := range value {
+			texts = append(texts, valueText(f, member, item, named))
+		}
+		return strings.Join(texts, ", ")
+	}
+	return ""
+}
+
+// The members of values that name others by their ids, those of them that are roles,
+// and those that are moments.
+var (
+	roleMembers = map[string]bool{"roleId": true, "roles": true, "rolesNotRestored": true, "settings.secondFactor.roles": true}
+	idMembers   = map[string]bool{
+		"roleId": true, "roles": true, "rolesNotRestored": true, "settings.secondFactor.roles": true,
+		"token.userId": true, "token.serviceAccountId": true, "token.createdBy": true,
+	}
+	timeMembers = map[string]bool{"createdAt": true, "updatedAt": true, "expiresAt": true, "token.createdAt": true, "token.expiresAt": true, "passkey.createdAt": true}
+)
+
+// memberLabel returns what people call the member.
+func memberLabel(member string) string {
+	top, below, within := strings.Cut(member, ".")
+	label, ok := valueLabels[top]
+	if m, known := rolecall.UserMemberNamed(top); known {
+		label, ok = memberNames[m], true
+	}
+	switch {
+	case !ok:
+		return member
+	case within:
+		return label + " · " + below
+	}
+	return label
+}
+
+// valueLabels are the members of what events are about, beside those of users.
+var valueLabels = map[string]string{
+	"id": "Id", "roleId": "Role", "departments": "Departments", "expiresAt": "Ends", "roles": "Roles", "rolesNotRestored": "Roles that did not come back",
+	"token": "API token", "passkey": "Passkey", "totp": "Authenticator app", "tokens": "API tokens", "recovery": "Recovery codes",
+	"permissions": "Permissions", "grants": "May be handed on", "description": "Description", "key": "Key", "system": "Built in",
+	"displayName": "Shown name", "settings": "Settings",
+}
+
+// changedWords are the members that the event changed, in words; empty where its
+// name says that already.
+func changedWords(e *rolecall.Event) string {
+	var words []string
+	for _, member := range e.Members {
+		if member != "roles" && member != "tokens" && member != "status" {
+			words = append(words, lowered(memberLabel(member)))
+		}
+	}
+	return listed(words)
+}
+
+// idsWithin returns the ids in the values of the event.
+func idsWithin(e *rolecall.Event) (ids []rolecall.AnyID) {
+	if e.Values == nil {
+		return nil
+	}
+	for _, object := range [][]byte{e.Values.Before, e.Values.After} {
+		values := membersOf(object)
+		for member := range idMembers {
+			list, ok := values[member].([]any)
+			if !ok {
+				list = []any{values[member]}
+			}
+			for _, item := range list {
+				text, _ := item.(string)
+				if id, err := rolecall.ParseID[any](text); err == nil {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	return ids
+}
+
+// roleOf returns the role that the event gave or took; zero if it is about none, or
+// the caller may not know which.
+func roleOf(e *rolecall.Event) (id rolecall.AnyID) {
+	if e.Values == nil {
+		return id
+	}
+	for _, object := range [][]byte{e.Values.Before, e.Values.After} {
+		if text, ok := membersOf(object)["roleId"].(string); ok {
+			id, _ = rolecall.ParseID[any](text)
+		}
+	}
+	return id
 }

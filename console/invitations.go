@@ -48,3 +48,56 @@ func (c *console) showInvitations(v *pageContext) (err error) {
 func mayBeInvited(u *rolecall.User, sight rolecall.UserMembers) bool {
 	return !sight.Has(rolecall.MemberStatus) || u.Status == rolecall.UserPending
 }
+
+func (c *console) newUserPages() []page {
+	return []page{
+		{path: "/{tenant}/users/create", operation: "UsersController_createUser", needsKey: true, show: c.showNewUser, act: c.createUser},
+	}
+}
+
+// newUserView is what the form of a new user shows.
+type newUserView struct {
+	frame
+	reach       rolecall.Reach // in which the caller creates users
+	departments []string       // to choose from
+}
+
+func (c *console) showNewUser(v *pageContext) (err error) {
+	reach := v.call.Reach(rolecall.UsersCreate)
+	view := newUserView{reach: reach, departments: reach.Departments()}
+	if reach.IsEverywhere() {
+		if view.departments, err = c.directory.Departments(v.ctx, v.call); err != nil {
+			return err
+		}
+	}
+	return c.show(v, "New user", "Users", func(f frame) templ.Component {
+		view.frame = f
+		return newUserPage(view)
+	})
+}
+
+func (c *console) createUser(v *pageContext) error {
+	metadata, faults := pairsOf(typedPairs(v, fieldPairKey, fieldPairValue))
+	draft := rolecall.UserDraft{
+		Email: v.form.Get("email"), Name: v.form.Get("name"), Department: orNil(v.form.Get("department")), ExternalID: orNil(v.form.Get("externalId")),
+		Metadata: metadata, Invite: v.form.Get("invite") == "true",
+	}
+	if faults != nil {
+		return append(faults, draft.Check()...).Err()
+	}
+	created, err := c.directory.CreateUser(v.ctx, v.call, v.key(), draft)
+	if err != nil {
+		return err
+	}
+	word := "user-created"
+	if draft.Invite {
+		word = "user-invited"
+	}
+	return v.redirect(userAddress(v, created.Value.ID, "") + "?done=" + word)
+}
+
+// invites reports whether the form of a new user is to invite them: unless it says
+// otherwise, who may does.
+func (f frame) invites() bool {
+	return f.may(rolecall.UsersInvite) && (f.problem == nil || f.form.Get("invite") == "true")
+}

@@ -2,11 +2,13 @@ package console
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/a-h/templ"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
 )
 
@@ -167,4 +169,218 @@ func factorWords(f *directory.FactorSummary) string {
 // address returns the page of the user, or one below it.
 func (u userView) address(below string) string {
 	return userAddress(u.pageContext, u.Overview.User.ID, below)
+}
+
+func (c *console) editPages() []page {
+	return []page{
+		{path: "/{tenant}/users/{id}/edit", operation: "UsersController_updateUser", show: c.showEdit, act: c.edit},
+	}
+}
+
+// editView is what the form of a user shows.
+type editView struct {
+	frame
+	user        rolecall.User
+	sight       rolecall.UserMembers
+	departments []string // to choose from
+}
+
+func (c *console) showEdit(v *pageContext) error {
+	user, err := c.directory.User(v.ctx, v.call, v.userID)
+	if err != nil {
+		return err
+	}
+	departments, err := c.directory.Departments(v.ctx, v.call)
+	if err != nil {
+		return err
+	}
+	return c.show(v, "Edit "+nameOf(v, &user), "Users", func(f frame) templ.Component {
+		return editPage(editView{f, user, v.call.Sight(&user), departments})
+	})
+}
+
+func (c *console) edit(v *pageContext) error {
+	var patch rolecall.UserPatch
+	if name, changed := typed(v, "name"); changed {
+		patch.Name = rolecall.Some(name)
+	}
+	if department, changed := typed(v, "department"); changed {
+		patch.Department = rolecall.Some(orNil(department))
+	}
+	if id, changed := typed(v, "externalId"); changed {
+		patch.ExternalID = rolecall.Some(orNil(id))
+	}
+	pairs, faults := metadataPatch(v)
+	if pairs != nil {
+		patch.Metadata = rolecall.Some(pairs)
+	}
+	if err := authz.AuthorizeMembers(v.call.Principal, v.userID, patch.Members()); err != nil {
+		return err
+	}
+	if faults != nil {
+		return append(faults, patch.Check()...).Err()
+	}
+	if _, err := c.directory.UpdateUser(v.ctx, v.call, v.userID, patch, match(v, v.userTag)); err != nil {
+		return err
+	}
+	return v.redirect(userAddress(v, v.userID, "") + "?done=saved")
+}
+
+// mayChange reports whether the caller may change the member of the user.
+func (e editView) mayChange(m rolecall.UserMember) bool {
+	return m == rolecall.MemberName && e.call.IsSelf(e.user.ID) || e.call.Updates(m).Includes(e.user.Department)
+}
+
+// value returns what is saved of the member, as far as the caller may read it.
+func (e editView) value(m rolecall.UserMember) string {
+	if !e.sight.Has(m) {
+		return ""
+	}
+	switch m {
+	case rolecall.MemberName:
+		return e.user.Name
+	case rolecall.MemberDepartment:
+		return orEmpty(e.user.Department)
+	case rolecall.MemberExternalID:
+		return orEmpty(e.user.ExternalID)
+	}
+	return ""
+}
+
+// metadata returns what is saved of the metadata, as far as the caller may read it.
+func (e editView) metadata() rolecall.Metadata {
+	if !e.sight.Has(rolecall.MemberMetadata) {
+		return rolecall.Metadata{}
+	}
+	return e.user.Metadata
+}
+
+// address returns where the form is.
+func (e editView) address() string { return userAddress(e.pageContext, e.user.ID, "/edit") }
+
+// The fields of a row of metadata, and of what the form had shown of it.
+const (
+	fieldPairKey      = "metadata-key"
+	fieldPairValue    = "metadata-value"
+	fieldWasPairKey   = "was-metadata-key"
+	fieldWasPairValue = "was-metadata-value"
+)
+
+// spareRows are the empty rows that a form has where no script adds them.
+const spareRows = 3
+
+// pairRow is one pair of metadata in a form.
+type pairRow struct {
+	key, value string
+	saved      string // by somebody else meanwhile
+	changed    bool   // somebody else has changed it
+	gone       bool   // somebody else has removed it
+}
+
+// typedPairs returns the pairs that the fields of a form hold, in their order. A row
+// of which nothing is filled in is none.
+func typedPairs(v *pageContext, keys, values string) (rows [][2]string) {
+	texts := v.form[values]
+	for i, key := range v.form[keys] {
+		value := ""
+		if i < len(texts) {
+			value = texts[i]
+		}
+		if key != "" || value != "" {
+			rows = append(rows, [2]string{key, value})
+		}
+	}
+	return rows
+}
+
+// pairsOf returns the pairs of the rows, and what is wrong with the rows as such.
+func pairsOf(rows [][2]string) (map[string]string, rolecall.Faults) {
+	var faults rolecall.Faults
+	pairs := map[string]string{}
+	for _, row := range rows {
+		if _, twice := pairs[row[0]]; twice {
+			faults.Add("/metadata/"+rolecall.EscapePointer(row[0]), "repeated", "stands more than once")
+		}
+		if row[0] == "" {
+			faults.Add("/metadata", "required", "each value must have a key; empty both to remove a pair")
+		}
+		pairs[row[0]] = row[1]
+	}
+	return pairs, faults
+}
+
+// metadataPatch returns how the form changes the metadata: nil if it does not. A pair
+// that was not touched is not sent.
+func metadataPatch(v *pageContext) (map[string]*string, rolecall.Faults) {
+	typed, faults := pairsOf(typedPairs(v, fieldPairKey, fieldPairValue))
+	was, _ := pairsOf(typedPairs(v, fieldWasPairKey, fieldWasPairValue))
+	if v.form[fieldPairKey] == nil {
+		return nil, nil
+	}
+	patch := map[string]*string{}
+	for key, value := range typed {
+		if before, ok := was[key]; !ok || before != value {
+			patch[key] = &value
+		}
+	}
+	for key := range was {
+		if _, ok := typed[key]; !ok {
+			patch[key] = nil
+		}
+	}
+	if len(patch) == 0 {
+		return nil, faults
+	}
+	return patch, faults
+}
+
+// metadataRows returns the rows of a form, given what is saved now, and of those that
+// were removed in the form the ones that somebody else has changed meanwhile: what was
+// not touched shows what is saved, and what was shows what was typed.
+func (f frame) metadataRows(saved rolecall.Metadata) (rows, removed []pairRow) {
+	now := sortedPairs(saved)
+	if f.problem == nil {
+		for _, pair := range now {
+			rows = append(rows, pairRow{key: pair[0], value: pair[1]})
+		}
+		return rows, nil
+	}
+	typed := typedPairs(f.pageContext, fieldPairKey, fieldPairValue)
+	shown, _ := pairsOf(typed)
+	was, _ := pairsOf(typedPairs(f.pageContext, fieldWasPairKey, fieldWasPairValue))
+	stands, _ := pairsOf(now)
+	for _, pair := range typed {
+		before, had := was[pair[0]]
+		value, has := stands[pair[0]]
+		switch touched := !had || before != pair[1]; {
+		case touched:
+			changed := (has != had || value != before) && !(has && value == pair[1])
+			rows = append(rows, pairRow{key: pair[0], value: pair[1], saved: value, changed: changed, gone: changed && !has})
+		case has:
+			rows = append(rows, pairRow{key: pair[0], value: value})
+		}
+	}
+	for _, pair := range now {
+		before, had := was[pair[0]]
+		_, kept := shown[pair[0]]
+		switch {
+		case !kept && !had:
+			rows = append(rows, pairRow{key: pair[0], value: pair[1]})
+		case !kept && before != pair[1]:
+			removed = append(removed, pairRow{key: pair[0], saved: pair[1]})
+		}
+	}
+	return rows, removed
+}
+
+// sortedPairs returns the metadata by its keys.
+func sortedPairs(m rolecall.Metadata) (list [][2]string) {
+	pairs, err := m.Pairs()
+	if err != nil {
+		return nil // it was written by us
+	}
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		list = append(list, [2]string{key, pairs[key]})
+	}
+	return list
 }

@@ -1,7 +1,10 @@
 package console
 
 import (
+	"errors"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -142,4 +145,259 @@ func (l usersView) statuses() []rolecall.UserStatus {
 		list = append(list, rolecall.UserDeleted) // which has a page of its own
 	}
 	return list
+}
+
+// selectedMax bounds to how many users something is done at once.
+const selectedMax = 100
+
+// bulkAction is one thing that can be done to all selected users after one question: to
+// each by the same verb as to one alone.
+type bulkAction struct {
+	path      string // below the selected users
+	operation string
+	label     string
+	tells     string          // what will happen
+	did       string          // what has been done to them
+	policies  []*authz.Policy // that the action needs
+	grave     bool
+	gives     bool // asks for a role, and how it is held; else for a reason
+	do        func(*console, *pageContext, rolecall.UserID) error
+}
+
+// bulkActions are in the order in which they are offered.
+var bulkActions = []bulkAction{
+	{
+		path: "/give-role", operation: "UsersController_assignRole", label: "Give a role", did: "given the role", gives: true,
+		tells:    "Assigns the role to each selected user and replaces existing assignments.",
+		policies: []*authz.Policy{authz.AssignRole, authz.ReadRoles},
+		do: func(s *console, v *pageContext, id rolecall.UserID) error {
+			role, draft, err := givenRole(v)
+			if err == nil {
+				_, _, err = s.directory.AssignRole(v.ctx, v.call, rolecall.HolderOf(id), role, draft)
+			}
+			return err
+		},
+	},
+	{
+		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", policies: []*authz.Policy{authz.SuspendUser}, grave: true,
+		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost. Who is suspended already stays so.",
+		do: func(s *console, v *pageContext, id rolecall.UserID) error {
+			return withReason(s.directory.SuspendUser, v, id)
+		},
+	},
+	{
+		path: "/resume", operation: "UsersController_resumeUser", label: "Resume", did: "able to sign in", policies: []*authz.Policy{authz.ResumeUser},
+		tells: "Those of them who are suspended can sign in again. Nothing changes for the others.",
+		do: func(s *console, v *pageContext, id rolecall.UserID) error {
+			return withReason(s.directory.ResumeUser, v, id)
+		},
+	},
+}
+
+func (c *console) selectedPages() (pages []page) {
+	for i := range bulkActions {
+		a := &bulkActions[i]
+		pages = append(pages, page{
+			path: "/{tenant}/users/selected" + a.path, operation: a.operation,
+			show: func(v *pageContext) error { return c.askSelected(v, a) },
+			act:  func(v *pageContext) error { return c.actOnSelected(v, a) },
+		})
+	}
+	return pages
+}
+
+// selectedView is what the pages about selected users show.
+type selectedView struct {
+	frame
+	*bulkAction
+	users       []rolecall.UserID
+	names       names
+	roles       rolecall.Page[rolecall.Role] // to give
+	departments []string                     // to give it in
+	refused     []refusedUser
+}
+
+// refusedUser is a selected user to whom it was not done, and why.
+type refusedUser struct {
+	id  rolecall.UserID
+	why *rolecall.Error
+}
+
+// selectedUsers returns the users that the form or the address names, once each.
+func selectedUsers(v *pageContext) (users []rolecall.UserID, err error) {
+	texts := v.form["user"]
+	if texts == nil {
+		texts = v.request.URL.Query()["user"]
+	}
+	for _, text := range texts {
+		id, err := rolecall.ParseID[rolecall.User](text)
+		if err != nil {
+			return nil, rolecall.ErrNotFound.With("One of the selected users cannot be one. Select them in the list again.")
+		}
+		if !slices.Contains(users, id) {
+			users = append(users, id)
+		}
+		if len(users) > selectedMax {
+			return nil, rolecall.ErrMalformed.With("At most " + plural(selectedMax, "user") + " can be selected at once.")
+		}
+	}
+	return users, nil
+}
+
+// selectedView returns the selected users with their names.
+func (c *console) selectedView(v *pageContext, a *bulkAction) (view selectedView, err error) {
+	view.bulkAction = a
+	if view.users, err = selectedUsers(v); err != nil {
+		return view, err
+	}
+	var ids []rolecall.AnyID
+	for _, id := range view.users {
+		ids = append(ids, rolecall.AnyID(id))
+	}
+	view.names, err = c.namesOf(v, ids)
+	return view, err
+}
+
+// askSelected asks whether it is to be done.
+func (c *console) askSelected(v *pageContext, a *bulkAction) error {
+	view, err := c.selectedView(v, a)
+	if err == nil && a.gives {
+		view.roles, err = c.directory.Roles(v.ctx, v.call, directory.RoleListing{ByName: true, Limit: rolecall.MaxLimit})
+	}
+	if err == nil && a.gives {
+		view.departments, err = c.directory.Departments(v.ctx, v.call)
+	}
+	if err != nil {
+		return err
+	}
+	return c.show(v, a.label, "Users", func(f frame) templ.Component {
+		view.frame = f
+		if len(view.users) == 0 {
+			return nobodySelected(view)
+		}
+		return selectedDialog(view)
+	})
+}
+
+// actOnSelected does it to one after the other. What is wrong with the form is wrong for
+// all of them, and what fails for another reason than one's own ends it: it can be sent
+// again, as nothing is done twice.
+func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
+	view, err := c.selectedView(v, a)
+	if err != nil {
+		return err
+	}
+	if len(view.users) == 0 {
+		return c.askSelected(v, a)
+	}
+	for _, id := range view.users {
+		err := a.do(c, v, id)
+		why, known := errors.AsType[*rolecall.Error](err)
+		switch {
+		case err == nil:
+		case !known || why.Faults != nil || why.Kind == rolecall.Unavailable:
+			return err
+		default:
+			view.refused = append(view.refused, refusedUser{id, why})
+		}
+	}
+	return c.show(v, a.label, "Users", func(f frame) templ.Component {
+		view.frame = f
+		return selectedOutcome(view)
+	})
+}
+
+// givenRole returns the role that the form gives, and how.
+func givenRole(v *pageContext) (role rolecall.RoleID, draft rolecall.AssignmentDraft, err error) {
+	if role, err = rolecall.ParseID[rolecall.Role](v.form.Get("role")); err != nil {
+		var faults rolecall.Faults
+		faults.Add("/role", "required", "must be chosen")
+		return role, draft, faults.Err()
+	}
+	draft, err = assignmentDraft(v)
+	return role, draft, err
+}
+
+// bulkActions returns what the caller may do to users whom they select.
+func (f frame) bulkActions() (list []*bulkAction) {
+	for i := range bulkActions {
+		if a := &bulkActions[i]; areAllowed(f.call.Principal, a.policies) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// listTail returns the list as it is, as forms that lead back to it carry it.
+func (f frame) listTail(parameters []string) string {
+	return strings.TrimPrefix(f.listAddress(append(slices.Clone(parameters), "cursor")), f.path(""))
+}
+
+// back returns the list from which the users were selected.
+func (s selectedView) back() string {
+	if tail := s.returnTail(); strings.HasPrefix(tail, "/users?") {
+		return returnAddress(s.pageContext, tail)
+	}
+	return s.frame.path("/users")
+}
+
+// again returns the question about those to whom it was not done.
+func (s selectedView) again() string {
+	query := url.Values{"return": {s.returnTail()}}
+	for _, r := range s.refused {
+		query.Add("user", r.id.String())
+	}
+	return s.request.URL.Path + "?" + query.Encode()
+}
+
+// nameOf returns what to call one of the users.
+func (s selectedView) nameOf(id rolecall.UserID) string {
+	return orWords(s.names[rolecall.AnyID(id)].Name, id.String())
+}
+
+// asks returns the question.
+func (s selectedView) asks() string {
+	if s.gives {
+		return "Give " + plural(len(s.users), "user") + " a role"
+	}
+	return s.label + " " + plural(len(s.users), "user")
+}
+
+// outcome says to how many it was done.
+func (s selectedView) outcome() string {
+	n := len(s.users) - len(s.refused)
+	switch {
+	case n == 0:
+		return "Nobody was " + s.did
+	case n == 1:
+		return "1 user is " + s.did
+	}
+	return plural(n, "user") + " are " + s.did
+}
+
+// giveable returns the roles that the caller may give anywhere.
+func (s selectedView) giveable() []rolecall.Role {
+	return slices.DeleteFunc(slices.Clone(s.roles.Items), func(r rolecall.Role) bool {
+		return authz.AssignableReach(s.call.Principal, rolecall.Holder{}, &r, s.now).IsNowhere()
+	})
+}
+
+// widest returns the widest reach in which the caller may give one of the roles.
+func (s selectedView) widest() rolecall.Reach {
+	var reaches []rolecall.Reach
+	for _, r := range s.giveable() {
+		reaches = append(reaches, authz.AssignableReach(s.call.Principal, rolecall.Holder{}, &r, s.now))
+	}
+	return rolecall.UnionOf(reaches)
+}
+
+// assigned returns what was filled in, else the widest that the caller may give.
+func (s selectedView) assigned() assigned {
+	switch widest := s.widest(); {
+	case s.problem != nil && s.form["where"] != nil:
+		return s.filledIn()
+	case !widest.IsEverywhere():
+		return assigned{where: whereDepartments, departments: widest.Departments()}
+	}
+	return assigned{where: whereEverywhere}
 }
