@@ -1,6 +1,5 @@
-// Package audit owns what events say: their subjects, which of their values a principal
-// may read, and the counter by which refusals become few events. It may import authz and
-// the store.
+// Package audit owns what events say: their subjects and values, and the counter by which
+// refusals become few events. It may import the store.
 package audit
 
 import (

@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"internal/seed":                {".", "internal/access", "internal/node", "internal/progress", "internal/secret", "internal/store"},
 	"internal/authz":               {"."},
 	"internal/access":              {".", "internal/audit", "internal/authz", "internal/idempotency", "internal/invalidation", "internal/outbox", "internal/passkey", "internal/ratelimit", "internal/secret", "internal/store"},
-	"internal/audit":               {".", "internal/authz", "internal/store"},
+	"internal/audit":               {".", "internal/store"},
 	"internal/idempotency":         {".", "internal/secret", "internal/store"},
 	"internal/ratelimit":           {".", "internal/invalidation", "internal/secret", "internal/store"},
 	"internal/conventions":         {},

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/store"
 )
@@ -59,5 +58,5 @@ func (s *Service) events(ctx context.Context, c access.Caller, l EventListing) (
 	if err != nil {
 		return page, err
 	}
-	return page, audit.Redact(c.Principal, page.Items)
+	return page, authz.RedactEvents(c.Principal, page.Items)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/audit"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/ratelimit"
 	"github.com/rolecall/rolecall/internal/store"
@@ -126,7 +125,7 @@ func (s *Service) recentEvents(tx *store.Tx, c access.Caller, id rolecall.UserID
 	if err != nil {
 		return nil, err
 	}
-	return recent.Items, audit.Redact(c.Principal, recent.Items)
+	return recent.Items, authz.RedactEvents(c.Principal, recent.Items)
 }
 
 // signInParts fills in what hangs on how the user signs in, by one statement.

@@ -1,17 +1,16 @@
-package audit
+package authz
 
 import (
 	"encoding/json"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// Redact removes from the events what the principal may not read.
-func Redact(p *authz.Principal, events []rolecall.Event) error {
+// RedactEvents removes from the events what the principal may not read.
+func RedactEvents(p *Principal, events []rolecall.Event) error {
 	for i := range events {
 		redactOrigin(p, &events[i])
-		if err := showValues(p, &events[i]); err != nil {
+		if err := redactValues(p, &events[i]); err != nil {
 			return err
 		}
 	}
@@ -21,7 +20,7 @@ func Redact(p *authz.Principal, events []rolecall.Event) error {
 // redactOrigin removes from what somebody else did the address, the session and the API
 // token that they used, unless the caller may read all events. Everybody sees these of
 // their own acts, and of acts by nobody known, such as a failed sign-in to their account.
-func redactOrigin(p *authz.Principal, e *rolecall.Event) {
+func redactOrigin(p *Principal, e *rolecall.Event) {
 	if e.Actor.Type == rolecall.ActorAnonymous || e.Actor.ID == p.User.ID || p.Reach(rolecall.EventsRead).IsEverywhere() {
 		return
 	}
@@ -31,9 +30,9 @@ func redactOrigin(p *authz.Principal, e *rolecall.Event) {
 	}
 }
 
-// showValues takes out of the event's values what the caller may not read, and notes
+// redactValues removes from the event's values what the caller may not read, and notes
 // what would show it.
-func showValues(p *authz.Principal, e *rolecall.Event) (err error) {
+func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	if e.Values == nil {
 		return nil
 	}
@@ -55,7 +54,7 @@ func showValues(p *authz.Principal, e *rolecall.Event) (err error) {
 
 // valueNeeds returns what shows a member of the event's values, zero if no permission
 // does, and whether the caller has it.
-func valueNeeds(p *authz.Principal, e *rolecall.Event) func(member string) (needed rolecall.Permission, held bool) {
+func valueNeeds(p *Principal, e *rolecall.Event) func(member string) (needed rolecall.Permission, held bool) {
 	always := func(permission rolecall.Permission, held bool) func(string) (rolecall.Permission, bool) {
 		return func(string) (rolecall.Permission, bool) { return permission, held }
 	}
@@ -75,7 +74,7 @@ func valueNeeds(p *authz.Principal, e *rolecall.Event) func(member string) (need
 }
 
 // userValueNeeds is valueNeeds of what happened to a user.
-func userValueNeeds(p *authz.Principal, subject *rolecall.User) func(member string) (needed rolecall.Permission, held bool) {
+func userValueNeeds(p *Principal, subject *rolecall.User) func(member string) (needed rolecall.Permission, held bool) {
 	self, sight := p.IsSelf(subject.ID), p.Sight(subject)
 	return func(member string) (rolecall.Permission, bool) {
 		m, ok := rolecall.UserMemberNamed(member)
