@@ -59,7 +59,7 @@ func (h *history) hire(ctx context.Context, i int) error {
 		ExternalID: text(fmt.Sprintf("E%05d", 10_000+i)),
 		Metadata:   map[string]string{"floor": fmt.Sprint(1 + i%5), "locale": []string{"en", "de", "pl", "es"}[i%4]},
 	}
-	created, err := h.node.Directory.CreateUser(ctx, h.byPartner(i), keyOf(email), draft)
+	created, err := h.directory.CreateUser(ctx, h.byPartner(i), keyOf(email), draft)
 	if err != nil {
 		return err
 	}
@@ -75,20 +75,20 @@ func (h *history) hire(ctx context.Context, i int) error {
 func (h *history) accept(ctx context.Context, i int) (err error) {
 	p := h.people[i]
 	p.password = secret.RandomPassword()
-	p.signIn, err = h.node.SignIn.AcceptInvitation(ctx, h.attempt(p), p.invitation, p.password)
+	p.signIn, err = h.signin.AcceptInvitation(ctx, h.attempt(p), p.invitation, p.password)
 	return err
 }
 
 func (h *history) signIn(ctx context.Context, i int) (err error) {
 	p := h.people[i]
 	p.signIns++
-	p.signIn, err = h.node.SignIn.Login(ctx, h.attempt(p), p.user.Email, p.password)
+	p.signIn, err = h.signin.Login(ctx, h.attempt(p), p.user.Email, p.password)
 	return err
 }
 
 // work uses the session of the last sign-in.
 func (h *history) work(ctx context.Context, i int) error {
-	_, err := h.node.SignIn.Authenticate(ctx, h.tenant, []secret.Token{h.people[i].signIn.Token}, true)
+	_, err := h.signin.Authenticate(ctx, h.tenant, []secret.Token{h.people[i].signIn.Token}, true)
 	return err
 }
 
@@ -108,18 +108,18 @@ func (h *history) fail(ctx context.Context, i, times int, sources ...string) err
 	for n := range times * len(sources) {
 		attempt := h.attempt(p)
 		attempt.Source = sources[n/times]
-		if _, err := h.node.SignIn.Login(ctx, attempt, p.user.Email, "not the password"); !errors.Is(err, rolecall.ErrWrongCredentials) {
+		if _, err := h.signin.Login(ctx, attempt, p.user.Email, "not the password"); !errors.Is(err, rolecall.ErrWrongCredentials) {
 			return fmt.Errorf("a wrong password of %s: %w", p.user.Email, err)
 		}
 	}
-	return h.node.Access.Refusals.Flush(ctx)
+	return h.access.Refusals.Flush(ctx)
 }
 
 // addFactor gets somebody who has just signed in an authenticator app.
 func (h *history) addFactor(ctx context.Context, i int) error {
 	p := h.people[i]
 	call := access.Caller{Principal: p.signIn.Principal, Source: p.signIn.Principal.Session.Source}
-	made, err := h.node.SignIn.BeginTOTP(ctx, call)
+	made, err := h.signin.BeginTOTP(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (h *history) addFactor(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	_, err = h.node.SignIn.ConfirmTOTP(ctx, call, secret.TOTP(app).Code(h.clock.Std().Unix()/30))
+	_, err = h.signin.ConfirmTOTP(ctx, call, secret.TOTP(app).Code(h.clock.Std().Unix()/30))
 	return err
 }
 
@@ -166,52 +166,52 @@ func (h *history) delegate(ctx context.Context, i int, role string, draft roleca
 }
 
 func (h *history) assign(ctx context.Context, by access.Caller, i int, role string, draft rolecall.AssignmentDraft) error {
-	_, _, err := h.node.Directory.AssignRole(ctx, by, rolecall.HolderOf(h.people[i].user.ID), h.roles[role], draft)
+	_, _, err := h.directory.AssignRole(ctx, by, rolecall.HolderOf(h.people[i].user.ID), h.roles[role], draft)
 	return err
 }
 
 func (h *history) move(ctx context.Context, i int) error {
-	_, err := h.node.Directory.UpdateUser(ctx, h.byPartner(i), h.people[i].user.ID, rolecall.UserPatch{Department: rolecall.Some(department(i + 3))}, nil)
+	_, err := h.directory.UpdateUser(ctx, h.byPartner(i), h.people[i].user.ID, rolecall.UserPatch{Department: rolecall.Some(department(i + 3))}, nil)
 	return err
 }
 
 func (h *history) changeFloor(ctx context.Context, i int) error {
 	patch := rolecall.UserPatch{Metadata: rolecall.Some(map[string]*string{"floor": text("6")})}
-	_, err := h.node.Directory.UpdateUser(ctx, h.byPartner(i), h.people[i].user.ID, patch, nil)
+	_, err := h.directory.UpdateUser(ctx, h.byPartner(i), h.people[i].user.ID, patch, nil)
 	return err
 }
 
 // closeDirectory takes a role that somebody was given before.
 func (h *history) closeDirectory(ctx context.Context, i int) error {
-	return h.node.Directory.UnassignRole(ctx, h.byPartner(i), rolecall.HolderOf(h.people[i].user.ID), h.roles[directoryReader])
+	return h.directory.UnassignRole(ctx, h.byPartner(i), rolecall.HolderOf(h.people[i].user.ID), h.roles[directoryReader])
 }
 
 func (h *history) suspend(ctx context.Context, i int) error {
-	_, err := h.node.Directory.SuspendUser(ctx, h.byAgent(i), h.people[i].user.ID, reasons[i%len(reasons)])
+	_, err := h.directory.SuspendUser(ctx, h.byAgent(i), h.people[i].user.ID, reasons[i%len(reasons)])
 	return err
 }
 
 func (h *history) resume(ctx context.Context, i int) error {
-	_, err := h.node.Directory.ResumeUser(ctx, h.byAgent(i), h.people[i].user.ID, "Back at work")
+	_, err := h.directory.ResumeUser(ctx, h.byAgent(i), h.people[i].user.ID, "Back at work")
 	return err
 }
 
 func (h *history) dismiss(ctx context.Context, i int) error {
-	return h.node.Directory.DeleteUser(ctx, h.byPartner(i), h.people[i].user.ID, nil)
+	return h.directory.DeleteUser(ctx, h.byPartner(i), h.people[i].user.ID, nil)
 }
 
 func (h *history) erase(ctx context.Context, i int) error {
-	return h.node.Directory.EraseUser(ctx, h.by(officer), h.people[i].user.ID)
+	return h.directory.EraseUser(ctx, h.by(officer), h.people[i].user.ID)
 }
 
 func (h *history) makeRoles(ctx context.Context) error {
 	for _, draft := range roleDrafts {
-		if _, err := h.node.Directory.CreateRole(ctx, h.owner, keyOf(*draft.Key), draft); err != nil {
+		if _, err := h.directory.CreateRole(ctx, h.owner, keyOf(*draft.Key), draft); err != nil {
 			return err
 		}
 		*h.clock = h.clock.Add(time.Minute)
 	}
-	all, err := h.node.Directory.Roles(ctx, h.owner, directory.RoleListing{Limit: rolecall.MaxLimit})
+	all, err := h.directory.Roles(ctx, h.owner, directory.RoleListing{Limit: rolecall.MaxLimit})
 	for _, role := range all.Items {
 		h.roles[*role.Key] = role.ID
 	}
@@ -220,29 +220,29 @@ func (h *history) makeRoles(ctx context.Context) error {
 
 // extendSupport lets support agents see sessions and end them.
 func (h *history) extendSupport(ctx context.Context) error {
-	_, err := h.node.Directory.UpdateRole(ctx, h.owner, h.roles[supportAgent], rolecall.RolePatch{Permissions: rolecall.Some(supports)}, nil)
+	_, err := h.directory.UpdateRole(ctx, h.owner, h.roles[supportAgent], rolecall.RolePatch{Permissions: rolecall.Some(supports)}, nil)
 	return err
 }
 
 // makePrograms makes service accounts with a token each. One of them came to an end.
 func (h *history) makePrograms(ctx context.Context) error {
 	for _, program := range programs {
-		account, err := h.node.Directory.CreateServiceAccount(ctx, h.owner, keyOf(program.Name), program.ServiceAccountDraft)
+		account, err := h.directory.CreateServiceAccount(ctx, h.owner, keyOf(program.Name), program.ServiceAccountDraft)
 		if err != nil {
 			return err
 		}
 		id := account.Value.ID
-		if _, _, err := h.node.Directory.AssignRole(ctx, h.owner, rolecall.HolderOf(id), h.roles[program.role], rolecall.AssignmentDraft{}); err != nil {
+		if _, _, err := h.directory.AssignRole(ctx, h.owner, rolecall.HolderOf(id), h.roles[program.role], rolecall.AssignmentDraft{}); err != nil {
 			return err
 		}
 		draft := rolecall.APITokenDraft{Name: program.token, Permissions: program.permissions, ExpiresAt: h.end.Add(program.left)}
-		token, err := h.node.Directory.CreateToken(ctx, h.owner, keyOf(program.token), rolecall.HolderOf(id), draft)
+		token, err := h.directory.CreateToken(ctx, h.owner, keyOf(program.token), rolecall.HolderOf(id), draft)
 		if err != nil {
 			return err
 		}
 		if program.endedFor != "" {
 			*h.clock = h.clock.Add(day)
-			if _, err := h.node.Directory.SuspendServiceAccount(ctx, h.owner, id, program.endedFor); err != nil {
+			if _, err := h.directory.SuspendServiceAccount(ctx, h.owner, id, program.endedFor); err != nil {
 				return err
 			}
 			continue
@@ -255,7 +255,7 @@ func (h *history) makePrograms(ctx context.Context) error {
 // usePrograms lets those that are at work ask something.
 func (h *history) usePrograms(ctx context.Context) error {
 	for i, token := range h.tokens {
-		if _, err := h.node.SignIn.AuthenticateBearer(ctx, h.tenant, string(token), sources[i]); err != nil {
+		if _, err := h.signin.AuthenticateBearer(ctx, h.tenant, string(token), sources[i]); err != nil {
 			return err
 		}
 	}

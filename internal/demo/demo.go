@@ -13,8 +13,9 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/node"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/store"
 )
 
@@ -46,7 +47,7 @@ func Prepare(ctx context.Context, db store.Database, options access.Options, bas
 		return Access{}, err
 	}
 	password := secret.RandomPassword()
-	if err := node.New(db, options).SignIn.SetPassword(ctx, Tenant, Email, password); err != nil {
+	if err := signin.New(access.New(db, options)).SetPassword(ctx, Tenant, Email, password); err != nil {
 		return Access{}, err
 	}
 	return Access{
@@ -57,7 +58,7 @@ func Prepare(ctx context.Context, db store.Database, options access.Options, bas
 }
 
 func requireOwnDatabase(ctx context.Context, db store.Database, options access.Options) error {
-	tenants, err := node.New(db, options).Directory.Tenants(ctx, "", "", 2)
+	tenants, err := directory.New(access.New(db, options)).Tenants(ctx, "", "", 2)
 	if err != nil {
 		return err
 	}
@@ -91,14 +92,15 @@ func Seed(ctx context.Context, db store.Database, options access.Options) error 
 	end := rolecall.TimeOf(time.Now())
 	clock := end.Add(-age)
 	options.Clock = func() rolecall.Time { return clock }
-	tenant, err := node.New(db, options).Directory.Tenant(ctx, Tenant)
+	tenants := directory.New(access.New(db, options))
+	tenant, err := tenants.Tenant(ctx, Tenant)
 	if err != nil {
 		return err
 	}
 	if tenant.ID.IsZero() {
 		display := "Demo Incorporated"
 		draft := rolecall.TenantDraft{Name: Tenant, DisplayName: &display, Owner: rolecall.UserDraft{Email: Email, Name: "Ada Lovelace"}}
-		tenant, _, err = node.New(db, options).Directory.CreateTenant(ctx, draft, secret.RandomPassword())
+		tenant, _, err = tenants.CreateTenant(ctx, draft, secret.RandomPassword())
 		if err != nil {
 			return err
 		}
@@ -123,7 +125,8 @@ func Seed(ctx context.Context, db store.Database, options access.Options) error 
 			owner: access.Caller{Principal: authz.NewPrincipal(tenant, owner, rolecall.Session{}, assignments, clock), Source: sources[0]},
 		}
 		options.DivertMail = func(m rolecall.Mail) { h.lastMail = m }
-		h.node = node.New(store.Nested(tx), options)
+		h.access = access.New(store.Nested(tx), options)
+		h.directory, h.signin = directory.New(h.access), signin.New(h.access)
 		return h.run(ctx)
 	})
 }

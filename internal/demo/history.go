@@ -11,21 +11,24 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
-	"github.com/rolecall/rolecall/internal/node"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/signin"
 )
 
 // demo plays the demo's history, from its beginning to now.
 type history struct {
-	node    *node.Node
-	tenant  rolecall.Tenant
-	owner   access.Caller
-	clock   *rolecall.Time
-	end     rolecall.Time
-	actions []action
-	roles   map[string]rolecall.RoleID // by key
-	people  map[int]*person            // by number
-	tokens  []secret.Token             // of programs
+	access    *access.Service
+	directory *directory.Service
+	signin    *signin.Service
+	tenant    rolecall.Tenant
+	owner     access.Caller
+	clock     *rolecall.Time
+	end       rolecall.Time
+	actions   []action
+	roles     map[string]rolecall.RoleID // by key
+	people    map[int]*person            // by number
+	tokens    []secret.Token             // of programs
 
 	lastMail rolecall.Mail
 }
@@ -153,7 +156,7 @@ func (h *history) appoint(ctx context.Context, i int) error {
 	if staff[i] == departmentLead {
 		draft.Departments = []string{*department(i)}
 	}
-	held, _, err := h.node.Directory.AssignRole(ctx, h.owner, rolecall.HolderOf(p.user.ID), h.roles[staff[i]], draft)
+	held, _, err := h.directory.AssignRole(ctx, h.owner, rolecall.HolderOf(p.user.ID), h.roles[staff[i]], draft)
 	p.call = access.Caller{Principal: authz.NewPrincipal(h.tenant, p.user, rolecall.Session{}, []rolecall.Assignment{held}, *h.clock), Source: p.source(0)}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
-	"github.com/rolecall/rolecall/internal/node"
+	"github.com/rolecall/rolecall/internal/directory"
 	"github.com/rolecall/rolecall/internal/progress"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/store"
@@ -72,7 +72,7 @@ func (o *Options) TenantName(number int) string {
 func Fill(ctx context.Context, db store.Database, options access.Options, o *Options, hash string, sessions, stderr io.Writer) error {
 	// The service hashes random passwords that are replaced at once: cheaply.
 	options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, writers, writers)
-	s := &seeder{Options: o, store: store.New(db, nil), node: node.New(db, options), hash: hash, sessions: sessions}
+	s := &seeder{Options: o, store: store.New(db, nil), directory: directory.New(access.New(db, options)), hash: hash, sessions: sessions}
 	if err := s.requireNew(ctx); err != nil {
 		return err
 	}
@@ -89,18 +89,18 @@ func Fill(ctx context.Context, db store.Database, options access.Options, o *Opt
 // seeder fills the tenants of one run.
 type seeder struct {
 	*Options
-	store    *store.Store
-	node     *node.Node
-	hash     string    // of the password
-	sessions io.Writer // nil: nobody is signed in
-	bar      *progress.Bar
+	store     *store.Store
+	directory *directory.Service
+	hash      string    // of the password
+	sessions  io.Writer // nil: nobody is signed in
+	bar       *progress.Bar
 }
 
 // requireNew returns an error if the first or the last tenant exists already. The others
 // are checked when their turn comes.
 func (s *seeder) requireNew(ctx context.Context) error {
 	for _, name := range []string{s.TenantName(1), s.TenantName(s.Tenants)} {
-		tenant, err := s.node.Directory.Tenant(ctx, name)
+		tenant, err := s.directory.Tenant(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func errExists(tenant string) error {
 // fill makes a tenant with its roles and users.
 func (s *seeder) fill(ctx context.Context, name string) error {
 	draft := rolecall.TenantDraft{Name: name, Owner: rolecall.UserDraft{Email: Owner, Name: "Owner of " + name}}
-	tenant, owner, err := s.node.Directory.CreateTenant(ctx, draft, secret.RandomPassword())
+	tenant, owner, err := s.directory.CreateTenant(ctx, draft, secret.RandomPassword())
 	switch {
 	case errors.Is(err, rolecall.ErrTenantExists):
 		return errExists(name)
