@@ -124,6 +124,26 @@ func TestImportsPointInward(t *testing.T) {
 	}
 }
 
+// A reader who follows a call downward passes at most this many packages.
+const longestChain = 7
+
+func TestChainsOfImportsAreShort(t *testing.T) {
+	var chain func(name string) []string
+	chain = func(name string) (longest []string) {
+		for _, imported := range mayImport[name] {
+			if c := chain(imported); len(c) > len(longest) {
+				longest = c
+			}
+		}
+		return append([]string{name}, longest...)
+	}
+	for name := range mayImport {
+		if c := chain(name); len(c) > longestChain {
+			t.Errorf("%s: %d packages, want at most %d", strings.Join(c, " → "), len(c), longestChain)
+		}
+	}
+}
+
 // outsideAllowed reports whether the package may import path: what the most
 // specific entry says, and anything of the standard library that has none.
 func outsideAllowed(name, path string) bool {
