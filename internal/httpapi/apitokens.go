@@ -5,28 +5,29 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/operation"
 )
 
 type listTokensRequest[T holder] struct {
 	idPath[T]
-	pageRequest
+	operation.PageRequest
 }
 
-func listTokens[T holder](s *Server, ctx context.Context, c access.Caller, in *listTokensRequest[T]) (Response[pageBody[tokenBody]], error) {
-	page, err := s.directory.Tokens(ctx, c, rolecall.HolderOf(in.ID), in.After.after, in.Limit.orDefault())
-	return newPage(&page, newTokenBody), err
+func listTokens[T holder](s *Server, ctx context.Context, c access.Caller, in *listTokensRequest[T]) (operation.Response[operation.Page[tokenBody]], error) {
+	page, err := s.directory.Tokens(ctx, c, rolecall.HolderOf(in.ID), in.After.At, in.Limit.OrDefault())
+	return operation.NewPage(&page, newTokenBody), err
 }
 
 type createTokenRequest[T holder] struct {
 	idPath[T]
-	idempotencyHeader
+	operation.IdempotencyHeader
 	Body rolecall.APITokenDraft
 }
 
-func createToken[T holder](s *Server, ctx context.Context, c access.Caller, in *createTokenRequest[T]) (Response[newTokenBodyWithSecret], error) {
+func createToken[T holder](s *Server, ctx context.Context, c access.Caller, in *createTokenRequest[T]) (operation.Response[newTokenBodyWithSecret], error) {
 	created, err := s.directory.CreateToken(ctx, c, in.Key, rolecall.HolderOf(in.ID), in.Body)
 	secret := created.Value.Secret
-	return Response[newTokenBodyWithSecret]{
+	return operation.Response[newTokenBodyWithSecret]{
 		Body:     newTokenBodyWithSecret{newTokenBody(&created.Value.APIToken), secret == "", string(secret)},
 		Replayed: created.Replayed,
 	}, err
@@ -34,11 +35,11 @@ func createToken[T holder](s *Server, ctx context.Context, c access.Caller, in *
 
 type revokeTokenRequest[T holder] struct {
 	idPath[T]
-	tokenPath
+	Token rolecall.APITokenID `path:"tokenId" example:"019d83e6-1ef1-7003-9f3e-2c4d6b8a0e33" doc:"ID of the API token."`
 }
 
-func revokeToken[T holder](s *Server, ctx context.Context, c access.Caller, in *revokeTokenRequest[T]) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.directory.RevokeToken(ctx, c, rolecall.HolderOf(in.ID), in.Token)
+func revokeToken[T holder](s *Server, ctx context.Context, c access.Caller, in *revokeTokenRequest[T]) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.directory.RevokeToken(ctx, c, rolecall.HolderOf(in.ID), in.Token)
 }
 
 // tokenBody is an API token without its secret.

@@ -6,20 +6,26 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
 type listAssignmentsRequest[T holder] struct {
 	idPath[T]
-	expiredQuery
+	IncludeExpired bool `query:"includeExpired" doc:"Whether to list expired assignments after the others, those that expired last first."`
 }
 
-func listAssignments[T holder](s *Server, ctx context.Context, c access.Caller, in *listAssignmentsRequest[T]) (Response[pageBody[assignmentBody]], error) {
+func listAssignments[T holder](s *Server, ctx context.Context, c access.Caller, in *listAssignmentsRequest[T]) (operation.Response[operation.Page[assignmentBody]], error) {
 	live, expired, err := s.directory.Assignments(ctx, c, rolecall.HolderOf(in.ID))
 	if in.IncludeExpired {
 		live = append(live, expired...)
 	}
-	return newPage(&rolecall.Page[rolecall.Assignment]{Items: live}, newAssignmentBody), err
+	return operation.NewPage(&rolecall.Page[rolecall.Assignment]{Items: live}, newAssignmentBody), err
+}
+
+// assignedRolePath names the role of an assignment.
+type assignedRolePath struct {
+	Role rolecall.RoleID `path:"roleId" example:"019d83e6-1ef1-7001-8c02-5a1f0c5d3e11" doc:"ID of the role."`
 }
 
 type assignRoleRequest[T holder] struct {
@@ -29,7 +35,7 @@ type assignRoleRequest[T holder] struct {
 }
 
 // assignRole answers with the assignment as far as the caller may read roles.
-func assignRole[T holder](s *Server, ctx context.Context, c access.Caller, in *assignRoleRequest[T]) (Response[assignmentBody], error) {
+func assignRole[T holder](s *Server, ctx context.Context, c access.Caller, in *assignRoleRequest[T]) (operation.Response[assignmentBody], error) {
 	a, created, err := s.directory.AssignRole(ctx, c, rolecall.HolderOf(in.ID), in.Role, in.Body.draft())
 	if !readsRoles(c) {
 		a.Role = rolecall.Role{ID: a.Role.ID}
@@ -38,7 +44,7 @@ func assignRole[T holder](s *Server, ctx context.Context, c access.Caller, in *a
 	if created {
 		status = http.StatusCreated
 	}
-	return Response[assignmentBody]{Status: status, Body: newAssignmentBody(&a)}, err
+	return operation.Response[assignmentBody]{Status: status, Body: newAssignmentBody(&a)}, err
 }
 
 type unassignRoleRequest[T holder] struct {
@@ -46,8 +52,8 @@ type unassignRoleRequest[T holder] struct {
 	assignedRolePath
 }
 
-func unassignRole[T holder](s *Server, ctx context.Context, c access.Caller, in *unassignRoleRequest[T]) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.directory.UnassignRole(ctx, c, rolecall.HolderOf(in.ID), in.Role)
+func unassignRole[T holder](s *Server, ctx context.Context, c access.Caller, in *unassignRoleRequest[T]) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.directory.UnassignRole(ctx, c, rolecall.HolderOf(in.ID), in.Role)
 }
 
 // assignmentDraft is how somebody is to hold a role; without members everywhere and without end.

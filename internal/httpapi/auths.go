@@ -7,6 +7,7 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
 	"github.com/rolecall/rolecall/internal/web"
@@ -19,41 +20,41 @@ type loginBody struct {
 }
 
 type loginRequest struct {
-	Attempt access.Anonymous
-	Body    loginBody
+	Anonymous access.Anonymous
+	Body      loginBody
 }
 
-func (s *Server) login(ctx context.Context, _ access.Caller, in *loginRequest) (Response[signInBody], error) {
-	signIn, err := s.signin.Login(ctx, in.Attempt, in.Body.Email, in.Body.Password)
-	return signedIn(&signIn), err
+func (s *Server) login(ctx context.Context, _ access.Caller, in *loginRequest) (operation.Response[signInBody], error) {
+	signIn, err := s.signin.Login(ctx, in.Anonymous, in.Body.Email, in.Body.Password)
+	return s.signedIn(&signIn), err
 }
 
 type presentedRequest struct {
-	Attempt access.Anonymous `lookup:"presented"`
+	Anonymous access.Anonymous `lookup:"presented"`
 }
 
-func (s *Server) refresh(ctx context.Context, _ access.Caller, in *presentedRequest) (Response[signInBody], error) {
-	if len(in.Attempt.Presented) == 0 {
-		return Response[signInBody]{}, rolecall.ErrUnauthenticated
+func (s *Server) refresh(ctx context.Context, _ access.Caller, in *presentedRequest) (operation.Response[signInBody], error) {
+	if len(in.Anonymous.Presented) == 0 {
+		return operation.Response[signInBody]{}, rolecall.ErrUnauthenticated
 	}
-	signIn, err := s.signin.Refresh(ctx, in.Attempt)
-	return signedIn(&signIn), err
+	signIn, err := s.signin.Refresh(ctx, in.Anonymous)
+	return s.signedIn(&signIn), err
 }
 
-func (s *Server) logout(ctx context.Context, _ access.Caller, in *presentedRequest) (Response[NoContent], error) {
-	response := Response[NoContent]{SignedOut: true}
-	if len(in.Attempt.Presented) == 0 {
+func (s *Server) logout(ctx context.Context, _ access.Caller, in *presentedRequest) (operation.Response[operation.NoContent], error) {
+	response := operation.Response[operation.NoContent]{Cookies: s.clearSession}
+	if len(in.Anonymous.Presented) == 0 {
 		return response, nil
 	}
-	return response, s.signin.Logout(ctx, in.Attempt)
+	return response, s.signin.Logout(ctx, in.Anonymous)
 }
 
 type getSessionRequest struct {
-	Touch touchValue `query:"touch" doc:"Whether the request counts as a use of the session."`
+	Touch operation.Touch `query:"touch" doc:"Whether the request counts as a use of the session."`
 }
 
-func (*Server) getSession(_ context.Context, c access.Caller, _ *getSessionRequest) (Response[currentSession], error) {
-	return Response[currentSession]{Body: newCurrentSession(c.Principal)}, nil
+func (*Server) getSession(_ context.Context, c access.Caller, _ *getSessionRequest) (operation.Response[currentSession], error) {
+	return operation.Response[currentSession]{Body: newCurrentSession(c.Principal)}, nil
 }
 
 // currentSession is who sent the request, and what they hold. What holds only in some
@@ -100,9 +101,9 @@ func newCurrentSession(p *authz.Principal) currentSession {
 		Tenant:      currentTenant{p.Tenant.ID, p.Tenant.Name},
 		Principal:   currentPrincipal{p.Actor().Type, p.User.ID, p.User.Name},
 		User:        userBody{user: &p.User, readable: readable},
-		Roles:       newBodies(assignments, func(a *rolecall.Assignment) roleName { return newRoleName(&a.Role) }),
+		Roles:       operation.Bodies(assignments, func(a *rolecall.Assignment) roleName { return newRoleName(&a.Role) }),
 		Permissions: everywhere,
-		ScopedPermissions: newBodies(scoped, func(g *authz.Grant) scopedPermission {
+		ScopedPermissions: operation.Bodies(scoped, func(g *authz.Grant) scopedPermission {
 			return scopedPermission{g.Permission, reachBody{g.Reach}}
 		}),
 	}
@@ -121,24 +122,26 @@ type signInBody struct {
 
 // signedIn returns the response of a sign-in. A sign-in that failed, or that waits for a
 // second factor, has no principal.
-func signedIn(signIn *signin.SignIn) Response[signInBody] {
+func (s *Server) signedIn(signIn *signin.SignIn) operation.Response[signInBody] {
 	if signIn.Principal == nil {
-		return Response[signInBody]{Challenge: signIn.Challenge}
+		return operation.Response[signInBody]{Problem: challengeProblem(signIn.Challenge)}
 	}
-	return Response[signInBody]{SignIn: signIn, Body: signInBody{
+	return operation.Response[signInBody]{Cookies: s.sessionCookies(signIn), Body: signInBody{
 		User:          userBody{user: &signIn.Principal.User, readable: rolecall.AllUserMembers},
 		Session:       newSessionBody(signIn.Principal),
 		RecoveryCodes: signIn.RecoveryCodes,
 	}}
 }
 
-// setSession gives the browser the session of the sign-in and its known-device token. The
+// sessionCookies gives the browser the session of the sign-in and its known-device token. The
 // session is the last cookie, because some clients keep only the last one.
-func (s *Server) setSession(w http.ResponseWriter, r *http.Request, signIn *signin.SignIn) {
-	p := signIn.Principal
-	web.RequestOf(r).Principal = p
-	s.setDevice(w, r, p.Tenant.ID, signIn.Device)
-	s.site.SetSession(w, signIn.Token, p.Session.EndsAt(p.Settings()).Sub(s.access.Now()))
+func (s *Server) sessionCookies(signIn *signin.SignIn) func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p := signIn.Principal
+		web.RequestOf(r).Principal = p
+		s.setDevice(w, r, p.Tenant.ID, signIn.Device)
+		s.site.SetSession(w, signIn.Token, p.Session.EndsAt(p.Settings()).Sub(s.access.Now()))
+	}
 }
 
 // setDevice makes the browser a known one for the account.
@@ -146,6 +149,17 @@ func (s *Server) setDevice(w http.ResponseWriter, r *http.Request, tenant roleca
 	if token != "" {
 		s.site.SetDevices(w, r, s.signin.KeptDevices(tenant, token, web.Devices(r)), signin.DeviceLifetime)
 	}
+}
+
+// clearSession removes the session from the browser.
+func (s *Server) clearSession(w http.ResponseWriter, _ *http.Request) { s.site.ClearSession(w) }
+
+// challengeProblem returns the problem that asks for a second factor, nil without a challenge.
+func challengeProblem(c *signin.Challenge) *operation.Problem {
+	if c == nil {
+		return nil
+	}
+	return &operation.Problem{Error: c.Problem, Extension: appendChallenge(nil, c)}
 }
 
 // appendChallenge appends what the client must prove.
@@ -180,4 +194,37 @@ type sessionBody struct {
 func newSessionBody(p *authz.Principal) sessionBody {
 	s, settings := &p.Session, p.Settings()
 	return sessionBody{s.ID, s.AuthenticatedAt, s.ConfirmedAt, s.SecondFactor, s.IdleExpiresAt(settings), s.EndsAt(settings)}
+}
+
+type confirmBody struct {
+	proofBody
+	Password string `json:"password" required:"true" format:"password" doc:"Password of the user."`
+}
+
+type confirmRequest struct {
+	Sessions []secret.Token // the session cookies of the request
+	Body     confirmBody
+}
+
+func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmRequest) (operation.Response[sessionBody], error) {
+	if in.Body.count() > 1 {
+		return operation.Response[sessionBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
+	}
+	signIn, err := s.signin.Confirm(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
+	if err != nil || signIn.Challenge != nil {
+		return operation.Response[sessionBody]{Problem: challengeProblem(signIn.Challenge)}, err
+	}
+	return operation.Response[sessionBody]{Body: newSessionBody(signIn.Principal), Cookies: s.sessionCookies(&signIn)}, nil
+}
+
+type changePasswordRequest struct{ Body changePasswordBody }
+
+type changePasswordBody struct {
+	CurrentPassword string `json:"currentPassword" required:"true" format:"password" doc:"The current password."`
+	NewPassword     string `json:"newPassword" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. At least as long as the passwordMinimum of the tenant, and not easy to guess."`
+}
+
+func (s *Server) changePassword(ctx context.Context, c access.Caller, in *changePasswordRequest) (operation.Response[operation.NoContent], error) {
+	device, err := s.signin.ChangePassword(ctx, c, in.Body.CurrentPassword, in.Body.NewPassword)
+	return operation.Response[operation.NoContent]{Cookies: func(w http.ResponseWriter, r *http.Request) { s.setDevice(w, r, c.Tenant.ID, device) }}, err
 }

@@ -16,17 +16,17 @@ func TestAnswersSayWhatOpens(t *testing.T) {
 		path := s.pathOf(op)
 		opens, refused := "Session, Bearer", `Session, Bearer error="invalid_token"`
 		switch {
-		case op.policy.Public:
+		case op.Policy.Public:
 			continue
-		case op.policy.Operators:
+		case op.Policy.Operators:
 			opens, refused = "Bearer", `Bearer error="invalid_token"`
-		case op.policy.SessionOnly:
+		case op.Policy.SessionOnly:
 			opens = "Session"
 		}
 		for header, want := range map[string]string{"": opens, "Basic YTpi": opens, "Bearer": opens, "Bearer rc_x": refused, "bearer " + string(secret.NewAPIToken()): refused, "Bearer " + string(secret.NewOperatorKey()): refused} {
-			r := s.request(op.method, path, "", "Authorization", header)
+			r := s.request(op.Method, path, "", "Authorization", header)
 			if got := r.Header.Get("Www-Authenticate"); r.StatusCode != 401 || got != want {
-				t.Errorf("%s of %q answers %d %q, not %q", op.id, header, r.StatusCode, got, want)
+				t.Errorf("%s of %q answers %d %q, not %q", op.ID, header, r.StatusCode, got, want)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
@@ -80,20 +81,20 @@ func isJSONText() []string {
 func (s *testServer) judged(document string, status int) {
 	s.t.Helper()
 	for _, op := range everyOperation {
-		if op.endpoint.takes().body == nil {
+		if op.Input().Body == nil {
 			continue
 		}
 		path := s.pathOf(op)
-		r := s.handled(s.fuzzed(op.method, path, "idempotency-key: k", document), document)
+		r := s.handled(s.fuzzed(op.Method, path, "idempotency-key: k", document), document)
 		if r.StatusCode != status {
-			s.t.Errorf("%s of %.80q answered %d, not %d: %.300s", op.id, document, r.StatusCode, status, r.body)
+			s.t.Errorf("%s of %.80q answered %d, not %d: %.300s", op.ID, document, r.StatusCode, status, r.body)
 		}
 	}
 }
 
 // pathOf returns a path of the operation.
-func (s *testServer) pathOf(op *operation) string {
-	return strings.NewReplacer("{id}", s.ownerID, "{roleId}", s.ownerID, "{sessionId}", s.ownerID, "{tokenId}", s.ownerID, "{passkeyId}", "AAAA", "{name}", operatedTenant).Replace(op.path)
+func (s *testServer) pathOf(op *operation.Operation) string {
+	return strings.NewReplacer("{id}", s.ownerID, "{roleId}", s.ownerID, "{sessionId}", s.ownerID, "{tokenId}", s.ownerID, "{passkeyId}", "AAAA", "{name}", operatedTenant).Replace(op.Path)
 }
 
 // quietServer is a test server that logs nothing, with a check at the end that the
@@ -153,19 +154,19 @@ func TestMembersAreGivenOnceAndAsTheyAreSpelled(t *testing.T) {
 	s := quietServer(t)
 	schemas := Document().Components.Schemas.Map()
 	for _, op := range everyOperation {
-		if op.endpoint.takes().body == nil {
+		if op.Input().Body == nil {
 			continue
 		}
 		path := s.pathOf(op)
 		send := func(body string) reply {
-			return s.answered(s.fuzzed(op.method, path, "idempotency-key: k", body), body)
+			return s.answered(s.fuzzed(op.Method, path, "idempotency-key: k", body), body)
 		}
-		for name := range schemas[op.bodySchema()].Properties {
+		for name := range schemas[bodySchema(op)].Properties {
 			escaped := fmt.Sprintf(`\u%04x%s`, name[0], name[1:])
 			for _, second := range []string{name, escaped, strings.ReplaceAll(name, "e", `\u0065`), name[:len(name)-1] + fmt.Sprintf(`\u%04X`, name[len(name)-1])} {
 				r := send(`{"` + name + `":"a","` + second + `":"b"}`)
 				if r.StatusCode != http.StatusBadRequest || r.faults(t) != "/"+name+" duplicate" {
-					t.Errorf("%s with %s and %s: %d %s", op.id, name, second, r.StatusCode, r.body)
+					t.Errorf("%s with %s and %s: %d %s", op.ID, name, second, r.StatusCode, r.body)
 				}
 			}
 			for _, other := range []string{strings.ToUpper(name), strings.ToUpper(name[:1]) + name[1:], strings.Replace(name, "s", "ſ", 1), strings.Replace(name, "k", "\u212a", 1), name + " ", " " + name, name + "\u200b", name + `\u0000`} {
@@ -175,7 +176,7 @@ func TestMembersAreGivenOnceAndAsTheyAreSpelled(t *testing.T) {
 				r := send(`{"` + other + `":"a"}`)
 				told := rolecall.EscapePointer(strings.ReplaceAll(other, `\u0000`, "\x00"))
 				if r.StatusCode != http.StatusUnprocessableEntity || !slices.Contains(strings.Split(r.faults(t), "; "), "/"+told+" unknown") && strings.TrimSpace(told) == told {
-					t.Errorf("%s with %q: %d %s", op.id, other, r.StatusCode, r.body)
+					t.Errorf("%s with %q: %d %s", op.ID, other, r.StatusCode, r.body)
 				}
 			}
 		}

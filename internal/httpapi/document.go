@@ -2,17 +2,12 @@ package httpapi
 
 import (
 	"encoding/json"
-	"maps"
-	"net/http"
-	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/openapi"
 )
@@ -20,33 +15,15 @@ import (
 // version is that of the contract: within a major version it only grows.
 const version = "1.0.0"
 
-// apiToken is the name of the security scheme of API tokens.
-const apiToken = "apiToken"
-
-// operatorKey is the name of the security scheme of operators.
-const operatorKey = "operatorKey"
-
 // Document returns the contract as an OpenAPI 3.1 document, made from the same
 // table that requests are served by.
 func Document() *huma.OpenAPI {
-	d := newDescriber()
-	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
-	document := &huma.OpenAPI{
-		OpenAPI: "3.1.0",
+	contract := operation.Contract{
 		Info: &huma.Info{
 			Title: "Rolecall", Version: version,
 			Description: "Users, roles and sessions of many tenants. Every answer about a user has only the members that the caller may read.",
 			License:     &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"},
 			Contact:     &huma.Contact{Name: "Rolecall", URL: "https://github.com/rolecall/rolecall"},
-		},
-		Servers: []*huma.Server{{URL: ".", Description: "The service that this document comes from."}},
-		Components: &huma.Components{
-			Schemas: registry, Parameters: d.parameters, Headers: d.headers, Responses: d.responses,
-			SecuritySchemes: map[string]*huma.SecurityScheme{
-				web.SessionCookie: {Type: "apiKey", In: "cookie", Name: web.SessionCookie, Description: "Set by POST /auths/login. Its name is `__Host-session` where the operator has set `--host-cookie-prefix`."},
-				apiToken:          {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "The API token of a user or a service account. It allows what both the token and its holder may do."},
-				operatorKey:       {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "The key of a program that acts as an operator. Create one with `rolecall operator-key create`."},
-			},
 		},
 		Tags: []*huma.Tag{
 			{Name: "Users", Description: "People of a tenant."},
@@ -58,387 +35,44 @@ func Document() *huma.OpenAPI {
 			{Name: "Auths", Description: "Signing in and out, second factors (MFA), and permission checks."},
 			{Name: "Operator", Description: "Tenants, for programs that act as an operator. Not served until there is a key."},
 		},
+		Nouns: nouns, Catalogue: catalogue, Examples: loadExamples(),
 	}
-	all := slices.Concat(operations, operatorOperations)
-	for _, op := range all { // requests first: they say which members a shared schema has at most
-		if body := op.endpoint.takes().body; body != nil {
-			d.requests.component(body.Type)
-		}
-	}
-	for _, op := range all {
-		document.AddOperation(d.operation(op))
-	}
-	maps.Copy(registry.Map(), d.requests.components)
-	return document
+	return contract.Document(slices.Concat(operations, operatorOperations))
 }
 
 // YAML returns the document as YAML, the same bytes for the same contract.
 func YAML() ([]byte, error) { return Document().YAML() }
 
-// example is a request that a test has sent to an operation, and the answer.
-type example struct {
-	Request  json.RawMessage `json:"request,omitempty"`
-	Response json.RawMessage `json:"response,omitempty"`
-}
-
 // loadExamples returns the examples, by the ids of the operations.
-func loadExamples() map[string]example {
-	var all map[string]example
+func loadExamples() map[string]operation.Example {
+	var all map[string]operation.Example
 	if err := json.Unmarshal(openapi.Examples, &all); err != nil {
 		panic("httpapi: the examples of the document: " + err.Error()) // a test reads them
 	}
 	return all
 }
 
-// exampleOf returns the value of the example, nil if there is none.
-func exampleOf(value json.RawMessage) any {
-	if value == nil {
-		return nil
-	}
-	return value
-}
-
-// describer makes the operations of the document, and the components that they share.
-type describer struct {
-	requests, answers schemas // with the same components
-	parameters        map[string]*huma.Param
-	headers           map[string]*huma.Param
-	responses         map[string]*huma.Response
-	examples          map[string]example
-}
-
-func newDescriber() *describer {
-	components := problemSchemas()
-	maps.Copy(components, permissionSchemas())
-	return &describer{
-		requests: schemas{components, true}, answers: schemas{components, false},
-		parameters: map[string]*huma.Param{parameterName("x-tenant-schema"): tenantParameter()},
-		headers:    map[string]*huma.Param{}, responses: map[string]*huma.Response{},
-		examples: loadExamples(),
-	}
-}
-
-// operation returns the operation as the document shows it.
-func (d *describer) operation(o *operation) *huma.Operation {
-	described := &huma.Operation{
-		Method: o.method, Path: o.path, OperationID: o.id, Summary: o.summary, Description: o.about(), Tags: []string{o.tag()},
-		Responses: map[string]*huma.Response{}, Extensions: map[string]any{"x-access-effect": o.policy.Effect},
-	}
-	if o.policy.StepsUp() {
-		described.Extensions["x-step-up"] = true
-	}
-	if o.policy.Public {
-		described.Extensions["security"] = []any{} // huma leaves out an empty list
-	}
-	for _, scheme := range o.security() {
-		described.Security = append(described.Security, map[string][]string{scheme: {}})
-	}
-	if !o.policy.Operators {
-		described.Parameters = append(described.Parameters, &huma.Param{Ref: "#/components/parameters/" + parameterName("x-tenant-schema")})
-	}
-	takes := o.endpoint.takes()
-	for _, p := range takes.parameters() {
-		described.Parameters = append(described.Parameters, d.parameter(o, p.describe()))
-	}
-	if takes.body != nil {
-		described.RequestBody = &huma.RequestBody{Required: takes.requiresBody(), Content: map[string]*huma.MediaType{
-			"application/json": {Schema: d.requests.component(takes.body.Type), Example: exampleOf(d.examples[o.id].Request)},
-		}}
-	}
-	for _, a := range o.answers {
-		described.Responses[strconv.Itoa(a.status)] = d.answer(o, a)
-	}
-	if takes.ifNoneMatch != nil {
-		described.Responses["304"] = d.response("NotModified", o, &huma.Response{Description: "The client has the current version.", Headers: d.headersNamed("ETag", "Withheld-Fields")})
-	}
-	for status, errors := range o.problemsByStatus() {
-		described.Responses[strconv.Itoa(status)] = d.problems(o, status, errors)
-	}
-	return described
-}
-
-// about returns what the operation does beyond its summary.
-func (o *operation) about() string {
-	about := o.answers[0].about
-	if o.policy.SessionOnly {
-		about += " Needs a session: API tokens and operator keys are refused."
-	}
-	if o.policy.StepsUp() {
-		about += " Needs a recent sign-in or re-authentication."
-	}
-	return about
-}
-
-// parameter returns a reference to the component of the parameter. Parameters that have the
-// same name and differ are named after their operation.
-func (d *describer) parameter(o *operation, p *huma.Param) *huma.Param {
-	name := parameterName(p.Name)
-	for _, prefix := range []string{o.tag(), upperFirst(o.name())} {
-		if known := d.parameters[name]; known != nil && !reflect.DeepEqual(known, p) {
-			name = prefix + parameterName(p.Name)
-		}
-	}
-	d.parameters[name] = p
-	return &huma.Param{Ref: "#/components/parameters/" + name}
-}
-
-// parameterName returns the name of the component: IfMatchParameter for if-match. Code
-// generators derive the names of types from it, next to those of the schemas.
-func parameterName(name string) string {
-	var words strings.Builder
-	for word := range strings.SplitSeq(name, "-") {
-		words.WriteString(upperFirst(word))
-	}
-	return words.String() + "Parameter"
-}
-
-// upperFirst returns the name with a capital as its first letter.
-func upperFirst(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
-
-// response returns a reference to the component of the response. Responses that have the
-// same name and differ are named after their operation.
-func (d *describer) response(name string, o *operation, r *huma.Response) *huma.Response {
-	if known := d.responses[name]; known != nil && !reflect.DeepEqual(known, r) {
-		for other, known := range d.responses {
-			if strings.HasSuffix(other, name) && reflect.DeepEqual(known, r) {
-				return &huma.Response{Ref: "#/components/responses/" + other}
-			}
-		}
-		name = upperFirst(o.name()) + name
-	}
-	d.responses[name] = r
-	return &huma.Response{Ref: "#/components/responses/" + name}
-}
-
-// name returns the id of the operation without its group: createUser.
-func (o *operation) name() string {
-	_, name, _ := strings.Cut(o.id, "_")
-	return name
-}
-
-// describe returns what the document says of the parameter.
-func (p *parameter) describe() *huma.Param {
-	described := &huma.Param{
-		Name: p.name, In: string(p.in), Description: p.field.Tag.Get("doc"),
-		Required: p.required || p.field.Tag.Get("required") != "", Schema: p.schema(),
-	}
-	if example, ok := p.field.Tag.Lookup("example"); ok {
-		described.Example = example
-	}
-	if id, ok := pathIDs[p.field.Type]; ok && described.Description == "" {
-		described.Description, described.Example = id[0], id[1]
-	}
-	return described
-}
-
-// schema returns what the document says of the parameter's values.
-func (p *parameter) schema() *huma.Schema {
-	if p.values != nil {
-		return known(p.values)
-	}
-	switch p.field.Type {
-	case reflect.TypeFor[limitValue]():
-		return &huma.Schema{Type: "integer", Minimum: new(1.0), Default: rolecall.DefaultLimit}
-	case reflect.TypeFor[cursorValue]():
-		return &huma.Schema{Type: "string", MinLength: new(1)}
-	case reflect.TypeFor[ifMatchValue](), reflect.TypeFor[ifNoneMatchValue]():
-		return &huma.Schema{Type: "string", Pattern: tagsPattern}
-	case reflect.TypeFor[searchValue]():
-		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(searchLength), Pattern: searchPattern}
-	case reflect.TypeFor[orderValue]():
-		var orders []string
-		for by := range strings.SplitSeq(p.field.Tag.Get("order"), ",") {
-			orders = append(orders, by, "-"+by)
-		}
-		return known(orders)
-	case reflect.TypeFor[touchValue]():
-		return boolean(true)
-	case reflect.TypeFor[tenantNameValue]():
-		return tenantNameSchema()
-	case reflect.TypeFor[passkeyIDValue]():
-		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(passkeyIDLength), Pattern: passkeyIDPattern}
-	case reflect.TypeFor[permissionValue]():
-		return ref("SinglePermission")
-	case reflect.TypeFor[idempotency.Key]():
-		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(keyLength), Pattern: keyPattern}
-	case reflect.TypeFor[rolecall.Time]():
-		return &huma.Schema{Type: "string", Format: "date-time"}
-	}
-	switch p.field.Type.Kind() {
-	case reflect.Bool:
-		return boolean(false)
-	case reflect.String:
-		longest, _ := strconv.Atoi(p.field.Tag.Get("maxLength")) // readerOf has read it
-		return bounded(1, longest)
-	}
-	return uuid()
-}
-
-// security returns the names of the schemes, any of which lets a caller in.
-func (o *operation) security() []string {
-	switch {
-	case o.policy.Public:
-		return nil
-	case o.policy.Operators:
-		return []string{operatorKey}
-	case o.policy.SessionOnly:
-		return []string{web.SessionCookie}
-	}
-	return []string{web.SessionCookie, apiToken, operatorKey}
-}
-
-func tenantParameter() *huma.Param {
-	return &huma.Param{
-		Name: "x-tenant-schema", In: string(inHeader), Required: true, Description: "The tenant of the request.", Example: "acme",
-		Schema: tenantNameSchema(),
-	}
-}
-
-// answer returns the response of a success.
-func (d *describer) answer(o *operation, a answer) *huma.Response {
-	r := &huma.Response{Description: a.about, Headers: d.headersNamed(a.headers...)}
-	if t := o.endpoint.answer(); t != nil {
-		r.Content = map[string]*huma.MediaType{"application/json": {Schema: d.answers.of(t, ""), Example: exampleOf(d.examples[o.id].Response)}}
-	}
-	return r
-}
-
-// problemsByStatus returns everything that the operation can refuse with: its own
-// problems, and those that follow from what it takes.
-func (o *operation) problemsByStatus() map[int][]*rolecall.Error {
-	all := slices.Clone(o.problems)
-	all = append(all, rolecall.ErrMalformed, web.ErrURLTooLong, web.ErrTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
-	switch {
-	case o.policy.Operators:
-		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrTooManyAttempts, web.ErrUnknownPath)
-	case !o.policy.Public:
-		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied, rolecall.ErrTooManyAttempts)
-	}
-	if o.policy.SessionOnly {
-		all = append(all, rolecall.ErrSessionRequired)
-	}
-	if o.policy.StepsUp() {
-		all = append(all, rolecall.ErrNotRecent)
-	}
-	if o.method != http.MethodGet {
-		all = append(all, web.ErrCrossOrigin, web.ErrMediaType, web.ErrContentTooLarge)
-	}
-	if o.setsSession() {
-		all = append(all, web.ErrCrossSite)
-	}
-	if o.answersJSON() {
-		all = append(all, web.ErrNotAcceptable)
-	}
-	takes := o.endpoint.takes()
-	if takes.body != nil || slices.ContainsFunc(takes.parameters(), func(p *parameter) bool { return p.values != nil }) {
-		all = append(all, rolecall.ErrValidation)
-	}
-	if takes.key != nil {
-		all = append(all, rolecall.ErrKeyInProgress, rolecall.ErrKeyReused, rolecall.ErrTooManyKeys)
-	}
-	if takes.ifMatch != nil {
-		all = append(all, rolecall.ErrPreconditionFailed)
-		if takes.typ.FieldByIndex(takes.ifMatch).Tag.Get("required") == "428" {
-			all = append(all, rolecall.ErrPreconditionRequired)
-		}
-	}
-	byStatus := map[int][]*rolecall.Error{}
-	for _, known := range catalogue {
-		if slices.Contains(all, known) {
-			status, _ := web.StatusOf(known)
-			byStatus[status] = append(byStatus[status], known)
-		}
-	}
-	return byStatus
-}
-
-// problems returns the response of the problems with the status.
-func (d *describer) problems(o *operation, status int, errors []*rolecall.Error) *huma.Response {
-	var codes []string
-	for _, e := range errors {
-		codes = append(codes, e.Code)
-	}
-	var headers []string
-	switch status {
-	case http.StatusUnauthorized:
-		headers = []string{"WWW-Authenticate"}
-	case http.StatusBadRequest, http.StatusForbidden:
-		if !o.policy.Public {
-			headers = []string{"WWW-Authenticate"}
-		}
-	case http.StatusUnsupportedMediaType:
-		headers = []string{"Accept", "Accept-Patch", "Accept-Encoding"}
-	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		headers = []string{"Retry-After"}
-	}
-	return d.response(strings.ReplaceAll(http.StatusText(status), " ", ""), o, &huma.Response{
-		Description: http.StatusText(status) + ": " + strings.Join(codes, ", ") + ".",
-		Headers:     d.headersNamed(headers...),
-		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: ref("Problem")}},
-	})
-}
-
-// headersAbout explains the headers of answers.
-var headersAbout = map[string]string{
-	"X-Request-Id":        "ID of the request, in the log and in events too.",
-	"ETag":                "Strong entity tag of what this caller may read.",
-	"Location":            "Path of the new resource.",
-	"Link":                "The link with rel=next leads to the next page.",
-	"Withheld-Fields":     "The members that are redacted because the caller may not read them.",
-	"Idempotent-Replayed": "true if this is the answer to an earlier request with the same key.",
-	"Set-Cookie":          "The session cookie, or the known-device token of the browser.",
-	"WWW-Authenticate":    "The accepted schemes: Session, Bearer, or both. For a rejected bearer token, error says why: invalid_request, invalid_token or insufficient_scope.",
-	"Retry-After":         "Seconds to wait before the next attempt.",
-	"X-Auth-User":         "ID of the caller: a user, also through a token, a service account or an operator.",
-	"X-Auth-Tenant":       "Name of the tenant.",
-	"Accept":              "The media types that a request body may have.",
-	"Accept-Patch":        "The media types that the body of a PATCH may have.",
-	"Accept-Encoding":     "Request bodies must not be compressed.",
-}
-
-// headersNamed returns references to the components of the headers, and of the one that
-// every answer has.
-func (d *describer) headersNamed(names ...string) map[string]*huma.Param {
-	headers := map[string]*huma.Param{}
-	for _, name := range append([]string{"X-Request-Id"}, names...) {
-		d.headers[name] = &huma.Param{Description: headersAbout[name], Schema: anyText()}
-		headers[name] = &huma.Param{Ref: "#/components/headers/" + name}
-	}
-	return headers
-}
-
-// problemSchemas are the schemas of problems, which package web writes.
-func problemSchemas() properties {
-	describedText := func(about string) *huma.Schema { return &huma.Schema{Type: "string", Description: about} }
-	return properties{
-		"Problem": {
-			Type: "object", Description: "An error (RFC 9457).",
-			Properties: properties{
-				"type":       describedText("Path of the page that explains the code."),
-				"code":       describedText("What went wrong, for programs."),
-				"title":      describedText("The code in words."),
-				"status":     {Type: "integer", Description: "Status of the response."},
-				"detail":     describedText("What went wrong, in a sentence for people."),
-				"instance":   describedText("Path of the request."),
-				"requestId":  describedText("ID of the request."),
-				"errors":     {Type: "array", Items: ref("Fault"), Description: "Everything that is wrong with the request, up to 100 errors."},
-				"moreErrors": {Type: "boolean", Description: "True if there are more errors than the 100 that are listed. Absent otherwise."},
-				"challenge":  describedText("For a sign-in that needs a second factor: send it with the proof within five minutes."),
-				"methods":    {Type: "array", Items: anyText(), Description: "How to answer the challenge: totp, passkey or recovery-code. More may come."},
-				"publicKey":  {Type: "object", AdditionalProperties: true, Description: "For navigator.credentials.get, if passkey is one of the methods."},
-			},
-			Required: []string{"type", "code", "title", "status", "detail", "instance", "requestId"},
-		},
-		"Fault": {
-			Type: "object", Description: "One error in a request. Exactly one of pointer, header and parameter says where it is.",
-			Properties: properties{
-				"pointer":   describedText("JSON Pointer (RFC 6901) into the body."),
-				"header":    describedText("Name of the header."),
-				"parameter": describedText("Name of the parameter."),
-				"code":      describedText("What is wrong, for programs."),
-				"detail":    describedText("What is wrong, for people."),
-			},
-			Required: []string{"code", "detail"},
-		},
-	}
+// catalogue is every problem that can be answered, by status and code.
+var catalogue = []*rolecall.Error{
+	rolecall.ErrMalformed,
+	rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrWrongCredentials, rolecall.ErrInvitationInvalid,
+	rolecall.ErrSecondFactorRequired, rolecall.ErrEnrolmentRequired, rolecall.ErrWrongCode, rolecall.ErrChallengeInvalid, rolecall.ErrPasskeyRefused,
+	rolecall.ErrPasswordResetInvalid, rolecall.ErrEmailChangeInvalid,
+	rolecall.ErrTenantSuspended, rolecall.ErrUserSuspended, rolecall.ErrPermissionDenied, rolecall.ErrSessionRequired, rolecall.ErrNotRecent, rolecall.ErrFieldNotReadable,
+	rolecall.ErrOutsideReach, rolecall.ErrBeyondOwnPermissions, web.ErrCrossOrigin, web.ErrCrossSite,
+	rolecall.ErrNotFound, web.ErrUnknownPath,
+	web.ErrMethodNotAllowed, web.ErrNotAcceptable,
+	rolecall.ErrEmailTaken, rolecall.ErrExternalIDTaken, rolecall.ErrRoleNameTaken, rolecall.ErrRoleKeyTaken, rolecall.ErrRoleInUse, rolecall.ErrAccountNameTaken,
+	rolecall.ErrTooManyTokens, rolecall.ErrTooManyAccounts,
+	rolecall.ErrFactorDemanded, rolecall.ErrNoSecondFactor, rolecall.ErrPasskeyTaken, rolecall.ErrTooManyPasskeys, rolecall.ErrPasskeysUnavailable,
+	rolecall.ErrUserPending,
+	rolecall.ErrSystemRole, rolecall.ErrLastOwner, rolecall.ErrTenantExists, rolecall.ErrKeyInProgress,
+	rolecall.ErrPreconditionFailed,
+	web.ErrContentTooLarge, web.ErrURLTooLong, web.ErrMediaType,
+	rolecall.ErrValidation, rolecall.ErrKeyReused,
+	rolecall.ErrPreconditionRequired,
+	rolecall.ErrTooManyKeys, rolecall.ErrTooManyAttempts, rolecall.ErrTooManyMails,
+	web.ErrTooManyLines,
+	rolecall.ErrInternal,
+	rolecall.ErrUnavailable, rolecall.ErrBusy,
 }

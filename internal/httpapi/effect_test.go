@@ -13,24 +13,24 @@ import (
 
 func TestEveryOperationDeclaresItsEffectOnAccess(t *testing.T) {
 	for _, op := range everyOperation {
-		switch op.policy.Effect {
+		switch op.Policy.Effect {
 		case authz.Grants, authz.Removes, authz.Ends, authz.Proves, authz.NoEffect:
 		default:
-			t.Errorf("%s declares %q as its effect on access", op.id, op.policy.Effect)
+			t.Errorf("%s declares %q as its effect on access", op.ID, op.Policy.Effect)
 		}
-		if op.method == http.MethodGet && op.policy.Effect != authz.NoEffect {
-			t.Errorf("%s only reads, and declares %q", op.id, op.policy.Effect)
+		if op.Method == http.MethodGet && op.Policy.Effect != authz.NoEffect {
+			t.Errorf("%s only reads, and declares %q", op.ID, op.Policy.Effect)
 		}
-		if op.policy.Public && (op.policy.Effect == authz.Grants || op.policy.Effect == authz.Removes) {
-			t.Errorf("%s works without a session and declares %q, which asks for the age of one", op.id, op.policy.Effect)
+		if op.Policy.Public && (op.Policy.Effect == authz.Grants || op.Policy.Effect == authz.Removes) {
+			t.Errorf("%s works without a session and declares %q, which asks for the age of one", op.ID, op.Policy.Effect)
 		}
 	}
 }
 
 func TestAnOperationWithoutADeclaredEffectStepsUp(t *testing.T) {
-	declared := *operations[0].policy
+	declared := *operations[0].Policy
 	if declared.StepsUp() {
-		t.Errorf("%s needs step-up", operations[0].id)
+		t.Errorf("%s needs step-up", operations[0].ID)
 	}
 	if declared.Effect = ""; !declared.StepsUp() {
 		t.Error("an operation without an effect needs no step-up")
@@ -66,14 +66,14 @@ func stepUpTable() string {
 	b.WriteString("| operation | what it does | effect | step-up |\n|---|---|---|---|\n")
 	for _, effect := range []authz.Effect{authz.Grants, authz.Removes, authz.Ends, authz.Proves} {
 		for _, op := range slices.Concat(operations, operatorOperations) {
-			if op.policy.Effect != effect {
+			if op.Policy.Effect != effect {
 				continue
 			}
 			stepUp := "no"
-			if op.policy.StepsUp() {
+			if op.Policy.StepsUp() {
 				stepUp = "yes"
 			}
-			fmt.Fprintf(&b, "| `%s %s` | %s | `%s` | %s |\n", op.method, op.path, op.summary, op.policy.Effect, stepUp)
+			fmt.Fprintf(&b, "| `%s %s` | %s | `%s` | %s |\n", op.Method, op.Path, op.Summary, op.Policy.Effect, stepUp)
 		}
 	}
 	return b.String()

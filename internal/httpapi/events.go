@@ -8,22 +8,35 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/operation"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
 // eventFilterRequest are the filters of every list of events.
 type eventFilterRequest struct {
-	pageRequest
+	operation.PageRequest
 	Type  eventTypeValue `query:"type" doc:"Only events of this type, such as user.updated. Later versions add types."`
 	Actor rolecall.AnyID `query:"actor" doc:"Only events that this principal caused."`
 	From  rolecall.Time  `query:"from" doc:"Only events at this timestamp or later."`
 	To    rolecall.Time  `query:"to" doc:"Only events before this timestamp."`
 }
 
+// eventTypeValue is a known type of event.
+type eventTypeValue string
+
+// Known returns the known types of events.
+func (eventTypeValue) Known() (types []string, otherwise string) {
+	for _, d := range rolecall.EventDescriptions() {
+		types = append(types, string(d.Type))
+	}
+	return types, "must be a known type of event, such as user.updated; /docs/events lists all types"
+}
+
 // listing returns the list that the filters describe.
 func (r *eventFilterRequest) listing(subject rolecall.AnyID) directory.EventListing {
 	return directory.EventListing{
 		Type: string(r.Type), Actor: r.Actor, Subject: subject, From: r.From, To: r.To,
-		After: r.After.after, Limit: r.Limit.orDefault(),
+		After: r.After.At, Limit: r.Limit.OrDefault(),
 	}
 }
 
@@ -32,9 +45,9 @@ type listEventsRequest struct {
 	Subject rolecall.AnyID `query:"subject" doc:"Only events about this user, role, service account or tenant."`
 }
 
-func (s *Server) listEvents(ctx context.Context, c access.Caller, in *listEventsRequest) (Response[pageBody[eventBody]], error) {
+func (s *Server) listEvents(ctx context.Context, c access.Caller, in *listEventsRequest) (operation.Response[operation.Page[eventBody]], error) {
 	page, err := s.directory.Events(ctx, c, in.listing(in.Subject))
-	return newPage(&page, newEventBody), err
+	return operation.NewPage(&page, newEventBody), err
 }
 
 type listUserEventsRequest struct {
@@ -42,9 +55,9 @@ type listUserEventsRequest struct {
 	eventFilterRequest
 }
 
-func (s *Server) listUserEvents(ctx context.Context, c access.Caller, in *listUserEventsRequest) (Response[pageBody[eventBody]], error) {
+func (s *Server) listUserEvents(ctx context.Context, c access.Caller, in *listUserEventsRequest) (operation.Response[operation.Page[eventBody]], error) {
 	page, err := s.directory.UserEvents(ctx, c, in.ID, in.listing(rolecall.AnyID{}))
-	return newPage(&page, newEventBody), err
+	return operation.NewPage(&page, newEventBody), err
 }
 
 // eventBody is an event with its values as far as the caller may read them.
@@ -87,4 +100,15 @@ func newEventBody(e *rolecall.Event) eventBody {
 		body.Before, body.After = e.Values.Before, e.Values.After
 	}
 	return body
+}
+
+// optionalText is a text of which the empty one is null.
+type optionalText string
+
+// AppendJSON appends the text, null for the empty one.
+func (t optionalText) AppendJSON(b []byte) []byte {
+	if t == "" {
+		return append(b, "null"...)
+	}
+	return wire.AppendText(b, t)
 }

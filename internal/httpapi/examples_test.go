@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 	"github.com/rolecall/rolecall/internal/secret"
 )
@@ -25,8 +26,8 @@ var writeExamples = flag.Bool("examples", false, "write an example for each oper
 // recorded are the examples of a run of the tests, by the ids of the operations.
 var recorded = struct {
 	sync.Mutex
-	examples map[string]example
-}{examples: map[string]example{}}
+	examples map[string]operation.Example
+}{examples: map[string]operation.Example{}}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -79,7 +80,7 @@ func recordExample(r *http.Request, answer reply) {
 	if op == nil {
 		return
 	}
-	var e example
+	var e operation.Example
 	if r.GetBody != nil {
 		if body, err := r.GetBody(); err == nil {
 			if sent, err := io.ReadAll(body); err == nil && json.Valid(sent) {
@@ -92,8 +93,8 @@ func recordExample(r *http.Request, answer reply) {
 	}
 	recorded.Lock()
 	defer recorded.Unlock()
-	if _, ok := recorded.examples[op.id]; !ok {
-		recorded.examples[op.id] = e
+	if _, ok := recorded.examples[op.ID]; !ok {
+		recorded.examples[op.ID] = e
 	}
 }
 
@@ -256,10 +257,10 @@ func TestExamplesMatchTheDocument(t *testing.T) {
 	readers := bodyReaders()
 	for id, e := range examples {
 		op := operationNamed(id)
-		if e.Request == nil || op.endpoint.takes().body == nil {
+		if e.Request == nil || op.Input().Body == nil {
 			continue
 		}
-		if _, err := readers[op.bodySchema()](string(e.Request)); err != nil {
+		if _, err := readers[bodySchema(op)](string(e.Request)); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
@@ -267,9 +268,9 @@ func TestExamplesMatchTheDocument(t *testing.T) {
 		return
 	}
 	for _, op := range everyOperation {
-		e := examples[op.id]
-		if takes := op.endpoint.takes(); takes.requiresBody() && e.Request == nil || op.answersJSON() && e.Response == nil {
-			t.Errorf("%s has no example; send one in a test, and run make examples", op.id)
+		e := examples[op.ID]
+		if takes := op.Input(); takes.RequiresBody() && e.Request == nil || op.AnswersJSON() && e.Response == nil {
+			t.Errorf("%s has no example; send one in a test, and run make examples", op.ID)
 		}
 	}
 }

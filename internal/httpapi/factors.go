@@ -2,13 +2,16 @@ package httpapi
 
 import (
 	"context"
+	"encoding/base64"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/signin"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
 // proofBody is how a body proves a second factor. At most one of the members is used.
@@ -38,20 +41,20 @@ type completeLoginBody struct {
 }
 
 type completeLoginRequest struct {
-	Attempt access.Anonymous
-	Body    completeLoginBody
+	Anonymous access.Anonymous
+	Body      completeLoginBody
 }
 
-func (s *Server) completeLogin(ctx context.Context, _ access.Caller, in *completeLoginRequest) (Response[signInBody], error) {
+func (s *Server) completeLogin(ctx context.Context, _ access.Caller, in *completeLoginRequest) (operation.Response[signInBody], error) {
 	challenge, err := parseToken(in.Body.Challenge, rolecall.ErrChallengeInvalid)
 	if err != nil {
-		return Response[signInBody]{}, err
+		return operation.Response[signInBody]{}, err
 	}
 	if in.Body.count() != 1 {
-		return Response[signInBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold one of code, recoveryCode and passkey"}}.Err()
+		return operation.Response[signInBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold one of code, recoveryCode and passkey"}}.Err()
 	}
-	signIn, err := s.signin.CompleteSignIn(ctx, in.Attempt, challenge, in.Body.proof())
-	return signedIn(&signIn), err
+	signIn, err := s.signin.CompleteSignIn(ctx, in.Anonymous, challenge, in.Body.proof())
+	return s.signedIn(&signIn), err
 }
 
 type beginEnrolmentBody struct {
@@ -59,8 +62,8 @@ type beginEnrolmentBody struct {
 }
 
 type beginEnrolmentRequest struct {
-	Attempt access.Anonymous
-	Body    beginEnrolmentBody
+	Anonymous access.Anonymous
+	Body      beginEnrolmentBody
 }
 
 // enrolmentBody is what to make a second factor of: a code of the secret, or a passkey.
@@ -69,13 +72,13 @@ type enrolmentBody struct {
 	PublicKey jsontext.Value `json:"publicKey,omitzero" doc:"For navigator.credentials.create. Absent where passkeys are not available."`
 }
 
-func (s *Server) beginEnrolment(ctx context.Context, _ access.Caller, in *beginEnrolmentRequest) (Response[enrolmentBody], error) {
+func (s *Server) beginEnrolment(ctx context.Context, _ access.Caller, in *beginEnrolmentRequest) (operation.Response[enrolmentBody], error) {
 	challenge, err := parseToken(in.Body.Challenge, rolecall.ErrChallengeInvalid)
 	if err != nil {
-		return Response[enrolmentBody]{}, err
+		return operation.Response[enrolmentBody]{}, err
 	}
-	enrolment, err := s.signin.BeginEnrolment(ctx, in.Attempt, challenge)
-	return Response[enrolmentBody]{Body: enrolmentBody{newTOTPSecretBody(&enrolment.TOTPSecret), enrolment.PublicKey}}, err
+	enrolment, err := s.signin.BeginEnrolment(ctx, in.Anonymous, challenge)
+	return operation.Response[enrolmentBody]{Body: enrolmentBody{newTOTPSecretBody(&enrolment.TOTPSecret), enrolment.PublicKey}}, err
 }
 
 // factorsBody are one's second factors, without their secrets.
@@ -90,7 +93,7 @@ type confirmedBody struct {
 	ConfirmedAt rolecall.Time `json:"confirmedAt" doc:"When the app was enrolled."`
 }
 
-func (s *Server) getFactors(ctx context.Context, c access.Caller, _ *noRequest) (Response[factorsBody], error) {
+func (s *Server) getFactors(ctx context.Context, c access.Caller, _ *noRequest) (operation.Response[factorsBody], error) {
 	own, err := s.signin.Factors(ctx, c)
 	body := factorsBody{RecoveryCodes: own.RecoveryCodes, Demanded: own.Demanded}
 	if own.TOTP.Sealed != nil {
@@ -99,7 +102,7 @@ func (s *Server) getFactors(ctx context.Context, c access.Caller, _ *noRequest) 
 	for i := range own.Passkeys {
 		body.Passkeys = append(body.Passkeys, newPasskey(&own.Passkeys[i]))
 	}
-	return Response[factorsBody]{Body: body}, err
+	return operation.Response[factorsBody]{Body: body}, err
 }
 
 // totpSecretBody is the secret of an authenticator app.
@@ -112,9 +115,9 @@ func newTOTPSecretBody(s *signin.TOTPSecret) totpSecretBody {
 	return totpSecretBody{string(s.Secret), s.URI}
 }
 
-func (s *Server) beginTOTP(ctx context.Context, c access.Caller, _ *noRequest) (Response[totpSecretBody], error) {
+func (s *Server) beginTOTP(ctx context.Context, c access.Caller, _ *noRequest) (operation.Response[totpSecretBody], error) {
 	begun, err := s.signin.BeginTOTP(ctx, c)
-	return Response[totpSecretBody]{Body: newTOTPSecretBody(&begun)}, err
+	return operation.Response[totpSecretBody]{Body: newTOTPSecretBody(&begun)}, err
 }
 
 type confirmTOTPRequest struct{ Body confirmTOTPBody }
@@ -128,20 +131,153 @@ type recoveryCodesBody struct {
 	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here."`
 }
 
-func (s *Server) confirmTOTP(ctx context.Context, c access.Caller, in *confirmTOTPRequest) (Response[recoveryCodesBody], error) {
+func (s *Server) confirmTOTP(ctx context.Context, c access.Caller, in *confirmTOTPRequest) (operation.Response[recoveryCodesBody], error) {
 	codes, err := s.signin.ConfirmTOTP(ctx, c, in.Body.Code)
-	return Response[recoveryCodesBody]{Body: recoveryCodesBody{codes}}, err
+	return operation.Response[recoveryCodesBody]{Body: recoveryCodesBody{codes}}, err
 }
 
-func (s *Server) deleteTOTP(ctx context.Context, c access.Caller, _ *noRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.signin.RemoveTOTP(ctx, c)
+func (s *Server) deleteTOTP(ctx context.Context, c access.Caller, _ *noRequest) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.signin.RemoveTOTP(ctx, c)
 }
 
-func (s *Server) makeRecoveryCodes(ctx context.Context, c access.Caller, _ *noRequest) (Response[recoveryCodesBody], error) {
+func (s *Server) makeRecoveryCodes(ctx context.Context, c access.Caller, _ *noRequest) (operation.Response[recoveryCodesBody], error) {
 	codes, err := s.signin.MakeRecoveryCodes(ctx, c)
-	return Response[recoveryCodesBody]{Body: recoveryCodesBody{codes}}, err
+	return operation.Response[recoveryCodesBody]{Body: recoveryCodesBody{codes}}, err
 }
 
-func (s *Server) resetFactors(ctx context.Context, c access.Caller, in *userRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.signin.ResetFactors(ctx, c, in.ID)
+func (s *Server) resetFactors(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.signin.ResetFactors(ctx, c, in.ID)
+}
+
+func (s *Server) getPasskeySignInOptions(_ context.Context, _ access.Caller, in *anonymousRequest) (operation.Response[publicKeyBody], error) {
+	publicKey, err := s.signin.PasskeySignInOptions(in.Anonymous)
+	return operation.Response[publicKeyBody]{Body: publicKeyBody{publicKey}}, err
+}
+
+// publicKeyBody is what a browser passes to an authenticator.
+type publicKeyBody struct {
+	PublicKey jsontext.Value `json:"publicKey" doc:"Options for PublicKeyCredential.parseCreationOptionsFromJSON or parseRequestOptionsFromJSON."`
+}
+
+// credential is a PublicKeyCredential as a browser writes it, an object that only the
+// relying party reads.
+type credential []byte
+
+// UnmarshalWire keeps the object as it was sent.
+func (c *credential) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
+	if value.Kind() != jsontext.KindBeginObject {
+		d.Add(pointer, "type", "must be an object")
+		return
+	}
+	*c = credential(value.Clone())
+}
+
+type signInByPasskeyBody struct {
+	Passkey credential `json:"passkey" required:"true" doc:"The result of toJSON() of the credential that the browser returned."`
+}
+
+type signInByPasskeyRequest struct {
+	Anonymous access.Anonymous
+	Body      signInByPasskeyBody
+}
+
+func (s *Server) signInByPasskey(ctx context.Context, _ access.Caller, in *signInByPasskeyRequest) (operation.Response[signInBody], error) {
+	signIn, err := s.signin.PasskeySignIn(ctx, in.Anonymous, in.Body.Passkey)
+	return s.signedIn(&signIn), err
+}
+
+func (s *Server) getPasskeyOptions(ctx context.Context, c access.Caller, _ *noRequest) (operation.Response[publicKeyBody], error) {
+	publicKey, err := s.signin.PasskeyCreationOptions(ctx, c)
+	return operation.Response[publicKeyBody]{Body: publicKeyBody{publicKey}}, err
+}
+
+type createPasskeyBody struct {
+	Name    string     `json:"name" required:"true" minLength:"1" maxLength:"100" doc:"Name of the passkey, for its owner."`
+	Passkey credential `json:"passkey" required:"true" doc:"The result of toJSON() of the credential that the browser returned."`
+}
+
+type createPasskeyRequest struct {
+	operation.IdempotencyHeader
+	Body createPasskeyBody
+}
+
+func (s *Server) createPasskey(ctx context.Context, c access.Caller, in *createPasskeyRequest) (operation.Response[newPasskeyBody], error) {
+	created, err := s.signin.AddPasskey(ctx, c, in.Key, in.Body.Name, in.Body.Passkey)
+	body := newPasskeyBody{newPasskey(&created.Value.Passkey), created.Replayed, created.Value.RecoveryCodes}
+	return operation.Response[newPasskeyBody]{Body: body, Replayed: created.Replayed}, err
+}
+
+// passkeyIDLength is how long the id of a passkey can be as base64url: 1023 bytes
+// (WebAuthn, 4).
+const passkeyIDLength = 1364
+
+// passkeyIDPattern is base64url without padding, and without bits that no byte has.
+const passkeyIDPattern = `^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{4}|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]|[A-Za-z0-9_-][AQgw])$`
+
+// passkeyIDValue is the id of a passkey.
+type passkeyIDValue []byte
+
+// SetParameter reads the id.
+func (v *passkeyIDValue) SetParameter(text string) (code, detail string) {
+	id, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(text) > passkeyIDLength || len(id) == 0 {
+		return "format", "must be the id of a passkey: base64url without padding"
+	}
+	*v = id
+	return "", ""
+}
+
+// passkeyPath names a passkey.
+type passkeyPath struct {
+	ID passkeyIDValue `path:"passkeyId" example:"AR2PEK-VQCj3H3lzcUp4IQ" doc:"ID of the passkey."`
+}
+
+type updatePasskeyBody struct {
+	Name rolecall.Optional[string] `json:"name" minLength:"1" maxLength:"100" doc:"Name of the passkey, for its owner."`
+}
+
+type updatePasskeyRequest struct {
+	passkeyPath
+	Body updatePasskeyBody
+}
+
+func (s *Server) updatePasskey(ctx context.Context, c access.Caller, in *updatePasskeyRequest) (operation.Response[passkeyBody], error) {
+	key, err := s.signin.UpdatePasskey(ctx, c, in.ID, in.Body.Name)
+	return operation.Response[passkeyBody]{Body: newPasskey(&key)}, err
+}
+
+type deletePasskeyRequest struct {
+	passkeyPath
+}
+
+func (s *Server) deletePasskey(ctx context.Context, c access.Caller, in *deletePasskeyRequest) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.signin.RemovePasskey(ctx, c, in.ID)
+}
+
+// passkeyBody is a passkey.
+type passkeyBody struct {
+	ID         base64Text    `json:"id" doc:"ID of the passkey."`
+	Name       string        `json:"name" doc:"Name of the passkey, for its owner."`
+	CreatedAt  rolecall.Time `json:"createdAt" doc:"When the passkey was created."`
+	LastUsedAt rolecall.Time `json:"lastUsedAt" nullable:"true" doc:"When the passkey was used last. Null for never."`
+}
+
+func newPasskey(key *rolecall.Passkey) passkeyBody {
+	return passkeyBody{key.ID, key.Name, key.CreatedAt, key.LastUsedAt}
+}
+
+// newPasskeyBody is a new passkey. Recovery codes are shown once: a repeated request is
+// answered with secretWithheld.
+type newPasskeyBody struct {
+	passkeyBody
+	SecretWithheld bool                  `json:"secretWithheld,omitzero" doc:"True if the request was sent before, so that the recovery codes are not shown again."`
+	RecoveryCodes  []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here, when the first second factor is enrolled."`
+}
+
+// base64Text are bytes that are written as base64url without padding.
+type base64Text []byte
+
+// AppendJSON appends the bytes as text.
+func (t base64Text) AppendJSON(b []byte) []byte {
+	return append(base64.RawURLEncoding.AppendEncode(append(b, '"'), t), '"')
 }

@@ -126,12 +126,12 @@ func (s *testServer) hostileRequests(size int) iter.Seq2[string, func() reply] {
 	fill := strings.NewReplacer("{name}", operatedTenant, "{passkeyId}", "AA", "{roleId}", s.ownerID, "{sessionId}", s.ownerID, "{tokenId}", s.ownerID)
 	return func(yield func(string, func() reply) bool) {
 		for _, op := range everyOperation {
-			if op.endpoint.takes().body == nil {
+			if op.Input().Body == nil {
 				continue
 			}
-			for what, body := range hostileBodies(schemas[op.bodySchema()], size) {
-				request := s.fuzzed(op.method, fill.Replace(op.path), "idempotency-key: hostile", body)
-				if !yield(op.id+": "+what, func() reply { return s.handled(request, body) }) {
+			for what, body := range hostileBodies(schemas[bodySchema(op)], size) {
+				request := s.fuzzed(op.Method, fill.Replace(op.Path), "idempotency-key: hostile", body)
+				if !yield(op.ID+": "+what, func() reply { return s.handled(request, body) }) {
 					return
 				}
 			}

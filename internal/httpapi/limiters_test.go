@@ -83,11 +83,11 @@ func TestFullLimiter(t *testing.T) {
 func TestEveryHashIsInThePasswordLimiter(t *testing.T) {
 	for _, op := range operations {
 		hashes := false
-		for _, problem := range op.problems {
+		for _, problem := range op.Problems {
 			hashes = hashes || problem.Code == "busy"
 		}
-		if hashes != (op.limiter == web.PasswordLimiter) {
-			t.Errorf("%s: answers busy: %v, limiter %s", op.id, hashes, limiterLabels[op.limiter])
+		if hashes != (op.Limiter == web.PasswordLimiter) {
+			t.Errorf("%s: answers busy: %v, limiter %s", op.ID, hashes, limiterLabels[op.Limiter])
 		}
 	}
 }

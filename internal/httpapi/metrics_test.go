@@ -54,7 +54,7 @@ func TestMetricsAreFew(t *testing.T) {
 	place := regexp.MustCompile(`\{[^}]*\}`)
 	all := s.edge.pages()
 	for _, op := range everyOperation {
-		all = append(all, web.Route{Method: op.method, Path: op.path, Label: op.id})
+		all = append(all, web.Route{Method: op.Method, Path: op.Path, Label: op.ID})
 	}
 	for _, route := range all {
 		path := strings.ReplaceAll(route.Path, "{code}", "validation")

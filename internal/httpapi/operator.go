@@ -7,66 +7,67 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/web"
 )
 
 // operatorOperations is everything that is served to operators and is about
 // tenants. None of it is there until there is a key.
-var operatorOperations = []*operation{
+var operatorOperations = []*operation.Operation{
 	{
-		method: http.MethodGet, path: "/operator/tenants", id: "OperatorController_listTenants", summary: "List the tenants that the key is for, by name",
-		policy:   authz.ReadTenants,
-		answers:  []answer{{http.StatusOK, "A page of tenants.", []string{"Link"}}},
-		endpoint: typed((*Server).listTenants),
+		Method: http.MethodGet, Path: "/operator/tenants", ID: "OperatorController_listTenants", Summary: "List the tenants that the key is for, by name",
+		Policy:   authz.ReadTenants,
+		Answers:  operation.Answers{{http.StatusOK, "A page of tenants.", []string{"Link"}}},
+		Endpoint: operation.Typed((*Server).listTenants),
 	},
 	{
-		method: http.MethodPost, path: "/operator/tenants", id: "OperatorController_createTenant", summary: "Create a tenant and invite its first owner",
-		policy:   authz.CreateTenant,
-		answers:  []answer{{http.StatusCreated, "The new tenant; its first owner is invited by mail, and by the link, which is shown this once.", []string{"Location", "Idempotent-Replayed"}}},
-		problems: problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
-		endpoint: typed((*Server).createTenant),
+		Method: http.MethodPost, Path: "/operator/tenants", ID: "OperatorController_createTenant", Summary: "Create a tenant and invite its first owner",
+		Policy:   authz.CreateTenant,
+		Answers:  operation.Answers{{http.StatusCreated, "The new tenant; its first owner is invited by mail, and by the link, which is shown this once.", []string{"Location", "Idempotent-Replayed"}}},
+		Problems: problems{rolecall.ErrPermissionDenied, rolecall.ErrTenantExists},
+		Endpoint: operation.Typed((*Server).createTenant),
 	},
 	{
-		method: http.MethodGet, path: "/operator/tenants/{name}", id: "OperatorController_getTenant", summary: "Read a tenant and its settings, also while it is deleted and can be restored",
-		policy:   authz.ReadTenants,
-		answers:  []answer{{http.StatusOK, "The tenant.", []string{"ETag"}}},
-		problems: problems{rolecall.ErrNotFound},
-		endpoint: typed((*Server).getOperatedTenant),
+		Method: http.MethodGet, Path: "/operator/tenants/{name}", ID: "OperatorController_getTenant", Summary: "Read a tenant and its settings, also while it is deleted and can be restored",
+		Policy:   authz.ReadTenants,
+		Answers:  operation.Answers{{http.StatusOK, "The tenant.", []string{"ETag"}}},
+		Problems: problems{rolecall.ErrNotFound},
+		Endpoint: operation.Typed((*Server).getOperatedTenant),
 	},
 	{
-		method: http.MethodPatch, path: "/operator/tenants/{name}", id: "OperatorController_updateTenant", summary: "Change a tenant's name to show and its settings",
-		policy:   authz.ChangeTenant,
-		answers:  []answer{{http.StatusOK, "The changed tenant.", []string{"ETag"}}},
-		problems: problems{rolecall.ErrNotFound},
-		endpoint: typed((*Server).updateOperatedTenant),
+		Method: http.MethodPatch, Path: "/operator/tenants/{name}", ID: "OperatorController_updateTenant", Summary: "Change a tenant's name to show and its settings",
+		Policy:   authz.ChangeTenant,
+		Answers:  operation.Answers{{http.StatusOK, "The changed tenant.", []string{"ETag"}}},
+		Problems: problems{rolecall.ErrNotFound},
+		Endpoint: operation.Typed((*Server).updateOperatedTenant),
 	},
 	{
-		method: http.MethodDelete, path: "/operator/tenants/{name}", id: "OperatorController_deleteTenant", summary: "Delete a tenant at once; it can be restored for 24 hours, and its name stays unusable for 30 days",
-		policy:   authz.DeleteTenant,
-		answers:  []answer{{http.StatusNoContent, "The tenant is deleted. Nobody can use it, and nothing is removed for 24 hours.", nil}},
-		problems: problems{rolecall.ErrNotFound},
-		endpoint: typed((*Server).deleteTenant),
+		Method: http.MethodDelete, Path: "/operator/tenants/{name}", ID: "OperatorController_deleteTenant", Summary: "Delete a tenant at once; it can be restored for 24 hours, and its name stays unusable for 30 days",
+		Policy:   authz.DeleteTenant,
+		Answers:  operation.Answers{{http.StatusNoContent, "The tenant is deleted. Nobody can use it, and nothing is removed for 24 hours.", nil}},
+		Problems: problems{rolecall.ErrNotFound},
+		Endpoint: operation.Typed((*Server).deleteTenant),
 	},
 	{
-		method: http.MethodPost, path: "/operator/tenants/{name}/restore", id: "OperatorController_restoreTenant", summary: "Restore a tenant that was deleted in the last 24 hours",
-		policy:   authz.ChangeTenant,
-		answers:  []answer{{http.StatusOK, "The tenant as it was before, with its users, roles, sessions and tokens. A tenant that is not deleted is answered unchanged.", []string{"ETag"}}},
-		problems: problems{rolecall.ErrNotFound},
-		endpoint: typed((*Server).restoreTenant),
+		Method: http.MethodPost, Path: "/operator/tenants/{name}/restore", ID: "OperatorController_restoreTenant", Summary: "Restore a tenant that was deleted in the last 24 hours",
+		Policy:   authz.ChangeTenant,
+		Answers:  operation.Answers{{http.StatusOK, "The tenant as it was before, with its users, roles, sessions and tokens. A tenant that is not deleted is answered unchanged.", []string{"ETag"}}},
+		Problems: problems{rolecall.ErrNotFound},
+		Endpoint: operation.Typed((*Server).restoreTenant),
 	},
 	{
-		method: http.MethodPost, path: "/operator/tenants/{name}/suspend", id: "OperatorController_suspendTenant", summary: "Refuse a tenant's sessions and sign-ins until it is resumed",
-		policy:   authz.SuspendTenant,
-		answers:  []answer{{http.StatusOK, "The suspended tenant.", []string{"ETag"}}},
-		problems: problems{rolecall.ErrNotFound},
-		endpoint: typed((*Server).suspendTenant),
+		Method: http.MethodPost, Path: "/operator/tenants/{name}/suspend", ID: "OperatorController_suspendTenant", Summary: "Refuse a tenant's sessions and sign-ins until it is resumed",
+		Policy:   authz.SuspendTenant,
+		Answers:  operation.Answers{{http.StatusOK, "The suspended tenant.", []string{"ETag"}}},
+		Problems: problems{rolecall.ErrNotFound},
+		Endpoint: operation.Typed((*Server).suspendTenant),
 	},
 	{
-		method: http.MethodPost, path: "/operator/tenants/{name}/resume", id: "OperatorController_resumeTenant", summary: "Serve a suspended tenant again",
-		policy:   authz.ChangeTenant,
-		answers:  []answer{{http.StatusOK, "The resumed tenant.", []string{"ETag"}}},
-		problems: problems{rolecall.ErrNotFound},
-		endpoint: typed((*Server).resumeTenant),
+		Method: http.MethodPost, Path: "/operator/tenants/{name}/resume", ID: "OperatorController_resumeTenant", Summary: "Serve a suspended tenant again",
+		Policy:   authz.ChangeTenant,
+		Answers:  operation.Answers{{http.StatusOK, "The resumed tenant.", []string{"ETag"}}},
+		Problems: problems{rolecall.ErrNotFound},
+		Endpoint: operation.Typed((*Server).resumeTenant),
 	},
 }
 
@@ -87,21 +88,21 @@ func (s *Server) isOperated(r *http.Request) bool {
 }
 
 type listTenantsRequest struct {
-	pageRequest
+	operation.PageRequest
 	Status string `query:"status" enum:"active,suspended,deleted" doc:"Only tenants with this status. The value deleted lists those that can still be restored. Without this parameter, all tenants that are not deleted are listed."`
 }
 
-func (s *Server) listTenants(ctx context.Context, c access.Caller, in *listTenantsRequest) (Response[pageBody[tenantBody]], error) {
+func (s *Server) listTenants(ctx context.Context, c access.Caller, in *listTenantsRequest) (operation.Response[operation.Page[tenantBody]], error) {
 	after := ""
-	if in.After.after != nil {
-		after = in.After.after.Key
+	if in.After.At != nil {
+		after = in.After.At.Key
 	}
-	page, err := s.directory.OperatedTenants(ctx, c, rolecall.TenantStatus(in.Status), after, in.Limit.orDefault())
-	return newPage(&page, func(t *rolecall.Tenant) tenantBody { return newTenantBody(t, true) }), err
+	page, err := s.directory.OperatedTenants(ctx, c, rolecall.TenantStatus(in.Status), after, in.Limit.OrDefault())
+	return operation.NewPage(&page, func(t *rolecall.Tenant) tenantBody { return newTenantBody(t, true) }), err
 }
 
 type createTenantRequest struct {
-	idempotencyHeader
+	operation.IdempotencyHeader
 	Body tenantDraft
 }
 
@@ -144,10 +145,10 @@ type ownerInvitation struct {
 	Link           string        `json:"link,omitzero" doc:"The link that the owner opens to set a password."`
 }
 
-func (s *Server) createTenant(ctx context.Context, c access.Caller, in *createTenantRequest) (Response[createdTenant], error) {
+func (s *Server) createTenant(ctx context.Context, c access.Caller, in *createTenantRequest) (operation.Response[createdTenant], error) {
 	created, err := s.directory.FoundTenant(ctx, c, in.Key, in.Body.draft())
 	if err != nil {
-		return Response[createdTenant]{}, err
+		return operation.Response[createdTenant]{}, err
 	}
 	value := &created.Value
 	body := createdTenant{Tenant: newTenantBody(&value.Tenant, true), Owner: userBody{user: &value.Owner, readable: rolecall.AllUserMembers}}
@@ -161,45 +162,45 @@ func (s *Server) createTenant(ctx context.Context, c access.Caller, in *createTe
 		body.Invitation.Token = string(value.Invitation.Token)
 		body.Invitation.Link = s.site.Public + "/console/" + value.Tenant.Name + "/invitation#" + string(value.Invitation.Token)
 	}
-	return Response[createdTenant]{Body: body, Location: "/operator/tenants/" + value.Tenant.Name, Replayed: created.Replayed}, nil
+	return operation.Response[createdTenant]{Body: body, Location: "/operator/tenants/" + value.Tenant.Name, Replayed: created.Replayed}, nil
 }
 
 // tenantPath names a tenant.
 type tenantPath struct {
-	Name tenantNameValue `path:"name" example:"acme" doc:"Name of the tenant."`
+	Name operation.TenantName `path:"name" example:"acme" doc:"Name of the tenant."`
 }
 
 type getOperatedTenantRequest struct {
 	tenantPath
-	ifNoneMatchHeader
+	operation.IfNoneMatchHeader
 }
 
-func (s *Server) getOperatedTenant(ctx context.Context, c access.Caller, in *getOperatedTenantRequest) (Response[tenantBody], error) {
+func (s *Server) getOperatedTenant(ctx context.Context, c access.Caller, in *getOperatedTenantRequest) (operation.Response[tenantBody], error) {
 	tenant, err := s.directory.OperatedTenant(ctx, c, string(in.Name))
-	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
+	return operation.Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
 type updateOperatedTenantRequest struct {
 	tenantPath
-	ifMatchHeader
+	operation.IfMatchHeader
 	Body tenantPatch
 }
 
-func (s *Server) updateOperatedTenant(ctx context.Context, c access.Caller, in *updateOperatedTenantRequest) (Response[tenantBody], error) {
+func (s *Server) updateOperatedTenant(ctx context.Context, c access.Caller, in *updateOperatedTenantRequest) (operation.Response[tenantBody], error) {
 	tenant, err := s.directory.UpdateOperatedTenant(ctx, c, string(in.Name), in.Body.patch(), match(in.IfMatch, tenantTag))
-	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
+	return operation.Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
 type deleteTenantRequest struct {
 	tenantPath
-	IfMatch ifMatchValue `header:"if-match" required:"428" doc:"Entity tags, or *. The tenant is deleted only if one of them is the current one. Otherwise the answer is 412, and without the header it is 428."`
+	IfMatch operation.IfMatch `header:"if-match" required:"428" doc:"Entity tags, or *. The tenant is deleted only if one of them is the current one. Otherwise the answer is 412, and without the header it is 428."`
 }
 
-func (s *Server) deleteTenant(ctx context.Context, c access.Caller, in *deleteTenantRequest) (Response[NoContent], error) {
-	if !in.IfMatch.given {
-		return Response[NoContent]{}, rolecall.ErrPreconditionRequired
+func (s *Server) deleteTenant(ctx context.Context, c access.Caller, in *deleteTenantRequest) (operation.Response[operation.NoContent], error) {
+	if !in.IfMatch.Given {
+		return operation.Response[operation.NoContent]{}, rolecall.ErrPreconditionRequired
 	}
-	return Response[NoContent]{}, s.directory.DeleteTenant(ctx, c, string(in.Name), match(in.IfMatch, tenantTag))
+	return operation.Response[operation.NoContent]{}, s.directory.DeleteTenant(ctx, c, string(in.Name), match(in.IfMatch, tenantTag))
 }
 
 type tenantStatusRequest struct {
@@ -207,17 +208,17 @@ type tenantStatusRequest struct {
 	Body reasonBody `optional:"true"`
 }
 
-func (s *Server) restoreTenant(ctx context.Context, c access.Caller, in *tenantStatusRequest) (Response[tenantBody], error) {
+func (s *Server) restoreTenant(ctx context.Context, c access.Caller, in *tenantStatusRequest) (operation.Response[tenantBody], error) {
 	tenant, err := s.directory.RestoreTenant(ctx, c, string(in.Name), string(in.Body.Reason))
-	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
+	return operation.Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
-func (s *Server) suspendTenant(ctx context.Context, c access.Caller, in *tenantStatusRequest) (Response[tenantBody], error) {
+func (s *Server) suspendTenant(ctx context.Context, c access.Caller, in *tenantStatusRequest) (operation.Response[tenantBody], error) {
 	tenant, err := s.directory.SuspendTenant(ctx, c, string(in.Name), string(in.Body.Reason))
-	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
+	return operation.Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
-func (s *Server) resumeTenant(ctx context.Context, c access.Caller, in *tenantStatusRequest) (Response[tenantBody], error) {
+func (s *Server) resumeTenant(ctx context.Context, c access.Caller, in *tenantStatusRequest) (operation.Response[tenantBody], error) {
 	tenant, err := s.directory.ResumeTenant(ctx, c, string(in.Name), string(in.Body.Reason))
-	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
+	return operation.Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }

@@ -162,16 +162,16 @@ func TestSignInFromAnotherSiteSaysThatTheCookieIsDropped(t *testing.T) {
 	s := newSharedServer(t)
 	count := 0
 	for _, op := range operations {
-		if !op.setsSession() {
+		if !op.SetsSession() {
 			continue
 		}
 		count++
-		r := s.request(op.method, op.path, `{}`, "Origin", allowedOrigin, "Sec-Fetch-Site", "cross-site")
+		r := s.request(op.Method, op.Path, `{}`, "Origin", allowedOrigin, "Sec-Fetch-Site", "cross-site")
 		expectProblem(t, r, 403, "cross-site")
 		if r.Header.Get("Access-Control-Allow-Origin") != allowedOrigin || r.Header.Get("Set-Cookie") != "" {
-			t.Errorf("%s: the page cannot read why: %v", op.id, r.Header)
+			t.Errorf("%s: the page cannot read why: %v", op.ID, r.Header)
 		}
-		expectProblem(t, s.request(op.method, op.path, `{}`, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"), 403, "cross-origin")
+		expectProblem(t, s.request(op.Method, op.Path, `{}`, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"), 403, "cross-origin")
 	}
 	if count < 6 {
 		t.Errorf("%d operations set the session cookie", count)

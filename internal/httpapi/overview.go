@@ -7,11 +7,12 @@ import (
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/operation"
 )
 
-func (s *Server) getUserOverview(ctx context.Context, c access.Caller, in *userRequest) (Response[overviewBody], error) {
+func (s *Server) getUserOverview(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[overviewBody], error) {
 	overview, err := s.directory.Overview(ctx, c, in.ID)
-	return Response[overviewBody]{Body: newOverviewBody(c, &overview)}, err
+	return operation.Response[overviewBody]{Body: newOverviewBody(c, &overview)}, err
 }
 
 // overviewBody is the overview of a user. Parts that the caller may not read are nil.
@@ -30,7 +31,7 @@ type overviewBody struct {
 	AllowedActions     []string            `json:"allowedActions" doc:"What this caller may do to this user: update, delete, suspend, resume, invite, sendPasswordReset, changeEmail, assignRole, erase, resetFactors, revokeSessions or withdrawInvitation. More may come."`
 }
 
-func (b *overviewBody) hiddenMembers() string { return b.User.hiddenMembers() }
+func (b *overviewBody) HiddenMembers() string { return b.User.HiddenMembers() }
 
 // grantBody is a permission that somebody holds: where, and through which roles.
 type grantBody struct {
@@ -79,16 +80,16 @@ type factorSummary struct {
 func newOverviewBody(c access.Caller, o *directory.Overview) overviewBody {
 	b := overviewBody{User: newUserBody(c, &o.User), AllowedActions: o.AllowedActions}
 	if o.AssignmentsReadable {
-		b.Assignments, b.ExpiredAssignments = newBodies(o.Assignments, newAssignmentBody), newBodies(o.Expired, newAssignmentBody)
+		b.Assignments, b.ExpiredAssignments = operation.Bodies(o.Assignments, newAssignmentBody), operation.Bodies(o.Expired, newAssignmentBody)
 		b.AssignmentCount = &o.AssignmentCount
-		b.Permissions = newBodies(o.Permissions, func(g *authz.Grant) grantBody {
-			return grantBody{g.Permission, reachBody{g.Reach}, newBodies(g.Roles, newRoleName)}
+		b.Permissions = operation.Bodies(o.Permissions, func(g *authz.Grant) grantBody {
+			return grantBody{g.Permission, reachBody{g.Reach}, operation.Bodies(g.Roles, newRoleName)}
 		})
 	}
 	if o.SignInReadable {
 		b.SignIn = &signInState{
 			CanSignIn: o.SignIn.CanSignIn, LastLoginAt: o.SignIn.LastLoginAt,
-			Reasons: newBodies(o.SignIn.Reasons, func(r *directory.SignInReason) signInReason {
+			Reasons: operation.Bodies(o.SignIn.Reasons, func(r *directory.SignInReason) signInReason {
 				return signInReason{r.Code, optionalText(r.Operation), r.Until, optionalText(r.Covers), optionalText(r.Source)}
 			}),
 		}
@@ -105,7 +106,7 @@ func newOverviewBody(c access.Caller, o *directory.Overview) overviewBody {
 		b.Factors = &factorSummary{o.Factors.TOTP, o.Factors.Passkeys, o.Factors.RecoveryCodes}
 	}
 	if o.EventsReadable {
-		b.RecentEvents = newBodies(o.RecentEvents, newEventBody)
+		b.RecentEvents = operation.Bodies(o.RecentEvents, newEventBody)
 	}
 	return b
 }

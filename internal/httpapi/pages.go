@@ -1,11 +1,17 @@
 package httpapi
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"html/template"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/web"
 	"github.com/rolecall/rolecall/openapi"
@@ -79,6 +85,192 @@ func respondTagged(w http.ResponseWriter, r *http.Request, content []byte, conte
 
 // live says that the process runs.
 func live(w http.ResponseWriter, r *http.Request) error {
-	respondJSON(w, r, http.StatusOK, []byte(`{"status":"ok"}`))
+	operation.RespondJSON(w, r, http.StatusOK, []byte(`{"status":"ok"}`))
 	return nil
+}
+
+// What the pages may load. The viewer of the reference sets styles of its own
+// and reads the document; nothing comes from elsewhere.
+var (
+	pagePolicy      = []string{"default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
+	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
+)
+
+// docs is the pages for people, and the files that they load.
+type docs struct {
+	server    *Server
+	templates *template.Template
+	assets    []*web.Asset
+}
+
+func (s *Server) newDocs() *docs {
+	d := &docs{server: s}
+	paths := map[string]string{}
+	for _, a := range openapi.Assets {
+		own := web.NewAsset("/docs/", a.Name, a.Type, a.Content, a.Gzipped)
+		paths[a.Name] = own.Path
+		d.assets = append(d.assets, own)
+	}
+	functions := template.FuncMap{"asset": func(name string) string { return paths[name] }}
+	d.templates = template.Must(template.New("").Funcs(functions).ParseFS(openapi.Pages, "reference/*.html"))
+	return d
+}
+
+// pages returns the routes of the pages and their files.
+func (d *docs) pages() []web.Route {
+	page := d.server.page
+	pages := []web.Route{
+		page("/docs", "docs", d.showReference),
+		page("/docs/permissions", "docs", d.showPermissions),
+		page("/docs/events", "docs", d.showEvents),
+		page("/problems", "problems", d.listProblems),
+		page("/problems/{code}", "problems", d.explainProblem),
+	}
+	for _, a := range d.assets {
+		pages = append(pages, web.Route{Method: http.MethodGet, Path: a.Path, Label: "docs", Handler: a})
+	}
+	return pages
+}
+
+// view is what a page shows.
+type view struct {
+	Base, Here, Title string
+	Statuses          []statusView
+	Problem           problemView
+}
+
+// statusView is a status with the problems that have it.
+type statusView struct {
+	Status   int
+	Reason   string
+	Problems []problemView
+}
+
+// problemView is a problem as its page explains it.
+type problemView struct {
+	Code, Detail string
+	Status       int
+	Reason       string
+	Operations   []operationView
+}
+
+// operationView is an operation that the reference shows.
+type operationView struct{ ID, Method, Path, Summary string }
+
+func (d *docs) showReference(w http.ResponseWriter, r *http.Request) error {
+	w.Header()["Content-Security-Policy"] = referencePolicy
+	return d.show(w, r, "reference.html", view{Here: "docs", Title: "Reference"})
+}
+
+func (d *docs) showPermissions(w http.ResponseWriter, r *http.Request) error {
+	w.Header()["Content-Security-Policy"] = pagePolicy
+	return d.show(w, r, "permissions.html", view{Here: "permissions", Title: "Permissions"})
+}
+
+func (d *docs) showEvents(w http.ResponseWriter, r *http.Request) error {
+	w.Header()["Content-Security-Policy"] = pagePolicy
+	return d.show(w, r, "events.html", view{Here: "events", Title: "Events"})
+}
+
+func (d *docs) listProblems(w http.ResponseWriter, r *http.Request) error {
+	v := view{Here: "problems", Title: "Problems"}
+	for _, known := range catalogue { // it is sorted by status
+		problem := viewProblem(known)
+		if last := len(v.Statuses) - 1; last < 0 || v.Statuses[last].Status != problem.Status {
+			v.Statuses = append(v.Statuses, statusView{Status: problem.Status, Reason: problem.Reason})
+		}
+		last := &v.Statuses[len(v.Statuses)-1]
+		last.Problems = append(last.Problems, problem)
+	}
+	w.Header()["Content-Security-Policy"] = pagePolicy
+	return d.show(w, r, "problems.html", v)
+}
+
+func (d *docs) explainProblem(w http.ResponseWriter, r *http.Request) error {
+	code := r.PathValue("code")
+	at := slices.IndexFunc(catalogue, func(known *rolecall.Error) bool { return known.Code == code })
+	if at < 0 {
+		return rolecall.ErrNotFound.With("No problem has this code.")
+	}
+	v := view{Here: "problems", Title: web.TitleOf(code), Problem: viewProblem(catalogue[at])}
+	for _, op := range operations {
+		if slices.Contains(op.ProblemsByStatus(catalogue)[v.Problem.Status], catalogue[at]) {
+			v.Problem.Operations = append(v.Problem.Operations, operationView{op.ID, op.Method, op.Path, op.Summary})
+		}
+	}
+	w.Header()["Content-Security-Policy"] = pagePolicy
+	return d.show(w, r, "problem.html", v)
+}
+
+func viewProblem(known *rolecall.Error) problemView {
+	status, _ := web.StatusOf(known)
+	return problemView{Code: known.Code, Detail: known.Detail, Status: status, Reason: http.StatusText(status)}
+}
+
+// show answers with a page, which is asked for anew each time so that it never
+// names files of another version.
+func (d *docs) show(w http.ResponseWriter, r *http.Request, name string, v view) error {
+	v.Base = d.server.site.Base
+	w.Header()["Permissions-Policy"] = web.NoFeatures
+	w.Header()["Cross-Origin-Opener-Policy"] = web.SameOrigin
+	var rendered bytes.Buffer
+	if err := d.templates.ExecuteTemplate(&rendered, name, v); err != nil {
+		return err
+	}
+	respondTagged(w, r, rendered.Bytes(), "text/html; charset=utf-8", "no-cache")
+	return nil
+}
+
+const (
+	// readyWithin bounds how long the store may take to answer for readiness.
+	readyWithin = 2 * time.Second
+
+	// readyFor is how long /readyz answers from the last check.
+	readyFor = 250 * time.Millisecond
+)
+
+// readiness checks whether the store can serve, one check at a time and at most one
+// in readyFor, however many requests ask.
+type readiness struct {
+	check func(context.Context) error
+
+	turn    chan struct{} // holds a token while somebody uses what follows
+	checked time.Time     // when the last check ended
+	err     error         // what it returned
+}
+
+func newReadiness(check func(context.Context) error) *readiness {
+	return &readiness{check: check, turn: make(chan struct{}, 1)}
+}
+
+// result returns what the last check returned, after a new one if that is too old.
+func (r *readiness) result(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-r.turn }()
+	if !r.checked.IsZero() && time.Since(r.checked) < readyFor {
+		return r.err
+	}
+	// The result is for other requests too, so a client who leaves does not end the check.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyWithin)
+	defer cancel()
+	r.err = r.check(ctx)
+	r.checked = time.Now()
+	return r.err
+}
+
+// ready says whether requests can be served here: not without the store, and not
+// while the process is leaving.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
+	if s.site.IsDraining() {
+		return rolecall.ErrUnavailable.With("This process is leaving; another one serves.")
+	}
+	if err := s.readiness.result(r.Context()); err != nil {
+		web.RequestOf(r).Cause = err
+		return rolecall.ErrUnavailable
+	}
+	return live(w, r)
 }

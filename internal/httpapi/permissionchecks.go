@@ -10,11 +10,9 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/wire"
 )
-
-// checkID is the operation whose 403 is an answer and no refusal.
-const checkID = "AuthsController_check"
 
 // checksMax is how many permissions one request checks at most.
 const checksMax = 200
@@ -27,7 +25,8 @@ type checkRequest struct {
 // permissionValue is one permission to check, without wildcards.
 type permissionValue rolecall.Permission
 
-func (p *permissionValue) setParameter(text string) (code, detail string) {
+// SetParameter reads the permission.
+func (p *permissionValue) SetParameter(text string) (code, detail string) {
 	permission, err := rolecall.ParsePermission(text)
 	*p = permissionValue(permission)
 	switch {
@@ -44,7 +43,7 @@ func (p *permissionValue) setParameter(text string) (code, detail string) {
 // UnmarshalWire reads the permission.
 func (p *permissionValue) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	if text, ok := d.Text(pointer, value); ok {
-		code, detail := p.setParameter(text)
+		code, detail := p.SetParameter(text)
 		d.Add(pointer, code, detail)
 	}
 }
@@ -56,13 +55,13 @@ func (p permissionValue) AppendJSON(b []byte) []byte {
 
 // check answers 204 if the caller holds the permission, for back ends and the auth hooks
 // of proxies.
-func (s *Server) check(_ context.Context, c access.Caller, in *checkRequest) (Response[NoContent], error) {
+func (s *Server) check(_ context.Context, c access.Caller, in *checkRequest) (operation.Response[operation.NoContent], error) {
 	var department *string
 	if in.Department != "" {
 		department = &in.Department
 	}
 	err := c.RequirePermission(rolecall.Permission(in.Permission), department)
-	return Response[NoContent]{NameCaller: true}, err
+	return operation.Response[operation.NoContent]{NameCaller: true}, err
 }
 
 type checkAllRequest struct{ Body checkAllBody }
@@ -124,11 +123,11 @@ type checkResults struct {
 }
 
 // checkAll answers the same question as check, for up to checksMax permissions.
-func (s *Server) checkAll(_ context.Context, c access.Caller, in *checkAllRequest) (Response[checkResults], error) {
+func (s *Server) checkAll(_ context.Context, c access.Caller, in *checkAllRequest) (operation.Response[checkResults], error) {
 	results := make([]checkResult, len(in.Body.Checks))
 	for i, asked := range in.Body.Checks {
 		allowed := c.Holds(rolecall.Permission(asked.Permission), (*string)(asked.Department))
 		results[i] = checkResult{asked.Permission, asked.Department, allowed}
 	}
-	return Response[checkResults]{Body: checkResults{results}, NameCaller: true}, nil
+	return operation.Response[checkResults]{Body: checkResults{results}, NameCaller: true}, nil
 }

@@ -6,40 +6,41 @@ import (
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
 type listRolesRequest struct {
-	pageRequest
-	Sort   orderValue  `query:"sort" order:"name,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
-	Search searchValue `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name."`
-	Key    string      `query:"key" maxLength:"63" doc:"Only the role with this key."`
-	countQuery
+	operation.PageRequest
+	Sort   operation.Order  `query:"sort" order:"name,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
+	Search operation.Search `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name."`
+	Key    string           `query:"key" maxLength:"63" doc:"Only the role with this key."`
+	operation.CountQuery
 }
 
-func (s *Server) listRoles(ctx context.Context, c access.Caller, in *listRolesRequest) (Response[countedPageBody[roleBody]], error) {
+func (s *Server) listRoles(ctx context.Context, c access.Caller, in *listRolesRequest) (operation.Response[operation.CountedPage[roleBody]], error) {
 	page, err := s.directory.Roles(ctx, c, directory.RoleListing{
-		Key: in.Key, Words: in.Search, ByName: in.Sort.by == "name", Desc: in.Sort.desc,
-		After: in.After.after, Limit: in.Limit.orDefault(), Count: in.Count,
+		Key: in.Key, Words: in.Search, ByName: in.Sort.By == "name", Desc: in.Sort.Desc,
+		After: in.After.At, Limit: in.Limit.OrDefault(), Count: in.Count,
 	})
-	return newCountedPage(&page, func(r *rolecall.Role) roleBody { return roleBody{r, true} }), err
+	return operation.NewCountedPage(&page, func(r *rolecall.Role) roleBody { return roleBody{r, true} }), err
 }
 
 type createRoleRequest struct {
-	idempotencyHeader
+	operation.IdempotencyHeader
 	Body rolecall.RoleDraft
 }
 
-func (s *Server) createRole(ctx context.Context, c access.Caller, in *createRoleRequest) (Response[roleBody], error) {
+func (s *Server) createRole(ctx context.Context, c access.Caller, in *createRoleRequest) (operation.Response[roleBody], error) {
 	created, err := s.directory.CreateRole(ctx, c, in.Key, in.Body)
 	body := roleBody{&created.Value, err == nil && !created.Erased && readsRoles(c)}
-	return Response[roleBody]{Body: body, Location: "/roles/" + created.Value.ID.String(), Replayed: created.Replayed}, err
+	return operation.Response[roleBody]{Body: body, Location: "/roles/" + created.Value.ID.String(), Replayed: created.Replayed}, err
 }
 
-func (s *Server) getRole(ctx context.Context, c access.Caller, in *getRequest[rolecall.Role]) (Response[roleBody], error) {
+func (s *Server) getRole(ctx context.Context, c access.Caller, in *getRequest[rolecall.Role]) (operation.Response[roleBody], error) {
 	role, err := s.directory.Role(ctx, c, in.ID)
-	return Response[roleBody]{Body: roleBody{&role, readsRoles(c)}}, err
+	return operation.Response[roleBody]{Body: roleBody{&role, readsRoles(c)}}, err
 }
 
 type updateRoleBody struct {
@@ -49,23 +50,23 @@ type updateRoleBody struct {
 
 type updateRoleRequest struct {
 	rolePath
-	ifMatchHeader
+	operation.IfMatchHeader
 	Body updateRoleBody
 }
 
-func (s *Server) updateRole(ctx context.Context, c access.Caller, in *updateRoleRequest) (Response[roleBody], error) {
+func (s *Server) updateRole(ctx context.Context, c access.Caller, in *updateRoleRequest) (operation.Response[roleBody], error) {
 	role, err := s.directory.UpdateRole(ctx, c, in.ID, in.Body.RolePatch, match(in.IfMatch, roleTag(c)))
-	return Response[roleBody]{Body: roleBody{&role, readsRoles(c)}}, err
+	return operation.Response[roleBody]{Body: roleBody{&role, readsRoles(c)}}, err
 }
 
 type deleteRoleRequest struct {
 	rolePath
-	ifMatchHeader
+	operation.IfMatchHeader
 	Force bool `query:"force" doc:"Whether to unassign the role from all holders first."`
 }
 
-func (s *Server) deleteRole(ctx context.Context, c access.Caller, in *deleteRoleRequest) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.directory.DeleteRole(ctx, c, in.ID, in.Force, match(in.IfMatch, roleTag(c)))
+func (s *Server) deleteRole(ctx context.Context, c access.Caller, in *deleteRoleRequest) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.directory.DeleteRole(ctx, c, in.ID, in.Force, match(in.IfMatch, roleTag(c)))
 }
 
 type listRoleUsersRequest struct {
@@ -74,9 +75,9 @@ type listRoleUsersRequest struct {
 	Status string `query:"status" enum:"pending,active,suspended" doc:"Only users with this status."`
 }
 
-func (s *Server) listRoleUsers(ctx context.Context, c access.Caller, in *listRoleUsersRequest) (Response[userPage], error) {
+func (s *Server) listRoleUsers(ctx context.Context, c access.Caller, in *listRoleUsersRequest) (operation.Response[userPage], error) {
 	page, err := s.directory.RoleUsers(ctx, c, in.ID, in.listing(in.Status, rolecall.RoleID{}))
-	return Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, err
+	return operation.Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, err
 }
 
 // readsRoles reports whether the caller may read roles. Other callers see the ids alone.
@@ -103,14 +104,14 @@ func (b roleBody) AppendJSON(out []byte) []byte {
 	return roleEncoder.Append(out, b.role)
 }
 
-func (b roleBody) hiddenMembers() string {
+func (b roleBody) HiddenMembers() string {
 	if b.readable {
 		return ""
 	}
 	return "key, name, description, permissions, grants, system, createdAt, updatedAt"
 }
 
-func (b roleBody) hasTag() bool { return b.readable }
+func (b roleBody) HasTag() bool { return b.readable }
 
 // roleTag returns what computes the ETag of a role as the caller sees it.
 func roleTag(c access.Caller) func(*rolecall.Role) string {

@@ -5,63 +5,64 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
 type listServiceAccountsRequest struct {
-	pageRequest
-	Sort   orderValue  `query:"sort" order:"name,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
-	Search searchValue `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name."`
-	countQuery
+	operation.PageRequest
+	Sort   operation.Order  `query:"sort" order:"name,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
+	Search operation.Search `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name."`
+	operation.CountQuery
 }
 
-func (s *Server) listServiceAccounts(ctx context.Context, c access.Caller, in *listServiceAccountsRequest) (Response[countedPageBody[serviceAccountBody]], error) {
+func (s *Server) listServiceAccounts(ctx context.Context, c access.Caller, in *listServiceAccountsRequest) (operation.Response[operation.CountedPage[serviceAccountBody]], error) {
 	page, err := s.directory.ServiceAccounts(ctx, c, rolecall.ServiceAccountQuery{
-		Words: in.Search, ByName: in.Sort.by == "name", Desc: in.Sort.desc,
-		After: in.After.after, Limit: in.Limit.orDefault(), Count: in.Count,
+		Words: in.Search, ByName: in.Sort.By == "name", Desc: in.Sort.Desc,
+		After: in.After.At, Limit: in.Limit.OrDefault(), Count: in.Count,
 	})
-	return newCountedPage(&page, func(a *rolecall.ServiceAccount) serviceAccountBody { return serviceAccountBody{a, true} }), err
+	return operation.NewCountedPage(&page, func(a *rolecall.ServiceAccount) serviceAccountBody { return serviceAccountBody{a, true} }), err
 }
 
 type createServiceAccountRequest struct {
-	idempotencyHeader
+	operation.IdempotencyHeader
 	Body rolecall.ServiceAccountDraft
 }
 
-func (s *Server) createServiceAccount(ctx context.Context, c access.Caller, in *createServiceAccountRequest) (Response[serviceAccountBody], error) {
+func (s *Server) createServiceAccount(ctx context.Context, c access.Caller, in *createServiceAccountRequest) (operation.Response[serviceAccountBody], error) {
 	created, err := s.directory.CreateServiceAccount(ctx, c, in.Key, in.Body)
 	response := serviceAccountResponse(c, &created.Value)
 	response.Location, response.Replayed = "/service-accounts/"+created.Value.ID.String(), created.Replayed
 	return response, err
 }
 
-func (s *Server) getServiceAccount(ctx context.Context, c access.Caller, in *getRequest[rolecall.ServiceAccount]) (Response[serviceAccountBody], error) {
+func (s *Server) getServiceAccount(ctx context.Context, c access.Caller, in *getRequest[rolecall.ServiceAccount]) (operation.Response[serviceAccountBody], error) {
 	account, err := s.directory.ServiceAccount(ctx, c, in.ID)
 	return serviceAccountResponse(c, &account), err
 }
 
 type updateServiceAccountRequest struct {
 	idPath[rolecall.ServiceAccount]
-	ifMatchHeader
+	operation.IfMatchHeader
 	Body rolecall.ServiceAccountPatch
 }
 
-func (s *Server) updateServiceAccount(ctx context.Context, c access.Caller, in *updateServiceAccountRequest) (Response[serviceAccountBody], error) {
+func (s *Server) updateServiceAccount(ctx context.Context, c access.Caller, in *updateServiceAccountRequest) (operation.Response[serviceAccountBody], error) {
 	account, err := s.directory.UpdateServiceAccount(ctx, c, in.ID, in.Body, match(in.IfMatch, serviceAccountTag(c)))
 	return serviceAccountResponse(c, &account), err
 }
 
-func (s *Server) deleteServiceAccount(ctx context.Context, c access.Caller, in *deleteRequest[rolecall.ServiceAccount]) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.directory.DeleteServiceAccount(ctx, c, in.ID, match(in.IfMatch, serviceAccountTag(c)))
+func (s *Server) deleteServiceAccount(ctx context.Context, c access.Caller, in *deleteRequest[rolecall.ServiceAccount]) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.directory.DeleteServiceAccount(ctx, c, in.ID, match(in.IfMatch, serviceAccountTag(c)))
 }
 
-func (s *Server) suspendServiceAccount(ctx context.Context, c access.Caller, in *statusRequest[rolecall.ServiceAccount]) (Response[serviceAccountBody], error) {
+func (s *Server) suspendServiceAccount(ctx context.Context, c access.Caller, in *statusRequest[rolecall.ServiceAccount]) (operation.Response[serviceAccountBody], error) {
 	account, err := s.directory.SuspendServiceAccount(ctx, c, in.ID, string(in.Body.Reason))
 	return serviceAccountResponse(c, &account), err
 }
 
-func (s *Server) resumeServiceAccount(ctx context.Context, c access.Caller, in *statusRequest[rolecall.ServiceAccount]) (Response[serviceAccountBody], error) {
+func (s *Server) resumeServiceAccount(ctx context.Context, c access.Caller, in *statusRequest[rolecall.ServiceAccount]) (operation.Response[serviceAccountBody], error) {
 	account, err := s.directory.ResumeServiceAccount(ctx, c, in.ID, string(in.Body.Reason))
 	return serviceAccountResponse(c, &account), err
 }
@@ -83,8 +84,8 @@ type serviceAccountBody struct {
 	readable bool
 }
 
-func serviceAccountResponse(c access.Caller, a *rolecall.ServiceAccount) Response[serviceAccountBody] {
-	return Response[serviceAccountBody]{Body: serviceAccountBody{a, readsServiceAccounts(c) && a.CreatedAt != 0}}
+func serviceAccountResponse(c access.Caller, a *rolecall.ServiceAccount) operation.Response[serviceAccountBody] {
+	return operation.Response[serviceAccountBody]{Body: serviceAccountBody{a, readsServiceAccounts(c) && a.CreatedAt != 0}}
 }
 
 // AppendJSON appends the members that the caller may read.
@@ -95,14 +96,14 @@ func (b serviceAccountBody) AppendJSON(out []byte) []byte {
 	return serviceAccountEncoder.Append(out, b.account)
 }
 
-func (b serviceAccountBody) hiddenMembers() string {
+func (b serviceAccountBody) HiddenMembers() string {
 	if b.readable {
 		return ""
 	}
 	return "name, description, status, createdAt, updatedAt"
 }
 
-func (b serviceAccountBody) hasTag() bool { return b.readable }
+func (b serviceAccountBody) HasTag() bool { return b.readable }
 
 // serviceAccountTag returns what computes the ETag of a service account as the caller sees it.
 func serviceAccountTag(c access.Caller) func(*rolecall.ServiceAccount) string {

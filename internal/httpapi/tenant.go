@@ -10,27 +10,28 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
 type getTenantRequest struct {
-	ifNoneMatchHeader
+	operation.IfNoneMatchHeader
 }
 
-func (s *Server) getTenant(ctx context.Context, c access.Caller, _ *getTenantRequest) (Response[tenantBody], error) {
+func (s *Server) getTenant(ctx context.Context, c access.Caller, _ *getTenantRequest) (operation.Response[tenantBody], error) {
 	tenant, err := s.directory.CurrentTenant(ctx, c)
-	return Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
+	return operation.Response[tenantBody]{Body: newTenantBody(&tenant, true)}, err
 }
 
 type updateTenantRequest struct {
-	ifMatchHeader
+	operation.IfMatchHeader
 	Body tenantPatch
 }
 
-func (s *Server) updateTenant(ctx context.Context, c access.Caller, in *updateTenantRequest) (Response[tenantBody], error) {
+func (s *Server) updateTenant(ctx context.Context, c access.Caller, in *updateTenantRequest) (operation.Response[tenantBody], error) {
 	tenant, err := s.directory.UpdateTenant(ctx, c, in.Body.patch(), match(in.IfMatch, tenantTag))
-	return Response[tenantBody]{Body: newTenantBody(&tenant, !c.Reach(rolecall.TenantRead).IsNowhere())}, err
+	return operation.Response[tenantBody]{Body: newTenantBody(&tenant, !c.Reach(rolecall.TenantRead).IsNowhere())}, err
 }
 
 // tenantPatch is a change of a tenant.
@@ -98,7 +99,7 @@ func (p *settingsPatch) read(d *wire.Decoding, pointer, name string, value jsont
 		if value.Kind() == jsontext.KindNull {
 			return
 		}
-		n, ok := wholeNumber(string(value))
+		n, ok := wire.WholeNumber(string(value))
 		if !ok {
 			delete(p.Numbers, name)
 			d.Add(pointer+"/"+name, "type", "must be a whole number")
@@ -189,7 +190,7 @@ func (b *tenantBody) AppendJSON(out []byte) []byte {
 	return tenantEncoder.Append(out, (*tenantFields)(b))
 }
 
-func (b *tenantBody) hasTag() bool { return b.readable }
+func (b *tenantBody) HasTag() bool { return b.readable }
 
 // tenantTag returns the ETag of a tenant.
 func tenantTag(t *rolecall.Tenant) string {

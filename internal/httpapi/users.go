@@ -10,28 +10,29 @@ import (
 	"github.com/rolecall/rolecall/internal/access"
 	"github.com/rolecall/rolecall/internal/authz"
 	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/operation"
 	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
 // userFilterRequest are the filters of lists of users.
 type userFilterRequest struct {
-	pageRequest
-	Sort       orderValue  `query:"sort" order:"name,email,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
-	Search     searchValue `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name or of the email address."`
-	Email      string      `query:"email" maxLength:"254" doc:"Only the user with this email address."`
-	ExternalID string      `query:"externalId" maxLength:"255" doc:"Only the user with this external ID."`
-	Department string      `query:"department" maxLength:"255" doc:"Only users of this department. Case and diacritics do not matter."`
-	countQuery
+	operation.PageRequest
+	Sort       operation.Order  `query:"sort" order:"name,email,createdAt" doc:"The order; - reverses it. Without it, the list is sorted by creation time."`
+	Search     operation.Search `query:"q" doc:"Up to 8 words. Each must be the beginning of a word of the name or of the email address."`
+	Email      string           `query:"email" maxLength:"254" doc:"Only the user with this email address."`
+	ExternalID string           `query:"externalId" maxLength:"255" doc:"Only the user with this external ID."`
+	Department string           `query:"department" maxLength:"255" doc:"Only users of this department. Case and diacritics do not matter."`
+	operation.CountQuery
 }
 
 // listing returns the list that the filters describe.
 func (r *userFilterRequest) listing(status string, role rolecall.RoleID) directory.UserListing {
 	l := directory.UserListing{
 		Email: r.Email, ExternalID: r.ExternalID, Department: r.Department, Status: status, Role: role,
-		Words: r.Search, Desc: r.Sort.desc, After: r.After.after, Limit: r.Limit.orDefault(), Count: r.Count,
+		Words: r.Search, Desc: r.Sort.Desc, After: r.After.At, Limit: r.Limit.OrDefault(), Count: r.Count,
 	}
-	switch r.Sort.by {
+	switch r.Sort.By {
 	case "name":
 		l.Sort = rolecall.SortByName
 	case "email":
@@ -48,40 +49,40 @@ type listUsersRequest struct {
 	Role   rolecall.RoleID `query:"role" doc:"Only users who hold this role. Needs roles:read."`
 }
 
-func (s *Server) listUsers(ctx context.Context, c access.Caller, in *listUsersRequest) (Response[userPage], error) {
+func (s *Server) listUsers(ctx context.Context, c access.Caller, in *listUsersRequest) (operation.Response[userPage], error) {
 	if in.Status == string(rolecall.UserDeleted) {
 		return s.listDeletedUsers(ctx, c, in)
 	}
 	page, err := s.directory.Users(ctx, c, in.listing(in.Status, in.Role))
 	if err != nil {
-		return Response[userPage]{}, err
+		return operation.Response[userPage]{}, err
 	}
-	return Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, nil
+	return operation.Response[userPage]{Body: newUserPage(c, &page), Next: page.Next}, nil
 }
 
 type createUserRequest struct {
-	idempotencyHeader
+	operation.IdempotencyHeader
 	Body rolecall.UserDraft
 }
 
-// mayDecode checks that the caller may invite. Not to invite needs no permission.
-func (*createUserRequest) mayDecode(c access.Caller, member string, value jsontext.Value) error {
+// MayDecode checks that the caller may invite. Not to invite needs no permission.
+func (*createUserRequest) MayDecode(c access.Caller, member string, value jsontext.Value) error {
 	if member != "invite" || value.Kind() == jsontext.KindFalse {
 		return nil
 	}
 	return authz.InviteUser.Authorize(c.Principal)
 }
 
-func (s *Server) createUser(ctx context.Context, c access.Caller, in *createUserRequest) (Response[userBody], error) {
+func (s *Server) createUser(ctx context.Context, c access.Caller, in *createUserRequest) (operation.Response[userBody], error) {
 	created, err := s.directory.CreateUser(ctx, c, in.Key, in.Body)
 	if err != nil {
-		return Response[userBody]{}, err
+		return operation.Response[userBody]{}, err
 	}
 	body := newUserBody(c, &created.Value)
 	if created.Erased {
 		body.readable = 0
 	}
-	return Response[userBody]{Body: body, Location: "/users/" + created.Value.ID.String(), Replayed: created.Replayed}, nil
+	return operation.Response[userBody]{Body: body, Location: "/users/" + created.Value.ID.String(), Replayed: created.Replayed}, nil
 }
 
 type updateUserBody struct {
@@ -91,13 +92,13 @@ type updateUserBody struct {
 
 type updateUserRequest struct {
 	userPath
-	ifMatchHeader
+	operation.IfMatchHeader
 	Body updateUserBody
 }
 
-// mayDecode checks whether the caller may change the member of the user, as far as that
+// MayDecode checks whether the caller may change the member of the user, as far as that
 // is known before the user is read.
-func (in *updateUserRequest) mayDecode(c access.Caller, member string, _ jsontext.Value) error {
+func (in *updateUserRequest) MayDecode(c access.Caller, member string, _ jsontext.Value) error {
 	m, ok := rolecall.UserMemberNamed(member)
 	if !ok || !m.Updatable() {
 		return nil
@@ -105,18 +106,13 @@ func (in *updateUserRequest) mayDecode(c access.Caller, member string, _ jsontex
 	return authz.AuthorizeMembers(c.Principal, in.ID, rolecall.SetOf(m))
 }
 
-func (s *Server) updateUser(ctx context.Context, c access.Caller, in *updateUserRequest) (Response[userBody], error) {
+func (s *Server) updateUser(ctx context.Context, c access.Caller, in *updateUserRequest) (operation.Response[userBody], error) {
 	user, err := s.directory.UpdateUser(ctx, c, in.ID, in.Body.UserPatch, match(in.IfMatch, userTag(c)))
-	return Response[userBody]{Body: newUserBody(c, &user)}, err
+	return operation.Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
-type deleteRequest[T holder] struct {
-	idPath[T]
-	ifMatchHeader
-}
-
-func (s *Server) deleteUser(ctx context.Context, c access.Caller, in *deleteRequest[rolecall.User]) (Response[NoContent], error) {
-	return Response[NoContent]{}, s.directory.DeleteUser(ctx, c, in.ID, match(in.IfMatch, userTag(c)))
+func (s *Server) deleteUser(ctx context.Context, c access.Caller, in *deleteRequest[rolecall.User]) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.directory.DeleteUser(ctx, c, in.ID, match(in.IfMatch, userTag(c)))
 }
 
 var userEncoder = wire.NewEncoder[rolecall.User]()
@@ -162,9 +158,9 @@ func (b userBody) AppendJSON(out []byte) []byte {
 	return out
 }
 
-func (b userBody) hiddenMembers() string { return names(rolecall.AllUserMembers &^ b.readable) }
+func (b userBody) HiddenMembers() string { return names(rolecall.AllUserMembers &^ b.readable) }
 
-func (b userBody) hasTag() bool { return b.readable != 0 }
+func (b userBody) HasTag() bool { return b.readable != 0 }
 
 func names(members rolecall.UserMembers) string { return strings.Join(members.Names(), ", ") }
 
@@ -175,26 +171,26 @@ func userTag(c access.Caller) func(*rolecall.User) string {
 
 // userPage is a page of users, each as far as the caller may read them.
 type userPage struct {
-	countedPageBody[userBody]
+	operation.CountedPage[userBody]
 	RestrictedBy []string `json:"restrictedBy,omitzero" doc:"The members whose permissions made the list narrower than what the caller may know."`
 }
 
 func newUserPage(c access.Caller, page *directory.UserPage) userPage {
 	all := c.ReadsEverything()
-	counted := newCountedPage(&page.Page, func(u *rolecall.User) userBody {
+	counted := operation.NewCountedPage(&page.Page, func(u *rolecall.User) userBody {
 		if all {
 			return userBody{user: u, readable: rolecall.AllUserMembers}
 		}
 		return userBody{user: u, readable: c.ListSight(u)}
 	})
-	body := userPage{countedPageBody: counted.Body}
+	body := userPage{CountedPage: counted.Body}
 	if page.RestrictedBy != 0 {
 		body.RestrictedBy = page.RestrictedBy.Names()
 	}
 	return body
 }
 
-func (p *userPage) hiddenMembers() string {
+func (p *userPage) HiddenMembers() string {
 	readable := rolecall.AllUserMembers
 	for _, item := range p.Items {
 		readable &= item.readable
@@ -202,29 +198,19 @@ func (p *userPage) hiddenMembers() string {
 	return names(rolecall.AllUserMembers &^ readable)
 }
 
-type getRequest[T any] struct {
-	idPath[T]
-	ifNoneMatchHeader
-}
-
-func (s *Server) getUser(ctx context.Context, c access.Caller, in *getRequest[rolecall.User]) (Response[userBody], error) {
+func (s *Server) getUser(ctx context.Context, c access.Caller, in *getRequest[rolecall.User]) (operation.Response[userBody], error) {
 	user, err := s.directory.User(ctx, c, in.ID)
-	return Response[userBody]{Body: newUserBody(c, &user)}, err
+	return operation.Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
-type statusRequest[T holder] struct {
-	idPath[T]
-	Body reasonBody `optional:"true"`
-}
-
-func (s *Server) suspendUser(ctx context.Context, c access.Caller, in *statusRequest[rolecall.User]) (Response[userBody], error) {
+func (s *Server) suspendUser(ctx context.Context, c access.Caller, in *statusRequest[rolecall.User]) (operation.Response[userBody], error) {
 	user, err := s.directory.SuspendUser(ctx, c, in.ID, string(in.Body.Reason))
-	return Response[userBody]{Body: newUserBody(c, &user)}, err
+	return operation.Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
-func (s *Server) resumeUser(ctx context.Context, c access.Caller, in *statusRequest[rolecall.User]) (Response[userBody], error) {
+func (s *Server) resumeUser(ctx context.Context, c access.Caller, in *statusRequest[rolecall.User]) (operation.Response[userBody], error) {
 	user, err := s.directory.ResumeUser(ctx, c, in.ID, string(in.Body.Reason))
-	return Response[userBody]{Body: newUserBody(c, &user)}, err
+	return operation.Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
 // reasonMax bounds the reason that is recorded with an act, in code points.
@@ -247,4 +233,109 @@ func (t *reasonText) UnmarshalWire(d *wire.Decoding, pointer string, value jsont
 		d.Faults.Text(pointer, text, 1, reasonMax)
 		*t = reasonText(text)
 	}
+}
+
+// listDeletedUsers returns a page of the users who can be restored.
+func (s *Server) listDeletedUsers(ctx context.Context, c access.Caller, in *listUsersRequest) (operation.Response[userPage], error) {
+	if faults := in.besidesDeleted(); faults != nil {
+		return operation.Response[userPage]{}, rolecall.ErrMalformed.WithFaults(faults...)
+	}
+	page, err := s.directory.DeletedUsers(ctx, c, directory.DeletedListing{After: in.After.At, Limit: in.Limit.OrDefault()})
+	if err != nil {
+		return operation.Response[userPage]{}, err
+	}
+	body := operation.NewPage(&page, func(t *rolecall.Tombstone) userBody {
+		return userBody{user: &t.User, readable: c.ListSight(&t.User), deletedAt: t.DeletedAt}
+	})
+	return operation.Response[userPage]{Body: userPage{CountedPage: operation.CountedPage[userBody]{Page: body.Body}}, Next: page.Next}, nil
+}
+
+// besidesDeleted returns a fault for each parameter that a list of deleted users
+// does not take: they are in no index but that of their deletion.
+func (r *listUsersRequest) besidesDeleted() (faults rolecall.Faults) {
+	for _, given := range []struct {
+		parameter string
+		is        bool
+	}{
+		{"sort", r.Sort != operation.Order{}}, {"q", r.Search != nil}, {"email", r.Email != ""}, {"externalId", r.ExternalID != ""},
+		{"department", r.Department != ""}, {"role", !r.Role.IsZero()}, {"count", r.Count},
+	} {
+		if given.is {
+			faults = append(faults, rolecall.Fault{Parameter: given.parameter, Code: "combination", Detail: "does not go with status=deleted"})
+		}
+	}
+	return faults
+}
+
+// restoredUser is a user who was deleted and is back.
+type restoredUser struct {
+	User             userBody           `json:"user" doc:"The user, as far as the caller may read them."`
+	RolesNotRestored *[]rolecall.RoleID `json:"rolesNotRestored,omitzero" doc:"The roles that the user held and does not hold again, because the caller may not assign them or because they were deleted. Absent if the caller may not read the roles of the user."` // nil: the caller may not read the user's roles
+}
+
+func (u *restoredUser) HiddenMembers() string { return u.User.HiddenMembers() }
+
+func (s *Server) restoreUser(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[restoredUser], error) {
+	restored, err := s.directory.RestoreUser(ctx, c, in.ID)
+	body := restoredUser{User: newUserBody(c, &restored.User)}
+	if restored.RolesReadable {
+		body.RolesNotRestored = &restored.RolesNotRestored
+	}
+	return operation.Response[restoredUser]{Body: body}, err
+}
+
+func (s *Server) eraseUser(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[operation.NoContent], error) {
+	return operation.Response[operation.NoContent]{}, s.directory.EraseUser(ctx, c, in.ID)
+}
+
+type listUserSessionsRequest struct {
+	userPath
+	operation.PageRequest
+}
+
+func (s *Server) listUserSessions(ctx context.Context, c access.Caller, in *listUserSessionsRequest) (operation.Response[operation.Page[userSessionBody]], error) {
+	page, err := s.signin.UserSessions(ctx, c, in.ID, in.After.At, in.Limit.OrDefault())
+	return operation.NewPage(&page, func(session *rolecall.Session) userSessionBody {
+		return userSessionBody{
+			ID: session.ID, CreatedAt: session.AuthenticatedAt, LastUsedAt: session.LastUsedAt, ExpiresAt: session.ExpiresAt,
+			SecondFactor: session.SecondFactor, Address: optionalText(session.Source), Client: optionalText(session.Client),
+			Current: session.ID == c.Session.ID,
+		}
+	}), err
+}
+
+type endUserSessionRequest struct {
+	userPath
+	Session rolecall.SessionID `path:"sessionId" example:"019d83e6-1ef1-7004-a4d5-6e7f8091a244" doc:"ID of the session."`
+}
+
+func (s *Server) endUserSession(ctx context.Context, c access.Caller, in *endUserSessionRequest) (operation.Response[operation.NoContent], error) {
+	err := s.signin.EndUserSession(ctx, c, in.ID, in.Session)
+	return s.sessionsEnded(in.Session == c.Session.ID), err
+}
+
+func (s *Server) endUserSessions(ctx context.Context, c access.Caller, in *userRequest) (operation.Response[operation.NoContent], error) {
+	err := s.signin.EndUserSessions(ctx, c, in.ID)
+	return s.sessionsEnded(in.ID == c.Session.UserID), err
+}
+
+// sessionsEnded returns the response to the end of sessions. The browser loses its cookie if
+// its own session is one of them.
+func (s *Server) sessionsEnded(isOwn bool) operation.Response[operation.NoContent] {
+	if !isOwn {
+		return operation.Response[operation.NoContent]{}
+	}
+	return operation.Response[operation.NoContent]{Cookies: s.clearSession}
+}
+
+// userSessionBody is a live session of a user.
+type userSessionBody struct {
+	ID           rolecall.SessionID `json:"id" doc:"ID of the session."`
+	CreatedAt    rolecall.Time      `json:"createdAt" doc:"When the user signed in."`
+	LastUsedAt   rolecall.Time      `json:"lastUsedAt" doc:"When the session was used last, to about a minute."`
+	ExpiresAt    rolecall.Time      `json:"expiresAt" doc:"When the session ends, even if it is used."`
+	SecondFactor bool               `json:"secondFactor" doc:"Whether the user proved a second factor. A session without one is refused while the tenant requires a second factor of the user."`
+	Address      optionalText       `json:"address" nullable:"true" doc:"Client address at sign-in."`
+	Client       optionalText       `json:"client" nullable:"true" doc:"Name of the client at sign-in, such as Firefox on Linux."`
+	Current      bool               `json:"current" doc:"Whether it is the session of this request."`
 }

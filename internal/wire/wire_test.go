@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -174,4 +175,25 @@ func TestLongNamesAreCut(t *testing.T) {
 	if len(faults) != 1 || len(faults[0]) > 200 || !strings.Contains(faults[0], "…") {
 		t.Errorf("%q", faults)
 	}
+}
+
+// FuzzText checks that every text becomes a JSON string that says the same, and
+// that what is not UTF-8 breaks no document.
+func FuzzText(f *testing.F) {
+	seeds := []string{"", "Ada", "\"\\\n\t\x00\x1f", "Ädä \U0001F600", "\xff\xc3", "a\xe2\x28", "\u2028"}
+	if len(seeds) == 0 {
+		f.Fatal("no seeds")
+	}
+	for _, seed := range seeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var got string
+		if err := json.Unmarshal(AppendText(nil, text), &got); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if want := strings.Join(strings.Split(text, ""), ""); utf8.ValidString(text) && got != want || !utf8.ValidString(got) {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
 }

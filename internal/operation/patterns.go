@@ -1,4 +1,4 @@
-package httpapi
+package operation
 
 import (
 	"maps"
@@ -24,8 +24,6 @@ const (
 	keyPattern = `^([!#-~][!-~]*|"|"[!-~]*[!#-~]|"([!#-\[\]-~]|\\["\\])+")$`
 	// tagsPattern is that of * and of lists of entity tags.
 	tagsPattern = `^[ \t]*(\*[ \t]*|(W/)?"[^\x00-\x20"\x7f]*"([ \t]*,[ \t,]*(W/)?"[^\x00-\x20"\x7f]*")*[ \t,]*)$`
-	// passkeyIDPattern is base64url without padding, and without bits that no byte has.
-	passkeyIDPattern = `^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{4}|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]|[A-Za-z0-9_-][AQgw])$`
 	// permissionPart is a name in a permission.
 	permissionPart = `[a-z][A-Za-z0-9_-]{0,63}`
 )

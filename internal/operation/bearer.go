@@ -1,4 +1,4 @@
-package httpapi
+package operation
 
 import (
 	"net/http"
@@ -40,10 +40,10 @@ type credentials struct {
 // operation without a caller has no use for the Authorization header, and other schemes
 // than Bearer mean nothing. It returns ErrMalformed where there is more than one
 // credential: nobody could say which of them acts.
-func (s *Server) credentialsOf(op *operation, r *http.Request, buffer []secret.Token) (credentials, error) {
-	sent := credentials{sessions: s.site.AppendSessions(buffer, r)}
+func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.Token) (credentials, error) {
+	sent := credentials{sessions: s.Site.AppendSessions(buffer, r)}
 	lines := r.Header["Authorization"]
-	if len(lines) == 0 || op.policy.Public {
+	if len(lines) == 0 || op.Policy.Public {
 		return sent, nil
 	}
 	if len(lines) > 1 {
@@ -57,15 +57,15 @@ func (s *Server) credentialsOf(op *operation, r *http.Request, buffer []secret.T
 		return sent, nil
 	}
 	sent.bearer = token
-	if _, ok := secret.ParseOperatorKey(token); ok && !s.servesOperators(r) {
+	if _, ok := secret.ParseOperatorKey(token); ok && !s.ServesOperators(r) {
 		return sent, rolecall.ErrUnauthenticated
 	}
 	return sent, nil
 }
 
 // unauthenticated returns the 401 for a request without valid credentials.
-func unauthenticated(op *operation) error {
-	if op.policy.Operators {
+func unauthenticated(op *Operation) error {
+	if op.Policy.Operators {
 		return rolecall.ErrUnauthenticated.With("No live key of an operator came with the request, as Authorization: Bearer rco_….")
 	}
 	return rolecall.ErrUnauthenticated
@@ -74,9 +74,9 @@ func unauthenticated(op *operation) error {
 // wwwAuthenticate returns the WWW-Authenticate header: the schemes that the operation
 // accepts (RFC 9110, 11.6.1), and why a bearer token was rejected (RFC 6750, 3.1). It is
 // empty for errors that have nothing to do with credentials.
-func wwwAuthenticate(op *operation, r *http.Request, status int, err *rolecall.Error) string {
+func wwwAuthenticate(op *Operation, r *http.Request, status int, err *rolecall.Error) string {
 	sent, _ := bearerOf(r.Header["Authorization"])
-	hasBearer := sent != "" && !op.policy.Public
+	hasBearer := sent != "" && !op.Policy.Public
 	bearer := "Bearer"
 	switch {
 	case slices.ContainsFunc(err.Faults, func(f rolecall.Fault) bool { return f.Header == "authorization" }):
@@ -87,10 +87,10 @@ func wwwAuthenticate(op *operation, r *http.Request, status int, err *rolecall.E
 		return ""
 	case hasBearer:
 		bearer = `Bearer error="invalid_token"`
-	case op.policy.Public || op.policy.SessionOnly:
+	case op.Policy.Public || op.Policy.SessionOnly:
 		return "Session"
 	}
-	if op.policy.Operators {
+	if op.Policy.Operators {
 		return bearer
 	}
 	return "Session, " + bearer

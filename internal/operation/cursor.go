@@ -1,4 +1,4 @@
-package httpapi
+package operation
 
 import (
 	"net/http"
@@ -17,22 +17,22 @@ const (
 )
 
 // openCursor sets the position that the cursor stands for.
-func (s *Server) openCursor(op *operation, r *http.Request, cursor *cursorValue, faults *rolecall.Faults) {
+func (s *Runner) openCursor(op *Operation, r *http.Request, cursor *Cursor, faults *rolecall.Faults) {
 	if cursor.text == "" {
 		return
 	}
-	at, ok := web.OpenCursor(s.access.Keys, cursor.text, listDigest(op, r.URL, web.RequestOf(r).Principal))
+	at, ok := web.OpenCursor(s.Access.Keys, cursor.text, listDigest(op, r.URL, web.RequestOf(r).Principal))
 	if !ok {
 		*faults = append(*faults, rolecall.Fault{Parameter: cursorName, Code: "cursor", Detail: cursorDetail})
 		return
 	}
-	cursor.after = at
+	cursor.At = at
 }
 
 // listDigest identifies the list that a cursor belongs to: its operation and path, its
 // filters and order, and its reader.
-func listDigest(op *operation, u *url.URL, p *authz.Principal) []byte {
-	return secret.Digest(p.Tenant.ID[:], p.User.ID[:], []byte(op.id), []byte(u.Path), []byte(filtersOf(u)))
+func listDigest(op *Operation, u *url.URL, p *authz.Principal) []byte {
+	return secret.Digest(p.Tenant.ID[:], p.User.ID[:], []byte(op.ID), []byte(u.Path), []byte(filtersOf(u)))
 }
 
 // filtersOf returns the filters and the order of the query, in one spelling.

@@ -1,4 +1,4 @@
-package httpapi
+package operation
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -48,6 +47,9 @@ func checkSyntax(faults *rolecall.Faults, body []byte) {
 	}
 }
 
+// maxDepth limits how deeply JSON may be nested.
+const maxDepth = 32
+
 // blanks are the characters that mean nothing between the tokens of JSON.
 const blanks = " \t\r\n"
 
@@ -59,39 +61,4 @@ func canonicalJSON(body []byte) []byte {
 		return body
 	}
 	return canonical
-}
-
-// wholeNumber returns the whole number that a JSON number stands for. Its spelling does
-// not matter: 10, 10.0 and 1e1 are equal. A number that does not fit is the nearest one
-// that does. The work is bounded by the length of the text, not by the exponent.
-func wholeNumber(text string) (n int64, ok bool) {
-	if jsontext.Value(text).Kind() != jsontext.KindNumber {
-		return 0, false
-	}
-	const huge = 1 << 32 // more digits than any text has
-	digits, isNegative := strings.CutPrefix(text, "-")
-	digits, exponent, hasExponent := strings.Cut(strings.ToLower(digits), "e")
-	whole, fraction, _ := strings.Cut(digits, ".")
-	significant := strings.TrimRight(whole+fraction, "0")
-	zeros := len(whole) - len(significant) // that follow the significant digits
-	if hasExponent {
-		power, err := strconv.ParseInt(exponent, 10, 64)
-		if err != nil && !errors.Is(err, strconv.ErrRange) {
-			return 0, false
-		}
-		zeros += int(min(max(power, -huge), huge))
-	}
-	significant = strings.TrimLeft(significant, "0")
-	switch {
-	case significant == "":
-		return 0, true
-	case zeros < 0:
-		return 0, false
-	}
-	const most = 19 // digits of an int64
-	if isNegative {
-		significant = "-" + significant
-	}
-	n, err := strconv.ParseInt(significant+strings.Repeat("0", min(zeros, most)), 10, 64)
-	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }

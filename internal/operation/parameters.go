@@ -1,8 +1,7 @@
-package httpapi
+package operation
 
 import (
 	"encoding"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/wire"
 )
 
 // place is where a parameter stands.
@@ -44,10 +44,18 @@ type parameter struct {
 // with the text; both are empty if nothing is.
 type readFunc func(v reflect.Value, text string) (code, detail string)
 
-// parameterValue is a type that reads its own parameter.
-type parameterValue interface {
-	// setParameter is a readFunc of the value.
-	setParameter(text string) (code, detail string)
+// Parameter is a type that reads its own parameter.
+type Parameter interface {
+	// SetParameter reads the text. Code and detail say what is wrong with it; both are empty
+	// if nothing is.
+	SetParameter(text string) (code, detail string)
+}
+
+// Enumerated is a parameter of a text type of which only some values are known. A tag enum
+// says the same of a few values.
+type Enumerated interface {
+	// Known returns the values, and the sentence about another value.
+	Known() (values []string, otherwise string)
 }
 
 // fault says what is wrong with the parameter.
@@ -78,8 +86,8 @@ func parametersOf(t reflect.Type) []*parameter {
 				p.values = strings.Split(enum, ",")
 				p.unknown = "must be " + orList(p.values)
 			}
-			if f.Type == reflect.TypeFor[eventTypeValue]() {
-				p.values, p.unknown = eventTypes(), "must be a known type of event, such as user.updated; /docs/events lists all types"
+			if known, ok := reflect.Zero(f.Type).Interface().(Enumerated); ok {
+				p.values, p.unknown = known.Known()
 			}
 			all = append(all, p)
 		}
@@ -98,9 +106,9 @@ func orList(values []string) string {
 func readerOf(f reflect.StructField) readFunc {
 	pointer := reflect.PointerTo(f.Type)
 	switch {
-	case pointer.Implements(reflect.TypeFor[parameterValue]()):
+	case pointer.Implements(reflect.TypeFor[Parameter]()):
 		return func(v reflect.Value, text string) (code, detail string) {
-			return v.Addr().Interface().(parameterValue).setParameter(text)
+			return v.Addr().Interface().(Parameter).SetParameter(text)
 		}
 	case f.Type == reflect.TypeFor[idempotency.Key]():
 		return func(v reflect.Value, text string) (code, detail string) {
@@ -108,10 +116,10 @@ func readerOf(f reflect.StructField) readFunc {
 			key.Text, code, detail = parseKey(text)
 			return code, detail
 		}
-	case f.Type == reflect.TypeFor[orderValue]():
+	case f.Type == reflect.TypeFor[Order]():
 		members := strings.Split(f.Tag.Get("order"), ",")
 		return func(v reflect.Value, text string) (code, detail string) {
-			return v.Addr().Interface().(*orderValue).set(text, members)
+			return v.Addr().Interface().(*Order).set(text, members)
 		}
 	case f.Type == reflect.TypeFor[rolecall.Time]():
 		return func(v reflect.Value, text string) (code, detail string) {
@@ -140,121 +148,85 @@ func readerOf(f reflect.StructField) readFunc {
 	case f.Type.Kind() == reflect.String && f.Tag.Get("maxLength") != "":
 		longest, err := strconv.Atoi(f.Tag.Get("maxLength"))
 		if err != nil {
-			panic("httpapi: the maxLength of " + f.Name + " is not a number")
+			panic("operation: the maxLength of " + f.Name + " is not a number")
 		}
 		return func(v reflect.Value, text string) (code, detail string) {
 			v.SetString(text)
 			return rolecall.CheckText(text, 1, longest)
 		}
-	case f.Type.Kind() == reflect.String && (f.Tag.Get("enum") != "" || f.Type == reflect.TypeFor[eventTypeValue]()):
+	case f.Type.Kind() == reflect.String && (f.Tag.Get("enum") != "" || f.Type.Implements(reflect.TypeFor[Enumerated]())):
 		return func(v reflect.Value, text string) (code, detail string) {
 			v.SetString(text)
 			return "", ""
 		}
 	}
-	panic(fmt.Sprintf("httpapi: the parameter %s has the type %v, which cannot be read", f.Name, f.Type))
+	panic(fmt.Sprintf("operation: the parameter %s has the type %v, which cannot be read", f.Name, f.Type))
 }
 
-// The parameters that several operations have.
-type (
-	// pageRequest are the parameters of every list that is read page by page.
-	pageRequest struct {
-		Limit limitValue  `query:"limit" doc:"Maximum number of items on a page. Values above 200 are treated as 200. A page can have fewer items, or none, while nextCursor is not null."`
-		After cursorValue `query:"cursor" doc:"The nextCursor of the previous page. It is valid for the same user, filters and order."`
-	}
-	// idPath names a user, a role or a service account. pathIDs documents it.
-	idPath[T any] struct {
-		ID rolecall.ID[T] `path:"id"`
-	}
-	userPath = idPath[rolecall.User]
-	rolePath = idPath[rolecall.Role]
-	// assignedRolePath names the role of an assignment.
-	assignedRolePath struct {
-		Role rolecall.RoleID `path:"roleId" example:"019d83e6-1ef1-7001-8c02-5a1f0c5d3e11" doc:"ID of the role."`
-	}
-	// tokenPath names an API token.
-	tokenPath struct {
-		Token rolecall.APITokenID `path:"tokenId" example:"019d83e6-1ef1-7003-9f3e-2c4d6b8a0e33" doc:"ID of the API token."`
-	}
-	// idempotencyHeader makes a request safe to repeat.
-	idempotencyHeader struct {
-		Key idempotency.Key `header:"idempotency-key" required:"true" doc:"Makes the request safe to repeat. For a day, requests with the same key have one effect and one answer. Visible ASCII characters; the quoted form of a structured field is the same key."`
-	}
-	// ifMatchHeader makes a change conditional.
-	ifMatchHeader struct {
-		IfMatch ifMatchValue `header:"if-match" doc:"Entity tags, or *. The change is made only if one of them is the current one. Otherwise the answer is 412."`
-	}
-	// ifNoneMatchHeader makes a read conditional.
-	ifNoneMatchHeader struct {
-		IfNoneMatch ifNoneMatchValue `header:"if-none-match" doc:"Entity tags, or *. If one of them is the current one, the answer is 304."`
-	}
-	// countQuery asks for the total of a list.
-	countQuery struct {
-		Count bool `query:"count" doc:"Whether the answer has the total. It is exact up to 10,000."`
-	}
-	// expiredQuery asks for assignments that have expired.
-	expiredQuery struct {
-		IncludeExpired bool `query:"includeExpired" doc:"Whether to list expired assignments after the others, those that expired last first."`
-	}
-)
-
-// holder is a noun that holds roles and API tokens. The operations about these have the
-// same handlers for both.
-type holder interface {
-	rolecall.User | rolecall.ServiceAccount
+// PageRequest are the parameters of every list that is read page by page.
+type PageRequest struct {
+	Limit Limit  `query:"limit" doc:"Maximum number of items on a page. Values above 200 are treated as 200. A page can have fewer items, or none, while nextCursor is not null."`
+	After Cursor `query:"cursor" doc:"The nextCursor of the previous page. It is valid for the same user, filters and order."`
 }
 
-// pathIDs are the description and the example of each idPath.
-var pathIDs = map[reflect.Type][2]string{
-	reflect.TypeFor[rolecall.UserID]():           {"ID of the user.", "019d83e6-1ef1-7000-9b87-15029121b69d"},
-	reflect.TypeFor[rolecall.RoleID]():           {"ID of the role.", "019d83e6-1ef1-7001-8c02-5a1f0c5d3e11"},
-	reflect.TypeFor[rolecall.ServiceAccountID](): {"ID of the service account.", "019d83e6-1ef1-7002-b1aa-7d0b8e6f4c22"},
+// IdempotencyHeader makes a request safe to repeat.
+type IdempotencyHeader struct {
+	Key idempotency.Key `header:"idempotency-key" required:"true" doc:"Makes the request safe to repeat. For a day, requests with the same key have one effect and one answer. Visible ASCII characters; the quoted form of a structured field is the same key."`
+}
+
+// IfMatchHeader makes a change conditional.
+type IfMatchHeader struct {
+	IfMatch IfMatch `header:"if-match" doc:"Entity tags, or *. The change is made only if one of them is the current one. Otherwise the answer is 412."`
+}
+
+// IfNoneMatchHeader makes a read conditional.
+type IfNoneMatchHeader struct {
+	IfNoneMatch IfNoneMatch `header:"if-none-match" doc:"Entity tags, or *. If one of them is the current one, the answer is 304."`
+}
+
+// CountQuery asks for the total of a list.
+type CountQuery struct {
+	Count bool `query:"count" doc:"Whether the answer has the total. It is exact up to 10,000."`
 }
 
 // The types of parameters.
 type (
-	// limitValue is how many items a page has at most; 0 is the default.
-	limitValue int
-	// cursorValue is the nextCursor of the page before.
-	cursorValue struct {
-		text  string
-		after *rolecall.Position // what the text stands for
+	// Limit is how many items a page has at most; 0 is the default.
+	Limit int
+	// Cursor is the nextCursor of the page before.
+	Cursor struct {
+		At   *rolecall.Position // what the cursor stands for; nil for the first page
+		text string
 	}
-	// searchValue are the words of a search.
-	searchValue []string
-	// orderValue is how a list is sorted, by one of the members in the tag order.
-	orderValue struct {
-		by   string // "" for the default
-		desc bool
+	// Search are the words of a search.
+	Search []string
+	// Order is how a list is sorted, by one of the members in the tag order.
+	Order struct {
+		By   string // "" for the default
+		Desc bool
 	}
-	// ifMatchValue is the If-Match header.
-	ifMatchValue struct{ tags }
-	// ifNoneMatchValue is the If-None-Match header.
-	ifNoneMatchValue struct{ tags }
-	// touchValue says whether the request counts as a use of the session. It does by default.
-	touchValue struct{ isOff bool }
-	// tenantNameValue is the name of a tenant.
-	tenantNameValue string
-	// passkeyIDValue is the id of a passkey.
-	passkeyIDValue []byte
-	// eventTypeValue is a known type of event.
-	eventTypeValue string
+	// IfMatch is the If-Match header.
+	IfMatch struct{ tags }
+	// IfNoneMatch is the If-None-Match header.
+	IfNoneMatch struct{ tags }
+	// Touch says whether the request counts as a use of the session. It does by default.
+	Touch struct{ isOff bool }
+	// TenantName is the name of a tenant.
+	TenantName string
 )
 
 const (
 	keyLength    = 255
 	searchLength = 200
 	searchWords  = 8
-	// passkeyIDLength is how long the id of a passkey can be as base64url: 1023 bytes
-	// (WebAuthn, 4).
-	passkeyIDLength = 1364
 )
 
-func (l *limitValue) setParameter(text string) (code, detail string) {
+// SetParameter reads the limit.
+func (l *Limit) SetParameter(text string) (code, detail string) {
 	const what = "must be a whole number from 1 on"
 	n, err := strconv.ParseUint(text, 10, 63)
 	if text != "" && errors.Is(err, strconv.ErrSyntax) {
-		whole, ok := wholeNumber(text)
+		whole, ok := wire.WholeNumber(text)
 		if !ok || whole < 0 {
 			return "format", what
 		}
@@ -263,19 +235,20 @@ func (l *limitValue) setParameter(text string) (code, detail string) {
 	if n < 1 {
 		return "range", what
 	}
-	*l = limitValue(min(n, rolecall.MaxLimit))
+	*l = Limit(min(n, rolecall.MaxLimit))
 	return "", ""
 }
 
-// orDefault returns the limit, or the default where none was sent.
-func (l limitValue) orDefault() int {
+// OrDefault returns the limit, or the default where none was sent.
+func (l Limit) OrDefault() int {
 	if l == 0 {
 		return rolecall.DefaultLimit
 	}
 	return int(l)
 }
 
-func (c *cursorValue) setParameter(text string) (code, detail string) {
+// SetParameter reads the cursor.
+func (c *Cursor) SetParameter(text string) (code, detail string) {
 	c.text = text
 	if text == "" {
 		return "cursor", cursorDetail
@@ -283,7 +256,8 @@ func (c *cursorValue) setParameter(text string) (code, detail string) {
 	return "", ""
 }
 
-func (w *searchValue) setParameter(text string) (code, detail string) {
+// SetParameter reads the words.
+func (w *Search) SetParameter(text string) (code, detail string) {
 	if n := utf8.RuneCountInString(text); n < 1 || n > searchLength {
 		return "length", "must have 1 to 200 characters"
 	}
@@ -298,52 +272,39 @@ func (w *searchValue) setParameter(text string) (code, detail string) {
 }
 
 // set reads the order; - reverses it.
-func (o *orderValue) set(text string, members []string) (code, detail string) {
+func (o *Order) set(text string, members []string) (code, detail string) {
 	by, desc := strings.CutPrefix(text, "-")
 	if !slices.Contains(members, by) {
 		return "format", "must be an order of this list, such as name or -name"
 	}
-	*o = orderValue{by, desc}
+	*o = Order{by, desc}
 	return "", ""
 }
 
-func (m *ifMatchValue) setParameter(text string) (code, detail string) {
+// SetParameter reads the entity tags.
+func (m *IfMatch) SetParameter(text string) (code, detail string) {
 	return readTags(&m.tags, text)
 }
 
-func (m *ifNoneMatchValue) setParameter(text string) (code, detail string) {
+// SetParameter reads the entity tags.
+func (m *IfNoneMatch) SetParameter(text string) (code, detail string) {
 	return readTags(&m.tags, text)
 }
 
-func (t *touchValue) setParameter(text string) (code, detail string) {
+// SetParameter reads the value.
+func (t *Touch) SetParameter(text string) (code, detail string) {
 	touch, code, detail := parseBool(text)
 	t.isOff = !touch
 	return code, detail
 }
 
-func (n *tenantNameValue) setParameter(text string) (code, detail string) {
-	*n = tenantNameValue(text)
+// SetParameter reads the name.
+func (n *TenantName) SetParameter(text string) (code, detail string) {
+	*n = TenantName(text)
 	if !rolecall.IsTenantName(text) {
 		return "format", tenantNameDetail
 	}
 	return "", ""
-}
-
-func (v *passkeyIDValue) setParameter(text string) (code, detail string) {
-	id, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(text) > passkeyIDLength || len(id) == 0 {
-		return "format", "must be the id of a passkey: base64url without padding"
-	}
-	*v = id
-	return "", ""
-}
-
-// eventTypes returns the known types of events.
-func eventTypes() (types []string) {
-	for _, d := range rolecall.EventDescriptions() {
-		types = append(types, string(d.Type))
-	}
-	return types
 }
 
 func parseBool(text string) (value bool, code, detail string) {

@@ -1,4 +1,4 @@
-package httpapi
+package operation
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 // tags is a list of entity tags, or *, as If-Match and If-None-Match carry it
 // (RFC 9110, 8.8.3).
 type tags struct {
-	given bool
+	Given bool
 	any   bool
 	list  []string // quoted, a weak one led by W/
 }
@@ -18,10 +18,10 @@ func readTags(into *tags, text string) (code, detail string) {
 	const what = `must be * or a list of entity tags such as "abc"`
 	text = strings.Trim(text, " \t")
 	if text == "*" {
-		*into = tags{given: true, any: true}
+		*into = tags{Given: true, any: true}
 		return "", ""
 	}
-	list := tags{given: true}
+	list := tags{Given: true}
 	for {
 		tag, rest, ok := cutTag(text)
 		if !ok {
@@ -56,8 +56,8 @@ func cutTag(text string) (tag, rest string, ok bool) {
 	return text[:length], strings.TrimLeft(text[length:], " \t"), true
 }
 
-// matches compares strongly: a weak tag matches nothing.
-func (t tags) matches(tag string) bool { return t.any || slices.Contains(t.list, tag) }
+// Matches compares strongly: a weak tag matches nothing.
+func (t tags) Matches(tag string) bool { return t.any || slices.Contains(t.list, tag) }
 
 // matchesWeakly compares weakly, as If-None-Match does.
 func (t tags) matchesWeakly(tag string) bool {

@@ -1,4 +1,4 @@
-package httpapi
+package operation
 
 import (
 	"net/http"
@@ -17,11 +17,18 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// input is what the fields of an input type say that an operation takes.
-type input struct {
+// Input is what the fields of the input type of a handler say that the operation takes:
+//
+//	path:"id" query:"limit" header:"if-match"  the tag that makes a field a parameter
+//	required:"true" doc:"…" enum:"a,b"         of a parameter, besides the tags of Schemas
+//	optional:"true"                            of Body: the body can be absent
+//
+// The field Body is the body. Fields of the types access.Anonymous and []secret.Token, which
+// need no tag, are who sends a request without a principal, and the session cookies.
+type Input struct {
 	typ                 reflect.Type
 	path, query, header []*parameter
-	body                *reflect.StructField // the field Body; nil if no body is read
+	Body                *reflect.StructField // the field Body; nil if no body is read
 	decoder             *wire.Decoder        // of the body
 
 	// The indexes of the fields that have a meaning for every operation. An index is nil if
@@ -33,15 +40,15 @@ type input struct {
 	ifNoneMatch []int
 	key         []int // idempotency key
 	sessions    []int // the session cookies
-	attempt     []int // the anonymous caller
+	anonymous   []int // the anonymous caller
 
-	onlyPresented bool // the attempt is about the sessions of the request alone
+	onlyPresented bool // the anonymous request is about the sessions of the request alone
 }
 
 // inputOf returns the input of the type. It panics if a field has a tag that cannot be
 // read, at the start of the program.
-func inputOf(t reflect.Type) *input {
-	in := &input{typ: t}
+func inputOf(t reflect.Type) *Input {
+	in := &Input{typ: t}
 	for _, p := range parametersOf(t) {
 		switch p.in {
 		case inPath:
@@ -58,36 +65,36 @@ func inputOf(t reflect.Type) *input {
 			if f.Tag.Get("path") != "" {
 				in.userID = f.Index
 			}
-		case reflect.TypeFor[cursorValue]():
+		case reflect.TypeFor[Cursor]():
 			in.cursor = f.Index
-		case reflect.TypeFor[touchValue]():
+		case reflect.TypeFor[Touch]():
 			in.touch = f.Index
-		case reflect.TypeFor[ifMatchValue]():
+		case reflect.TypeFor[IfMatch]():
 			in.ifMatch = f.Index
-		case reflect.TypeFor[ifNoneMatchValue]():
+		case reflect.TypeFor[IfNoneMatch]():
 			in.ifNoneMatch = f.Index
 		case reflect.TypeFor[idempotency.Key]():
 			in.key = f.Index
 		case reflect.TypeFor[[]secret.Token]():
 			in.sessions = f.Index
 		case reflect.TypeFor[access.Anonymous]():
-			in.attempt, in.onlyPresented = f.Index, f.Tag.Get("lookup") == "presented"
+			in.anonymous, in.onlyPresented = f.Index, f.Tag.Get("lookup") == "presented"
 		}
 		if f.Name == "Body" {
-			in.body, in.decoder = &f, wire.NewDecoder(f.Type)
+			in.Body, in.decoder = &f, wire.NewDecoder(f.Type)
 		}
 	}
 	return in
 }
 
-// requiresBody reports whether a request without a body is malformed.
-func (in *input) requiresBody() bool { return in.body != nil && in.body.Tag.Get("optional") != "true" }
+// RequiresBody reports whether a request without a body is malformed.
+func (in *Input) RequiresBody() bool { return in.Body != nil && in.Body.Tag.Get("optional") != "true" }
 
 // parameters returns all parameters.
-func (in *input) parameters() []*parameter { return slices.Concat(in.path, in.query, in.header) }
+func (in *Input) parameters() []*parameter { return slices.Concat(in.path, in.query, in.header) }
 
-// new returns a new value of the input type.
-func (in *input) new() reflect.Value { return reflect.New(in.typ).Elem() }
+// New returns a new value of the input type.
+func (in *Input) New() reflect.Value { return reflect.New(in.typ).Elem() }
 
 // fieldOf returns the field of the value at the index.
 func fieldOf[T any](v reflect.Value, index []int) *T {
@@ -95,7 +102,7 @@ func fieldOf[T any](v reflect.Value, index []int) *T {
 }
 
 // user returns the user in the path, the zero id if there is none.
-func (in *input) user(v reflect.Value) rolecall.UserID {
+func (in *Input) user(v reflect.Value) rolecall.UserID {
 	if in.userID == nil {
 		return rolecall.UserID{}
 	}
@@ -109,7 +116,7 @@ type parameterFaults struct {
 }
 
 // readParameters reads path, query and header into the value.
-func (in *input) readParameters(v reflect.Value, r *http.Request) (faults parameterFaults) {
+func (in *Input) readParameters(v reflect.Value, r *http.Request) (faults parameterFaults) {
 	for _, p := range in.path {
 		faults.read(v, p, r.PathValue(p.name))
 	}
@@ -143,7 +150,7 @@ func (f *parameterFaults) read(v reflect.Value, p *parameter, text string) {
 
 // readQuery reads a query strictly: each parameter known, given once, and there if
 // it is required.
-func (in *input) readQuery(faults *parameterFaults, v reflect.Value, raw string) {
+func (in *Input) readQuery(faults *parameterFaults, v reflect.Value, raw string) {
 	var seen uint32
 	for pair := range strings.SplitSeq(raw, "&") {
 		if pair == "" {
@@ -185,20 +192,20 @@ type timedBody interface {
 
 // restricted is an input whose body has members that not every caller may set.
 type restricted interface {
-	mayDecode(c access.Caller, member string, value jsontext.Value) error
+	MayDecode(c access.Caller, member string, value jsontext.Value) error
 }
 
-// decodeBody reads the body into the value. It returns the first error of a member that
+// DecodeBody reads the body into the value. It returns the first error of a member that
 // the caller may not set, else everything that is wrong with the body.
-func (in *input) decodeBody(v reflect.Value, body []byte, c access.Caller, now rolecall.Time) error {
+func (in *Input) DecodeBody(v reflect.Value, body []byte, c access.Caller, now rolecall.Time) error {
 	if len(body) == 0 {
 		body = []byte("{}")
 	}
 	var allowed func(string, jsontext.Value) error
 	if r, ok := v.Addr().Interface().(restricted); ok {
-		allowed = func(member string, value jsontext.Value) error { return r.mayDecode(c, member, value) }
+		allowed = func(member string, value jsontext.Value) error { return r.MayDecode(c, member, value) }
 	}
-	into := v.FieldByIndex(in.body.Index)
+	into := v.FieldByIndex(in.Body.Index)
 	faults, denied := in.decoder.Decode(body, into, allowed)
 	if denied != nil {
 		return denied

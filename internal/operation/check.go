@@ -1,4 +1,4 @@
-package httpapi
+package operation
 
 import (
 	"errors"
@@ -18,8 +18,8 @@ import (
 // serve runs the checks in the order that the contract fixes, then the operation: framing,
 // credentials, tenant, permission, then everything that is wrong with header, path, query
 // and the syntax of the body at once, and at last what the body means.
-func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in reflect.Value, b *buffers) error {
-	q, takes := web.RequestOf(r), op.endpoint.takes()
+func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in reflect.Value, b *buffers) error {
+	q, takes := web.RequestOf(r), op.Input()
 	if err := s.checkFraming(op, r); err != nil {
 		return err
 	}
@@ -28,28 +28,28 @@ func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in
 	if err != nil {
 		return err
 	}
-	if !op.policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // nothing is looked up, so nothing need wait for it
+	if !op.Policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // nothing is looked up, so nothing need wait for it
 		return unauthenticated(op)
 	}
-	if err := q.Enter(op.limiter); err != nil {
+	if err := q.Enter(op.Limiter); err != nil {
 		return err
 	}
-	if !op.policy.Public {
+	if !op.Policy.Public {
 		if err := s.admit(op, q, in, sent); err != nil {
 			return err
 		}
 	}
-	if takes.body != nil {
+	if takes.Body != nil {
 		q.Leave()
 		if b.body, err = readBody(op, w, r, b.body, &faults.malformed); err != nil {
 			return err
 		}
-		if err := q.Enter(op.limiter); err != nil {
+		if err := q.Enter(op.Limiter); err != nil {
 			return err
 		}
 	}
 	if takes.cursor != nil {
-		s.openCursor(op, r, fieldOf[cursorValue](in, takes.cursor), &faults.malformed)
+		s.openCursor(op, r, fieldOf[Cursor](in, takes.cursor), &faults.malformed)
 	}
 	if faults.malformed != nil {
 		return rolecall.ErrMalformed.WithFaults(faults.malformed...)
@@ -58,8 +58,8 @@ func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in
 		return errUnknownValue.WithFaults(faults.unknown...)
 	}
 	c := access.Caller{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
-	if takes.body != nil {
-		if err := takes.decodeBody(in, b.body, c, s.access.Now()); err != nil {
+	if takes.Body != nil {
+		if err := takes.DecodeBody(in, b.body, c, s.Access.Now()); err != nil {
 			return err
 		}
 	}
@@ -69,35 +69,35 @@ func (s *Server) serve(op *operation, w http.ResponseWriter, r *http.Request, in
 	if takes.sessions != nil {
 		*fieldOf[[]secret.Token](in, takes.sessions) = sent.sessions
 	}
-	// An attempt about the sessions of the request needs no tenant where there are none.
-	if takes.attempt != nil && (len(sent.sessions) > 0 || !takes.onlyPresented) {
-		if *fieldOf[access.Anonymous](in, takes.attempt), err = s.attempt(r, sent.sessions); err != nil {
+	// An anonymous request about its sessions needs no tenant where there are none.
+	if takes.anonymous != nil && (len(sent.sessions) > 0 || !takes.onlyPresented) {
+		if *fieldOf[access.Anonymous](in, takes.anonymous), err = s.anonymous(r, sent.sessions); err != nil {
 			return err
 		}
 	}
-	b.answer, err = op.endpoint.serve(s, op, w, r, c, in, b.answer)
+	b.answer, err = op.Endpoint.serve(s, op, w, r, c, in, b.answer)
 	return err
 }
 
 // checkFraming refuses what can be refused by looking at the header alone.
-func (s *Server) checkFraming(op *operation, r *http.Request) error {
+func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 	if r.ContentLength > web.MaxBody {
 		return web.ErrContentTooLarge
 	}
-	if !op.policy.Operators {
+	if !op.Policy.Operators {
 		names := r.Header["X-Tenant-Schema"]
 		if len(names) != 1 || !rolecall.IsTenantName(names[0]) {
 			return badTenant(len(names))
 		}
 		web.RequestOf(r).Tenant = names[0]
 	}
-	if err := s.site.CheckOrigin(r); err != nil && !isFromProgram(r.Header) {
+	if err := s.Site.CheckOrigin(r); err != nil && !isFromProgram(r.Header) {
 		return web.ErrCrossOrigin
 	}
-	if op.setsSession() && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+	if op.SetsSession() && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return web.ErrCrossSite
 	}
-	if op.answersJSON() && !accepts(r.Header["Accept"]) {
+	if op.AnswersJSON() && !accepts(r.Header["Accept"]) {
 		return web.ErrNotAcceptable
 	}
 	if r.ContentLength == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -140,43 +140,43 @@ func checkContent(r *http.Request) error {
 }
 
 // admit authenticates the caller, and checks that they may call the operation at all.
-func (s *Server) admit(op *operation, q *web.Request, in reflect.Value, sent credentials) (err error) {
+func (s *Runner) admit(op *Operation, q *web.Request, in reflect.Value, sent credentials) (err error) {
 	if q.Principal, err = s.principal(op, q, in, sent); err != nil {
 		return err
 	}
-	if err := op.policy.AuthorizeFor(q.Principal, op.endpoint.takes().user(in)); err != nil {
+	if err := op.Policy.AuthorizeFor(q.Principal, op.Input().user(in)); err != nil {
 		return err
 	}
-	if op.policy.StepsUp() {
-		return authz.RequireRecent(q.Principal, s.access.Now())
+	if op.Policy.StepsUp() {
+		return authz.RequireRecent(q.Principal, s.Access.Now())
 	}
 	return nil
 }
 
 // principal returns the caller whom the credentials prove.
-func (s *Server) principal(op *operation, q *web.Request, in reflect.Value, sent credentials) (*authz.Principal, error) {
-	if op.policy.Operators {
-		p, err := s.signin.AuthenticateOperator(q, sent.bearer, q.Source)
+func (s *Runner) principal(op *Operation, q *web.Request, in reflect.Value, sent credentials) (*authz.Principal, error) {
+	if op.Policy.Operators {
+		p, err := s.Callers.AuthenticateOperator(q, sent.bearer, q.Source)
 		if errors.Is(err, rolecall.ErrUnauthenticated) {
 			err = unauthenticated(op)
 		}
 		return p, err
 	}
-	tenant, err := s.directory.Tenant(q, q.Tenant)
+	tenant, err := s.Tenants.Tenant(q, q.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	if sent.bearer != "" {
-		return s.signin.AuthenticateBearer(q, tenant, sent.bearer, q.Source)
+		return s.Callers.AuthenticateBearer(q, tenant, sent.bearer, q.Source)
 	}
-	touch := op.endpoint.takes().touch
-	return s.signin.Authenticate(q, tenant, sent.sessions, touch == nil || !fieldOf[touchValue](in, touch).isOff)
+	touch := op.Input().touch
+	return s.Callers.Authenticate(q, tenant, sent.sessions, touch == nil || !fieldOf[Touch](in, touch).isOff)
 }
 
-// attempt returns the anonymous caller.
-func (s *Server) attempt(r *http.Request, sessions []secret.Token) (access.Anonymous, error) {
+// anonymous returns the anonymous caller.
+func (s *Runner) anonymous(r *http.Request, sessions []secret.Token) (access.Anonymous, error) {
 	q := web.RequestOf(r)
-	tenant, err := s.directory.Tenant(q, q.Tenant)
+	tenant, err := s.Tenants.Tenant(q, q.Tenant)
 	return access.Anonymous{
 		Tenant: tenant, TenantName: q.Tenant, Presented: sessions, Devices: web.Devices(r),
 		RequestID: q.ID, Source: q.Source, Client: web.ClientName(r.UserAgent()),
@@ -185,7 +185,7 @@ func (s *Server) attempt(r *http.Request, sessions []secret.Token) (access.Anony
 
 // readBody reads the whole body into the buffer, and adds what is wrong with its syntax.
 // It returns an error for a body that is too large.
-func readBody(op *operation, w http.ResponseWriter, r *http.Request, buffer []byte, faults *rolecall.Faults) ([]byte, error) {
+func readBody(op *Operation, w http.ResponseWriter, r *http.Request, buffer []byte, faults *rolecall.Faults) ([]byte, error) {
 	body, err := web.ReadBody(r, buffer)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
@@ -196,7 +196,7 @@ func readBody(op *operation, w http.ResponseWriter, r *http.Request, buffer []by
 		faults.Add("", "truncated", "the body ended early or did not come in time")
 	case len(body) > 0:
 		checkSyntax(faults, body)
-	case op.endpoint.takes().requiresBody():
+	case op.Input().RequiresBody():
 		faults.Add("", "required", "a body is required")
 	}
 	return body, nil
@@ -204,7 +204,7 @@ func readBody(op *operation, w http.ResponseWriter, r *http.Request, buffer []by
 
 // fingerprint tells requests with the same idempotency key apart: by the operation, the
 // ids of the path, and the body, in which JSON counts by value.
-func fingerprint(op *operation, u *url.URL, body []byte) []byte {
+func fingerprint(op *Operation, u *url.URL, body []byte) []byte {
 	ids := strings.ToLower(u.Path) // a UUID is the same in either case
-	return secret.Digest([]byte(op.method+" "+op.path), []byte(ids), canonicalJSON(body))
+	return secret.Digest([]byte(op.Method+" "+op.Path), []byte(ids), canonicalJSON(body))
 }

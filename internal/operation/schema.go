@@ -1,4 +1,4 @@
-package httpapi
+package operation
 
 import (
 	"fmt"
@@ -11,11 +11,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/secret"
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// schemas makes JSON schemas (OpenAPI 3.1) of the types of bodies, from the struct tags of
+// Schemas makes JSON schemas (OpenAPI 3.1) of the types of bodies, from the struct tags of
 // package wire, and these:
 //
 //	doc:"…"                          a sentence about the member
@@ -27,14 +26,30 @@ import (
 //	enum:"a,b" default:"a"           the values that are known, and the one of an absent member
 //	example:"acme"                   a value, of parameters
 //
-// A type that schemaNames names becomes a component of the document.
-type schemas struct {
+// The nouns say the rest. A type that they name becomes a component of the document.
+type Schemas struct {
+	// IsRequest is set for bodies of requests: they have no other members, and null stands
+	// for an absent one.
+	IsRequest  bool
 	components map[string]*huma.Schema
-	isRequest  bool // a request has no other members, and null stands for an absent one
+	nouns      *Nouns
 }
 
-// namedSchema is a type that is a component of the document.
-type namedSchema struct{ name, about string }
+// Nouns is what the document says of types beyond their struct tags.
+type Nouns struct {
+	// Names are the names and descriptions of the types that are components.
+	Names map[reflect.Type]struct{ Name, About string }
+	// StandsFor are the types whose JSON is that of another type: they write or read it
+	// themselves.
+	StandsFor map[reflect.Type]reflect.Type
+	// OnlyID are the types of which a caller without permission gets the id alone.
+	OnlyID map[reflect.Type]bool
+	// Schemas are the schemas of types that neither their tags nor another type describes.
+	// About is the description of a component.
+	Schemas map[reflect.Type]func(s *Schemas, about string) *huma.Schema
+	// PathIDs are the description and the example of ids in paths whose field has no doc.
+	PathIDs map[reflect.Type]struct{ About, Example string }
+}
 
 var (
 	timeType       = reflect.TypeFor[rolecall.Time]()
@@ -42,31 +57,11 @@ var (
 	permissionType = reflect.TypeFor[rolecall.Permission]()
 )
 
-// standsFor are the types whose JSON is that of another type: they write or read it
-// themselves.
-var standsFor = map[reflect.Type]reflect.Type{
-	reflect.TypeFor[userBody]():           reflect.TypeFor[shownUser](),
-	reflect.TypeFor[roleBody]():           reflect.TypeFor[rolecall.Role](),
-	reflect.TypeFor[serviceAccountBody](): reflect.TypeFor[rolecall.ServiceAccount](),
-	reflect.TypeFor[assignedRole]():       reflect.TypeFor[roleName](),
-	reflect.TypeFor[reachBody]():          reflect.TypeFor[reachDraft](),
-	reflect.TypeFor[permissionChecks]():   reflect.TypeFor[[]permissionCheck](),
-}
-
-// onlyID are the types of which a caller without permission gets the id alone.
-var onlyID = map[reflect.Type]string{
-	reflect.TypeFor[shownUser]():               "id",
-	reflect.TypeFor[rolecall.Role]():           "id",
-	reflect.TypeFor[rolecall.ServiceAccount](): "id",
-	reflect.TypeFor[roleName]():                "id",
-	reflect.TypeFor[tenantBody]():              "id",
-}
-
 // of returns the schema of a member of the type with the tag.
-func (s *schemas) of(t reflect.Type, tag reflect.StructTag) *huma.Schema {
+func (s *Schemas) of(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 	member := s.value(t, tag)
 	if tag.Get("nullable") == "true" && !member.Nullable && member.OneOf == nil {
-		member = orNull(member)
+		member = OrNull(member)
 	}
 	if about := tag.Get("doc"); about != "" {
 		member.Description = strings.TrimSuffix(about+" "+member.Description, " ")
@@ -74,35 +69,25 @@ func (s *schemas) of(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 	return member
 }
 
-func (s *schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
-	if other, ok := standsFor[t]; ok {
+func (s *Schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
+	if other, ok := s.nouns.StandsFor[t]; ok {
 		t = other
 	}
-	if _, ok := schemaNames[t]; ok {
+	if _, ok := s.nouns.Names[t]; ok {
 		return s.nullableInRequest(s.component(t), tag)
+	}
+	if own := s.nouns.Schemas[t]; own != nil {
+		return own(s, "")
 	}
 	switch t {
 	case timeType:
 		return &huma.Schema{Type: "string", Format: "date-time"}
-	case rawType, reflect.TypeFor[credential]():
+	case rawType:
 		return &huma.Schema{Type: "object", AdditionalProperties: true}
 	case permissionType:
 		return &huma.Schema{Type: "string", MaxLength: new(rolecall.PermissionLength)}
 	case reflect.TypeFor[rolecall.Metadata]():
-		return &huma.Schema{Type: "object", AdditionalProperties: anyText()}
-	case reflect.TypeFor[permissionValue]():
-		return ref("SinglePermission")
-	case reflect.TypeFor[departmentText]():
-		if !s.isRequest {
-			return anyText()
-		}
-		return bounded(1, rolecall.DepartmentMax)
-	case reflect.TypeFor[reasonText]():
-		return orNull(bounded(0, reasonMax))
-	case reflect.TypeFor[base64Text]():
-		return &huma.Schema{Type: "string", Pattern: "^[A-Za-z0-9_-]+$"}
-	case reflect.TypeFor[secret.RecoveryCode]():
-		return anyText()
+		return &huma.Schema{Type: "object", AdditionalProperties: Text()}
 	}
 	pointer := reflect.PointerTo(t)
 	switch {
@@ -124,20 +109,20 @@ func (s *schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 		if isOmitted(tag) && tag.Get("nullable") != "true" || member.Nullable || member.OneOf != nil {
 			return member
 		}
-		return orNull(member)
+		return OrNull(member)
 	case reflect.Slice:
 		member := &huma.Schema{Type: "array", Items: s.value(t.Elem(), onlyOfItems(tag)), MinItems: number(tag, "minItems"), MaxItems: number(tag, "maxItems")}
 		return s.nullableInRequest(member, tag)
 	case reflect.Map:
 		member := &huma.Schema{Type: "object", AdditionalProperties: s.value(t.Elem(), onlyOfItems(tag)), MaxProperties: number(tag, "maxProperties")}
 		if length := number(tag, "nameLength"); length != nil {
-			member.Extensions = map[string]any{"propertyNames": bounded(1, *length)}
+			member.Extensions = map[string]any{"propertyNames": Bounded(1, *length)}
 		}
 		return s.nullableInRequest(member, tag)
 	case reflect.Struct:
-		return s.nullableInRequest(s.object(t, ""), tag)
+		return s.nullableInRequest(s.Object(t, ""), tag)
 	}
-	panic(fmt.Sprintf("httpapi: %v has no schema", t))
+	panic(fmt.Sprintf("operation: %v has no schema", t))
 }
 
 // isOmitted reports whether the member is absent where its value is zero.
@@ -155,45 +140,42 @@ func onlyOfItems(tag reflect.StructTag) reflect.StructTag {
 }
 
 // nullableInRequest allows null for an array or object that a request need not have.
-func (s *schemas) nullableInRequest(member *huma.Schema, tag reflect.StructTag) *huma.Schema {
-	if s.isRequest && tag.Get("json") != "" && tag.Get("required") != "true" {
-		return orNull(member)
+func (s *Schemas) nullableInRequest(member *huma.Schema, tag reflect.StructTag) *huma.Schema {
+	if s.IsRequest && tag.Get("json") != "" && tag.Get("required") != "true" {
+		return OrNull(member)
 	}
 	return member
 }
 
 // component returns a reference to the component of the type, which it makes if there is
 // none yet.
-func (s *schemas) component(t reflect.Type) *huma.Schema {
-	named := schemaNames[t]
-	if s.components[named.name] == nil {
-		s.components[named.name] = &huma.Schema{} // ends a cycle
-		switch t {
-		case reflect.TypeFor[settingsBody]():
-			s.components[named.name] = s.settings(named.about)
-		case reflect.TypeFor[settingsPatch]():
-			s.components[named.name] = s.settingsPatch(named.about)
-		default:
-			s.components[named.name] = s.object(t, named.about)
+func (s *Schemas) component(t reflect.Type) *huma.Schema {
+	named := s.nouns.Names[t]
+	if s.components[named.Name] == nil {
+		s.components[named.Name] = &huma.Schema{} // ends a cycle
+		if own := s.nouns.Schemas[t]; own != nil {
+			s.components[named.Name] = own(s, named.About)
+		} else {
+			s.components[named.Name] = s.Object(t, named.About)
 		}
 	}
-	return ref(named.name)
+	return Ref(named.Name)
 }
 
-// object returns the schema of the struct.
-func (s *schemas) object(t reflect.Type, about string) *huma.Schema {
+// Object returns the schema of the struct.
+func (s *Schemas) Object(t reflect.Type, about string) *huma.Schema {
 	object := &huma.Schema{Type: "object", Description: about, Properties: properties{}}
-	if s.isRequest {
+	if s.IsRequest {
 		object.AdditionalProperties = false
 	}
-	only := onlyID[t]
+	onlyID := s.nouns.OnlyID[t]
 	for f := range wire.FieldsOf(t) {
 		if f.Type == reflect.TypeFor[wire.Immutable]() {
 			continue
 		}
 		object.Properties[f.Name] = s.of(f.Type, f.Tag)
-		isRequired := !f.OmitZero && (only == "" || f.Name == only)
-		if s.isRequest {
+		isRequired := !f.OmitZero && (!onlyID || f.Name == "id")
+		if s.IsRequest {
 			isRequired = f.Tag.Get("required") == "true"
 		}
 		if isRequired {
@@ -204,32 +186,9 @@ func (s *schemas) object(t reflect.Type, about string) *huma.Schema {
 	return object
 }
 
-// settings returns the schema of the settings that are in force.
-func (s *schemas) settings(about string) *huma.Schema {
-	settings := s.object(reflect.TypeFor[otherSettings](), about)
-	for _, n := range rolecall.NumberSettings {
-		settings.Properties[n.Name] = &huma.Schema{Type: "integer", Description: n.About}
-		settings.Required = append(settings.Required, n.Name)
-	}
-	slices.Sort(settings.Required)
-	return settings
-}
-
-// settingsPatch returns the schema of a change of settings, each of which may be null.
-func (s *schemas) settingsPatch(about string) *huma.Schema {
-	settings := s.object(reflect.TypeFor[otherSettingsPatch](), about)
-	for _, n := range rolecall.NumberSettings {
-		settings.Properties[n.Name] = &huma.Schema{
-			Type: "integer", Nullable: true, Description: n.About, Default: n.Default(),
-			Minimum: new(float64(n.Min)), Maximum: new(float64(n.Max)),
-		}
-	}
-	return settings
-}
-
 // text returns the schema of a text with the bounds of the tag. A text that is stored has
 // no control characters.
-func (s *schemas) text(tag reflect.StructTag) *huma.Schema {
+func (s *Schemas) text(tag reflect.StructTag) *huma.Schema {
 	text := &huma.Schema{
 		Type: "string", MinLength: number(tag, "minLength"), MaxLength: number(tag, "maxLength"),
 		Pattern: tag.Get("pattern"), Format: tag.Get("format"),
@@ -242,16 +201,16 @@ func (s *schemas) text(tag reflect.StructTag) *huma.Schema {
 	}
 	switch {
 	case text.Format == "permission":
-		return ref("Permission")
-	case s.isRequest && text.MaxLength != nil && text.Pattern == "" && text.Format == "":
-		stored := bounded(*text.MinLength, *text.MaxLength)
+		return Ref("Permission")
+	case s.IsRequest && text.MaxLength != nil && text.Pattern == "" && text.Format == "":
+		stored := Bounded(*text.MinLength, *text.MaxLength)
 		text.Pattern, text.Description = stored.Pattern, stored.Description
 	}
 	return text
 }
 
-// bounded is a text that is stored and shown.
-func bounded(minimum, maximum int) *huma.Schema {
+// Bounded returns the schema of a text that is stored and shown.
+func Bounded(minimum, maximum int) *huma.Schema {
 	text := &huma.Schema{Type: "string", MinLength: &minimum, MaxLength: &maximum, Pattern: visibleText, Description: mustBeVisible}
 	if minimum == 0 {
 		text.Pattern, text.Description = emptyOrVisibleText, "Must be empty or contain a visible character."
@@ -267,13 +226,13 @@ func number(tag reflect.StructTag, name string) *int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		panic("httpapi: the tag " + name + " is not a number: " + text)
+		panic("operation: the tag " + name + " is not a number: " + text)
 	}
 	return &n
 }
 
-// orNull returns the schema with null as another value.
-func orNull(s *huma.Schema) *huma.Schema {
+// OrNull returns the schema with null as another value.
+func OrNull(s *huma.Schema) *huma.Schema {
 	if s.Ref != "" {
 		return &huma.Schema{OneOf: []*huma.Schema{s, {Type: "null"}}}
 	}
@@ -286,7 +245,8 @@ func orNull(s *huma.Schema) *huma.Schema {
 
 type properties = map[string]*huma.Schema
 
-func anyText() *huma.Schema { return &huma.Schema{Type: "string"} }
+// Text returns the schema of any text.
+func Text() *huma.Schema { return &huma.Schema{Type: "string"} }
 
 func uuid() *huma.Schema { return &huma.Schema{Type: "string", Format: "uuid"} }
 
@@ -296,7 +256,8 @@ func tenantNameSchema() *huma.Schema {
 
 func boolean(standard bool) *huma.Schema { return &huma.Schema{Type: "boolean", Default: standard} }
 
-func ref(name string) *huma.Schema { return &huma.Schema{Ref: "#/components/schemas/" + name} }
+// Ref returns a reference to the component.
+func Ref(name string) *huma.Schema { return &huma.Schema{Ref: "#/components/schemas/" + name} }
 
 // known is a text that has one of the values.
 func known(values []string) *huma.Schema {

@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/operation"
+)
+
+// nouns is what the document says of types beyond their struct tags. The types in Names are
+// the components of the document.
+var nouns = &operation.Nouns{
+	Names: map[reflect.Type]struct{ Name, About string }{
+		// Requests.
+		reflect.TypeFor[rolecall.UserDraft]():           {"CreateUser", "A new user."},
+		reflect.TypeFor[updateUserBody]():               {"UpdateUser", "A merge patch (RFC 7396): absent members stay, and null clears a member."},
+		reflect.TypeFor[reasonBody]():                   {"EventReason", "The reason to record with the event."},
+		reflect.TypeFor[rolecall.RoleDraft]():           {"CreateRole", "A new role."},
+		reflect.TypeFor[updateRoleBody]():               {"UpdateRole", "A merge patch (RFC 7396): absent members stay, lists are replaced as a whole, and null empties a member."},
+		reflect.TypeFor[assignmentDraft]():              {"AssignRole", "How to assign the role. Without a body, it is assigned for the whole tenant and without an end."},
+		reflect.TypeFor[reachDraft]():                   {"Reach", "Limits an assignment to the users of some departments."},
+		reflect.TypeFor[checkAllBody]():                 {"CheckPermissions", "The permissions to check."},
+		reflect.TypeFor[permissionCheck]():              {"PermissionCheck", "A permission to check, for a department or in the whole tenant."},
+		reflect.TypeFor[tenantPatch]():                  {"UpdateTenant", "A merge patch (RFC 7396): absent members stay, and null sets the default again."},
+		reflect.TypeFor[settingsPatch]():                {"UpdateTenantSettings", "Settings to change. Null sets the default again."},
+		reflect.TypeFor[secondFactorPatch]():            {"UpdateSecondFactorRule", "Who must have a second factor."},
+		reflect.TypeFor[changePasswordBody]():           {"ChangePassword", "The current password and the new one."},
+		reflect.TypeFor[acceptInvitationBody]():         {"AcceptInvitation", "The token of the invitation, and the password to set."},
+		reflect.TypeFor[resetPasswordBody]():            {"ResetPassword", "The token of the link, and the password to set."},
+		reflect.TypeFor[completeLoginBody]():            {"CompleteLogin", "The challenge, and exactly one of code, recoveryCode and passkey."},
+		reflect.TypeFor[confirmBody]():                  {"Confirm", "The password, and for users with a second factor one of code, recoveryCode and passkey."},
+		reflect.TypeFor[beginEnrolmentBody]():           {"BeginEnrolment", "The challenge of the sign-in."},
+		reflect.TypeFor[signInByPasskeyBody]():          {"SignInByPasskey", "The response of the authenticator."},
+		reflect.TypeFor[confirmTOTPBody]():              {"ConfirmTotp", "A code of the authenticator app."},
+		reflect.TypeFor[createPasskeyBody]():            {"CreatePasskey", "The response of the authenticator, and a name for the passkey."},
+		reflect.TypeFor[updatePasskeyBody]():            {"UpdatePasskey", "The members to change."},
+		reflect.TypeFor[changeEmailBody]():              {"ChangeEmail", "The token of the link."},
+		reflect.TypeFor[emailBody]():                    {"EmailAddress", "An email address."},
+		reflect.TypeFor[loginBody]():                    {"Login", "Email address and password."},
+		reflect.TypeFor[rolecall.ServiceAccountDraft](): {"CreateServiceAccount", "A new service account. It has no roles at first."},
+		reflect.TypeFor[rolecall.ServiceAccountPatch](): {"UpdateServiceAccount", "A merge patch (RFC 7396): absent members stay, and null empties a member."},
+		reflect.TypeFor[rolecall.APITokenDraft]():       {"CreateAPIToken", "A new API token."},
+		reflect.TypeFor[tenantDraft]():                  {"CreateTenant", "A new tenant and its first owner, who is invited."},
+		reflect.TypeFor[ownerDraft]():                   {"TenantOwner", "The first owner of a tenant."},
+
+		// Responses.
+		reflect.TypeFor[shownUser]():                                 {"User", "A user. Members that the caller may not read are absent."},
+		reflect.TypeFor[userPage]():                                  {"UserPage", "A page of users."},
+		reflect.TypeFor[restoredUser]():                              {"RestoredUser", "A user who was deleted and is restored. The user needs an invitation to sign in."},
+		reflect.TypeFor[rolecall.Role]():                             {"Role", "A named set of permissions. Callers without roles:read get the ID only."},
+		reflect.TypeFor[operation.CountedPage[roleBody]]():           {"RolePage", "A page of roles."},
+		reflect.TypeFor[roleName]():                                  {"RoleName", "The names of a role. Callers without roles:read get the ID only."},
+		reflect.TypeFor[assignmentBody]():                            {"Assignment", "A role that a user or service account holds: where, until when, and who assigned it."},
+		reflect.TypeFor[operation.Page[assignmentBody]]():            {"AssignmentPage", "The assignments of a user or service account."},
+		reflect.TypeFor[overviewBody]():                              {"Overview", "A summary of a user. Parts that the caller may not read are absent."},
+		reflect.TypeFor[grantBody]():                                 {"Grant", "A permission that a user holds: where, and through which roles."},
+		reflect.TypeFor[signInState]():                               {"SignInState", "Whether the user can sign in, and if not, why."},
+		reflect.TypeFor[signInReason]():                              {"SignInReason", "A reason why sign-ins are refused."},
+		reflect.TypeFor[pendingInvitation]():                         {"PendingInvitation", "An invitation that was not accepted."},
+		reflect.TypeFor[sessionSummary]():                            {"SessionSummary", "The live sessions of a user."},
+		reflect.TypeFor[tokenSummary]():                              {"TokenSummary", "The API tokens of a user."},
+		reflect.TypeFor[factorSummary]():                             {"FactorSummary", "The second factors of a user."},
+		reflect.TypeFor[eventBody]():                                 {"Event", "An event. To copy all events, poll with an overlap and skip the IDs that you have, as the guide on events shows."},
+		reflect.TypeFor[eventActor]():                                {"EventActor", "Who caused an event."},
+		reflect.TypeFor[eventSubject]():                              {"EventSubject", "What an event is about."},
+		reflect.TypeFor[operation.Page[eventBody]]():                 {"EventPage", "A page of events."},
+		reflect.TypeFor[invitationBody]():                            {"Invitation", "An invitation to set a password and sign in. The link goes to the user by mail, and to nobody else."},
+		reflect.TypeFor[openInvitation]():                            {"OpenInvitation", "An invitation that has not expired, with its user as far as the caller may read them. The overview of the user says whether it can be accepted."},
+		reflect.TypeFor[invitationPage]():                            {"InvitationPage", "A page of invitations."},
+		reflect.TypeFor[tenantBody]():                                {"Tenant", "A tenant. Callers without tenant:read get the ID only."},
+		reflect.TypeFor[settingsBody]():                              {"TenantSettings", "The settings of a tenant that are in force."},
+		reflect.TypeFor[secondFactorRule]():                          {"SecondFactorRule", "Who must have a second factor."},
+		reflect.TypeFor[operation.Page[tenantBody]]():                {"TenantPage", "A page of tenants."},
+		reflect.TypeFor[createdTenant]():                             {"FoundedTenant", "A new tenant with its first owner and their invitation. Token and link are shown once: a repeated request gets secretWithheld. An owner who was deleted since has an ID only."},
+		reflect.TypeFor[ownerInvitation]():                           {"OwnerInvitation", "The invitation of the first owner."},
+		reflect.TypeFor[passwordResetBody]():                         {"PasswordReset", "The mail with a link to choose a new password."},
+		reflect.TypeFor[emailChangeBody]():                           {"EmailChange", "The mail with a link to confirm a new address."},
+		reflect.TypeFor[acceptedBody]():                              {"Accepted", "What happens with the request."},
+		reflect.TypeFor[sessionBody]():                               {"Session", "A session."},
+		reflect.TypeFor[userSessionBody]():                           {"UserSession", "A live session of a user."},
+		reflect.TypeFor[operation.Page[userSessionBody]]():           {"UserSessionPage", "A page of sessions."},
+		reflect.TypeFor[signInBody]():                                {"SignIn", "Who is signed in."},
+		reflect.TypeFor[currentSession]():                            {"CurrentSession", "Who sent the request, and what they hold."},
+		reflect.TypeFor[currentTenant]():                             {"CurrentTenant", "The tenant of the request."},
+		reflect.TypeFor[currentPrincipal]():                          {"CurrentPrincipal", "Who sent the request."},
+		reflect.TypeFor[scopedPermission]():                          {"ScopedPermission", "A permission that holds in some departments only."},
+		reflect.TypeFor[checkResults]():                              {"CheckedPermissions", "The results of the checks, in the same order."},
+		reflect.TypeFor[checkResult]():                               {"CheckResult", "The result of one check."},
+		reflect.TypeFor[factorsBody]():                               {"Factors", "The caller's second factors."},
+		reflect.TypeFor[confirmedBody]():                             {"AuthenticatorApp", "An authenticator app."},
+		reflect.TypeFor[passkeyBody]():                               {"Passkey", "A passkey."},
+		reflect.TypeFor[newPasskeyBody]():                            {"NewPasskey", "A new passkey. Recovery codes are shown once: a repeated request gets secretWithheld."},
+		reflect.TypeFor[totpSecretBody]():                            {"TotpSecret", "A secret for an authenticator app."},
+		reflect.TypeFor[enrolmentBody]():                             {"Enrolment", "Two ways to enrol a second factor: a code of the secret, or a passkey."},
+		reflect.TypeFor[recoveryCodesBody]():                         {"NewRecoveryCodes", "Recovery codes. They are absent if the user has some already."},
+		reflect.TypeFor[publicKeyBody]():                             {"PasskeyOptions", "Options for an authenticator."},
+		reflect.TypeFor[tokenBody]():                                 {"APIToken", "An API token without its secret."},
+		reflect.TypeFor[newTokenBodyWithSecret]():                    {"NewAPIToken", "A new API token. Its secret is shown once: a repeated request gets secretWithheld."},
+		reflect.TypeFor[operation.Page[tokenBody]]():                 {"APITokenPage", "A page of API tokens."},
+		reflect.TypeFor[operation.CountedPage[serviceAccountBody]](): {"ServiceAccountPage", "A page of service accounts."},
+		reflect.TypeFor[rolecall.ServiceAccount]():                   {"ServiceAccount", "A program of the tenant. Callers without service-accounts:read get the ID only."},
+	},
+	StandsFor: map[reflect.Type]reflect.Type{
+		reflect.TypeFor[userBody]():           reflect.TypeFor[shownUser](),
+		reflect.TypeFor[roleBody]():           reflect.TypeFor[rolecall.Role](),
+		reflect.TypeFor[serviceAccountBody](): reflect.TypeFor[rolecall.ServiceAccount](),
+		reflect.TypeFor[assignedRole]():       reflect.TypeFor[roleName](),
+		reflect.TypeFor[reachBody]():          reflect.TypeFor[reachDraft](),
+		reflect.TypeFor[permissionChecks]():   reflect.TypeFor[[]permissionCheck](),
+		reflect.TypeFor[credential]():         reflect.TypeFor[jsontext.Value](),
+	},
+	OnlyID: map[reflect.Type]bool{
+		reflect.TypeFor[shownUser]():               true,
+		reflect.TypeFor[rolecall.Role]():           true,
+		reflect.TypeFor[rolecall.ServiceAccount](): true,
+		reflect.TypeFor[roleName]():                true,
+		reflect.TypeFor[tenantBody]():              true,
+	},
+	Schemas: map[reflect.Type]func(s *operation.Schemas, about string) *huma.Schema{
+		reflect.TypeFor[permissionValue](): permissionSchema,
+		reflect.TypeFor[departmentText]():  departmentSchema,
+		reflect.TypeFor[reasonText]():      reasonSchema,
+		reflect.TypeFor[base64Text]():      base64Schema,
+		reflect.TypeFor[passkeyIDValue]():  passkeyIDSchema,
+		reflect.TypeFor[settingsBody]():    settingsSchema,
+		reflect.TypeFor[settingsPatch]():   settingsPatchSchema,
+	},
+	PathIDs: map[reflect.Type]struct{ About, Example string }{
+		reflect.TypeFor[rolecall.UserID]():           {"ID of the user.", "019d83e6-1ef1-7000-9b87-15029121b69d"},
+		reflect.TypeFor[rolecall.RoleID]():           {"ID of the role.", "019d83e6-1ef1-7001-8c02-5a1f0c5d3e11"},
+		reflect.TypeFor[rolecall.ServiceAccountID](): {"ID of the service account.", "019d83e6-1ef1-7002-b1aa-7d0b8e6f4c22"},
+	},
+}
+
+func permissionSchema(*operation.Schemas, string) *huma.Schema {
+	return operation.Ref("SinglePermission")
+}
+
+func departmentSchema(s *operation.Schemas, _ string) *huma.Schema {
+	if !s.IsRequest {
+		return operation.Text()
+	}
+	return operation.Bounded(1, rolecall.DepartmentMax)
+}
+
+func reasonSchema(*operation.Schemas, string) *huma.Schema {
+	return operation.OrNull(operation.Bounded(0, reasonMax))
+}
+
+func base64Schema(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: "string", Pattern: "^[A-Za-z0-9_-]+$"}
+}
+
+func passkeyIDSchema(*operation.Schemas, string) *huma.Schema {
+	return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(passkeyIDLength), Pattern: passkeyIDPattern}
+}
+
+// settingsSchema returns the schema of the settings that are in force.
+func settingsSchema(s *operation.Schemas, about string) *huma.Schema {
+	settings := s.Object(reflect.TypeFor[otherSettings](), about)
+	for _, n := range rolecall.NumberSettings {
+		settings.Properties[n.Name] = &huma.Schema{Type: "integer", Description: n.About}
+		settings.Required = append(settings.Required, n.Name)
+	}
+	slices.Sort(settings.Required)
+	return settings
+}
+
+// settingsPatchSchema returns the schema of a change of settings, each of which may be null.
+func settingsPatchSchema(s *operation.Schemas, about string) *huma.Schema {
+	settings := s.Object(reflect.TypeFor[otherSettingsPatch](), about)
+	for _, n := range rolecall.NumberSettings {
+		settings.Properties[n.Name] = &huma.Schema{
+			Type: "integer", Nullable: true, Description: n.About, Default: n.Default(),
+			Minimum: new(float64(n.Min)), Maximum: new(float64(n.Max)),
+		}
+	}
+	return settings
+}

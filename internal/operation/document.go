@@ -1,0 +1,421 @@
+package operation
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/idempotency"
+	"github.com/rolecall/rolecall/internal/web"
+)
+
+// apiToken is the name of the security scheme of API tokens.
+const apiToken = "apiToken"
+
+// operatorKey is the name of the security scheme of operators.
+const operatorKey = "operatorKey"
+
+// Contract is what the document says besides the operations.
+type Contract struct {
+	Info      *huma.Info
+	Tags      []*huma.Tag
+	Nouns     *Nouns
+	Catalogue []*rolecall.Error  // every problem, by status
+	Examples  map[string]Example // by the ids of the operations
+}
+
+// Example is a request that a test has sent to an operation, and the answer.
+type Example struct {
+	Request  json.RawMessage `json:"request,omitempty"`
+	Response json.RawMessage `json:"response,omitempty"`
+}
+
+// Document returns the contract with the operations as an OpenAPI 3.1 document.
+func (c *Contract) Document(operations []*Operation) *huma.OpenAPI {
+	d := newDescriber(c)
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	document := &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info:    c.Info,
+		Servers: []*huma.Server{{URL: ".", Description: "The service that this document comes from."}},
+		Components: &huma.Components{
+			Schemas: registry, Parameters: d.parameters, Headers: d.headers, Responses: d.responses,
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				web.SessionCookie: {Type: "apiKey", In: "cookie", Name: web.SessionCookie, Description: "Set by POST /auths/login. Its name is `__Host-session` where the operator has set `--host-cookie-prefix`."},
+				apiToken:          {Type: "http", Scheme: "bearer", BearerFormat: "rc_…", Description: "The API token of a user or a service account. It allows what both the token and its holder may do."},
+				operatorKey:       {Type: "http", Scheme: "bearer", BearerFormat: "rco_…", Description: "The key of a program that acts as an operator. Create one with `rolecall operator-key create`."},
+			},
+		},
+		Tags: c.Tags,
+	}
+	for _, op := range operations { // requests first: they say which members a shared schema has at most
+		if body := op.Input().Body; body != nil {
+			d.requests.component(body.Type)
+		}
+	}
+	for _, op := range operations {
+		document.AddOperation(d.operation(op))
+	}
+	maps.Copy(registry.Map(), d.requests.components)
+	return document
+}
+
+// exampleOf returns the value of the example, nil if there is none.
+func exampleOf(value json.RawMessage) any {
+	if value == nil {
+		return nil
+	}
+	return value
+}
+
+// describer makes the operations of the document, and the components that they share.
+type describer struct {
+	contract          *Contract
+	requests, answers Schemas // with the same components
+	parameters        map[string]*huma.Param
+	headers           map[string]*huma.Param
+	responses         map[string]*huma.Response
+}
+
+func newDescriber(c *Contract) *describer {
+	components := problemSchemas()
+	maps.Copy(components, permissionSchemas())
+	return &describer{
+		contract:   c,
+		requests:   Schemas{IsRequest: true, components: components, nouns: c.Nouns},
+		answers:    Schemas{components: components, nouns: c.Nouns},
+		parameters: map[string]*huma.Param{parameterName("x-tenant-schema"): tenantParameter()},
+		headers:    map[string]*huma.Param{}, responses: map[string]*huma.Response{},
+	}
+}
+
+// operation returns the operation as the document shows it.
+func (d *describer) operation(o *Operation) *huma.Operation {
+	described := &huma.Operation{
+		Method: o.Method, Path: o.Path, OperationID: o.ID, Summary: o.Summary, Description: o.about(), Tags: []string{o.Tag()},
+		Responses: map[string]*huma.Response{}, Extensions: map[string]any{"x-access-effect": o.Policy.Effect},
+	}
+	if o.Policy.StepsUp() {
+		described.Extensions["x-step-up"] = true
+	}
+	if o.Policy.Public {
+		described.Extensions["security"] = []any{} // huma leaves out an empty list
+	}
+	for _, scheme := range o.security() {
+		described.Security = append(described.Security, map[string][]string{scheme: {}})
+	}
+	if !o.Policy.Operators {
+		described.Parameters = append(described.Parameters, &huma.Param{Ref: "#/components/parameters/" + parameterName("x-tenant-schema")})
+	}
+	takes := o.Input()
+	for _, p := range takes.parameters() {
+		described.Parameters = append(described.Parameters, d.parameter(o, d.describe(p)))
+	}
+	if takes.Body != nil {
+		described.RequestBody = &huma.RequestBody{Required: takes.RequiresBody(), Content: map[string]*huma.MediaType{
+			"application/json": {Schema: d.requests.component(takes.Body.Type), Example: exampleOf(d.contract.Examples[o.ID].Request)},
+		}}
+	}
+	for _, a := range o.Answers {
+		described.Responses[strconv.Itoa(a.Status)] = d.answer(o, a.About, a.Headers)
+	}
+	if takes.ifNoneMatch != nil {
+		described.Responses["304"] = d.response("NotModified", o, &huma.Response{Description: "The client has the current version.", Headers: d.headersNamed("ETag", "Withheld-Fields")})
+	}
+	for status, errors := range o.ProblemsByStatus(d.contract.Catalogue) {
+		described.Responses[strconv.Itoa(status)] = d.problems(o, status, errors)
+	}
+	return described
+}
+
+// about returns what the operation does beyond its summary.
+func (o *Operation) about() string {
+	about := o.Answers[0].About
+	if o.Policy.SessionOnly {
+		about += " Needs a session: API tokens and operator keys are refused."
+	}
+	if o.Policy.StepsUp() {
+		about += " Needs a recent sign-in or re-authentication."
+	}
+	return about
+}
+
+// parameter returns a reference to the component of the parameter. Parameters that have the
+// same name and differ are named after their operation.
+func (d *describer) parameter(o *Operation, p *huma.Param) *huma.Param {
+	name := parameterName(p.Name)
+	for _, prefix := range []string{o.Tag(), upperFirst(o.name())} {
+		if known := d.parameters[name]; known != nil && !reflect.DeepEqual(known, p) {
+			name = prefix + parameterName(p.Name)
+		}
+	}
+	d.parameters[name] = p
+	return &huma.Param{Ref: "#/components/parameters/" + name}
+}
+
+// parameterName returns the name of the component: IfMatchParameter for if-match. Code
+// generators derive the names of types from it, next to those of the schemas.
+func parameterName(name string) string {
+	var words strings.Builder
+	for word := range strings.SplitSeq(name, "-") {
+		words.WriteString(upperFirst(word))
+	}
+	return words.String() + "Parameter"
+}
+
+// upperFirst returns the name with a capital as its first letter.
+func upperFirst(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+
+// response returns a reference to the component of the response. Responses that have the
+// same name and differ are named after their operation.
+func (d *describer) response(name string, o *Operation, r *huma.Response) *huma.Response {
+	if known := d.responses[name]; known != nil && !reflect.DeepEqual(known, r) {
+		for other, known := range d.responses {
+			if strings.HasSuffix(other, name) && reflect.DeepEqual(known, r) {
+				return &huma.Response{Ref: "#/components/responses/" + other}
+			}
+		}
+		name = upperFirst(o.name()) + name
+	}
+	d.responses[name] = r
+	return &huma.Response{Ref: "#/components/responses/" + name}
+}
+
+// name returns the id of the operation without its group: createUser.
+func (o *Operation) name() string {
+	_, name, _ := strings.Cut(o.ID, "_")
+	return name
+}
+
+// describe returns what the document says of the parameter.
+func (d *describer) describe(p *parameter) *huma.Param {
+	described := &huma.Param{
+		Name: p.name, In: string(p.in), Description: p.field.Tag.Get("doc"),
+		Required: p.required || p.field.Tag.Get("required") != "", Schema: d.schema(p),
+	}
+	if example, ok := p.field.Tag.Lookup("example"); ok {
+		described.Example = example
+	}
+	if id, ok := d.contract.Nouns.PathIDs[p.field.Type]; ok && described.Description == "" {
+		described.Description, described.Example = id.About, id.Example
+	}
+	return described
+}
+
+// schema returns what the document says of the parameter's values.
+func (d *describer) schema(p *parameter) *huma.Schema {
+	if p.values != nil {
+		return known(p.values)
+	}
+	if own := d.contract.Nouns.Schemas[p.field.Type]; own != nil {
+		return own(&d.requests, "")
+	}
+	switch p.field.Type {
+	case reflect.TypeFor[Limit]():
+		return &huma.Schema{Type: "integer", Minimum: new(1.0), Default: rolecall.DefaultLimit}
+	case reflect.TypeFor[Cursor]():
+		return &huma.Schema{Type: "string", MinLength: new(1)}
+	case reflect.TypeFor[IfMatch](), reflect.TypeFor[IfNoneMatch]():
+		return &huma.Schema{Type: "string", Pattern: tagsPattern}
+	case reflect.TypeFor[Search]():
+		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(searchLength), Pattern: searchPattern}
+	case reflect.TypeFor[Order]():
+		var orders []string
+		for by := range strings.SplitSeq(p.field.Tag.Get("order"), ",") {
+			orders = append(orders, by, "-"+by)
+		}
+		return known(orders)
+	case reflect.TypeFor[Touch]():
+		return boolean(true)
+	case reflect.TypeFor[TenantName]():
+		return tenantNameSchema()
+	case reflect.TypeFor[idempotency.Key]():
+		return &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(keyLength), Pattern: keyPattern}
+	case reflect.TypeFor[rolecall.Time]():
+		return &huma.Schema{Type: "string", Format: "date-time"}
+	}
+	switch p.field.Type.Kind() {
+	case reflect.Bool:
+		return boolean(false)
+	case reflect.String:
+		longest, _ := strconv.Atoi(p.field.Tag.Get("maxLength")) // readerOf has read it
+		return Bounded(1, longest)
+	}
+	return uuid()
+}
+
+// security returns the names of the schemes, any of which lets a caller in.
+func (o *Operation) security() []string {
+	switch {
+	case o.Policy.Public:
+		return nil
+	case o.Policy.Operators:
+		return []string{operatorKey}
+	case o.Policy.SessionOnly:
+		return []string{web.SessionCookie}
+	}
+	return []string{web.SessionCookie, apiToken, operatorKey}
+}
+
+func tenantParameter() *huma.Param {
+	return &huma.Param{
+		Name: "x-tenant-schema", In: string(inHeader), Required: true, Description: "The tenant of the request.", Example: "acme",
+		Schema: tenantNameSchema(),
+	}
+}
+
+// answer returns the response of a success.
+func (d *describer) answer(o *Operation, about string, headers []string) *huma.Response {
+	r := &huma.Response{Description: about, Headers: d.headersNamed(headers...)}
+	if t := o.Endpoint.answer(); t != nil {
+		r.Content = map[string]*huma.MediaType{"application/json": {Schema: d.answers.of(t, ""), Example: exampleOf(d.contract.Examples[o.ID].Response)}}
+	}
+	return r
+}
+
+// ProblemsByStatus returns everything that the operation can refuse with, in the order of the
+// catalogue: its own problems, and those that follow from what it takes.
+func (o *Operation) ProblemsByStatus(catalogue []*rolecall.Error) map[int][]*rolecall.Error {
+	all := slices.Clone(o.Problems)
+	all = append(all, rolecall.ErrMalformed, web.ErrURLTooLong, web.ErrTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)
+	switch {
+	case o.Policy.Operators:
+		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrTooManyAttempts, web.ErrUnknownPath)
+	case !o.Policy.Public:
+		all = append(all, rolecall.ErrUnauthenticated, rolecall.ErrAmbiguousSession, rolecall.ErrTenantSuspended, rolecall.ErrPermissionDenied, rolecall.ErrTooManyAttempts)
+	}
+	if o.Policy.SessionOnly {
+		all = append(all, rolecall.ErrSessionRequired)
+	}
+	if o.Policy.StepsUp() {
+		all = append(all, rolecall.ErrNotRecent)
+	}
+	if o.Method != http.MethodGet {
+		all = append(all, web.ErrCrossOrigin, web.ErrMediaType, web.ErrContentTooLarge)
+	}
+	if o.SetsSession() {
+		all = append(all, web.ErrCrossSite)
+	}
+	if o.AnswersJSON() {
+		all = append(all, web.ErrNotAcceptable)
+	}
+	takes := o.Input()
+	if takes.Body != nil || slices.ContainsFunc(takes.parameters(), func(p *parameter) bool { return p.values != nil }) {
+		all = append(all, rolecall.ErrValidation)
+	}
+	if takes.key != nil {
+		all = append(all, rolecall.ErrKeyInProgress, rolecall.ErrKeyReused, rolecall.ErrTooManyKeys)
+	}
+	if takes.ifMatch != nil {
+		all = append(all, rolecall.ErrPreconditionFailed)
+		if takes.typ.FieldByIndex(takes.ifMatch).Tag.Get("required") == "428" {
+			all = append(all, rolecall.ErrPreconditionRequired)
+		}
+	}
+	byStatus := map[int][]*rolecall.Error{}
+	for _, known := range catalogue {
+		if slices.Contains(all, known) {
+			status, _ := web.StatusOf(known)
+			byStatus[status] = append(byStatus[status], known)
+		}
+	}
+	return byStatus
+}
+
+// problems returns the response of the problems with the status.
+func (d *describer) problems(o *Operation, status int, errors []*rolecall.Error) *huma.Response {
+	var codes []string
+	for _, e := range errors {
+		codes = append(codes, e.Code)
+	}
+	var headers []string
+	switch status {
+	case http.StatusUnauthorized:
+		headers = []string{"WWW-Authenticate"}
+	case http.StatusBadRequest, http.StatusForbidden:
+		if !o.Policy.Public {
+			headers = []string{"WWW-Authenticate"}
+		}
+	case http.StatusUnsupportedMediaType:
+		headers = []string{"Accept", "Accept-Patch", "Accept-Encoding"}
+	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		headers = []string{"Retry-After"}
+	}
+	return d.response(strings.ReplaceAll(http.StatusText(status), " ", ""), o, &huma.Response{
+		Description: http.StatusText(status) + ": " + strings.Join(codes, ", ") + ".",
+		Headers:     d.headersNamed(headers...),
+		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: Ref("Problem")}},
+	})
+}
+
+// headersAbout explains the headers of answers.
+var headersAbout = map[string]string{
+	"X-Request-Id":        "ID of the request, in the log and in events too.",
+	"ETag":                "Strong entity tag of what this caller may read.",
+	"Location":            "Path of the new resource.",
+	"Link":                "The link with rel=next leads to the next page.",
+	"Withheld-Fields":     "The members that are redacted because the caller may not read them.",
+	"Idempotent-Replayed": "true if this is the answer to an earlier request with the same key.",
+	"Set-Cookie":          "The session cookie, or the known-device token of the browser.",
+	"WWW-Authenticate":    "The accepted schemes: Session, Bearer, or both. For a rejected bearer token, error says why: invalid_request, invalid_token or insufficient_scope.",
+	"Retry-After":         "Seconds to wait before the next attempt.",
+	"X-Auth-User":         "ID of the caller: a user, also through a token, a service account or an operator.",
+	"X-Auth-Tenant":       "Name of the tenant.",
+	"Accept":              "The media types that a request body may have.",
+	"Accept-Patch":        "The media types that the body of a PATCH may have.",
+	"Accept-Encoding":     "Request bodies must not be compressed.",
+}
+
+// headersNamed returns references to the components of the headers, and of the one that
+// every answer has.
+func (d *describer) headersNamed(names ...string) map[string]*huma.Param {
+	headers := map[string]*huma.Param{}
+	for _, name := range append([]string{"X-Request-Id"}, names...) {
+		d.headers[name] = &huma.Param{Description: headersAbout[name], Schema: Text()}
+		headers[name] = &huma.Param{Ref: "#/components/headers/" + name}
+	}
+	return headers
+}
+
+// problemSchemas are the schemas of problems, which package web writes.
+func problemSchemas() properties {
+	describedText := func(about string) *huma.Schema { return &huma.Schema{Type: "string", Description: about} }
+	return properties{
+		"Problem": {
+			Type: "object", Description: "An error (RFC 9457).",
+			Properties: properties{
+				"type":       describedText("Path of the page that explains the code."),
+				"code":       describedText("What went wrong, for programs."),
+				"title":      describedText("The code in words."),
+				"status":     {Type: "integer", Description: "Status of the response."},
+				"detail":     describedText("What went wrong, in a sentence for people."),
+				"instance":   describedText("Path of the request."),
+				"requestId":  describedText("ID of the request."),
+				"errors":     {Type: "array", Items: Ref("Fault"), Description: "Everything that is wrong with the request, up to 100 errors."},
+				"moreErrors": {Type: "boolean", Description: "True if there are more errors than the 100 that are listed. Absent otherwise."},
+				"challenge":  describedText("For a sign-in that needs a second factor: send it with the proof within five minutes."),
+				"methods":    {Type: "array", Items: Text(), Description: "How to answer the challenge: totp, passkey or recovery-code. More may come."},
+				"publicKey":  {Type: "object", AdditionalProperties: true, Description: "For navigator.credentials.get, if passkey is one of the methods."},
+			},
+			Required: []string{"type", "code", "title", "status", "detail", "instance", "requestId"},
+		},
+		"Fault": {
+			Type: "object", Description: "One error in a request. Exactly one of pointer, header and parameter says where it is.",
+			Properties: properties{
+				"pointer":   describedText("JSON Pointer (RFC 6901) into the body."),
+				"header":    describedText("Name of the header."),
+				"parameter": describedText("Name of the parameter."),
+				"code":      describedText("What is wrong, for programs."),
+				"detail":    describedText("What is wrong, for people."),
+			},
+			Required: []string{"code", "detail"},
+		},
+	}
+}

@@ -1,0 +1,148 @@
+package operation
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/web"
+	"github.com/rolecall/rolecall/internal/wire"
+)
+
+// Handler is the handler of one operation. API is the type of Runner.API, so that a handler
+// can be a method of it.
+type Handler[API, In, Out any] func(api API, ctx context.Context, c access.Caller, in *In) (Response[Out], error)
+
+// Response is what a handler returns: the body, and what the answer says beside it.
+type Response[T any] struct {
+	Status     int // 0 for the first status of the operation
+	Body       T
+	Location   string                                       // path of the resource that was created
+	Replayed   bool                                         // the answer to an earlier request with the same idempotency key
+	Next       *rolecall.Position                           // where the next page begins; nil on the last page
+	Problem    *Problem                                     // answered instead of all else; nil for none
+	Cookies    func(w http.ResponseWriter, r *http.Request) // sets cookies; nil for none
+	NameCaller bool                                         // X-Auth-User and X-Auth-Tenant name the caller
+}
+
+// Problem is an outcome that is answered as a problem, and is no error of the handler.
+type Problem struct {
+	*rolecall.Error
+	Extension []byte // further members in JSON, each after a comma; nil for none
+}
+
+// NoContent is the body of a response without a body.
+type NoContent struct{}
+
+// redacted is a body of which permission hides some members.
+type redacted interface{ HiddenMembers() string }
+
+// taggedBody is a body that has an ETag. A body of which the caller may read nothing has none.
+type taggedBody interface{ HasTag() bool }
+
+// cursorBody is the body of a page of a list.
+type cursorBody interface{ setNextCursor(cursor string) }
+
+// Endpoint is a handler of any types.
+type Endpoint interface {
+	// takes returns what the input type of the handler says.
+	takes() *Input
+	// answer returns the type of the body of the response, nil if it has none.
+	answer() reflect.Type
+	// serve calls the handler and answers with its response. It returns the buffer of the
+	// body.
+	serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error)
+}
+
+// typedEndpoint is the endpoint of a handler from In to Out.
+type typedEndpoint[API, In, Out any] struct {
+	handler Handler[API, In, Out]
+	input   *Input
+	encoder *wire.Encoder[Out] // nil for NoContent
+}
+
+// Typed returns the endpoint of the handler.
+func Typed[API, In, Out any](h Handler[API, In, Out]) Endpoint {
+	e := &typedEndpoint[API, In, Out]{handler: h, input: inputOf(reflect.TypeFor[In]())}
+	if reflect.TypeFor[Out]() != reflect.TypeFor[NoContent]() {
+		e.encoder = wire.NewEncoder[Out]()
+	}
+	return e
+}
+
+func (e *typedEndpoint[API, In, Out]) takes() *Input { return e.input }
+
+func (e *typedEndpoint[API, In, Out]) answer() reflect.Type {
+	if e.encoder == nil {
+		return nil
+	}
+	return reflect.TypeFor[Out]()
+}
+
+func (e *typedEndpoint[API, In, Out]) serve(s *Runner, op *Operation, w http.ResponseWriter, r *http.Request, c access.Caller, in reflect.Value, buffer []byte) ([]byte, error) {
+	response, err := e.handler(s.API.(API), r.Context(), c, in.Addr().Interface().(*In))
+	if err != nil {
+		return buffer, err
+	}
+	if response.Problem != nil {
+		p := web.RequestOf(r).ProblemOf(response.Problem.Error)
+		p.Extension = response.Problem.Extension
+		s.respondProblem(op, w, r, p)
+		return buffer, nil
+	}
+	h := w.Header()
+	status := response.Status
+	if status == 0 {
+		status = op.Answers[0].Status
+	}
+	if response.Location != "" {
+		h["Location"] = []string{s.Site.Base + response.Location}
+	}
+	if response.Replayed {
+		h["Idempotent-Replayed"] = []string{"true"}
+	}
+	if response.Cookies != nil {
+		response.Cookies(w, r)
+	}
+	if response.NameCaller {
+		h["X-Auth-User"] = []string{c.User.ID.String()}
+		h["X-Auth-Tenant"] = []string{c.Tenant.Name}
+	}
+	if e.encoder == nil {
+		web.Respond(w, r, status, nil)
+		return buffer, nil
+	}
+	body := any(&response.Body)
+	if page, ok := body.(cursorBody); ok && response.Next != nil {
+		next := web.SealCursor(s.Access.Keys, response.Next, listDigest(op, r.URL, c.Principal))
+		page.setNextCursor(next)
+		h["Link"] = []string{nextLink(r.URL, next)}
+	}
+	buffer = e.encoder.Append(buffer, &response.Body)
+	if body, ok := body.(redacted); ok {
+		if hidden := body.HiddenMembers(); hidden != "" {
+			h["Withheld-Fields"] = []string{hidden}
+		}
+	}
+	if body, ok := body.(taggedBody); ok && body.HasTag() {
+		tag := secret.ETag(buffer)
+		h["Etag"] = []string{tag}
+		if index := e.input.ifNoneMatch; index != nil && fieldOf[IfNoneMatch](in, index).matchesWeakly(tag) {
+			web.Respond(w, r, http.StatusNotModified, nil)
+			return buffer, nil
+		}
+	}
+	RespondJSON(w, r, status, buffer)
+	return buffer, nil
+}
+
+var asJSON = []string{"application/json"}
+
+// RespondJSON answers with the document.
+func RespondJSON(w http.ResponseWriter, r *http.Request, status int, document []byte) {
+	w.Header()["Content-Type"] = asJSON
+	web.Respond(w, r, status, document)
+}

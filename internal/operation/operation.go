@@ -1,0 +1,57 @@
+// Package operation owns what every operation of the HTTP API needs: the declaration of an
+// operation, the checks before its handler in the order of the contract, the reading of
+// parameters and bodies by struct tags, the response, and its entry in the OpenAPI document.
+// Package httpapi declares the operations. This package may import access, authz, web, wire,
+// idempotency and secret, and neither signin nor directory.
+package operation
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/web"
+)
+
+// Operation is one entry of the contract: what is served, what it asks for, and what it can
+// answer. The router, the checks and the document are made from it.
+type Operation struct {
+	Method, Path string
+	ID           string // operation id; what stands before Controller is the tag
+	Summary      string
+	Policy       *authz.Policy
+	Answers      Answers
+	Problems     []*rolecall.Error
+	Limiter      web.Limiter
+	Endpoint     Endpoint
+	// AnswersByDenial is set if a 403 is the answer of the handler, which is no refusal to
+	// record.
+	AnswersByDenial bool
+}
+
+// Answers are the ways to succeed.
+type Answers []struct {
+	Status  int
+	About   string
+	Headers []string
+}
+
+// Tag returns the group of the operation: Users, Roles, Auths.
+func (o *Operation) Tag() string {
+	tag, _, _ := strings.Cut(o.ID, "Controller")
+	return tag
+}
+
+// Input returns what the operation takes.
+func (o *Operation) Input() *Input { return o.Endpoint.takes() }
+
+// AnswersJSON reports whether the operation answers with a document, so that Accept matters.
+func (o *Operation) AnswersJSON() bool { return o.Endpoint.answer() != nil }
+
+// SetsSession reports whether the operation answers with the cookie of a session. A browser
+// drops that cookie where the page is on another site.
+func (o *Operation) SetsSession() bool {
+	return len(o.Answers) > 0 && o.Answers[0].Status == http.StatusOK && slices.Contains(o.Answers[0].Headers, "Set-Cookie")
+}

@@ -1,0 +1,108 @@
+package operation
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"sync"
+
+	"github.com/rolecall/rolecall"
+	"github.com/rolecall/rolecall/internal/access"
+	"github.com/rolecall/rolecall/internal/authz"
+	"github.com/rolecall/rolecall/internal/secret"
+	"github.com/rolecall/rolecall/internal/web"
+)
+
+// Runner serves operations.
+type Runner struct {
+	Access  *access.Service
+	Site    *web.Site
+	Tenants Tenants
+	Callers Callers
+	// API is the receiver of the handlers.
+	API any
+	// ServesOperators reports whether operators are served where the request came in.
+	ServesOperators func(*http.Request) bool
+
+	buffers sync.Pool // of *buffers
+}
+
+// Tenants finds the tenant that a request names.
+type Tenants interface {
+	// Tenant returns the tenant with the name.
+	Tenant(ctx context.Context, name string) (rolecall.Tenant, error)
+}
+
+// Callers authenticates those who send requests.
+type Callers interface {
+	// Authenticate returns the principal of the one live session among the tokens. With
+	// touch, the request counts as a use of the session.
+	Authenticate(ctx context.Context, tenant rolecall.Tenant, sessions []secret.Token, touch bool) (*authz.Principal, error)
+	// AuthenticateBearer returns the principal of an API token or operator key.
+	AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant, token, source string) (*authz.Principal, error)
+	// AuthenticateOperator returns the principal of an operator key, without a tenant.
+	AuthenticateOperator(ctx context.Context, key, source string) (*authz.Principal, error)
+}
+
+// buffers are the memory of one request. They are pooled: nothing of them may be used
+// after the answer was written.
+type buffers struct {
+	body     []byte // what was sent
+	answer   []byte
+	sessions [4]secret.Token // session cookies
+}
+
+// get returns buffers for one request.
+func (s *Runner) get() *buffers {
+	if b, ok := s.buffers.Get().(*buffers); ok {
+		return b
+	}
+	return &buffers{}
+}
+
+// release gives the buffers back.
+func (s *Runner) release(b *buffers) {
+	clear(b.body) // it may hold a password
+	*b = buffers{body: keep(b.body), answer: keep(b.answer)}
+	s.buffers.Put(b)
+}
+
+// keep returns the buffer emptied, or nothing if it has grown too large to keep.
+func keep(buffer []byte) []byte {
+	if cap(buffer) > web.MaxBody {
+		return nil
+	}
+	return buffer[:0]
+}
+
+// Handler returns the handler of the operation.
+func (s *Runner) Handler(op *Operation) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := s.get()
+		defer s.release(b)
+		in := op.Input().New()
+		if err := s.serve(op, w, r, in, b); err != nil {
+			s.fail(op, w, r, in, err)
+		}
+	})
+}
+
+// fail answers with the problem that err means, and counts refused callers.
+func (s *Runner) fail(op *Operation, w http.ResponseWriter, r *http.Request, in reflect.Value, err error) {
+	q := web.RequestOf(r)
+	p := q.ProblemOf(err)
+	if p.Kind == rolecall.Forbidden && q.Principal != nil && !op.AnswersByDenial {
+		c := access.Caller{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
+		s.Access.Refused(c, op.Input().user(in), op.ID, p.Code)
+	}
+	s.respondProblem(op, w, r, p)
+}
+
+// respondProblem answers with the problem, and with the headers that go with it.
+func (s *Runner) respondProblem(op *Operation, w http.ResponseWriter, r *http.Request, p *web.Problem) {
+	p.SetHeaders(w, r)
+	if challenge := wwwAuthenticate(op, r, p.Status, p.Error); challenge != "" {
+		w.Header()["Www-Authenticate"] = []string{challenge}
+	}
+	s.Site.WriteProblem(w, r, p)
+}
