@@ -23,6 +23,9 @@ type Origin struct {
 	OperatorKey OperatorKeyID // zero: none
 }
 
+// Live reports whether the token can be used at the moment.
+func (t *OneTimeToken) Live(now Time) bool { return now < t.ExpiresAt }
+
 // TokenPurpose is what a one-time token is good for, and for nothing else.
 type TokenPurpose string
 
@@ -47,6 +50,9 @@ type Invitation struct {
 	ExpiresAt Time   `json:"expiresAt"`
 	Origin    `json:"-"`
 }
+
+// Live reports whether the invitation can be accepted at the moment.
+func (i *Invitation) Live(now Time) bool { return now < i.ExpiresAt }
 
 // Invited is an invitation that can be accepted, with its user.
 type Invited struct {

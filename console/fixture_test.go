@@ -65,7 +65,7 @@ func newFixtureAt(t testing.TB, base string) *fixture {
 	f.node = n
 	for _, name := range []string{"other", "acme"} {
 		shown := "Tenant " + name
-		if _, f.owner, err = n.Directory.CreateTenant(ctx, rolecall.TenantDraft{Name: name, DisplayName: &shown, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, password); err != nil {
+		if _, f.owner, err = n.Directory.CreateTenantWithPassword(ctx, rolecall.TenantDraft{Name: name, DisplayName: &shown, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, password); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -98,7 +98,7 @@ func (u userView) label(a *action) string {
 }
 
 // isInvited reports whether the user has an invitation that can be accepted.
-func (u userView) isInvited() bool { return u.Invitation.ExpiresAt > u.now }
+func (u userView) isInvited() bool { return u.Invitation.Live(u.now) }
 
 // obstacle returns why the user cannot sign in.
 func (u userView) obstacle(r *directory.SignInReason) string {

@@ -592,7 +592,7 @@ func signInCard(u userView) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						if u.Invitation.ExpiresAt > u.now {
+						if u.isInvited() {
 							var templ_7745c5c3_Var22 string
 							templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(", ends ")
 							if templ_7745c5c3_Err != nil {

@@ -83,7 +83,7 @@ func (c *tenantCreate) Run(ctx context.Context, p *program) error {
 		if c.DisplayName != "" {
 			draft.DisplayName = &c.DisplayName
 		}
-		tenant, user, err := n.Directory.CreateTenant(ctx, draft, password)
+		tenant, user, err := n.Directory.CreateTenantWithPassword(ctx, draft, password)
 		if err != nil {
 			return err
 		}

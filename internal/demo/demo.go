@@ -100,7 +100,7 @@ func Seed(ctx context.Context, db store.Database, options access.Options) error 
 	if tenant.ID.IsZero() {
 		display := "Demo Incorporated"
 		draft := rolecall.TenantDraft{Name: Tenant, DisplayName: &display, Owner: rolecall.UserDraft{Email: Email, Name: "Ada Lovelace"}}
-		tenant, _, err = tenants.CreateTenant(ctx, draft, secret.RandomPassword())
+		tenant, _, err = tenants.CreateTenantWithPassword(ctx, draft, secret.RandomPassword())
 		if err != nil {
 			return err
 		}

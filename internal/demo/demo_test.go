@@ -59,7 +59,7 @@ func open(t *testing.T) (*sqlite.Database, access.Options) {
 
 func TestTheDemoRefusesADatabaseOfOthers(t *testing.T) {
 	s, options := open(t)
-	if _, _, err := node.New(s, options).Directory.CreateTenant(t.Context(), rolecall.TenantDraft{Name: "acme", Owner: rolecall.UserDraft{Email: "ada@example.com", Name: "Ada Lovelace"}}, "correct horse battery"); err != nil {
+	if _, _, err := node.New(s, options).Directory.CreateTenantWithPassword(t.Context(), rolecall.TenantDraft{Name: "acme", Owner: rolecall.UserDraft{Email: "ada@example.com", Name: "Ada Lovelace"}}, "correct horse battery"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Prepare(t.Context(), s, options, "http://127.0.0.1:8080", "mail"); err == nil || !strings.Contains(err.Error(), "other tenants") {

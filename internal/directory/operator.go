@@ -9,10 +9,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// CreateTenant makes a tenant with the built-in roles and its first owner, who
+// CreateTenantWithPassword makes a tenant with the built-in roles and its first owner, who
 // signs in with the password, in one transaction. It returns ErrTenantExists,
 // ErrValidation.
-func (s *Service) CreateTenant(ctx context.Context, draft rolecall.TenantDraft, password string) (rolecall.Tenant, rolecall.User, error) {
+func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.TenantDraft, password string) (rolecall.Tenant, rolecall.User, error) {
 	now := s.now()
 	tenant, user := draft.Tenant(now), draft.Owner.User(now)
 	faults, err := s.access.PasswordFaults("/password", password, &user, &tenant)

@@ -176,14 +176,14 @@ func (s *Service) obstacles(tx *store.Tx, c access.Caller, u *rolecall.User, ass
 	add(c.Tenant.Status == rolecall.TenantSuspended, "tenant-suspended", "OperatorController_resumeTenant")
 	add(u.Status == rolecall.UserSuspended, "user-suspended", "UsersController_resumeUser")
 	add(pending, "user-pending", invite)
-	if pending && invited.ExpiresAt > now {
+	if pending && invited.Live(now) {
 		may, err := s.access.MayStill(tx, c.Tenant, authz.InviteUser, invited.CreatedBy, u.ID)
 		if err != nil {
 			return nil, err
 		}
 		add(!may, "invitation-void", invite)
 	}
-	add(pending && invited.ExpiresAt != 0 && invited.ExpiresAt <= now, "invitation-expired", invite)
+	add(pending && invited.ExpiresAt != 0 && !invited.Live(now), "invitation-expired", invite)
 	add(active && !summary.HasPassword && summary.Passkeys == 0, "no-password", sendReset)
 	demanded := settings.SecondFactor.Demands(assignments, now) && !summary.HasTOTP && summary.Passkeys == 0
 	add(active && demanded, "second-factor-enrolment-required", "AuthsController_beginEnrolment")

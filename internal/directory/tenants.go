@@ -14,23 +14,17 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Invitation is an invitation with its token, which whoever founds a tenant is shown
-// once, beside the mail.
-type Invitation struct {
-	rolecall.Invitation
-	Token secret.Token
-}
-
-// Founded is a new tenant with the invitation of its first owner.
-type Founded struct {
+// CreatedTenant is a new tenant with the invitation of its first owner.
+type CreatedTenant struct {
 	Tenant     rolecall.Tenant
 	Owner      rolecall.User // the id alone, if the owner is gone at a replay
-	Invitation Invitation
+	Invitation rolecall.Invitation
+	Token      secret.Token // of the invitation; empty at a replay
 }
 
-// founded is what is kept of a new tenant for a replay, and shown by its event:
+// keptTenant is what is kept of a new tenant for a replay, and shown by its event:
 // nothing of a person.
-type founded struct {
+type keptTenant struct {
 	TenantID    rolecall.TenantID `json:"tenantId"`
 	Name        string            `json:"name"`
 	DisplayName string            `json:"displayName"`
@@ -39,11 +33,11 @@ type founded struct {
 	InvitedTo   rolecall.Time     `json:"invitationExpiresAt"`
 }
 
-// FoundTenant makes a tenant with the built-in roles and an owner who is invited by
+// CreateTenant makes a tenant with the built-in roles and an owner who is invited by
 // mail, once for each idempotency key, in one transaction; a replay is without the
 // token. It returns ErrPermissionDenied, ErrValidation, ErrTenantExists and the
 // errors of keys.
-func (s *Service) FoundTenant(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.TenantDraft) (created idempotency.Created[Founded], err error) {
+func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.TenantDraft) (created idempotency.Created[CreatedTenant], err error) {
 	if err := authz.CreateTenant.Authorize(c.Principal); err != nil {
 		return created, err
 	}
@@ -53,7 +47,7 @@ func (s *Service) FoundTenant(ctx context.Context, c access.Caller, key idempote
 	now, token := s.now(), secret.NewToken()
 	tenant, owner := draft.Tenant(now), draft.Owner.User(now)
 	invitation := rolecall.Invitation{UserID: owner.ID, CreatedAt: now, ExpiresAt: now.Add(tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
-	kept := founded{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt}
+	kept := keptTenant{tenant.ID, tenant.Name, tenant.DisplayName, owner.ID, now, invitation.ExpiresAt}
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
 		Operation: "foundTenant", Location: "/operator/tenants/" + tenant.Name, ID: rolecall.AnyID(tenant.ID), Value: kept,
 		Event: s.access.Event(c, rolecall.EventTenantCreated, audit.AboutTenant(tenant.ID)), Tenant: tenant.ID,
@@ -70,9 +64,9 @@ func (s *Service) FoundTenant(ctx context.Context, c access.Caller, key idempote
 	case err != nil:
 		return created, err
 	case first != nil:
-		return s.refounded(ctx, first)
+		return s.replayedTenant(ctx, first)
 	}
-	return idempotency.Created[Founded]{Value: Founded{tenant, owner, Invitation{invitation, token}}}, nil
+	return idempotency.Created[CreatedTenant]{Value: CreatedTenant{tenant, owner, invitation, token}}, nil
 }
 
 // valuesAfter are the values of something new.
@@ -103,19 +97,19 @@ func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Te
 	return err
 }
 
-// refounded returns what a replay answers: the tenant as it was made, and the owner
+// replayedTenant returns what a replay answers: the tenant as it was made, and the owner
 // as they are now.
-func (s *Service) refounded(ctx context.Context, first *rolecall.IdempotencyKey) (created idempotency.Created[Founded], err error) {
-	var kept founded
+func (s *Service) replayedTenant(ctx context.Context, first *rolecall.IdempotencyKey) (created idempotency.Created[CreatedTenant], err error) {
+	var kept keptTenant
 	if err := json.Unmarshal(first.Resource, &kept); err != nil {
 		return created, err
 	}
-	created = idempotency.Created[Founded]{Replayed: true, Value: Founded{
+	created = idempotency.Created[CreatedTenant]{Replayed: true, Value: CreatedTenant{
 		Tenant: rolecall.Tenant{
 			ID: kept.TenantID, Name: kept.Name, DisplayName: kept.DisplayName, Status: rolecall.TenantActive,
 			CreatedAt: kept.CreatedAt, UpdatedAt: kept.CreatedAt, Version: 1,
 		},
-		Invitation: Invitation{Invitation: rolecall.Invitation{UserID: kept.OwnerID, ExpiresAt: kept.InvitedTo}},
+		Invitation: rolecall.Invitation{UserID: kept.OwnerID, ExpiresAt: kept.InvitedTo},
 	}}
 	err = s.store.View(ctx, kept.TenantID, func(tx *store.Tx) (err error) {
 		created.Value.Owner, err = tx.UserByID(kept.OwnerID)

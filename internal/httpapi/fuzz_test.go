@@ -144,7 +144,7 @@ func FuzzRequests(f *testing.F) {
 	}
 	s := newTestServerWith(f, web.Options{Logger: slog.New(slog.DiscardHandler)})
 	s.operate()
-	if _, _, err := s.node.Directory.CreateTenant(f.Context(), rolecall.TenantDraft{Name: "other", Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Olga Other"}}, ownerPassword); err != nil {
+	if _, _, err := s.node.Directory.CreateTenantWithPassword(f.Context(), rolecall.TenantDraft{Name: "other", Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Olga Other"}}, ownerPassword); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, method, target, header, body string) {
@@ -190,7 +190,7 @@ const operatedTenant = "operated"
 func (s *testServer) operate() {
 	s.t.Helper()
 	owner := rolecall.UserDraft{Email: ownerEmail, Name: "Olga Operated"}
-	if _, _, err := s.node.Directory.CreateTenant(context.Background(), rolecall.TenantDraft{Name: operatedTenant, Owner: owner}, ownerPassword); err != nil {
+	if _, _, err := s.node.Directory.CreateTenantWithPassword(context.Background(), rolecall.TenantDraft{Name: operatedTenant, Owner: owner}, ownerPassword); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, tenants := range [][]string{nil, {operatedTenant}} {

@@ -146,7 +146,7 @@ type ownerInvitation struct {
 }
 
 func (s *Server) createTenant(ctx context.Context, c access.Caller, in *createTenantRequest) (operation.Response[createdTenant], error) {
-	created, err := s.directory.FoundTenant(ctx, c, in.Key, in.Body.draft())
+	created, err := s.directory.CreateTenant(ctx, c, in.Key, in.Body.draft())
 	if err != nil {
 		return operation.Response[createdTenant]{}, err
 	}
@@ -159,8 +159,8 @@ func (s *Server) createTenant(ctx context.Context, c access.Caller, in *createTe
 	if created.Replayed {
 		body.Invitation.SecretWithheld = true
 	} else {
-		body.Invitation.Token = string(value.Invitation.Token)
-		body.Invitation.Link = s.site.Public + "/console/" + value.Tenant.Name + "/invitation#" + string(value.Invitation.Token)
+		body.Invitation.Token = string(value.Token)
+		body.Invitation.Link = s.site.Public + "/console/" + value.Tenant.Name + "/invitation#" + string(value.Token)
 	}
 	return operation.Response[createdTenant]{Body: body, Location: "/operator/tenants/" + value.Tenant.Name, Replayed: created.Replayed}, nil
 }

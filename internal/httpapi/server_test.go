@@ -79,7 +79,7 @@ func newTestServerOf(t testing.TB, o web.Options, api Options) *testServer {
 		Logger:    logger,
 	})
 	display := "Acme"
-	_, owner, err := s.node.Directory.CreateTenant(ctx, rolecall.TenantDraft{Name: tenantName, DisplayName: &display, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, ownerPassword)
+	_, owner, err := s.node.Directory.CreateTenantWithPassword(ctx, rolecall.TenantDraft{Name: tenantName, DisplayName: &display, Owner: rolecall.UserDraft{Email: ownerEmail, Name: "Ada Lovelace"}}, ownerPassword)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -355,9 +355,9 @@ func (f *fixture) alone(s someone) access.Caller {
 // harmless are the methods that change nothing which is cached.
 var harmless = []string{
 	"Invitations", "MailCounts", "WaitingMail",
-	"AuthenticateOperator", "CreateOperatorKey", "FoundTenant", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys",
+	"AuthenticateOperator", "CreateOperatorKey", "CreateTenant", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys",
 	"ServiceAccount", "ServiceAccountActions", "ServiceAccounts", "Assignments", "Tokens",
-	"Check", "Holds", "KeptDevices", "CreateTenant", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "Flush", "Keys", "Names", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
+	"Check", "Holds", "KeptDevices", "CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "Flush", "Keys", "Names", "Now", "Overview", "Ready", "Refused", "Role", "RoleUsers",
 	"AskAgain", "BeginEnrolment", "Factors", "PasskeyCreationOptions", "PasskeySignInOptions",
 	"Holds", "Roles", "Run", "Tenant", "Tenants", "User", "UserEvents", "UserSessions", "Users", "Watching",
 }

@@ -237,7 +237,7 @@ func (f *fixture) is(err, wanted error) {
 
 func (f *fixture) newTenant(name string) rolecall.Tenant {
 	f.Helper()
-	tenant, _, err := f.Directory.CreateTenant(f.Context(), rolecall.TenantDraft{Name: name, Owner: rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}}, password)
+	tenant, _, err := f.Directory.CreateTenantWithPassword(f.Context(), rolecall.TenantDraft{Name: name, Owner: rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}}, password)
 	f.ok(err)
 	return tenant
 }

@@ -284,7 +284,7 @@ func TestTheLinksOfARevokedOperatorKeyAreVoid(t *testing.T) {
 		void, live := f.requestLinks(c), f.requestLinks(stays)
 		about, err := f.SignIn.AuthenticateOperator(f.Context(), string(token), "192.0.2.1")
 		f.ok(err)
-		founded, err := f.Directory.FoundTenant(f.Context(), access.Caller{Principal: about}, newKey(), rolecall.TenantDraft{
+		founded, err := f.Directory.CreateTenant(f.Context(), access.Caller{Principal: about}, newKey(), rolecall.TenantDraft{
 			Name: "founded", Owner: rolecall.UserDraft{Email: address("founder"), Name: "Founder"},
 		})
 		f.ok(err)
@@ -297,7 +297,7 @@ func TestTheLinksOfARevokedOperatorKeyAreVoid(t *testing.T) {
 		f.ok(f.confirm(live.change))
 		home := f.tenant
 		f.tenant = founded.Value.Tenant
-		f.is(errorOf(f.accept(founded.Value.Invitation.Token, anotherPassword)), rolecall.ErrInvitationInvalid)
+		f.is(errorOf(f.accept(founded.Value.Token, anotherPassword)), rolecall.ErrInvitationInvalid)
 		f.tenant = home
 	})
 }

@@ -27,7 +27,7 @@ func TestATenantIsMadeWholeOrNotAtAll(t *testing.T) {
 			{"new", strings.Repeat("p", 1025), owner, []string{"/password"}},
 			{"new", "OWNER@EXAMPLE.COM", owner, []string{"/password"}},
 		} {
-			_, _, err := f.Directory.CreateTenant(f.Context(), rolecall.TenantDraft{Name: c.name, Owner: c.owner}, c.password)
+			_, _, err := f.Directory.CreateTenantWithPassword(f.Context(), rolecall.TenantDraft{Name: c.name, Owner: c.owner}, c.password)
 			f.is(err, rolecall.ErrValidation)
 			var pointers []string
 			if e, ok := errors.AsType[*rolecall.Error](err); ok {
@@ -39,12 +39,12 @@ func TestATenantIsMadeWholeOrNotAtAll(t *testing.T) {
 				t.Errorf("%s: the faults are at %q, not %q", c.name, pointers, c.faults)
 			}
 		}
-		f.is(errorOf3(f.Directory.CreateTenant(f.Context(), rolecall.TenantDraft{Name: "acme", Owner: owner}, password)), rolecall.ErrTenantExists)
+		f.is(errorOf3(f.Directory.CreateTenantWithPassword(f.Context(), rolecall.TenantDraft{Name: "acme", Owner: owner}, password)), rolecall.ErrTenantExists)
 		if roles, err := f.Directory.Roles(f.Context(), f.owner, directory.RoleListing{Limit: 10}); err != nil || len(roles.Items) != 3 {
 			t.Errorf("after a refused one there are %d roles, %v", len(roles.Items), err)
 		}
 		display := "New Tenant"
-		tenant, user, err := f.Directory.CreateTenant(f.Context(), rolecall.TenantDraft{Name: "new", DisplayName: &display, Owner: owner}, "𝒫𝒶𝓈𝓈𝓅𝒽𝓇𝒶𝓈𝑒 𝑜𝒻 𝓌𝒾𝒹𝑒")
+		tenant, user, err := f.Directory.CreateTenantWithPassword(f.Context(), rolecall.TenantDraft{Name: "new", DisplayName: &display, Owner: owner}, "𝒫𝒶𝓈𝓈𝓅𝒽𝓇𝒶𝓈𝑒 𝑜𝒻 𝓌𝒾𝒹𝑒")
 		f.ok(err)
 		if tenant.Name != "new" || tenant.DisplayName != "New Tenant" || user.Status != rolecall.UserActive {
 			t.Errorf("made %v, %v", tenant, user)

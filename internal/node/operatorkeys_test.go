@@ -208,19 +208,19 @@ func TestAFoundedTenantIsReplayedWithoutItsSecretAndWithoutWhoIsGone(t *testing.
 	onEachStore(t, func(f *fixture) {
 		c, key := f.operates("Sign-ups"), newKey()
 		draft := rolecall.TenantDraft{Name: "customer", Owner: rolecall.UserDraft{Email: address("customer"), Name: "Carla Customer"}}
-		found := func() directory.Founded {
-			created, err := f.Directory.FoundTenant(f.Context(), c, key, draft)
+		found := func() directory.CreatedTenant {
+			created, err := f.Directory.CreateTenant(f.Context(), c, key, draft)
 			f.ok(err)
 			return created.Value
 		}
 		first, again := found(), found()
-		if first.Invitation.Token == "" || again.Invitation.Token != "" {
-			t.Errorf("the tokens are %q and %q", first.Invitation.Token, again.Invitation.Token)
+		if first.Token == "" || again.Token != "" {
+			t.Errorf("the tokens are %q and %q", first.Token, again.Token)
 		}
 		if again.Tenant.ID != first.Tenant.ID || again.Owner.Email != first.Owner.Email || again.Invitation.ExpiresAt != first.Invitation.ExpiresAt {
 			t.Errorf("the replay is %+v, not %+v", again, first)
 		}
-		if mails := f.mails(); len(mails) != 1 || mails[0].Kind != rolecall.MailInvitation || mails[0].To != address("customer") || mails[0].Token != string(first.Invitation.Token) {
+		if mails := f.mails(); len(mails) != 1 || mails[0].Kind != rolecall.MailInvitation || mails[0].To != address("customer") || mails[0].Token != string(first.Token) {
 			t.Errorf("the mails are %+v", mails)
 		}
 		inside := c
@@ -233,9 +233,9 @@ func TestAFoundedTenantIsReplayedWithoutItsSecretAndWithoutWhoIsGone(t *testing.
 		if gone := found(); gone.Owner.ID != first.Owner.ID || gone.Owner.Email+gone.Owner.Name != "" || second.Value.ID == gone.Owner.ID {
 			t.Errorf("the replay shows %+v", gone.Owner)
 		}
-		f.is(errorOf(f.Directory.FoundTenant(f.Context(), f.operates("Some", "customer"), newKey(), draft)), rolecall.ErrPermissionDenied)
+		f.is(errorOf(f.Directory.CreateTenant(f.Context(), f.operates("Some", "customer"), newKey(), draft)), rolecall.ErrPermissionDenied)
 		f.clock.advance(25 * time.Hour)
 		f.ok(f.Node.Purge(f.Context()))
-		f.is(errorOf(f.Directory.FoundTenant(f.Context(), c, key, draft)), rolecall.ErrTenantExists)
+		f.is(errorOf(f.Directory.CreateTenant(f.Context(), c, key, draft)), rolecall.ErrTenantExists)
 	})
 }

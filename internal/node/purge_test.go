@@ -62,7 +62,7 @@ func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
 		other := f.newTenant("other")
 		f.ok(f.Directory.DeleteTenant(f.Context(), access.Command, "other", nil))
 		create := func() error {
-			return errorOf3(f.Directory.CreateTenant(f.Context(), rolecall.TenantDraft{Name: "other", Owner: rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}}, password))
+			return errorOf3(f.Directory.CreateTenantWithPassword(f.Context(), rolecall.TenantDraft{Name: "other", Owner: rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}}, password))
 		}
 		f.is(create(), rolecall.ErrTenantExists)
 		f.clock.advance(aDay + time.Minute) // until no node can restore it

@@ -118,7 +118,7 @@ func errExists(tenant string) error {
 // fill makes a tenant with its roles and users.
 func (s *seeder) fill(ctx context.Context, name string) error {
 	draft := rolecall.TenantDraft{Name: name, Owner: rolecall.UserDraft{Email: Owner, Name: "Owner of " + name}}
-	tenant, owner, err := s.directory.CreateTenant(ctx, draft, secret.RandomPassword())
+	tenant, owner, err := s.directory.CreateTenantWithPassword(ctx, draft, secret.RandomPassword())
 	switch {
 	case errors.Is(err, rolecall.ErrTenantExists):
 		return errExists(name)

@@ -201,7 +201,7 @@ func (s *Service) changing(tx *store.Tx, tenant rolecall.Tenant, token secret.To
 	pending, err := tx.OneTimeToken(token.Hash(), rolecall.TokenEmailChange)
 	if ok, err := access.Found(err); err != nil {
 		return user, "", err
-	} else if !ok || pending.ExpiresAt <= s.now() {
+	} else if !ok || !pending.Live(s.now()) {
 		return user, "", rolecall.ErrEmailChangeInvalid
 	}
 	user, err = tx.UserByID(pending.UserID)

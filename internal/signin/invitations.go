@@ -69,7 +69,7 @@ func (s *Service) invited(tx *store.Tx, tenant rolecall.Tenant, token secret.Tok
 	invitation, err := tx.InvitationByToken(token.Hash())
 	if ok, err := access.Found(err); err != nil {
 		return rolecall.User{}, err
-	} else if !ok || invitation.ExpiresAt <= s.now() {
+	} else if !ok || !invitation.Live(s.now()) {
 		return rolecall.User{}, rolecall.ErrInvitationInvalid
 	}
 	user, err := tx.UserByID(invitation.UserID)

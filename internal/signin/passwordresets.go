@@ -200,7 +200,7 @@ func (s *Service) resetting(tx *store.Tx, token secret.Token) (rolecall.User, er
 	reset, err := tx.OneTimeToken(token.Hash(), rolecall.TokenPasswordReset)
 	if ok, err := access.Found(err); err != nil {
 		return rolecall.User{}, err
-	} else if !ok || reset.ExpiresAt <= s.now() {
+	} else if !ok || !reset.Live(s.now()) {
 		return rolecall.User{}, rolecall.ErrPasswordResetInvalid
 	}
 	user, err := tx.UserByID(reset.UserID)

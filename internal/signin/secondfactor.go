@@ -134,7 +134,7 @@ func (s *Service) open(ctx context.Context, a *access.Anonymous, token secret.To
 	switch ok, err := access.Found(err); {
 	case err != nil:
 		return q, err
-	case !ok, stored.ExpiresAt <= s.now(), q.Enrol != (q.factors.Methods() == nil):
+	case !ok, !stored.Live(s.now()), q.Enrol != (q.factors.Methods() == nil):
 		return q, rolecall.ErrChallengeInvalid
 	case a.Tenant.Status == rolecall.TenantSuspended:
 		return q, rolecall.ErrTenantSuspended
