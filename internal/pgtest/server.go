@@ -48,8 +48,8 @@ type Server struct {
 var Production = []string{"fsync=on", "full_page_writes=on"}
 
 // Start starts a server with the settings, each as in name=value. Without
-// Production it is careless about a loss of power. Start returns ErrNotInstalled if
-// this machine has none.
+// Production it is careless about a loss of power, and its data is in memory where
+// there is enough. Start returns ErrNotInstalled if this machine has none.
 func Start(settings ...string) (*Server, error) {
 	return start("", append([]string{"fsync=off", "full_page_writes=off"}, settings...))
 }
@@ -66,7 +66,7 @@ func start(primary string, settings []string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp("", "rolecall-pg")
+	folder, err := os.MkdirTemp(parentFolder(settings), "rolecall-pg")
 	if err != nil {
 		return nil, fmt.Errorf("cannot start PostgreSQL: %w", err)
 	}
@@ -82,6 +82,18 @@ func start(primary string, settings []string) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// parentFolder returns where a server with the settings keeps its data: in memory
+// unless they are those of Production. To create and remove the hundreds of files of
+// a database costs a disk most of what a test does. Empty is the default folder.
+func parentFolder(settings []string) string {
+	const memory, enough = "/dev/shm", 4 << 30
+	var stat syscall.Statfs_t
+	if slices.Contains(settings, Production[0]) || syscall.Statfs(memory, &stat) != nil || uint64(stat.Bsize)*stat.Bavail < enough {
+		return ""
+	}
+	return memory
 }
 
 func (s *Server) startGuard() (err error) {
