@@ -130,7 +130,8 @@ func patches(u *rolecall.User) map[rolecall.UserMember]rolecall.UserPatch {
 // TestWhatIsSaidToBeAllowedIsWhatIsAllowed compares, for random people, what an
 // overview calls allowed, what a check answers, and what the verbs then do.
 func TestWhatIsSaidToBeAllowedIsWhatIsAllowed(t *testing.T) {
-	f := &fixture{T: t, clock: &clock{}, db: &recorded{Database: onSQLite(t)()}, keys: secret.NewKeys(secret.NewKey())}
+	db, _ := onSQLite(t)
+	f := &fixture{T: t, clock: &clock{}, db: &recorded{Database: db}, keys: secret.NewKeys(secret.NewKey())}
 	f.store = store.New(f.db, nil)
 	f.clock.until(start)
 	f.Node = f.node()

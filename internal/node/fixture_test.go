@@ -72,11 +72,11 @@ func onEachStore(t *testing.T, run func(*fixture)) {
 func onEachStoreLimited(t *testing.T, limits ratelimit.Limits, run func(*fixture)) {
 	t.Helper()
 	t.Parallel()
-	for name, database := range map[string]func(*testing.T) func() store.Database{"sqlite": onSQLite, "postgres": onPostgres} {
+	for name, database := range map[string]func(*testing.T) (store.Database, func() store.Database){"sqlite": onSQLite, "postgres": onPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			open := database(t)
-			f := &fixture{T: t, clock: &clock{}, open: open, db: &recorded{Database: open()}, keys: secret.NewKeys(secret.NewKey()), limits: limits}
+			db, open := database(t)
+			f := &fixture{T: t, clock: &clock{}, open: open, db: &recorded{Database: db}, keys: secret.NewKeys(secret.NewKey()), limits: limits}
 			f.store = store.New(f.db, nil)
 			f.clock.until(start)
 			var err error
@@ -135,10 +135,10 @@ func (f *fixture) checkEvent(e *rolecall.Event) {
 	}
 }
 
-// onSQLite returns what opens a new database.
-func onSQLite(t *testing.T) func() store.Database {
+// onSQLite returns an empty database, and what opens it once more.
+func onSQLite(t *testing.T) (store.Database, func() store.Database) {
 	path := sqlitetest.Migrated(t)
-	return func() store.Database {
+	open := func() store.Database {
 		s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -150,12 +150,13 @@ func onSQLite(t *testing.T) func() store.Database {
 		})
 		return s
 	}
+	return open(), open
 }
 
-// onPostgres returns what opens a new database.
-func onPostgres(t *testing.T) func() store.Database {
-	url := pgtest.Reused(t)
-	return func() store.Database {
+// onPostgres returns an empty database, and what opens it once more.
+func onPostgres(t *testing.T) (store.Database, func() store.Database) {
+	db, url := pgtest.Opened(t)
+	return db, func() store.Database {
 		s, err := postgres.Open(t.Context(), url, postgres.Options{})
 		if err != nil {
 			t.Fatal(err)

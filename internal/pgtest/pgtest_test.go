@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rolecall/rolecall/internal/pgtest"
+	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
 func TestADatabaseIsEmptyAndOfAnOrdinaryRole(t *testing.T) {
@@ -64,6 +65,30 @@ func TestAReusedDatabaseHasNoRowsAndOneUser(t *testing.T) {
 			}
 			if other := pgtest.Reused(t); other == url {
 				t.Error("two tests share a database")
+			}
+		})
+	}
+}
+
+func TestAnOpenedDatabaseIsUsedAgainWithoutRows(t *testing.T) {
+	var used *postgres.Database
+	for n := range 2 {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			opened, url := pgtest.Opened(t)
+			if used != nil && opened != used {
+				t.Error("a database that is open is not used again")
+			}
+			used = opened
+			if err := opened.Ready(t.Context()); err != nil {
+				t.Error(err)
+			}
+			var rows int
+			conn := connect(t, url)
+			if err := conn.QueryRow(t.Context(), "select count(*) from attempts").Scan(&rows); err != nil || rows != 0 {
+				t.Errorf("the database has %d rows (error %v), want none", rows, err)
+			}
+			if _, err := conn.Exec(t.Context(), "insert into attempts (bucket, n, ends_at) values ('x', 1, 1)"); err != nil {
+				t.Fatal(err)
 			}
 		})
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
 // reused are the databases of this process that no test uses at the moment.
@@ -23,6 +25,7 @@ var reused struct {
 type lease struct {
 	conn *pgx.Conn // of the administrator, in the database
 	name string
+	open *postgres.Database // nil until Opened
 }
 
 // Reused returns the URL of a database with the schema of this program and without
@@ -30,6 +33,42 @@ type lease struct {
 // of the time to delete their rows. Tests that change more than rows, or that count
 // or end connections, need Migrated.
 func Reused(t testing.TB) string {
+	t.Helper()
+	return borrow(t).url(t)
+}
+
+// Opened returns a database like that of Reused, and its URL. It is open already if
+// an earlier test has used it, because to connect takes longer than most tests.
+func Opened(t testing.TB) (database *postgres.Database, url string) {
+	t.Helper()
+	l := borrow(t)
+	url = l.url(t)
+	if l.open == nil {
+		var err error
+		if l.open, err = postgres.Open(context.WithoutCancel(t.Context()), closingIdle(t, url), postgres.Options{}); err != nil {
+			t.Fatalf("pgtest: %v", err)
+		}
+	}
+	return l.open, url
+}
+
+// closingIdle returns the URL for a pool that soon closes connections without use: the
+// server allows fewer than all pools together.
+func closingIdle(t testing.TB, databaseURL string) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	query := u.Query()
+	query.Set("pool_max_conn_idle_time", "1s")
+	query.Set("pool_health_check_period", "500ms")
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// borrow returns a lease of a database without rows, for as long as the test runs.
+func borrow(t testing.TB) *lease {
 	t.Helper()
 	l := takeLease(t)
 	if _, err := l.conn.Exec(t.Context(), deleteRows); err != nil {
@@ -40,6 +79,11 @@ func Reused(t testing.TB) string {
 		defer reused.Unlock()
 		reused.free = append(reused.free, l)
 	})
+	return l
+}
+
+func (l *lease) url(t testing.TB) string {
+	t.Helper()
 	return onDatabase(t, server(t), l.name, url.UserPassword(role, password))
 }
 

@@ -13,18 +13,18 @@ import (
 	"github.com/rolecall/rolecall/internal/store/storetest"
 )
 
-func TestStore(t *testing.T) { conforms(t, func(url string) string { return url }) }
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Database {
+		opened, _ := pgtest.Opened(t)
+		return opened
+	})
+}
 
 // In transaction mode a pooler knows no prepared statements.
 func TestStoreBehindPgBouncer(t *testing.T) {
 	through := pgtest.Bouncer(t)
-	conforms(t, func(url string) string { return through(url) + "?default_query_exec_mode=exec" })
-}
-
-// conforms runs the suite.
-func conforms(t *testing.T, through func(url string) string) {
 	storetest.Run(t, func(t *testing.T) store.Database {
-		return open(t, through(pgtest.Reused(t)), postgres.Options{})
+		return open(t, through(pgtest.Reused(t))+"?default_query_exec_mode=exec", postgres.Options{})
 	})
 }
 

@@ -50,8 +50,8 @@ type testCase struct {
 	run      func(*fixture)
 }
 
-// Run runs the suite. open returns a new, empty, migrated database and closes it at the
-// end of the test. Cases run in parallel, each on its own database.
+// Run runs the suite. open returns an empty, migrated database that no other test uses
+// until the test ends. Cases run in parallel, each on its own database.
 func Run(t *testing.T, open func(t *testing.T) store.Database) {
 	for _, group := range suite {
 		t.Run(group.subject, func(t *testing.T) {
