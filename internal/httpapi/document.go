@@ -35,7 +35,7 @@ func Document() *huma.OpenAPI {
 			{Name: "Auths", Description: "Signing in and out, second factors (MFA), and permission checks."},
 			{Name: "Operator", Description: "Tenants, for programs that act as an operator. Not served until there is a key."},
 		},
-		Nouns: nouns, Catalogue: catalogue, Examples: loadExamples(),
+		Types: types, Catalogue: catalogue, Examples: loadExamples(),
 	}
 	return contract.Document(slices.Concat(operations, operatorOperations))
 }

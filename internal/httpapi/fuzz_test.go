@@ -301,4 +301,4 @@ func serves(r *http.Request) *operation.Operation {
 var everyOperation = slices.Concat(operations, operatorOperations)
 
 // bodySchema returns the name of the schema of the body.
-func bodySchema(op *operation.Operation) string { return nouns.Names[op.Input().Body.Type].Name }
+func bodySchema(op *operation.Operation) string { return types.Names[op.Input().Body.Type].Name }

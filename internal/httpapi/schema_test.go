@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 
@@ -87,5 +88,26 @@ func TestBoundsInTagsAreTheConstants(t *testing.T) {
 	}
 	if compared < 30 {
 		t.Errorf("compared %d members", compared)
+	}
+}
+
+func TestThePatternOfPasskeyIDsMatchesWhatIsAccepted(t *testing.T) {
+	pattern := regexp.MustCompile(passkeyIDPattern)
+	texts := []string{""}
+	for from, length := 0, 0; length < 5; length++ {
+		last := texts[from:]
+		from = len(texts)
+		for _, text := range last {
+			for _, r := range "AEQBw0_=" {
+				texts = append(texts, text+string(r))
+			}
+		}
+	}
+	for _, text := range texts {
+		var id passkeyIDValue
+		code, _ := id.SetParameter(text)
+		if got, want := pattern.MatchString(text), code == ""; got != want {
+			t.Errorf("the pattern matches %q: %v, want %v", text, got, want)
+		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/rolecall/rolecall/internal/operation"
 )
 
-// nouns is what the document says of types beyond their struct tags. The types in Names are
+// types is what the document says of types beyond their struct tags. The types in Names are
 // the components of the document.
-var nouns = &operation.Nouns{
+var types = &operation.Types{
 	Names: map[reflect.Type]struct{ Name, About string }{
 		// Requests.
 		reflect.TypeFor[rolecall.UserDraft]():           {"CreateUser", "A new user."},

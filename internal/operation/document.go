@@ -26,7 +26,7 @@ const operatorKey = "operatorKey"
 type Contract struct {
 	Info      *huma.Info
 	Tags      []*huma.Tag
-	Nouns     *Nouns
+	Types     *Types
 	Catalogue []*rolecall.Error  // every problem, by status
 	Examples  map[string]Example // by the ids of the operations
 }
@@ -89,8 +89,8 @@ func newDescriber(c *Contract) *describer {
 	maps.Copy(components, permissionSchemas())
 	return &describer{
 		contract:   c,
-		requests:   Schemas{IsRequest: true, components: components, nouns: c.Nouns},
-		answers:    Schemas{components: components, nouns: c.Nouns},
+		requests:   Schemas{IsRequest: true, components: components, types: c.Types},
+		answers:    Schemas{components: components, types: c.Types},
 		parameters: map[string]*huma.Param{parameterName("x-tenant-schema"): tenantParameter()},
 		headers:    map[string]*huma.Param{}, responses: map[string]*huma.Response{},
 	}
@@ -203,7 +203,7 @@ func (d *describer) describe(p *parameter) *huma.Param {
 	if example, ok := p.field.Tag.Lookup("example"); ok {
 		described.Example = example
 	}
-	if id, ok := d.contract.Nouns.PathIDs[p.field.Type]; ok && described.Description == "" {
+	if id, ok := d.contract.Types.PathIDs[p.field.Type]; ok && described.Description == "" {
 		described.Description, described.Example = id.About, id.Example
 	}
 	return described
@@ -214,7 +214,7 @@ func (d *describer) schema(p *parameter) *huma.Schema {
 	if p.values != nil {
 		return known(p.values)
 	}
-	if own := d.contract.Nouns.Schemas[p.field.Type]; own != nil {
+	if own := d.contract.Types.Schemas[p.field.Type]; own != nil {
 		return own(&d.requests, "")
 	}
 	switch p.field.Type {

@@ -26,17 +26,17 @@ import (
 //	enum:"a,b" default:"a"           the values that are known, and the one of an absent member
 //	example:"acme"                   a value, of parameters
 //
-// The nouns say the rest. A type that they name becomes a component of the document.
+// Types says the rest. A type that it names becomes a component of the document.
 type Schemas struct {
 	// IsRequest is set for bodies of requests: they have no other members, and null stands
 	// for an absent one.
 	IsRequest  bool
 	components map[string]*huma.Schema
-	nouns      *Nouns
+	types      *Types
 }
 
-// Nouns is what the document says of types beyond their struct tags.
-type Nouns struct {
+// Types is what the document says of types beyond their struct tags.
+type Types struct {
 	// Names are the names and descriptions of the types that are components.
 	Names map[reflect.Type]struct{ Name, About string }
 	// StandsFor are the types whose JSON is that of another type: they write or read it
@@ -70,13 +70,13 @@ func (s *Schemas) of(t reflect.Type, tag reflect.StructTag) *huma.Schema {
 }
 
 func (s *Schemas) value(t reflect.Type, tag reflect.StructTag) *huma.Schema {
-	if other, ok := s.nouns.StandsFor[t]; ok {
+	if other, ok := s.types.StandsFor[t]; ok {
 		t = other
 	}
-	if _, ok := s.nouns.Names[t]; ok {
+	if _, ok := s.types.Names[t]; ok {
 		return s.nullableInRequest(s.component(t), tag)
 	}
-	if own := s.nouns.Schemas[t]; own != nil {
+	if own := s.types.Schemas[t]; own != nil {
 		return own(s, "")
 	}
 	switch t {
@@ -150,10 +150,10 @@ func (s *Schemas) nullableInRequest(member *huma.Schema, tag reflect.StructTag) 
 // component returns a reference to the component of the type, which it makes if there is
 // none yet.
 func (s *Schemas) component(t reflect.Type) *huma.Schema {
-	named := s.nouns.Names[t]
+	named := s.types.Names[t]
 	if s.components[named.Name] == nil {
 		s.components[named.Name] = &huma.Schema{} // ends a cycle
-		if own := s.nouns.Schemas[t]; own != nil {
+		if own := s.types.Schemas[t]; own != nil {
 			s.components[named.Name] = own(s, named.About)
 		} else {
 			s.components[named.Name] = s.Object(t, named.About)
@@ -168,7 +168,7 @@ func (s *Schemas) Object(t reflect.Type, about string) *huma.Schema {
 	if s.IsRequest {
 		object.AdditionalProperties = false
 	}
-	onlyID := s.nouns.OnlyID[t]
+	onlyID := s.types.OnlyID[t]
 	for f := range wire.FieldsOf(t) {
 		if f.Type == reflect.TypeFor[wire.Immutable]() {
 			continue
