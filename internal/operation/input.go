@@ -22,6 +22,7 @@ import (
 //	path:"id" query:"limit" header:"if-match"  the tag that makes a field a parameter
 //	required:"true" doc:"…" enum:"a,b"         of a parameter, besides the tags of Schemas
 //	optional:"true"                            of Body: the body can be absent
+//	lookup:"presented"                         of access.Anonymous: only sessions matter
 //
 // The field Body is the body. Fields of the types access.Anonymous and []secret.Token, which
 // need no tag, are who sends a request without a principal, and the session cookies.
