@@ -4,10 +4,10 @@ import "github.com/rolecall/rolecall"
 
 // The policies for users.
 var (
-	ListUsers  = &Policy{Effect: NoEffect, instead: readsSomeMember}
-	ReadUser   = &Policy{Effect: NoEffect, instead: seesSomebodyOrOwnRecord}
+	ListUsers  = &Policy{Effect: NoEffect, instead: readsSomeMember, needs: "`users:read`, or `users.<member>:read` of one member at least"}
+	ReadUser   = &Policy{Effect: NoEffect, instead: seesSomebodyOrOwnRecord, needs: "a permission for users, except for oneself"}
 	CreateUser = &Policy{Effect: NoEffect, permission: rolecall.UsersCreate}
-	UpdateUser = &Policy{Effect: NoEffect, self: true, instead: updatesSomeMember}
+	UpdateUser = &Policy{Effect: NoEffect, self: true, instead: updatesSomeMember, needs: "`users:update`, or `users.<member>:update` of each member that is sent. People may change their own name without it"}
 
 	DeleteUser         = &Policy{Effect: Removes, permission: rolecall.UsersDelete, outranks: true}
 	EraseUser          = &Policy{Effect: Removes, permission: rolecall.UsersErase, outranks: true}
@@ -29,7 +29,7 @@ var (
 	ReadSessions       = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
 	EndSessions        = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
 	ReadUserTokens     = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
-	CreateUserToken    = &Policy{Effect: Grants, SessionOnly: true, instead: isOwnToken}
+	CreateUserToken    = &Policy{Effect: Grants, SessionOnly: true, instead: isOwnToken, needs: "no permission, but only works for oneself"}
 	RevokeUserToken    = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
 )
 
@@ -39,7 +39,7 @@ var (
 	CreateRole    = &Policy{Effect: Grants, permission: rolecall.RolesCreate}
 	UpdateRole    = &Policy{Effect: Grants, permission: rolecall.RolesUpdate}
 	DeleteRole    = &Policy{Effect: Removes, permission: rolecall.RolesDelete}
-	ListRoleUsers = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, also: readsSomeMember}
+	ListRoleUsers = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, also: readsSomeMember, needs: "`roles:read`, and a permission to read some member of users"}
 
 	ReadServiceAccounts        = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsRead, tenantWide: true}
 	CreateServiceAccount       = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsCreate, tenantWide: true}
@@ -49,7 +49,7 @@ var (
 	ResumeServiceAccount       = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true, takesOver: true}
 	AssignServiceAccountRole   = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true}
 	UnassignServiceAccountRole = &Policy{Effect: Removes, permission: rolecall.ServiceAccountsUpdate, tenantWide: true}
-	CreateServiceAccountToken  = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, also: isNotToken, takesOver: true}
+	CreateServiceAccountToken  = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, also: isNotToken, takesOver: true, needs: "`service-accounts:update` in the whole tenant. API tokens are refused"}
 	RevokeServiceAccountToken  = &Policy{Effect: Ends, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true}
 
 	ReadEvents   = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true}
@@ -75,7 +75,7 @@ var (
 // The policies for operators with a key.
 var (
 	ReadTenants   = &Policy{Effect: NoEffect, Operators: true, anyone: true}
-	CreateTenant  = &Policy{Effect: Grants, Operators: true, instead: isForEveryTenant}
+	CreateTenant  = &Policy{Effect: Grants, Operators: true, instead: isForEveryTenant, needs: "an operator key for all tenants"}
 	ChangeTenant  = &Policy{Effect: Grants, Operators: true, anyone: true}
 	SuspendTenant = &Policy{Effect: Ends, Operators: true, anyone: true}
 	DeleteTenant  = &Policy{Effect: Removes, Operators: true, anyone: true}

@@ -2,6 +2,7 @@ package authz
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/rolecall/rolecall"
 )
@@ -44,6 +45,7 @@ type Policy struct {
 	also       func(p *Principal, subject rolecall.UserID) error
 	// instead replaces the permission where the operation is not about one.
 	instead func(p *Principal, subject rolecall.UserID) error
+	needs   string // replaces the permission in the text of Needs
 
 	ownInSession bool // on oneself only by a session
 	notSuspended bool // not on suspended users
@@ -64,6 +66,39 @@ func (o *Policy) StepsUp() bool {
 		return false
 	}
 	return true
+}
+
+// Needs returns what a caller needs for the operation, as sentences in Markdown. It is empty
+// for an operation that every caller may perform.
+func (o *Policy) Needs() string {
+	var sentences []string
+	add := func(applies bool, sentence string) {
+		if applies {
+			sentences = append(sentences, sentence)
+		}
+	}
+	needs := o.needs
+	if needs == "" && !o.anyone && !o.Public {
+		needs = fmt.Sprintf("`%s`", o.permission)
+		if o.tenantWide {
+			needs += " in the whole tenant"
+		}
+		if o.self {
+			needs += ", or nothing for oneself"
+		}
+	}
+	add(needs != "", "Needs "+needs+".")
+	add(o.SessionOnly, "Needs a session: API tokens and operator keys are refused.")
+	add(o.ownInSession, "For oneself it needs a session.")
+	add(o.notSuspended, "Not for suspended users.")
+	switch {
+	case o.takesOver:
+		add(true, "The caller must be able to grant every role of the account.")
+	case o.outranks:
+		add(true, "The caller must hold every permission of Rolecall that the account holds.")
+	}
+	add(o.StepsUp(), "Needs a recent sign-in or re-authentication.")
+	return strings.Join(sentences, " ")
 }
 
 // RequireRecent returns ErrNotRecent if the principal is a person who signed in or

@@ -39,3 +39,23 @@ func TestATokenNeedsASessionForOneself(t *testing.T) {
 		t.Errorf("read one's own factors by a token: %v", err)
 	}
 }
+
+func TestNeedsSaysWhatThePolicyAsks(t *testing.T) {
+	for _, c := range []struct {
+		policy *authz.Policy
+		want   string
+	}{
+		{authz.ReadSession, ""},
+		{authz.SignIn, ""},
+		{authz.CreateUser, "Needs `users:create`."},
+		{authz.ReadTenant, "Needs `tenant:read` in the whole tenant."},
+		{authz.ReadSessions, "Needs `sessions:read`, or nothing for oneself."},
+		{authz.CreateTenant, "Needs an operator key for all tenants."},
+		{authz.ReadOwnFactors, "Needs a session: API tokens and operator keys are refused."},
+		{authz.DeleteUser, "Needs `users:delete`. The caller must hold every permission of Rolecall that the account holds. Needs a recent sign-in or re-authentication."},
+	} {
+		if got := c.policy.Needs(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}

@@ -15,7 +15,20 @@ func TestPermissionsPageIsDocumentPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := renderMarkdown(string(source))
+	before, rest, _ := strings.Cut(string(source), needsHead)
+	_, after, found := strings.Cut(rest, "\n## ")
+	if !found {
+		t.Fatalf("%s has no table of what each operation needs", written)
+	}
+	page := before + needsHead + needsTable() + "\n## " + after
+	if *update {
+		if err := os.WriteFile(written, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if page != string(source) {
+		t.Errorf("%s does not say what the policies say; run: make openapi", written)
+	}
+	want, err := renderMarkdown(page)
 	if err != nil {
 		t.Fatalf("%s: %v", written, err)
 	}
@@ -35,6 +48,20 @@ func TestPermissionsPageIsDocumentPermissions(t *testing.T) {
 	if strings.Count(want, "<tr>") < 40 {
 		t.Errorf("%s has lost its tables", written)
 	}
+}
+
+// needsHead begins the table of what each operation needs.
+const needsHead = "| operation | what it needs |\n|---|---|\n"
+
+// needsTable returns what the policy of each operation needs, as rows of Markdown.
+func needsTable() string {
+	var b strings.Builder
+	for _, op := range operations {
+		if needs := op.Policy.Needs(); needs != "" {
+			fmt.Fprintf(&b, "| `%s %s` | %s |\n", op.Method, op.Path, needs)
+		}
+	}
+	return b.String()
 }
 
 // renderMarkdown turns the part of Markdown that docs/permissions.md is written

@@ -137,14 +137,7 @@ func (d *describer) operation(o *Operation) *huma.Operation {
 
 // about returns what the operation does beyond its summary.
 func (o *Operation) about() string {
-	about := o.Answers[0].About
-	if o.Policy.SessionOnly {
-		about += " Needs a session: API tokens and operator keys are refused."
-	}
-	if o.Policy.StepsUp() {
-		about += " Needs a recent sign-in or re-authentication."
-	}
-	return about
+	return strings.TrimSpace(o.Answers[0].About + " " + o.Policy.Needs())
 }
 
 // parameter returns a reference to the component of the parameter. Parameters that have the
