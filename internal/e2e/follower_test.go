@@ -106,7 +106,8 @@ func (w *world) follow(t *testing.T, overlap, token string) *follower {
 	if err := os.WriteFile(source, fmt.Appendf(nil, followerProgram, code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, source).CombinedOutput(); err != nil {
+	// go run keeps what it has linked, and with -trimpath wherever the source is.
+	if output, err := exec.CommandContext(t.Context(), "go", "run", "-trimpath", "-exec", "cp", source, binary).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
 	command := exec.CommandContext(t.Context(), binary)

@@ -52,7 +52,7 @@ func main() {
 	for _, q := range questions.Allowed { answers["allowed"] = append(answers["allowed"], may(q.Session, q.Permission, q.Department)) }
 	if err := json.NewEncoder(os.Stdout).Encode(answers); err != nil { panic(err) }
 }
-`, []string{"go", "run"}},
+`, []string{"go", "run", "-trimpath"}},
 }
 
 // covering asks whether one permission covers another, grantedTo whether a session may

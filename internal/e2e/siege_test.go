@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,27 +21,14 @@ const fullHash = "$argon2id$v=19$m=19456,t=2,p=1$"
 // thing after another. What is tested last is what a loss leaves.
 func TestUnderSiege(t *testing.T) {
 	t.Parallel()
-	// As a release: with full password hashes, and without the race detector, which
-	// makes a hash ten times as expensive. The store has no part in a hash.
-	release := buildWith(t)
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
-			asReleased := store.name == "sqlite" || onBothStores()
-			binary := release
-			if !asReleased {
-				binary = build(t)
+			binary := build(t)
+			if onBothStores() {
+				binary = release(t)
 			}
-			metrics := freeAddress(t)
-			s := &siege{program: serve(t, binary, store.database(t), "--trusted-proxies", "127.0.0.1/32", "--metrics-listen", metrics), metrics: "http://" + metrics + "/metrics"}
-			s.world = newWorld(t, s.program)
-			s.connectFrom(t, net.IPv4(127, 0, 0, 1)) // as the proxy
-			if dump := s.program.dump(t); asReleased && !bytes.Contains(dump, []byte(fullHash)) {
-				t.Errorf("no password hash starts with %s", fullHash)
-			}
-			if asReleased && strings.Contains(s.program.Log(), "cheap_hashes") {
-				t.Error("the program says that it was built for tests")
-			}
+			s := newSiege(t, binary, store.database(t))
 			t.Run("a thousand sources", func(t *testing.T) { testThousandSources(t, s) })
 			t.Run("at once", func(t *testing.T) { testGuessesAtOnce(t, s) })
 			t.Run("spraying", func(t *testing.T) { testSpraying(t, s) })
@@ -51,6 +39,38 @@ func TestUnderSiege(t *testing.T) {
 			t.Run("loss amid writes", func(t *testing.T) { testLossAmidWrites(t, s) })
 		})
 	}
+}
+
+// TestReleaseUnderSiege attacks a release, with the few guesses that full password
+// hashes leave time for. The store has no part in a hash.
+func TestReleaseUnderSiege(t *testing.T) {
+	t.Parallel()
+	s := newSiege(t, release(t), filepath.Join(t.TempDir(), "rolecall.db"))
+	if !bytes.Contains(s.program.dump(t), []byte(fullHash)) {
+		t.Errorf("no password hash starts with %s", fullHash)
+	}
+	if strings.Contains(s.program.Log(), "cheap_hashes") {
+		t.Error("the program says that it was built for tests")
+	}
+	t.Run("at once", func(t *testing.T) { testGuessesAtOnce(t, s) })
+	s.guest(t, "sprayer", "")
+	t.Run("equal work", func(t *testing.T) { testEqualHashes(t, s) })
+}
+
+// release returns the path of the program with full password hashes, and without the
+// race detector, which makes a hash ten times as expensive.
+func release(t *testing.T) string {
+	t.Helper()
+	return buildWith(t)
+}
+
+func newSiege(t *testing.T, binary, database string) *siege {
+	t.Helper()
+	metrics := freeAddress(t)
+	s := &siege{program: serve(t, binary, database, "--trusted-proxies", "127.0.0.1/32", "--metrics-listen", metrics), metrics: "http://" + metrics + "/metrics"}
+	s.world = newWorld(t, s.program)
+	s.connectFrom(t, net.IPv4(127, 0, 0, 1)) // as the proxy
+	return s
 }
 
 // siege is a world behind a proxy that can say for whom it passes requests on.

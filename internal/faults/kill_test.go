@@ -14,7 +14,7 @@ func TestKill(t *testing.T) {
 		s := serve(t, database)
 		l := newLoad(t, s)
 		var slowest time.Duration
-		cycles := times(3, 300)
+		cycles := fewer(1, 3, 300)
 		for done := 0; done < cycles; {
 			l.start()
 			for range min(together, cycles-done) {

@@ -34,14 +34,15 @@ const BuildVariable = "ROLECALL_TEST_BUILD"
 // BuildFlags returns the flags of go build that BuildVariable asks for.
 func BuildFlags() []string { return strings.Fields(os.Getenv(BuildVariable)) }
 
-// Build builds the program of this module into the file, with the flags of go
-// build.
+// Build builds the program of this module into the file, which must not exist, with
+// the flags of go build. It uses go run, which keeps what it has linked: go build
+// would link the program anew in each package of tests.
 func Build(ctx context.Context, file string, flags ...string) error {
 	if err := lookAtSources(); err != nil {
 		return err
 	}
-	arguments := append([]string{"build", "-o", file}, flags...)
-	command := exec.CommandContext(ctx, "go", append(arguments, "github.com/rolecall/rolecall/cmd/rolecall")...)
+	arguments := append([]string{"run", "-exec", "cp"}, flags...)
+	command := exec.CommandContext(ctx, "go", append(arguments, "github.com/rolecall/rolecall/cmd/rolecall", file)...)
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("the program does not build: %w\n%s", err, output)
 	}
