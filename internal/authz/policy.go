@@ -16,7 +16,7 @@ const (
 	// Grants gives somebody rights, a way to sign in or a credential, or changes one.
 	// The settings of a tenant belong here: they decide who gets in, and how.
 	Grants Effect = "grants"
-	// Removes takes away what the same caller cannot simply give back: a user, a
+	// Removes takes away access that the same caller cannot simply give back: a user, a
 	// role, an assignment, a second factor.
 	Removes Effect = "removes"
 	// Ends ends access: it suspends, signs out, revokes or withdraws. That must be
