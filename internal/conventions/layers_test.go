@@ -1,6 +1,7 @@
 package conventions
 
 import (
+	"go/ast"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,6 +142,23 @@ func TestChainsOfImportsAreShort(t *testing.T) {
 	for name := range mayImport {
 		if c := chain(name); len(c) > longestChain {
 			t.Errorf("%s: %d packages, want at most %d", strings.Join(c, " → "), len(c), longestChain)
+		}
+	}
+}
+
+// A package has at most this many files that are written by hand, tests aside.
+const mostFiles = 20
+
+func TestPackagesHaveFewFiles(t *testing.T) {
+	files := map[string]int{}
+	for _, f := range sources(t) {
+		if !f.isTest() && !ast.IsGenerated(f.syntax) {
+			files[f.folder()]++
+		}
+	}
+	for folder, n := range files {
+		if n > mostFiles {
+			t.Errorf("%s has %d files, want at most %d", folder, n, mostFiles)
 		}
 	}
 }
