@@ -33,15 +33,21 @@ func (n *Node) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			ctx, cancel := access.Outliving(ctx)
-			defer cancel()
-			return n.Access.Refusals.Flush(ctx)
+			return n.recordRefusals(ctx)
 		case <-flush.C:
-			if err := n.Access.Refusals.Flush(ctx); err != nil && ctx.Err() == nil {
+			if err := n.recordRefusals(ctx); err != nil && ctx.Err() == nil {
 				n.Access.Log.WarnContext(ctx, "refusals could not be recorded", "error", err)
 			}
 		}
 	}
+}
+
+// recordRefusals records what was refused. The end of ctx does not interrupt it, because
+// the refusals of a write with an unknown outcome are recorded once more.
+func (n *Node) recordRefusals(ctx context.Context) error {
+	ctx, cancel := access.Outliving(ctx)
+	defer cancel()
+	return n.Access.Refusals.Flush(ctx)
 }
 
 // watch hands the changes of other processes to the table of invalidations.
