@@ -92,7 +92,7 @@ fuzz: ## every fuzz target for FUZZTIME each
 openapi: ## write the OpenAPI document and the pages of permissions, events and step-up
 	go test ./internal/httpapi -run 'TestDocumentIsTheCommittedOne|TestPermissionsPage|TestEventsPage|TestTheStepUpPage' -update
 
-examples: ## add examples of new operations to the OpenAPI document
+examples: openapi ## add examples of new operations to the OpenAPI document
 	go test ./internal/httpapi -short -examples
 	$(MAKE) openapi
 

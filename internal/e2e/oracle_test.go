@@ -60,7 +60,8 @@ func aboutUsers(permission string) bool {
 	return resource == "users" || resource == "sessions" || permission == "roles:assign" || permission == "roles:read"
 }
 
-// may says whether the principal holds the permission for users of a department.
+// may says whether the principal holds the permission for users of a department or,
+// with "", in the whole tenant.
 func (p *principal) may(permission, department string) bool {
 	return slices.ContainsFunc(p.holds, func(h holding) bool {
 		return covers(h.permission, permission) && (h.department == "" || h.department == department && aboutUsers(permission))
