@@ -6,7 +6,7 @@ import "github.com/rolecall/rolecall"
 var (
 	ListUsers  = &Policy{Effect: NoEffect, instead: readsSomeMember, needs: "`users:read`, or `users.<member>:read` of one member at least"}
 	ReadUser   = &Policy{Effect: NoEffect, instead: seesSomebodyOrOwnRecord, needs: "a permission for users, except for oneself"}
-	CreateUser = &Policy{Effect: NoEffect, permission: rolecall.UsersCreate}
+	CreateUser = &Policy{Effect: NoEffect, permission: rolecall.UsersCreate, needs: "`users:create`, and `users:invite` to invite"}
 	UpdateUser = &Policy{Effect: NoEffect, self: true, instead: updatesSomeMember, needs: "`users:update`, or `users.<member>:update` of each member that is sent. People may change their own name without it"}
 
 	DeleteUser         = &Policy{Effect: Removes, permission: rolecall.UsersDelete, outranks: true}
@@ -24,8 +24,8 @@ var (
 	ResetFactors       = &Policy{Effect: Removes, permission: rolecall.UsersFactors, ownInSession: true, takesOver: true, object: keepsDemandedFactor}
 	ReadUserEvents     = &Policy{Effect: NoEffect, permission: rolecall.EventsRead, tenantWide: true, self: true}
 	ReadUserRoles      = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, self: true}
-	AssignRole         = &Policy{Effect: Grants, permission: rolecall.RolesAssign}
-	UnassignRole       = &Policy{Effect: Removes, permission: rolecall.RolesAssign}
+	AssignRole         = &Policy{Effect: Grants, permission: rolecall.RolesAssign, grantsRole: true}
+	UnassignRole       = &Policy{Effect: Removes, permission: rolecall.RolesAssign, grantsRole: true}
 	ReadSessions       = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
 	EndSessions        = &Policy{Effect: Ends, permission: rolecall.SessionsRevoke, self: true, outranks: true}
 	ReadUserTokens     = &Policy{Effect: NoEffect, permission: rolecall.SessionsRead, self: true}
@@ -36,9 +36,9 @@ var (
 // The policies for roles, service accounts, events and the tenant.
 var (
 	ReadRoles     = &Policy{Effect: NoEffect, permission: rolecall.RolesRead}
-	CreateRole    = &Policy{Effect: Grants, permission: rolecall.RolesCreate}
-	UpdateRole    = &Policy{Effect: Grants, permission: rolecall.RolesUpdate}
-	DeleteRole    = &Policy{Effect: Removes, permission: rolecall.RolesDelete}
+	CreateRole    = &Policy{Effect: Grants, permission: rolecall.RolesCreate, grantsRole: true}
+	UpdateRole    = &Policy{Effect: Grants, permission: rolecall.RolesUpdate, grantsRole: true}
+	DeleteRole    = &Policy{Effect: Removes, permission: rolecall.RolesDelete, grantsRole: true}
 	ListRoleUsers = &Policy{Effect: NoEffect, permission: rolecall.RolesRead, also: readsSomeMember, needs: "`roles:read`, and a permission to read some member of users"}
 
 	ReadServiceAccounts        = &Policy{Effect: NoEffect, permission: rolecall.ServiceAccountsRead, tenantWide: true}
@@ -47,8 +47,8 @@ var (
 	DeleteServiceAccount       = &Policy{Effect: Removes, permission: rolecall.ServiceAccountsDelete, tenantWide: true, outranks: true}
 	SuspendServiceAccount      = &Policy{Effect: Ends, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true}
 	ResumeServiceAccount       = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true, takesOver: true}
-	AssignServiceAccountRole   = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true}
-	UnassignServiceAccountRole = &Policy{Effect: Removes, permission: rolecall.ServiceAccountsUpdate, tenantWide: true}
+	AssignServiceAccountRole   = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, grantsRole: true}
+	UnassignServiceAccountRole = &Policy{Effect: Removes, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, grantsRole: true}
 	CreateServiceAccountToken  = &Policy{Effect: Grants, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, also: isNotToken, takesOver: true, needs: "`service-accounts:update` in the whole tenant. API tokens are refused"}
 	RevokeServiceAccountToken  = &Policy{Effect: Ends, permission: rolecall.ServiceAccountsUpdate, tenantWide: true, outranks: true}
 

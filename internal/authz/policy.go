@@ -51,6 +51,7 @@ type Policy struct {
 	notSuspended bool // not on suspended users
 	outranks     bool // see RequireOutranks
 	takesOver    bool // see RequireTakeOver
+	grantsRole   bool // the service method calls RequireGrantable for the role
 	// object is evaluated last.
 	object func(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error
 }
@@ -91,12 +92,9 @@ func (o *Policy) Needs() string {
 	add(o.SessionOnly, "Needs a session: API tokens and operator keys are refused.")
 	add(o.ownInSession, "For oneself it needs a session.")
 	add(o.notSuspended, "Not for suspended users.")
-	switch {
-	case o.takesOver:
-		add(true, "The caller must be able to grant every role of the account.")
-	case o.outranks:
-		add(true, "The caller must hold every permission of Rolecall that the account holds.")
-	}
+	add(o.outranks, "The caller must hold every permission of Rolecall that the account holds.")
+	add(o.takesOver, "The caller must be able to grant every role of the account.")
+	add(o.grantsRole, "The caller must be able to grant the role.")
 	add(o.StepsUp(), "Needs a recent sign-in or re-authentication.")
 	return strings.Join(sentences, " ")
 }
