@@ -24,7 +24,7 @@ func TestEachTypeOfEventIsDescribed(t *testing.T) {
 	}
 	for _, kind := range declared {
 		if !slices.Contains(described, kind) {
-			t.Errorf("%s has no description in eventtypes.go; add one and run make openapi", kind)
+			t.Errorf("%s has no description in event.go; add one and run make openapi", kind)
 		}
 	}
 	if len(declared) < 40 || len(described) != len(declared) {

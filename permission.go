@@ -145,8 +145,8 @@ func (p Permission) Known() bool {
 	return !p.Own() || slices.ContainsFunc(ownPermissions, p.Covers)
 }
 
-// The closed list of Rolecall's own permissions that verbs ask for. The
-// permissions of single members are in member.go.
+// The closed list of Rolecall's own permissions that operations need. The
+// permissions of single members are in user.go.
 var (
 	UsersCreate    = mustPermission("users:create")
 	UsersRead      = mustPermission("users:read")

@@ -135,7 +135,7 @@ func (d *describer) operation(o *Operation) *huma.Operation {
 	return described
 }
 
-// about returns what the operation does beyond its summary.
+// about returns what the operation does beyond its summary, and what a caller needs for it.
 func (o *Operation) about() string {
 	return strings.TrimSpace(o.Answers[0].About + " " + o.Policy.Needs())
 }

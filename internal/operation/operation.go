@@ -26,8 +26,8 @@ type Operation struct {
 	Problems     []*rolecall.Error
 	Limiter      web.Limiter
 	Endpoint     Endpoint
-	// AnswersByDenial is set if a 403 is the answer of the handler, which is no refusal to
-	// record.
+	// AnswersByDenial is true for an operation that checks a permission for its caller. Its
+	// 403 is an answer, and is not recorded as a refusal.
 	AnswersByDenial bool
 }
 
