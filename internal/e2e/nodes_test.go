@@ -185,8 +185,12 @@ func TestARevocationByTheCommandLineIsSeenOnSQLite(t *testing.T) {
 	t.Parallel()
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
 	r := newRevoked(t, p)
+	rounds := 10
+	if testing.Short() {
+		rounds = 2
+	}
 	var longest time.Duration
-	for i := range 10 {
+	for i := range rounds {
 		for _, what := range revocations {
 			if !what.command {
 				continue
