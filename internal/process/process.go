@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -234,13 +235,20 @@ func (s *Server) AwaitLog(ctx context.Context, expression *regexp.Regexp) ([]str
 	}
 }
 
-// FreeAddress returns a loopback address, with its port, that nobody listens on.
+// FreeAddress returns a loopback address, with its port, that nobody listens on. The
+// port is below those that systems give to outgoing connections, of which one could
+// take it before a program listens there.
 func FreeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	const lowest, highest, attempts = 10_000, 30_000, 100
+	var failure error
+	for range attempts {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest)))
+		if err == nil {
+			return listener.Addr().String(), listener.Close()
+		}
+		failure = err
 	}
-	return listener.Addr().String(), listener.Close()
+	return "", failure
 }
 
 // Output collects what a process prints that is still running. It is safe for
