@@ -16,15 +16,15 @@ type OneTimeToken struct {
 	Origin
 }
 
+// Live reports whether the token can be used at the moment.
+func (t *OneTimeToken) Live(now Time) bool { return now < t.ExpiresAt }
+
 // Origin names the credential of the request that sent a link. A link is void once
 // that credential is revoked.
 type Origin struct {
 	Credential  AnyID         // a session or an API token; zero: neither
 	OperatorKey OperatorKeyID // zero: none
 }
-
-// Live reports whether the token can be used at the moment.
-func (t *OneTimeToken) Live(now Time) bool { return now < t.ExpiresAt }
 
 // TokenPurpose is what a one-time token is good for, and for nothing else.
 type TokenPurpose string
