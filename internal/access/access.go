@@ -119,8 +119,8 @@ type Caller struct {
 	Source    string // the client's address
 }
 
-// Anonymous is who sends a request that proves who they are, such as a sign-in, or that needs
-// no proof. The tenant may not exist.
+// Anonymous is the sender of a request without a principal, such as a sign-in. The tenant may
+// not exist.
 type Anonymous struct {
 	Tenant     rolecall.Tenant
 	TenantName string
@@ -131,7 +131,7 @@ type Anonymous struct {
 	Client     string // in words, such as Firefox on Linux
 }
 
-// Caller returns the request as one of the principal, who was found by it.
+// Caller returns the caller of the request, once its principal is known.
 func (a *Anonymous) Caller(p *authz.Principal) Caller {
 	return Caller{Principal: p, RequestID: a.RequestID, Source: a.Source}
 }

@@ -154,7 +154,7 @@ func (s *Server) setDevice(w http.ResponseWriter, r *http.Request, tenant roleca
 // clearSession removes the session from the browser.
 func (s *Server) clearSession(w http.ResponseWriter, _ *http.Request) { s.site.ClearSession(w) }
 
-// challengeProblem returns the problem that asks for a second factor, nil without a challenge.
+// challengeProblem returns the problem with the challenge, nil without one.
 func challengeProblem(c *signin.Challenge) *operation.Problem {
 	if c == nil {
 		return nil

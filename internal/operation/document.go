@@ -22,7 +22,7 @@ const apiToken = "apiToken"
 // operatorKey is the name of the security scheme of operators.
 const operatorKey = "operatorKey"
 
-// Contract is what the document says besides the operations.
+// Contract is the part of the document that does not come from the operations.
 type Contract struct {
 	Info      *huma.Info
 	Tags      []*huma.Tag

@@ -16,7 +16,7 @@ import (
 // can be a method of it.
 type Handler[API, In, Out any] func(api API, ctx context.Context, c access.Caller, in *In) (Response[Out], error)
 
-// Response is what a handler returns: the body, and what the answer says beside it.
+// Response is what a handler returns: the status, the body and the headers of the response.
 type Response[T any] struct {
 	Status     int // 0 for the first status of the operation
 	Body       T
@@ -28,7 +28,8 @@ type Response[T any] struct {
 	NameCaller bool                                         // X-Auth-User and X-Auth-Tenant name the caller
 }
 
-// Problem is an outcome that is answered as a problem, and is no error of the handler.
+// Problem is an outcome that the response reports as a problem, although the handler did not
+// fail.
 type Problem struct {
 	*rolecall.Error
 	Extension []byte // further members in JSON, each after a comma; nil for none

@@ -15,8 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// Operation is one entry of the contract: what is served, what it asks for, and what it can
-// answer. The router, the checks and the document are made from it.
+// Operation is one entry of the contract: a method and path, what a caller needs, and the
+// possible responses. The router, the checks and the document are made from it.
 type Operation struct {
 	Method, Path string
 	ID           string // operation id; what stands before Controller is the tag

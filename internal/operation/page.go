@@ -24,7 +24,7 @@ func NewPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[Page[B]] {
 }
 
 // NewCountedPage returns the response with the items of the page, each as body makes it,
-// and with the total if it was asked for.
+// and with the total if the page has one.
 func NewCountedPage[T, B any](p *rolecall.Page[T], body func(*T) B) Response[CountedPage[B]] {
 	counted := CountedPage[B]{Page: Page[B]{Items: Bodies(p.Items, body)}}
 	if p.Total != nil {

@@ -184,7 +184,7 @@ type IfNoneMatchHeader struct {
 	IfNoneMatch IfNoneMatch `header:"if-none-match" doc:"Entity tags, or *. If one of them is the current one, the answer is 304."`
 }
 
-// CountQuery asks for the total of a list.
+// CountQuery requests the total of a list.
 type CountQuery struct {
 	Count bool `query:"count" doc:"Whether the answer has the total. It is exact up to 10,000."`
 }
