@@ -204,7 +204,7 @@ func TestKeysThatNobodyHasAreBoundedForEachSource(t *testing.T) {
 	})
 }
 
-func TestAFoundedTenantIsReplayedWithoutItsSecretAndWithoutWhoIsGone(t *testing.T) {
+func TestACreatedTenantIsReplayedWithoutItsSecretAndWithoutWhoIsGone(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		c, key := f.operates("Sign-ups"), newKey()
 		draft := rolecall.TenantDraft{Name: "customer", Owner: rolecall.UserDraft{Email: address("customer"), Name: "Carla Customer"}}
