@@ -102,8 +102,13 @@ func (t *Tx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
 }
 
 // SealSuccessor stores the next generation of the token. It reports false if that
-// exists.
+// exists, or if the session has ended.
 func (t *Tx) SealSuccessor(id rolecall.SessionID, token rolecall.SessionToken, successor, sealed []byte) (bool, error) {
+	// A sign-out locks the session before its tokens. In the other order, a refresh and a
+	// sign-out at once would wait for each other.
+	if ok, err := t.LockSession(id); !ok {
+		return false, err
+	}
 	ok, err := t.changed(sealToken, sealed, t.tenant, token.Hash)
 	if ok {
 		t.q.Exec(insertToken, t.tenant, successor, id, token.Generation+1, rolecall.Never)
