@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 // folder holds the program; empty before the first test that needs it.
 var folder string
 
-// program returns the path of the program. The first test builds it from this tree, and not
-// TestMain: results of tests are cached by the files that were opened since m.Run.
+// program returns the path of the program. The first test builds it from this tree. If
+// TestMain built it, go test would not notice changes of its sources and show cached results.
 var program = sync.OnceValues(func() (file string, err error) {
 	if folder, err = os.MkdirTemp("", "rolecall-client"); err != nil {
 		return "", err

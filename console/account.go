@@ -158,9 +158,9 @@ func (c *console) askEndSession(v *pageContext) error {
 	}
 	return c.show(v, "End the session", "Users", func(f frame) templ.Component {
 		return confirmForm(f, question{
-			asks: "End this session of", whom: nameOf(f.pageContext, &user), label: "End the session", grave: true,
-			tells: "That browser is signed out at once. Its user can sign in again. Links that were sent in this session, such as invitations, stop working.",
-			back:  userAddress(f.pageContext, user.ID, "/sessions"),
+			title: "End this session of", name: nameOf(f.pageContext, &user), label: "End the session", destructive: true,
+			detail: "That browser is signed out at once. Its user can sign in again. Links that were sent in this session, such as invitations, stop working.",
+			back:   userAddress(f.pageContext, user.ID, "/sessions"),
 		})
 	})
 }

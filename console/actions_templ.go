@@ -85,7 +85,7 @@ func actionDialog(f frame, h holder, a *action) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = confirmForm(f, question{asks: a.asks, whom: h.name, tells: a.tells, label: a.label, back: h.home, grave: a.grave}, "reason", "email", "sure").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = confirmForm(f, question{title: a.title, name: h.name, detail: a.detail, label: a.label, back: h.home, destructive: a.destructive}, "reason", "email", "sure").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -287,12 +287,11 @@ func (a assignmentsView) lastEnd() rolecall.Time {
 	return last
 }
 
-// holder is who holds roles, and for whom API tokens speak: the pages about both are the
-// same for a user and for a service account.
+// holder is a user or a service account. Their pages about roles and API tokens are the same.
 type holder struct {
 	id      rolecall.Holder
 	name    string
-	sure    string              // what to type to confirm that it is them
+	sure    string              // what to type to confirm an action
 	section string              // of the navigation
 	list    string              // address of all such, empty if the caller may not list them
 	home    string              // address of their page

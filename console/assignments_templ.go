@@ -1349,7 +1349,7 @@ func takeDialog(a assignmentsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = confirmForm(a.frame, question{asks: "Take " + a.role.Name + " from", whom: a.name, tells: "What only this role allows them ends at once. Their other roles stay.", label: "Take it away", back: a.home, grave: true}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = confirmForm(a.frame, question{title: "Take " + a.role.Name + " from", name: a.name, detail: "What only this role allows them ends at once. Their other roles stay.", label: "Take it away", back: a.home, destructive: true}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

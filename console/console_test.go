@@ -197,7 +197,7 @@ func TestEachClassHasItsLooksAndEachLookItsUse(t *testing.T) {
 
 func TestWhatIsDoneIsSaid(t *testing.T) {
 	for _, a := range slices.Concat(actions, serviceAccountActions) {
-		if done[a.done] == "" || a.tells == "" || a.asks == "" {
+		if done[a.done] == "" || a.detail == "" || a.title == "" {
 			t.Errorf("%s: nobody is told what it does, or did", a.path)
 		}
 	}
@@ -220,7 +220,7 @@ func TestWhatIsDoneIsSaidOfWhomAndByUsAlone(t *testing.T) {
 		{owner, page + "x", "", "The role is given to <bdi>Eve"},
 		{owner, page + eve.ID.String(), "", "The role is given to <bdi>Eve"},
 		{reader, page + role.ID.String(), "", "The role is given to <bdi>Eve"},
-		{owner, "/console/acme/users?done={whom}", "", ""},
+		{owner, "/console/acme/users?done={name}", "", ""},
 	} {
 		headers := []string{}
 		if c.site != "" {

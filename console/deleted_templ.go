@@ -507,7 +507,7 @@ func restoreDialog(d deletedView) templ.Component {
 			templ_7745c5c3_Var17 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = confirmForm(d.frame, question{asks: "Restore", whom: nameOf(d.pageContext, &d.User), tells: d.restoreWords(), label: "Restore", back: d.address("/deleted")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = confirmForm(d.frame, question{title: "Restore", name: nameOf(d.pageContext, &d.User), detail: d.restoreWords(), label: "Restore", back: d.address("/deleted")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -146,7 +146,7 @@ var eventKinds = []eventKind{
 	}},
 }
 
-// eventWords are the types of events in words, of whom or what they are about.
+// eventWords are the labels of the types of events.
 var eventWords = map[rolecall.EventType]string{
 	rolecall.EventUserCreated: "Created", rolecall.EventUserUpdated: "Changed", rolecall.EventUserDeleted: "Deleted",
 	rolecall.EventUserSuspended: "Suspended", rolecall.EventUserResumed: "Resumed", rolecall.EventUserRestored: "Restored", rolecall.EventUserErased: "Erased",
@@ -338,7 +338,7 @@ func memberLabel(member string) string {
 	return label
 }
 
-// valueLabels are the members of what events are about, beside those of users.
+// valueLabels are the labels of the values in events, except those of users.
 var valueLabels = map[string]string{
 	"id": "Id", "roleId": "Role", "departments": "Departments", "expiresAt": "Ends", "roles": "Roles", "rolesNotRestored": "Roles that did not come back",
 	"token": "API token", "passkey": "Passkey", "totp": "Authenticator app", "tokens": "API tokens", "recovery": "Recovery codes",

@@ -79,8 +79,8 @@ func (c *console) factorAdded(v *pageContext, codes []secret.RecoveryCode, done 
 func (c *console) askRemoveApp(v *pageContext) error {
 	return c.show(v, "Remove the app", accountSection, func(f frame) templ.Component {
 		return confirmForm(f, question{
-			asks: "Remove your authenticator app", label: "Remove", grave: true, back: f.path("/account"),
-			tells: "Its codes count for nothing from then on, and you are signed out everywhere else. With your last second factor the recovery codes go too.",
+			title: "Remove your authenticator app", label: "Remove", destructive: true, back: f.path("/account"),
+			detail: "Its codes count for nothing from then on, and you are signed out everywhere else. With your last second factor the recovery codes go too.",
 		})
 	})
 }
@@ -177,8 +177,8 @@ func (c *console) askRemovePasskey(v *pageContext) error {
 	}
 	return c.show(v, "Remove the passkey", accountSection, func(f frame) templ.Component {
 		return confirmForm(f, question{
-			asks: "Remove the passkey", whom: key.Name, label: "Remove", grave: true, back: f.path("/account"),
-			tells: "It signs you in no longer, and you are signed out everywhere else. Remove it from your device too, which goes on to offer it. With your last second factor the recovery codes go too.",
+			title: "Remove the passkey", name: key.Name, label: "Remove", destructive: true, back: f.path("/account"),
+			detail: "It signs you in no longer, and you are signed out everywhere else. Remove it from your device too, which goes on to offer it. With your last second factor the recovery codes go too.",
 		})
 	})
 }

@@ -19,8 +19,8 @@ func typed(v *pageContext, name string) (text string, changed bool) {
 	return v.form.Get(name), v.form.Get(name) != v.form.Get("was-"+name)
 }
 
-// change is a field of a form that changes something: what it shows, and what is
-// saved by somebody else meanwhile beside it.
+// change is a field of a form: the value that it shows, and the value that is saved now. They
+// conflict if somebody else saved another value after the form was opened.
 type change struct {
 	shown, saved string
 	conflicting  bool
@@ -52,8 +52,8 @@ type setChange struct {
 	added, taken []string
 }
 
-// setOf returns the set, given what is saved now. What was ticked or not by whoever
-// fills in the form stays so; all else is as it is saved.
+// setOf returns the set. now is what is saved. The boxes that the user has changed keep their
+// state, and all others show what is saved.
 func (f frame) setOf(name string, now []string) setChange {
 	if f.form[name] == nil && f.form["was-"+name] == nil {
 		return setChange{shown: now}

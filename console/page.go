@@ -19,11 +19,11 @@ import (
 // frame is what a page is set in.
 type frame struct {
 	*pageContext
-	title string
-	here  string // the section of the navigation that the page is in
-	now   rolecall.Time
-	told  []part            // what has been done
-	asks  *signin.Challenge // the second factor to confirm with; nil if the password is enough
+	title     string
+	here      string // the section of the navigation that the page is in
+	now       rolecall.Time
+	told      []part            // what has been done
+	challenge *signin.Challenge // the second factor to confirm with; nil if the password is enough
 }
 
 // fragments are the parts of pages that scripts ask for alone, by the id of the
@@ -38,10 +38,10 @@ var fragments = map[string][]any{
 // show answers with the page, or with the one part of it that is asked for.
 func (c *console) show(v *pageContext, title, here string, content func(frame) templ.Component) error {
 	f := frame{pageContext: v, title: title, here: here, now: c.access.Now()}
-	f.told = c.told(f)
+	f.told = c.doneMessage(f)
 	if v.needsReauthentication() {
 		var err error
-		if f.asks, err = c.signin.AskAgain(v.ctx, v.call); err != nil {
+		if f.challenge, err = c.signin.AskAgain(v.ctx, v.call); err != nil {
 			return err
 		}
 	}
@@ -260,14 +260,14 @@ func refusedPart(f frame) any {
 	return ""
 }
 
-// question is what a form asks before it does something.
+// question is what a dialog says before it does something.
 type question struct {
-	asks, whom string // "Suspend", "Ada Lovelace"
-	tells      string // what will happen
-	label      string // of the button
-	back       string // address without it
-	grave      bool   // takes something away
-	answers    string // code of the problem to which the question is the answer
+	title, name string // "Suspend", "Ada Lovelace"
+	detail      string // what will happen
+	label       string // of the button
+	back        string // address without it
+	destructive bool   // takes something away
+	answers     string // code of the problem to which the question is the answer
 }
 
 // newKey returns the idempotency key of a form: the same for each time it is sent, until
@@ -299,26 +299,27 @@ var sections = []section{
 }
 
 // done is what the page that a form leads to says, by the word in its address. The
-// words may name {whom} the page is about, and the {role} of the address.
+// {name} stands for the user or service account of the page, and {role} for the role that
+// the address names.
 var done = map[string]string{
 	"saved":          "Saved.",
-	"user-created":   "{whom} is created.",
-	"user-invited":   "{whom} is created, and the invitation is on its way.",
-	"suspended":      "{whom} is suspended, and signed out everywhere.",
-	"resumed":        "{whom} is resumed.",
-	"invited":        "The invitation of {whom} is on its way.",
+	"user-created":   "{name} is created.",
+	"user-invited":   "{name} is created, and the invitation is on its way.",
+	"suspended":      "{name} is suspended, and signed out everywhere.",
+	"resumed":        "{name} is resumed.",
+	"invited":        "The invitation of {name} is on its way.",
 	"email-asked":    "The new address is asked. Until it says yes, the old one stays.",
-	"withdrawn":      "The invitation of {whom} is withdrawn.",
-	"reset-sent":     "A link to choose a new password is on its way to {whom}.",
+	"withdrawn":      "The invitation of {name} is withdrawn.",
+	"reset-sent":     "A link to choose a new password is on its way to {name}.",
 	"session-ended":  "The session is over.",
-	"sessions-ended": "{whom} is signed out everywhere.",
-	"factors-reset":  "All second factors of {whom} are removed.",
+	"sessions-ended": "{name} is signed out everywhere.",
+	"factors-reset":  "All second factors of {name} are removed.",
 	"role-created":   "The role is created.",
 	"role-deleted":   "The role is deleted, and taken from all who held it.",
-	"role-given":     "{role} is given to {whom}.",
-	"role-taken":     "{role} is taken from {whom}.",
+	"role-given":     "{role} is given to {name}.",
+	"role-taken":     "{role} is taken from {name}.",
 	"deleted":        "The user is deleted. A restore is possible for 30 days.",
-	"restored":       "{whom} is restored, and cannot sign in yet: what mends that is said here.",
+	"restored":       "{name} is restored, and cannot sign in yet: what mends that is said here.",
 	"erased":         "The user is erased for good.",
 
 	"password-changed": "Your password is changed, and you are signed out everywhere else.",
@@ -329,7 +330,7 @@ var done = map[string]string{
 	"passkey-removed":  "The passkey is removed.",
 
 	"service-account-created":   "The service account is created. It holds nothing yet: give it a role, then make a token.",
-	"service-account-suspended": "{whom} is suspended. Its tokens count for nothing.",
+	"service-account-suspended": "{name} is suspended. Its tokens count for nothing.",
 	"token-revoked":             "The token is revoked. Programs that use it are refused from now on.",
 	"service-account-deleted":   "The service account is deleted, with its tokens.",
 }
@@ -342,11 +343,10 @@ var doneBefore = map[string]string{
 	"reset-requested": "If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
 }
 
-// What the words of done may name: whom the page is about, and a role, of which the
-// address has the id alone.
+// The placeholders in the messages of done. The address has only the id of the role.
 const (
-	whom     = "{whom}"
-	roleName = "{role}"
+	subjectName = "{name}"
+	roleName    = "{role}"
 )
 
 // part is a piece of a sentence: words, or a name.
@@ -355,8 +355,8 @@ type part struct {
 	isName bool
 }
 
-// told returns what the page says of what has been done, nil if nothing has.
-func (c *console) told(f frame) []part {
+// doneMessage returns the message about what was just done, nil if nothing was.
+func (c *console) doneMessage(f frame) []part {
 	words := done[f.asked("done")]
 	if words == "" || !f.isFromOwnPage() {
 		return nil
@@ -375,8 +375,8 @@ func (c *console) told(f frame) []part {
 		}
 		parts = append(parts, part{text: words[:i]})
 		switch words = words[i:]; {
-		case strings.HasPrefix(words, whom):
-			parts, words = append(parts, part{f.title, true}), words[len(whom):]
+		case strings.HasPrefix(words, subjectName):
+			parts, words = append(parts, part{f.title, true}), words[len(subjectName):]
 		case strings.HasPrefix(words, roleName):
 			parts, words = append(parts, role), words[len(roleName):]
 		}

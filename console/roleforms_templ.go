@@ -798,7 +798,7 @@ func roleDeleteDialog(r roleView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = confirmForm(r.frame, question{asks: "Delete", whom: r.role.Name, tells: r.deletion(), label: "Delete", back: r.address(""), grave: true, answers: rolecall.ErrRoleInUse.Code}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var34), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = confirmForm(r.frame, question{title: "Delete", name: r.role.Name, detail: r.deletion(), label: "Delete", back: r.address(""), destructive: true, answers: rolecall.ErrRoleInUse.Code}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var34), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

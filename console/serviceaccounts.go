@@ -163,22 +163,22 @@ func (c *console) editServiceAccount(v *pageContext) error {
 // serviceAccountActions are in the order in which they are offered.
 var serviceAccountActions = []action{
 	{
-		path: "/resume", operation: "ServiceAccountsController_resumeServiceAccount", allowed: "resume", label: "Resume", asks: "Resume", done: "resumed", reasoned: true,
-		tells: "Its tokens work again.",
+		path: "/resume", operation: "ServiceAccountsController_resumeServiceAccount", allowed: "resume", label: "Resume", title: "Resume", done: "resumed", reasoned: true,
+		detail: "Its tokens work again.",
 		do: func(s *console, v *pageContext) error {
 			return withReason(s.directory.ResumeServiceAccount, v, v.accountID)
 		},
 	},
 	{
-		path: "/suspend", operation: "ServiceAccountsController_suspendServiceAccount", allowed: "suspend", label: "Suspend", asks: "Suspend", done: "service-account-suspended", grave: true, reasoned: true,
-		tells: "Its tokens count for nothing at once, until it is resumed. Nothing is lost.",
+		path: "/suspend", operation: "ServiceAccountsController_suspendServiceAccount", allowed: "suspend", label: "Suspend", title: "Suspend", done: "service-account-suspended", destructive: true, reasoned: true,
+		detail: "Its tokens count for nothing at once, until it is resumed. Nothing is lost.",
 		do: func(s *console, v *pageContext) error {
 			return withReason(s.directory.SuspendServiceAccount, v, v.accountID)
 		},
 	},
 	{
-		path: "/delete", operation: "ServiceAccountsController_deleteServiceAccount", allowed: "delete", label: "Delete", asks: "Delete", done: "service-account-deleted", grave: true, gone: true,
-		tells: "Programs that use one of its tokens are refused from now on. Its roles and tokens are gone, and this cannot be undone.",
+		path: "/delete", operation: "ServiceAccountsController_deleteServiceAccount", allowed: "delete", label: "Delete", title: "Delete", done: "service-account-deleted", destructive: true, gone: true,
+		detail: "Programs that use one of its tokens are refused from now on. Its roles and tokens are gone, and this cannot be undone.",
 		do: func(s *console, v *pageContext) error {
 			return s.directory.DeleteServiceAccount(v.ctx, v.call, v.accountID, nil)
 		},

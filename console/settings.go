@@ -34,24 +34,24 @@ const (
 
 // settingWords say what a setting that is a number means to people.
 type settingWords struct {
-	label, tells string
-	unit         string // what is counted; empty for a length of time
-	weakens      string // what it means to make it weaker: the new value, the old one
-	lessIsWeaker bool
+	label, detail string
+	unit          string // what is counted; empty for a length of time
+	weakens       string // what it means to make it weaker: the new value, the old one
+	lessIsWeaker  bool
 }
 
 // settingTexts are those of each setting by its name.
 var settingTexts = map[string]settingWords{
-	"sessionIdleSeconds":      {label: "End of a session that is not used", tells: "Who does nothing for as long is signed out. One hour is the default where a second factor is asked of all.", weakens: "A session that nobody uses ends after %s, not after %s."},
-	"sessionAbsoluteSeconds":  {label: "End of a session, however much it is used", tells: "Then people sign in again. One day is the default where a second factor is asked of all.", weakens: "A session ends after %s at the latest, not after %s."},
-	"reauthenticationSeconds": {label: "Age of a sign-in that still counts as recent", tells: "What gives or takes much asks for the password again when the sign-in is older. 0 seconds: never.", weakens: "What gives or takes much asks for the password again after %s, not after %s."},
-	"sessionsPerUser":         {label: "Sessions of a user at once", tells: "One more ends the oldest.", unit: "session"},
-	"refreshGraceSeconds":     {label: "Grace of a replaced session token", tells: "Requests that were under way with the old token still pass.", weakens: "A session token that was replaced works on for %s, not %s."},
-	"passwordMinimum":         {label: "Least length of a new password", tells: "Less than 15 only where a second factor is asked of all. Passwords that people have stay as they are.", unit: "character", weakens: "New passwords may have only %s, not at least %s.", lessIsWeaker: true},
-	"invitationSeconds":       {label: "Life of an invitation", tells: "Its link is void then. Invitations that are out keep their end.", weakens: "The link of an invitation works for %s, not %s."},
-	"passwordResetSeconds":    {label: "Life of a link to choose a new password", tells: "Whoever reads the mail of somebody can use it for as long.", weakens: "The link to choose a new password works for %s, not %s."},
-	"eventsKeptSeconds":       {label: "Time that events are kept", tells: "Older ones are deleted for good.", weakens: "Events are deleted for good after %s, not after %s.", lessIsWeaker: true},
-	"idempotencyKeptSeconds":  {label: "Time that idempotency keys are kept", tells: "A program that repeats a request within it does nothing twice."},
+	"sessionIdleSeconds":      {label: "End of a session that is not used", detail: "Who does nothing for as long is signed out. One hour is the default where a second factor is asked of all.", weakens: "A session that nobody uses ends after %s, not after %s."},
+	"sessionAbsoluteSeconds":  {label: "End of a session, however much it is used", detail: "Then people sign in again. One day is the default where a second factor is asked of all.", weakens: "A session ends after %s at the latest, not after %s."},
+	"reauthenticationSeconds": {label: "Age of a sign-in that still counts as recent", detail: "What gives or takes much asks for the password again when the sign-in is older. 0 seconds: never.", weakens: "What gives or takes much asks for the password again after %s, not after %s."},
+	"sessionsPerUser":         {label: "Sessions of a user at once", detail: "One more ends the oldest.", unit: "session"},
+	"refreshGraceSeconds":     {label: "Grace of a replaced session token", detail: "Requests that were under way with the old token still pass.", weakens: "A session token that was replaced works on for %s, not %s."},
+	"passwordMinimum":         {label: "Least length of a new password", detail: "Less than 15 only where a second factor is asked of all. Passwords that people have stay as they are.", unit: "character", weakens: "New passwords may have only %s, not at least %s.", lessIsWeaker: true},
+	"invitationSeconds":       {label: "Life of an invitation", detail: "Its link is void then. Invitations that are out keep their end.", weakens: "The link of an invitation works for %s, not %s."},
+	"passwordResetSeconds":    {label: "Life of a link to choose a new password", detail: "Whoever reads the mail of somebody can use it for as long.", weakens: "The link to choose a new password works for %s, not %s."},
+	"eventsKeptSeconds":       {label: "Time that events are kept", detail: "Older ones are deleted for good.", weakens: "Events are deleted for good after %s, not after %s.", lessIsWeaker: true},
+	"idempotencyKeptSeconds":  {label: "Time that idempotency keys are kept", detail: "A program that repeats a request within it does nothing twice."},
 }
 
 // settingGroup is a part of the page of settings.
@@ -92,7 +92,7 @@ func (w settingWords) read(text string) (value int64, ok bool) {
 
 // advice says what the setting means, and what it can be.
 func (w settingWords) advice(n rolecall.NumberSetting) string {
-	return fmt.Sprintf("%s %s; %s if nothing is said.", w.tells, heading(w.bounds(n)), w.of(n.Default()))
+	return fmt.Sprintf("%s %s; %s if nothing is said.", w.detail, heading(w.bounds(n)), w.of(n.Default()))
 }
 
 // bounds says what the setting can be at all.

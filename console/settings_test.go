@@ -20,7 +20,7 @@ func TestEverySettingIsSaidInWords(t *testing.T) {
 	}
 	for _, n := range rolecall.NumberSettings {
 		w := settingTexts[n.Name]
-		if w.label == "" || w.tells == "" {
+		if w.label == "" || w.detail == "" {
 			t.Errorf("nobody is told what %s is", n.Name)
 		}
 		for _, value := range []int64{n.Min, n.Max, n.Default(), n.Min + 1, (n.Min + n.Max) / 2} {

@@ -116,11 +116,11 @@ func (c *console) askRevokeToken(v *pageContext, k *holderKind) error {
 	token := &view.page.Items[i]
 	return c.show(v, "Revoke a token", view.section, func(f frame) templ.Component {
 		asked := question{
-			asks: "Revoke", whom: token.Name, label: "Revoke", back: view.home + "/tokens", grave: true,
-			tells: "Programs that use it are refused from now on. This cannot be undone.",
+			title: "Revoke", name: token.Name, label: "Revoke", back: view.home + "/tokens", destructive: true,
+			detail: "Programs that use it are refused from now on. This cannot be undone.",
 		}
 		if !token.Live(f.now) {
-			asked.tells = "It has ended already, and leaves the list."
+			asked.detail = "It has ended already, and leaves the list."
 		}
 		return confirmForm(f, asked)
 	})

@@ -69,7 +69,7 @@ func (u userView) actions() (list []*action) {
 // among them all that take something away.
 func (u userView) offered() (near, far []*action) {
 	for i, a := range u.actions() {
-		if i < 2 && !a.grave {
+		if i < 2 && !a.destructive {
 			near = append(near, a)
 		} else {
 			far = append(far, a)

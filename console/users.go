@@ -147,28 +147,27 @@ func (l usersView) statuses() []rolecall.UserStatus {
 	return list
 }
 
-// selectedMax bounds to how many users something is done at once.
+// selectedMax is how many users one action may change at once.
 const selectedMax = 100
 
-// bulkAction is one thing that can be done to all selected users after one question: to
-// each by the same verb as to one alone.
+// bulkAction is an action on all selected users. It calls the same service method for each.
 type bulkAction struct {
-	path      string // below the selected users
-	operation string
-	label     string
-	tells     string          // what will happen
-	did       string          // what has been done to them
-	policies  []*authz.Policy // that the action needs
-	grave     bool
-	gives     bool // asks for a role, and how it is held; else for a reason
-	do        func(*console, *pageContext, rolecall.UserID) error
+	path        string // below the selected users
+	operation   string
+	label       string
+	detail      string          // what will happen
+	did         string          // what has been done to them
+	policies    []*authz.Policy // that the action needs
+	destructive bool
+	gives       bool // asks for a role, and how it is held; else for a reason
+	do          func(*console, *pageContext, rolecall.UserID) error
 }
 
 // bulkActions are in the order in which they are offered.
 var bulkActions = []bulkAction{
 	{
 		path: "/give-role", operation: "UsersController_assignRole", label: "Give a role", did: "given the role", gives: true,
-		tells:    "Assigns the role to each selected user and replaces existing assignments.",
+		detail:   "Assigns the role to each selected user and replaces existing assignments.",
 		policies: []*authz.Policy{authz.AssignRole, authz.ReadRoles},
 		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			role, draft, err := givenRole(v)
@@ -179,15 +178,15 @@ var bulkActions = []bulkAction{
 		},
 	},
 	{
-		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", policies: []*authz.Policy{authz.SuspendUser}, grave: true,
-		tells: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost. Who is suspended already stays so.",
+		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", policies: []*authz.Policy{authz.SuspendUser}, destructive: true,
+		detail: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost. Who is suspended already stays so.",
 		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			return withReason(s.directory.SuspendUser, v, id)
 		},
 	},
 	{
 		path: "/resume", operation: "UsersController_resumeUser", label: "Resume", did: "able to sign in", policies: []*authz.Policy{authz.ResumeUser},
-		tells: "Those of them who are suspended can sign in again. Nothing changes for the others.",
+		detail: "Those of them who are suspended can sign in again. Nothing changes for the others.",
 		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			return withReason(s.directory.ResumeUser, v, id)
 		},
@@ -355,8 +354,8 @@ func (s selectedView) nameOf(id rolecall.UserID) string {
 	return orWords(s.names[rolecall.AnyID(id)].Name, id.String())
 }
 
-// asks returns the question.
-func (s selectedView) asks() string {
+// title returns the title of the dialog.
+func (s selectedView) title() string {
 	if s.gives {
 		return "Give " + plural(len(s.users), "user") + " a role"
 	}
