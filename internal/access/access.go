@@ -52,6 +52,7 @@ type Service struct {
 	Refusals     *audit.Refusals
 	Outbox       *outbox.Outbox
 
+	unfinished  chan rolecall.TenantID
 	idempotency *idempotency.Keys
 	forbidden   secret.Words
 	breached    *secret.Breached
@@ -64,7 +65,7 @@ func New(db store.Database, o Options) *Service {
 	}
 	s := &Service{
 		Now: o.Clock, Passwords: o.Passwords, Keys: o.Keys, Passkeys: o.Passkeys, Log: o.Logger, Invalidation: invalidation.New(o.Clock),
-		forbidden: o.Forbidden, breached: o.Breached,
+		unfinished: make(chan rolecall.TenantID, maxUnfinished), forbidden: o.Forbidden, breached: o.Breached,
 	}
 	s.Store = store.New(db, s.updated)
 	s.Outbox = outbox.New(outbox.Options{Store: s.Store, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger, Mailer: o.Mailer, Divert: o.DivertMail})
@@ -81,6 +82,30 @@ func (s *Service) updated(effects store.Effects) {
 	}
 	if effects.Mailed {
 		s.Outbox.Wake()
+	}
+}
+
+// maxUnfinished is how many deletions can wait in this process. The next purge finishes
+// the others.
+const maxUnfinished = 100
+
+// Unfinished makes the background go on with the deletion of what belongs to the tenant.
+// The database records what is left to do: if the process ends, the next purge does it.
+func (s *Service) Unfinished(tenant rolecall.TenantID) {
+	select {
+	case s.unfinished <- tenant:
+	default:
+	}
+}
+
+// NextUnfinished returns a tenant for which Unfinished was called. It reports false when
+// ctx ends.
+func (s *Service) NextUnfinished(ctx context.Context) (rolecall.TenantID, bool) {
+	select {
+	case tenant := <-s.unfinished:
+		return tenant, true
+	case <-ctx.Done():
+		return rolecall.TenantID{}, false
 	}
 }
 

@@ -158,17 +158,21 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 // before and after are nil where there is none.
 func (s *Service) assignmentEvent(c access.Caller, kind rolecall.EventType, about rolecall.Subject, before, after *rolecall.Assignment) (*rolecall.Event, error) {
 	event := s.access.Event(c, kind, about)
+	return event, assignmentValues(event, before, after)
+}
+
+// assignmentValues sets the members and values of an event of assignmentEvent.
+func assignmentValues(event *rolecall.Event, before, after *rolecall.Assignment) (err error) {
 	event.Members, event.Values = []string{"roles"}, &rolecall.EventValues{}
-	var err error
 	if before != nil {
 		if event.Values.Before, err = assignmentValue(before); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if after != nil {
 		event.Values.After, err = assignmentValue(after)
 	}
-	return event, err
+	return err
 }
 
 func assignmentValue(a *rolecall.Assignment) ([]byte, error) {

@@ -133,56 +133,80 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 	return role, nil
 }
 
-// DeleteRole removes the role. While somebody holds it that needs force, and
-// takes it from all of them, with an event for each. From more than access.BatchSize it is
-// taken in steps, so that no other write waits long: one that is cut short has taken
-// it from some, and can be repeated. It returns ErrRoleInUse and what UpdateRole does.
+// DeleteRole deletes the role. While somebody holds it, that needs force, and takes the
+// role from all of them, with an event for each. If more than access.BatchSize hold it, the
+// role and what it permits end now, and the background takes it from the others. It returns
+// ErrRoleInUse and what UpdateRole does.
 func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) error {
 	if err := authz.DeleteRole.Authorize(c.Principal); err != nil {
 		return err
 	}
-	for {
-		var event *rolecall.Event // of the deletion
-		err := s.access.Mutate(ctx, c, func(tx *store.Tx) (_ *rolecall.Event, err error) {
-			event, err = s.deleteRole(tx, c, id, force, match)
-			return event, err
-		})
-		if err != nil || event != nil {
-			return err
-		}
+	var more bool
+	err := s.access.Mutate(ctx, c, func(tx *store.Tx) (event *rolecall.Event, err error) {
+		event, more, err = s.deleteRole(tx, c, id, force, match)
+		return event, err
+	})
+	if err == nil && more {
+		s.access.Unfinished(c.Tenant.ID)
 	}
+	return err
 }
 
-// deleteRole is one step of DeleteRole. No event means that there are holders left.
-func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) (*rolecall.Event, error) {
+// deleteRole returns the event of the deletion, and whether there can be holders left.
+func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) (event *rolecall.Event, more bool, err error) {
 	tx.LockOwners()
 	for range access.MaxRetries {
 		old, err := changeableRole(tx, c, id, match)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		if force {
-			if more, err := s.takeFromHolders(tx, c, old); more || err != nil {
-				return nil, err
+		if !force {
+			if used, err := tx.RoleInUse(id, s.now()); err != nil {
+				return nil, false, err
+			} else if used {
+				return nil, false, rolecall.ErrRoleInUse
 			}
-		} else if used, err := tx.RoleInUse(id, s.now()); err != nil {
-			return nil, err
-		} else if used {
-			return nil, rolecall.ErrRoleInUse
 		}
-		if ok, err := tx.DeleteRole(old); err != nil {
-			return nil, err
-		} else if ok {
-			return s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil)
+		cause := s.access.Event(c, rolecall.EventRoleDeleted, audit.AboutRole(id))
+		if more, err = s.takeFromHolders(tx, cause, old.ID); err != nil {
+			return nil, false, err
+		}
+		if event, err = s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil); err != nil {
+			return nil, false, err
+		}
+		var ok bool
+		if more {
+			ok, err = tx.HideRole(old, event.ID)
+		} else {
+			ok, err = tx.DeleteRole(old)
+		}
+		if ok || err != nil {
+			return event, more, err
 		}
 	}
-	return nil, rolecall.ErrUnavailable
+	return nil, false, rolecall.ErrUnavailable
+}
+
+// TakeDeletedRole goes on with the deletion of a role that had many holders, if there is
+// one. It takes the role from up to access.BatchSize holders, and returns
+// access.BatchSize if there can be more to do.
+func (s *Service) TakeDeletedRole(tx *store.Tx) (int, error) {
+	role, deletion, err := tx.HiddenRole()
+	if there, err := access.Found(err); !there {
+		return 0, err
+	}
+	more, err := s.takeFromHolders(tx, &deletion, role)
+	if err == nil && !more {
+		tx.DeleteHiddenRole(role)
+	}
+	return access.BatchSize, err // at least this role
 }
 
 // takeFromHolders takes the role from up to access.BatchSize each of the users and of the
 // service accounts that hold it, with an event about each for whom it still counted,
-// and reports whether there may be more.
-func (s *Service) takeFromHolders(tx *store.Tx, c access.Caller, role rolecall.Role) (more bool, err error) {
+// and reports whether there may be more. The events have the actor and the request of
+// their cause. They are left out if the cause was purged.
+func (s *Service) takeFromHolders(tx *store.Tx, cause *rolecall.Event, role rolecall.RoleID) (more bool, err error) {
 	users, err := tx.TakeAssignments(role, access.BatchSize)
 	if err != nil {
 		return false, err
@@ -191,16 +215,18 @@ func (s *Service) takeFromHolders(tx *store.Tx, c access.Caller, role rolecall.R
 	if err != nil {
 		return false, err
 	}
+	now := s.now()
 	for _, a := range slices.Concat(users, accounts) {
-		if !a.Live(s.now()) {
+		if !a.Live(now) || cause.Type == "" {
 			continue
 		}
-		event, err := s.assignmentEvent(c, rolecall.EventRoleUnassigned, audit.AboutHolder(a.Holder), &a, nil)
-		if err != nil {
+		event := *cause
+		event.ID, event.OccurredAt = rolecall.NewID[rolecall.Event](now), now
+		event.Type, event.Subject, event.Reason = rolecall.EventRoleUnassigned, audit.AboutHolder(a.Holder), "role deleted"
+		if err := assignmentValues(&event, &a, nil); err != nil {
 			return false, err
 		}
-		event.Reason = "role deleted"
-		tx.InsertEvent(*event)
+		tx.InsertEvent(event)
 	}
 	return len(users) >= access.BatchSize || len(accounts) >= access.BatchSize, nil
 }

@@ -359,7 +359,7 @@ var harmless = []string{
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "Factors",
 	"Invitations", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
 	"PasskeyCreationOptions", "PasskeySignInOptions", "Role", "RoleUsers", "Roles", "Run", "ServiceAccount",
-	"ServiceAccountActions", "ServiceAccounts", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions",
+	"ServiceAccountActions", "ServiceAccounts", "TakeDeletedRole", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions",
 	"Users",
 }
 

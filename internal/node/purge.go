@@ -21,11 +21,12 @@ const (
 )
 
 // Run has the store watched, sends mail, records what was refused, every second,
-// and removes what is over, in bounded batches, until ctx ends.
+// finishes deletions, and removes what is over, in bounded batches, until ctx ends.
 func (n *Node) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { n.Access.Invalidation.Watch(ctx, n.watch, n.Access.Log) })
 	beside.Go(func() { n.Access.Outbox.Run(ctx, n.SignIn.CheckLink) })
+	beside.Go(func() { n.finishDeletions(ctx) })
 	beside.Go(func() { n.purgeRepeatedly(ctx) })
 	defer beside.Wait()
 	flush := time.NewTicker(audit.Interval)
@@ -55,6 +56,19 @@ func (n *Node) watch(ctx context.Context) error {
 	return n.Access.Store.Watch(ctx, n.Access.Invalidation)
 }
 
+// finishDeletions goes on with deletions as soon as requests have begun them.
+func (n *Node) finishDeletions(ctx context.Context) {
+	for {
+		tenant, ok := n.Access.NextUnfinished(ctx)
+		if !ok {
+			return
+		}
+		if err := n.purgeAll(ctx, tenant, n.Directory.TakeDeletedRole); err != nil && ctx.Err() == nil {
+			n.Access.Log.WarnContext(ctx, "a deleted role could not be taken from all holders; it will be tried again", "tenant", tenant, "error", err)
+		}
+	}
+}
+
 func (n *Node) purgeRepeatedly(ctx context.Context) {
 	for pause := purgeFirst; ; pause = purgeInterval {
 		select {
@@ -69,8 +83,8 @@ func (n *Node) purgeRepeatedly(ctx context.Context) {
 }
 
 // Purge removes what is over now: expired keys, sessions, invitations and counters,
-// mail that could not be sent, old tombstones and events, and the rows of deleted
-// tenants. What fails for one tenant does not keep the others from being purged.
+// mail that could not be sent, old tombstones and events, what is left of deleted roles,
+// and the rows of deleted tenants. What fails for one tenant does not keep the others from being purged.
 func (n *Node) Purge(ctx context.Context) error {
 	failures := []error{
 		n.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeAttempts(n.Access.Now(), access.BatchSize) }),
@@ -89,7 +103,12 @@ func (n *Node) Purge(ctx context.Context) error {
 		}
 		for _, tenant := range tenants {
 			failures = append(failures, n.purgeAll(ctx, tenant.ID, func(tx *store.Tx) (int, error) {
-				return tx.PurgeExpired(n.Access.Now(), n.Access.Now().Add(-tenant.Settings.EventLifetime()), access.BatchSize)
+				expired, err := tx.PurgeExpired(n.Access.Now(), n.Access.Now().Add(-tenant.Settings.EventLifetime()), access.BatchSize)
+				if err != nil {
+					return expired, err
+				}
+				taken, err := n.Directory.TakeDeletedRole(tx)
+				return expired + taken, err
 			}))
 		}
 		after = tenants[len(tenants)-1].Name

@@ -1,10 +1,12 @@
 package node_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -40,14 +42,19 @@ func TestEverybodyFromWhomADeletedRoleIsTakenHasAnEvent(t *testing.T) {
 		role := f.insertRole(holding("shop/a:b"))
 		holders := f.holders(role, 1300)
 		f.is(f.Directory.DeleteRole(f.Context(), f.owner, role.ID, false, nil), rolecall.ErrRoleInUse)
-		updates := 0
-		for _, asked := range f.db.during(func() { f.ok(f.Directory.DeleteRole(f.Context(), f.owner, role.ID, true, nil)) }) {
-			if asked == "update" {
-				updates++
+		updates := func(do func()) (n int) {
+			for _, asked := range f.db.during(do) {
+				if asked == "update" {
+					n++
+				}
 			}
+			return n
 		}
-		if updates != 3 {
-			t.Errorf("it took %d steps", updates)
+		if n := updates(func() { f.ok(f.Directory.DeleteRole(f.Context(), f.owner, role.ID, true, nil)) }); n != 1 {
+			t.Errorf("the deletion took %d transactions", n)
+		}
+		if n := updates(func() { f.finishDeletions() }); n != 3 {
+			t.Errorf("the rest took %d transactions", n)
 		}
 		for i, id := range holders {
 			if got := f.eventTypes(id); len(f.assignments(id)) != 0 || i > 0 && !slices.Equal(got, []rolecall.EventType{rolecall.EventRoleUnassigned}) || i == 0 && len(got) != 0 {
@@ -65,27 +72,100 @@ func TestEverybodyFromWhomADeletedRoleIsTakenHasAnEvent(t *testing.T) {
 	})
 }
 
-func TestADeletionOfARoleThatWasCutShortCanBeRepeated(t *testing.T) {
+// finishDeletions runs the work in the background until the tenant has no hidden role.
+func (f *fixture) finishDeletions() {
+	f.Helper()
+	ctx, stop := context.WithCancel(f.Context())
+	done := make(chan error)
+	go func() { done <- f.Node.Run(ctx) }()
+	for left := true; left; {
+		time.Sleep(time.Millisecond)
+		// On the database itself: f.db would count it.
+		err := store.New(f.db.Database, nil).View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
+			_, _, err := tx.HiddenRole()
+			return err
+		})
+		if left = err == nil; !left {
+			f.is(err, rolecall.ErrNotFound)
+		}
+	}
+	stop()
+	f.ok(<-done)
+}
+
+func TestADeletedRoleWithManyHoldersEndsAtOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.insertRole(holding("shop/a:b"))
 		holders := f.holders(role, 1300)
-		peer := node.New(&dying{f.db, 1}, access.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
-		f.is(peer.Directory.DeleteRole(f.Context(), f.owner, role.ID, true, nil), errBroken)
-		if got, err := f.Directory.Role(f.Context(), f.owner, role.ID); err != nil || got.Version != role.Version {
-			t.Errorf("the role is %+v, %v", got, err)
+		last := holders[1299] // the first step does not reach it
+		account := f.account("Import", role.ID)
+		token := f.accountToken(account.ID, "shop/a:b")
+		f.ok(errorOf(f.bears(f.Node, token)))
+		f.ok(f.Directory.DeleteRole(f.Context(), f.owner, role.ID, true, nil))
+		f.is(errorOf(f.Directory.Role(f.Context(), f.owner, role.ID)), rolecall.ErrNotFound)
+		f.is(f.Directory.DeleteRole(f.Context(), f.owner, role.ID, true, nil), rolecall.ErrNotFound)
+		if p, err := f.bears(f.Node, token); err != nil || len(p.Assignments) != 0 {
+			t.Errorf("the account still holds %v, %v", p.Assignments, err)
 		}
+		if held := f.assignments(last); len(held) != 0 {
+			t.Errorf("a user still holds %v", held)
+		}
+		f.is(errorOf3(f.Directory.AssignRole(f.Context(), f.owner, rolecall.HolderOf(last), role.ID, rolecall.AssignmentDraft{})), rolecall.ErrNotFound)
+		again := f.role(role.Name)
+		f.finishDeletions()
+		f.ok(errorOf(f.Directory.Role(f.Context(), f.owner, again.ID)))
+		if got := f.eventTypes(last); !slices.Equal(got, []rolecall.EventType{rolecall.EventRoleUnassigned}) {
+			t.Errorf("the events are %v", got)
+		}
+	})
+}
+
+func TestAUserWhoComesBackDoesNotHoldARoleThatWasDeletedMeanwhile(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		role := f.insertRole(holding("shop/a:b"))
+		holders := f.holders(role, 1300)
+		before, after := holders[1298], holders[1299]
+		f.ok(f.Directory.DeleteUser(f.Context(), f.owner, before, nil))
+		f.ok(f.Directory.DeleteRole(f.Context(), f.owner, role.ID, true, nil))
+		f.ok(f.Directory.DeleteUser(f.Context(), f.owner, after, nil))
+		for id, missing := range map[rolecall.UserID][]rolecall.RoleID{before: {role.ID}, after: nil} {
+			restored, err := f.Directory.RestoreUser(f.Context(), f.owner, id)
+			f.ok(err)
+			if held := f.assignments(id); len(held) != 0 || !slices.Equal(restored.RolesNotRestored, missing) {
+				t.Errorf("the user holds %v, without %v", held, restored.RolesNotRestored)
+			}
+		}
+		f.ok(f.Node.Purge(f.Context()))
+	})
+}
+
+func TestADeletionOfARoleThatWasCutShortIsFinishedByThePurge(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		role := f.insertRole(holding("shop/a:b"))
+		holders := f.holders(role, 1300)
 		told := func() (n int) {
 			for _, id := range holders {
 				n += len(f.eventTypes(id))
 			}
 			return n
 		}
+		peer := node.New(&dying{f.db, 2}, access.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
+		f.ok(peer.Directory.DeleteRole(f.Context(), f.owner, role.ID, true, nil))
 		if n := told(); n != 499 {
-			t.Errorf("after the first step %d have lost the role", n)
+			t.Errorf("after the answer %d have an event", n)
 		}
-		f.ok(f.Directory.DeleteRole(f.Context(), f.owner, role.ID, true, nil))
+		f.is(peer.Purge(f.Context()), errBroken)
+		f.ok(f.Node.Purge(f.Context()))
 		if n := told(); n != 1299 {
 			t.Errorf("after all %d have an event", n)
+		}
+		deletion := f.events(f.owner, directory.EventListing{Subject: rolecall.AnyID(role.ID)})[0]
+		event := f.events(f.owner, directory.EventListing{Subject: rolecall.AnyID(holders[1299])})[0]
+		if event.Actor != deletion.Actor || event.RequestID != deletion.RequestID || event.SessionID != deletion.SessionID || event.Source != deletion.Source {
+			t.Errorf("the event is %+v after %+v", event, deletion)
+		}
+		if asked := f.db.during(func() { f.ok(f.Node.Purge(f.Context())) }); len(asked) > 8 {
+			t.Errorf("with nothing to do the store was asked %q", asked)
 		}
 	})
 }

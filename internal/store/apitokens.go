@@ -23,7 +23,7 @@ const (
 		from api_tokens t
 		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
 		left join assignments a on a.tenant_id = t.tenant_id and a.user_id = t.user_id
-		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where t.tenant_id = $1 and t.hash = $2
 		union all
 		select ` + stateColumns + `, 0, r.id, '', r.name, null, null, '{}', r.status, r.created_at, r.updated_at, r.version,
@@ -31,7 +31,7 @@ const (
 		from api_tokens t
 		join service_accounts r on r.tenant_id = t.tenant_id and r.id = t.service_account_id
 		left join service_account_roles a on a.tenant_id = t.tenant_id and a.service_account_id = t.service_account_id
-		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where t.tenant_id = $1 and t.hash = $2`
 
 	selectAPIToken = `select ` + apiTokenColumns + ` from api_tokens r where r.tenant_id = $1 and r.id = $2`

@@ -17,11 +17,11 @@ const (
 		coalesce(o.version, 0)`
 
 	selectAssignments = `select ` + assignmentColumns + `
-		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where a.tenant_id = $1 and a.user_id = $2 order by a.role_id`
 
 	selectAssignment = `select ` + assignmentColumns + `
-		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		from assignments a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where a.tenant_id = $1 and a.user_id = $2 and a.role_id = $3`
 
 	insertAssignments = `insert into assignments (tenant_id, user_id, role_id, departments, expires_at, granted_by, granted_at)
@@ -131,9 +131,10 @@ func (t *Tx) DeleteAssignment(h rolecall.Holder, role rolecall.RoleID) (bool, er
 }
 
 // TakeAssignments deletes up to limit assignments of the role to users, and returns
-// them. It invalidates the tenant instead of each user.
-func (t *Tx) TakeAssignments(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
-	return t.takeAssignments(selectHolders, takeAssignments, rolecall.Assignment{Role: role}, limit)
+// them with nothing of the role but its id. It invalidates nothing, because it serves the deletion of the role, which
+// invalidates the tenant.
+func (t *Tx) TakeAssignments(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
+	return t.takeAssignments(selectHolders, takeAssignments, rolecall.Assignment{Role: rolecall.Role{ID: role}}, limit)
 }
 
 // takeAssignments removes assignments with the role and the kind of holder of a from the
@@ -151,9 +152,6 @@ func (t *Tx) takeAssignments(holders, take string, a rolecall.Assignment, limit 
 		taken = append(taken, a)
 		return err
 	})
-	if len(taken) > 0 {
-		t.invalidate(t.tenant)
-	}
 	return taken, err
 }
 

@@ -36,16 +36,15 @@ var invalidations = map[string]struct {
 	"DeleteUser":       {run: func(tx *Tx) { ignore(tx.DeleteUser(rolecall.User{ID: aUser}, effectsTime)) }, id: aUser},
 	"UpdateRole":       {run: func(tx *Tx) { ignore(tx.UpdateRole(rolecall.Role{ID: aRole}, rolecall.Role{})) }, id: aTenant},
 	"DeleteRole":       {run: func(tx *Tx) { ignore(tx.DeleteRole(rolecall.Role{ID: aRole})) }, id: aTenant},
+	"HideRole":         {run: func(tx *Tx) { ignore(tx.HideRole(rolecall.Role{ID: aRole}, rolecall.EventID{})) }, id: aTenant},
 	"PutAssignment":    {run: func(tx *Tx) { tx.PutAssignment(heldByUser) }, id: aUser},
 	"DeleteAssignment": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByUser.Holder, aRole)) }, id: aUser},
-	"TakeAssignments":  {run: func(tx *Tx) { ignore(tx.TakeAssignments(rolecall.Role{ID: aRole}, 10)) }, id: aTenant},
 	"UpdateServiceAccount": {run: func(tx *Tx) {
 		ignore(tx.UpdateServiceAccount(rolecall.ServiceAccount{ID: aProgram}, rolecall.ServiceAccount{}))
 	}, id: aProgram},
 	"DeleteServiceAccount":                  {run: func(tx *Tx) { ignore(tx.DeleteServiceAccount(rolecall.ServiceAccount{ID: aProgram})) }, id: aProgram},
 	"PutAssignment of a service account":    {run: func(tx *Tx) { tx.PutAssignment(heldByProgram) }, id: aProgram},
 	"DeleteAssignment of a service account": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByProgram.Holder, aRole)) }, id: aProgram},
-	"TakeServiceAccountRoles":               {run: func(tx *Tx) { ignore(tx.TakeServiceAccountRoles(rolecall.Role{ID: aRole}, 10)) }, id: aTenant},
 	"TouchSession":                          {run: func(tx *Tx) { tx.TouchSession(aSession, effectsTime) }, here: aSession},
 	"ConfirmGeneration":                     {run: func(tx *Tx) { tx.ConfirmGeneration(aSession, 2, effectsTime) }, id: aSession},
 	"ConfirmSession":                        {run: func(tx *Tx) { ignore(tx.ConfirmSession(aSession, effectsTime)) }, id: aSession},
@@ -80,7 +79,7 @@ func ignore(any, error) {}
 // no cache can contain, or change data that is never cached.
 var uncached = []string{
 	"APIToken", "APITokenByHash", "APITokens", "Assignment", "Assignments", "Attempts", "CountKeys", "CountMail", "DeletedTenant", "Departments",
-	"Events", "ExpiredMail", "Factors", "InstanceKeys", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByToken",
+	"Events", "ExpiredMail", "Factors", "HiddenRole", "InstanceKeys", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "SessionByToken", "Sessions", "SignInSummary",
 	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID",
@@ -88,10 +87,10 @@ var uncached = []string{
 	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertKey", "InsertMail", "InsertOneTimeToken",
 	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "PutInvitation",
 
-	"BeginPurge", "ClaimMail", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
+	"BeginPurge", "ClaimMail", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
 	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "EraseResource", "EraseTraces", "ForgiveAttempt", "LockAPIToken", "LockActiveUser",
 	"LockOwners", "LockSession", "PostponeMail", "PurgeAttempts", "PurgeExpired", "PurgeRequests", "PurgeTenant", "PutPendingTOTP", "RenamePasskey",
-	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "SpendOneTimeToken", "TakeTombstone", "UncountAttempt", "UsePasskey",
+	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "SpendOneTimeToken", "TakeAssignments", "TakeServiceAccountRoles", "TakeTombstone", "UncountAttempt", "UsePasskey",
 	"UseRecoveryCode", "UseTOTP",
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -18,6 +19,13 @@ const wordCandidates = 4
 func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	if q.Within.IsNowhere() || len(q.Words) > 0 && q.NameWords.IsNowhere() && q.EmailWords.IsNowhere() {
 		return nothing[rolecall.User](q.Count), nil
+	}
+	if !q.Role.IsZero() { // a deleted role can still have assignments
+		if _, err := t.RoleByID(q.Role); errors.Is(err, rolecall.ErrNotFound) {
+			return nothing[rolecall.User](q.Count), nil
+		} else if err != nil {
+			return rolecall.Page[rolecall.User]{}, err
+		}
 	}
 	l := &listing[rolecall.User]{
 		tx: t, table: "users", columns: userColumns, dest: userDest,
@@ -212,6 +220,7 @@ type listing[T any] struct {
 	limit      int
 	walk       source
 	conditions []condition
+	common     []condition // conditions that nearly every row meets, so a page is soon full
 }
 
 // page returns the next page, driven by the pick if there is one.
@@ -225,8 +234,12 @@ func (l *listing[T]) page(pick *source) (rolecall.Page[T], error) {
 	return l.read(l.walking(), true)
 }
 
-// whole reports whether the list holds every row of its table.
+// whole reports whether the list holds every row of its table, but for the few that do
+// not meet its common conditions.
 func (l *listing[T]) whole() bool { return len(l.conditions) == 0 && l.throughout() }
+
+// filters returns all conditions that a row must meet.
+func (l *listing[T]) filters() []condition { return slices.Concat(l.conditions, l.common) }
 
 // throughout reports whether the walk goes through every row of the list's table.
 func (l *listing[T]) throughout() bool {
@@ -271,6 +284,7 @@ func (l *listing[T]) read(b *builder, walks bool) (rolecall.Page[T], error) {
 func (l *listing[T]) plain() *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select " + l.selected() + " from " + l.table + " r where r.tenant_id = $1")
+	b.all(l.common)
 	l.beyond(b, "r.", "id")
 	l.order(b, "r.", "id")
 	b.limit(l.limit + 1)
@@ -288,7 +302,7 @@ func (l *listing[T]) walking() *builder {
 		l.rows(b)
 	} else {
 		l.named(b, "false", 0, rolecall.MaxScan)
-		b.joined(l.conditions)
+		b.joined(l.filters())
 		l.order(b, "c.", "id")
 	}
 	b.limit(l.limit + 1)
@@ -305,7 +319,7 @@ func (l *listing[T]) rows(b *builder) {
 	l.along(b)
 	b.limit(rolecall.MaxScan)
 	b.write(") r where r.tenant_id = $1")
-	b.all(l.conditions)
+	b.all(l.filters())
 	l.order(b, "r.", "id")
 }
 
@@ -336,7 +350,7 @@ func (l *listing[T]) picking(pick source) *builder {
 	pick.from(b)
 	b.write(") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
 	l.beyond(b, "r.", "id")
-	b.joined(l.conditions)
+	b.joined(l.filters())
 	l.order(b, "r.", "id")
 	b.limit(l.limit + 1)
 	return b
@@ -346,7 +360,7 @@ func (l *listing[T]) picking(pick source) *builder {
 func (l *listing[T]) total(from source) (*rolecall.Total, error) {
 	b := newBuilder(l.tx.tenant)
 	b.write("select coalesce(max(c.looked), 0), count(case when r.tenant_id = $1")
-	b.all(l.conditions)
+	b.all(l.filters())
 	b.write(" then 1 end) from (select distinct s.id, count(*) over () as looked from (select " + from.id + " as id")
 	from.from(b)
 	b.limit(rolecall.MaxCount + 1)

@@ -9,7 +9,7 @@ import (
 const (
 	roleColumns = `r.id, r."key", r.name, r.description, r.permissions, r.grants, r.system, r.created_at, r.updated_at, r.version`
 
-	selectRoles = `select ` + roleColumns + ` from roles r where r.tenant_id = $1`
+	selectRoles = `select ` + roleColumns + ` from roles r where r.tenant_id = $1 and r.deletion is null`
 
 	selectRole = selectRoles + ` and r.id = $2`
 
@@ -21,9 +21,21 @@ const (
 
 	updateRole = `update roles set name = $1, name_key = $2, words = $3, description = $4, permissions = $5, grants = $6,
 			updated_at = $7, version = $8
-		where tenant_id = $9 and id = $10 and version = $11 returning version`
+		where tenant_id = $9 and id = $10 and version = $11 and deletion is null returning version`
 
-	deleteRole = `delete from roles where tenant_id = $1 and id = $2 and version = $3 returning version`
+	deleteRole = `delete from roles where tenant_id = $1 and id = $2 and version = $3 and deletion is null returning version`
+
+	// hideRole frees the name and the key. No name begins with a space.
+	hideRole = `update roles set "key" = null, name_key = $1, deletion = $2
+		where tenant_id = $3 and id = $4 and version = $5 and deletion is null returning version`
+
+	// The event can be purged already. Its type is empty then.
+	selectHiddenRole = `select r.id, coalesce(e.type, ''), coalesce(e.actor_type, ''), e.actor_id, coalesce(e.actor_via, ''), e.actor_token,
+			coalesce(e.request_id, ''), e.session_id, coalesce(e.source, '')
+		from roles r left join events e on e.tenant_id = r.tenant_id and e.id = r.deletion
+		where r.tenant_id = $1 and r.deletion is not null order by r.id limit 1`
+
+	deleteHiddenRole = `delete from roles where tenant_id = $1 and id = $2 and deletion is not null`
 )
 
 func roleDest(r *rolecall.Role) []any {
@@ -69,7 +81,7 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 		tx: t, table: "roles", columns: roleColumns, dest: roleDest,
 		id:   func(r *rolecall.Role) rolecall.AnyID { return rolecall.AnyID(r.ID) },
 		desc: q.Desc, after: q.After, limit: q.Limit,
-		walk: source{table: "roles", id: "id"},
+		walk: source{table: "roles", id: "id"}, common: []condition{where("r.deletion is null")},
 	}
 	if q.ByName {
 		l.key = "name_key"
@@ -109,8 +121,29 @@ func (t *Tx) UpdateRole(old, changed rolecall.Role) (bool, error) {
 }
 
 // DeleteRole deletes the role with its assignments, and invalidates the tenant. It
-// reports false if the stored version is no longer the one of r.
+// reports false if the stored version is no longer the one of r. It deletes all
+// assignments at once, so it is for roles that have few. HideRole is for the others.
 func (t *Tx) DeleteRole(r rolecall.Role) (bool, error) {
 	ok, err := t.updateVersioned(deleteRole, r.ID, r.Version)
 	return t.invalidateIf(ok, err, t.tenant)
 }
+
+// HideRole is DeleteRole for a role with many assignments. From now on no method finds
+// the role or its assignments, except for HiddenRole and the methods that take
+// assignments. The event is that of the deletion.
+func (t *Tx) HideRole(r rolecall.Role, deletion rolecall.EventID) (bool, error) {
+	ok, err := t.updateVersioned(hideRole, r.ID, r.Version, " "+r.ID.String(), deletion)
+	return t.invalidateIf(ok, err, t.tenant)
+}
+
+// HiddenRole returns a hidden role and the event of its deletion, or ErrNotFound. Of the
+// event, it returns the type, the actor and the request. The event is empty if it was purged.
+func (t *Tx) HiddenRole() (id rolecall.RoleID, deletion rolecall.Event, err error) {
+	e := &deletion
+	err = t.row(selectHiddenRole, []any{t.tenant}, &id, &e.Type, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Actor.Token,
+		&e.RequestID, &e.SessionID, &e.Source)
+	return id, deletion, err
+}
+
+// DeleteHiddenRole deletes a hidden role with the assignments that are left.
+func (t *Tx) DeleteHiddenRole(id rolecall.RoleID) { t.q.Exec(deleteHiddenRole, t.tenant, id) }

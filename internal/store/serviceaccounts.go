@@ -19,11 +19,11 @@ const (
 	deleteServiceAccount = `delete from service_accounts where tenant_id = $1 and id = $2 and version = $3 returning version`
 
 	selectServiceAccountRoles = `select a.service_account_id, ` + heldColumns + `
-		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where a.tenant_id = $1 and a.service_account_id = $2 order by a.role_id`
 
 	selectServiceAccountRole = `select a.service_account_id, ` + heldColumns + `
-		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where a.tenant_id = $1 and a.service_account_id = $2 and a.role_id = $3`
 
 	putServiceAccountRole = `insert into service_account_roles
@@ -100,7 +100,7 @@ func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
 }
 
 // TakeServiceAccountRoles deletes up to limit assignments of the role to service
-// accounts, and returns them. It invalidates the tenant, like TakeAssignments.
-func (t *Tx) TakeServiceAccountRoles(role rolecall.Role, limit int) ([]rolecall.Assignment, error) {
-	return t.takeAssignments(selectHoldingAccounts, takeServiceAccountRoles, rolecall.Assignment{Holder: rolecall.Holder{IsAccount: true}, Role: role}, limit)
+// accounts, and returns them. Like TakeAssignments, it invalidates nothing.
+func (t *Tx) TakeServiceAccountRoles(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
+	return t.takeAssignments(selectHoldingAccounts, takeServiceAccountRoles, rolecall.Assignment{Holder: rolecall.Holder{IsAccount: true}, Role: rolecall.Role{ID: role}}, limit)
 }

@@ -17,7 +17,7 @@ const (
 		join sessions s on s.tenant_id = t.tenant_id and s.id = t.session_id
 		join users r on r.tenant_id = s.tenant_id and r.id = s.user_id
 		left join assignments a on a.tenant_id = s.tenant_id and a.user_id = s.user_id
-		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id
+		left join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where t.tenant_id = $1 and t.hash = $2 order by a.role_id`
 
 	insertSession = `insert into sessions (tenant_id, id, user_id, generation, authenticated_at, last_used_at, expires_at, source, client, confirmed_at, second_factor)

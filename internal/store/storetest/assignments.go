@@ -26,16 +26,18 @@ var assignmentCases = []testCase{
 		}
 		for _, kind := range []struct {
 			held map[rolecall.Holder]rolecall.Assignment
-			take func(*store.Tx, rolecall.Role, int) ([]rolecall.Assignment, error)
+			take func(*store.Tx, rolecall.RoleID, int) ([]rolecall.Assignment, error)
 		}{
 			{ofUsers, (*store.Tx).TakeAssignments},
 			{ofAccounts, (*store.Tx).TakeServiceAccountRoles},
 		} {
 			for _, want := range []int{3, 3, 1, 0} {
-				taken := change(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return kind.take(tx, role, 3) })
+				taken := change(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return kind.take(tx, role.ID, 3) })
 				same(f, len(taken), want)
 				for _, a := range taken {
-					same(f, a, kind.held[a.Holder])
+					want := kind.held[a.Holder]
+					want.Role = rolecall.Role{ID: role.ID}
+					same(f, a, want)
 					same(f, len(f.assignmentsOf(a.Holder)), 1)
 					delete(kind.held, a.Holder)
 				}

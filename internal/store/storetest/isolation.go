@@ -194,6 +194,7 @@ func changesNothing(f *fixture, c contents) {
 		"LockActiveUser":     func(tx *store.Tx) (bool, error) { return tx.LockActiveUser(u.ID) },
 		"UpdateRole":         func(tx *store.Tx) (bool, error) { return tx.UpdateRole(role, changedRole) },
 		"DeleteRole":         func(tx *store.Tx) (bool, error) { return tx.DeleteRole(role) },
+		"HideRole":           func(tx *store.Tx) (bool, error) { return tx.HideRole(role, rolecall.NewID[rolecall.Event](start)) },
 		"DeleteAssignment":   func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(u.ID), role.ID) },
 		"DeleteInvitation":   func(tx *store.Tx) (bool, error) { return tx.DeleteInvitation(c.invitations[0]) },
 		"DeleteInvitationOf": func(tx *store.Tx) (bool, error) { return tx.DeleteInvitationOf(u.ID) },
@@ -206,7 +207,7 @@ func changesNothing(f *fixture, c contents) {
 		"RenamePasskey":   func(tx *store.Tx) (bool, error) { return tx.RenamePasskey(factors.Passkeys[0]) },
 		"DeletePasskey":   func(tx *store.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
 		"TakeTombstone":   func(tx *store.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
-		"TakeAssignments": func(tx *store.Tx) (bool, error) { return takes(tx.TakeAssignments(role, 10)) },
+		"TakeAssignments": func(tx *store.Tx) (bool, error) { return takes(tx.TakeAssignments(role.ID, 10)) },
 		"PurgeExpired": func(tx *store.Tx) (bool, error) {
 			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)
 			return n > 0, err
@@ -294,7 +295,7 @@ func changesNoMachine(f *fixture, c contents) {
 		},
 		"DeleteServiceAccount":    func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
 		"DeleteAssignment":        func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(account.ID), role.ID) },
-		"TakeServiceAccountRoles": func(tx *store.Tx) (bool, error) { return takes(tx.TakeServiceAccountRoles(role, 10)) },
+		"TakeServiceAccountRoles": func(tx *store.Tx) (bool, error) { return takes(tx.TakeServiceAccountRoles(role.ID, 10)) },
 		"LockAPIToken":            func(tx *store.Tx) (bool, error) { return tx.LockAPIToken(token) },
 		"DeleteAPIToken":          func(tx *store.Tx) (bool, error) { return tx.DeleteAPIToken(token) },
 		"DeleteUserAPITokens": func(tx *store.Tx) (bool, error) {

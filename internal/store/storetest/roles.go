@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
@@ -117,6 +118,33 @@ var roleCases = []testCase{
 		same(f, len(left), 1)
 		same(f, left[0].Role, stays)
 	}},
+	{"A hidden role and its assignments are found by nobody", hiddenRole},
+	{"A hidden role remembers the event of its deletion until that is purged", func(f *fixture) {
+		role, by := f.newRole("Support"), f.newUser("Ada Lovelace")
+		deletion := anEventAt(by.ID, start)
+		deletion.Type, deletion.Subject = rolecall.EventRoleDeleted, rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.AnyID(role.ID)}
+		f.is(f.hiddenRole(), rolecall.ErrNotFound)
+		f.write(func(tx *store.Tx) { tx.InsertEvent(deletion) })
+		same(f, f.hideRole(role, deletion.ID), true)
+		id, found := f.mustHiddenRole()
+		same(f, id, role.ID)
+		same(f, found, rolecall.Event{
+			Type: deletion.Type, Actor: deletion.Actor, RequestID: deletion.RequestID, SessionID: deletion.SessionID, Source: deletion.Source,
+		})
+		f.purge(start, deletion.OccurredAt.Add(time.Second), 100)
+		id, found = f.mustHiddenRole()
+		same(f, id, role.ID)
+		same(f, found, rolecall.Event{})
+		f.in(f.newTenant("other")).write(func(tx *store.Tx) { tx.DeleteHiddenRole(role.ID) })
+		f.mustHiddenRole()
+		f.write(func(tx *store.Tx) { tx.DeleteHiddenRole(role.ID) })
+		f.is(f.hiddenRole(), rolecall.ErrNotFound)
+	}},
+	{"Only hidden roles are deleted as such", func(f *fixture) {
+		role := f.newRole("Support")
+		f.write(func(tx *store.Tx) { tx.DeleteHiddenRole(role.ID) })
+		same(f, f.roleByID(role.ID), role)
+	}},
 	{"Pages of roles are complete and in order", func(f *fixture) {
 		for i := range 20 {
 			f.newRole(fmt.Sprintf("Rôle %c", 'A'+(i*7)%20))
@@ -141,6 +169,92 @@ var roleCases = []testCase{
 		})
 		same(f, page.Total, &rolecall.Total{Count: 1 + len(rolecall.BuiltInRoles(start)), Exact: true})
 	}},
+}
+
+func hiddenRole(f *fixture) {
+	key := "support"
+	role := aRole("Support")
+	role.Key = &key
+	f.write(func(tx *store.Tx) { tx.InsertRole(role) })
+	u, account := f.newUser("Ada Lovelace"), f.newServiceAccount("Import")
+	f.assign(u, role)
+	f.assignToAccount(account, role)
+	stays := f.newRole("Help desk")
+	f.assign(u, stays)
+	_, token := f.signIn(u, start)
+	stale := role
+	stale.Version++
+	same(f, f.hideRole(stale, rolecall.NewID[rolecall.Event](start)), false)
+	same(f, f.hideRole(role, rolecall.NewID[rolecall.Event](start)), true)
+	same(f, f.hideRole(role, rolecall.NewID[rolecall.Event](start)), false)
+
+	changed := role
+	changed.Version++
+	same(f, f.changeRole(role, changed), false)
+	same(f, f.deleteRole(role), false)
+	for _, find := range []func(*store.Tx) (rolecall.Role, error){
+		func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByID(role.ID) },
+		func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByKey(key) },
+	} {
+		_, err := tryRead(f, find)
+		f.is(err, rolecall.ErrNotFound)
+	}
+	for _, h := range []rolecall.Holder{rolecall.HolderOf(u.ID), rolecall.HolderOf(account.ID)} {
+		_, err := tryRead(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(h, role.ID) })
+		f.is(err, rolecall.ErrNotFound)
+	}
+	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Role, error) { return tx.RolesByID([]rolecall.RoleID{role.ID}) })), 0)
+	for _, q := range []rolecall.RoleQuery{{}, {ByName: true}, {Key: key}, {Words: []string{"support"}}} {
+		same(f, slices.Contains(f.roleNames(q), "Support"), false)
+	}
+	same(f, read(f, func(tx *store.Tx) (rolecall.Page[rolecall.Role], error) {
+		return tx.Roles(rolecall.RoleQuery{Limit: 1, Count: true})
+	}).Total, &rolecall.Total{Count: 1 + len(rolecall.BuiltInRoles(start)), Exact: true})
+	held := f.assignments(u.ID)
+	same(f, len(held), 1)
+	same(f, held[0].Role, stays)
+	same(f, len(f.assignmentsOf(rolecall.HolderOf(account.ID))), 0)
+	same(f, len(f.session(token).Assignments), 1)
+	for _, sort := range []rolecall.UserSort{rolecall.SortByID, rolecall.SortByName} {
+		q := everyone()
+		q.Role, q.Sort, q.Now, q.Count = role.ID, sort, start, true
+		page := read(f, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
+		same(f, len(page.Items), 0)
+		same(f, page.Total, &rolecall.Total{Exact: true})
+	}
+	again := aRole("Support")
+	again.Key = &key
+	f.write(func(tx *store.Tx) { tx.InsertRole(again) })
+	same(f, f.roleByID(again.ID), again)
+
+	taken := change(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.TakeAssignments(role.ID, 10) })
+	same(f, len(taken), 1)
+	same(f, taken[0].Holder, rolecall.HolderOf(u.ID))
+}
+
+func (f *fixture) hideRole(r rolecall.Role, deletion rolecall.EventID) bool {
+	f.Helper()
+	return change(f, func(tx *store.Tx) (bool, error) { return tx.HideRole(r, deletion) })
+}
+
+// hiddenRole returns the error of HiddenRole.
+func (f *fixture) hiddenRole() error {
+	f.Helper()
+	_, err := tryRead(f, func(tx *store.Tx) (rolecall.RoleID, error) {
+		id, _, err := tx.HiddenRole()
+		return id, err
+	})
+	return err
+}
+
+// mustHiddenRole returns what HiddenRole does.
+func (f *fixture) mustHiddenRole() (id rolecall.RoleID, deletion rolecall.Event) {
+	f.Helper()
+	read(f, func(tx *store.Tx) (_ bool, err error) {
+		id, deletion, err = tx.HiddenRole()
+		return true, err
+	})
+	return id, deletion
 }
 
 func (f *fixture) roleByID(id rolecall.RoleID) rolecall.Role {
