@@ -14,8 +14,8 @@ const (
 	stateColumns = `t.id, t.user_id, t.service_account_id, t.name, t.permissions, t.created_by, t.created_at, t.expires_at, t.last_used_at`
 
 	// guarded is whether the user, who is called r, has a second factor.
-	guarded = `case when exists (select 1 from totp where tenant_id = r.tenant_id and user_id = r.id and sealed is not null)
-			or exists (select 1 from passkeys where tenant_id = r.tenant_id and user_id = r.id) then 1 else 0 end`
+	guarded = `case when exists (select 1 from totp where tenant_id = $1 and user_id = r.id and sealed is not null)
+			or exists (select 1 from passkeys where tenant_id = $1 and user_id = r.id) then 1 else 0 end`
 
 	// The holder is a user or a service account, which is shown as one: one of the
 	// two parts finds it by its key, the other finds nothing.

@@ -26,8 +26,8 @@ func (t *Tx) InsertEvent(e rolecall.Event) {
 // is a user.
 const eventColumns = `r.id, r.type, r.occurred_at, r.actor_type, r.actor_id, r.actor_via, r.actor_token, r.subject_type,
 	r.subject_id, r.members, r.request_id, r.session_id, r.source, r.reason, r.before, r.after, coalesce(
-		(select 'user' || coalesce(':' || u.department, '') from users u where u.tenant_id = r.tenant_id and u.id = r.subject_id),
-		(select 'tombstone' || coalesce(':' || t.department, '') from tombstones t where t.tenant_id = r.tenant_id and t.user_id = r.subject_id))`
+		(select 'user' || coalesce(':' || u.department, '') from users u where u.tenant_id = $1 and u.id = r.subject_id),
+		(select 'tombstone' || coalesce(':' || t.department, '') from tombstones t where t.tenant_id = $1 and t.user_id = r.subject_id))`
 
 // eventRow is an event whose values may be none.
 type eventRow struct {

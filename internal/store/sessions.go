@@ -206,24 +206,27 @@ const summarizeSignIn = `select u.last_login_at, count(s.id), coalesce(max(s.aut
 		(select count(*) from totp where tenant_id = $1 and user_id = $2 and sealed is not null),
 		(select count(*) from (select 1 from passkeys where tenant_id = $1 and user_id = $2 limit 5000) k),
 		(select count(*) from (select 1 from recovery_codes where tenant_id = $1 and user_id = $2 limit 5000) c),
-		(select count(*) from (select expires_at from api_tokens where tenant_id = $1 and user_id = $2 limit 5000) t where t.expires_at > $3),
-		coalesce((select n from attempts where bucket = $4 and ends_at > $3), 0),
-		coalesce((select n from attempts where bucket = $5 and ends_at > $3), 0)
+		(select count(*) from (select expires_at from api_tokens where tenant_id = $1 and user_id = $2 limit 5000) t where t.expires_at > $3)
 	from users u
 	left join (
 		select id, authenticated_at, expires_at, last_used_at from sessions
-		where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $6 and s.authenticated_at > $7
+		where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $4 and s.authenticated_at > $5
 	where u.tenant_id = $1 and u.id = $2 group by u.last_login_at`
 
-// SignInSummary returns what is stored about how the user signs in, in one
-// statement, or ErrNotFound. The keys are of the buckets that count the attempts
-// with passwords and with second factors.
+// SignInSummary returns what is stored about how the user signs in, or ErrNotFound. The
+// keys are of the buckets that count the attempts with passwords and with second factors.
+// The counters are read by a statement of their own: they belong to no tenant, and can be
+// on another server than its rows.
 func (t *Tx) SignInSummary(user rolecall.UserID, passwords, factors []byte, settings rolecall.TenantSettings, now rolecall.Time) (s rolecall.SignInSummary, err error) {
 	var hashes, totp int
 	used, began := settings.SessionsSince(now)
-	err = t.row(summarizeSignIn, []any{t.tenant, user, now, passwords, factors, used, began}, &s.LastLoginAt, &s.Sessions, &s.NewestAt,
-		&hashes, &s.Invited.CreatedBy, &s.Invited.CreatedAt, &s.Invited.ExpiresAt, &totp, &s.Passkeys, &s.RecoveryCodes, &s.Tokens,
-		&s.PasswordAttempts, &s.FactorAttempts)
+	err = t.row(summarizeSignIn, []any{t.tenant, user, now, used, began}, &s.LastLoginAt, &s.Sessions, &s.NewestAt,
+		&hashes, &s.Invited.CreatedBy, &s.Invited.CreatedAt, &s.Invited.ExpiresAt, &totp, &s.Passkeys, &s.RecoveryCodes, &s.Tokens)
 	s.HasPassword, s.HasTOTP = hashes > 0, totp > 0
+	if err != nil {
+		return s, err
+	}
+	attempts, err := t.Attempts([]rolecall.Bucket{{Key: passwords}, {Key: factors}}, now)
+	s.PasswordAttempts, s.FactorAttempts = attempts[0].Count, attempts[1].Count
 	return s, err
 }
