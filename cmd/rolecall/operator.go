@@ -26,13 +26,18 @@ import (
 func now() rolecall.Time { return rolecall.TimeOf(time.Now()) }
 
 type migrateCommand struct {
-	GrantTo string `placeholder:"ROLE" help:"PostgreSQL role that may serve without owning the tables."`
+	GrantTo    string `placeholder:"ROLE" help:"PostgreSQL role that may serve without owning the tables."`
+	Distribute bool   `help:"Distribute the tables of a database that holds tenants over the nodes of its Citus cluster. Requests wait or fail until it is done."`
 }
 
 // Run brings the schema up to date.
 func (c *migrateCommand) Run(ctx context.Context, p *program) error {
-	if c.GrantTo != "" && !isPostgres(p.Database) {
+	switch {
+	case isPostgres(p.Database):
+	case c.GrantTo != "":
 		return errors.New("--grant-to needs a postgres:// database")
+	case c.Distribute:
+		return errors.New("--distribute needs a postgres:// database")
 	}
 	s, err := p.open(ctx, true)
 	if err != nil {
@@ -46,7 +51,21 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 			return err
 		}
 	}
+	if c.Distribute {
+		locked, err := postgres.Distribute(ctx, p.direct())
+		if err != nil {
+			return err
+		}
+		return p.print(distributed{"distributed", locked.Milliseconds()},
+			fmt.Sprintf("The schema is up to date and distributed. The tables were locked for %v.", locked.Round(time.Millisecond)))
+	}
 	return p.print(done{"migrated"}, "The schema is up to date.")
+}
+
+// distributed is the result of a migration that distributes the tables.
+type distributed struct {
+	Done     string `json:"done"`
+	LockedMS int64  `json:"lockedMilliseconds"`
 }
 
 // done is the result of a command that has nothing else to tell.

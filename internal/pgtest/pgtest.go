@@ -57,6 +57,10 @@ func Admin(t testing.TB, databaseURL string) string {
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
+	if u.User.Username() != role { // on a cluster
+		u.User = url.User("admin")
+		return u.String()
+	}
 	return onDatabase(t, server(t), u.Path[1:], nil)
 }
 

@@ -35,6 +35,7 @@ var guard string
 // stops. Its methods are not for concurrent use, but for URL.
 type Server struct {
 	folder   string
+	port     string // empty: the default
 	settings []string
 	guard    *exec.Cmd
 	orders   io.WriteCloser
@@ -46,6 +47,9 @@ type Server struct {
 // Production are the settings that Start needs for a server that writes to the disk
 // as one in production does.
 var Production = []string{"fsync=on", "full_page_writes=on"}
+
+// portSetting begins the setting with the port of a server.
+const portSetting = "port="
 
 // Start starts a server with the settings, each as in name=value. Without
 // Production it is careless about a loss of power, and its data is in memory where
@@ -71,10 +75,14 @@ func start(primary string, settings []string) (*Server, error) {
 		return nil, fmt.Errorf("cannot start PostgreSQL: %w", err)
 	}
 	options := []string{"-k", folder, "-c", "listen_addresses=", "-c", "max_connections=300"}
+	var port string
 	for _, setting := range settings {
 		options = append(options, "-c", setting)
+		if number, ok := strings.CutPrefix(setting, portSetting); ok {
+			port = number
+		}
 	}
-	s := &Server{folder: folder, settings: settings, guard: exec.Command("/bin/sh", "-c", guard, "guard", binaries, folder, strings.Join(options, " "), primary)}
+	s := &Server{folder: folder, port: port, settings: settings, guard: exec.Command("/bin/sh", "-c", guard, "guard", binaries, folder, strings.Join(options, " "), primary)}
 	if err := s.startGuard(); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot start PostgreSQL: %w", err), os.RemoveAll(folder))
 	}
@@ -181,7 +189,16 @@ func Installed() bool {
 
 // URL returns the URL of the server's administrator.
 func (s *Server) URL() string {
-	u := url.URL{Scheme: "postgres", User: url.User("admin"), Path: "/postgres", RawQuery: url.Values{"host": {s.folder}}.Encode()}
+	return s.url("admin", "postgres")
+}
+
+// url returns the URL of a database for a role. The socket is named after the port.
+func (s *Server) url(role, database string) string {
+	query := url.Values{"host": {s.folder}}
+	if s.port != "" {
+		query.Set("port", s.port)
+	}
+	u := url.URL{Scheme: "postgres", User: url.User(role), Path: "/" + database, RawQuery: query.Encode()}
 	return u.String()
 }
 
@@ -214,8 +231,7 @@ func (s *Server) NewDatabase(ctx context.Context, name string) (_ string, err er
 			return "", err
 		}
 	}
-	u := url.URL{Scheme: "postgres", User: url.User(name), Path: "/" + name, RawQuery: url.Values{"host": {s.folder}}.Encode()}
-	return u.String(), nil
+	return s.url(name, name), nil
 }
 
 // Stop stops the server at once and removes its data.

@@ -5,6 +5,10 @@
 // The command finds the server's URL in ROLECALL_TEST_POSTGRES. If that is set
 // already, nothing is started. If PostgreSQL or PgBouncer is not installed, both are
 // by the system's package manager, where that asks for no password.
+//
+// With -citus as the first argument, the command runs with ROLECALL_TEST_CITUS set, which
+// lets its tests start Citus clusters. Where the extension is not installed, it does not
+// run: that is an error only if ROLECALL_REQUIRE_CITUS is set.
 package main
 
 import (
@@ -23,11 +27,33 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: withpostgres command [argument ...]")
 		os.Exit(2)
 	}
-	code, err := run(os.Args[1:])
+	command, start := os.Args[1:], run
+	if command[0] == "-citus" {
+		command, start = command[1:], runOnCitus
+	}
+	code, err := start(command)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "withpostgres:", err)
 	}
 	os.Exit(code)
+}
+
+// runOnCitus is run for tests on Citus.
+func runOnCitus(command []string) (code int, err error) {
+	cluster, err := pgtest.StartCluster(0)
+	if errors.Is(err, pgtest.ErrNoCitus) && os.Getenv("ROLECALL_REQUIRE_CITUS") == "" {
+		return 0, fmt.Errorf("NOT TESTED ON CITUS: %w", err)
+	}
+	if err == nil {
+		err = cluster.Stop()
+	}
+	if err == nil {
+		err = os.Setenv(pgtest.CitusVariable, "1")
+	}
+	if err != nil {
+		return 1, err
+	}
+	return run(command)
 }
 
 // run returns the exit code of the command, or 1 and why it did not run.

@@ -16,26 +16,27 @@ import (
 const oldestServer = 15
 
 // checkServer refuses a server that is too old, and a role that row-level
-// security does not hold.
-func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) error {
+// security does not hold. It reports whether the database has the Citus extension.
+func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (citus bool, err error) {
 	var version int
 	var role, exempt string
-	err := pool.QueryRow(ctx, `
+	err = pool.QueryRow(ctx, `
 		select current_setting('server_version_num')::int / 10000, current_user, coalesce((
 			select rolname from pg_roles
 			where (rolsuper or rolbypassrls) and pg_has_role(current_user, oid, 'member')
-			order by rolname = current_user desc limit 1), '')`).Scan(&version, &role, &exempt)
+			order by rolname = current_user desc limit 1), ''),
+			exists (select from pg_extension where extname = 'citus')`).Scan(&version, &role, &exempt, &citus)
 	switch {
 	case err != nil:
-		return fmt.Errorf("postgres: cannot use the database: %w", err)
+		return false, fmt.Errorf("postgres: cannot use the database: %w", err)
 	case version < oldestServer:
-		return fmt.Errorf("postgres: the server is PostgreSQL %d; Rolecall needs %d or newer", version, oldestServer)
+		return false, fmt.Errorf("postgres: the server is PostgreSQL %d; Rolecall needs %d or newer", version, oldestServer)
 	case exempt == "" || allowSuperuser:
-		return nil
+		return citus, nil
 	case exempt == role:
-		return fmt.Errorf("postgres: role %q is a superuser or has BYPASSRLS, which disables the isolation of tenants: connect as an ordinary role (create role rolecall login; create database rolecall owner rolecall), or pass --allow-superuser", role)
+		return false, fmt.Errorf("postgres: role %q is a superuser or has BYPASSRLS, which disables the isolation of tenants: connect as an ordinary role (create role rolecall login; create database rolecall owner rolecall), or pass --allow-superuser", role)
 	default:
-		return fmt.Errorf("postgres: role %q can become %q, a superuser or one with BYPASSRLS, which disables the isolation of tenants: revoke that membership, or pass --allow-superuser", role, exempt)
+		return false, fmt.Errorf("postgres: role %q can become %q, a superuser or one with BYPASSRLS, which disables the isolation of tenants: revoke that membership, or pass --allow-superuser", role, exempt)
 	}
 }
 

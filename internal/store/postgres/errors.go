@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +31,7 @@ const (
 	codeAdminShutdown        = "57P01"
 
 	classConnection = "08"
+	classConstraint = "23"
 	classResources  = "53"
 	classOperator   = "57"
 	classSystem     = "58"
@@ -66,7 +69,7 @@ func translateAcquire(ctx context.Context, err error) error {
 }
 
 func translatePgError(e *pgconn.PgError) error {
-	if violation := store.Violation(e.ConstraintName); violation != nil {
+	if violation := violation(e); violation != nil {
 		return violation
 	}
 	switch class := e.Code[:min(2, len(e.Code))]; {
@@ -77,6 +80,23 @@ func translatePgError(e *pgconn.PgError) error {
 	}
 	return e
 }
+
+// violation returns the error that the violated constraint means, nil if it means none.
+// Citus puts the number of the shard behind the constraint's name, and gives the name in
+// the message alone if the shard is on a worker.
+func violation(e *pgconn.PgError) error {
+	if meant := store.Violation(e.ConstraintName); meant != nil || !strings.HasPrefix(e.Code, classConstraint) {
+		return meant
+	}
+	for _, name := range constraintOfShard.FindAllStringSubmatch(e.ConstraintName+" "+e.Message, -1) {
+		if meant := store.Violation(name[1]); meant != nil {
+			return meant
+		}
+	}
+	return nil
+}
+
+var constraintOfShard = regexp.MustCompile(`(\w+)_\d+`)
 
 // unavailable returns rolecall.ErrUnavailable with its cause, which is for the
 // log.

@@ -4,7 +4,7 @@ import "context"
 
 // Settings are what holds in every transaction; the arguments are the tenant, and
 // true.
-const Settings = setTenantAndSession
+var Settings = setTenantAndSession
 
 // NewestMigration is the oldest schema that this program serves.
 const NewestMigration = newestMigration

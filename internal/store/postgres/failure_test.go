@@ -86,8 +86,9 @@ func TestAnUnknownFailureIsInternal(t *testing.T) {
 	}
 }
 
-func TestViolationsKeepTheConnection(t *testing.T) {
-	url := pgtest.Migrated(t)
+func TestViolationsKeepTheConnection(t *testing.T) { onServers(t, keepTheConnection) }
+
+func keepTheConnection(t *testing.T, url string) {
 	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
 	tenant := newTenant(t, s, "acme")
 	user := aUser("ada@example.com")

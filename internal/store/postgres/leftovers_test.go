@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
 // TestTheTenantDoesNotOutliveItsTransaction uses the one connection of a pool in
 // every way that it can be used, and looks at what the next one finds on it.
-func TestTheTenantDoesNotOutliveItsTransaction(t *testing.T) {
-	url := pgtest.Migrated(t)
+func TestTheTenantDoesNotOutliveItsTransaction(t *testing.T) { onServers(t, leaveNoTenant) }
+
+func leaveNoTenant(t *testing.T, url string) {
 	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
 	tenant, user := newTenant(t, s, "acme"), aUser("ada@example.com")
 	errRefused := errors.New("refused")
@@ -95,8 +95,10 @@ func recovered(fn func() error) (err error) {
 }
 
 // A statement that is prepared once and planned for good still follows the tenant.
-func TestPreparedStatementsFollowTheTenant(t *testing.T) {
-	s := open(t, pgtest.Migrated(t)+"&pool_max_conns=1", postgres.Options{})
+func TestPreparedStatementsFollowTheTenant(t *testing.T) { onServers(t, followTheTenant) }
+
+func followTheTenant(t *testing.T, url string) {
+	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
 	tenants, users := [2]rolecall.TenantID{}, [2]rolecall.User{}
 	for i, name := range []string{"acme", "other"} {
 		tenants[i], users[i] = newTenant(t, s, name), aUser("ada@example.com")

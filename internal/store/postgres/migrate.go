@@ -32,7 +32,8 @@ func Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
 // Migrate brings the schema at url up to date, under a lock that lets one process
 // at a time do so. The connection must be a direct one, not through a pooler, of
 // the role that owns the tables or will. A newer schema that this program cannot
-// serve is an error.
+// serve is an error. In a database with the Citus extension, Migrate also distributes the
+// tables, but not those of a database that holds tenants and is not distributed yet.
 func Migrate(ctx context.Context, url string) (err error) {
 	db, err := openDirect(url)
 	if err != nil {
@@ -57,6 +58,9 @@ func Migrate(ctx context.Context, url string) (err error) {
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("postgres: cannot migrate: %w", err)
+	}
+	if _, err := distribute(ctx, url, false); err != nil {
+		return err
 	}
 	var v versions
 	if err := db.QueryRowContext(ctx, selectVersions).Scan(&v.stored, &v.oldest); err != nil {

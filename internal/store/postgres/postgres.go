@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -34,6 +35,7 @@ type Options struct {
 type Database struct {
 	pool     *pgxpool.Pool
 	listener *pgx.ConnConfig
+	citus    atomic.Bool // new connections are to Citus; Open decides it
 }
 
 var _ store.Database = (*Database)(nil)
@@ -53,22 +55,28 @@ func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	config.ShouldPing = noteIdle
 	config.ConnConfig.OnNotice = noteWarning
 	config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // of a LISTEN that a pooler mixed up: pgx would keep them
+	d := new(Database)
+	config.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
+		if d.citus.Load() { // a preparer prepares
+			config.DefaultQueryExecMode = pgx.QueryExecModeExec
+		}
+		return nil
+	}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerIDs(conn.TypeMap())
-		return settle(ctx, conn)
+		return settle(ctx, conn, d.citus.Load())
 	}
 	listener, err := parse(cmp.Or(options.Direct, url), "rolecall listener", options)
 	if err != nil {
 		return nil, err
 	}
 	listener.ConnConfig.RuntimeParams["synchronous_commit"] = "off" // what it commits is nothing but its pulse
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	d.listener = listener.ConnConfig
+	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	d := &Database{pool, listener.ConnConfig}
 	if err := d.check(ctx, options); err != nil {
-		pool.Close()
+		d.pool.Close()
 		return nil, err
 	}
 	return d, nil
@@ -94,8 +102,13 @@ func parse(url, name string, options Options) (*pgxpool.Config, error) {
 }
 
 func (d *Database) check(ctx context.Context, options Options) error {
-	if err := checkServer(ctx, d.pool, options.AllowSuperuser); err != nil {
+	citus, err := checkServer(ctx, d.pool, options.AllowSuperuser)
+	if err != nil {
 		return err
+	}
+	if citus {
+		d.citus.Store(true)
+		d.pool.Reset()
 	}
 	if err := checkVersion(ctx, d.pool); err != nil {
 		return err

@@ -32,6 +32,12 @@ func TestStoreBehindPgBouncer(t *testing.T) {
 	})
 }
 
+// onServers runs a test on a migrated database of PostgreSQL and on one of Citus.
+func onServers(t *testing.T, test func(t *testing.T, url string)) {
+	t.Run("postgres", func(t *testing.T) { test(t, pgtest.Migrated(t)) })
+	t.Run("citus", func(t *testing.T) { test(t, pgtest.CitusMigrated(t)) })
+}
+
 func open(t *testing.T, url string, options postgres.Options) *postgres.Database {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), url, options)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/rolecall/rolecall"
-	"github.com/rolecall/rolecall/internal/pgtest"
 	"github.com/rolecall/rolecall/internal/store"
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
@@ -12,10 +11,11 @@ import (
 // The first time on a connection a statement is also prepared, and a connection
 // that was idle for a second is tried first; so each operation runs a few times
 // and the least counts.
-func TestRoundTripsPerOperation(t *testing.T) {
+func TestRoundTripsPerOperation(t *testing.T) { onServers(t, countRoundTrips) }
+
+func countRoundTrips(t *testing.T, url string) {
 	var net wire
-	url := pgtest.Migrated(t) + "&pool_max_conns=1"
-	s := open(t, url, postgres.Options{Dial: net.dial})
+	s := open(t, url+"&pool_max_conns=1", postgres.Options{Dial: net.dial})
 	tenant := newTenant(t, s, "acme")
 	user := aUser("ada@example.com")
 	write(t, s, tenant, func(tx *store.Tx) { tx.InsertUser(user) })

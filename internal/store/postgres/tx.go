@@ -44,10 +44,19 @@ func (v *view) try(query string, args []any, each func(scan func(dest ...any) er
 		return 0, false, err
 	}
 	defer release(v.ctx, v.pool, conn, nil)
+	defer rollBack(v.ctx, conn.Conn())
 	batch := new(pgx.Batch)
+	explicit := isCitus(conn.Conn())
+	if explicit {
+		batch.Queue("begin")
+	}
 	queueTenant(batch, conn.Conn(), v.tenant)
 	batch.Queue(query, args...)
-	rows, err = exchange(v.ctx, conn, batch, each)
+	asked := batch.Len() - 1
+	if explicit {
+		batch.Queue("commit")
+	}
+	rows, err = exchange(v.ctx, conn, batch, asked, each)
 	return rows, isLost(v.ctx, conn), translate(v.ctx, conn.Conn(), err)
 }
 
@@ -99,8 +108,8 @@ func (u *update) Query(query string, args []any, each func(scan func(dest ...any
 }
 
 // commit sends what is queued and ends the transaction. Without one the batch
-// itself is the transaction: an explicit begin there would leave the connection
-// in a failed transaction after a violation, to be thrown away.
+// itself is the transaction, so that nothing has to be rolled back after a violation.
+// Citus sets the tenant on a worker in an explicit transaction only.
 func (u *update) commit() error {
 	batch := new(pgx.Batch)
 	switch {
@@ -116,8 +125,15 @@ func (u *update) commit() error {
 		if err := u.acquire(); err != nil {
 			return err
 		}
+		explicit := isCitus(u.conn.Conn())
+		if explicit {
+			batch.Queue("begin")
+		}
 		queueTenant(batch, u.conn.Conn(), u.tenant)
 		u.moveQueued(batch)
+		if explicit {
+			batch.Queue("commit")
+		}
 	}
 	if u.err == nil {
 		takeWarning(u.conn.Conn()) // of an earlier statement
@@ -152,7 +168,7 @@ func (u *update) moveQueued(batch *pgx.Batch) {
 
 func (u *update) send(batch *pgx.Batch, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	if u.err == nil {
-		rows, u.err = exchange(u.ctx, u.conn, batch, each)
+		rows, u.err = exchange(u.ctx, u.conn, batch, batch.Len()-1, each)
 	}
 	if u.conn == nil {
 		return rows, u.err
@@ -167,31 +183,49 @@ func (u *update) release() {
 		return
 	}
 	defer release(u.ctx, u.pool, u.conn, u.err)
-	if conn := u.conn.Conn(); !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), rollbackTimeout)
-		defer cancel()
-		_, _ = conn.Exec(ctx, "rollback")
+	rollBack(u.ctx, u.conn.Conn())
+}
+
+// rollBack ends a transaction that was not committed.
+func rollBack(ctx context.Context, conn *pgx.Conn) {
+	if conn.IsClosed() || conn.PgConn().TxStatus() == 'I' {
+		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	_, _ = conn.Exec(ctx, "rollback")
 }
 
 // exchange sends the batch and reads all results in one round trip. It calls each,
-// which can be nil, for the rows of the last statement, and returns how many those were.
-func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, each func(scan func(dest ...any) error) error) (n int, err error) {
+// which can be nil, for the rows of the statement that is asked for by its place, and
+// returns how many those were.
+func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, asked int, each func(scan func(dest ...any) error) error) (n int, err error) {
+	if p, ok := conn.Conn().PgConn().CustomData()[citusKey].(*preparer); ok {
+		if err := p.prepare(ctx, conn.Conn(), batch); err != nil {
+			return 0, err
+		}
+	}
 	results := conn.SendBatch(ctx, batch)
 	defer func() {
 		if closeErr := results.Close(); err == nil {
 			err = closeErr
 		}
 	}()
-	for range batch.Len() - 1 {
-		if _, err := results.Exec(); err != nil {
-			return 0, err
+	for i := range batch.Len() {
+		if i == asked && each != nil {
+			n, err = readRows(results, each)
+		} else {
+			_, err = results.Exec()
+		}
+		if err != nil {
+			return n, err
 		}
 	}
-	if each == nil {
-		_, err := results.Exec()
-		return 0, err
-	}
+	return n, nil
+}
+
+// readRows calls each for the rows of the next result, and returns how many those were.
+func readRows(results pgx.BatchResults, each func(scan func(dest ...any) error) error) (n int, err error) {
 	rows, err := results.Query()
 	if err != nil {
 		return 0, err
@@ -204,4 +238,36 @@ func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, each fu
 		}
 	}
 	return n, rows.Err()
+}
+
+// statementsKept bounds the prepared statements of a connection.
+const statementsKept = 512
+
+// preparer prepares the statements of a connection to Citus before they are sent. There
+// the statement that sets the tenant has its id in its text: pgx, which would prepare all
+// that it sends, would prepare it for each tenant.
+type preparer struct{ known map[string]bool }
+
+// prepare prepares the statements with parameters, unless the connection is told to
+// prepare none, as behind a pooler.
+func (p *preparer) prepare(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
+	if conn.PgConn().CustomData()[settledKey] != true {
+		return nil
+	}
+	for _, q := range batch.QueuedQueries {
+		if len(q.Arguments) == 0 || p.known[q.SQL] {
+			continue
+		}
+		if len(p.known) == statementsKept {
+			if err := conn.DeallocateAll(ctx); err != nil {
+				return err
+			}
+			clear(p.known)
+		}
+		if _, err := conn.Prepare(ctx, q.SQL, q.SQL); err != nil {
+			return err
+		}
+		p.known[q.SQL] = true
+	}
+	return nil
 }
