@@ -13,13 +13,15 @@ TEST = go test -timeout 20m -p 4 -parallel 6
 # The race detector watches all but SQLite, which is translated from C, guards
 # itself, and would take four fifths of the time.
 RACE = -race -gcflags=modernc.org/...=-race=false
+# Tests that run on Citus as on the other stores.
+ON_CITUS = ^(TestProgram|TestTheTenantDoesNotOutliveItsTransaction|TestPreparedStatementsFollowTheTenant|TestViolationsKeepTheConnection|TestRoundTripsPerOperation)$$
 BLACK_BOX = ./internal/e2e ./internal/faults
 BROWSER_TESTS = cd console/e2e && npm ci --silent --no-audit --no-fund && cd ../.. && go build -o console/e2e/results/rolecall ./cmd/rolecall
 # How pages look and who can use them does not depend on the store.
 CONSOLE_TESTS = $(filter-out $(if $(filter postgres,$(STORE)),console/e2e/pages.test.js),$(wildcard console/e2e/*.test.js))
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 
-.PHONY: help run test test-tools browser-test console-test screenshots templ check race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
+.PHONY: help run test test-citus test-tools browser-test console-test screenshots templ check race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +31,10 @@ run: ## serve a demo on http://127.0.0.1:8080; it prints how to sign in
 
 test: test-tools ## the tests, on SQLite and on a PostgreSQL of their own; make check and make race run those that take longer
 	$(WITH_POSTGRES) $(TEST) -short ./...
+
+test-citus: ## the store, the black-box scenarios and the faults on a Citus cluster; FULL=1 kills and asks as often as a proof needs
+	$(WITH_POSTGRES) -citus $(TEST) -count=1 -run 'Citus|Shard|Distribut|LaterMigrations|$(ON_CITUS)/^citus$$' ./internal/store/postgres ./internal/e2e
+	$(WITH_POSTGRES) -citus $(TEST) -count=1 -run 'Citus|^(TestNoTenantSeesAnother|TestKill)$$/^citus$$' $(if $(FULL),-v -timeout 600m) ./internal/faults $(if $(FULL),-full)
 
 # Tests of what cannot be installed are skipped, but not where CI is set.
 test-tools:

@@ -70,6 +70,7 @@ var stores = []struct {
 }{
 	{"sqlite", func(t *testing.T) string { return filepath.Join(t.TempDir(), "rolecall.db") }},
 	{"postgres", func(t *testing.T) string { return pgtest.URL(t) }},
+	{"citus", func(t *testing.T) string { return pgtest.CitusURL(t) }},
 }
 
 // onBothStores reports whether what does not depend on the store is tested on

@@ -65,6 +65,11 @@ var canaryTopologies = []struct {
 		s := serve(t, database+"&pool_max_conns=4")
 		return s, []string{s.Address}, database
 	}},
+	{"citus", func(t *testing.T) (*process.Server, []string, string) {
+		database := pgtest.CitusURL(t)
+		s := serve(t, database+"&pool_max_conns=4")
+		return s, []string{s.Address}, database
+	}},
 	{"two nodes behind PgBouncer with 4 connections", func(t *testing.T) (*process.Server, []string, string) {
 		database := pgtest.URL(t)
 		through := pgtest.Bouncer(t, "default_pool_size = 4")(database) + "?default_query_exec_mode=exec&pool_max_conns=8"
@@ -189,7 +194,7 @@ func (all *isolation) disturb(database string, over <-chan struct{}) {
 		return
 	}
 	defer conn.Close(context.Background())
-	const victim = ` from pg_stat_activity where datname = current_database() and usename = 'rolecall_test' and state <> 'idle' order by random() limit 1`
+	const victim = ` from pg_stat_activity where datname = current_database() and usename <> current_user and state <> 'idle' order by random() limit 1`
 	disturbances := []string{
 		"select pg_cancel_backend(pid)" + victim, "select pg_terminate_backend(pid)" + victim,
 		"begin; lock table users in access exclusive mode; select pg_sleep(0.05); rollback", "begin; lock table users in share mode; select pg_sleep(0.05); rollback",

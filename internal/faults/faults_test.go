@@ -39,6 +39,7 @@ var stores = []struct {
 }{
 	{"sqlite", func(t *testing.T) string { return filepath.Join(t.TempDir(), "rolecall.db") }},
 	{"postgres", func(t *testing.T) string { return pgtest.URL(t) }},
+	{"citus", func(t *testing.T) string { return pgtest.CitusURL(t) }},
 }
 
 // onStores runs a test on each store, alongside the others.
