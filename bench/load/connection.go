@@ -15,7 +15,7 @@ import (
 const maxHeader = 64 << 10
 
 // connection is a client's side of HTTP/1.1, as far as a load needs it: one answer
-// to each request, with its length in its header.
+// to each request, with its length in its header or in chunks.
 type connection struct {
 	net.Conn
 	buffer []byte
@@ -34,6 +34,7 @@ var (
 	lineEnd       = []byte("\r\n")
 	contentLength = []byte("content-length:")
 	connectionIs  = []byte("connection:")
+	codingIs      = []byte("transfer-encoding:")
 )
 
 // dial makes a connection. It is closed when ctx ends.
@@ -72,6 +73,10 @@ func (c *connection) read() (answer, error) {
 		return answer{}, err
 	}
 	start := header + len(headerEnd)
+	if length == inChunks {
+		got.body, err = c.readChunks(start, have)
+		return got, err
+	}
 	for have < start+length {
 		n, err := c.more(have)
 		if err != nil {
@@ -86,6 +91,52 @@ func (c *connection) read() (answer, error) {
 	return got, nil
 }
 
+// readChunks reads a body in chunks that starts there in the buffer, and returns it
+// in one piece. Trailers are refused.
+func (c *connection) readChunks(start, have int) ([]byte, error) {
+	end, next := start, start // of the body so far, and of the next chunk
+	read := func(upTo int) error {
+		for have < upTo {
+			n, err := c.more(have)
+			if err != nil {
+				return fmt.Errorf("the connection ended after %d bytes of a body in chunks: %w", end-start, err)
+			}
+			have += n
+		}
+		return nil
+	}
+	for {
+		line := bytes.Index(c.buffer[next:have], lineEnd)
+		if line < 0 {
+			if err := read(have + 1); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		size, err := strconv.ParseUint(string(c.buffer[next:next+line]), 16, 31)
+		if err != nil {
+			return nil, fmt.Errorf("a chunk: %w", err)
+		}
+		from := next + line + len(lineEnd)
+		to := from + int(size)
+		next = to + len(lineEnd)
+		if err := read(next); err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(c.buffer[to:next], lineEnd) {
+			return nil, errors.New("a chunk is longer than it says, or a trailer follows")
+		}
+		end += copy(c.buffer[end:], c.buffer[from:to])
+		if size == 0 {
+			break
+		}
+	}
+	if have > next {
+		return nil, fmt.Errorf("%d bytes more than the answer should have", have-next)
+	}
+	return c.buffer[start:end], nil
+}
+
 // more reads what there is behind the bytes that the buffer has.
 func (c *connection) more(have int) (int, error) {
 	if have == len(c.buffer) {
@@ -93,6 +144,9 @@ func (c *connection) more(have int) (int, error) {
 	}
 	return c.Read(c.buffer[have:])
 }
+
+// inChunks is the length of a body that says itself where it ends.
+const inChunks = -2
 
 // parse reads the header of an answer and returns the length of its body.
 func parse(header []byte) (got answer, length int, err error) {
@@ -104,7 +158,8 @@ func parse(header []byte) (got answer, length int, err error) {
 	if got.status, err = strconv.Atoi(string(line[start : start+3])); err != nil {
 		return got, 0, err
 	}
-	length = -1
+	const unknown = -1
+	length = unknown
 	if got.status == http.StatusNoContent || got.status == http.StatusNotModified {
 		length = 0
 	}
@@ -116,9 +171,11 @@ func parse(header []byte) (got answer, length int, err error) {
 			}
 		} else if value, ok := field(line, connectionIs); ok {
 			got.closes = bytes.EqualFold(value, []byte("close"))
+		} else if value, ok := field(line, codingIs); ok && bytes.EqualFold(value, []byte("chunked")) {
+			length = inChunks
 		}
 	}
-	if length < 0 {
+	if length == unknown {
 		return got, 0, errors.New("an answer does not say how long it is")
 	}
 	return got, length, nil

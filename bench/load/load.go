@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -34,7 +33,7 @@ type Plan struct {
 	Limit       int           // requests in all, after which the run is over; zero: no limit
 	Requests    []string      // complete requests, sent in turn; see Number
 	Status      int           // of a right answer
-	AtLeast     int           // bytes that the body of a right answer has
+	AtLeast     int           // bytes that the body of a right answer has; zero: it may be empty
 }
 
 // Result is what came back.
@@ -42,7 +41,7 @@ type Result struct {
 	Sent     int           // all that was sent, warming up included
 	Right    int           // all right answers, warming up included
 	Statuses map[int]int   // all whole answers by status
-	Short    int           // whole answers of the right status with a body that is too short, or no JSON object
+	Short    int           // whole answers of the right status with a body that is too short, or no JSON object or array
 	Broken   int           // connections that were refused or ended before their answer
 	Reason   string        // what was wrong with the first answer that was not right
 	Took     time.Duration // the time for which answers were counted
@@ -204,9 +203,9 @@ func (r *run) count(t *Result, got answer, due time.Time) {
 	case got.status != r.Status:
 		t.wrong(fmt.Sprintf("status %d, not %d: %.300s", got.status, r.Status, got.body))
 		return
-	case len(got.body) < r.AtLeast || got.status != http.StatusNoContent && !isObject(got.body):
+	case len(got.body) < r.AtLeast || len(got.body) > 0 && !isJSON(got.body):
 		t.Short++
-		t.wrong(fmt.Sprintf("a body of %d bytes, not an object of at least %d: %.300s", len(got.body), r.AtLeast, got.body))
+		t.wrong(fmt.Sprintf("a body of %d bytes, not an object or array of at least %d: %.300s", len(got.body), r.AtLeast, got.body))
 		return
 	}
 	t.Right++
@@ -221,10 +220,14 @@ func (r *Result) wrong(reason string) {
 	}
 }
 
-// isObject reports whether the body looks like a whole JSON object.
-func isObject(body []byte) bool {
+// isJSON reports whether the body looks like a whole JSON object or array.
+func isJSON(body []byte) bool {
 	body = bytes.TrimSpace(body)
-	return len(body) >= 2 && body[0] == '{' && body[len(body)-1] == '}'
+	if len(body) < 2 {
+		return false
+	}
+	first, last := body[0], body[len(body)-1]
+	return first == '{' && last == '}' || first == '[' && last == ']'
 }
 
 // request is the text between the places for the number.

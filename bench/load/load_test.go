@@ -47,6 +47,15 @@ func write(t *testing.T, w io.Writer, text string) {
 	}
 }
 
+// flush writes the text as a chunk.
+func flush(t *testing.T, w http.ResponseWriter, text string) {
+	t.Helper()
+	write(t, w, text)
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEveryRequestIsAnsweredAndCounted(t *testing.T) {
 	for name, run := range map[string]func(context.Context, load.Plan) (*load.Result, error){"here": load.Run, "apart": load.RunApart} {
 		var seen sync.Map
@@ -87,11 +96,18 @@ func TestWhatIsNotRightIsToldAndNotCounted(t *testing.T) {
 			write(t, w, body)
 		}, "ended after 23 of 100 bytes"},
 		{"no length", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Transfer-Encoding", "identity")
 			write(t, w, body)
-			if err := http.NewResponseController(w).Flush(); err != nil {
-				t.Error(err)
-			}
 		}, "how long it is"},
+		{"chunks without an end", func(w http.ResponseWriter, _ *http.Request) {
+			flush(t, w, body)
+			panic(http.ErrAbortHandler)
+		}, "ended after 23 bytes of a body in chunks"},
+		{"chunks with a trailer", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", "X-Sum")
+			write(t, w, body)
+			w.Header().Set("X-Sum", "1")
+		}, "a trailer follows"},
 		{"no answer", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "ended after 0 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -105,6 +121,27 @@ func TestWhatIsNotRightIsToldAndNotCounted(t *testing.T) {
 				t.Errorf("got %d right of %d and %v, want none of 3 and %q", got.Right, got.Sent, got.Err(), c.reason)
 			}
 		})
+	}
+}
+
+func TestRightAnswersOfOtherForms(t *testing.T) {
+	long := "[" + strings.Repeat(body+",", 1000) + body + "]"
+	for name, answer := range map[string]http.HandlerFunc{
+		"one chunk":    func(w http.ResponseWriter, _ *http.Request) { flush(t, w, body) },
+		"two chunks":   func(w http.ResponseWriter, _ *http.Request) { flush(t, w, body[:5]); flush(t, w, body[5:]) },
+		"a long array": func(w http.ResponseWriter, _ *http.Request) { flush(t, w, long[:4000]); write(t, w, long[4000:]) },
+		"nothing":      func(http.ResponseWriter, *http.Request) {},
+	} {
+		plan := get(start(t, answer))
+		switch name {
+		case "a long array":
+			plan.AtLeast = len(long)
+		case "nothing":
+			plan.AtLeast = 0
+		}
+		if got, err := load.Run(t.Context(), plan); err != nil || got.Err() != nil || got.Right != 200 {
+			t.Errorf("%s: got %d right answers, %v and %v, want 200", name, got.Right, got.Err(), err)
+		}
 	}
 }
 
