@@ -25,11 +25,30 @@ type cpu struct {
 // measureCPU returns the CPU time that the processes with these ids and all that
 // come from them have spent so far.
 func measureCPU(roots ...int) (c cpu, err error) {
-	entries, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil || len(entries) == 0 {
+	all, err := readProcesses()
+	if err != nil || len(all) == 0 {
 		return c, err
 	}
-	parents, spent := map[int]int{}, map[int]time.Duration{}
+	for _, id := range all.from(roots...) {
+		c.processes += all[id].spent
+	}
+	c.machine, err = machineCPU()
+	return c, err
+}
+
+// processes are those of the machine, by id.
+type processes map[int]struct {
+	parent int
+	spent  time.Duration // of CPU
+}
+
+// readProcesses returns none where the system does not say.
+func readProcesses() (processes, error) {
+	entries, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	all := processes{}
 	for _, entry := range entries {
 		content, err := os.ReadFile(entry)
 		if err != nil {
@@ -37,20 +56,26 @@ func measureCPU(roots ...int) (c cpu, err error) {
 		}
 		id, parent, ticks, err := parseStat(string(content))
 		if err != nil {
-			return c, fmt.Errorf("%s: %w", entry, err)
+			return nil, fmt.Errorf("%s: %w", entry, err)
 		}
-		parents[id], spent[id] = parent, time.Duration(ticks)*tick
+		p := all[id]
+		p.parent, p.spent = parent, time.Duration(ticks)*tick
+		all[id] = p
 	}
-	for id := range spent {
-		for at := id; at > 1; at = parents[at] {
+	return all, nil
+}
+
+// from returns the ids of the roots that run, and of all that come from them.
+func (all processes) from(roots ...int) (ids []int) {
+	for id := range all {
+		for at := id; at > 1; at = all[at].parent {
 			if slices.Contains(roots, at) {
-				c.processes += spent[id]
+				ids = append(ids, id)
 				break
 			}
 		}
 	}
-	c.machine, err = machineCPU()
-	return c, err
+	return ids
 }
 
 // parseStat reads a line of /proc/PID/stat: the time of the process, and of its
@@ -95,6 +120,22 @@ func machineCPU() (time.Duration, error) {
 		total += n
 	}
 	return time.Duration(total) * tick, nil
+}
+
+// memoryOf returns the memory of a process and of all that come from it.
+func memoryOf(root int, memory func(pid int) (int64, error)) (total int64, err error) {
+	all, err := readProcesses()
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range all.from(root) {
+		bytes, err := memory(id)
+		if err != nil {
+			return 0, err
+		}
+		total += bytes
+	}
+	return total, nil
 }
 
 func residentMemory(pid int) (int64, error) { return memory(pid, "VmRSS:") }

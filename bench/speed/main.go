@@ -34,6 +34,7 @@ type options struct {
 	full       bool
 	json       bool
 	markdown   bool
+	peers      bool
 }
 
 func main() {
@@ -45,6 +46,7 @@ func main() {
 	flag.StringVar(&o.binary, "binary", "", "the program to measure; empty: it is built from this tree")
 	flag.StringVar(&o.before, "before", "", "an older program to measure against, instead of the floor: five pairs of windows in turn")
 	flag.BoolVar(&o.full, "full", false, "measure for a quarter of an hour, not two minutes")
+	flag.BoolVar(&o.peers, "peers", false, "measure other services next to Rolecall; the first time, this downloads them")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
 	flag.BoolVar(&o.markdown, "markdown", false, "print tables for docs/performance.md")
 	flag.Parse()
@@ -66,10 +68,14 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	var r report
-	if r.Machine, err = describeMachine(folder); err != nil {
+	machine, err := describeMachine(folder)
+	if err != nil {
 		return err
 	}
+	if o.peers {
+		return comparePeers(ctx, o, machine, binary, folder)
+	}
+	r := report{Machine: machine}
 	measureErr := r.measure(ctx, o, binary, folder)
 	if len(r.Stores) == 0 {
 		return measureErr
@@ -146,7 +152,7 @@ func measureStore(ctx context.Context, o options, store, binary, folder string) 
 // running.
 func (s *subject) measureIdle(ctx context.Context, o options, r *storeReport) error {
 	const starts = 5
-	started, err := s.measureStart(ctx, starts)
+	started, err := measureStart(ctx, s, "/readyz", starts)
 	if err != nil {
 		return err
 	}

@@ -50,8 +50,18 @@ func (b *bench) window(ctx context.Context, op *operation, s schedule, address s
 	if err := b.LogFile.Truncate(0); err != nil {
 		return sample{}, err
 	}
+	measured, err := measureWindow(ctx, op, s, address, pid, b.database)
+	if err == nil {
+		b.bar.Add(1)
+	}
+	return measured, err
+}
+
+// measureWindow measures an operation once on the server at the address, which is
+// the processes with these ids and all that come from them.
+func measureWindow(ctx context.Context, op *operation, s schedule, address string, processes ...int) (sample, error) {
 	begun := time.Now()
-	before, err := measureCPU(pid, b.database)
+	before, err := measureCPU(processes...)
 	if err != nil {
 		return sample{}, err
 	}
@@ -67,15 +77,14 @@ func (b *bench) window(ctx context.Context, op *operation, s schedule, address s
 	}
 	if got.Counted() == 0 { // the machine is busy, or the answer takes long
 		s.window *= 2
-		return b.window(ctx, op, s, address, pid)
+		return measureWindow(ctx, op, s, address, processes...)
 	}
-	after, err := measureCPU(pid, b.database)
+	after, err := measureCPU(processes...)
 	if err != nil {
 		return sample{}, err
 	}
 	spent := after.processes - before.processes
 	foreign := max(0, after.machine-before.machine-spent-got.Spent)
-	b.bar.Add(1)
 	return sample{
 		Rate: got.PerSecond(), P50: milliseconds(got.Latency.Quantile(0.5)), P99: milliseconds(got.Latency.Quantile(0.99)),
 		CPU: microseconds(spent) / float64(got.Right), Generator: microseconds(got.Spent) / float64(got.Right),

@@ -172,7 +172,7 @@ func (b *bench) sample(ctx context.Context, session string) (tenant, who, cursor
 // away with less. It records how long they are.
 func (b *bench) checkAlike(ctx context.Context) error {
 	for _, op := range b.operations {
-		ours, err := b.measureAnswer(ctx, op)
+		ours, err := op.measureAnswer(ctx, b.Address)
 		if err != nil {
 			return err
 		}
@@ -194,11 +194,11 @@ func (b *bench) checkAlike(ctx context.Context) error {
 	return nil
 }
 
-// measureAnswer returns Rolecall's answer to one request of the operation. Its length
-// sets how long an answer must be to count: names differ in length, pages do not hold
-// fewer users.
-func (b *bench) measureAnswer(ctx context.Context, op *operation) (string, error) {
-	answer, err := ask(ctx, b.Address, op.requests[0])
+// measureAnswer returns the answer at the address to one request of the operation. Its
+// length sets how long an answer must be to count: names differ in length, pages do not
+// hold fewer users.
+func (op *operation) measureAnswer(ctx context.Context, address string) (string, error) {
+	answer, err := ask(ctx, address, op.requests[0])
 	if err != nil {
 		return "", fmt.Errorf("the program: %s: %w", op.title, err)
 	}

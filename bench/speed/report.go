@@ -115,10 +115,12 @@ func (s *storeReport) others() (cores float64) {
 	return cores
 }
 
+const tooMuch = " That is too much for rates and times: believe the CPU."
+
 func (s *storeReport) noise() string {
 	text := fmt.Sprintf("Other work on the machine took %.2f cores meanwhile.", s.others())
 	if s.others() > disturbing {
-		text += " That is too much for rates and times: believe the CPU."
+		text += tooMuch
 	}
 	return text
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rolecall/rolecall/bench/floor"
 	"github.com/rolecall/rolecall/bench/load"
+	"github.com/rolecall/rolecall/bench/peers"
 	"github.com/rolecall/rolecall/internal/progress"
 )
 
@@ -186,5 +187,33 @@ func TestReports(t *testing.T) {
 	}
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestReportOfPeers(t *testing.T) {
+	r := peersReport{Machine: machine{Processor: "P", Cores: 2}, Services: []service{
+		{About: peers.About{Name: "A", Version: "1.0", Store: "SQLite", Hash: "bcrypt"}, Start: 21.4, Idle: 30, Peak: 120, Samples: map[string]sample{
+			"read":   {Rate: 4730, P50: 1, P99: 9.5, CPU: 355, Others: 0.5},
+			"create": {Rate: 17, CPU: 61_000, Others: 0.1},
+		}},
+		{About: peers.About{Name: "B", Version: "2.0"}, Problem: "npm ci: exit status 1\nand so on"},
+	}}
+	var text, markdown bytes.Buffer
+	if err := errors.Join(r.writeText(&text), r.writeMarkdown(&markdown)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| service | version | store | passwords | start | memory when idle | memory at its peak | other work, in cores |\n|---|---|---|---|---:|---:|---:|---:|\n",
+		"| A | 1.0 | SQLite | bcrypt | 21 ms | 30 MiB | 120 MiB | 0.30 |",
+		"| B | 2.0 |  |  | not measured: npm ci: exit status 1 |  |  |  |",
+		"| read a user | A | 4,700/s | 1.00 ms | 9.50 ms | 355 µs |\n| create a user | A | 17/s |",
+		"believe the CPU",
+	} {
+		if !strings.Contains(markdown.String(), want) {
+			t.Errorf("the tables hold no %q:\n%s", want, markdown.String())
+		}
+	}
+	if !strings.Contains(text.String(), "not measured: npm ci") {
+		t.Errorf("the text does not say what was not measured:\n%s", text.String())
 	}
 }

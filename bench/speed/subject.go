@@ -27,6 +27,8 @@ const (
 	users    = 10_000
 	owners   = 16 // who act, so that nobody has more live idempotency keys than allowed
 	crowd    = 32 // connections
+
+	startLimit = 2 * time.Minute
 )
 
 // subject is Rolecall as it is in production behind a proxy, with a store of its
@@ -44,7 +46,8 @@ func fillStore(ctx context.Context, store, binary, folder string) (*subject, err
 	s.Binary = binary
 	err := s.open(ctx, store)
 	if err == nil {
-		fmt.Fprintf(os.Stderr, "speed: filling %s with %d users\n", store, users)
+		kind, _, _ := strings.Cut(store, ":")
+		fmt.Fprintf(os.Stderr, "speed: filling %s with %d users\n", kind, users)
 		err = s.fill(ctx)
 	}
 	if err != nil {
@@ -53,7 +56,8 @@ func fillStore(ctx context.Context, store, binary, folder string) (*subject, err
 	return s, nil
 }
 
-// open makes an empty store.
+// open makes an empty store. The URL of an empty PostgreSQL database is a store as
+// well.
 func (s *subject) open(ctx context.Context, store string) (err error) {
 	if err := os.Mkdir(s.folder, 0o700); err != nil {
 		return err
@@ -77,7 +81,11 @@ func (s *subject) open(ctx context.Context, store string) (err error) {
 		s.Database, err = s.postgres.NewDatabase(ctx, "rolecall")
 		return err
 	default:
-		return errors.New("there are two stores: sqlite and postgres")
+		if !strings.HasPrefix(store, "postgres://") {
+			return errors.New("there are two stores: sqlite and postgres")
+		}
+		s.Database = store
+		return nil
 	}
 }
 
@@ -138,9 +146,17 @@ func (s *subject) start(ctx context.Context) error {
 	return nil
 }
 
-// measureStart starts Rolecall some times, leaves it running after the last one,
-// and returns the median of the time to the first answer.
-func (s *subject) measureStart(ctx context.Context, times int) (time.Duration, error) {
+// server is a program that serves and can be started again.
+type server interface {
+	Launch() error
+	Stop() error
+	PID() int
+	URL() string
+}
+
+// measureStart starts the server some times, leaves it running after the last one,
+// and returns the median of the time until it answers the path with 200.
+func measureStart(ctx context.Context, s server, path string, times int) (time.Duration, error) {
 	asking := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	var took []time.Duration
 	for i := range times {
@@ -153,8 +169,8 @@ func (s *subject) measureStart(ctx context.Context, times int) (time.Duration, e
 		if err := s.Launch(); err != nil {
 			return 0, err
 		}
-		for !answers(ctx, asking, s.URL()+"/readyz") {
-			if time.Since(begun) > 30*time.Second || ctx.Err() != nil {
+		for !answers(ctx, asking, s.URL()+path) {
+			if time.Since(begun) > startLimit || ctx.Err() != nil {
 				return 0, errors.Join(errors.New("the program does not answer"), ctx.Err())
 			}
 			time.Sleep(time.Millisecond)

@@ -75,7 +75,7 @@ func startVersion(ctx context.Context, store, program, folder string) (*bench, e
 		return nil, errors.Join(err, s.close())
 	}
 	for _, op := range b.operations {
-		if _, err := b.measureAnswer(ctx, op); err != nil {
+		if _, err := op.measureAnswer(ctx, b.Address); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
 	}

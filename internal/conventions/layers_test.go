@@ -17,7 +17,9 @@ var mayImport = map[string][]string{
 	".":                            {},
 	"bench/floor":                  {},
 	"bench/load":                   {},
-	"bench/speed":                  {"bench/floor", "bench/load", "client", "internal/pgtest", "internal/process", "internal/progress"},
+	"bench/peers":                  {"bench/load", "internal/pgtest", "internal/process"},
+	"bench/peers/pocketbase":       {}, // a module of its own
+	"bench/speed":                  {"bench/floor", "bench/load", "bench/peers", "client", "internal/pgtest", "internal/process", "internal/progress"},
 	"bench/scale":                  {".", "bench/load", "internal/pgtest", "internal/process", "internal/progress"},
 	"bench/timing":                 {"client", "internal/process"},
 	"client":                       {},
@@ -67,12 +69,14 @@ var mayImport = map[string][]string{
 var onlyIn = map[string][]string{
 	"crypto/":                           {"internal/secret", "internal/passkey/passkeytest"},
 	"crypto/rand":                       {"internal/secret", ".", "internal/passkey/passkeytest"}, // for ids
+	"crypto/sha256":                     {"internal/secret", "internal/passkey/passkeytest", "bench/peers"},
 	"crypto/tls":                        {"cmd/rolecall", "internal/mail", "internal/mail/mailtest"},
 	"golang.org/x/crypto/":              {"internal/secret", "bench/floor"},
-	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/web", "cmd/rolecall", "internal/httpserver", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/speed", "internal/openapitest"},
+	"net/http":                          {"console", "bench/scale", "internal/httpapi", "internal/operation", "internal/web", "cmd/rolecall", "internal/httpserver", "client", "bench/timing", "internal/process", "bench/floor", "bench/load", "bench/peers", "bench/speed", "internal/openapitest"},
 	"database/sql":                      {"internal/store/sqlite", "internal/store/postgres", "bench/floor"},
 	"database/sql/driver":               {".", "internal/store", "internal/store/sqlite", "internal/store/postgres"}, // how values are stored
 	"modernc.org/":                      {"internal/store/sqlite", "bench/floor"},
+	"github.com/pocketbase/":            {"bench/peers/pocketbase"},
 	"github.com/jackc/":                 {"bench/scale", "internal/store/postgres", "internal/pgtest", "bench/floor"},
 	"github.com/pressly/":               {"internal/store/sqlite", "internal/store/postgres"},
 	"github.com/danielgtaylor/huma/":    {"internal/httpapi", "internal/operation"},
