@@ -110,6 +110,17 @@ func (s *Service) PID() int {
 	return s.command.Process.Pid
 }
 
+// Ended reports whether the service has ended by itself.
+func (s *Service) Ended() bool {
+	select {
+	case err := <-s.exited:
+		s.exited <- err
+		return true
+	default:
+		return false
+	}
+}
+
 // URL returns where the service serves.
 func (s *Service) URL() string { return "http://" + s.Address }
 

@@ -58,7 +58,7 @@ func comparePeers(ctx context.Context, o options, m machine, binary, folder stri
 		}
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "speed: %s: %v\n", c.about.Name, err)
-			measured = &service{About: c.about, Problem: err.Error()}
+			measured = &service{About: c.about, Problems: []string{err.Error()}}
 		}
 		r.Services = append(r.Services, *measured)
 	}
@@ -145,7 +145,8 @@ func measurePeer(ctx context.Context, o options, peer peers.Peer, cache, folder 
 	return e.measure(ctx, o)
 }
 
-// measure starts the service and measures it. It leaves it running.
+// measure starts the service and measures it. It leaves it running. An operation
+// that fails is one of the problems of the result.
 func (e *entrant) measure(ctx context.Context, o options) (*service, error) {
 	const starts = 3
 	started, err := measureStart(ctx, e, e.ready, starts)
@@ -173,12 +174,14 @@ func (e *entrant) measure(ctx context.Context, o options) (*service, error) {
 	}
 	result := &service{About: e.about, Start: milliseconds(started), Idle: mebibytes(idle), Samples: map[string]sample{}}
 	for _, op := range operations {
-		if _, err := op.measureAnswer(ctx, e.address); err != nil {
-			return nil, err
+		_, err := op.measureAnswer(ctx, e.address)
+		var measured sample
+		if err == nil {
+			measured, err = measureWindow(ctx, op, e.schedule(op, o.full), e.address, processes...)
 		}
-		measured, err := measureWindow(ctx, op, e.schedule(op, o.full), e.address, processes...)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", op.title, err)
+			result.Problems = append(result.Problems, fmt.Sprintf("%s: %v", op.title, err))
+			continue
 		}
 		fmt.Fprintf(os.Stderr, "speed: %s: %s: %s\n", e.about.Name, op.title, rate(measured.Rate))
 		result.Samples[op.name] = measured

@@ -23,7 +23,7 @@ type service struct {
 	Start      float64 // milliseconds from the start of the process to the first answer
 	Idle, Peak float64 // MiB of memory, of all its processes, without PostgreSQL
 	Samples    map[string]sample
-	Problem    string // why it was not measured, empty if it was
+	Problems   []string // why it, or some of its operations, were not measured
 }
 
 func (r *peersReport) write(o options) error {
@@ -42,9 +42,8 @@ func (r *peersReport) services() [][]string {
 	table := [][]string{{"service", "version", "store", "passwords", "start", "memory when idle", "memory at its peak", "other work, in cores"}}
 	for _, s := range r.Services {
 		row := []string{s.Name, s.Version, s.Store, s.Hash}
-		if s.Problem != "" {
-			reason, _, _ := strings.Cut(s.Problem, "\n")
-			row = append(row, "not measured: "+reason, "", "", "")
+		if s.Samples == nil {
+			row = append(row, "not measured", "", "", "")
 		} else {
 			row = append(row, fmt.Sprintf("%.0f ms", s.Start), fmt.Sprintf("%.0f MiB", s.Idle), fmt.Sprintf("%.0f MiB", s.Peak), fmt.Sprintf("%.2f", s.others()))
 		}
@@ -96,7 +95,21 @@ func (r *peersReport) writeText(out io.Writer) error {
 			fmt.Fprintln(w, strings.Join(row, "\t"))
 		}
 	}
+	for _, problem := range r.problems() {
+		fmt.Fprintf(w, "\n%s\n", problem)
+	}
 	return w.Flush()
+}
+
+// problems returns a line for each thing that was not measured.
+func (r *peersReport) problems() (lines []string) {
+	for _, s := range r.Services {
+		for _, problem := range s.Problems {
+			reason, _, _ := strings.Cut(problem, "\n")
+			lines = append(lines, "Not measured: "+s.Name+": "+reason)
+		}
+	}
+	return lines
 }
 
 // writeMarkdown writes the tables of docs/performance.md.
@@ -112,6 +125,9 @@ func (r *peersReport) writeMarkdown(out io.Writer) error {
 				b.WriteString("|" + strings.Repeat("---|", words) + strings.Repeat("---:|", len(row)-words) + "\n")
 			}
 		}
+	}
+	for _, problem := range r.problems() {
+		fmt.Fprintf(&b, "\n%s\n", problem)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

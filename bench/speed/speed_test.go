@@ -196,7 +196,7 @@ func TestReportOfPeers(t *testing.T) {
 			"read":   {Rate: 4730, P50: 1, P99: 9.5, CPU: 355, Others: 0.5},
 			"create": {Rate: 17, CPU: 61_000, Others: 0.1},
 		}},
-		{About: peers.About{Name: "B", Version: "2.0"}, Problem: "npm ci: exit status 1\nand so on"},
+		{About: peers.About{Name: "B", Version: "2.0"}, Problems: []string{"npm ci: exit status 1\nand so on"}},
 	}}
 	var text, markdown bytes.Buffer
 	if err := errors.Join(r.writeText(&text), r.writeMarkdown(&markdown)); err != nil {
@@ -205,7 +205,8 @@ func TestReportOfPeers(t *testing.T) {
 	for _, want := range []string{
 		"| service | version | store | passwords | start | memory when idle | memory at its peak | other work, in cores |\n|---|---|---|---|---:|---:|---:|---:|\n",
 		"| A | 1.0 | SQLite | bcrypt | 21 ms | 30 MiB | 120 MiB | 0.30 |",
-		"| B | 2.0 |  |  | not measured: npm ci: exit status 1 |  |  |  |",
+		"| B | 2.0 |  |  | not measured |  |  |  |",
+		"\nNot measured: B: npm ci: exit status 1\n",
 		"| read a user | A | 4,700/s | 1.00 ms | 9.50 ms | 355 µs |\n| create a user | A | 17/s |",
 		"believe the CPU",
 	} {
@@ -213,7 +214,7 @@ func TestReportOfPeers(t *testing.T) {
 			t.Errorf("the tables hold no %q:\n%s", want, markdown.String())
 		}
 	}
-	if !strings.Contains(text.String(), "not measured: npm ci") {
+	if !strings.Contains(text.String(), "Not measured: B: npm ci") {
 		t.Errorf("the text does not say what was not measured:\n%s", text.String())
 	}
 }

@@ -150,6 +150,7 @@ func (s *subject) start(ctx context.Context) error {
 type server interface {
 	Launch() error
 	Stop() error
+	Ended() bool
 	PID() int
 	URL() string
 }
@@ -170,7 +171,7 @@ func measureStart(ctx context.Context, s server, path string, times int) (time.D
 			return 0, err
 		}
 		for !answers(ctx, asking, s.URL()+path) {
-			if time.Since(begun) > startLimit || ctx.Err() != nil {
+			if time.Since(begun) > startLimit || s.Ended() || ctx.Err() != nil {
 				return 0, errors.Join(errors.New("the program does not answer"), ctx.Err())
 			}
 			time.Sleep(time.Millisecond)

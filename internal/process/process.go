@@ -163,6 +163,17 @@ func (s *Server) PID() int {
 	return s.process.Pid
 }
 
+// Ended reports whether the process has ended by itself.
+func (s *Server) Ended() bool {
+	select {
+	case err := <-s.exited:
+		s.exited <- err
+		return true
+	default:
+		return false
+	}
+}
+
 // Signal sends the signal to the process.
 func (s *Server) Signal(signal os.Signal) error { return s.process.Signal(signal) }
 
