@@ -99,8 +99,9 @@ func (t *Tx) InsertUsers(users []rolecall.User) {
 	var found []foundBy
 	insertRows(t, insertUsers, users, func(b *builder, u rolecall.User) {
 		words := userWords(&u)
-		for _, word := range words.rows() {
-			found = append(found, foundBy{word, u.ID})
+		rows := words.rows()
+		for _, word := range rows {
+			found = append(found, foundBy{word, u.ID, rows.beginnings()})
 		}
 		b.write("($1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)", u.ID, u.Email, u.EmailKey(), u.Name, u.NameKey(),
 			u.Department, u.DepartmentKey(), u.ExternalID, u.Metadata, string(u.Status), words.text(),
@@ -108,13 +109,14 @@ func (t *Tx) InsertUsers(users []rolecall.User) {
 	})
 	// In the order of the index each page of it is visited once.
 	slices.SortStableFunc(found, func(a, b foundBy) int { return cmp.Compare(a.word, b.word) })
-	insertRows(t, insertWords, found, func(b *builder, f foundBy) { b.write("($1, ?, ?)", f.word, f.user) })
+	insertRows(t, insertWords, found, func(b *builder, f foundBy) { b.write("($1, ?, ?, ?)", f.word, f.user, f.beginnings) })
 }
 
 // foundBy is a row of user_words.
 type foundBy struct {
-	word string
-	user rolecall.UserID
+	word       string
+	user       rolecall.UserID
+	beginnings int64
 }
 
 // InsertAssignments inserts many assignments in few statements. Update returns

@@ -36,28 +36,68 @@ func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	}
 	var candidates []source
 	l.walk, candidates = userSources(&q)
+	if len(q.Words) > 0 && len(l.conditions) == len(q.Words) && q.Sort == rolecall.SortByID && canReadWords(&q) {
+		l.shortcut = func() (*source, error) { return t.wordInOrder(q.Words) }
+	}
 	return l.serve(candidates, q.Count)
 }
 
 // serve returns the page driven by the best of its sources, with the total if it
 // is asked for.
 func (l *listing[T]) serve(candidates []source, count bool) (rolecall.Page[T], error) {
-	fewest, pick := l.walk, (*source)(nil)
-	if len(candidates) > 0 {
-		least, n, err := l.tx.smallest(candidates)
-		if err != nil {
-			return rolecall.Page[T]{}, err
-		}
-		fewest = *least
-		if n <= rolecall.MaxScan {
-			pick = least
-		}
+	pick, err := l.choose(candidates)
+	if err != nil {
+		return rolecall.Page[T]{}, err
+	}
+	from := l.walk
+	if pick != nil {
+		from = *pick
 	}
 	page, err := l.page(pick)
 	if err == nil && count {
-		page.Total, err = l.total(fewest)
+		page.Total, err = l.total(from)
 	}
 	return page, err
+}
+
+// choose returns the candidate that drives the page, or nil if the walk does. A shortcut
+// replaces the walk. It comes first if no other candidate can be smaller.
+func (l *listing[T]) choose(candidates []source) (*source, error) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	if len(candidates) == 1 {
+		if found, err := l.takeShortcut(); found || err != nil {
+			return nil, err
+		}
+	}
+	least, n, err := l.tx.fewest(candidates, fewRows)
+	if err != nil || n <= fewRows {
+		return least, err
+	}
+	if len(candidates) > 1 {
+		if found, err := l.takeShortcut(); found || err != nil {
+			return nil, err
+		}
+	}
+	least, n, err = l.tx.fewest(candidates, rolecall.MaxScan)
+	if err != nil || n <= rolecall.MaxScan {
+		return least, err
+	}
+	return nil, nil
+}
+
+// takeShortcut makes the shortcut the walk, if there is one.
+func (l *listing[T]) takeShortcut() (bool, error) {
+	if l.shortcut == nil {
+		return false, nil
+	}
+	walk, err := l.shortcut()
+	if err != nil || walk == nil {
+		return false, err
+	}
+	l.walk = *walk
+	return true, nil
 }
 
 // nothing returns the page of a list that holds nothing.
@@ -74,11 +114,11 @@ func userSources(q *rolecall.UserQuery) (walk source, candidates []source) {
 	walk = source{table: "users", id: "id"}
 	switch {
 	case q.EmailKey != "":
-		return walk, []source{{"users", "id", []condition{where("email_key = ?", q.EmailKey)}}}
+		return walk, []source{{table: "users", id: "id", conditions: []condition{where("email_key = ?", q.EmailKey)}}}
 	case q.ExternalID != "":
-		return walk, []source{{"users", "id", []condition{where("external_id = ?", q.ExternalID)}}}
+		return walk, []source{{table: "users", id: "id", conditions: []condition{where("external_id = ?", q.ExternalID)}}}
 	}
-	role := source{"assignments", "user_id", []condition{where("role_id = ?", q.Role)}}
+	role := source{table: "assignments", id: "user_id", conditions: []condition{where("role_id = ?", q.Role)}}
 	department, narrowed := departmentSource(q)
 	byID := q.Sort == rolecall.SortByID
 	switch {
@@ -93,7 +133,18 @@ func userSources(q *rolecall.UserQuery) (walk source, candidates []source) {
 	if narrowed > 0 && (walk.table != "users" || walk.conditions == nil) {
 		candidates = append(candidates, department)
 	}
-	return walk, append(candidates, wordSources(q.Words)...)
+	words := wordSources(q.Words)
+	if !canReadWords(q) { // then beginnings of words would count that the caller may not read
+		for i := range words {
+			words[i].also = nil
+		}
+	}
+	return walk, append(candidates, words...)
+}
+
+// canReadWords reports whether the caller can read all words of all users of q.
+func canReadWords(q *rolecall.UserQuery) bool {
+	return q.NameWords.Covers(q.Within) && q.EmailWords.Covers(q.Within)
 }
 
 // departmentSource returns the users of the departments to which q is narrowed,
@@ -106,21 +157,56 @@ func departmentSource(q *rolecall.UserQuery) (source, int) {
 	if len(keys) == 0 {
 		return source{}, 0
 	}
-	return source{"users", "id", []condition{oneOf("department_key", keys)}}, len(keys)
+	return source{table: "users", id: "id", conditions: []condition{oneOf("department_key", keys)}}, len(keys)
 }
 
 // wordSources returns the users who have a word that begins with one of the
-// longest of the words.
-func wordSources(words []string) []source {
-	longest := slices.Clone(words)
+// longest of the words, and who can have the others.
+func wordSources(all []string) []source {
+	longest := slices.Clone(all)
 	slices.SortStableFunc(longest, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var sources []source
-	for _, word := range longest[:min(len(longest), wordCandidates)] {
-		// No character comes after U+10FFFF: the range holds what begins with word.
-		within := where("word >= ? and word < ?", word, word+"\U0010FFFF")
-		sources = append(sources, source{"user_words", "user_id", []condition{within}})
+	for i := range longest[:min(len(longest), wordCandidates)] {
+		sources = append(sources, wordSource(startingWith(longest[i]), slices.Delete(slices.Clone(longest), i, i+1)))
 	}
 	return sources
+}
+
+// startingWith is the condition that a word begins with the text.
+func startingWith(text string) condition {
+	// No character comes after U+10FFFF.
+	return where("word >= ? and word < ?", text, text+"\U0010FFFF")
+}
+
+// wordSource returns the users who have such a word, and who can have the others.
+func wordSource(word condition, others words) source {
+	s := source{table: "user_words", id: "user_id", conditions: []condition{word}}
+	if bits := others.beginnings(); bits != 0 {
+		s.also = []condition{where("(beginnings & ?) = ?", bits, bits)}
+	}
+	return s
+}
+
+// wordInOrder returns the users who have one of the words, in the order of their ids, and
+// who can have the others. It returns nil if all words have several continuations.
+func (t *Tx) wordInOrder(words []string) (*source, error) {
+	for i, word := range words[:min(len(words), wordCandidates)] {
+		b := newBuilder(t.tenant)
+		for _, end := range []string{"select (select min", ", (select max"} {
+			b.write(end + "(word) from user_words where tenant_id = $1")
+			b.all([]condition{startingWith(word)})
+			b.write(")")
+		}
+		var least, greatest *string
+		if err := t.row(b.text.String(), b.args, &least, &greatest); err != nil {
+			return nil, err
+		}
+		if least != nil && *least == *greatest {
+			s := wordSource(where("word = ?", *least), slices.Delete(slices.Clone(words), i, i+1))
+			return &s, nil
+		}
+	}
+	return nil, nil
 }
 
 // userConditions returns everything that a user of the list must fulfil.
@@ -193,13 +279,14 @@ func memberWord(member, word string, reach rolecall.Reach) condition {
 
 // fewRows is how many rows of a source are so few that no smaller source is looked
 // for.
-const fewRows = 500
+const fewRows = 200
 
 // source is an index range that yields the ids of rows that a list may hold.
 type source struct {
 	table      string
 	id         string // the column with the id
 	conditions []condition
+	also       []condition // on its columns; few of its rows meet them, and no index has these
 }
 
 // listing is a list of the rows of a table, called r in its conditions:
@@ -219,6 +306,7 @@ type listing[T any] struct {
 	after      *rolecall.Position
 	limit      int
 	walk       source
+	shortcut   func() (*source, error) // returns a shorter walk, or nil
 	conditions []condition
 	common     []condition // conditions that nearly every row meets, so a page is soon full
 }
@@ -302,6 +390,7 @@ func (l *listing[T]) walking() *builder {
 		l.rows(b)
 	} else {
 		l.named(b, "false", 0, rolecall.MaxScan)
+		b.all(l.walk.also)
 		b.joined(l.filters())
 		l.order(b, "c.", "id")
 	}
@@ -330,6 +419,9 @@ func (l *listing[T]) named(b *builder, last string, offset, n int) {
 	if l.key != "" {
 		b.write(", " + l.key)
 	}
+	if len(l.walk.also) > 0 {
+		b.write(", beginnings")
+	}
 	l.along(b)
 	b.limit(n)
 	b.write(" offset " + strconv.Itoa(offset) + ") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
@@ -348,6 +440,7 @@ func (l *listing[T]) picking(pick source) *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select " + l.selected() + " from (select distinct " + pick.id + " as id")
 	pick.from(b)
+	b.all(pick.also)
 	b.write(") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
 	l.beyond(b, "r.", "id")
 	b.joined(l.filters())
@@ -369,17 +462,6 @@ func (l *listing[T]) total(from source) (*rolecall.Total, error) {
 	var looked, matched int
 	err := l.tx.row(b.text.String(), b.args, &looked, &matched)
 	return &rolecall.Total{Count: min(matched, rolecall.MaxCount), Exact: looked <= rolecall.MaxCount}, err
-}
-
-// smallest returns the source that yields the fewest rows, and how many, counting
-// no further than MaxScan+1; no further than fewRows+1 if one of them yields few, as
-// most often one of the words of a search does.
-func (t *Tx) smallest(sources []source) (*source, int, error) {
-	least, n, err := t.fewest(sources, fewRows)
-	if err == nil && n > fewRows {
-		least, n, err = t.fewest(sources, rolecall.MaxScan)
-	}
-	return least, n, err
 }
 
 // fewest returns the source that yields the fewest rows, and how many, counting no

@@ -124,7 +124,7 @@ func (t *Tx) Invitations(q rolecall.InvitationQuery) (rolecall.Page[rolecall.Inv
 			return append(userDest(&i.User), &i.CreatedBy, &i.CreatedAt, &i.ExpiresAt)
 		},
 		after: q.After, limit: q.Limit,
-		walk: source{"invitations", "user_id", []condition{where("expires_at > ?", q.Now), where(keyNotRevoked)}},
+		walk: source{table: "invitations", id: "user_id", conditions: []condition{where("expires_at > ?", q.Now), where(keyNotRevoked)}},
 	}
 	if !q.Within.IsEverywhere() {
 		l.conditions = append(l.conditions, inReach(q.Within))

@@ -92,7 +92,7 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 	var candidates []source
 	if q.Key != "" {
 		l.conditions = append(l.conditions, where(`r."key" = ?`, q.Key))
-		candidates = []source{{"roles", "id", []condition{where(`"key" = ?`, q.Key)}}}
+		candidates = []source{{table: "roles", id: "id", conditions: []condition{where(`"key" = ?`, q.Key)}}}
 	}
 	return l.serve(candidates, q.Count)
 }

@@ -133,8 +133,11 @@ func (r *recorder) Query(query string, _ []any, each func(func(...any) error) er
 	r.statements = append(r.statements, query)
 	return 1, each(func(dest ...any) error {
 		for _, d := range dest {
-			if n, ok := d.(*int); ok {
-				*n = r.n
+			switch d := d.(type) {
+			case *int:
+				*d = r.n
+			case **string: // such as the only word with a beginning
+				*d = new("ada")
 			}
 		}
 		return nil

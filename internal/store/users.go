@@ -94,8 +94,10 @@ func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 		changed.UpdatedAt, changed.Version)
 	if ok {
 		gone, come := before.rows(), after.rows()
-		t.deleteWords(old.ID, gone.without(come))
-		t.insertWords(old.ID, come.without(gone))
+		if !slices.Equal(gone, come) { // each row has the beginnings of all
+			t.deleteWords(old.ID, gone)
+			t.insertWords(old.ID, come)
+		}
 	}
 	return t.invalidateIf(ok, err, old.ID)
 }
@@ -173,7 +175,7 @@ const (
 	memberOfEither = "_" // in a pattern
 )
 
-const insertWords = `insert into user_words (tenant_id, word, user_id) values `
+const insertWords = `insert into user_words (tenant_id, word, user_id, beginnings) values `
 
 // words are the words by which a user is found: member letter and word, each
 // once.
@@ -210,19 +212,33 @@ func (w words) rows() words {
 	return slices.Compact(rows)
 }
 
-func (w words) without(others words) words {
-	return slices.DeleteFunc(slices.Clone(w), func(word string) bool { return slices.Contains(others, word) })
+// beginnings returns bits of the beginnings of the rows. A user who has words that begin
+// with some texts has all bits of these texts. Others seldom do.
+func (w words) beginnings() (bits int64) {
+	const letters = 4 // of each word; more would set too many bits
+	for _, word := range w {
+		hash := uint64(0)
+		n := 0
+		for _, letter := range word {
+			if n++; n > letters {
+				break
+			}
+			hash = (hash + uint64(letter)) * 0x9E3779B97F4A7C15 // an odd number without a pattern
+			bits |= 1 << (hash >> 58)
+		}
+	}
+	return bits
 }
 
-// insertWords writes the rows in one statement, which names the user once.
+// insertWords writes all rows of the user in one statement, which names the user once.
 func (t *Tx) insertWords(id rolecall.UserID, rows words) {
 	if len(rows) == 0 {
 		return
 	}
 	b := newBuilder(t.tenant)
-	b.write(insertWords+"($1, ?, ?)", rows[0], id)
+	b.write(insertWords+"($1, ?, ?, ?)", rows[0], id, rows.beginnings())
 	for _, word := range rows[1:] {
-		b.write(", ($1, ?, $3)", word)
+		b.write(", ($1, ?, $3, $4)", word)
 	}
 	b.exec(t.q)
 }

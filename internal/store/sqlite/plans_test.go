@@ -100,6 +100,8 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 		{"role", rolecall.UserQuery{Role: role.ID}, "SEARCH assignments USING COVERING INDEX assignments_role", false},
 		{"a big role by name", rolecall.UserQuery{Role: role.ID, Sort: rolecall.SortByName}, "SEARCH users USING INDEX users_name", false},
 		{"a common word", rolecall.UserQuery{Words: []string{"ada"}, Sort: rolecall.SortByName}, "SEARCH users USING INDEX users_name", false},
+		{"a common word by id", rolecall.UserQuery{Words: []string{"exam"}}, "SEARCH user_words USING PRIMARY KEY (tenant_id=? AND word=?", false},
+		{"two common words by id", rolecall.UserQuery{Words: []string{"exam", "com"}}, "SEARCH user_words USING PRIMARY KEY (tenant_id=? AND word=?", false},
 		{"a rare word", rolecall.UserQuery{Words: []string{"ada", "hopp"}}, "SEARCH user_words USING PRIMARY KEY (tenant_id=? AND word>? AND word<?)", true},
 		{"an address", rolecall.UserQuery{EmailKey: "ada@example.com"}, "INDEX users_email (tenant_id=? AND email_key=?)", true},
 		{"an external id", rolecall.UserQuery{ExternalID: "7"}, "INDEX users_external_id (tenant_id=? AND external_id=?)", true},

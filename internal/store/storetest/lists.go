@@ -273,11 +273,15 @@ func manyUsers(f *fixture) {
 	const count, batch = rolecall.MaxCount + 50, 2_010
 	// About where the first page ends, in both directions.
 	numbers := []int{20, rolecall.MaxScan - 1, rolecall.MaxScan, count - 1 - rolecall.MaxScan, count - rolecall.MaxScan, count - 1}
-	var rare []rolecall.User
+	var rare, titled []rolecall.User
 	for written := 0; written < count; written += batch {
 		f.write(func(tx *store.Tx) {
 			for i := range batch {
 				u := aUser("Common Name")
+				if i%2 == 1 {
+					u = aUser("Common Title")
+					titled = append(titled, u)
+				}
 				if slices.Contains(numbers, written+i) {
 					u.Status = rolecall.UserSuspended
 					rare = append(rare, u)
@@ -303,7 +307,23 @@ func manyUsers(f *fixture) {
 				f.Errorf("words %q: the whole walk was one page, want bounded pages", words)
 			}
 		}
+		for _, words := range [][]string{{"title"}, {"common", "titl"}, {"titl", "c"}} {
+			q := withWords(words...)
+			q.Desc = desc
+			same(f, ids(f.walk(q, nil)), ids(expected(titled, nil, q)))
+		}
+		q := withWords("name", "title") // each is common, and nobody has both
+		q.Desc = desc
+		pages := 1
+		same(f, len(f.walk(q, func() { pages++ })), 0)
+		if pages < 2 {
+			f.Error("words of nobody: the whole walk was one page, want bounded pages")
+		}
 	}
+	q = withWords("title")
+	q.Count = true
+	page = read(f, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
+	same(f, page.Total, &rolecall.Total{Count: len(titled), Exact: true})
 }
 
 func ids(users []rolecall.User) []rolecall.UserID {

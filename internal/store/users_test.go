@@ -1,0 +1,37 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestBeginningsOfWordsRuleNobodyOutWhoHasThem(t *testing.T) {
+	user := words{"ada", "lovelace", "übersee", "x", "42"}
+	for _, word := range user {
+		for i := range word {
+			if begins := (words{word[:i]}).beginnings(); user.beginnings()&begins != begins {
+				t.Errorf("%q is ruled out", word[:i])
+			}
+		}
+		if begins := (words{word}).beginnings(); user.beginnings()&begins != begins {
+			t.Errorf("%q is ruled out", word)
+		}
+	}
+}
+
+func TestBeginningsOfWordsRuleMostOthersOut(t *testing.T) {
+	user := words{"grace", "hopper", "ghopper", "example", "com"}
+	in, all := 0, 0
+	for a := 'a'; a <= 'z'; a++ {
+		for _, rest := range []string{"lan", "eter", "ina", "oris"} {
+			word := fmt.Sprintf("%c%s", a, rest)
+			all++
+			if begins := (words{word}).beginnings(); user.beginnings()&begins == begins {
+				in++
+			}
+		}
+	}
+	if in > all/10 {
+		t.Errorf("%d of %d words are not ruled out", in, all)
+	}
+}
