@@ -24,6 +24,12 @@ func TestStoreOnCitus(t *testing.T) {
 	})
 }
 
+func TestTheTablesWithoutATenantHaveAPlace(t *testing.T) {
+	if got := postgres.Placed(); !slices.Equal(got, sharedTables) {
+		t.Errorf("on Citus, %q have a place, and %q belong to no tenant", got, sharedTables)
+	}
+}
+
 // TestEveryStatementGoesToOneShard runs the conformance suite, and looks at the plan of
 // each statement before it is run.
 func TestEveryStatementGoesToOneShard(t *testing.T) {

@@ -75,7 +75,7 @@ func translatePgError(e *pgconn.PgError) error {
 	switch class := e.Code[:min(2, len(e.Code))]; {
 	case class == classConnection, class == classResources, class == classOperator, class == classSystem,
 		e.Code == codeSerializationFailure, e.Code == codeDeadlock, e.Code == codeReadOnlyTransaction, e.Code == codeLockNotAvailable,
-		e.SeverityUnlocalized == severityFatal:
+		e.SeverityUnlocalized == severityFatal, lostWorker.MatchString(e.Message):
 		return unavailable(e)
 	}
 	return e
@@ -95,6 +95,11 @@ func violation(e *pgconn.PgError) error {
 	}
 	return nil
 }
+
+// lostWorker matches what Citus and libpq say when a worker is lost during a commit, where
+// Citus does not give the code of a connection failure.
+var lostWorker = regexp.MustCompile(`^(could not commit transaction for shard|failure on connection marked as essential|failed to prepare transaction|` +
+	`server closed the connection|connection not open|no connection to the server|could not send data to server|could not receive data from server|SSL )`)
 
 var constraintOfShard = regexp.MustCompile(`(\w+)_\d+`)
 

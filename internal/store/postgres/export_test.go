@@ -1,6 +1,10 @@
 package postgres
 
-import "context"
+import (
+	"context"
+	"maps"
+	"slices"
+)
 
 // Settings are what holds in every transaction; the arguments are the tenant, and
 // true.
@@ -8,6 +12,9 @@ var Settings = setTenantAndSession
 
 // NewestMigration is the oldest schema that this program serves.
 const NewestMigration = newestMigration
+
+// Placed returns the tables that have a place of their own on Citus.
+func Placed() []string { return slices.Sorted(maps.Keys(placements)) }
 
 // RegisterIDs makes a plain connection read and write ids as those of the pool do.
 var RegisterIDs = registerIDs
