@@ -192,6 +192,9 @@ func (s *Server) URL() string {
 	return s.url("admin", "postgres")
 }
 
+// Port returns the port of the server, empty for the default.
+func (s *Server) Port() string { return s.port }
+
 // url returns the URL of a database for a role. The socket is named after the port.
 func (s *Server) url(role, database string) string {
 	query := url.Values{"host": {s.folder}}
