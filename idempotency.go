@@ -12,7 +12,8 @@ type IdempotencyKey struct {
 	Status      int
 	Location    string // path of what was created
 	ResourceID  AnyID
-	Resource    []byte // what was created as JSON, unprojected and without secrets; nil once it was erased
+	EventID     EventID // the event of the creation; zero if Operator is set
+	Resource    []byte  // what was created as JSON, unprojected and without secrets; nil once it was erased
 }
 
 // ErrKeyClaimed says that an idempotency key is taken: the request is a repeat,

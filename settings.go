@@ -247,7 +247,7 @@ var NumberSettings = []NumberSetting{
 		300, 90 * 86400, inSeconds(TenantSettings.AbsoluteLifetime), func(s *TenantSettings) **int64 { return &s.SessionAbsolute }},
 	{"refreshGraceSeconds", "How long a session's old token works on after its successor was used.",
 		0, 300, inSeconds(TenantSettings.Grace), func(s *TenantSettings) **int64 { return &s.RefreshGrace }},
-	{"idempotencyKeptSeconds", "How long an idempotency key is kept.",
+	{"idempotencyKeptSeconds", "How long an idempotency key is kept, but not longer than events.",
 		86400, 30 * 86400, inSeconds(TenantSettings.KeyLifetime), func(s *TenantSettings) **int64 { return &s.IdempotencyKept }},
 	{"eventsKeptSeconds", "How long an event is kept.",
 		86400, 10 * 366 * 86400, inSeconds(TenantSettings.EventLifetime), func(s *TenantSettings) **int64 { return &s.EventsKept }},

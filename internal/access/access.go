@@ -164,7 +164,9 @@ func (a *Anonymous) Caller(p *authz.Principal) Caller {
 // Create makes something once for each idempotency key of the caller. If the key was used
 // before, it returns the stored key.
 func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n idempotency.Creation) (*rolecall.IdempotencyKey, error) {
-	owner := idempotency.Owner{Tenant: c.Tenant.ID, User: c.User.ID, KeysUntil: s.Now().Add(c.Tenant.Settings.KeyLifetime())}
+	settings := &c.Tenant.Settings
+	kept := min(settings.KeyLifetime(), settings.EventLifetime()) // the event has what was created
+	owner := idempotency.Owner{Tenant: c.Tenant.ID, User: c.User.ID, KeysUntil: s.Now().Add(kept)}
 	if c.Operator != nil {
 		owner.Operator = c.Operator.ID
 	}

@@ -89,10 +89,10 @@ func (k *Keys) Create(ctx context.Context, o Owner, key Key, n Creation) (*rolec
 		UserID: o.User, Operation: n.Operation,
 		Hash: secret.Digest([]byte(key.Text)), Fingerprint: key.Fingerprint,
 		ExpiresAt: o.KeysUntil,
-		Status:    201, Location: n.Location, ResourceID: n.ID, Resource: resource,
+		Status:    201, Location: n.Location, ResourceID: n.ID, EventID: n.Event.ID,
 	}
 	if o.Tenant.IsZero() {
-		claim.UserID, claim.Operator = rolecall.UserID{}, o.Operator
+		claim.UserID, claim.Operator, claim.Resource = rolecall.UserID{}, o.Operator, resource
 	}
 	waited, unlock, err := k.running.lock(ctx, o.Tenant.String()+o.User.String()+n.Operation+string(claim.Hash))
 	if err != nil {

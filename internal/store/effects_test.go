@@ -88,7 +88,7 @@ var uncached = []string{
 	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "PutInvitation",
 
 	"BeginPurge", "ClaimMail", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
-	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "EraseResource", "EraseTraces", "ForgiveAttempt", "LockAPIToken", "LockActiveUser",
+	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "EraseTraces", "ForgiveAttempt", "LockAPIToken", "LockActiveUser",
 	"LockOwners", "LockSession", "PostponeMail", "PurgeAttempts", "PurgeExpired", "PurgeRequests", "PurgeTenant", "PutPendingTOTP", "RenamePasskey",
 	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "SpendOneTimeToken", "TakeAssignments", "TakeServiceAccountRoles", "TakeTombstone", "UncountAttempt", "UsePasskey",
 	"UseRecoveryCode", "UseTOTP",

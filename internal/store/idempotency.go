@@ -4,11 +4,16 @@ import "github.com/rolecall/rolecall"
 
 const (
 	insertKey = `insert into idempotency_keys (tenant_id, user_id, operation, hash, fingerprint, expires_at, status, location,
-			resource_id, resource)
+			resource_id, event_id)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
-	selectKey = `select user_id, operation, hash, fingerprint, expires_at, status, location, resource_id, resource
-		from idempotency_keys where tenant_id = $1 and user_id = $2 and operation = $3 and hash = $4`
+	// What was created is in its event. Of a deleted user it is not shown.
+	selectKey = `select k.user_id, k.event_id, k.operation, k.hash, k.fingerprint, k.expires_at, k.status, k.location, k.resource_id,
+			case when t.user_id is null then coalesce(k.resource, e.after) end
+		from idempotency_keys k
+			left join events e on e.tenant_id = k.tenant_id and e.id = k.event_id
+			left join tombstones t on t.tenant_id = k.tenant_id and t.user_id = k.resource_id
+		where k.tenant_id = $1 and k.user_id = $2 and k.operation = $3 and k.hash = $4`
 
 	deleteKey = `delete from idempotency_keys
 		where tenant_id = $1 and user_id = $2 and operation = $3 and hash = $4 and expires_at <= $5`
@@ -30,12 +35,11 @@ const (
 	purgeRequests = `delete from operator_requests where (key_id, operation, hash) in (
 			select key_id, operation, hash from operator_requests where expires_at <= $1 limit $2)
 		returning hash`
-
-	eraseResource = `update idempotency_keys set resource = null where tenant_id = $1 and resource_id = $2`
 )
 
 // InsertKey claims the key. It must be the first write of its Update, which returns
-// ErrKeyClaimed if the key exists. Keys of operators belong to no tenant.
+// ErrKeyClaimed if the key exists. Keys of operators belong to no tenant and are stored
+// with the resource. The others name the event of the creation, which has it.
 func (t *Tx) InsertKey(k rolecall.IdempotencyKey) {
 	if !k.Operator.IsZero() {
 		t.q.Exec(insertRequest, k.Operator, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.Status, k.Location,
@@ -43,7 +47,7 @@ func (t *Tx) InsertKey(k rolecall.IdempotencyKey) {
 		return
 	}
 	t.q.Exec(insertKey, t.tenant, k.UserID, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.Status, k.Location,
-		k.ResourceID, textOf(k.Resource))
+		k.ResourceID, k.EventID)
 }
 
 // Key returns what is stored under the scope and hash of k, or ErrNotFound.
@@ -54,7 +58,7 @@ func (t *Tx) Key(k rolecall.IdempotencyKey) (stored rolecall.IdempotencyKey, err
 		err = t.row(selectRequest, []any{k.Operator, k.Operation, k.Hash}, append([]any{&stored.Operator}, rest...)...)
 		return stored, err
 	}
-	err = t.row(selectKey, []any{t.tenant, k.UserID, k.Operation, k.Hash}, append([]any{&stored.UserID}, rest...)...)
+	err = t.row(selectKey, []any{t.tenant, k.UserID, k.Operation, k.Hash}, append([]any{&stored.UserID, &stored.EventID}, rest...)...)
 	return stored, err
 }
 
@@ -83,6 +87,3 @@ func (t *Tx) CountKeys(k rolecall.IdempotencyKey, limit int) (n int, err error) 
 func (t *Tx) PurgeRequests(now rolecall.Time, limit int) (int, error) {
 	return t.returned(purgeRequests, now, limit)
 }
-
-// EraseResource removes the stored resource from every key that created it.
-func (t *Tx) EraseResource(id rolecall.AnyID) { t.q.Exec(eraseResource, t.tenant, id) }

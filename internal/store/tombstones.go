@@ -176,7 +176,6 @@ func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) 
 	}
 	t.DeleteAllOneTimeTokens(id)
 	t.q.Exec(deleteMailsOfUser, t.tenant, id)
-	t.EraseResource(rolecall.AnyID(id))
 	acts, err := t.returned(eraseActs, t.tenant, id, limit)
 	if err != nil {
 		return after, 0, err

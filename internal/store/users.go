@@ -117,7 +117,6 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	t.deleteWords(u.ID, userWords(&u).rows())
 	t.DeleteAllOneTimeTokens(u.ID)
 	t.q.Exec(deleteMailsOfUser, t.tenant, u.ID)
-	t.EraseResource(rolecall.AnyID(u.ID))
 	t.invalidate(u.ID)
 	return true, nil
 }

@@ -21,7 +21,7 @@ var migrations embed.FS
 const migrationsTable = "migrations"
 
 // newestMigration is the number of the last file in migrations.
-const newestMigration = 3
+const newestMigration = 4
 
 // How long a migration waits for another one to end, in tries a second apart.
 const lockTries = 300

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/pgtest"
@@ -103,6 +106,63 @@ func TestEveryMigrationSaysWhomItServes(t *testing.T) {
 	there, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if here := sqliteStrings(t, migratedSQLite(t), same+" order by migration"); err != nil || !slices.Equal(there, here) {
 		t.Errorf("PostgreSQL says %q, SQLite %q (error %v)", there, here, err)
+	}
+}
+
+// A key of an older program has a copy of what was created.
+func TestKeysOfAnOlderProgramNameTheirEvent(t *testing.T) {
+	url := pgtest.URL(t)
+	files, err := postgres.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	older, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName("migrations"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := older.UpTo(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	tenant, user, token := rolecall.NewID[rolecall.Tenant](now), rolecall.NewID[rolecall.User](now), rolecall.NewID[any](now)
+	conn := connect(t, url)
+	run(t, conn, fmt.Sprintf(`insert into tenants (id, name, display_name, status, settings, created_at, updated_at, version) values ('%s', 'acme', '', 'active', '{}', 1, 1, 1)`, tenant),
+		fmt.Sprintf("set rolecall.tenant = '%s'", tenant))
+	key := rolecall.IdempotencyKey{UserID: user, Operation: "createUser", Fingerprint: []byte{}, ResourceID: rolecall.AnyID(user), EventID: rolecall.NewID[rolecall.Event](now)}
+	other := rolecall.IdempotencyKey{UserID: user, Operation: "createToken", Fingerprint: []byte{}, ResourceID: rolecall.AnyID(token)}
+	run(t, conn, fmt.Sprintf(`insert into events (tenant_id, id, type, occurred_at, actor_type, actor_via, subject_type, subject_id, members, request_id, source, reason, after)
+		values ('%[1]s', '%[2]s', 'user.created', 1, 'user', 'session', 'user', '%[3]s', '[]', '', '', '', '{"name":"Ada"}'),
+			('%[1]s', '%[4]s', 'user.updated', 1, 'user', 'session', 'user', '%[3]s', '[]', '', '', '', '{}')`, tenant, key.EventID, user, rolecall.NewID[rolecall.Event](now)))
+	for _, k := range []rolecall.IdempotencyKey{key, other} {
+		run(t, conn, fmt.Sprintf(`insert into idempotency_keys (tenant_id, user_id, operation, hash, fingerprint, expires_at, status, location, resource_id, resource)
+			values ('%s', '%s', '%s', '', '', 0, 0, '', '%s', '{"name":"Ada"}')`, tenant, user, k.Operation, k.ResourceID))
+	}
+	if err := postgres.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	var copies int
+	if err := conn.QueryRow(t.Context(), "select count(resource) from idempotency_keys").Scan(&copies); err != nil || copies != 1 {
+		t.Errorf("%d keys have a copy (error %v), want one", copies, err)
+	}
+	s := open(t, url, postgres.Options{})
+	for _, k := range []rolecall.IdempotencyKey{key, other} {
+		k.Hash, k.Resource = []byte{}, []byte(`{"name":"Ada"}`)
+		var got rolecall.IdempotencyKey
+		err := store.New(s, nil).View(t.Context(), tenant, func(tx *store.Tx) (err error) {
+			got, err = tx.Key(k)
+			return err
+		})
+		if err != nil || !reflect.DeepEqual(got, k) {
+			t.Errorf("got %+v (error %v), want %+v", got, err, k)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // How often, and how much later, a migration is tried again that may have failed
 // only because another process was at it: SQLite has no lock for the whole of it.

@@ -9,8 +9,7 @@ import (
 
 var idempotencyCases = []testCase{
 	{"A key reads back in every member", func(f *fixture) {
-		k := f.aKey()
-		f.write(func(tx *store.Tx) { tx.InsertKey(k) })
+		k := f.insertedKey()
 		same(f, f.key(k), k)
 	}},
 	{"A key that is not there is not found", func(f *fixture) {
@@ -61,8 +60,7 @@ var idempotencyCases = []testCase{
 		f.is(f.in(f.newTenant("other")).tryWrite(func(tx *store.Tx) { tx.InsertKey(k) }), nil)
 	}},
 	{"Only an expired key is removed", func(f *fixture) {
-		k := f.aKey()
-		f.write(func(tx *store.Tx) { tx.InsertKey(k) })
+		k := f.insertedKey()
 		f.write(func(tx *store.Tx) { tx.DeleteKey(k, k.ExpiresAt-1) })
 		same(f, f.key(k), k)
 		f.write(func(tx *store.Tx) { tx.DeleteKey(k, k.ExpiresAt+1) })
@@ -70,8 +68,7 @@ var idempotencyCases = []testCase{
 		f.is(err, rolecall.ErrNotFound)
 	}},
 	{"An expired key can be claimed anew in one update", func(f *fixture) {
-		k := f.aKey()
-		f.write(func(tx *store.Tx) { tx.InsertKey(k) })
+		k := f.insertedKey()
 		next := k
 		next.Fingerprint, next.ExpiresAt = aHash(), k.ExpiresAt+day
 		f.write(func(tx *store.Tx) {
@@ -92,25 +89,44 @@ var idempotencyCases = []testCase{
 		}
 		same(f, read(f, func(tx *store.Tx) (int, error) { return tx.CountKeys(f.aKey(), 10) }), 0)
 	}},
-	{"Erasing a resource leaves the keys that made it", func(f *fixture) {
-		k, other := f.aKey(), f.aKey()
-		f.write(func(tx *store.Tx) {
-			tx.InsertKey(k)
-			tx.InsertKey(other)
-		})
-		f.write(func(tx *store.Tx) { tx.EraseResource(k.ResourceID) })
-		erased := k
-		erased.Resource = nil
-		same(f, f.key(k), erased)
+	{"A key does not tell what a deleted user was", func(f *fixture) {
+		u, other := f.newUser("Ada Lovelace"), f.insertedKey()
+		k := f.aKey()
+		k.ResourceID = rolecall.AnyID(u.ID)
+		f.insertKey(k)
+		same(f, f.key(k), k)
+		f.deleteAt(u, start)
+		unknown := k
+		unknown.Resource = nil
+		same(f, f.key(k), unknown)
 		same(f, f.key(other), other)
 	}},
+}
+
+// insertedKey returns a key that is stored, with the event of the creation.
+func (f *fixture) insertedKey() rolecall.IdempotencyKey {
+	f.Helper()
+	k := f.aKey()
+	f.insertKey(k)
+	return k
+}
+
+// insertKey inserts the key and the event of the creation.
+func (f *fixture) insertKey(k rolecall.IdempotencyKey) {
+	f.Helper()
+	e := anEvent(rolecall.UserID(k.ResourceID))
+	e.ID, e.Values = k.EventID, &rolecall.EventValues{After: k.Resource}
+	f.write(func(tx *store.Tx) {
+		tx.InsertKey(k)
+		tx.InsertEvent(e)
+	})
 }
 
 // aKey returns a key of a user of its own that is not stored yet.
 func (f *fixture) aKey() rolecall.IdempotencyKey {
 	return rolecall.IdempotencyKey{
 		UserID: aUser("Ada Lovelace").ID, Operation: "createUser", Hash: aHash(), Fingerprint: bytes.Repeat([]byte{0, 0xff}, 16),
-		ExpiresAt: start + day, Status: 201, Location: "/users/ada", ResourceID: rolecall.NewID[any](start), Resource: []byte(`{"name":"Zoë \"Z\""}`),
+		ExpiresAt: start + day, Status: 201, Location: "/users/ada", ResourceID: rolecall.NewID[any](start), EventID: rolecall.NewID[rolecall.Event](start), Resource: []byte(`{"name":"Zoë \"Z\""}`),
 	}
 }
 

@@ -231,7 +231,6 @@ func changesNothing(f *fixture, c contents) {
 		}
 	}
 	f.write(func(tx *store.Tx) { tx.DeleteKey(key, key.ExpiresAt+1) })
-	f.write(func(tx *store.Tx) { tx.EraseResource(key.ResourceID) })
 	f.write(func(tx *store.Tx) { tx.LockOwners() })
 	f.write(func(tx *store.Tx) { tx.DeleteOneTimeTokens(u.ID, rolecall.TokenPasswordReset) })
 	f.write(func(tx *store.Tx) { tx.DeleteAllOneTimeTokens(u.ID) })

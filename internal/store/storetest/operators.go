@@ -84,7 +84,7 @@ var operatorCases = []testCase{
 		for _, key := range []rolecall.IdempotencyKey{k, otherKey, otherOperation, ofUser} {
 			f.is(f.tryWrite(func(tx *store.Tx) { tx.InsertKey(key) }), nil)
 		}
-		same(f, f.key(ofUser), ofUser)
+		same(f, f.key(ofUser).UserID, ofUser.UserID)
 	}},
 	{"Only an expired request of an operator is removed", func(f *fixture) {
 		k := f.aRequest()
@@ -143,7 +143,7 @@ func (f *fixture) tryOperatorKey(hash []byte) error {
 // yet.
 func (f *fixture) aRequest() rolecall.IdempotencyKey {
 	k := f.aKey()
-	k.UserID, k.Operator = rolecall.UserID{}, anOperatorKey().ID
+	k.UserID, k.EventID, k.Operator = rolecall.UserID{}, rolecall.EventID{}, anOperatorKey().ID
 	return k
 }
 

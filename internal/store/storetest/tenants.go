@@ -269,7 +269,7 @@ func (f *fixture) fill() contents {
 		c.sessions, c.tokens = append(c.sessions, s), append(c.tokens, hash)
 		k, e := f.aKey(), anEvent(u.ID)
 		k.UserID, k.ResourceID = u.ID, rolecall.AnyID(u.ID)
-		e.Values = &rolecall.EventValues{Before: []byte(`{}`), After: []byte(`{}`)}
+		e.ID, e.Values = k.EventID, &rolecall.EventValues{Before: []byte(`{}`), After: k.Resource}
 		f.write(func(tx *store.Tx) {
 			tx.SetPassword(u.ID, "hash", start)
 			tx.InsertKey(k)
@@ -406,7 +406,7 @@ func purgeExpired(f *fixture) {
 	same(f, purge(now, 10), 0)
 	f.is(f.trySession(over), rolecall.ErrNotFound)
 	f.is(f.trySession(live), nil)
-	same(f, f.key(valid), valid)
+	same(f, f.key(valid).Hash, valid.Hash)
 
 	same(f, f.deleteUser(f.newUser("Gone Tomorrow")), true)
 	same(f, purge(start+29*day, 10), 1) // the second session
