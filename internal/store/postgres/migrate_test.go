@@ -271,7 +271,7 @@ func TestBothSchemasAgree(t *testing.T) {
 	compare("primary keys",
 		`select i.indrelid::regclass || ' (' || (
 				select string_agg(a.attname, ',' order by k.n) from unnest(i.indkey::int[]) with ordinality k(attnum, n)
-				join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum) || ')'
+				join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum and k.n <= i.indnkeyatts) || ')'
 			from pg_index i join pg_class c on c.oid = i.indrelid
 			where c.relnamespace = 'public'::regnamespace and i.indisprimary and c.relname <> 'migrations'`,
 		`select m.name || ' (' || (
