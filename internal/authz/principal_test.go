@@ -275,3 +275,18 @@ func TestCoveredReachIsWhereNothingIsMissing(t *testing.T) {
 		}
 	})
 }
+
+func TestTheSizeOfAPrincipalGrowsWithItsRoles(t *testing.T) {
+	now := rolecall.Time(1_800_000_000_000_000)
+	roles := rolecall.BuiltInRoles(now)
+	size := func(n int) int {
+		var held []rolecall.Assignment
+		for range n {
+			held = append(held, rolecall.Assignment{Role: roles[1], Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never})
+		}
+		return authz.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, held, now).Size()
+	}
+	if none, one, many := size(0), size(1), size(100); none < 1000 || one < none+1000 || many < 90*(one-none) {
+		t.Errorf("the sizes are %d, %d and %d", none, one, many)
+	}
+}

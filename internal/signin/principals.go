@@ -10,7 +10,9 @@ import (
 	"github.com/rolecall/rolecall/internal/invalidation"
 )
 
-const cachedPrincipals = 50_000
+// cachedPrincipals is about how many bytes the cached principals take. It is enough for
+// 13,000 users with one role. The others are read again for each request.
+const cachedPrincipals = 28 << 20
 
 // principalCache keeps who a token is, of a session or of an API, as long as nothing
 // that it depends on has changed.
@@ -32,5 +34,8 @@ type principalEntry struct {
 }
 
 func newPrincipalCache() *principalCache {
-	return otter.Must(&otter.Options[principalKey, *principalEntry]{MaximumSize: cachedPrincipals})
+	return otter.Must(&otter.Options[principalKey, *principalEntry]{
+		MaximumWeight: cachedPrincipals,
+		Weigher:       func(_ principalKey, e *principalEntry) uint32 { return uint32(e.principal.Size()) },
+	})
 }
