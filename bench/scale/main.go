@@ -42,6 +42,8 @@ func main() {
 	stores := flag.String("stores", "sqlite,postgres", "stores to measure")
 	parts := flag.String("parts", "tenant,tenants,nodes,console", "what to measure: one large tenant, many tenants, several nodes, pages of the console")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often small and large take turns")
+	flag.StringVar(&b.only, "only", "", "measure only the operations on a large tenant whose names contain this")
+	flag.IntVar(&b.events, "events", 0, "about how many events to add to the large tenant, such as 10000000")
 	flag.DurationVar(&b.duration, "duration", 500*time.Millisecond, "of each turn")
 	flag.Parse()
 	if *small {
@@ -60,6 +62,8 @@ type bench struct {
 	sizes
 	rounds   int
 	duration time.Duration
+	only     string // part of the names of operations
+	events   int    // in the large tenant
 	folder   string // of the store that is measured
 	binary   string
 	log      *os.File       // of all nodes

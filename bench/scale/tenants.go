@@ -17,7 +17,7 @@ const (
 	fewTenants  = 10
 	perTenant   = 5 // users, besides the owner
 	connections = 32
-	memoryGoal  = 120 // MiB of the node under load
+	memoryGoal  = 150 // MiB of the node under load
 	tenantGoal  = 20 * time.Millisecond
 )
 

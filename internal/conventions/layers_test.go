@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"bench/peers":                  {"bench/load", "internal/pgtest", "internal/process"},
 	"bench/peers/pocketbase":       {}, // a module of its own
 	"bench/speed":                  {"bench/floor", "bench/load", "bench/peers", "client", "internal/pgtest", "internal/process", "internal/progress"},
-	"bench/scale":                  {".", "bench/load", "internal/pgtest", "internal/process", "internal/progress"},
+	"bench/scale":                  {".", "bench/load", "internal/pgtest", "internal/process", "internal/progress", "internal/store", "internal/store/sqlite"},
 	"bench/timing":                 {"client", "internal/process"},
 	"client":                       {},
 	"console":                      {".", "internal/access", "internal/authz", "internal/directory", "internal/idempotency", "internal/secret", "internal/signin", "internal/web"},
