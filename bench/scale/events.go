@@ -18,14 +18,15 @@ import (
 // less, so that the events of each pass are in the order of their ids.
 const eventsApart = 12 * 24 * time.Hour
 
-// fillEvents adds events about all users to the store, in as many passes as it takes. It
-// writes them in the database itself, because 10 million are too many for requests.
-func (b *bench) fillEvents(ctx context.Context, n *node) (err error) {
+// fillEvents adds events about all users to the database, in as many passes as the large
+// tenant needs. So users of the small one have as many each. It writes the rows itself,
+// because 10 million are too many for requests.
+func (b *bench) fillEvents(ctx context.Context, database string, n *node) (err error) {
 	passes := b.events / b.users
 	if passes == 0 {
 		return nil
 	}
-	execute := func(statement string) error { return b.asAdmin(ctx, manyUsersName, statement) }
+	execute := func(statement string) error { return b.asAdmin(ctx, database, statement) }
 	id := `(lpad(to_hex(%d + u.created_at / 1000), 12, '0') || substr(replace(u.id::text, '-', ''), 13))::uuid`
 	actor := "'" + n.owner().user + "'"
 	if b.server == nil {

@@ -48,8 +48,8 @@ func (b *bench) filled(ctx context.Context, name string, flags ...string) (_ *no
 	if n.sessions, err = readSessions(tokens); err != nil {
 		return nil, err
 	}
-	if name == manyUsersName {
-		if err := b.fillEvents(ctx, n); err != nil {
+	if name == fewUsersName || name == manyUsersName {
+		if err := b.fillEvents(ctx, name, n); err != nil {
 			return nil, fmt.Errorf("events: %w", err)
 		}
 	}
