@@ -37,6 +37,7 @@ type Database struct {
 	readers chan *conn // those that are free
 	count   int        // of all readers
 	writer  *writer
+	mover   *checkpointer
 	closing chan struct{}
 	close   func() error // once
 }
@@ -65,7 +66,7 @@ func Open(ctx context.Context, path string, options Options) (*Database, error) 
 }
 
 func (d *Database) open(ctx context.Context, path string, options Options) (err error) {
-	if d.writes, err = openPool(path, 1, url.Values{"_pragma": {"cache_size(-16000)"}}); err != nil {
+	if d.writes, err = openPool(path, 2, url.Values{"_pragma": {"cache_size(-16000)", logMax}}); err != nil {
 		return err
 	}
 	if err := connectFirst(ctx, d.writes); err != nil {
@@ -78,7 +79,12 @@ func (d *Database) open(ctx context.Context, path string, options Options) (err 
 	if err != nil {
 		return err
 	}
-	d.writer = startWriter(newConn(w))
+	c, err := d.writes.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	d.mover = startCheckpointer(newConn(c))
+	d.writer = startWriter(newConn(w), d.mover.wake)
 
 	if d.reads, err = openPool(path, options.Readers, url.Values{"_pragma": {"cache_size(-4000)"}, "_query_only": {"on"}}); err != nil {
 		return err
@@ -208,7 +214,7 @@ func (d *Database) shut() error {
 	close(d.closing)
 	var errs []error
 	if d.writer != nil {
-		errs = append(errs, d.writer.close())
+		errs = append(errs, d.writer.close(), d.mover.close())
 	}
 	for range d.count {
 		errs = append(errs, (<-d.readers).Close())

@@ -20,6 +20,7 @@ const (
 // committed: until then it may be rolled back and run again.
 type writer struct {
 	conn  *conn
+	wrote func() // called after a group
 	queue chan *job
 	looks chan func() // run between groups
 	ended chan struct{}
@@ -28,8 +29,8 @@ type writer struct {
 	closed bool
 }
 
-func startWriter(c *conn) *writer {
-	w := &writer{conn: c, queue: make(chan *job, queueMax), looks: make(chan func()), ended: make(chan struct{})}
+func startWriter(c *conn, wrote func()) *writer {
+	w := &writer{conn: c, wrote: wrote, queue: make(chan *job, queueMax), looks: make(chan func()), ended: make(chan struct{})}
 	go w.loop()
 	return w
 }
@@ -106,6 +107,7 @@ func (w *writer) loop() {
 			for _, j := range group {
 				close(j.done)
 			}
+			w.wrote()
 		case look := <-w.looks:
 			look()
 		}

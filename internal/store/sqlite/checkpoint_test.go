@@ -1,0 +1,38 @@
+package sqlite
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Without the checkpointer nothing would be in the file before the log has 64 MiB.
+func TestWhatIsCommittedIsMovedToTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rolecall.db")
+	tenant := newTenant(t, open(t, path, Options{Migrate: true}))
+	retry := time.NewTicker(10 * time.Millisecond)
+	defer retry.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !isInFile(t, path, tenant[:]); <-retry.C {
+		if time.Now().After(deadline) {
+			t.Fatal("the file does not have the tenant")
+		}
+	}
+}
+
+// isInFile reports whether the file has the tenant, without the log.
+func isInFile(t *testing.T, path string, tenant []byte) bool {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+"?immutable=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var n int
+	err = db.QueryRow("select count(*) from tenants where id = $1", tenant).Scan(&n)
+	return err == nil && n > 0 // at first the file does not even have the table
+}
