@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -234,6 +235,14 @@ func TestDistributeMovesTheRows(t *testing.T) {
 		if !has(t, s, tenants[i], users[i].ID) || has(t, s, tenants[(i+1)%len(tenants)], users[i].ID) {
 			t.Fatal("with the extension, a tenant does not see just its rows")
 		}
+	}
+	interrupted, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := postgres.Distribute(interrupted, url); err == nil {
+		t.Error("a distribution that is interrupted succeeds")
+	}
+	if got := placed(t, url); len(got) > 0 {
+		t.Errorf("an interrupted distribution moved %q", got)
 	}
 	locked, err := postgres.Distribute(t.Context(), url)
 	if err != nil || locked == 0 {
