@@ -24,9 +24,9 @@ import (
 // command make test-citus sets it.
 const CitusVariable = "ROLECALL_TEST_CITUS"
 
-// ErrNoCitus says that this machine has no Citus extension for its PostgreSQL
-// server, and how to get one.
-var ErrNoCitus = errors.New("the Citus extension is not installed (Debian, Ubuntu: curl https://install.citusdata.com/community/deb.sh | sudo bash, then apt install postgresql-17-citus-13.0; Fedora, RHEL: the same with rpm.sh, then dnf install citus130_17)")
+// ErrNoCitus says that this machine has no Citus extension that its PostgreSQL server
+// can load. The errors that wrap it say why.
+var ErrNoCitus = errors.New("PostgreSQL cannot load the Citus extension here")
 
 // testShards is the number of shards of each table. Every one of them costs a test
 // time.
@@ -76,7 +76,7 @@ func (c *Cluster) start() (*Server, error) {
 	if err != nil {
 		switch text := err.Error(); {
 		case strings.Contains(text, `could not access file "citus"`):
-			err = ErrNoCitus
+			err = fmt.Errorf("%w: it is not installed (Debian, Ubuntu: curl https://install.citusdata.com/community/deb.sh | sudo bash, then apt install postgresql-17-citus-13.0; Fedora, RHEL: the same with rpm.sh, then dnf install citus130_17)", ErrNoCitus)
 		case strings.Contains(text, "could not load library"):
 			err = fmt.Errorf("%w: the one that is installed needs another release of PostgreSQL", ErrNoCitus)
 		}
