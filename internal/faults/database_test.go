@@ -103,7 +103,9 @@ func (l *load) gather(db *sql.DB) {
 	if _, err := db.ExecContext(context.WithoutCancel(l.t.Context()), `do $$ declare name text; begin
 		if to_regclass('pg_dist_partition') is not null then
 			for name in select logicalrelid::regclass::text from pg_dist_partition loop
-				execute format('create temp table %1$s as select * from public.%1$s', name);
+				execute format('create temp table %1$s (like public.%1$s including indexes)', name);
+				execute format('insert into %1$s select * from public.%1$s', name);
+				execute format('analyze %1$s', name);
 			end loop;
 		end if;
 	end $$`); err != nil {
