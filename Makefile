@@ -76,7 +76,7 @@ check: test-tools ## what must hold before a change is merged, the race detector
 race: test-tools ## the black-box suites, whole on both stores, against a program that watches for races
 	ROLECALL_TEST_BUILD="$(RACE)" $(WITH_POSTGRES) $(TEST) $(BLACK_BOX)
 
-bench: ## speed against the least that could be done; BENCH=-full takes longer, BENCH=-peers measures other services
+bench: ## speed against the least that could be done; BENCH=-full takes longer, BENCH=-peers measures other services, BENCH=-citus clusters
 	go run ./bench/speed $(BENCH)
 
 bench-scale: ## whether cost grows with the data: up to 1,000,000 users and 100,000 tenants; BENCH=-small to try it

@@ -35,6 +35,7 @@ type options struct {
 	json       bool
 	markdown   bool
 	peers      bool
+	citus      bool
 }
 
 func main() {
@@ -47,6 +48,7 @@ func main() {
 	flag.StringVar(&o.before, "before", "", "an older program to measure against, instead of the floor: five pairs of windows in turn")
 	flag.BoolVar(&o.full, "full", false, "measure for a quarter of an hour, not two minutes")
 	flag.BoolVar(&o.peers, "peers", false, "measure other services next to Rolecall; the first time, this downloads them")
+	flag.BoolVar(&o.citus, "citus", false, "measure what operations cost on Citus clusters, next to one PostgreSQL server")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
 	flag.BoolVar(&o.markdown, "markdown", false, "print tables for docs/performance.md")
 	flag.Parse()
@@ -74,6 +76,9 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	if o.peers {
 		return comparePeers(ctx, o, machine, binary, folder)
+	}
+	if o.citus {
+		return compareClusters(ctx, o, machine, binary, folder)
 	}
 	r := report{Machine: machine}
 	measureErr := r.measure(ctx, o, binary, folder)

@@ -193,6 +193,10 @@ func answers(ctx context.Context, asking *http.Client, url string) bool {
 
 // signIn signs an owner in, and returns the session token and the answer.
 func (s *subject) signIn(ctx context.Context, owner int) (token, answer string, err error) {
+	return s.signInTo(ctx, tenant, owner)
+}
+
+func (s *subject) signInTo(ctx context.Context, tenant string, owner int) (token, answer string, err error) {
 	body, err := json.Marshal(map[string]string{"email": address(owner), "password": password})
 	if err != nil {
 		return "", "", err

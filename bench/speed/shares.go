@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Each database server may use so much of the first processor. Three of them leave a
+// tenth of it to the system.
+const (
+	sharePeriod = 20 * time.Millisecond
+	shareQuota  = 6 * time.Millisecond
+)
+
+// shares are how the processors are shared out: the servers run on the first, each with
+// the same part of it, and this process and what it starts later on the others.
+type shares struct {
+	groups  []string // folders of control groups
+	problem error    // why the servers have no shares
+}
+
+// processors is their number before this process is kept from the first.
+var processors = runtime.NumCPU()
+
+// give shares the processors out to the servers with these ids. Where the system does
+// not permit that, String tells why.
+func (s *shares) give(ctx context.Context, servers []int) error {
+	all, err := readProcesses()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 || processors < 2 {
+		s.problem = errors.New("this needs Linux and two processors")
+		return nil
+	}
+	s.problem = pin(ctx, fmt.Sprintf("1-%d", processors-1), os.Getpid())
+	for _, server := range servers {
+		family := all.from(server)
+		s.problem = errors.Join(s.problem, s.limit(family), pin(ctx, "0", family...))
+	}
+	return nil
+}
+
+// pin lets all threads of the processes run on these processors only.
+func pin(ctx context.Context, on string, processes ...int) error {
+	for _, id := range processes {
+		output, err := exec.CommandContext(ctx, "taskset", "--all-tasks", "--cpu-list", "--pid", on, strconv.Itoa(id)).CombinedOutput()
+		if err != nil && syscall.Kill(id, 0) == nil { // else it has just ended
+			return fmt.Errorf("taskset: %w: %s", err, output)
+		}
+	}
+	return nil
+}
+
+// limit puts the processes into a control group with a share.
+func (s *shares) limit(processes []int) error {
+	const groups = "/sys/fs/cgroup"
+	parent, settings := filepath.Join(groups, "cpu"), map[string]string{ // the first version
+		"cpu.cfs_period_us": fmt.Sprint(sharePeriod.Microseconds()), "cpu.cfs_quota_us": fmt.Sprint(shareQuota.Microseconds()),
+	}
+	if _, err := os.Stat(filepath.Join(groups, "cgroup.controllers")); err == nil {
+		parent, settings = groups, map[string]string{"cpu.max": fmt.Sprint(shareQuota.Microseconds(), sharePeriod.Microseconds())}
+		if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+cpu"), 0); err != nil {
+			return err
+		}
+	}
+	group := filepath.Join(parent, fmt.Sprintf("rolecall-bench-%d", processes[0]))
+	if err := os.Mkdir(group, 0o700); err != nil {
+		return err
+	}
+	s.groups = append(s.groups, group)
+	for name, value := range settings {
+		if err := os.WriteFile(filepath.Join(group, name), []byte(value), 0); err != nil {
+			return err
+		}
+	}
+	for _, id := range processes {
+		err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(id)), 0)
+		if err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes the control groups. The servers must have ended.
+func (s *shares) remove() (err error) {
+	for _, group := range s.groups {
+		var removeErr error
+		for range 50 { // until the last process has left
+			if removeErr = syscall.Rmdir(group); !errors.Is(removeErr, syscall.EBUSY) {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		err = errors.Join(err, removeErr)
+	}
+	return err
+}
+
+func (s *shares) String() string {
+	if s.problem != nil {
+		return fmt.Sprintf("The processors were not shared out: %v.", s.problem)
+	}
+	return fmt.Sprintf("Each database server had %.0f %% of the first processor. Rolecall and its clients had the others.",
+		100*shareQuota.Seconds()/sharePeriod.Seconds())
+}
