@@ -98,7 +98,7 @@ func TestNoTenantSeesAnother(t *testing.T) {
 			over := make(chan struct{})
 			var disturbing, asking sync.WaitGroup
 			if database != "" {
-				disturbing.Go(func() { all.disturb(pgtest.Admin(t, database), over) })
+				disturbing.Go(func() { all.disturb(pgtest.Admin(t, database), topology.name == "citus", over) })
 			}
 			limit := int64(fewer(2_000, 6_000, 1_000_000))
 			for i := range canaryClients {
@@ -186,8 +186,9 @@ func (all *isolation) isMark(mark string) bool {
 }
 
 // disturb cancels statements, ends connections and holds rows back, so that
-// transactions end in every way that they can.
-func (all *isolation) disturb(database string, over <-chan struct{}) {
+// transactions end in every way that they can. On Citus, it does the first two to the
+// coordinator's connections to the workers as well.
+func (all *isolation) disturb(database string, onCitus bool, over <-chan struct{}) {
 	conn, err := pgx.Connect(context.Background(), database)
 	if err != nil {
 		all.t.Error(err)
@@ -198,6 +199,11 @@ func (all *isolation) disturb(database string, over <-chan struct{}) {
 	disturbances := []string{
 		"select pg_cancel_backend(pid)" + victim, "select pg_terminate_backend(pid)" + victim,
 		"begin; lock table users in access exclusive mode; select pg_sleep(0.05); rollback", "begin; lock table users in share mode; select pg_sleep(0.05); rollback",
+	}
+	if onCitus {
+		for _, disturbance := range disturbances[:2] {
+			disturbances = append(disturbances, "select run_command_on_workers($_$"+disturbance+"$_$)")
+		}
 	}
 	next := time.NewTicker(200 * time.Millisecond)
 	defer next.Stop()
