@@ -189,7 +189,7 @@ var ownCluster = sync.OnceValues(func() (*Cluster, error) { return StartCluster(
 func RequireCitus(t testing.TB) {
 	t.Helper()
 	if os.Getenv(CitusVariable) == "" {
-		t.Skip("make test-citus runs this test")
+		t.Skip("NOT TESTED ON CITUS: make test-citus does it")
 	}
 }
 

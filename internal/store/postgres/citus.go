@@ -179,7 +179,10 @@ func (d *distribution) missing(must bool) ([]table, error) {
 		err = row.Scan(&t.Name, &t.Relname, &t.Forced, &t.HasTenant)
 		return t, err
 	})
-	return slices.DeleteFunc(tables, func(t table) bool { return !t.HasTenant && placements[t.Relname] == unmanaged }), err
+	return slices.DeleteFunc(tables, func(t table) bool {
+		where, known := placements[t.Relname]
+		return !t.HasTenant && known && where == unmanaged
+	}), err
 }
 
 // run moves the tables to where they belong, and returns when it has locked them. As
@@ -250,7 +253,7 @@ func (d *distribution) move(t table) error {
 	case t.HasTenant:
 		where = distributed
 	case where == "":
-		return fmt.Errorf("nothing says where table %s belongs", t.Name)
+		return fmt.Errorf("table %s has no tenant_id, and this rolecall does not know where to keep it: move it to another schema", t.Name)
 	}
 	literal := "'" + t.Name + "'"
 	statement := fmt.Sprintf(string(where), literal)

@@ -291,3 +291,12 @@ func TestLaterMigrationsWorkOnDistributedTables(t *testing.T) {
 		t.Errorf("placed %q", got)
 	}
 }
+
+// A table that is neither a tenant's nor known has no place.
+func TestMigrateRefusesAnUnknownTable(t *testing.T) {
+	url := pgtest.CitusMigrated(t)
+	run(t, connect(t, url), "create table strangers (id uuid primary key)")
+	if err := postgres.Migrate(t.Context(), url); err == nil || !strings.Contains(err.Error(), "strangers") {
+		t.Errorf("got %v, want an error that names the table", err)
+	}
+}
