@@ -66,7 +66,7 @@ func TestOnlyTheRightArchiveIsUnpacked(t *testing.T) {
 	for _, c := range []struct {
 		name, sum string
 		content   []byte
-		want      string // in the error, empty if there is none
+		want      string // part of the error; empty: no error
 	}{
 		{"right", sum(right), right, ""},
 		{"another", sum(outside), right, "has the SHA-256"},

@@ -28,7 +28,7 @@ type Service struct {
 	Program  string // what Fetch returned
 	Address  string // host and port where it serves
 	Folder   string // for its data
-	Database string // URL of a PostgreSQL database, over TCP; empty: there is none
+	Database string // URL of a PostgreSQL database, over TCP; empty if the service needs no PostgreSQL
 
 	log     *os.File
 	command *exec.Cmd

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -85,7 +86,7 @@ func run(ctx context.Context, o options) (err error) {
 	if len(r.Stores) == 0 {
 		return measureErr
 	}
-	return errors.Join(measureErr, r.write(o))
+	return errors.Join(measureErr, write(&r, o))
 }
 
 // measure measures every store that is asked for, and is here.
@@ -108,14 +109,21 @@ func (r *report) measure(ctx context.Context, o options, binary, folder string) 
 	return nil
 }
 
-func (r *report) write(o options) error {
+// tables are figures that can be printed.
+type tables interface {
+	writeMarkdown(w io.Writer) error
+	writeText(w io.Writer) error
+}
+
+// write prints the figures as the options say.
+func write(t tables, o options) error {
 	switch {
 	case o.json:
-		return json.NewEncoder(os.Stdout).Encode(r)
+		return json.NewEncoder(os.Stdout).Encode(t)
 	case o.markdown:
-		return r.writeMarkdown(os.Stdout)
+		return t.writeMarkdown(os.Stdout)
 	default:
-		return r.writeText(os.Stdout)
+		return t.writeText(os.Stdout)
 	}
 }
 

@@ -62,7 +62,7 @@ func comparePeers(ctx context.Context, o options, m machine, binary, folder stri
 		}
 		r.Services = append(r.Services, *measured)
 	}
-	return r.write(o)
+	return write(r, o)
 }
 
 // measureWithDatabase gives the service a PostgreSQL server of its own if it uses

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -24,17 +22,6 @@ type service struct {
 	Idle, Peak float64 // MiB of memory, of all its processes, without PostgreSQL
 	Samples    map[string]sample
 	Problems   []string // why it, or some of its operations, were not measured
-}
-
-func (r *peersReport) write(o options) error {
-	switch {
-	case o.json:
-		return json.NewEncoder(os.Stdout).Encode(r)
-	case o.markdown:
-		return r.writeMarkdown(os.Stdout)
-	default:
-		return r.writeText(os.Stdout)
-	}
 }
 
 // services returns a table with a row for each service.
