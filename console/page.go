@@ -319,7 +319,7 @@ var done = map[string]string{
 	"role-given":     "{role} is given to {name}.",
 	"role-taken":     "{role} is taken from {name}.",
 	"deleted":        "The user is deleted. A restore is possible for 30 days.",
-	"restored":       "{name} is restored, and cannot sign in yet: what mends that is said here.",
+	"restored":       "{name} is restored but cannot sign in yet. This page shows what to do.",
 	"erased":         "The user is erased for good.",
 
 	"password-changed": "Your password is changed, and you are signed out everywhere else.",

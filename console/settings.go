@@ -49,7 +49,7 @@ var settingTexts = map[string]settingWords{
 	"refreshGraceSeconds":     {label: "Grace of a replaced session token", detail: "Requests that were under way with the old token still pass.", weakens: "A session token that was replaced works on for %s, not %s."},
 	"passwordMinimum":         {label: "Least length of a new password", detail: "Less than 15 only where a second factor is asked of all. Passwords that people have stay as they are.", unit: "character", weakens: "New passwords may have only %s, not at least %s.", lessIsWeaker: true},
 	"invitationSeconds":       {label: "Life of an invitation", detail: "Its link is void then. Invitations that are out keep their end.", weakens: "The link of an invitation works for %s, not %s."},
-	"passwordResetSeconds":    {label: "Life of a link to choose a new password", detail: "Whoever reads the mail of somebody can use it for as long.", weakens: "The link to choose a new password works for %s, not %s."},
+	"passwordResetSeconds":    {label: "Life of a link to choose a new password", detail: "Until then, anyone who can read the user's mail can use it.", weakens: "The link to choose a new password works for %s, not %s."},
 	"eventsKeptSeconds":       {label: "Time that events are kept", detail: "Older ones are deleted for good.", weakens: "Events are deleted for good after %s, not after %s.", lessIsWeaker: true},
 	"idempotencyKeptSeconds":  {label: "Time that idempotency keys are kept", detail: "A program that repeats a request within it does nothing twice."},
 }
@@ -92,7 +92,7 @@ func (w settingWords) read(text string) (value int64, ok bool) {
 
 // advice says what the setting means, and what it can be.
 func (w settingWords) advice(n rolecall.NumberSetting) string {
-	return fmt.Sprintf("%s %s; %s if nothing is said.", w.detail, heading(w.bounds(n)), w.of(n.Default()))
+	return fmt.Sprintf("%s %s. The default is %s.", w.detail, heading(w.bounds(n)), w.of(n.Default()))
 }
 
 // bounds says what the setting can be at all.
