@@ -130,9 +130,9 @@ func (t *Tx) DeleteAssignment(h rolecall.Holder, role rolecall.RoleID) (bool, er
 	return t.invalidateIf(ok, err, h.ID)
 }
 
-// TakeAssignments deletes up to limit assignments of the role to users, and returns
-// them with nothing of the role but its id. It invalidates nothing, because it serves the deletion of the role, which
-// invalidates the tenant.
+// TakeAssignments deletes up to limit assignments of the role to users, and returns them.
+// Of the role they have the id alone. It invalidates nothing, because the deletion of the
+// role has invalidated the tenant.
 func (t *Tx) TakeAssignments(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
 	return t.takeAssignments(selectHolders, takeAssignments, rolecall.Assignment{Role: rolecall.Role{ID: role}}, limit)
 }

@@ -37,7 +37,7 @@ type Database struct {
 	readers chan *conn // those that are free
 	count   int        // of all readers
 	writer  *writer
-	mover   *checkpointer
+	logs    *checkpointer
 	closing chan struct{}
 	close   func() error // once
 }
@@ -83,8 +83,8 @@ func (d *Database) open(ctx context.Context, path string, options Options) (err 
 	if err != nil {
 		return err
 	}
-	d.mover = startCheckpointer(newConn(c))
-	d.writer = startWriter(newConn(w), d.mover.wake)
+	d.logs = startCheckpointer(newConn(c))
+	d.writer = startWriter(newConn(w), d.logs.wake)
 
 	if d.reads, err = openPool(path, options.Readers, url.Values{"_pragma": {"cache_size(-4000)"}, "_query_only": {"on"}}); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (d *Database) shut() error {
 	close(d.closing)
 	var errs []error
 	if d.writer != nil {
-		errs = append(errs, d.writer.close(), d.mover.close())
+		errs = append(errs, d.writer.close(), d.logs.close())
 	}
 	for range d.count {
 		errs = append(errs, (<-d.readers).Close())
