@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/crypto/argon2"
+	"github.com/rolecall/rolecall/internal/argon2"
 )
 
 // Parameters are the cost of a password hash by argon2id (RFC 9106).
