@@ -147,7 +147,7 @@ func assets() (list []namedAsset) {
 			panic(err)
 		}
 		mediaType := mediaTypes[path.Ext(entry.Name())]
-		list = append(list, namedAsset{entry.Name(), web.NewAsset(Path+assetsPath, entry.Name(), mediaType, web.Gzip(content), true)})
+		list = append(list, namedAsset{entry.Name(), web.NewAsset(Path+assetsPath, entry.Name(), mediaType, content, false)})
 	}
 	return list
 }

@@ -167,8 +167,8 @@ func TestFilesAreTheSameCompressedAndPlain(t *testing.T) {
 			t.Errorf("%s differs when it is compressed", path)
 		}
 	}
-	if compressed != 4 {
-		t.Errorf("%d files are compressed, want 4", compressed)
+	if compressed != 7 {
+		t.Errorf("%d files are compressed, want 7", compressed)
 	}
 }
 

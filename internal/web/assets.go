@@ -20,7 +20,7 @@ type Asset struct {
 	contentType string
 	caching     string
 	plain       func() representation
-	gzipped     func() representation // nil if the asset is never compressed
+	gzipped     func() representation // nil if the asset is too small to compress
 }
 
 // representation is content as it is sent, with its entity tag.
@@ -35,6 +35,7 @@ func newRepresentation(content []byte) representation {
 
 // NewAsset returns the file with the name below the folder. Its path changes with its
 // content, so that browsers may keep it forever. The content may be compressed already.
+// If it is not, and large enough, it is compressed when the first client accepts that.
 func NewAsset(folder, name, contentType string, content []byte, isGzipped bool) *Asset {
 	stored := newRepresentation(content)
 	suffix := path.Ext(name)
@@ -43,6 +44,9 @@ func NewAsset(folder, name, contentType string, content []byte, isGzipped bool) 
 		contentType: contentType,
 		caching:     "public, max-age=31536000, immutable",
 		plain:       func() representation { return stored },
+	}
+	if len(content) >= gzipFrom {
+		a.gzipped = compressLater(content)
 	}
 	if isGzipped {
 		a.gzipped = a.plain
@@ -58,8 +62,12 @@ func NewDocument(path, contentType string, content []byte) *Asset {
 	return &Asset{
 		Path: path, contentType: contentType, caching: "public, max-age=300",
 		plain:   func() representation { return plain },
-		gzipped: sync.OnceValue(func() representation { return newRepresentation(Gzip(content)) }),
+		gzipped: compressLater(content),
 	}
+}
+
+func compressLater(content []byte) func() representation {
+	return sync.OnceValue(func() representation { return newRepresentation(compress(content)) })
 }
 
 // ServeHTTP answers with the content, compressed if the client accepts that.
@@ -105,8 +113,8 @@ func isKnown(tag, ifNoneMatch string) bool {
 	return false
 }
 
-// Gzip returns the content compressed as well as possible.
-func Gzip(content []byte) []byte {
+// compress returns the content compressed as well as possible.
+func compress(content []byte) []byte {
 	var b bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
 	_, _ = w.Write(content)                               // a buffer takes everything
