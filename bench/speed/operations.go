@@ -123,7 +123,7 @@ func (b *bench) plan(ctx context.Context, sessions []string) error {
 	for n, session := range sessions {
 		requests["session"] = append(requests["session"], get("/auths/session", session))
 		requests["page"] = append(requests["page"], get("/users?limit=50", session))
-		requests["login"] = append(requests["login"], post("/auths/login", fmt.Sprintf(`{"email":%q,"password":%q}`, address(n), password)))
+		requests["login"] = append(requests["login"], send("POST", "/auths/login", fmt.Sprintf(`{"email":%q,"password":%q}`, address(n), password)))
 	}
 	owner := client.New(b.URL(), tenant, nil)
 	if _, err := owner.Login(ctx, address(0), password); err != nil {

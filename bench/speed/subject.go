@@ -130,6 +130,10 @@ func (s *subject) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Sign-ins must not end the sessions that the other requests use.
+	if _, err := ask(ctx, s.Address, send("PATCH", "/tenant", `{"settings":{"sessionsPerUser":1000}}`, "Cookie: session="+session)); err != nil {
+		return err
+	}
 	filled, err := load.RunApart(ctx, load.Plan{
 		Address: s.Address, Connections: crowd, Duration: 10 * time.Minute, Limit: users - owners,
 		Requests: creations([]string{session}), Status: http.StatusCreated,
@@ -229,10 +233,10 @@ func get(target, session string) string {
 	return head("GET", target) + "Cookie: session=" + session + "\r\n\r\n"
 }
 
-// post returns the text of a request with a body.
-func post(target, body string, header ...string) string {
+// send returns the text of a request with a body.
+func send(method, target, body string, header ...string) string {
 	length := len(strings.ReplaceAll(body, load.Number, "0123456789012345"))
-	return head("POST", target) + strings.Join(append(header, "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", length)), "\r\n") +
+	return head(method, target) + strings.Join(append(header, "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", length)), "\r\n") +
 		"\r\n\r\n" + body
 }
 
@@ -247,7 +251,7 @@ func creations(sessions []string) []string {
 	var list []string
 	for _, session := range sessions {
 		for _, name := range []string{"Ada Lovelace", "Grace Hopper", "Hedy Lamarr", "Katherine Johnson"} {
-			list = append(list, post("/users",
+			list = append(list, send("POST", "/users",
 				`{"email":"user-`+load.Number+`@example.com","name":"`+name+`","department":"Engineering","externalId":"hr-`+load.Number+`"}`,
 				"Cookie: session="+session, "Idempotency-Key: "+load.Number))
 		}
