@@ -66,7 +66,7 @@ func Open(ctx context.Context, path string, options Options) (*Database, error) 
 }
 
 func (d *Database) open(ctx context.Context, path string, options Options) (err error) {
-	if d.writes, err = openPool(path, 2, url.Values{"_pragma": {"cache_size(-16000)", logMax}}); err != nil {
+	if d.writes, err = openPool(path, 2, url.Values{"_pragma": {"cache_size(-8000)", logMax}}); err != nil {
 		return err
 	}
 	if err := connectFirst(ctx, d.writes); err != nil {
