@@ -92,31 +92,42 @@ func measureWindow(ctx context.Context, op *operation, s schedule, address strin
 	}, nil
 }
 
-// readWhileSigningIn returns the p99 of reads at a steady rate, while sign-ins
-// wait for every core.
-func (b *bench) readWhileSigningIn(ctx context.Context, reads, logins *operation, window time.Duration) (time.Duration, error) {
-	const rate, head = 500, time.Second
+// warmUp is how long reads and sign-ins run together before answers are counted.
+const warmUp = time.Second
+
+// readWhileSigningIn returns the latency of reads at a steady rate, first alone and then
+// while sign-ins wait for every core.
+func (b *bench) readWhileSigningIn(ctx context.Context, reads, logins *operation, window time.Duration) (alone, during load.Histogram, err error) {
 	if err := b.LogFile.Truncate(0); err != nil {
-		return 0, err
+		return alone, during, err
+	}
+	if alone, err = b.readSteadily(ctx, reads, window); err != nil {
+		return alone, during, err
 	}
 	signedIn := make(chan error, 1)
 	go func() {
 		got, err := load.RunApart(ctx, load.Plan{
-			Address: b.Address, Connections: crowd, Duration: head + window + head, Requests: logins.requests, Status: logins.status, AtLeast: logins.atLeast,
+			Address: b.Address, Connections: crowd, Duration: warmUp + window + warmUp, Requests: logins.requests, Status: logins.status, AtLeast: logins.atLeast,
 		})
 		if err == nil {
 			err = got.Err()
 		}
 		signedIn <- err
 	}()
+	during, err = b.readSteadily(ctx, reads, window)
+	return alone, during, errors.Join(err, <-signedIn)
+}
+
+// readSteadily returns the latency of 500 reads a second.
+func (b *bench) readSteadily(ctx context.Context, reads *operation, window time.Duration) (load.Histogram, error) {
 	got, err := load.RunApart(ctx, load.Plan{
-		Address: b.Address, Connections: crowd, Rate: rate, WarmUp: head, Duration: window,
+		Address: b.Address, Connections: crowd, Rate: 500, WarmUp: warmUp, Duration: window,
 		Requests: reads.requests, Status: reads.status, AtLeast: reads.atLeast,
 	})
-	if err := errors.Join(err, <-signedIn); err != nil {
-		return 0, err
+	if err != nil {
+		return load.Histogram{}, err
 	}
-	return got.Latency.Quantile(0.99), got.Err()
+	return got.Latency, got.Err()
 }
 
 // middle returns the sample with the median rate.

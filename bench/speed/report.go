@@ -69,7 +69,7 @@ func (r *row) verdict() string {
 // verdict takes the cores that other work took.
 func (f *fact) verdict(others float64) string {
 	switch {
-	case f.Unit == "ms" && others > disturbing:
+	case f.Unit != "MiB" && others > disturbing:
 		return "unsure"
 	case f.Value > f.Goal:
 		return "above"
