@@ -279,7 +279,7 @@ func memberWord(member, word string, reach rolecall.Reach) condition {
 
 // fewRows is how many rows of a source are so few that no smaller source is looked
 // for.
-const fewRows = 200
+const fewRows = 500
 
 // source is an index range that yields the ids of rows that a list may hold.
 type source struct {
