@@ -102,7 +102,7 @@ scenario("somebody is deleted, found under the deleted, restored and invited aga
   await page.getByRole("dialog").getByText("need an invitation").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Restore" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("is restored, and cannot sign in yet").waitFor();
+  await page.getByText("is restored but cannot sign in yet").waitFor();
   await page.locator(".verdict").getByRole("link", { name: "Invite" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").getByRole("button", { name: "Invite" }).focus();
