@@ -6,57 +6,57 @@ import (
 	"time"
 )
 
-// The bounds of an API token. It always ends: one that nobody renews is one that
-// nobody misses.
+// The bounds of an API token. Every token expires, so that unused tokens do not stay
+// valid.
 const (
 	APITokenNameMin        = 3
 	APITokenNameMax        = 100
 	APITokenPermissionsMax = RolePermissionsMax
 	APITokenLifetimeMax    = 366 * 24 * time.Hour
-	APITokensMax           = 100 // of one holder, those that ended in the last 30 days included
+	APITokensMax           = 100 // per holder, including tokens that ended in the last 30 days
 )
 
-// APIToken lets a program speak for a user or for a service account: with no more
-// than its own permissions, and no more than the holder has at that moment. The
-// token itself is a secret and never part of it.
+// APIToken lets a program act for a user or for a service account. A request is
+// allowed what both the token and its holder are allowed at that time. The secret is
+// not part of it.
 type APIToken struct {
 	ID               APITokenID       `json:"id"`
-	UserID           UserID           `json:"userId,omitzero"`           // whose it is; zero if it is a service account's
-	ServiceAccountID ServiceAccountID `json:"serviceAccountId,omitzero"` // whose it is; zero if it is a user's
+	UserID           UserID           `json:"userId,omitzero"`           // the holder; zero if it is a service account
+	ServiceAccountID ServiceAccountID `json:"serviceAccountId,omitzero"` // the holder; zero if it is a user
 	Name             string           `json:"name"`
 	Permissions      []Permission     `json:"permissions"`        // sorted by text, each once
-	CreatedBy        UserID           `json:"createdBy,omitzero"` // zero: an operator
+	CreatedBy        UserID           `json:"createdBy,omitzero"` // zero: created by an operator
 	CreatedAt        Time             `json:"createdAt"`
 	ExpiresAt        Time             `json:"expiresAt"`
 	LastUsedAt       Time             `json:"-"` // zero: never
 }
 
-// Live reports whether the token counts at the moment.
+// Live reports whether the token is valid at the time now.
 func (t *APIToken) Live(now Time) bool { return now < t.ExpiresAt }
 
-// Covers reports whether the token lets its bearer use the permission, as far as
-// the holder has it.
+// Covers reports whether the token includes the permission. The holder must have it
+// too.
 func (t *APIToken) Covers(asked Permission) bool {
 	return slices.ContainsFunc(t.Permissions, func(p Permission) bool { return p.Covers(asked) })
 }
 
-// APITokenState is what a presented API token resolves to. A service account is
-// shown as a user of its id, name and status.
+// APITokenState is the token of a request with its holder. A service account is
+// represented as a User with its id, name and status.
 type APITokenState struct {
 	Token       APIToken
 	Holder      User
-	Guarded     bool // the holder has a second factor; a service account has none
+	Guarded     bool // the holder has a second factor; false for service accounts
 	Assignments []Assignment
 }
 
-// APITokenDraft is what a creator says of a new API token.
+// APITokenDraft describes an API token to create.
 type APITokenDraft struct {
 	Name        string   `json:"name" required:"true" minLength:"3" maxLength:"100" doc:"What the token is for."`
 	Permissions []string `json:"permissions" required:"true" minItems:"1" maxItems:"256" format:"permission" doc:"What the bearer may do at most. The holder of the token must hold each permission or be able to assign it. What the holder loses later, the token loses too."`
 	ExpiresAt   Time     `json:"expiresAt" required:"true" doc:"When the token expires: in the future, and at most 366 days from now."`
 }
 
-// Check returns what is wrong with the draft, nil if nothing is.
+// Check validates the draft. It returns nil if the draft is valid.
 func (d *APITokenDraft) Check(now Time) Faults {
 	var faults Faults
 	faults.Text("/name", d.Name, APITokenNameMin, APITokenNameMax)
@@ -73,9 +73,8 @@ func (d *APITokenDraft) Check(now Time) Faults {
 	return faults
 }
 
-// CheckHolder returns what is wrong with the draft for somebody with the
-// assignments: each permission must be one that they hold or may hand on. The
-// draft must have passed Check.
+// CheckHolder validates the draft for a holder with the assignments: the holder must
+// have each permission or be allowed to assign it. The draft must have passed Check.
 func (d *APITokenDraft) CheckHolder(assignments []Assignment, now Time) Faults {
 	var faults Faults
 	for i, text := range d.Permissions {
@@ -90,8 +89,8 @@ func (d *APITokenDraft) CheckHolder(assignments []Assignment, now Time) Faults {
 	return faults
 }
 
-// APIToken returns the token that the draft describes, which must have passed
-// Check, without its holder.
+// APIToken returns the draft as a token with a new id and without a holder. The
+// draft must have passed Check.
 func (d *APITokenDraft) APIToken(now Time) APIToken {
 	var none Faults
 	return APIToken{

@@ -2,31 +2,29 @@ package rolecall
 
 import "fmt"
 
-// ReachDepartmentsMax bounds how many departments one reach names.
+// ReachDepartmentsMax is the maximum number of departments in a reach.
 const ReachDepartmentsMax = 100
 
-// Assignment says that a user or a service account holds a role: where, until when,
-// and who granted it.
+// Assignment gives a role to a user or to a service account.
 type Assignment struct {
 	Holder    Holder
 	Role      Role
-	Reach     Reach  // everywhere, or some departments
-	ExpiresAt Time   // Never if it does not
-	GrantedBy UserID // zero: an operator
+	Reach     Reach  // Everywhere or some departments
+	ExpiresAt Time   // Never: without an end
+	GrantedBy UserID // zero: granted by an operator
 	GrantedAt Time
 }
 
-// Live reports whether the assignment counts at the moment.
+// Live reports whether the assignment is in force at the time now.
 func (a *Assignment) Live(now Time) bool { return now < a.ExpiresAt }
 
-// AssignmentDraft is what an assigner says: an absent Departments means
-// everywhere, an absent ExpiresAt never.
+// AssignmentDraft describes an assignment to create.
 type AssignmentDraft struct {
-	Departments []string // nil: everywhere
+	Departments []string // nil: Everywhere
 	ExpiresAt   *Time
 }
 
-// Check returns what is wrong with the draft, nil if nothing is.
+// Check validates the draft. It returns nil if the draft is valid.
 func (d *AssignmentDraft) Check(now Time) Faults {
 	var faults Faults
 	if d.Departments != nil && len(d.Departments) == 0 {
@@ -52,7 +50,7 @@ func (d *AssignmentDraft) Reach() Reach {
 	return Within(d.Departments...)
 }
 
-// Expiry returns the moment from which the assignment counts for nothing.
+// Expiry returns the time at which the assignment expires, or Never.
 func (d *AssignmentDraft) Expiry() Time {
 	if d.ExpiresAt == nil {
 		return Never

@@ -1,7 +1,7 @@
-// Package rolecall holds the nouns of a multi-tenant user and role service, and
-// the pure rules that belong to them: what a valid name is, which permission
-// covers which, what a principal may see of a user.
+// Package rolecall has the types of a multi-tenant service for users and roles, and
+// their rules without I/O: which names are valid, which permission covers another
+// one, and which members of a user can be changed.
 //
-// It knows neither HTTP nor SQL and imports no other package of this module.
-// Only the HTTP contract is a public promise; this package may change.
+// It knows neither HTTP nor SQL and imports no other package of this module. Only
+// the HTTP API is stable. This package may change.
 package rolecall

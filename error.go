@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// Kind groups errors by what the caller can do about them. The HTTP edge maps
-// each to one status.
+// Kind groups errors by how the caller can react. The HTTP packages map
+// each kind to one status.
 type Kind uint8
 
-// The closed set of kinds. The zero Kind is Internal, so that an error nobody
-// classified says nothing to the outside.
+// The closed set of kinds. The zero Kind is Internal, so that the text of an
+// unclassified error is never sent to a client.
 const (
 	Internal             Kind = iota
 	Malformed                 // the request breaks the protocol: a header, a path or query value, JSON syntax
 	Invalid                   // the body was understood and breaks a rule
-	Unauthenticated           // no live session, or wrong credentials
-	Forbidden                 // known, and not allowed
-	NotFound                  // not there, or not visible to this principal
-	Conflict                  // collides with what is stored
+	Unauthenticated           // no valid session, or wrong credentials
+	Forbidden                 // the caller is authenticated but not allowed
+	NotFound                  // does not exist, or is not visible to this principal
+	Conflict                  // conflicts with stored data
 	PreconditionFailed        // If-Match named another version
 	PreconditionRequired      // If-Match is missing
-	TooMany                   // a limit was reached; later it may pass
-	Unavailable               // the store or a queue cannot serve now
+	TooMany                   // a limit was reached; a later request can succeed
+	Unavailable               // the store is unreachable or a queue is full
 )
 
-// Error is a failure that may be shown to whoever caused it. Its texts hold no
-// value that was sent and nothing internal.
+// Error is a failure that may be shown to the client that caused it. Its texts
+// contain no input values and no internal details.
 type Error struct {
 	Kind       Kind
-	Code       string        // stable; what programs switch on
-	Detail     string        // a sentence a person can act on
-	Faults     []Fault       // every fault at once, for Malformed and Invalid
+	Code       string        // stable, for programs
+	Detail     string        // for people: the cause and what to do
+	Faults     []Fault       // all field errors of the request, for Malformed and Invalid
 	RetryAfter time.Duration // for TooMany, Unavailable and some Conflicts
 }
 
-// Fault is one thing wrong with a request. Exactly one of Pointer (a JSON
-// Pointer, RFC 6901), Header and Parameter names where.
+// Fault is one field error of a request. Exactly one of Pointer (a JSON Pointer, RFC
+// 6901), Header and Parameter is set and names the place.
 type Fault struct {
 	Pointer   string
 	Header    string
@@ -48,8 +48,8 @@ type Fault struct {
 // Error returns the code and the detail.
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
 
-// Is makes errors.Is match by code, so that a copy with another detail or with
-// faults still is the same error.
+// Is makes errors.Is compare codes, so that a copy with another detail or with
+// faults still matches.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code
@@ -69,14 +69,14 @@ func (e *Error) WithFaults(faults ...Fault) *Error {
 	return &c
 }
 
-// After returns a copy of the error that says when to try again.
+// After returns a copy of the error with d as RetryAfter.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
 }
 
-// KindOf returns the kind of err, Internal if nobody classified it.
+// KindOf returns the kind of err, or Internal if err is not an Error.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
@@ -84,8 +84,8 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// The errors that verbs return. The problem catalogue (/problems/{code}) is made
-// from this list.
+// The errors that service methods return. The problem catalogue (/problems/{code})
+// is made from this list.
 var (
 	ErrInternal             = &Error{Kind: Internal, Code: "internal", Detail: "Something went wrong on our side. Repeat the request; if it fails again, tell the operator the request id."}
 	ErrMalformed            = &Error{Kind: Malformed, Code: "malformed-request", Detail: "A header, a path or query value, or the JSON syntax is wrong; the errors say which."}

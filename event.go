@@ -2,8 +2,8 @@ package rolecall
 
 import "slices"
 
-// Event is one fact of what happened, never changed. Ids are not commit order:
-// nothing may build a feed on them.
+// Event records something that happened. It never changes. The order of ids is not
+// the order of commits, so a change feed cannot use them as its cursor.
 type Event struct {
 	ID         EventID
 	Type       EventType
@@ -13,25 +13,27 @@ type Event struct {
 	Members    []string // the JSON names of the members that changed
 	RequestID  string
 	SessionID  SessionID
-	Source     string // the client's address
+	Source     string // IP address of the client
 	Reason     string
-	Values     *EventValues // stored apart, so that they can be erased with the person
+	Values     *EventValues // stored separately, so that they can be erased with the user
 
-	// SubjectDepartment is the department of the user that the event is about, as
-	// it is now or was when they were deleted; nil if it is about something else. It
-	// is read along, to judge what of the values may be shown.
+	// SubjectDepartment is the current department of the user that the event is
+	// about, or the last one of a deleted user. It is nil if the event is not about
+	// a user. It is loaded with the event, to decide which values the caller may
+	// read.
 	SubjectDepartment *string
 	SubjectDeleted    bool // the user was deleted, and can be restored
 }
 
-// EventValues are the changed members before and after, as JSON objects; nil
-// where there is none.
+// EventValues are the values of the changed members before and after the change, as
+// JSON objects. Each is nil if it does not exist.
 type EventValues struct {
 	Before []byte
 	After  []byte
 
-	// Withheld are the members that were taken out since the caller may not read them,
-	// with the permission that would show each; zero if none would.
+	// Withheld maps the members that were removed because the caller may not read
+	// them to the permission that allows reading them. The permission is zero if no
+	// permission does.
 	Withheld map[string]Permission
 }
 
@@ -91,15 +93,15 @@ const (
 	EventMailUndeliverable EventType = "mail.undeliverable"
 )
 
-// Actor is who did it.
+// Actor is the user or program that did it.
 type Actor struct {
 	Type  ActorType
-	ID    UserID     // of an operator's key; zero for a command and for nobody
-	Via   string     // the door: http, token, command, mail
-	Token APITokenID // by which they acted; zero: by none
+	ID    UserID     // for an operator, the id of the key; zero for a command and for anonymous
+	Via   string     // http, token, command or mail
+	Token APITokenID // the token that was used; zero: no token
 }
 
-// ActorType tells kinds of actors apart.
+// ActorType is the kind of an actor.
 type ActorType string
 
 // The types of actors.
@@ -110,14 +112,14 @@ const (
 	ActorAnonymous      ActorType = "anonymous"
 )
 
-// Subject is what it was done to. The id is that of a user, role, session or
-// tenant, by type.
+// Subject is the object of the event. The type says whether the id is that of a
+// user, role, session, tenant or service account.
 type Subject struct {
 	Type SubjectType
 	ID   AnyID
 }
 
-// SubjectType tells kinds of subjects apart.
+// SubjectType is the kind of a subject.
 type SubjectType string
 
 // The types of subjects.
@@ -130,18 +132,19 @@ const (
 	SubjectServiceAccount SubjectType = "service_account"
 )
 
-// EventDescription says when events of a type are written, and what they hold.
+// EventDescription documents an event type: when its events are written, and what
+// their members contain.
 type EventDescription struct {
 	Type     EventType
 	Subjects []SubjectType
-	Written  string   // when: the end of a sentence
-	Members  []string // those that its members can name
-	Before   string   // what before holds; empty for nothing
-	After    string   // what after holds; empty for nothing
-	Reason   string   // what reason says; empty for nothing
+	Written  string   // when it is written, as the end of a sentence
+	Members  []string // the values that Event.Members can have
+	Before   string   // content of before; empty: always empty
+	After    string   // content of after; empty: always empty
+	Reason   string   // content of reason; empty: always empty
 }
 
-// EventDescriptions returns a description of every type of events, in the order of
+// EventDescriptions returns the descriptions of all event types, in the order of
 // docs/events.md.
 func EventDescriptions() []EventDescription { return slices.Clone(eventDescriptions) }
 

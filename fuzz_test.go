@@ -9,14 +9,14 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// writings are what people write, and what is written to break programs.
+// writings are normal names and texts that are known to break programs.
 var writings = []string{
 	"", "Ada", "ADA Lovelace", "Ädä\u0308", "ﬁne Straße", "İstanbul ıI", "a\u0301\u0302\u0303", "\u200b\u200d", "\u202eright to left", "\u2028",
 	"用户 名前 이름", "\U0001F469\u200D\U0001F4BB", "\x00", "\xff\xc3(", "K\u212a ſs Ωω ϴ", "ǅ ǆ Ǆ", strings.Repeat("ab ", 100), strings.Repeat("ﷺ", 100),
 }
 
-// FuzzFold checks that what is folded is text within its bound, and that folding it
-// again changes nothing: else a stored key and a searched one could differ.
+// FuzzFold checks that a folded text is within its length, and that folding it again
+// changes nothing. Otherwise a stored key could differ from a searched one.
 func FuzzFold(f *testing.F) {
 	for _, text := range writings {
 		f.Add(text)
@@ -41,12 +41,13 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// isLetters reports whether text is of ASCII letters, which have one upper case.
+// isLetters reports whether text has only the letters a to z, which have one
+// upper-case form each.
 func isLetters(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
-// FuzzCheckText checks that what is fit to be shown can be.
+// FuzzCheckText checks that an accepted text can be displayed.
 func FuzzCheckText(f *testing.F) {
 	for _, text := range writings {
 		f.Add(text)
@@ -65,8 +66,8 @@ func FuzzCheckText(f *testing.F) {
 	})
 }
 
-// FuzzTime checks that every moment that is read is written so that it is read as
-// the same, in the one form that RFC 3339 has for it.
+// FuzzTime checks that each parsed time is formatted in the canonical RFC 3339 form,
+// and that parsing this form gives the same time.
 func FuzzTime(f *testing.F) {
 	for _, text := range []string{
 		"2030-01-31T12:00:00Z", "2030-01-31T12:00:00.123456789+23:59", "1969-12-31T23:59:59.999999Z", "0000-01-01T00:00:00+00:01",
@@ -86,8 +87,8 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// FuzzEmailKey checks that addresses which are compared as equal have one key: that
-// of a key is itself, and no case of its letters has another.
+// FuzzEmailKey checks that equal addresses have the same key: the key of a key is
+// the key itself, and the case of letters does not change it.
 func FuzzEmailKey(f *testing.F) {
 	for _, text := range append(writings, "Ada@Example.COM", "JOSE\u0301@example.com", "用户@例子.公司") {
 		f.Add(text)
@@ -100,7 +101,7 @@ func FuzzEmailKey(f *testing.F) {
 	})
 }
 
-// FuzzTenantName checks that a tenant's name is safe wherever it is written.
+// FuzzTenantName checks that accepted names have only safe characters.
 func FuzzTenantName(f *testing.F) {
 	for _, name := range []string{"acme", "a", "a-b_c", "-a", "Acme", "a.b", "ａcme", strings.Repeat("a", 63), strings.Repeat("a", 64)} {
 		f.Add(name)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ID is a UUIDv7 (RFC 9562) that identifies one T. Ids sort by creation time and
-// are never proof of permission.
+// ID is a UUIDv7 (RFC 9562) of a T. Ids sort by creation time. Knowing an id gives
+// no permission.
 type ID[T any] [16]byte
 
 // The ids of the nouns.
@@ -30,19 +30,19 @@ type (
 	ServiceAccountID = ID[ServiceAccount]
 	OperatorKeyID    = ID[OperatorKey]
 
-	AnyID = ID[any] // of whatever noun the context says
+	AnyID = ID[any] // of any type; the context says which
 )
 
-// idState makes ids of one process strictly increasing, also when the clock
-// stands still or steps back: RFC 9562 section 6.2, method 1, with a 12-bit
-// counter that carries into the milliseconds.
+// idState makes the ids of one process strictly increasing, even if the clock stands
+// still or goes back. It uses RFC 9562 section 6.2, method 1, with a 12-bit counter
+// that carries into the milliseconds.
 var idState struct {
 	sync.Mutex
 	last uint64 // milliseconds << 12 | counter
 }
 
-// NewID returns a new id for the moment now. Ids made by one process are unique
-// and strictly increasing, whatever the clock does.
+// NewID returns a new id for the time now. The ids of one process are unique and
+// strictly increasing, even if the clock is not.
 func NewID[T any](now Time) ID[T] {
 	idState.Lock()
 	next := uint64(now/1000) << 12
@@ -60,9 +60,8 @@ func NewID[T any](now Time) ID[T] {
 	return id
 }
 
-// ParseID reads the canonical 36-character form in either case. Any version of
-// UUID is read, so that a foreign id is merely unknown; the error says that the
-// text is not a UUID.
+// ParseID parses the canonical 36-character form in either case. It accepts every
+// version of UUID, so that an id from another system is unknown and not malformed.
 func ParseID[T any](text string) (ID[T], error) {
 	var id ID[T]
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
@@ -80,7 +79,7 @@ func ParseID[T any](text string) (ID[T], error) {
 	return id, nil
 }
 
-// IsZero reports whether the id names nothing.
+// IsZero reports whether the id is not set.
 func (id ID[T]) IsZero() bool { return id == ID[T]{} }
 
 // String returns the canonical lower-case form.
@@ -117,7 +116,7 @@ func (id *ID[T]) UnmarshalText(text []byte) error {
 	return err
 }
 
-// CreatedAt returns the moment that the id carries, in whole milliseconds.
+// CreatedAt returns the time that is encoded in the id, in whole milliseconds.
 func (id ID[T]) CreatedAt() Time {
 	return Time(binary.BigEndian.Uint64(id[:8])>>16) * 1000
 }
@@ -130,7 +129,7 @@ func (id ID[T]) Value() (driver.Value, error) {
 	return id[:], nil
 }
 
-// Scan reads what a database gives for an id: 16 bytes, canonical text, or NULL
+// Scan reads the value of a database column: 16 bytes, the canonical text, or NULL
 // for the zero id (sql.Scanner).
 func (id *ID[T]) Scan(src any) error {
 	switch src := src.(type) {
@@ -152,16 +151,17 @@ func (id *ID[T]) Scan(src any) error {
 // stores. Its text form is RFC 3339 with six decimals.
 type Time int64
 
-// Never is later than every moment: the expiry of what does not expire.
+// Never is later than every other Time. It is the expiry of things that do not
+// expire.
 const Never Time = 1<<63 - 1
 
-// TimeOf returns the moment t, cut to the microsecond.
+// TimeOf returns t truncated to microseconds.
 func TimeOf(t time.Time) Time { return Time(t.UnixMicro()) }
 
 // Std returns the moment as a time.Time in UTC.
 func (t Time) Std() time.Time { return time.UnixMicro(int64(t)).UTC() }
 
-// Add returns the moment d later; Never stays Never.
+// Add returns t plus d. Never plus d is Never.
 func (t Time) Add(d time.Duration) Time {
 	if t == Never {
 		return Never
@@ -175,8 +175,8 @@ func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Micro
 // String returns the RFC 3339 form.
 func (t Time) String() string { return string(t.Append(nil)) }
 
-// Append appends the RFC 3339 form to b: by hand, because a page holds a hundred
-// of them.
+// Append appends the RFC 3339 form to b. It does not use time.Format, because a page
+// has a hundred timestamps.
 func (t Time) Append(b []byte) []byte {
 	std := t.Std()
 	year, month, day := std.Date()
@@ -207,10 +207,10 @@ func putTwo(text []byte, n int) {
 // MarshalText returns the RFC 3339 form (encoding.TextMarshaler).
 func (t Time) MarshalText() ([]byte, error) { return t.Append(nil), nil }
 
-// UnmarshalText reads any RFC 3339 moment, with any offset, whose year in UTC has
-// four digits too (encoding.TextUnmarshaler).
+// UnmarshalText parses an RFC 3339 time with any offset (encoding.TextUnmarshaler).
+// Its year in UTC must have four digits too.
 func (t *Time) UnmarshalText(text []byte) error {
-	// The library alone would also read an hour of one digit and a decimal comma.
+	// time.Parse also accepts an hour with one digit and a decimal comma.
 	parsed, err := time.Parse(time.RFC3339Nano, string(text))
 	if err != nil || text[len("2006-01-02T15")] != ':' || bytes.IndexByte(text, ',') >= 0 {
 		return errors.New("not a moment of RFC 3339")
@@ -222,8 +222,8 @@ func (t *Time) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// FirstID returns the smallest id that can be made at the moment or later: the
-// bound by which rows sorted by id are cut at a time.
+// FirstID returns the smallest id that NewID can return for the given time or later.
+// Queries use it to select rows by time through an index on the id.
 func FirstID[T any](at Time) ID[T] {
 	var id ID[T]
 	binary.BigEndian.PutUint64(id[:8], uint64(max(at, 0)/1000)<<16)

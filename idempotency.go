@@ -1,21 +1,21 @@
 package rolecall
 
-// IdempotencyKey is what a creator sent to make a repeated request safe, and
-// what is kept of it: one key, one effect.
+// IdempotencyKey is a stored idempotency key with the result of the first request,
+// which a repeated request gets again.
 type IdempotencyKey struct {
-	UserID      UserID        // with tenant and operation the scope of the key
-	Operator    OperatorKeyID // in place of user and tenant, for what an operator does to tenants
+	UserID      UserID        // the key is unique per tenant, user and operation
+	Operator    OperatorKeyID // replaces user and tenant for operator requests on tenants
 	Operation   string
 	Hash        []byte // SHA-256 of the key
-	Fingerprint []byte // SHA-256 of the request, JSON by value
+	Fingerprint []byte // SHA-256 of the request; equal JSON values are equal
 	ExpiresAt   Time
 	Status      int
-	Location    string // path of what was created
+	Location    string // path of the created object
 	ResourceID  AnyID
 	EventID     EventID // the event of the creation; zero if Operator is set
-	Resource    []byte  // what was created as JSON, unprojected and without secrets; nil once it was erased
+	Resource    []byte  // the created object as JSON, with all members and without secrets; nil after an erasure
 }
 
-// ErrKeyClaimed says that an idempotency key is taken: the request is a repeat,
-// or a reuse. It is answered by a replay or ErrKeyReused and never shown.
+// ErrKeyClaimed reports that the idempotency key is stored already. The caller gets
+// the stored result or ErrKeyReused instead of this error.
 var ErrKeyClaimed = &Error{Kind: Conflict, Code: "idempotency-key-claimed", Detail: "The idempotency key is taken."}

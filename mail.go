@@ -5,37 +5,38 @@ import (
 	"time"
 )
 
-// Mail is a message to one person that waits to be sent. It is stored sealed.
+// Mail is a message to one person in the outbox. It is stored encrypted.
 type Mail struct {
 	ID        MailID `json:"-"`
 	CreatedAt Time   `json:"-"`
 
 	Kind   MailKind `json:"kind"`
 	To     string   `json:"to"`
-	Name   string   `json:"name"`            // of the person
-	UserID UserID   `json:"userId"`          // whom it is about
-	Token  string   `json:"token,omitempty"` // what its link bears
-	What   string   `json:"what,omitempty"`  // of a notice: what was changed, such as "password"
+	Name   string   `json:"name"`            // of the recipient
+	UserID UserID   `json:"userId"`          // the user that the mail is about
+	Token  string   `json:"token,omitempty"` // the token in the link
+	What   string   `json:"what,omitempty"`  // for a notice: the changed credential, such as "password"
 
-	// Of a notice that a new address was requested.
+	// For a notice that a new address was requested.
 	NewEmail        string `json:"newEmail,omitempty"` // masked
 	ByAdministrator bool   `json:"byAdministrator,omitempty"`
 
-	// Of a notice about a request or a session: the browser in words, empty if it is
-	// unknown, and the address that the session came from.
+	// For a notice about a request or a session: a description of the browser, empty
+	// if it is unknown, and the IP address of the client.
 	Client string `json:"client,omitempty"`
 	Source string `json:"source,omitempty"`
 
-	ExpiresAt Time `json:"expiresAt"` // when its link ends, or after which it is not worth sending
+	ExpiresAt Time `json:"expiresAt"` // when the link expires; for other mails, when attempts to send stop
 }
 
-// ErrNoMailbox says of a mail that nobody will ever get it at its address.
+// ErrNoMailbox is the error of a mail whose address does not exist. Sending it again
+// cannot succeed.
 var ErrNoMailbox = errors.New("the mail server says that there is no such mailbox")
 
-// NoticeLifetime is for how long sending a mail without a link is tried.
+// NoticeLifetime is how long a mail without a link is retried.
 const NoticeLifetime = 24 * time.Hour
 
-// MailKind says which text a mail has.
+// MailKind selects the text of a mail.
 type MailKind string
 
 // The kinds of mail.
@@ -47,19 +48,19 @@ const (
 
 	MailEmailChangeRequested MailKind = "email-change-requested" // to the old address: a notice
 
-	MailCredentialsChanged MailKind = "credentials-changed" // a notice; What says what
-	MailNewBrowser         MailKind = "new-browser"         // a notice: somebody signed in from an unknown browser
+	MailCredentialsChanged MailKind = "credentials-changed" // a notice; What names the credential
+	MailNewBrowser         MailKind = "new-browser"         // a notice: sign-in from an unknown browser
 	MailTokenReused        MailKind = "token-reused"        // a notice: an old session token was used, so the session ended
-	MailNothing            MailKind = "nothing"             // to an address that nobody has: never sent
+	MailNothing            MailKind = "nothing"             // for an address without a user: never sent
 )
 
-// OutboxMail is a mail as it waits in the store.
+// OutboxMail is a row of the outbox.
 type OutboxMail struct {
 	ID        MailID
 	TenantID  TenantID
-	UserID    UserID // whom it is about; zero: nobody
-	Sealed    []byte // the Mail
-	DueAt     Time   // when it is to be tried next
+	UserID    UserID // the user that the mail is about; zero: no user
+	Sealed    []byte // the encrypted Mail
+	DueAt     Time   // time of the next attempt
 	Attempts  int
 	CreatedAt Time
 	ExpiresAt Time

@@ -5,44 +5,44 @@ import (
 	"time"
 )
 
-// OneTimeToken is what a secret that is good once stands for. The secret is never
-// part of it.
+// OneTimeToken is the stored part of a single-use token. The secret is not part of
+// it.
 type OneTimeToken struct {
 	Purpose   TokenPurpose
-	UserID    UserID // zero for a decoy, which stands for nobody
-	Data      string // what the purpose needs
+	UserID    UserID // zero for a dummy token
+	Data      string // depends on the purpose
 	CreatedAt Time
 	ExpiresAt Time
 	Origin
 }
 
-// Live reports whether the token can be used at the moment.
+// Live reports whether the token is unexpired at the time now.
 func (t *OneTimeToken) Live(now Time) bool { return now < t.ExpiresAt }
 
-// Origin names the credential of the request that sent a link. A link is void once
-// that credential is revoked.
+// Origin is the credential of the request that sent a link. When this credential is
+// revoked, the link becomes invalid.
 type Origin struct {
-	Credential  AnyID         // a session or an API token; zero: neither
+	Credential  AnyID         // id of a session or an API token; zero: neither
 	OperatorKey OperatorKeyID // zero: none
 }
 
-// TokenPurpose is what a one-time token is good for, and for nothing else.
+// TokenPurpose is the only operation for which a one-time token can be used.
 type TokenPurpose string
 
 // The purposes of one-time tokens.
 const (
 	TokenPasswordReset TokenPurpose = "password-reset"
 	TokenEmailChange   TokenPurpose = "email-change" // Data: the new address
-	TokenSignIn        TokenPurpose = "sign-in"      // the right password was given; the second factor is not yet
-	TokenPasskey       TokenPurpose = "passkey"      // a ceremony with a passkey; Data: its session
+	TokenSignIn        TokenPurpose = "sign-in"      // the password was verified and the second factor is missing
+	TokenPasskey       TokenPurpose = "passkey"      // a WebAuthn challenge that was used
 )
 
-// InvitationKept is how long an invitation is kept that is over, so that it can be
-// told why somebody never came in.
+// InvitationKept is how long an expired invitation is kept, to show why a user did
+// not join.
 const InvitationKept = 30 * 24 * time.Hour
 
-// Invitation lets whoever bears its token set the user's password and sign in,
-// once. A newer one replaces it. The token is a secret and never part of it.
+// Invitation lets the bearer of its token set the user's password and sign in, once.
+// A newer invitation replaces it. The secret is not part of it.
 type Invitation struct {
 	UserID    UserID `json:"userId"`
 	CreatedBy UserID `json:"-"` // zero: an operator
@@ -51,25 +51,26 @@ type Invitation struct {
 	Origin    `json:"-"`
 }
 
-// Live reports whether the invitation can be accepted at the moment.
+// Live reports whether the invitation is unexpired at the time now.
 func (i *Invitation) Live(now Time) bool { return now < i.ExpiresAt }
 
-// Invited is an invitation that can be accepted, with its user.
+// Invited is an unexpired invitation with its user.
 type Invited struct {
 	Invitation
 	User User
 }
 
-// InvitationQuery selects invitations, in the order in which their users were made.
+// InvitationQuery selects invitations, in the order in which their users were
+// created.
 type InvitationQuery struct {
 	Within Reach // of the users
-	Now    Time  // those that are over by then are left out
+	Now    Time  // expired invitations are left out
 	After  *Position
 	Limit  int
 }
 
-// PasswordReset says that a user was mailed a link by which they can set a new
-// password, once. A newer one replaces it.
+// PasswordReset is a link for a new password that was mailed to a user. It can be
+// used once. A newer one replaces it.
 type PasswordReset struct {
 	UserID    UserID `json:"userId"`
 	ExpiresAt Time   `json:"expiresAt"`
@@ -78,16 +79,18 @@ type PasswordReset struct {
 // EmailChangeLifetime is how long a new address can be confirmed.
 const EmailChangeLifetime = 24 * time.Hour
 
-// EmailChange says that a user is to have another address, once somebody who reads
-// the mail there confirms it. A newer one replaces it. It does not say which
-// address, nor whether that is another user's, for then nobody is asked.
+// EmailChange is a requested change of a user's address, which a link in a mail to
+// the new address confirms. A newer request replaces it. It does not contain the new
+// address and does not show whether another user has it. In that case, no link is
+// mailed.
 type EmailChange struct {
 	UserID    UserID `json:"userId"`
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
 // MaskEmail returns the first character and the domain of an address, such as
-// a***@example.com. Its owner recognizes it, and nobody else learns it.
+// a***@example.com. The user recognizes it and other readers do not learn the
+// address.
 func MaskEmail(email string) string {
 	at := strings.LastIndexByte(email, '@')
 	if at < 0 {

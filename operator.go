@@ -13,36 +13,36 @@ const (
 	OperatorKeyNameMax     = 100
 	OperatorKeyTenantsMax  = 100
 	OperatorKeyLifetimeMax = 366 * 24 * time.Hour
-	OperatorKeysMax        = 1000 // of an instance, expired ones included
+	OperatorKeysMax        = 1000 // per instance, including expired keys
 )
 
-// OperatorKey lets a program act as an operator: on tenants, and in them. The key
-// itself is a secret and never part of it.
+// OperatorKey lets a program act as an operator: manage tenants, and act inside of
+// them. The secret is not part of it.
 type OperatorKey struct {
 	ID         OperatorKeyID
 	Name       string
-	Tenants    []string // names of those that it is for, sorted; nil: all
+	Tenants    []string // names of the tenants that it can access, sorted; nil: all
 	CreatedAt  Time
 	ExpiresAt  Time
 	LastUsedAt Time // zero: never
 }
 
-// Live reports whether the key counts at the moment.
+// Live reports whether the key is unexpired at the time now.
 func (k *OperatorKey) Live(now Time) bool { return now < k.ExpiresAt }
 
-// IsFor reports whether the key is for the tenant of that name.
+// IsFor reports whether the key can access the tenant with that name.
 func (k *OperatorKey) IsFor(tenant string) bool {
 	return k.Tenants == nil || slices.Contains(k.Tenants, tenant)
 }
 
-// OperatorKeyDraft is what whoever makes a key says of it.
+// OperatorKeyDraft describes an operator key to create.
 type OperatorKeyDraft struct {
 	Name     string
-	Tenants  []string // names of those that it is for; nil: all
+	Tenants  []string // names of the tenants that it can access; nil: all
 	Lifetime time.Duration
 }
 
-// Check returns what is wrong with the draft, nil if nothing is.
+// Check validates the draft. It returns nil if the draft is valid.
 func (d *OperatorKeyDraft) Check() Faults {
 	var faults Faults
 	faults.Text("/name", d.Name, OperatorKeyNameMin, OperatorKeyNameMax)
@@ -60,7 +60,7 @@ func (d *OperatorKeyDraft) Check() Faults {
 	return faults
 }
 
-// OperatorKey returns the key that the draft describes.
+// OperatorKey returns the draft as a key with a new id.
 func (d *OperatorKeyDraft) OperatorKey(now Time) OperatorKey {
 	k := OperatorKey{ID: NewID[OperatorKey](now), Name: d.Name, CreatedAt: now, ExpiresAt: now.Add(d.Lifetime)}
 	if len(d.Tenants) > 0 {

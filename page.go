@@ -1,58 +1,59 @@
 package rolecall
 
-// The bounds of a page and of the work behind it.
+// The bounds of a page and of the cost of a list.
 const (
 	DefaultLimit = 50
 	MaxLimit     = 200
-	MaxScan      = 5_000  // rows that one statement of a list looks at
-	MaxCount     = 10_000 // up to which a total is exact
+	MaxScan      = 5_000  // rows that one statement of a list reads at most
+	MaxCount     = 10_000 // a total is exact up to this number
 )
 
-// Page is one page of a list. It may hold fewer items than asked for, even none,
-// while Next is set: only a nil Next ends the walk.
+// Page is one page of a list. It can have fewer items than the limit, or no items,
+// and still have a Next. The list ends when Next is nil.
 type Page[T any] struct {
 	Items []T
 	Next  *Position
-	Total *Total // if asked for
+	Total *Total // nil unless it was requested
 }
 
-// Total is how many items match: exactly, or at least.
+// Total is the number of items that match. If Exact is false, it is a lower bound.
 type Total struct {
 	Count int
 	Exact bool
 }
 
-// Position is a place in a list: after the row with this sort key and id. Key is
-// empty where a list is sorted by id.
+// Position is a cursor: the sort key and the id of the last row of a page. Key is
+// empty in lists that are sorted by id.
 type Position struct {
 	Key string
 	ID  AnyID
 }
 
-// UserSort is an order of users.
+// UserSort is a sort order of users.
 type UserSort uint8
 
-// The orders of users. Ids are in order of creation.
+// The sort orders of users. Ids are in the order of creation.
 const (
 	SortByID UserSort = iota
 	SortByName
 	SortByEmail
 )
 
-// UserQuery selects and orders users. The service has intersected Within with
-// the reach of every member that a filter or the order uses.
+// UserQuery selects and sorts users. Before the query, the service intersects Within
+// with the reach in which the caller may read each member that a filter or the sort
+// order uses.
 type UserQuery struct {
 	Within     Reach   // only users of these departments
-	EmailKey   string  // only the user of this address, if set
-	ExternalID string  // only the user of this external id, if set
-	Department *string // only users of this department, by its key, if set
+	EmailKey   string  // only the user with this address, if set
+	ExternalID string  // only the user with this external id, if set
+	Department *string // only users of the department with this key, if set
 	Status     UserStatus
 	Role       RoleID // only users with a live assignment of this role, if set
-	Now        Time   // the moment at which assignments must be live
+	Now        Time   // the time at which assignments must be live
 
 	Words      []string // each must begin a word of the name or of the address
-	NameWords  Reach    // where words of names may be used
-	EmailWords Reach    // where words of addresses may be used
+	NameWords  Reach    // users whose names the search may use
+	EmailWords Reach    // users whose addresses the search may use
 
 	Sort  UserSort
 	Desc  bool
@@ -72,7 +73,7 @@ type EventQuery struct {
 	Limit   int
 }
 
-// ServiceAccountQuery selects and orders service accounts.
+// ServiceAccountQuery selects and sorts service accounts.
 type ServiceAccountQuery struct {
 	Words  []string // each must begin a word of the name
 	ByName bool     // else by id, the order of creation
@@ -89,16 +90,16 @@ type APITokenQuery struct {
 	Limit  int
 }
 
-// SessionQuery selects the sessions of a user that live, newest first.
+// SessionQuery selects the live sessions of a user, newest first.
 type SessionQuery struct {
 	User     UserID
-	Settings TenantSettings // for the user: how long sessions live
+	Settings TenantSettings // with the session lifetimes of the user
 	Now      Time
 	After    *Position
 	Limit    int
 }
 
-// RoleQuery selects and orders roles.
+// RoleQuery selects and sorts roles.
 type RoleQuery struct {
 	Key    string
 	Words  []string // each must begin a word of the name

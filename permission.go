@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Permission is one atom of what a role allows: [application/]resource[.field]:action,
-// each part a name or *. Without an application it is Rolecall's own; an
-// application's own are carried and answered, never interpreted.
+// Permission has the text form [application/]resource[.field]:action. Each part is a
+// name or *. A permission without an application is one of Rolecall's own. Rolecall
+// stores and returns the permissions of applications and does not interpret them.
 type Permission struct {
-	Application string // "" for Rolecall's own, "*" for every application
+	Application string // "" for Rolecall's own permissions, "*" for all applications
 	Resource    string
 	Field       string // "" for the whole resource
 	Action      string
 }
 
-// PermissionLength bounds the text form, in characters.
+// PermissionLength is the maximum length of the text form, in characters.
 const PermissionLength = 200
 
-// ParsePermission reads the text form. The error is a sentence for whoever wrote
-// the permission.
+// ParsePermission parses the text form. The text of the error can be shown to the
+// user who wrote the permission.
 func ParsePermission(text string) (Permission, error) {
 	var p Permission
 	if len(text) > PermissionLength {
@@ -58,7 +58,7 @@ func isPermissionPart(part string) bool {
 	return true
 }
 
-// mustPermission reads a permission of our own source.
+// mustPermission parses a constant permission and panics if it is invalid.
 func mustPermission(text string) Permission {
 	p, err := ParsePermission(text)
 	if err != nil {
@@ -96,11 +96,12 @@ func (p *Permission) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Own reports whether the permission is about Rolecall itself.
+// Own reports whether the permission is one of Rolecall's own.
 func (p Permission) Own() bool { return p.Application == "" }
 
-// Covers reports whether holding p allows q. A wildcard never crosses between
-// applications and Rolecall's own.
+// Covers reports whether a holder of p may do what q allows. A wildcard in
+// Rolecall's own permissions does not cover permissions of applications, and vice
+// versa.
 func (p Permission) Covers(q Permission) bool {
 	return (p.Application == q.Application || p.Application == "*" && q.Application != "") &&
 		(p.Resource == q.Resource || p.Resource == "*") &&
@@ -108,8 +109,8 @@ func (p Permission) Covers(q Permission) bool {
 		(p.Field == "" || p.Field == "*" || p.Field == q.Field)
 }
 
-// Meet returns the permission that covers exactly what both cover, and whether
-// there is anything.
+// Meet returns the intersection of p and q: the permission that covers exactly what
+// both cover. It returns false if the intersection is empty.
 func (p Permission) Meet(q Permission) (Permission, bool) {
 	narrower := func(a, b string) (string, bool) {
 		switch {
@@ -139,14 +140,15 @@ func (p Permission) Meet(q Permission) (Permission, bool) {
 	return Permission{application, resource, field, action}, true
 }
 
-// Known reports whether the permission means something: an application's always
-// does; Rolecall's own must cover one on the closed list.
+// Known reports whether the permission can have an effect. Permissions of
+// applications always can. One of Rolecall's own must cover an entry of the closed
+// list.
 func (p Permission) Known() bool {
 	return !p.Own() || slices.ContainsFunc(ownPermissions, p.Covers)
 }
 
 // The closed list of Rolecall's own permissions that operations need. The
-// permissions of single members are in user.go.
+// permissions for single members are in user.go.
 var (
 	UsersCreate    = mustPermission("users:create")
 	UsersRead      = mustPermission("users:read")
@@ -156,7 +158,7 @@ var (
 	UsersInvite    = mustPermission("users:invite")
 	UsersRestore   = mustPermission("users:restore")
 	UsersErase     = mustPermission("users:erase")
-	UsersEmail     = mustPermission("users.email:update") // through a confirmed change, not by PATCH
+	UsersEmail     = mustPermission("users.email:update") // by a change that the new address confirms, not by PATCH
 	UsersFactors   = mustPermission("users:reset-factors")
 	RolesRead      = mustPermission("roles:read")
 	RolesCreate    = mustPermission("roles:create")
@@ -174,13 +176,13 @@ var (
 	ServiceAccountsUpdate = mustPermission("service-accounts:update")
 	ServiceAccountsDelete = mustPermission("service-accounts:delete")
 
-	// AllOwn and AllApplications are what an Owner holds.
+	// AllOwn and AllApplications are the permissions of the role Owner.
 	AllOwn          = mustPermission("*:*")
 	AllApplications = mustPermission("*/*:*")
 )
 
-// opens says what each of Rolecall's own permissions opens; those of single members
-// say it by their action.
+// opens describes what each of Rolecall's own permissions allows. The method Opens
+// derives the description of permissions for single members.
 var opens = []struct {
 	Permission
 	words string
@@ -228,8 +230,8 @@ var ownPermissions = func() (list []Permission) {
 	return list
 }()
 
-// Opens says what the permission opens, in the words of docs/permissions.md; empty
-// if that is an application's to say.
+// Opens describes what the permission allows, in the words of docs/permissions.md.
+// It is empty for permissions of applications.
 func (p Permission) Opens() string {
 	for _, o := range opens {
 		if o.Permission == p {
@@ -253,15 +255,15 @@ func (p Permission) Opens() string {
 // wildcards.
 func OwnPermissions() []Permission { return slices.Clone(ownPermissions) }
 
-// BoundByReach reports whether an own permission under a reach holds for the
-// users of those departments: those whose object is a user. The other own
-// permissions count for nothing under a reach.
+// BoundByReach reports whether one of Rolecall's own permissions can be limited to
+// the users of some departments. Only permissions on users can. An assignment with a
+// reach does not give the other ones.
 func (p Permission) BoundByReach() bool {
 	return p.Resource == "users" || p.Resource == "sessions" || p == RolesAssign || p == RolesRead
 }
 
-// CountsWithin reports whether the permission means anything when it is held under
-// a reach.
+// CountsWithin reports whether the permission has an effect in an assignment with a
+// reach.
 func (p Permission) CountsWithin() bool {
 	return !p.Own() || slices.ContainsFunc(ownPermissions, func(q Permission) bool { return q.BoundByReach() && p.Covers(q) })
 }
@@ -273,9 +275,9 @@ func NormalPermissions(permissions []Permission) []Permission {
 	return slices.Compact(sorted)
 }
 
-// Reach says for which users something holds: all of the tenant, those of some
-// departments, or nobody. Departments are compared by folding. The zero Reach is
-// nobody.
+// Reach is a set of users: all users of the tenant, the users of some departments,
+// or no users. Departments are compared by their folded names. The zero Reach
+// contains no users.
 type Reach struct {
 	all         bool
 	departments []department // sorted by key, each key once
@@ -283,13 +285,13 @@ type Reach struct {
 
 type department struct{ key, name string }
 
-// Everywhere is the reach of the whole tenant.
+// Everywhere returns the reach that contains all users of the tenant.
 func Everywhere() Reach { return Reach{all: true} }
 
-// Nowhere is the reach of nobody.
+// Nowhere returns the reach that contains no users.
 func Nowhere() Reach { return Reach{} }
 
-// Within returns the reach of the users of the departments.
+// Within returns the reach that contains the users of the departments.
 func Within(departments ...string) Reach {
 	var r Reach
 	for _, name := range departments {
@@ -302,11 +304,11 @@ func Within(departments ...string) Reach {
 // IsEverywhere reports whether the reach is the whole tenant.
 func (r Reach) IsEverywhere() bool { return r.all }
 
-// IsNowhere reports whether the reach is nobody.
+// IsNowhere reports whether the reach contains no users.
 func (r Reach) IsNowhere() bool { return !r.all && len(r.departments) == 0 }
 
-// Departments returns the names of the departments, nil for everywhere and
-// nowhere.
+// Departments returns the names of the departments. It is nil for Everywhere and
+// Nowhere.
 func (r Reach) Departments() []string {
 	var names []string
 	for _, d := range r.departments {
@@ -324,7 +326,8 @@ func (r Reach) DepartmentKeys() []string {
 	return keys
 }
 
-// Includes reports whether users of the department, nil for none, are within.
+// Includes reports whether r contains the users of the department. A nil department
+// stands for users without a department.
 func (r Reach) Includes(department *string) bool {
 	if r.all {
 		return true
@@ -337,7 +340,7 @@ func (r Reach) has(key string) bool {
 	return found
 }
 
-// Covers reports whether everybody within q is within r.
+// Covers reports whether r contains all users of q.
 func (r Reach) Covers(q Reach) bool {
 	if r.all {
 		return true
@@ -345,7 +348,7 @@ func (r Reach) Covers(q Reach) bool {
 	return !q.all && !slices.ContainsFunc(q.departments, func(d department) bool { return !r.has(d.key) })
 }
 
-// Union returns the reach of those within either.
+// Union returns the reach that contains the users of r and of q.
 func (r Reach) Union(q Reach) Reach {
 	switch {
 	case r.all || q.IsNowhere():
@@ -356,7 +359,7 @@ func (r Reach) Union(q Reach) Reach {
 	return UnionOf([]Reach{r, q})
 }
 
-// UnionOf returns the reach of those within any of the reaches.
+// UnionOf returns the union of the reaches.
 func UnionOf(reaches []Reach) Reach {
 	var union Reach
 	for _, r := range reaches {
@@ -374,7 +377,7 @@ func (r *Reach) sort() {
 	r.departments = slices.CompactFunc(r.departments, func(a, b department) bool { return a.key == b.key })
 }
 
-// Intersect returns the reach of those within both.
+// Intersect returns the reach that contains the users who are in both r and q.
 func (r Reach) Intersect(q Reach) Reach {
 	if r.all {
 		return q

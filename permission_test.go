@@ -60,7 +60,7 @@ func FuzzParsePermission(f *testing.F) {
 
 var permissionTable = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (yes|no) \\|$")
 
-// The published table of cases is the specification of the matcher.
+// docs/permissions.md publishes these cases as the specification of the matcher.
 func TestPublishedCasesOfCovering(t *testing.T) {
 	page, err := os.ReadFile("docs/permissions.md")
 	if err != nil {
@@ -144,8 +144,8 @@ func TestCoveringIsAnOrder(t *testing.T) {
 	})
 }
 
-// TestMeetCoversWhatBothCover checks that what two permissions have in common covers
-// exactly what both of them cover.
+// TestMeetCoversWhatBothCover checks that the intersection of two permissions covers
+// exactly the permissions that both cover.
 func TestMeetCoversWhatBothCover(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, q, asked := anyPermission.Draw(t, "p"), anyPermission.Draw(t, "q"), anyPermission.Draw(t, "asked")
@@ -156,8 +156,8 @@ func TestMeetCoversWhatBothCover(t *testing.T) {
 	})
 }
 
-// departmentNames hold several spellings of one department, so that the laws are
-// tried on folding too.
+// departmentNames has several spellings of some departments, so that the properties
+// are also tested on folded names.
 var departmentNames = rapid.SampledFrom([]string{"Sales", "SALES", "sáles", "Support", "Legal", "légal", "Research"})
 
 var reaches = rapid.Custom(func(t *rapid.T) rolecall.Reach {
@@ -237,7 +237,7 @@ func TestReachKnowsDepartmentsByFolding(t *testing.T) {
 	}
 }
 
-// Users without a department are reached only by what reaches everybody.
+// Only Everywhere includes users without a department.
 func TestNoDepartment(t *testing.T) {
 	if rolecall.Within("Sales").Includes(nil) || rolecall.Nowhere().Includes(nil) || !rolecall.Everywhere().Includes(nil) {
 		t.Error("a user without a department is within departments")

@@ -10,15 +10,15 @@ const (
 	RoleNameMin        = 3
 	RoleNameMax        = 128
 	RoleDescriptionMax = 1024
-	RolePermissionsMax = 256 // of permissions, and of grants
+	RolePermissionsMax = 256 // of Permissions and of Grants, each
 )
 
-// OwnerKey is the key of the built-in role that each tenant always has a holder
-// of.
+// OwnerKey is the key of the built-in role that at least one user of each tenant
+// always holds.
 const OwnerKey = "owner"
 
-// Role is a named set of permissions, and of grants: what its holders may hand
-// on beyond what they hold.
+// Role is a named set of permissions and grants. Grants are permissions that its
+// holders may assign to others in addition to those that they hold.
 type Role struct {
 	ID          RoleID       `json:"id" doc:"ID of the role."`
 	Key         *string      `json:"key" doc:"A stable name for programs."`
@@ -35,7 +35,7 @@ type Role struct {
 // NameKey returns the key by which role names are sorted and unique.
 func (r *Role) NameKey() string { return Fold(r.Name) }
 
-// RoleDraft is what a creator says of a new role.
+// RoleDraft describes a role to create.
 type RoleDraft struct {
 	Key         *string  `json:"key" pattern:"^[a-z][a-z0-9-]{0,62}$" doc:"A stable name for programs. It never changes."`
 	Name        string   `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
@@ -44,13 +44,14 @@ type RoleDraft struct {
 	Grants      []string `json:"grants" maxItems:"256" format:"permission" doc:"What holders may assign to others in addition to what they hold."`
 }
 
-// Check returns what is wrong with the draft, nil if nothing is.
+// Check validates the draft. It returns nil if the draft is valid.
 func (d *RoleDraft) Check() Faults {
 	_, faults := d.Role(0)
 	return faults
 }
 
-// Role returns the role that the draft describes, or what is wrong with it.
+// Role returns the draft as a role with a new id, or the field errors of an invalid
+// draft.
 func (d *RoleDraft) Role(now Time) (Role, Faults) {
 	var faults Faults
 	if d.Key != nil && !isRoleKey(*d.Key) {
@@ -70,8 +71,8 @@ func (d *RoleDraft) Role(now Time) (Role, Faults) {
 	return role, nil
 }
 
-// RolePatch is a change of a role: absent members stay, sets are replaced whole
-// (RFC 7396).
+// RolePatch changes a role. Absent members keep their values (RFC 7396). Permissions
+// and grants are replaced, not merged.
 type RolePatch struct {
 	Name        Optional[string]   `json:"name" minLength:"3" maxLength:"128" doc:"Name of the role, unique in the tenant."`
 	Description Optional[string]   `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the role is for."`
@@ -79,7 +80,7 @@ type RolePatch struct {
 	Grants      Optional[[]string] `json:"grants" maxItems:"256" format:"permission" doc:"What holders may assign to others in addition to what they hold."`
 }
 
-// Check returns what is wrong with the patch, nil if nothing is.
+// Check validates the patch. It returns nil if the patch is valid.
 func (p *RolePatch) Check() Faults {
 	var faults Faults
 	checkNaming(&faults, p.Name, p.Description)
@@ -88,8 +89,8 @@ func (p *RolePatch) Check() Faults {
 	return faults
 }
 
-// Apply returns the role as the patch makes it and the names of the members
-// whose values changed. The patch must have passed Check.
+// Apply returns the patched role and the names of the members whose values changed.
+// The patch must have passed Check.
 func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
 	var changed []string
 	if p.Name.Set && p.Name.Value != r.Name {
@@ -112,8 +113,8 @@ func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
 	return r, changed
 }
 
-// checkNaming adds what is wrong with the name and the description of a role or a
-// service account.
+// checkNaming validates the name and the description of a role or of a service
+// account.
 func checkNaming(faults *Faults, name, description Optional[string]) {
 	if name.Set {
 		faults.Text("/name", name.Value, RoleNameMin, RoleNameMax)
@@ -155,8 +156,7 @@ func isRoleKey(key string) bool {
 	return true
 }
 
-// BuiltInRoles returns the roles that each tenant is made with; the first is
-// Owner.
+// BuiltInRoles returns the roles that each new tenant gets. The first one is Owner.
 func BuiltInRoles(now Time) []Role {
 	built := func(key, name, description string, system bool, permissions, grants []Permission) Role {
 		return Role{

@@ -1,10 +1,11 @@
 package rolecall
 
-// ServiceAccountsMax is how many service accounts a tenant can have.
+// ServiceAccountsMax is the maximum number of service accounts in a tenant.
 const ServiceAccountsMax = 1000
 
-// ServiceAccount is a program of one tenant. It holds roles as a user does and
-// counts for no owner. Its name and description have the bounds of a role's.
+// ServiceAccount is a program of one tenant. It holds roles like a user, but cannot
+// be the owner that each tenant needs. Its name and description have the same limits
+// as those of a role.
 type ServiceAccount struct {
 	ID          ServiceAccountID     `json:"id" doc:"ID of the service account."`
 	Name        string               `json:"name" doc:"Name of the service account."`
@@ -29,21 +30,21 @@ const (
 // unique.
 func (a *ServiceAccount) NameKey() string { return Fold(a.Name) }
 
-// ServiceAccountDraft is what a creator says of a new service account.
+// ServiceAccountDraft describes a service account to create.
 type ServiceAccountDraft struct {
 	Name        string `json:"name" required:"true" minLength:"3" maxLength:"128" doc:"Name of the service account, unique in the tenant."`
 	Description string `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the service account is for."`
 }
 
-// Check returns what is wrong with the draft, nil if nothing is.
+// Check validates the draft. It returns nil if the draft is valid.
 func (d *ServiceAccountDraft) Check() Faults {
 	var faults Faults
 	checkNaming(&faults, Some(d.Name), Some(d.Description))
 	return faults
 }
 
-// ServiceAccount returns the account that the draft describes, which must have
-// passed Check.
+// ServiceAccount returns the draft as a service account with a new id. The draft
+// must have passed Check.
 func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
 	return ServiceAccount{
 		ID: NewID[ServiceAccount](now), Name: d.Name, Description: d.Description, Status: ServiceAccountActive,
@@ -51,22 +52,22 @@ func (d *ServiceAccountDraft) ServiceAccount(now Time) ServiceAccount {
 	}
 }
 
-// ServiceAccountPatch is a change of a service account: absent members stay
+// ServiceAccountPatch changes a service account. Absent members keep their values
 // (RFC 7396).
 type ServiceAccountPatch struct {
 	Name        Optional[string] `json:"name" minLength:"3" maxLength:"128" doc:"Name of the service account, unique in the tenant."`
 	Description Optional[string] `json:"description" nullable:"true" minLength:"0" maxLength:"1024" doc:"What the service account is for."`
 }
 
-// Check returns what is wrong with the patch, nil if nothing is.
+// Check validates the patch. It returns nil if the patch is valid.
 func (p *ServiceAccountPatch) Check() Faults {
 	var faults Faults
 	checkNaming(&faults, p.Name, p.Description)
 	return faults
 }
 
-// Apply returns the account as the patch makes it and the names of the members
-// whose values changed. The patch must have passed Check.
+// Apply returns the patched account and the names of the members whose values
+// changed. The patch must have passed Check.
 func (p *ServiceAccountPatch) Apply(a ServiceAccount, now Time) (ServiceAccount, []string) {
 	var changed []string
 	if p.Name.Set && p.Name.Value != a.Name {
@@ -81,7 +82,7 @@ func (p *ServiceAccountPatch) Apply(a ServiceAccount, now Time) (ServiceAccount,
 	return a, changed
 }
 
-// WithStatus returns the account in the status.
+// WithStatus returns a copy of the account with the status.
 func (a ServiceAccount) WithStatus(status ServiceAccountStatus, now Time) ServiceAccount {
 	a.Status = status
 	return a.touched(now)
@@ -93,13 +94,13 @@ func (a ServiceAccount) touched(now Time) ServiceAccount {
 	return a
 }
 
-// Holder is a user or a service account: both hold roles and API tokens.
+// Holder is a user or a service account. Both can hold roles and API tokens.
 type Holder struct {
 	ID        AnyID
 	IsAccount bool // a service account
 }
 
-// HolderOf returns the user or the service account with the id.
+// HolderOf returns the holder with the id.
 func HolderOf[T User | ServiceAccount](id ID[T]) Holder {
 	_, isAccount := any(id).(ServiceAccountID)
 	return Holder{AnyID(id), isAccount}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TenantSettings are what a tenant may differ in. A nil member means the default,
-// so that an empty document is a valid one.
+// TenantSettings are the settings of one tenant. A nil member means the default, so
+// an empty JSON document is valid.
 type TenantSettings struct {
 	SessionIdle     *Seconds `json:"sessionIdleSeconds,omitempty"`
 	SessionAbsolute *Seconds `json:"sessionAbsoluteSeconds,omitempty"`
@@ -25,21 +25,21 @@ type TenantSettings struct {
 	SecondFactor     SecondFactorRule `json:"secondFactor,omitzero"`
 	MailSender       *string          `json:"mailSenderName,omitempty"`
 
-	ofGuarded bool // for a user of whom a second factor is required; see For
+	ofGuarded bool // set by For: the settings apply to a user who needs a second factor
 }
 
-// Seconds is a length of time in whole seconds.
+// Seconds is a duration in whole seconds.
 type Seconds = int64
 
-// SecondFactorRule says of whom a tenant demands a second factor. The zero rule
-// demands it of nobody.
+// SecondFactorRule says which users need a second factor. With the zero rule, no
+// user does.
 type SecondFactorRule struct {
 	Required SecondFactorScope `json:"required,omitempty"`
 	Roles    []RoleID          `json:"roles,omitempty"` // for SecondFactorOfRoles; sorted, each once
 }
 
-// SecondFactorScope is of whom a second factor is demanded. An empty one is
-// SecondFactorOfNobody.
+// SecondFactorScope selects the users who need a second factor. The empty scope
+// means SecondFactorOfNobody.
 type SecondFactorScope string
 
 // The scopes of the rule.
@@ -49,7 +49,8 @@ const (
 	SecondFactorOfRoles  SecondFactorScope = "roles"
 )
 
-// Scope returns of whom the rule demands a second factor, never empty.
+// Scope returns the scope of the rule. It returns SecondFactorOfNobody for an empty
+// one.
 func (r SecondFactorRule) Scope() SecondFactorScope {
 	if r.Required == "" {
 		return SecondFactorOfNobody
@@ -57,8 +58,8 @@ func (r SecondFactorRule) Scope() SecondFactorScope {
 	return r.Required
 }
 
-// Demands reports whether the rule demands a second factor of somebody with the
-// assignments at the moment.
+// Demands reports whether the rule requires a second factor of a user with the
+// assignments.
 func (r SecondFactorRule) Demands(assignments []Assignment, now Time) bool {
 	switch r.Required {
 	case SecondFactorOfAll:
@@ -69,8 +70,8 @@ func (r SecondFactorRule) Demands(assignments []Assignment, now Time) bool {
 	return false
 }
 
-// The defaults of the settings. The guarded ones hold where a second factor is
-// required (NIST SP 800-63B-4, 2.2.3).
+// The defaults of the settings. The guarded ones apply to users who need a second
+// factor (NIST SP 800-63B-4, 2.2.3).
 const (
 	DefaultSessionIdle     = 12 * time.Hour
 	GuardedSessionIdle     = time.Hour
@@ -87,13 +88,14 @@ const (
 	DefaultSessionsMax      = 100
 )
 
-// The bounds of settings that are no whole numbers.
+// The bounds of settings that are not whole numbers.
 const (
 	SecondFactorRolesMax = 100
 	MailSenderMax        = 100 // code points
 )
 
-// PasswordLeast is the least that a password's minimum can be, in code points.
+// PasswordLeast is the smallest value that the setting of the minimum password
+// length can have, in code points.
 const PasswordLeast = 8
 
 func orDefault(s *Seconds, standard time.Duration) time.Duration {
@@ -103,21 +105,22 @@ func orDefault(s *Seconds, standard time.Duration) time.Duration {
 	return time.Duration(*s) * time.Second
 }
 
-// For returns the settings as they hold at the moment for a user with the assignments.
-// Where a role of theirs requires a second factor, the default lifetimes of their
-// sessions are those of a required second factor.
+// For returns the settings that apply to a user with the assignments. If one of the
+// user's roles requires a second factor, the default lifetimes of sessions are the
+// shorter ones.
 func (s TenantSettings) For(assignments []Assignment, now Time) TenantSettings {
 	s.ofGuarded = s.SecondFactor.Demands(assignments, now)
 	return s
 }
 
-// RequireFactor reports whether a second factor is required: of all, or of the user
-// that the settings are for.
+// RequireFactor reports whether the settings require a second factor of all users,
+// or of the user that was given to For.
 func (s TenantSettings) RequireFactor() bool {
 	return s.ofGuarded || s.SecondFactor.Required == SecondFactorOfAll
 }
 
-// guarded returns the second of two defaults where a second factor is required.
+// guarded returns the second default if a second factor is required, and the first
+// one otherwise.
 func (s TenantSettings) guarded(standard, guarded time.Duration) time.Duration {
 	if s.RequireFactor() {
 		return guarded
@@ -125,18 +128,19 @@ func (s TenantSettings) guarded(standard, guarded time.Duration) time.Duration {
 	return standard
 }
 
-// IdleLifetime returns how long a session lives without a request: by default no
-// longer than it lives at all.
+// IdleLifetime returns how long a session lives without a request. The default is
+// never longer than AbsoluteLifetime.
 func (s TenantSettings) IdleLifetime() time.Duration {
 	return orDefault(s.SessionIdle, min(s.guarded(DefaultSessionIdle, GuardedSessionIdle), s.AbsoluteLifetime()))
 }
 
-// AbsoluteLifetime returns how long a session lives at most.
+// AbsoluteLifetime returns the maximum lifetime of a session.
 func (s TenantSettings) AbsoluteLifetime() time.Duration {
 	return orDefault(s.SessionAbsolute, s.guarded(DefaultSessionAbsolute, GuardedSessionAbsolute))
 }
 
-// SessionsSince returns since when a session that is live now was used and began.
+// SessionsSince returns the earliest times at which a session that is live now can
+// have been used last and can have begun. A zero began sets no bound.
 func (s TenantSettings) SessionsSince(now Time) (used, began Time) {
 	if used = now.Add(-s.IdleLifetime()); s.SessionAbsolute == nil && s.RequireFactor() {
 		began = now.Add(-GuardedSessionAbsolute)
@@ -144,7 +148,7 @@ func (s TenantSettings) SessionsSince(now Time) (used, began Time) {
 	return used, began
 }
 
-// Grace returns how long the old token works on after its successor was used.
+// Grace returns how long a token still works after its successor was first used.
 func (s TenantSettings) Grace() time.Duration { return orDefault(s.RefreshGrace, DefaultRefreshGrace) }
 
 // KeyLifetime returns how long an idempotency key is kept.
@@ -157,8 +161,8 @@ func (s TenantSettings) EventLifetime() time.Duration {
 	return orDefault(s.EventsKept, DefaultEventsKept)
 }
 
-// ReauthenticationAge returns how old a sign-in or confirmation may be for what
-// needs a recent one; zero: any.
+// ReauthenticationAge returns the maximum age of the sign-in or re-authentication
+// for operations that need step-up. Zero means no limit.
 func (s TenantSettings) ReauthenticationAge() time.Duration {
 	return orDefault(s.Reauthentication, DefaultReauthentication)
 }
@@ -173,7 +177,7 @@ func (s TenantSettings) PasswordResetLifetime() time.Duration {
 	return orDefault(s.PasswordReset, DefaultPasswordReset)
 }
 
-// PasswordMinimum returns how many code points a new password has at least.
+// PasswordMinimum returns the minimum length of a new password, in code points.
 func (s TenantSettings) PasswordMinimum() int {
 	if s.PasswordMin == nil {
 		return DefaultPasswordMin
@@ -181,7 +185,8 @@ func (s TenantSettings) PasswordMinimum() int {
 	return int(*s.PasswordMin)
 }
 
-// SessionsPerUser returns how many sessions a user has at most at once.
+// SessionsPerUser returns the maximum number of sessions that a user can have at the
+// same time.
 func (s TenantSettings) SessionsPerUser() int {
 	if s.SessionsMax == nil {
 		return DefaultSessionsMax
@@ -189,8 +194,8 @@ func (s TenantSettings) SessionsPerUser() int {
 	return int(*s.SessionsMax)
 }
 
-// Equal reports whether the settings say the same; a default that is set is not the
-// same as one that is not.
+// Equal reports whether the stored settings are equal. A setting that is set to its
+// default differs from one that is not set.
 func (s TenantSettings) Equal(other TenantSettings) bool {
 	for _, n := range NumberSettings {
 		if !equalOptional(*n.stored(&s), *n.stored(&other)) {
@@ -208,16 +213,17 @@ func equalOptional[T comparable](a, b *T) bool {
 	return *a == *b
 }
 
-// NumberSetting is a setting that is a whole number: of seconds if its name says so.
+// NumberSetting describes a setting that is a whole number. The unit is seconds if
+// the name ends with Seconds.
 type NumberSetting struct {
 	Name     string // in JSON
-	About    string // what it is, as a sentence
+	About    string // description
 	Min, Max int64
-	InForce  func(TenantSettings) int64    // set or by default
-	stored   func(*TenantSettings) **int64 // nil there: the default
+	InForce  func(TenantSettings) int64    // the value in force, set or default
+	stored   func(*TenantSettings) **int64 // points to nil if the default applies
 }
 
-// Default returns what holds in a tenant that has set nothing.
+// Default returns the value of a tenant that has not set it.
 func (n NumberSetting) Default() int64 { return n.InForce(TenantSettings{}) }
 
 // allows reports whether the value is within the bounds.
@@ -231,15 +237,15 @@ func counted(of func(TenantSettings) int) func(TenantSettings) int64 {
 	return func(s TenantSettings) int64 { return int64(of(s)) }
 }
 
-// The settings that others are judged by.
+// The settings that limit the values of other settings.
 const (
 	sessionIdle     = "sessionIdleSeconds"
 	sessionAbsolute = "sessionAbsoluteSeconds"
 	passwordMinimum = "passwordMinimum"
 )
 
-// NumberSettings are all settings that are whole numbers, in the order in which they
-// are shown.
+// NumberSettings are all settings that are whole numbers, in the order in which the
+// API and the console show them.
 var NumberSettings = []NumberSetting{
 	{sessionIdle, "How long a session lives without a request; at most sessionAbsoluteSeconds. By default an hour for users of whom a second factor is required.",
 		60, 30 * 86400, inSeconds(TenantSettings.IdleLifetime), func(s *TenantSettings) **int64 { return &s.SessionIdle }},
@@ -263,22 +269,22 @@ var NumberSettings = []NumberSetting{
 		1, 1000, counted(TenantSettings.SessionsPerUser), func(s *TenantSettings) **int64 { return &s.SessionsMax }},
 }
 
-// SettingsPatch is a change of settings: what it does not name stays; null sets the
-// default again (RFC 7396).
+// SettingsPatch changes settings. Absent members keep their values; null restores
+// the default (RFC 7396).
 type SettingsPatch struct {
 	Numbers      map[string]*int64 // by JSON name
 	SecondFactor SecondFactorPatch
 	MailSender   Optional[*string]
 }
 
-// SecondFactorPatch is a change of a SecondFactorRule. Roles are kept only where
-// roles are required.
+// SecondFactorPatch changes a SecondFactorRule. The roles are kept only if the scope
+// is SecondFactorOfRoles.
 type SecondFactorPatch struct {
 	Required Optional[*string]
 	Roles    Optional[[]string] // role ids
 }
 
-// check adds what is wrong with the members, each by itself.
+// check validates each member without looking at the other ones.
 func (p *SettingsPatch) check(faults *Faults) {
 	for _, n := range NumberSettings {
 		if value := p.Numbers[n.Name]; value != nil && !n.allows(*value) {
@@ -309,8 +315,8 @@ const (
 
 func settingPointer(name string) string { return "/settings/" + name }
 
-// checkTogether adds where what the patch makes of old does not fit together, at
-// the member that the patch names and that has no fault of its own.
+// checkTogether validates combinations of members after the patch is applied to old.
+// It reports each error at a member that the patch sets and that has no error yet.
 func (p *SettingsPatch) checkTogether(faults *Faults, old TenantSettings) {
 	s := p.withinBounds().apply(old)
 	conflict := func(detail string, pointers ...string) {
@@ -335,7 +341,7 @@ func (p *SettingsPatch) checkTogether(faults *Faults, old TenantSettings) {
 	}
 }
 
-// names reports whether the patch names the setting at pointer.
+// names reports whether the patch sets the setting at pointer.
 func (p *SettingsPatch) names(pointer string) bool {
 	switch pointer {
 	case factorPointer:
@@ -347,7 +353,7 @@ func (p *SettingsPatch) names(pointer string) bool {
 	return named
 }
 
-// withinBounds returns the patch without the numbers that are out of their bounds.
+// withinBounds returns the patch without the numbers that are out of bounds.
 func (p *SettingsPatch) withinBounds() *SettingsPatch {
 	bounded := *p
 	bounded.Numbers = maps.Clone(p.Numbers)
@@ -359,7 +365,7 @@ func (p *SettingsPatch) withinBounds() *SettingsPatch {
 	return &bounded
 }
 
-// apply returns the settings as the patch makes them.
+// apply returns the patched settings.
 func (p *SettingsPatch) apply(s TenantSettings) TenantSettings {
 	for _, n := range NumberSettings {
 		if value, named := p.Numbers[n.Name]; named {
@@ -389,8 +395,8 @@ func (p *SecondFactorPatch) apply(r SecondFactorRule) SecondFactorRule {
 	return r
 }
 
-// RoleIDs returns the roles that the patch names, sorted, each once, without those
-// that are no ids.
+// RoleIDs returns the ids of the roles in the patch, sorted and without duplicates.
+// Invalid ids are left out.
 func (p *SecondFactorPatch) RoleIDs() []RoleID {
 	var ids []RoleID
 	for _, text := range p.Roles.Value {
@@ -402,8 +408,8 @@ func (p *SecondFactorPatch) RoleIDs() []RoleID {
 	return slices.Compact(ids)
 }
 
-// CheckRoles adds those of the roles that the patch names and that are none of the
-// tenant's.
+// CheckRoles adds an error for each role of the patch that is not in roles, the
+// roles of the tenant.
 func (p *SecondFactorPatch) CheckRoles(faults *Faults, roles []Role) {
 	for i, text := range p.Roles.Value {
 		if id, err := ParseID[Role](text); err == nil && !slices.ContainsFunc(roles, func(r Role) bool { return r.ID == id }) {

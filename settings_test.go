@@ -21,7 +21,7 @@ func number(name string, value int64) rolecall.SettingsPatch {
 	return numbers(map[string]*int64{name: &value})
 }
 
-// factor is a change of the second factor rule; no scope leaves it as it is.
+// factor returns a patch of the second factor rule. An empty scope changes nothing.
 func factor(scope string, roles ...string) rolecall.SettingsPatch {
 	var patch rolecall.SettingsPatch
 	if scope != "" {
@@ -33,7 +33,7 @@ func factor(scope string, roles ...string) rolecall.SettingsPatch {
 	return patch
 }
 
-// settingBounds are the least, the default and the most of each setting.
+// settingBounds are the minimum, the default and the maximum of each setting.
 var settingBounds = map[string][3]int64{
 	"sessionIdleSeconds":      {60, 12 * 3600, 30 * 86400},
 	"sessionAbsoluteSeconds":  {300, 7 * 86400, 90 * 86400},
@@ -180,7 +180,7 @@ func TestRolesThatAreNone(t *testing.T) {
 	}
 }
 
-// faultsOf returns where each fault is and its code.
+// faultsOf returns the pointer and the code of each field error as one text.
 func faultsOf(faults rolecall.Faults) string {
 	return strings.Join(codes(faults), "; ")
 }

@@ -1,31 +1,31 @@
 package rolecall
 
-// SignInSummary is what is stored of how a user signs in, counted. It looks at no
-// more than MaxScan rows of a kind.
+// SignInSummary summarizes the stored credentials and sessions of a user. It reads
+// at most MaxScan rows of each kind.
 type SignInSummary struct {
 	LastLoginAt Time // zero: never
-	Sessions    int  // live ones
-	NewestAt    Time // of the sessions; zero: there is none
+	Sessions    int  // number of live sessions
+	NewestAt    Time // start of the newest live session; zero: no live session
 	HasPassword bool
-	Invited     Invitation // zero: there is none; it may be over
+	Invited     Invitation // zero: not invited; can be expired
 	HasTOTP     bool
 	Passkeys    int
 
 	RecoveryCodes int
-	Tokens        int // API tokens that are not over
+	Tokens        int // number of unexpired API tokens
 
-	PasswordAttempts, FactorAttempts int // what the buckets counted in their windows
+	PasswordAttempts, FactorAttempts int // failed attempts in the current windows
 }
 
 // Bucket is one counter of failed sign-ins and its limit.
 type Bucket struct {
-	Key    []byte // keyed hash of what is counted
+	Key    []byte // keyed hash of the counted thing, such as an account or a source
 	Limit  int
 	Window Seconds
-	Full   *Error // of an attempt past the limit; nil: ErrTooManyAttempts with the time to wait
+	Full   *Error // error after the limit; nil: ErrTooManyAttempts with the time to wait
 }
 
-// ID returns the id by which caches know the bucket: the start of its key.
+// ID returns the id that caches use for the bucket: the start of its key.
 func (b Bucket) ID() (id AnyID) {
 	copy(id[:], b.Key)
 	return id
@@ -34,61 +34,62 @@ func (b Bucket) ID() (id AnyID) {
 // Attempts is the state of a bucket after an attempt was counted.
 type Attempts struct {
 	Count  int
-	EndsAt Time // of the window
+	EndsAt Time // end of the window
 }
 
-// Counted is one bucket in which an attempt was counted, in one window. It is all that
-// may be refunded for the attempt.
+// Counted identifies a counted attempt: one bucket in one window. It is what a
+// refund needs.
 type Counted struct {
 	Key    []byte `json:"key"`
-	EndsAt Time   `json:"endsAt"` // of the window
+	EndsAt Time   `json:"endsAt"` // end of the window
 }
 
-// Factors are what a user can show beside the password.
+// Factors are the second factors of a user.
 type Factors struct {
 	TOTP          TOTP
-	Passkeys      []Passkey // in the order in which they were made
-	RecoveryCodes int       // that are left
+	Passkeys      []Passkey // in the order of creation
+	RecoveryCodes int       // number of unused codes
 }
 
-// TOTP is what makes a user's one-time codes by time (RFC 6238).
+// TOTP is the state of a user's time-based one-time codes (RFC 6238).
 type TOTP struct {
-	Sealed      []byte // the secret under the keys of the instance; nil if there is none
-	Pending     []byte // one that takes its place once a code of it was shown; nil if there is none
+	Sealed      []byte // the secret, encrypted with the keys of the instance; nil if TOTP is not enrolled
+	Pending     []byte // a new secret, in use after its first valid code; nil without one
 	ConfirmedAt Time
-	LastStep    int64 // the newest of which a code was taken
+	LastStep    int64 // the newest time step whose code was accepted
 }
 
-// Passkey is a key pair that an authenticator keeps for a user, and of which
-// Rolecall has the public half (WebAuthn). It is a second factor, and a way to sign
-// in without a password.
+// Passkey is the public half of a WebAuthn key pair. The authenticator of the user
+// keeps the private half. A passkey is a second factor, and also a way to sign in
+// without a password.
 type Passkey struct {
-	ID         []byte `json:"-"` // what the authenticator calls it
+	ID         []byte `json:"-"` // the WebAuthn credential id
 	UserID     UserID `json:"-"`
-	Name       string `json:"name"` // what the user calls it
-	Credential []byte `json:"-"`    // the public key, the counter and the flags, as internal/passkey writes them
+	Name       string `json:"name"` // chosen by the user
+	Credential []byte `json:"-"`    // public key, counter and flags, encoded by internal/passkey
 	CreatedAt  Time   `json:"createdAt"`
 	LastUsedAt Time   `json:"-"` // zero: never
 }
 
-// The bounds of a passkey's name, and of how many passkeys a user has.
+// The maximum length of a passkey's name and the maximum number of passkeys of a
+// user.
 const (
 	PasskeyNameMax = 100
 	PasskeysMax    = 20
 )
 
-// FactorMethod is a way to show a second factor.
+// FactorMethod is a kind of second factor.
 type FactorMethod string
 
-// The methods.
+// The kinds of second factors.
 const (
 	FactorTOTP         FactorMethod = "totp"
 	FactorPasskey      FactorMethod = "passkey"
 	FactorRecoveryCode FactorMethod = "recovery-code"
 )
 
-// Methods returns how the user can show a second factor, nil if there is none:
-// recovery codes stand for a factor and are none themselves.
+// Methods returns the second factors that the user can use, or nil without one.
+// Recovery codes are a substitute and count only if the user has another factor.
 func (f *Factors) Methods() (methods []FactorMethod) {
 	if f.TOTP.Sealed != nil {
 		methods = append(methods, FactorTOTP)

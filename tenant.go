@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Tenant is one customer: the unit of isolation that x-tenant-schema names. The
-// zero Tenant is what an unknown name resolves to; it holds nothing.
+// Tenant is one customer and the unit of isolation. The header x-tenant-schema names
+// it. An unknown name resolves to the zero Tenant, which has no data.
 type Tenant struct {
 	ID          TenantID
 	Name        string // never changes
@@ -15,12 +15,12 @@ type Tenant struct {
 	Settings    TenantSettings
 	CreatedAt   Time
 	UpdatedAt   Time
-	PurgeAt     Time // of a deleted tenant: until when it can be restored; else zero
+	PurgeAt     Time // end of the time in which a deleted tenant can be restored; otherwise zero
 	Version     int64
 }
 
-// TenantNameID returns the id by which caches know a tenant's name, also if no tenant has
-// it. Two names can have the same id.
+// TenantNameID returns the id that caches use for a tenant name, whether or not the
+// tenant exists. Two names can have the same id.
 func TenantNameID(name string) (id AnyID) {
 	h := fnv.New128a()
 	h.Write([]byte(name))
@@ -28,7 +28,7 @@ func TenantNameID(name string) (id AnyID) {
 	return id
 }
 
-// TenantStatus says whether a tenant is served.
+// TenantStatus is the state of a tenant.
 type TenantStatus string
 
 // The states of a tenant.
@@ -38,27 +38,27 @@ const (
 	TenantDeleted   TenantStatus = "deleted" // can still be restored
 )
 
-// TenantRestorable is how long a deleted tenant can be restored. Then its data is
-// removed.
+// TenantRestorable is how long a deleted tenant can be restored. After that, its
+// data is removed.
 const TenantRestorable = 24 * time.Hour
 
-// TenantQuery says which tenants are wanted, by name.
+// TenantQuery selects tenants, sorted by name.
 type TenantQuery struct {
-	Among  []string     // only these names, of which there are few; nil: all
-	Status TenantStatus // only these; empty: all that are not deleted
+	Among  []string     // only these names, a small number; nil: all
+	Status TenantStatus // empty: active and suspended
 	Now    Time         // for TenantDeleted
-	After  string       // a name
+	After  string       // name of the last tenant of the previous page
 	Limit  int
 }
 
-// TenantDraft is what an operator says of a new tenant and its first owner.
+// TenantDraft describes a tenant to create and its first owner.
 type TenantDraft struct {
 	Name        string
-	DisplayName *string // nil: the name
+	DisplayName *string // nil: same as Name
 	Owner       UserDraft
 }
 
-// Check returns what is wrong with the draft, nil if nothing is.
+// Check validates the draft. It returns nil if the draft is valid.
 func (d *TenantDraft) Check() Faults {
 	var faults Faults
 	if !IsTenantName(d.Name) {
@@ -74,7 +74,7 @@ func (d *TenantDraft) Check() Faults {
 	return faults
 }
 
-// Tenant returns the tenant that the draft describes.
+// Tenant returns the draft as an active tenant with a new id.
 func (d *TenantDraft) Tenant(now Time) Tenant {
 	t := Tenant{ID: NewID[Tenant](now), Name: d.Name, DisplayName: d.Name, Status: TenantActive, CreatedAt: now, UpdatedAt: now, Version: 1}
 	if d.DisplayName != nil {
@@ -83,11 +83,10 @@ func (d *TenantDraft) Tenant(now Time) Tenant {
 	return t
 }
 
-// tenantNameFormat says what IsTenantName asks for.
+// tenantNameFormat describes what IsTenantName accepts.
 const tenantNameFormat = "must be 1 to 63 of a to z, 0 to 9, - and _, and begin with a letter or digit"
 
-// IsTenantName reports whether name has the form of a tenant's name:
-// ^[a-z0-9][a-z0-9_-]{0,62}$.
+// IsTenantName reports whether name matches ^[a-z0-9][a-z0-9_-]{0,62}$.
 func IsTenantName(name string) bool {
 	if len(name) == 0 || len(name) > 63 || name[0] == '-' || name[0] == '_' {
 		return false
@@ -100,15 +99,15 @@ func IsTenantName(name string) bool {
 	return true
 }
 
-// TenantPatch is a change of a tenant: what it does not name stays; null sets the
-// default again (RFC 7396).
+// TenantPatch changes a tenant. Absent members keep their values; null restores the
+// default (RFC 7396).
 type TenantPatch struct {
 	DisplayName Optional[string]
 	Settings    SettingsPatch
 }
 
-// Check returns what is wrong with the members of the patch, each by itself, nil if
-// nothing is.
+// Check validates each member of the patch without looking at the other ones. It
+// returns nil if they are valid.
 func (p *TenantPatch) Check() Faults {
 	var faults Faults
 	if p.DisplayName.Set {
@@ -118,16 +117,16 @@ func (p *TenantPatch) Check() Faults {
 	return faults
 }
 
-// CheckOn returns what Check does, and what in the patch does not fit together with
-// the settings that it is for.
+// CheckOn does what Check does. It also validates the combination of the patch with
+// the stored settings.
 func (p *TenantPatch) CheckOn(old TenantSettings) Faults {
 	faults := p.Check()
 	p.Settings.checkTogether(&faults, old)
 	return faults
 }
 
-// Apply returns the tenant as the patch makes it and the names of the members
-// that changed. The patch must have passed CheckOn.
+// Apply returns the patched tenant and the names of the members that changed. The
+// patch must have passed CheckOn.
 func (p *TenantPatch) Apply(t Tenant, now Time) (Tenant, []string) {
 	var changed []string
 	if p.DisplayName.Set && p.DisplayName.Value != t.DisplayName {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	foldLength = 200 // code points kept of a folded text: the bound of every text key
-	wordLength = 64  // code points kept of a word
+	foldLength = 200 // maximum length of a folded text, in code points
+	wordLength = 64  // maximum length of a word, in code points
 )
 
-// Fold returns the form by which texts are sorted and compared: NFKD, marks
-// removed, lower case, NFC, at most 200 code points.
+// Fold returns the form in which texts are sorted and compared: NFKD, without marks,
+// lower case, NFC, cut to 200 code points.
 func Fold(text string) string {
 	if isPlain(text) {
 		return cut(text, foldLength)
@@ -32,8 +32,8 @@ func Fold(text string) string {
 	return cut(norm.NFC.String(folded), foldLength)
 }
 
-// isPlain reports whether folding leaves text as it is: the common case, and
-// worth not allocating for.
+// isPlain reports whether folding does not change the characters of text. This is
+// the common case, and it needs no allocation.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
@@ -56,9 +56,9 @@ func cut(text string, length int) string {
 	return text
 }
 
-// Words returns the distinct folded words of text in order of appearance, split
-// at everything but letters and digits, each at most 64 code points. It is the
-// one definition of a word for what is stored and for what is searched.
+// Words returns the distinct words of the folded text in order of appearance. A word
+// is a sequence of letters and digits, cut to 64 code points. Stored texts and
+// search texts are both split by this function, so that they match.
 func Words(text string) []string {
 	fields := strings.FieldsFunc(Fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	words := fields[:0]
@@ -75,9 +75,10 @@ next:
 	return words
 }
 
-// CheckText returns a fault's code and sentence if text is not fit to be stored
-// and shown: from minimum to maximum code points, valid UTF-8, no control
-// characters, at least one visible character. Both are empty if it is.
+// CheckText returns the code and the detail of a field error if text must not be
+// stored. A valid text has minimum to maximum code points, is valid UTF-8, has no
+// control characters and has at least one visible character. Both results are empty
+// for a valid text.
 func CheckText(text string, minimum, maximum int) (code, detail string) {
 	if !utf8.ValidString(text) {
 		return "encoding", "must be valid UTF-8"
@@ -98,36 +99,36 @@ func CheckText(text string, minimum, maximum int) (code, detail string) {
 	return "", ""
 }
 
-// isVisible reports whether r leaves ink: neither a space nor one of the letters,
-// marks and format characters that show nothing.
+// isVisible reports whether r is drawn. Spaces and invisible letters, marks and
+// format characters are not.
 func isVisible(r rune) bool {
 	const blankBraille = '\u2800'
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != blankBraille &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Faults collects what is wrong with a body, by member.
+// Faults collects the field errors of a body.
 type Faults []Fault
 
-// MaxFaults is how many faults an answer lists. Faults keeps one more, which says that
-// there are others.
+// MaxFaults is the maximum number of field errors in a response. Faults keeps one
+// more, which shows that the list is not complete.
 const MaxFaults = 100
 
-// Add records that the member at pointer breaks a rule; an empty code records
-// nothing.
+// Add adds a field error for the member at pointer. It does nothing if the code is
+// empty.
 func (f *Faults) Add(pointer, code, detail string) {
 	if code != "" && len(*f) <= MaxFaults {
 		*f = append(*f, Fault{Pointer: pointer, Code: code, Detail: detail})
 	}
 }
 
-// Text records what CheckText finds.
+// Text adds the field error that CheckText returns, if any.
 func (f *Faults) Text(pointer, text string, minimum, maximum int) {
 	code, detail := CheckText(text, minimum, maximum)
 	f.Add(pointer, code, detail)
 }
 
-// Err returns ErrValidation with the faults, or nil if there are none.
+// Err returns ErrValidation with the field errors, or nil without one.
 func (f Faults) Err() error {
 	if len(f) == 0 {
 		return nil
@@ -135,23 +136,22 @@ func (f Faults) Err() error {
 	return ErrValidation.WithFaults(f...)
 }
 
-// Optional is a value that a request may leave out: absent, or set. For a member
-// that may be null T is a pointer, and set to nil means null (RFC 7396).
+// Optional is a value that a request can omit. If T is a pointer, a set nil means
+// null (RFC 7396).
 type Optional[T any] struct {
 	Value T
 	Set   bool
 }
 
-// Some returns the set value v.
+// Some returns v as a set Optional.
 func Some[T any](v T) Optional[T] { return Optional[T]{Value: v, Set: true} }
 
 // IsOptional marks the type for decoders.
 func (*Optional[T]) IsOptional() {}
 
-// Metadata are the pairs of texts that an application keeps with a user, in the
-// form in which they are stored and answered: one JSON object, its keys sorted. So
-// they need not be read on the way from a store to an answer, and equal ones are
-// equal by ==. The zero value has no pairs.
+// Metadata is a user's map of texts, stored as one JSON object with sorted keys. The
+// object is copied from the store to the response without decoding. Equal metadata
+// are equal by ==. The zero value has no pairs.
 type Metadata struct{ object string } // empty for {}
 
 const noPairs = "{}"
@@ -162,14 +162,14 @@ func NewMetadata(pairs map[string]string) Metadata {
 		return Metadata{}
 	}
 	var object bytes.Buffer
-	encoder := json.NewEncoder(&object) // which sorts the keys
+	encoder := json.NewEncoder(&object) // sorts the keys
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(pairs) // never fails: texts can always be encoded, and a Buffer takes all
+	_ = encoder.Encode(pairs) // never fails: strings can be encoded, and writes to a Buffer succeed
 	return Metadata{strings.TrimSuffix(object.String(), "\n")}
 }
 
-// Pairs returns the pairs, never nil. The error says that what the store gave is
-// no such object.
+// Pairs decodes the pairs. The map is never nil. It returns an error if the stored
+// text is not a JSON object of texts.
 func (m Metadata) Pairs() (map[string]string, error) {
 	pairs := map[string]string{}
 	if err := json.Unmarshal([]byte(m.String()), &pairs); err != nil {
@@ -202,7 +202,7 @@ func (m *Metadata) UnmarshalJSON(object []byte) error {
 // Value stores the JSON object as text (driver.Valuer).
 func (m Metadata) Value() (driver.Value, error) { return m.String(), nil }
 
-// Scan takes over the object that Value has stored (sql.Scanner).
+// Scan reads an object that Value has stored (sql.Scanner).
 func (m *Metadata) Scan(src any) error {
 	object, ok := src.(string)
 	if !ok {

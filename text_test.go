@@ -68,7 +68,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// What is searched must be cut into words as what is stored was.
+// The words of a search must be split like the words of the stored texts.
 func TestWordsOfWordsAreThemselves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rolecall.Words(rapid.String().Draw(t, "text"))
@@ -137,7 +137,7 @@ func TestFaultsBecomeAValidationError(t *testing.T) {
 	}
 }
 
-// codes returns the pointer and the code of each fault.
+// codes returns the pointer and the code of each field error.
 func codes(faults rolecall.Faults) []string {
 	texts := []string{}
 	for _, f := range faults {

@@ -30,7 +30,7 @@ const (
 // User is a person of one tenant.
 type User struct {
 	ID         UserID     `json:"id" doc:"ID of the user."`
-	Email      string     `json:"email" doc:"Email address as it was sent."` // as sent
+	Email      string     `json:"email" doc:"Email address as it was sent."`
 	Name       string     `json:"name" doc:"Full name."`
 	Department *string    `json:"department" doc:"Department, by which the reach of roles is limited."`
 	ExternalID *string    `json:"externalId" doc:"Stable external ID that the application chooses, unique in the tenant."`
@@ -55,8 +55,9 @@ const (
 	UserDeleted UserStatus = "deleted"
 )
 
-// EmailKey returns the form by which addresses are compared: NFC, lower case. What
-// is no text at all, such as a NUL, compares to no address.
+// EmailKey returns the form in which addresses are compared: NFC and lower case.
+// Invalid UTF-8 and NUL become U+FFFD, so that the result is valid text that no
+// stored address has.
 func EmailKey(email string) string {
 	return strings.ToLower(norm.NFC.String(strings.ReplaceAll(strings.ToValidUTF8(email, "\uFFFD"), "\x00", "\uFFFD")))
 }
@@ -67,7 +68,7 @@ func (u *User) EmailKey() string { return EmailKey(u.Email) }
 // NameKey returns the key by which users are sorted by name.
 func (u *User) NameKey() string { return Fold(u.Name) }
 
-// DepartmentKey returns the key of the department, nil for none.
+// DepartmentKey returns the folded department, or nil if the user has no department.
 func (u *User) DepartmentKey() *string {
 	if u.Department == nil {
 		return nil
@@ -76,17 +77,17 @@ func (u *User) DepartmentKey() *string {
 	return &key
 }
 
-// UserDraft is what a creator says of a new user.
+// UserDraft describes a user to create.
 type UserDraft struct {
 	Email      string            `json:"email" required:"true" minLength:"3" maxLength:"254" format:"email" doc:"Email address, unique in the tenant."`
 	Name       string            `json:"name" required:"true" minLength:"3" maxLength:"255" doc:"Full name."`
 	Department *string           `json:"department" minLength:"3" maxLength:"255" doc:"Department, by which the reach of roles is limited."`
 	ExternalID *string           `json:"externalId" minLength:"1" maxLength:"255" doc:"Stable external ID that the application chooses, unique in the tenant."`
 	Metadata   map[string]string `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Pairs of texts that the application keeps with the user. At most 50."`
-	Invite     bool              `json:"invite" doc:"Whether to invite the user at once, by mail. Needs users:invite too."` // at once
+	Invite     bool              `json:"invite" doc:"Whether to invite the user at once, by mail. Needs users:invite too."`
 }
 
-// Check returns what is wrong with the draft, nil if nothing is.
+// Check validates the draft. It returns nil if the draft is valid.
 func (d *UserDraft) Check() Faults {
 	var faults Faults
 	code, detail := CheckEmail(d.Email)
@@ -102,7 +103,7 @@ func (d *UserDraft) Check() Faults {
 	return faults
 }
 
-// User returns the pending user that the draft describes.
+// User returns the draft as a pending user with a new id.
 func (d *UserDraft) User(now Time) User {
 	return User{
 		ID: NewID[User](now), Email: d.Email, Name: d.Name, Department: d.Department, ExternalID: d.ExternalID,
@@ -110,15 +111,16 @@ func (d *UserDraft) User(now Time) User {
 	}
 }
 
-// UserPatch is a change of a user: absent members stay (RFC 7396).
+// UserPatch changes a user. Absent members keep their values (RFC 7396).
 type UserPatch struct {
 	Name       Optional[string]             `json:"name" minLength:"3" maxLength:"255" doc:"Full name."`
 	Department Optional[*string]            `json:"department" minLength:"3" maxLength:"255" doc:"Department, by which the reach of roles is limited."`
 	ExternalID Optional[*string]            `json:"externalId" minLength:"1" maxLength:"255" doc:"Stable external ID that the application chooses, unique in the tenant."`
-	Metadata   Optional[map[string]*string] `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Pairs to change. A null value removes its pair, and null removes all. At most 50 pairs after the change."` // nil: all removed; a nil value removes its key
+	Metadata   Optional[map[string]*string] `json:"metadata" minLength:"0" maxLength:"500" maxProperties:"50" nameLength:"64" doc:"Pairs to change. A null value removes its pair, and null removes all. At most 50 pairs after the change."` // nil removes all pairs; a nil value removes its key
 }
 
-// Members returns which members the patch names, whatever their values.
+// Members returns the members that the patch sets, also those that it sets to their
+// current value.
 func (p *UserPatch) Members() UserMembers {
 	var set UserMembers
 	if p.Name.Set {
@@ -136,7 +138,8 @@ func (p *UserPatch) Members() UserMembers {
 	return set
 }
 
-// Check returns what is wrong with the patch by itself, nil if nothing is.
+// Check validates the patch without the user to which it is applied. It returns nil
+// if the patch is valid.
 func (p *UserPatch) Check() Faults {
 	var faults Faults
 	if p.Name.Set {
@@ -158,9 +161,9 @@ func (p *UserPatch) Check() Faults {
 	return faults
 }
 
-// Apply returns the user as the patch makes it and the members whose values
-// changed. The error is ErrValidation if the whole breaks a rule that the patch
-// alone does not.
+// Apply returns the patched user and the members whose values changed. It returns
+// ErrValidation if the result breaks a rule that depends on the stored user, such as
+// the maximum number of metadata pairs.
 func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 	before := u
 	if p.Name.Set {
@@ -191,7 +194,7 @@ func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 	return u, changed, nil
 }
 
-// mergePairs returns the pairs of old as the patch makes them: none if it is nil.
+// mergePairs applies the patch to the pairs of old. A nil patch removes all pairs.
 func mergePairs(old Metadata, patch map[string]*string) (map[string]string, error) {
 	if patch == nil {
 		return nil, nil
@@ -210,10 +213,12 @@ func mergePairs(old Metadata, patch map[string]*string) (map[string]string, erro
 	return pairs, nil
 }
 
-// Stamp notes a change of the user at the moment: later than the one before.
+// Stamp sets UpdatedAt and increments Version. UpdatedAt always increases, even if
+// the clock does not.
 func (u *User) Stamp(now Time) { u.UpdatedAt, u.Version = max(now, u.UpdatedAt+1), u.Version+1 }
 
-// Differences returns the members in which v differs from u, the times aside.
+// Differences returns the members whose values differ between u and v, except the
+// timestamps.
 func (u User) Differences(v User) UserMembers {
 	var set UserMembers
 	if u.Email != v.Email {
@@ -244,9 +249,9 @@ func equalText(a, b *string) bool {
 	return *a == *b
 }
 
-// CheckEmail returns a fault's code and sentence if email is not an address by
-// the shape of RFC 5321 (local part at most 64 octets, at most 254 in all). Both
-// are empty if it is.
+// CheckEmail returns the code and the detail of a field error if email has not the
+// form of RFC 5321: a local part of at most 64 octets and at most 254 octets in
+// total. Both are empty if the address is valid.
 func CheckEmail(email string) (code, detail string) {
 	if code, detail := CheckText(email, 3, EmailMax); code != "" {
 		return code, detail
@@ -296,15 +301,15 @@ func checkMetadata(faults *Faults, metadata map[string]string) {
 	}
 }
 
-// EscapePointer returns the member name as a token of a JSON Pointer (RFC 6901).
+// EscapePointer escapes a member name for use in a JSON Pointer (RFC 6901).
 func EscapePointer(member string) string { return pointerEscapes.Replace(member) }
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// UserMember is one member of a user beside the id, which is always readable.
+// UserMember is one member of a user, except the id, which every caller can read.
 type UserMember uint8
 
-// The members of a user, in the order in which they are answered.
+// The members of a user, in the order of the response.
 const (
 	MemberEmail UserMember = iota
 	MemberName
@@ -314,7 +319,7 @@ const (
 	MemberStatus
 	MemberCreatedAt
 	MemberUpdatedAt
-	UserMemberCount // how many members there are
+	UserMemberCount // number of members
 )
 
 var memberNames = [UserMemberCount]string{"email", "name", "department", "externalId", "metadata", "status", "createdAt", "updatedAt"}
@@ -330,13 +335,13 @@ var memberReads, memberUpdates = func() (reads, updates [UserMemberCount]Permiss
 // String returns the JSON name.
 func (m UserMember) String() string { return memberNames[m] }
 
-// Read returns the permission that shows the member: users.<member>:read.
+// Read returns the permission to read the member: users.<member>:read.
 func (m UserMember) Read() Permission { return memberReads[m] }
 
-// Update returns the permission that changes the member: users.<member>:update.
+// Update returns the permission to change the member: users.<member>:update.
 func (m UserMember) Update() Permission { return memberUpdates[m] }
 
-// Updatable reports whether PATCH takes the member.
+// Updatable reports whether PATCH can change the member.
 func (m UserMember) Updatable() bool { return MemberName <= m && m <= MemberMetadata }
 
 // UserMembers is a set of members.
@@ -386,17 +391,16 @@ func UserMemberNamed(name string) (UserMember, bool) {
 // TombstoneLifetime is how long a deleted user can be restored.
 const TombstoneLifetime = 30 * 24 * time.Hour
 
-// Tombstone is what is kept of a deleted user: all of them but what they signed in
-// with.
+// Tombstone holds the data that is kept of a deleted user. It has no credentials.
 type Tombstone struct {
-	ID          TombstoneID // ids are in order of deletion
+	ID          TombstoneID // sorts by time of deletion
 	DeletedAt   Time
 	User        User
-	Assignments []Assignment // of their roles only the id
+	Assignments []Assignment // Role has only its ID
 }
 
-// Restored returns the user as a restore at the moment makes them. Nobody is active
-// without a way to sign in.
+// Restored returns the user to restore. An active user becomes pending, because the
+// credentials were deleted.
 func (t *Tombstone) Restored(now Time) User {
 	u := t.User
 	if u.Status == UserActive {
@@ -406,8 +410,8 @@ func (t *Tombstone) Restored(now Time) User {
 	return u
 }
 
-// TombstoneQuery selects the users who were deleted after a moment, the last deleted
-// first.
+// TombstoneQuery selects users who were deleted after Since, the most recently
+// deleted first.
 type TombstoneQuery struct {
 	Within Reach // only users of these departments
 	Since  Time

@@ -250,7 +250,7 @@ func TestPatchedMetadataStaysBounded(t *testing.T) {
 	}
 }
 
-// A patch changes only members that it names, and differences see exactly that.
+// A patch changes only the members that it sets, and Differences returns these.
 func TestPatchChangesWhatItNames(t *testing.T) {
 	text := rapid.SampledFrom([]string{"Sales", "sales", "Support", "Ada"})
 	optional := rapid.Ptr(text, true)
