@@ -13,25 +13,25 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// SignIn is the outcome of a sign-in: a session with the token that bears it, or a
-// challenge.
+// SignIn is the result of a sign-in: either a session with its token, or a challenge
+// for the second factor.
 type SignIn struct {
 	Principal *authz.Principal
 	Token     secret.Token
-	Device    string // for the device cookie; empty where there is none to set
+	Device    string // value of the device cookie; empty: set no cookie
 
-	RecoveryCodes []secret.RecoveryCode // of somebody who has got a second factor by it; nil: none
+	RecoveryCodes []secret.RecoveryCode // of a second factor that was enrolled by this sign-in; otherwise nil
 
-	Challenge *Challenge // nil: there is a session; otherwise the other members are empty
+	Challenge *Challenge // nil: a session was created; otherwise the other members are empty
 }
 
-// Login makes a session for the user with that address and password, and ends
-// those that came with the request. An unknown tenant, an unknown address, a user
-// without a password and a wrong password are the same ErrWrongCredentials after
-// the same work. It returns ErrTooManyAttempts before any hash is spent, ErrBusy
-// if too many hashes are under way, and for right credentials only ErrUserSuspended and
-// ErrTenantSuspended. Where a second factor is needed, the outcome is a challenge for
-// CompleteSignIn.
+// Login verifies the address and the password, creates a session and ends the
+// sessions of the request. An unknown tenant, an unknown address, a user without a
+// password and a wrong password all return ErrWrongCredentials after the same work.
+// Login returns ErrTooManyAttempts before it computes a hash, and ErrBusy if too
+// many hashes are computed at the same time. It returns ErrUserSuspended and
+// ErrTenantSuspended only for correct credentials. If the user needs a second
+// factor, the result is a challenge for CompleteSignIn.
 func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password string) (SignIn, error) {
 	device := s.device(&a, email)
 	counted, err := s.limiter.Count(ctx, s.buckets(&a, email, device))
@@ -77,15 +77,16 @@ func (s *Service) Login(ctx context.Context, a access.Anonymous, email, password
 		}
 		if ok, err := tx.ReplacePassword(user.ID, hash, current, s.now()); err != nil {
 			return user, err
-		} else if !ok { // it was changed while the hash waited for its turn
+		} else if !ok { // the password was changed while the hash was computed
 			return user, rolecall.ErrWrongCredentials
 		}
 		return user, nil
 	}})
 }
 
-// admit returns nil if the user may sign in now, and holds that until the session
-// is written: what ends a user's sessions comes either before it or finds it.
+// admit returns nil if the user may sign in now. It locks the user until the session
+// is written, so that an operation that ends the user's sessions also ends the new
+// one.
 func admit(tx *store.Tx, id rolecall.UserID) error {
 	if active, err := tx.LockActiveUser(id); active || err != nil {
 		return err
@@ -95,26 +96,26 @@ func admit(tx *store.Tx, id rolecall.UserID) error {
 	} else if _, err := access.Found(err); err != nil {
 		return err
 	}
-	return rolecall.ErrWrongCredentials // deleted meanwhile
+	return rolecall.ErrWrongCredentials // deleted at the same time
 }
 
-// entry is somebody about to be let in.
+// entry is an authenticated user for whom a session is created.
 type entry struct {
 	user         rolecall.UserID
-	password     string             // the stored hash, for which the browser becomes known
-	counted      []rolecall.Counted // the attempt, which a session has forgiven
-	secondFactor bool               // was shown
-	isNewBrowser bool               // it has no known-device token of the account, so the user gets a mail
-	// prepare runs in the transaction of the session, admits the user and returns
-	// them as they are then.
+	password     string             // the stored hash, to which the known-device token is bound
+	counted      []rolecall.Counted // the attempt, refunded when the session is created
+	secondFactor bool               // a second factor was verified
+	isNewBrowser bool               // without a known-device token of the account, so the user is notified by mail
+	// prepare runs in the transaction that writes the session. It locks the user by
+	// admit and returns their current state.
 	prepare func(*store.Tx) (rolecall.User, error)
 }
 
-// startSession writes a new session of the user, in one transaction with what the
-// entry prepares, with the end of the sessions presented and with that of the oldest
-// of too many: nobody else signs the user in before that is over. The browser is a
-// known one from now on. Where a second factor is needed and was not shown, it commits
-// what was prepared and returns a challenge.
+// startSession creates a session for the user. The same transaction runs e.prepare,
+// ends the sessions of the request, and ends the oldest sessions above the maximum
+// of the user. The browser gets a known-device token. If a second factor is needed
+// and was not verified, startSession commits the changes of e.prepare and returns a
+// challenge.
 func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry) (SignIn, error) {
 	now := s.now()
 	session := rolecall.Session{
@@ -172,14 +173,14 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 	live, err := s.lookUp(ctx, a.Tenant, token)
 	if ok, err := access.Found(err); err != nil {
 		return SignIn{}, err
-	} else if !ok { // it was ended at once
+	} else if !ok { // another request ended it
 		return SignIn{}, rolecall.ErrUnauthenticated
 	}
 	return SignIn{Principal: live.principal, Token: token, Device: s.newDevice(a.Tenant.ID, email, e.password)}, nil
 }
 
-// mailNewBrowser tells the user about a sign-in from a new browser. The first sign-in
-// of an account is from a new browser always, so it is not worth a mail.
+// mailNewBrowser notifies the user of a sign-in from a new browser. It skips the
+// first sign-in of an account, which is always from a new browser.
 func (s *Service) mailNewBrowser(tx *store.Tx, tenant *rolecall.Tenant, user *rolecall.User, session *rolecall.Session) error {
 	last, err := tx.LastLogin(user.ID)
 	if err != nil || last == 0 {
@@ -188,8 +189,8 @@ func (s *Service) mailNewBrowser(tx *store.Tx, tenant *rolecall.Tenant, user *ro
 	return s.notifyOfSession(tx, tenant.ID, user, rolecall.MailNewBrowser, session)
 }
 
-// endSession ends the session of the token, if there is one in the tenant. A change of
-// the user's own address that was requested in it becomes void.
+// endSession ends the session of the token if it is a session of the tenant. It also
+// voids a change of the user's own address that was requested in this session.
 func (s *Service) endSession(tx *store.Tx, a *access.Anonymous, token secret.Token, reason string) error {
 	state, err := tx.SessionByToken(token.Hash())
 	if ok, err := access.Found(err); !ok {
@@ -205,9 +206,9 @@ func (s *Service) endSession(tx *store.Tx, a *access.Anonymous, token secret.Tok
 	return nil
 }
 
-// Refresh answers the successor of the session's token. Until the successor is
-// first presented, every refresh by the old token answers the same one, so that
-// neither a lost answer nor parallel requests sign anybody out.
+// Refresh returns the successor of the session's token. Until the successor is used
+// for the first time, each refresh with the old token returns the same successor. So
+// a lost response or parallel requests do not sign the user out.
 func (s *Service) Refresh(ctx context.Context, a access.Anonymous) (SignIn, error) {
 	e, token, err := s.session(ctx, a.Tenant, a.Presented)
 	if err != nil {
@@ -225,8 +226,8 @@ func (s *Service) Refresh(ctx context.Context, a access.Anonymous) (SignIn, erro
 	return in, err
 }
 
-// successor returns the successor of the session's token: the sealed one if there is
-// one already, else a new one. It returns ErrUnauthenticated if the session has ended.
+// successor returns the successor of the session's token: the stored one, or else a
+// new one. It returns ErrUnauthenticated if the session has ended.
 func successor(tx *store.Tx, token secret.Token) (secret.Token, error) {
 	for range access.MaxRetries {
 		state, err := tx.SessionByToken(token.Hash())
@@ -247,8 +248,8 @@ func successor(tx *store.Tx, token secret.Token) (secret.Token, error) {
 	return "", rolecall.ErrUnavailable
 }
 
-// Logout ends the sessions of the tokens. Tokens that are unknown, expired or of
-// another tenant are no error.
+// Logout ends the sessions of the tokens. It ignores tokens that are unknown,
+// expired or of another tenant.
 func (s *Service) Logout(ctx context.Context, a access.Anonymous) error {
 	if len(a.Presented) == 0 {
 		return nil
@@ -267,8 +268,8 @@ func (s *Service) Logout(ctx context.Context, a access.Anonymous) error {
 	})
 }
 
-// known returns those of the presented tokens that the store knows, so that
-// unknown ones write nothing.
+// known returns the tokens of the request that are stored, so that a request with
+// unknown tokens only reads.
 func (s *Service) known(ctx context.Context, a *access.Anonymous) (known []secret.Token, err error) {
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		for _, token := range a.Presented {
@@ -284,9 +285,10 @@ func (s *Service) known(ctx context.Context, a *access.Anonymous) (known []secre
 	return known, err
 }
 
-// buckets returns the counters of an attempt: of the device, if it is one by which
-// the account signed in before, so that an attack on the account never stops its
-// owner; else, for a nil device, of the account and the source.
+// buckets returns the counters of a sign-in attempt. An attempt from a known device
+// has its own counter, so that an attack on the account does not lock out its user.
+// Attempts without a known device (a nil device) are counted by account and by
+// source.
 func (s *Service) buckets(a *access.Anonymous, email string, device *deviceMark) []rolecall.Bucket {
 	if device != nil {
 		return []rolecall.Bucket{s.limiter.Bucket("device", s.limiter.Limits.AccountAndSource, 15*time.Minute, device.ID.String())}
@@ -294,15 +296,15 @@ func (s *Service) buckets(a *access.Anonymous, email string, device *deviceMark)
 	return s.limiter.SignIn(a.TenantName, rolecall.EmailKey(email), a.Source)
 }
 
-// ownBuckets returns the counter of the user's tries to name their own password.
-// It is one that only they can fill: an attack on the account does not keep its
-// owner from changing the password.
+// ownBuckets returns the counter of attempts at which a signed-in user enters their
+// own password. Only the user can fill it, so an attack on the account does not keep
+// the user from changing the password.
 func (s *Service) ownBuckets(u *rolecall.User) []rolecall.Bucket {
 	return []rolecall.Bucket{s.limiter.Bucket("own password", s.limiter.Limits.AccountAndSource, 15*time.Minute, u.ID.String())}
 }
 
-// verify is Passwords.Verify for an attempt that was counted. One that was not
-// evaluated, because too many hashes are under way, counts no more.
+// verify is Passwords.Verify for a counted attempt. It refunds the attempt if too
+// many hashes are computed at the same time and the password was not verified.
 func (s *Service) verify(ctx context.Context, counted []rolecall.Counted, hash, password string) (ok, outdated bool, err error) {
 	ok, outdated, err = s.passwords.Verify(ctx, hash, password)
 	if errors.Is(err, rolecall.ErrBusy) {

@@ -11,11 +11,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// AuthenticateBearer returns the principal for whom the token or key of an
-// Authorization header speaks in the tenant, and counts as a use of it; source is
-// where it comes from. It returns ErrUnauthenticated if it is none, whatever the
-// reason, ErrTenantSuspended for a token of a suspended tenant, ErrUnavailable if the
-// store cannot tell, and what AuthenticateOperator does.
+// AuthenticateBearer returns the principal of the token or operator key in an
+// Authorization header, and records the use. The source is the address of the
+// client. AuthenticateBearer returns ErrUnauthenticated for every invalid token,
+// ErrTenantSuspended for a token of a suspended tenant, ErrUnavailable if the store
+// is unreachable, and the errors of AuthenticateOperator.
 func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant, bearer, source string) (*authz.Principal, error) {
 	if key, ok := secret.ParseOperatorKey(bearer); ok {
 		return s.operatorIn(ctx, tenant, key, source)
@@ -34,7 +34,7 @@ func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant
 	case p.User.Status != rolecall.UserActive || !p.Token.Live(s.now()):
 		return nil, rolecall.ErrUnauthenticated
 	case p.Kind == authz.PrincipalUser && !e.guarded && tenant.Settings.SecondFactor.Demands(p.Assignments, s.now()):
-		return nil, rolecall.ErrUnauthenticated // as the user could not get in either
+		return nil, rolecall.ErrUnauthenticated // the user could not sign in either
 	case tenant.Status == rolecall.TenantSuspended:
 		return nil, rolecall.ErrTenantSuspended
 	}
@@ -42,7 +42,7 @@ func (s *Service) AuthenticateBearer(ctx context.Context, tenant rolecall.Tenant
 	return e.principal, nil
 }
 
-// apiToken returns who the token is, or ErrNotFound.
+// apiToken returns the principal of the token, or ErrNotFound.
 func (s *Service) apiToken(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
 	key := principalKey{tenant.ID, [32]byte(token.Hash())}
 	current := func(e *principalEntry) bool {

@@ -11,12 +11,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Confirm writes that the person who asks has just shown to be the one who signed in:
-// by the password, and by the second factor of somebody who has one. It returns the
-// confirmed session with the successor of its token, which is one of those presented;
-// the old token ends as after a Refresh. For the password alone of somebody who has a
-// second factor, the outcome is a challenge. Confirm returns ErrValidation for what is
-// wrong, ErrTooManyAttempts, ErrBusy and ErrUnauthenticated.
+// Confirm re-authenticates the user of the session: by the password, and by the
+// second factor if the user has one. It returns the session with the successor of
+// its token, which is one of the presented tokens. The old token ends as after a
+// Refresh. If the user has a second factor and sends only the password, the result
+// is a challenge. Confirm returns ErrValidation for wrong credentials,
+// ErrTooManyAttempts, ErrBusy and ErrUnauthenticated.
 func (s *Service) Confirm(ctx context.Context, c access.Caller, presented []secret.Token, password string, p Proof) (SignIn, error) {
 	hash, counted, err := s.ownPassword(ctx, c, "/password", password)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Service) Confirm(ctx context.Context, c access.Caller, presented []secr
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (_ *rolecall.Event, err error) {
 		if ok, err := tx.ReplacePassword(c.User.ID, hash, hash, s.now()); err != nil {
 			return nil, err
-		} else if !ok { // it was changed meanwhile
+		} else if !ok { // the password was changed at the same time
 			return nil, wrongOwn("/password")
 		}
 		if err := take(tx); err != nil {
@@ -45,7 +45,7 @@ func (s *Service) Confirm(ctx context.Context, c access.Caller, presented []secr
 		}
 		if ok, err := tx.ConfirmSession(session.ID, session.ConfirmedAt); err != nil {
 			return nil, err
-		} else if !ok { // it was ended meanwhile
+		} else if !ok { // the session was ended at the same time
 			return nil, rolecall.ErrUnauthenticated
 		}
 		if in.Token, err = successor(tx, token); err != nil {
@@ -57,8 +57,9 @@ func (s *Service) Confirm(ctx context.Context, c access.Caller, presented []secr
 	return in, s.ownFailure(c, p, err)
 }
 
-// ownProof returns what uses up the second factor that the caller shows. If they show
-// none and have one, it returns a challenge.
+// ownProof verifies the caller's second factor. The returned function consumes it.
+// If the caller has a second factor and sends no proof, ownProof returns a
+// challenge.
 func (s *Service) ownProof(ctx context.Context, c access.Caller, p Proof) (take func(*store.Tx) error, challenge *Challenge, err error) {
 	if p.pointer() != "" {
 		take, err = s.shownAgain(ctx, c, p)
@@ -68,8 +69,8 @@ func (s *Service) ownProof(ctx context.Context, c access.Caller, p Proof) (take 
 	return func(*store.Tx) error { return nil }, challenge, err
 }
 
-// ownFailure turns a wrong second factor of somebody who is signed in into
-// ErrValidation: it must not look as if they were not.
+// ownFailure turns the ErrWrongCode of a signed-in user into ErrValidation. A 401
+// would look as if the session had ended.
 func (s *Service) ownFailure(c access.Caller, p Proof, err error) error {
 	if !errors.Is(err, rolecall.ErrWrongCode) {
 		return err
@@ -78,7 +79,8 @@ func (s *Service) ownFailure(c access.Caller, p Proof, err error) error {
 	return rolecall.Faults{{Pointer: p.pointer(), Code: "wrong", Detail: "is not a second factor of yours, or was used before"}}.Err()
 }
 
-// pointer returns where a body has the proof, empty if there is none.
+// pointer returns the JSON Pointer of the proof in the body, or an empty text
+// without a proof.
 func (p *Proof) pointer() string {
 	switch {
 	case p.Code != "":

@@ -10,13 +10,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// passwordChanged is why sessions and API tokens ended.
+// passwordChanged is the reason in the events of sessions and API tokens that end
+// with a change of the password.
 const passwordChanged = "password changed"
 
-// setPassword gives the user, as they were before, a password without having been
-// shown the old one: by a link or by an operator, and perhaps because somebody else
-// was in. So what speaks for the user ends too. Whoever has no way in yet is not told:
-// they come in by it.
+// setPassword sets a password without a verification of the old one: by a mailed
+// link or by an operator. Perhaps an attacker was signed in, so the user's sessions,
+// links and API tokens end too. A pending user gets no notice, because they set
+// their first password. The argument before is the user before the change.
 func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event) error {
 	tx.SetPassword(before.ID, hash, s.now())
 	if err := shut(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
@@ -38,9 +39,9 @@ func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *ro
 	return s.access.Notify(tx, tenant, before, "the password was changed")
 }
 
-// recordRevoked writes an event for each API token of the user that was revoked, like
-// the given one but for what it says, and makes the links void that were requested
-// with it.
+// recordRevoked writes an event for each revoked API token of the user, as a copy of
+// like with its own type, values and reason. It also voids the links that were
+// requested with the token.
 func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APIToken, like *rolecall.Event, reason string) error {
 	for _, token := range revoked {
 		access.VoidLinks(tx, token.ID)
@@ -57,8 +58,8 @@ func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APITok
 	return nil
 }
 
-// emailChanged ends what got into the user's account before, and tells whoever
-// reads the mail of the old address, unless the new one is the same in other letters.
+// emailChanged revokes the earlier access to the user's account. It also notifies
+// the old address, unless both addresses are equal but for their spelling.
 func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, changed *rolecall.User, except rolecall.SessionID, event *rolecall.Event) error {
 	if err := shut(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
 		return err
@@ -68,9 +69,9 @@ func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, chan
 	})
 }
 
-// shut ends all by which somebody could get into the user's account without the
-// credentials that are right from now on: the sessions but one, which may be zero,
-// the invitation, and every token that is good once.
+// shut revokes the access to the user's account that does not need the new
+// credentials: all sessions except one, which may be zero, the invitation and all
+// one-time tokens.
 func shut(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecall.Event, reason string) error {
 	tx.DeleteAllOneTimeTokens(user)
 	if _, err := tx.DeleteInvitationOf(user); err != nil {
@@ -79,9 +80,9 @@ func shut(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *
 	return access.EndSessions(tx, user, except, event, reason)
 }
 
-// ownPassword returns the hash of the caller's password if it is the one given, and
-// what was counted. A wrong one is a failed sign-in, counted by itself: ErrValidation
-// at pointer. It returns ErrTooManyAttempts and ErrBusy too.
+// ownPassword verifies the caller's password. It returns the stored hash and the
+// counted attempt. For a wrong password it records a failed sign-in and returns
+// ErrValidation at pointer. It also returns ErrTooManyAttempts and ErrBusy.
 func (s *Service) ownPassword(ctx context.Context, c access.Caller, pointer, password string) (hash string, counted []rolecall.Counted, err error) {
 	if counted, err = s.limiter.Count(ctx, s.ownBuckets(&c.User)); err != nil {
 		return "", nil, err
@@ -106,9 +107,9 @@ func wrongOwn(pointer string) error {
 	return rolecall.Faults{{Pointer: pointer, Code: "wrong", Detail: "is not your current password"}}.Err()
 }
 
-// ChangePassword replaces the caller's own password and ends all other sessions
-// of theirs. It returns what makes the browser known again, as the marks of the old
-// password count no more, or else ErrValidation, ErrTooManyAttempts and ErrBusy.
+// ChangePassword changes the caller's password and ends their other sessions. It
+// returns a new known-device token, because those of the old password become
+// invalid. It returns ErrValidation, ErrTooManyAttempts and ErrBusy.
 func (s *Service) ChangePassword(ctx context.Context, c access.Caller, current, password string) (device string, err error) {
 	if err := s.access.CheckNewPassword("/newPassword", password, &c.User, &c.Tenant); err != nil {
 		return "", err

@@ -11,11 +11,11 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// DeviceLifetime is how long a browser is known after a sign-in.
+// DeviceLifetime is how long a known-device token is valid.
 const DeviceLifetime = 90 * 24 * time.Hour
 
-// deviceMark is what the device cookie holds, sealed: which browser it is, for
-// which account and password, since when.
+// deviceMark is the content of a known-device token, which is stored encrypted in
+// the device cookie.
 type deviceMark struct {
 	ID       rolecall.AnyID `json:"id"`
 	Account  string         `json:"account"`
@@ -23,8 +23,8 @@ type deviceMark struct {
 	IssuedAt rolecall.Time  `json:"issuedAt"`
 }
 
-// newDevice returns what makes the browser known for the account, until its password
-// is another one than that of the hash.
+// newDevice returns a known-device token for the account. It is valid until the
+// password with this hash is changed.
 func (s *Service) newDevice(tenant rolecall.TenantID, email, hash string) string {
 	now := s.now()
 	content, err := json.Marshal(deviceMark{rolecall.NewID[any](now), rolecall.EmailKey(email), secret.Digest([]byte(hash)), now})
@@ -34,13 +34,14 @@ func (s *Service) newDevice(tenant rolecall.TenantID, email, hash string) string
 	return s.keys.Seal("device", content, tenant[:])
 }
 
-// isStale reports whether the account has another password than when the mark was
-// made: whoever signed in by the old one is known no more.
+// isStale reports whether the password of the account has changed since the token
+// was made.
 func (m *deviceMark) isStale(hash string) bool {
 	return !bytes.Equal(m.Password, secret.Digest([]byte(hash)))
 }
 
-// currentDevice is device for an account whose password's hash is known.
+// currentDevice is like device, and returns nil if the password has changed since
+// then. The caller knows the hash.
 func (s *Service) currentDevice(a *access.Anonymous, email, hash string) *deviceMark {
 	if mark := s.device(a, email); mark != nil && !mark.isStale(hash) {
 		return mark
@@ -48,9 +49,9 @@ func (s *Service) currentDevice(a *access.Anonymous, email, hash string) *device
 	return nil
 }
 
-// device returns which browser the attempt comes from, nil if that is not known for
-// the account; it may be stale. A sibling host can put other marks beside the right
-// one, not replace it.
+// device returns the known-device token of the request for the account, or nil. The
+// token may be stale. A sibling host can set additional cookies, but cannot replace
+// the right one.
 func (s *Service) device(a *access.Anonymous, email string) *deviceMark {
 	account := rolecall.EmailKey(email)
 	for _, sealed := range a.Devices {
@@ -66,15 +67,17 @@ func (s *Service) openDevice(tenant rolecall.TenantID, sealed string) (mark devi
 	return mark, err == nil && json.Unmarshal(content, &mark) == nil
 }
 
-// What a browser keeps at most of known-device tokens, so that they fit into a cookie.
+// The maximum number of known-device tokens of a browser and their maximum size, so
+// that they fit into a cookie.
 const (
 	devicesKept     = 5
 	deviceBytesKept = 3500
 )
 
-// KeptDevices returns the known-device tokens that a browser keeps, the newest first:
-// a new one, and those of other accounts that the browser has. So people who share a
-// browser stay known. Those of other tenants cannot be read, and are kept too.
+// KeptDevices returns the known-device tokens that a browser keeps, the newest
+// first: the new one, and the existing ones of other accounts, so that users who
+// share a browser stay known. Tokens of other tenants cannot be decrypted and are
+// kept too.
 func (s *Service) KeptDevices(tenant rolecall.TenantID, newest string, others []string) []string {
 	kept, bytes := []string{newest}, len(newest)
 	mark, _ := s.openDevice(tenant, newest)

@@ -14,24 +14,26 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// ownChangesLimit bounds how often one can ask for another address of one's own in
-// an hour: each time somebody is mailed who may never have heard of us.
+// ownChangesLimit is how many changes of the own address a user can request per
+// hour. Each request can send a mail to a stranger.
 const ownChangesLimit = 10
 
-// addressChange is what the token of a change of address stands for.
+// addressChange is the stored data of an email change token.
 type addressChange struct {
 	Email string          `json:"email"`
-	By    rolecall.UserID `json:"by,omitzero"` // who asked for it, unless it was the user or an operator
+	By    rolecall.UserID `json:"by,omitzero"` // the user who requested it, if it was another user
 }
 
-// RequestEmailChange has whoever reads the mail of the address asked whether it is
-// to be the user's, once for each idempotency key. If it is another user's, nobody
-// is asked; the answer and the work are the same. The user is notified at the current
-// address. For others than oneself the caller
-// must cover all that the user holds: a password is reset by mail. It returns
-// ErrValidation, ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions,
-// ErrUserSuspended, ErrTooManyMails, ErrSessionRequired and ErrTooManyAttempts for
-// oneself, and the errors of keys.
+// RequestEmailChange mails a confirmation link to the new address, once for each
+// idempotency key. If another user has this address, no link is mailed; the response
+// and the work are the same. The user is notified at the current address.
+//
+// To change the address of another user, the caller must hold everything that this
+// user holds, because the owner of the address can reset the password.
+// RequestEmailChange returns ErrValidation, ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions, ErrUserSuspended, ErrTooManyMails, the errors of
+// idempotency keys, and for the caller's own address ErrSessionRequired and
+// ErrTooManyAttempts.
 func (s *Service) RequestEmailChange(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID, email string) (created idempotency.Created[rolecall.EmailChange], err error) {
 	if err := authz.ChangeEmail.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
@@ -87,8 +89,8 @@ func (s *Service) RequestEmailChange(ctx context.Context, c access.Caller, key i
 	})
 }
 
-// requestOwnChange is RequestLink for the caller's own address, with a limit of the
-// caller: it returns ErrTooManyAttempts past that.
+// requestOwnChange is RequestLink for the caller's own address. It has a limit per
+// caller and returns ErrTooManyAttempts above it.
 func (s *Service) requestOwnChange(tx *store.Tx, c access.Caller) error {
 	if err := access.LockCredential(tx, c); err != nil {
 		return err
@@ -96,9 +98,10 @@ func (s *Service) requestOwnChange(tx *store.Tx, c access.Caller) error {
 	return s.limiter.CountIn(tx, s.limiter.Bucket("email changes", ownChangesLimit, time.Hour, c.User.ID.String()), rolecall.ErrTooManyAttempts)
 }
 
-// mailEmailChange asks at the new address, in place of what was asked before, and
-// names nobody there: it may be a stranger's. If another user has it, it writes as much
-// and nothing is mailed.
+// mailEmailChange mails a confirmation link to the new address and replaces an
+// earlier request. The mail does not contain the name of the user, because the
+// address can belong to a stranger. If another user has the address, mailEmailChange
+// writes the same rows, but no mail is sent.
 func (s *Service) mailEmailChange(tx *store.Tx, c access.Caller, u *rolecall.User, email, data string, token secret.Token, until rolecall.Time) error {
 	holder, _, err := tx.UserByEmail(rolecall.EmailKey(email))
 	taken, err := access.Found(err)
@@ -116,10 +119,10 @@ func (s *Service) mailEmailChange(tx *store.Tx, c access.Caller, u *rolecall.Use
 	return s.outbox.Put(tx, c.Tenant.ID, m)
 }
 
-// noticeEmailChange mails the user's current address that a new one was requested,
-// whether or not another user has it. A request that only changes the spelling of the
-// address sends no notice, as its link goes to the same mailbox. A pending user gets
-// none either: nobody has shown yet that the current address is theirs.
+// noticeEmailChange notifies the user's current address that a new one was
+// requested, whether or not another user has it. A change of the spelling only sends
+// no notice, because the link goes to the same mailbox. A pending user gets no
+// notice either, because the current address is not confirmed yet.
 func (s *Service) noticeEmailChange(tx *store.Tx, c access.Caller, u *rolecall.User, email string) error {
 	if rolecall.EmailKey(email) == u.EmailKey() || u.Status == rolecall.UserPending {
 		return nil
@@ -134,8 +137,8 @@ func (s *Service) noticeEmailChange(tx *store.Tx, c access.Caller, u *rolecall.U
 	return s.outbox.Put(tx, c.Tenant.ID, m)
 }
 
-// ChangeEmail gives the user the address at which the token was read, once, ends
-// their other sessions, and tells the old address. It signs nobody in. It returns
+// ChangeEmail sets the address that the token confirms, once. It ends the user's
+// other sessions and notifies the old address. It creates no session. It returns
 // ErrEmailChangeInvalid, ErrEmailTaken, ErrUserSuspended and ErrTenantSuspended.
 func (s *Service) ChangeEmail(ctx context.Context, a access.Anonymous, token secret.Token) error {
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
@@ -181,8 +184,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a access.Anonymous, token sec
 	})
 }
 
-// ownSession returns the session of the user among those of the tokens, zero if
-// there is none.
+// ownSession returns the id of the user's session among the tokens, or zero.
 func ownSession(tx *store.Tx, presented []secret.Token, user rolecall.UserID) (rolecall.SessionID, error) {
 	for _, token := range presented {
 		state, err := tx.SessionByToken(token.Hash())
@@ -195,8 +197,8 @@ func ownSession(tx *store.Tx, presented []secret.Token, user rolecall.UserID) (r
 	return rolecall.SessionID{}, nil
 }
 
-// changing returns the user whose unexpired change of address the token is, and the
-// address. Whoever else asked for it must still be allowed to.
+// changing returns the user and the new address of an unexpired email change token.
+// If another user requested the change, this user must still be allowed to.
 func (s *Service) changing(tx *store.Tx, tenant rolecall.Tenant, token secret.Token) (user rolecall.User, email string, err error) {
 	pending, err := tx.OneTimeToken(token.Hash(), rolecall.TokenEmailChange)
 	if ok, err := access.Found(err); err != nil {
@@ -224,7 +226,7 @@ func (s *Service) changing(tx *store.Tx, tenant rolecall.Tenant, token secret.To
 	return user, change.Email, err
 }
 
-// checkEmail returns ErrValidation at /email for what is no address.
+// checkEmail returns ErrValidation at /email for an invalid address.
 func checkEmail(email string) error {
 	var faults rolecall.Faults
 	code, detail := rolecall.CheckEmail(email)

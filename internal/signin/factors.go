@@ -15,18 +15,19 @@ import (
 
 const totpPurpose = "totp"
 
-// totpBelongs is what ties a sealed secret to its row.
+// totpBelongs returns the additional data that binds an encrypted TOTP secret to its
+// row.
 func totpBelongs(tenant rolecall.TenantID, user rolecall.UserID) []byte {
 	return append(tenant[:], user[:]...)
 }
 
-// OwnFactors is what somebody has beside the password.
+// OwnFactors are the second factors of the caller.
 type OwnFactors struct {
 	rolecall.Factors
-	Demanded bool // the tenant demands a second factor of them
+	Demanded bool // the tenant requires a second factor of the caller
 }
 
-// Factors returns the caller's own factors.
+// Factors returns the caller's second factors.
 func (s *Service) Factors(ctx context.Context, c access.Caller) (own OwnFactors, err error) {
 	own.Demanded = c.Tenant.Settings.SecondFactor.Demands(c.Assignments, s.now())
 	err = s.access.View(ctx, c, func(tx *store.Tx) (err error) {
@@ -36,14 +37,14 @@ func (s *Service) Factors(ctx context.Context, c access.Caller) (own OwnFactors,
 	return own, err
 }
 
-// TOTPSecret is a secret for an authenticator app, which is shown once.
+// TOTPSecret is a secret for an authenticator app. It is shown once.
 type TOTPSecret struct {
 	Secret string // in base32
 	URI    string // otpauth://
 }
 
-// BeginTOTP gives the caller a new secret, which counts for nothing until a code of
-// it is shown to ConfirmTOTP. An older one stays in force until then.
+// BeginTOTP returns a new pending secret for the caller. The current secret stays in
+// use until ConfirmTOTP gets a code of the new one.
 func (s *Service) BeginTOTP(ctx context.Context, c access.Caller) (TOTPSecret, error) {
 	made := secret.NewTOTP()
 	sealed := s.keys.Seal(totpPurpose, made, totpBelongs(c.Tenant.ID, c.User.ID))
@@ -54,9 +55,8 @@ func (s *Service) BeginTOTP(ctx context.Context, c access.Caller) (TOTPSecret, e
 	return TOTPSecret{made.Base32(), made.URI(c.Tenant.DisplayName, c.User.Email)}, err
 }
 
-// ConfirmTOTP puts the caller's new secret in force by a code of it. It returns the
-// recovery codes that come with a first factor, and ErrValidation and
-// ErrTooManyAttempts.
+// ConfirmTOTP activates the pending secret if the code is valid. With a first factor
+// it returns recovery codes. It returns ErrValidation and ErrTooManyAttempts.
 func (s *Service) ConfirmTOTP(ctx context.Context, c access.Caller, code string) (codes []secret.RecoveryCode, err error) {
 	counted, err := s.limiter.Count(ctx, s.ownFactorBuckets(&c.User))
 	if err != nil {
@@ -89,8 +89,8 @@ func (s *Service) ConfirmTOTP(ctx context.Context, c access.Caller, code string)
 	return codes, err
 }
 
-// wrongOwnCode is a wrong code of somebody who is signed in: it must not look as if
-// they were not.
+// wrongOwnCode returns the error for a wrong code of a signed-in user. A 401 would
+// look as if the session had ended.
 func wrongOwnCode() error {
 	return rolecall.Faults{{Pointer: "/code", Code: "wrong", Detail: "is not a code of the secret that was given to you last, at this time"}}.Err()
 }
@@ -102,8 +102,9 @@ func asOwn(err error) error {
 	return err
 }
 
-// ownFactors returns the caller's factors, and keeps others from changing them
-// before this Update is over. It returns ErrUnauthenticated if the caller is gone.
+// ownFactors returns the caller's factors and locks them until the end of the
+// transaction. It returns ErrUnauthenticated if the caller was deleted or is not
+// active.
 func (s *Service) ownFactors(tx *store.Tx, c access.Caller) (rolecall.Factors, error) {
 	if active, err := tx.LockActiveUser(c.User.ID); err != nil {
 		return rolecall.Factors{}, err
@@ -113,15 +114,15 @@ func (s *Service) ownFactors(tx *store.Tx, c access.Caller) (rolecall.Factors, e
 	return tx.Factors(c.User.ID)
 }
 
-// factorEvent is what happens to one of the caller's factors.
+// factorEvent returns an event about one of the caller's factors.
 func (s *Service) factorEvent(c access.Caller, kind rolecall.EventType, method rolecall.FactorMethod) *rolecall.Event {
 	event := s.access.Event(c, kind, audit.AboutUser(c.User.ID))
 	event.Members = []string{string(method)}
 	return event
 }
 
-// factorChanged ends the caller's other sessions, because of the event, and tells
-// the caller.
+// factorChanged ends the caller's other sessions and notifies the caller of the
+// event.
 func (s *Service) factorChanged(tx *store.Tx, c access.Caller, event *rolecall.Event) error {
 	what := map[rolecall.EventType]string{rolecall.EventFactorAdded: "added", rolecall.EventFactorRemoved: "removed"}[event.Type]
 	if err := access.EndSessions(tx, c.User.ID, c.Session.ID, event, "second factor "+what); err != nil {
@@ -131,8 +132,8 @@ func (s *Service) factorChanged(tx *store.Tx, c access.Caller, event *rolecall.E
 	return s.access.Notify(tx, c.Tenant.ID, &c.User, name+" was "+what)
 }
 
-// factorAdded is factorChanged for a new factor. It returns the recovery codes that
-// come with it if none are left.
+// factorAdded is factorChanged for a new factor. It returns new recovery codes if
+// the caller has none left.
 func (s *Service) factorAdded(tx *store.Tx, c access.Caller, event *rolecall.Event, left int) ([]secret.RecoveryCode, error) {
 	err := s.factorChanged(tx, c, event)
 	if err != nil || left > 0 {
@@ -151,8 +152,8 @@ func (s *Service) giveRecoveryCodes(tx *store.Tx, c access.Caller) []secret.Reco
 	return codes
 }
 
-// MakeRecoveryCodes gives the caller new recovery codes, in place of all that are
-// left, and ends their other sessions. It returns ErrNoSecondFactor.
+// MakeRecoveryCodes replaces the caller's recovery codes and ends their other
+// sessions. It returns ErrNoSecondFactor.
 func (s *Service) MakeRecoveryCodes(ctx context.Context, c access.Caller) (codes []secret.RecoveryCode, err error) {
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		own, err := s.ownFactors(tx, c)
@@ -172,7 +173,7 @@ func (s *Service) MakeRecoveryCodes(ctx context.Context, c access.Caller) (codes
 	return codes, err
 }
 
-// RemoveTOTP takes the authenticator app from the caller. It returns ErrNotFound and
+// RemoveTOTP removes the caller's authenticator app. It returns ErrNotFound and
 // ErrFactorDemanded.
 func (s *Service) RemoveTOTP(ctx context.Context, c access.Caller) error {
 	return s.removeFactor(ctx, c, rolecall.FactorTOTP, func(tx *store.Tx, own *rolecall.Factors) (bool, error) {
@@ -183,7 +184,7 @@ func (s *Service) RemoveTOTP(ctx context.Context, c access.Caller) error {
 	})
 }
 
-// RemovePasskey takes a passkey from the caller. It returns ErrNotFound and
+// RemovePasskey removes one of the caller's passkeys. It returns ErrNotFound and
 // ErrFactorDemanded.
 func (s *Service) RemovePasskey(ctx context.Context, c access.Caller, id []byte) error {
 	return s.removeFactor(ctx, c, rolecall.FactorPasskey, func(tx *store.Tx, own *rolecall.Factors) (bool, error) {
@@ -192,9 +193,9 @@ func (s *Service) RemovePasskey(ctx context.Context, c access.Caller, id []byte)
 	})
 }
 
-// removeFactor removes a factor of the caller, and with the last one the recovery
-// codes. Remove takes it out of the store and out of own, and reports whether it was
-// there.
+// removeFactor removes a factor of the caller, and with the last factor also the
+// recovery codes. The function remove deletes the factor from the store and from
+// own, and reports whether it existed.
 func (s *Service) removeFactor(ctx context.Context, c access.Caller, method rolecall.FactorMethod, remove func(tx *store.Tx, own *rolecall.Factors) (bool, error)) error {
 	return s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		own, err := s.ownFactors(tx, c)
@@ -219,10 +220,11 @@ func (s *Service) removeFactor(ctx context.Context, c access.Caller, method role
 	})
 }
 
-// ResetFactors takes all factors from a user who has lost them, ends their sessions
-// and tells them. As it leaves the password alone to sign in by, the caller must
-// cover all that the user holds. It returns ErrNotFound, ErrPermissionDenied,
-// ErrBeyondOwnPermissions, and for oneself ErrFactorDemanded and ErrSessionRequired.
+// ResetFactors removes all second factors of a user who has lost them, ends their
+// sessions and notifies them. Afterwards the password alone is enough to sign in, so
+// the caller must hold everything that the user holds. ResetFactors returns
+// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, and for the caller
+// themselves ErrFactorDemanded and ErrSessionRequired.
 func (s *Service) ResetFactors(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.ResetFactors.AuthorizeFor(c.Principal, id); err != nil {
 		return err
@@ -245,8 +247,8 @@ func (s *Service) ResetFactors(ctx context.Context, c access.Caller, id rolecall
 	})
 }
 
-// ownFactorBuckets returns the counter of the user's tries at their own factors,
-// which they alone can fill.
+// ownFactorBuckets returns the counter of the user's attempts at their own factors.
+// Only the signed-in user can fill it.
 func (s *Service) ownFactorBuckets(u *rolecall.User) []rolecall.Bucket {
 	return []rolecall.Bucket{s.limiter.Bucket("own factors", s.limiter.Limits.AccountAndSource, 15*time.Minute, u.ID.String())}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// AcceptInvitation sets the user's password, ends their other sessions and API tokens,
-// and signs them in, once for each token; a pending user becomes active. It returns
-// ErrInvitationInvalid, ErrValidation for the password, ErrUserSuspended,
-// ErrTenantSuspended and ErrBusy. Where a second factor is needed, the password is set and
-// the outcome is a challenge.
+// AcceptInvitation sets the user's password, ends their other sessions and API
+// tokens, and signs them in, once for each token. A pending user becomes active. If
+// a second factor is needed, the password is set and the result is a challenge.
+// AcceptInvitation returns ErrInvitationInvalid, ErrValidation for the password,
+// ErrUserSuspended, ErrTenantSuspended and ErrBusy.
 func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, token secret.Token, password string) (SignIn, error) {
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
@@ -63,8 +63,8 @@ func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, toke
 	}})
 }
 
-// invited returns the user whose unexpired invitation the token is. Whoever made it
-// must still be allowed to.
+// invited returns the user of an unexpired invitation token. The user who created
+// the invitation must still be allowed to invite.
 func (s *Service) invited(tx *store.Tx, tenant rolecall.Tenant, token secret.Token) (rolecall.User, error) {
 	invitation, err := tx.InvitationByToken(token.Hash())
 	if ok, err := access.Found(err); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// CheckLink returns nil if the link of the mail would be accepted, or the mail is a notice
-// to a user who exists.
+// CheckLink returns nil if the link of the mail is still valid, or if the mail is a
+// notice to an existing user.
 func (s *Service) CheckLink(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Mail) (err error) {
 	switch token := secret.Token(m.Token); m.Kind {
 	case rolecall.MailInvitation:
@@ -24,12 +24,11 @@ func (s *Service) CheckLink(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Ma
 	return err
 }
 
-// sessionNotices is how many mails of one kind about sessions a user gets in an hour at
-// most, so that nobody who has a credential of theirs fills the mailbox.
+// sessionNotices is how many session notices of one kind a user gets per hour, so
+// that a caller with stolen credentials cannot flood the mailbox.
 const sessionNotices = 3
 
-// notifyOfSession mails the user about the session, unless they got enough mails of the
-// kind.
+// notifyOfSession mails the user about the session, up to sessionNotices per hour.
 func (s *Service) notifyOfSession(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, kind rolecall.MailKind, session *rolecall.Session) error {
 	bucket := s.limiter.Bucket("mail", sessionNotices, time.Hour, string(kind), user.ID.String())
 	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, s.now())

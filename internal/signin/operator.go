@@ -9,11 +9,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// errUserChanged is of a command that somebody else has come before.
+// errUserChanged reports that the user was changed while a command ran.
 var errUserChanged = rolecall.ErrPreconditionFailed.With("Somebody else changed the user at this moment. Run the command again.")
 
-// SetPassword gives the user of the address a password and ends all their sessions
-// and API tokens; a pending user becomes active. It returns ErrNotFound, ErrValidation.
+// SetPassword sets the password of the user with the address and ends all their
+// sessions and API tokens. A pending user becomes active. It returns ErrNotFound and
+// ErrValidation.
 func (s *Service) SetPassword(ctx context.Context, tenantName, email, password string) error {
 	tenant, err := s.access.TenantNamed(ctx, tenantName)
 	if err != nil {
@@ -52,8 +53,9 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 	})
 }
 
-// SetEmail changes the user's address, ends all their sessions and tells the old
-// address, unless only its letters change. It returns ErrNotFound, ErrValidation, ErrEmailTaken.
+// SetEmail changes the user's address, ends all their sessions and notifies the old
+// address. A change of the spelling only sends no notice. It returns ErrNotFound,
+// ErrValidation and ErrEmailTaken.
 func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail string) error {
 	if err := checkEmail(newEmail); err != nil {
 		return err

@@ -16,14 +16,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// cachedOperators is how many keys of operators a process remembers.
+// cachedOperators is the maximum number of operator keys in the cache of a process.
 const cachedOperators = 1000
 
-// operatorCache keeps the keys of operators by hash, and under the zero hash any
-// one of them, which is zero if there is none.
+// operatorCache caches operator keys by hash. The entry under the zero hash has any
+// one of the stored keys, or the zero key if no key exists.
 type operatorCache = otter.Cache[[32]byte, *operatorEntry]
 
-// operatorEntry is immutable but for touching.
+// operatorEntry is immutable except for touching.
 type operatorEntry struct {
 	key      rolecall.OperatorKey
 	stamp    invalidation.Stamp
@@ -34,8 +34,8 @@ func newOperatorCache() *operatorCache {
 	return otter.Must(&otter.Options[[32]byte, *operatorEntry]{MaximumSize: cachedOperators})
 }
 
-// Operated reports whether there is any key of an operator. The answer may be a
-// second old.
+// Operated reports whether any operator key exists. The result may be one second
+// old.
 func (s *Service) Operated(ctx context.Context) (bool, error) {
 	e, err := invalidation.Load(ctx, s.operators, [32]byte{}, s.isCurrentOperator, func(ctx context.Context, _ [32]byte) (*operatorEntry, error) {
 		e := &operatorEntry{stamp: s.invalidation.Stamp()}
@@ -60,10 +60,10 @@ func (s *Service) isCurrentOperator(e *operatorEntry) bool {
 	return s.invalidation.IsFresh(e.stamp, now, e.key.ID)
 }
 
-// AuthenticateOperator returns the operator for whom the key speaks, in no tenant;
-// source is where it comes from. It returns ErrUnauthenticated, ErrTooManyAttempts
-// if many keys that nobody has came from there, and ErrUnavailable if the store
-// cannot tell.
+// AuthenticateOperator returns the operator of the key, without a tenant. The source
+// is the address of the client. It returns ErrUnauthenticated, ErrTooManyAttempts if
+// the source has sent too many unknown keys, and ErrUnavailable if the store is
+// unreachable.
 func (s *Service) AuthenticateOperator(ctx context.Context, bearer, source string) (*authz.Principal, error) {
 	token, ok := secret.ParseOperatorKey(bearer)
 	if !ok {
@@ -76,9 +76,9 @@ func (s *Service) AuthenticateOperator(ctx context.Context, bearer, source strin
 	return authz.NewOperatorPrincipal(rolecall.Tenant{}, key, s.now()), nil
 }
 
-// operatorIn returns the operator for whom the key speaks in the tenant. Whether the
-// tenant is served makes no difference to an operator, who suspends and resumes it;
-// one that the key is not for does not exist for it.
+// operatorIn returns the operator of the key in the tenant. The tenant may be
+// suspended, because operators suspend and resume tenants. A tenant that the key
+// cannot access does not exist for it.
 func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token secret.Token, source string) (*authz.Principal, error) {
 	key, err := s.operatorKey(ctx, token, source)
 	if err != nil {
@@ -90,9 +90,9 @@ func (s *Service) operatorIn(ctx context.Context, tenant rolecall.Tenant, token 
 	return authz.NewOperatorPrincipal(tenant, key, s.now()), nil
 }
 
-// operatorKey returns the live key of the token, and writes its last use. What one
-// source presents that is no key costs it a read and a count, until there are too
-// many; then nothing is looked up for it that this process has not seen before.
+// operatorKey returns the unexpired key of the token and records its use. Each
+// unknown key costs one read and is counted for the source. Above the limit, only
+// keys in the cache of this process are accepted from the source.
 func (s *Service) operatorKey(ctx context.Context, token secret.Token, source string) (*rolecall.OperatorKey, error) {
 	hash := [32]byte(token.Hash())
 	buckets := []rolecall.Bucket{s.limiter.Bucket("operator keys", s.limiter.Limits.Source, 10*time.Minute, ratelimit.NetworkOf(source))}
@@ -126,8 +126,8 @@ func (s *Service) loadOperator(ctx context.Context, hash [32]byte) (*operatorEnt
 	return e, err
 }
 
-// touchOperator writes the last use of the key, at most once a minute. A failure to
-// write fails nothing: it is only for people to see.
+// touchOperator writes the last use of the key, at most once a minute. It ignores
+// errors, because the time is only informative.
 func (s *Service) touchOperator(ctx context.Context, e *operatorEntry) {
 	now := s.now()
 	if now.Sub(e.key.LastUsedAt) < rolecall.TouchInterval || !e.touching.CompareAndSwap(false, true) {

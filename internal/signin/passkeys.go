@@ -14,18 +14,18 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// The purposes of challenges that nothing is stored for.
+// The purposes of challenges that are not stored.
 const (
 	passkeyCreation = "passkey creation"
 	passkeySignIn   = "passkey sign-in"
 	passkeyProof    = "passkey proof"
 )
 
-// defaultPasskeyName is the name of a passkey that was made while signing in.
+// defaultPasskeyName is the name of a passkey that is enrolled during sign-in.
 const defaultPasskeyName = "Passkey"
 
-// PasskeyCreationOptions returns what navigator.credentials.create takes as
-// publicKey, in JSON, for a new passkey of the caller. It returns
+// PasskeyCreationOptions returns the publicKey options of
+// navigator.credentials.create, as JSON, for a new passkey of the caller. It returns
 // ErrPasskeysUnavailable and ErrTooManyPasskeys.
 func (s *Service) PasskeyCreationOptions(ctx context.Context, c access.Caller) ([]byte, error) {
 	if s.passkeys == nil {
@@ -45,27 +45,28 @@ func ownerOf(c access.Caller, f *rolecall.Factors) *passkey.Owner {
 	return &passkey.Owner{User: &c.User, Tenant: c.Tenant.DisplayName, Passkeys: f.Passkeys}
 }
 
-// challenge returns a challenge for the caller.
+// challenge returns a WebAuthn challenge that is bound to the caller and the
+// purpose.
 func (s *Service) challenge(purpose string, c access.Caller) secret.Token {
 	return s.keys.Challenge(purpose, s.now().Add(challengeLifetime), c.Tenant.ID.String(), c.User.ID.String())
 }
 
-// NewPasskey is a passkey that was made, and the recovery codes that come with a
-// first factor, which are shown once.
+// NewPasskey is a created passkey. With a first factor it has recovery codes, which
+// are shown once.
 type NewPasskey struct {
 	rolecall.Passkey
 	RecoveryCodes []secret.RecoveryCode
 }
 
-// passkeyValue is a passkey as it is kept for a replay, and in events, which show it
-// to its owner alone.
+// passkeyValue is the stored form of a passkey in idempotency keys and events. Only
+// the owner of the passkey can read it in events.
 type passkeyValue struct {
 	Passkey rolecall.Passkey `json:"passkey"`
 }
 
-// AddPasskey keeps the passkey that the response to PasskeyCreationOptions brings,
-// once for each idempotency key; a replay is without recovery codes. It returns
-// ErrValidation, ErrTooManyPasskeys, ErrPasskeyTaken, and the errors of keys.
+// AddPasskey stores the passkey of a response to PasskeyCreationOptions, once for
+// each idempotency key. A replay has no recovery codes. It returns ErrValidation,
+// ErrTooManyPasskeys, ErrPasskeyTaken, and the errors of idempotency keys.
 func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempotency.Key, name string, document []byte) (created idempotency.Created[NewPasskey], err error) {
 	faults := checkPasskeyName(name)
 	response, ok := passkey.ReadResponse(document)
@@ -83,7 +84,7 @@ func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempoten
 	first, err := s.access.Create(ctx, c, key, idempotency.Creation{
 		Operation: "addPasskey", Location: "/auths/factors", ID: rolecall.AnyID(c.User.ID), Value: passkeyValue{made.Passkey}, Event: event,
 		Insert: func(tx *store.Tx) error {
-			own, err := s.ownFactors(tx, c) // first: it is told of a key that is claimed
+			own, err := s.ownFactors(tx, c) // first, so that a claimed idempotency key is reported before other errors
 			if err != nil {
 				return err
 			}
@@ -99,12 +100,12 @@ func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempoten
 		return created, err
 	case first == nil:
 		return idempotency.Created[NewPasskey]{Value: made}, nil
-	case first.Resource == nil: // erased with its owner, who has come back without it
+	case first.Resource == nil: // erased with its owner, who was restored without it
 		return created, rolecall.ErrNotFound
 	}
 	var stored passkeyValue
 	err = json.Unmarshal(first.Resource, &stored)
-	stored.Passkey.ID = response.ID // of the same document
+	stored.Passkey.ID = response.ID // not stored, but the same as in the repeated request
 	return idempotency.Created[NewPasskey]{Value: NewPasskey{Passkey: stored.Passkey}, Replayed: true}, err
 }
 
@@ -115,8 +116,8 @@ func checkPasskeyName(name string) (faults rolecall.Faults) {
 
 var refusedPasskey = rolecall.Fault{Pointer: "/passkey", Code: "refused", Detail: "must be what an authenticator made of options that were asked for less than five minutes ago"}
 
-// insertPasskey writes the passkey that the response brings, under the name and with
-// the moment of made.
+// insertPasskey stores the passkey of the response with the name and the creation
+// time of made.
 func (s *Service) insertPasskey(tx *store.Tx, c access.Caller, own *rolecall.Factors, made rolecall.Passkey, response passkey.Response) error {
 	if len(own.Passkeys) >= rolecall.PasskeysMax {
 		return rolecall.ErrTooManyPasskeys
@@ -135,8 +136,8 @@ func (s *Service) insertPasskey(tx *store.Tx, c access.Caller, own *rolecall.Fac
 	return err
 }
 
-// UpdatePasskey changes what the caller calls a passkey, and returns it as it is
-// then. It returns ErrValidation and ErrNotFound.
+// UpdatePasskey renames a passkey of the caller and returns the result. It returns
+// ErrValidation and ErrNotFound.
 func (s *Service) UpdatePasskey(ctx context.Context, c access.Caller, id []byte, name rolecall.Optional[string]) (key rolecall.Passkey, err error) {
 	if name.Set {
 		if err := checkPasskeyName(name.Value).Err(); err != nil {
@@ -157,7 +158,7 @@ func (s *Service) UpdatePasskey(ctx context.Context, c access.Caller, id []byte,
 		key.Name = name.Value
 		if ok, err := tx.RenamePasskey(key); err != nil {
 			return nil, err
-		} else if !ok { // removed meanwhile
+		} else if !ok { // removed at the same time
 			return nil, rolecall.ErrNotFound
 		}
 		event := s.factorEvent(c, rolecall.EventFactorRenamed, rolecall.FactorPasskey)
@@ -167,14 +168,15 @@ func (s *Service) UpdatePasskey(ctx context.Context, c access.Caller, id []byte,
 	return key, err
 }
 
-// isChallenge reports whether the token is one that challenge returned.
+// isChallenge reports whether the token is a valid challenge for the caller and the
+// purpose.
 func (s *Service) isChallenge(purpose string, c access.Caller, token secret.Token) bool {
 	return s.keys.Challenged(purpose, token, s.now(), c.Tenant.ID.String(), c.User.ID.String())
 }
 
-// PasskeySignInOptions returns what navigator.credentials.get takes as publicKey, in
-// JSON, to sign in with a passkey alone. Nothing is stored for it, and it is the
-// same for a tenant that does not exist. It returns ErrPasskeysUnavailable.
+// PasskeySignInOptions returns the publicKey options of navigator.credentials.get,
+// as JSON, for a sign-in with a passkey and without a password. Nothing is stored,
+// and unknown tenants get the same options. It returns ErrPasskeysUnavailable.
 func (s *Service) PasskeySignInOptions(a access.Anonymous) ([]byte, error) {
 	if s.passkeys == nil {
 		return nil, rolecall.ErrPasskeysUnavailable
@@ -182,9 +184,10 @@ func (s *Service) PasskeySignInOptions(a access.Anonymous) ([]byte, error) {
 	return s.passkeys.RequestOptions(s.keys.Challenge(passkeySignIn, s.now().Add(challengeLifetime), a.TenantName), nil)
 }
 
-// PasskeySignIn signs in by a passkey alone: it stands for the password and for the
-// second factor, since the authenticator has verified the person. It returns
-// ErrPasskeyRefused, and for a right one ErrUserSuspended and ErrTenantSuspended.
+// PasskeySignIn signs a user in with a passkey only. The passkey counts as password
+// and second factor, because the authenticator has verified the user. It returns
+// ErrPasskeyRefused, and for a valid passkey ErrUserSuspended and
+// ErrTenantSuspended.
 func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, document []byte) (SignIn, error) {
 	response, ok := passkey.ReadResponse(document)
 	if !ok || !s.keys.Challenged(passkeySignIn, response.Challenge, s.now(), a.TenantName) {
@@ -238,9 +241,9 @@ func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, documen
 	}})
 }
 
-// spend notes that a challenge for which nothing was stored is answered, and reports
-// whether it was not before. The note is nobody's: what voids the tokens of a user
-// must not make the answer good again.
+// spend marks a challenge as used and reports whether it was unused. The row has no
+// user, so that operations that delete the tokens of a user do not make the
+// challenge usable again.
 func (s *Service) spend(tx *store.Tx, challenge secret.Token) (bool, error) {
 	now := s.now()
 	return tx.SpendOneTimeToken(rolecall.OneTimeToken{

@@ -14,12 +14,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// RequestPasswordReset has a link mailed by which the active user of the address can
-// set a new password. It tells nobody whether there is one: the work is the same for
-// every address in every tenant, with decoys where nothing is mailed. Past the limit
-// of the account nothing is mailed either; the newest link still works then. It
-// returns ErrValidation for what is no address, and ErrTooManyAttempts past the
-// limit of the source.
+// RequestPasswordReset mails a link for a new password to the active user with the
+// address. The caller does not learn whether such a user exists: the work is the
+// same for every address in every tenant, with dummies where no mail is sent. Above
+// the limit of the account, no mail is sent, and the newest link still works.
+// RequestPasswordReset returns ErrValidation for an invalid address and
+// ErrTooManyAttempts above the limit of the source.
 func (s *Service) RequestPasswordReset(ctx context.Context, a access.Anonymous, email string) error {
 	if err := checkEmail(email); err != nil {
 		return err
@@ -56,10 +56,10 @@ func (s *Service) RequestPasswordReset(ctx context.Context, a access.Anonymous, 
 	return err
 }
 
-// resetBuckets returns the counters of a request for a new password. They are not
-// those of sign-ins, so that an attack on the account does not keep its owner from
-// this way back in. The account's window is no longer than a link lives: whoever is
-// not sent another one has one that works.
+// resetBuckets returns the counters of reset requests. They are separate from those
+// of sign-ins, so that an attack on the account does not keep its user from
+// resetting the password. The window of the account is at most the lifetime of a
+// link. So a user at the limit always has a link that works.
 func (s *Service) resetBuckets(a *access.Anonymous, email string) (account, source []rolecall.Bucket) {
 	window := min(time.Hour, a.Tenant.Settings.PasswordResetLifetime())
 	account = []rolecall.Bucket{s.limiter.Bucket("resets", s.limiter.Limits.AccountResets, window, a.TenantName, rolecall.EmailKey(email))}
@@ -67,7 +67,7 @@ func (s *Service) resetBuckets(a *access.Anonymous, email string) (account, sour
 	return account, source
 }
 
-// What comes of a request for a new password, as auditors read it.
+// The results of a reset request, for auditors.
 const (
 	resetMailed   = "mailed"
 	resetNobody   = "not mailed: nobody has the address"
@@ -90,9 +90,9 @@ func resetOutcome(t *rolecall.Tenant, u *rolecall.User, tooMany bool) string {
 	return resetMailed
 }
 
-// mailReset mails the user a link for a new password, in place of those before. For
-// the zero user it writes as much, and nothing is mailed. The link is bound to the
-// address that it goes to, and to the credential that requested it.
+// mailReset mails the user a link for a new password and replaces earlier links. For
+// the zero user it writes the same rows, but no mail is sent. The link is bound to
+// the address of the mail and to the credential of the request.
 func (s *Service) mailReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, token secret.Token, origin rolecall.Origin) error {
 	now := s.now()
 	until := now.Add(t.Settings.PasswordResetLifetime())
@@ -108,11 +108,11 @@ func (s *Service) mailReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, 
 	})
 }
 
-// SendPasswordReset has a link mailed to the user by which they can set a new
-// password, once for each idempotency key. The caller never sees it; still they must
-// cover all that the user holds, as to invite them. It returns ErrNotFound,
-// ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, ErrUserPending for
-// somebody without a password, ErrTooManyMails, and the errors of keys.
+// SendPasswordReset mails a link for a new password to the user, once for each
+// idempotency key. The caller does not see the link, but must hold everything that
+// the user holds, as for an invitation. It returns ErrNotFound, ErrPermissionDenied,
+// ErrBeyondOwnPermissions, ErrUserSuspended, ErrUserPending for a user without a
+// password, ErrTooManyMails, and the errors of idempotency keys.
 func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.PasswordReset], err error) {
 	if err := authz.SendPasswordReset.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
@@ -146,11 +146,11 @@ func (s *Service) SendPasswordReset(ctx context.Context, c access.Caller, key id
 }
 
 // ResetPassword sets the password of the user to whom the token was mailed, once,
-// and ends all their sessions and API tokens. It signs nobody in: a second factor may
-// be needed. The failed sign-ins of the account, and those of the account from this
-// source, no longer count: they were guesses at the old password. It returns
-// ErrPasswordResetInvalid, ErrValidation for the password, ErrUserSuspended,
-// ErrTenantSuspended and ErrBusy.
+// and ends all their sessions and API tokens. It creates no session, because a
+// second factor can be needed. It clears the failed sign-ins of the account and
+// those of the account from this source, because they were guesses at the old
+// password. It returns ErrPasswordResetInvalid, ErrValidation for the password,
+// ErrUserSuspended, ErrTenantSuspended and ErrBusy.
 func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token secret.Token, password string) error {
 	var user rolecall.User
 	err := s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) (err error) {
@@ -185,17 +185,17 @@ func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token s
 		} else if !taken {
 			return nil, rolecall.ErrPasswordResetInvalid
 		}
-		if !active { // they became it at this moment
+		if !active { // activated at the same time
 			return nil, rolecall.ErrUnavailable
 		}
-		tx.ClearAttempts(s.buckets(&a, user.Email, nil)[:2]) // not of the source alone: other accounts count there too
+		tx.ClearAttempts(s.buckets(&a, user.Email, nil)[:2]) // without the counter of the source, which other accounts share
 		event := s.access.Event(c, rolecall.EventPasswordReset, audit.AboutUser(user.ID))
 		return event, s.setPassword(tx, a.Tenant.ID, &user, hash, event)
 	})
 }
 
-// resetting returns the user whose unexpired link for a new password the token is,
-// as long as they have the address that it was mailed to.
+// resetting returns the user of an unexpired reset token. The user must still have
+// the address to which it was mailed.
 func (s *Service) resetting(tx *store.Tx, token secret.Token) (rolecall.User, error) {
 	reset, err := tx.OneTimeToken(token.Hash(), rolecall.TokenPasswordReset)
 	if ok, err := access.Found(err); err != nil {

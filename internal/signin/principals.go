@@ -10,12 +10,12 @@ import (
 	"github.com/rolecall/rolecall/internal/invalidation"
 )
 
-// cachedPrincipals is about how many bytes the cached principals take. It is enough for
-// 13,000 users with one role. The others are read again for each request.
+// cachedPrincipals is the approximate size of the principal cache in bytes. It is
+// enough for 13,000 users with one role. Other principals are read for each request.
 const cachedPrincipals = 28 << 20
 
-// principalCache keeps who a token is, of a session or of an API, as long as nothing
-// that it depends on has changed.
+// principalCache caches the principals of session tokens and API tokens until data
+// on which they depend changes.
 type principalCache = otter.Cache[principalKey, *principalEntry]
 
 type principalKey struct {
@@ -23,11 +23,11 @@ type principalKey struct {
 	hash   [32]byte
 }
 
-// principalEntry is immutable but for touching.
+// principalEntry is immutable except for touching.
 type principalEntry struct {
 	principal  *authz.Principal
 	token      rolecall.SessionToken
-	generation int64 // the newest that was presented
+	generation int64 // the newest token generation that a client has sent
 	guarded    bool  // the holder of an API token has a second factor
 	stamp      invalidation.Stamp
 	touching   atomic.Bool

@@ -12,20 +12,21 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Proof is what somebody shows as a second factor: one of the members.
+// Proof is the second factor in a request. Exactly one member is set.
 type Proof struct {
-	Code         string // of an authenticator app
+	Code         string // from an authenticator app
 	RecoveryCode string
 	Passkey      []byte // the JSON document of a PublicKeyCredential
 }
 
-// take uses a proof up, in the transaction of what it is good for. It returns
-// ErrWrongCode if it was used up before, and the recovery codes that come with a
-// first factor.
+// take consumes a verified proof, in the transaction of the operation that needs it.
+// It returns ErrWrongCode if the proof was consumed already. With a first factor it
+// returns recovery codes.
 type take func(tx *store.Tx) ([]secret.RecoveryCode, error)
 
-// judge returns what uses the proof up, or ErrWrongCode if it is none of the user
-// that is asked. A passkey must have signed the challenge.
+// judge verifies the proof. The returned function consumes it. It returns
+// ErrWrongCode if the proof is not a second factor of the user. A passkey must have
+// signed the challenge.
 func (s *Service) judge(c access.Caller, q *question, p Proof, challenge secret.Token) (take, error) {
 	switch {
 	case p.Passkey != nil:
@@ -43,8 +44,8 @@ func (s *Service) judge(c access.Caller, q *question, p Proof, challenge secret.
 	}, err
 }
 
-// step returns the step of the code, or ErrWrongCode if it is none of the sealed
-// secret that is later than the last.
+// step returns the time step of the code. It returns ErrWrongCode if the code does
+// not match the encrypted secret, or if its step is not later than last.
 func (s *Service) step(c access.Caller, sealed []byte, code string, last int64) (step int64, err error) {
 	app, ok := s.openTOTP(c.Tenant.ID, c.User.ID, sealed)
 	if ok {
@@ -56,8 +57,8 @@ func (s *Service) step(c access.Caller, sealed []byte, code string, last int64) 
 	return step, err
 }
 
-// openTOTP returns the user's secret, or false if the key that sealed it was taken
-// out of the instance.
+// openTOTP decrypts the user's secret. It returns false if the instance no longer
+// has the key with which it was encrypted.
 func (s *Service) openTOTP(tenant rolecall.TenantID, user rolecall.UserID, sealed []byte) (secret.TOTP, bool) {
 	raw, err := s.keys.Open(totpPurpose, string(sealed), totpBelongs(tenant, user))
 	if err != nil {
@@ -91,8 +92,8 @@ func (s *Service) judgePasskey(c access.Caller, q *question, document []byte, ch
 	}, err
 }
 
-// signed returns the passkey of the owner that signed the challenge, as it was and
-// as it is then, or ErrWrongCode.
+// signed returns the owner's passkey that signed the challenge, before and after the
+// update of its counter, or ErrWrongCode.
 func (s *Service) signed(owner *passkey.Owner, response passkey.Response, challenge secret.Token, alone bool) (old, used rolecall.Passkey, err error) {
 	if s.passkeys == nil {
 		return old, used, rolecall.ErrWrongCode
@@ -111,8 +112,8 @@ func (s *Service) signed(owner *passkey.Owner, response passkey.Response, challe
 	return old, used, err
 }
 
-// judgeNew is judge for somebody without a factor, whose proof makes one: by a code
-// of the secret that is pending, or by a new passkey.
+// judgeNew verifies the proof of a user who enrols a first factor: a code of the
+// pending secret, or a new passkey. The returned function enrols it.
 func (s *Service) judgeNew(c access.Caller, q *question, p Proof, challenge secret.Token) (take, error) {
 	var add func(*store.Tx) error
 	method := rolecall.FactorTOTP
@@ -141,7 +142,7 @@ func (s *Service) judgeNew(c access.Caller, q *question, p Proof, challenge secr
 	}
 	return func(tx *store.Tx) ([]secret.RecoveryCode, error) {
 		now, err := tx.Factors(c.User.ID)
-		if err == nil && now.Methods() != nil { // another sign-in was first
+		if err == nil && now.Methods() != nil { // another sign-in enrolled a factor at the same time
 			err = rolecall.ErrChallengeInvalid
 		}
 		if err == nil {
@@ -156,8 +157,7 @@ func (s *Service) judgeNew(c access.Caller, q *question, p Proof, challenge secr
 	}, nil
 }
 
-// created returns the passkey that the response to the challenge brings, or
-// ErrWrongCode.
+// created returns the new passkey of a response to the challenge, or ErrWrongCode.
 func (s *Service) created(owner *passkey.Owner, response passkey.Response, challenge secret.Token) (rolecall.Passkey, error) {
 	if s.passkeys == nil {
 		return rolecall.Passkey{}, rolecall.ErrWrongCode
@@ -171,7 +171,8 @@ func (s *Service) created(owner *passkey.Owner, response passkey.Response, chall
 	return key, err
 }
 
-// orWrong turns what was not there to be used into ErrWrongCode.
+// orWrong returns ErrWrongCode if ok is false, so that a code that was used before
+// is a wrong code.
 func orWrong(ok bool, err error) error {
 	if err == nil && !ok {
 		err = rolecall.ErrWrongCode
@@ -181,8 +182,8 @@ func orWrong(ok bool, err error) error {
 
 var errProofRequired = rolecall.ErrSecondFactorRequired.With("The password is right, and your second factor is needed too. Show it beside the password.")
 
-// AskAgain returns what asks somebody who is signed in for their second factor
-// again, nil if they have none.
+// AskAgain returns a challenge for the second factor of a signed-in user, or nil if
+// they have no second factor.
 func (s *Service) AskAgain(ctx context.Context, c access.Caller) (*Challenge, error) {
 	own, err := s.Factors(ctx, c)
 	if err != nil || own.Methods() == nil {
@@ -193,8 +194,9 @@ func (s *Service) AskAgain(ctx context.Context, c access.Caller) (*Challenge, er
 	return challenge, err
 }
 
-// shownAgain returns what uses up the second factor that somebody who is signed in
-// shows again, counted by itself. It returns ErrWrongCode and ErrTooManyAttempts.
+// shownAgain verifies the second factor of a signed-in user, with a separate
+// counter. The returned function consumes it. It returns ErrWrongCode and
+// ErrTooManyAttempts.
 func (s *Service) shownAgain(ctx context.Context, c access.Caller, p Proof) (take func(*store.Tx) error, err error) {
 	counted, err := s.limiter.Count(ctx, s.ownFactorBuckets(&c.User))
 	if err != nil {

@@ -17,38 +17,39 @@ import (
 )
 
 const (
-	// challengeLifetime is how long a second factor may take.
+	// challengeLifetime is how long a challenge is valid.
 	challengeLifetime = 5 * time.Minute
 
-	// challengeTries is how often one challenge is answered at most.
+	// challengeTries is the maximum number of answers to one challenge.
 	challengeTries = 5
 )
 
-// Challenge is what a sign-in waits for after the right password.
+// Challenge is the second step of a sign-in, after the right password.
 type Challenge struct {
 	Problem   *rolecall.Error         // how the API reports it: ErrSecondFactorRequired or ErrEnrolmentRequired
-	Token     string                  // comes with the answer; a secret of who gave the password
-	Methods   []rolecall.FactorMethod // by which it can be answered
-	PublicKey []byte                  // what asks for a passkey: PublicKeyCredentialRequestOptionsJSON; nil for no passkey
+	Token     string                  // secret; the answer must contain it
+	Methods   []rolecall.FactorMethod // the accepted methods
+	PublicKey []byte                  // PublicKeyCredentialRequestOptionsJSON; nil without passkeys
 }
 
-// question is what somebody who gave the right password still has to answer.
+// question is a loaded challenge: a user who gave the right password and needs a
+// second factor.
 type question struct {
 	user    rolecall.User
 	factors rolecall.Factors
-	hash    string // of the password that was given
+	hash    string // of the password that was verified
 	asked
 }
 
-// asked is what the token of a question stores.
+// asked is the stored data of a challenge.
 type asked struct {
-	Enrol   bool               `json:"enrol,omitempty"`   // there is nothing to show yet, and the tenant demands it
-	Counted []rolecall.Counted `json:"counted,omitempty"` // the attempt at the password, which a session has forgiven
+	Enrol   bool               `json:"enrol,omitempty"`   // the user has no second factor, and the tenant requires one
+	Counted []rolecall.Counted `json:"counted,omitempty"` // the password attempt, refunded when the session is created
 }
 
-// ask writes the question that the user has to answer, under the token, which every
-// change of the password withdraws; nil if there is none. counted is the attempt at the
-// password.
+// ask stores a challenge under the token, or returns nil if the user needs no second
+// factor. Each change of the password deletes the challenge. The argument counted is
+// the password attempt.
 func (s *Service) ask(tx *store.Tx, settings rolecall.TenantSettings, user *rolecall.User, token secret.Token, counted []rolecall.Counted) (*question, error) {
 	factors, err := tx.Factors(user.ID)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *Service) ask(tx *store.Tx, settings rolecall.TenantSettings, user *role
 	return &q, nil
 }
 
-// settingsOf returns the tenant's settings as they hold for the user.
+// settingsOf returns the tenant's settings that apply to the user.
 func (s *Service) settingsOf(tx *store.Tx, tenant *rolecall.Tenant, user rolecall.UserID) (rolecall.TenantSettings, error) {
 	if tenant.Settings.SecondFactor.Required != rolecall.SecondFactorOfRoles {
 		return tenant.Settings, nil
@@ -78,8 +79,9 @@ func (s *Service) settingsOf(tx *store.Tx, tenant *rolecall.Tenant, user rolecal
 	return tenant.Settings.For(assignments, s.now()), err
 }
 
-// challengeOf returns how the question can be answered: not by what the operator has
-// taken away, the domain of passkeys or the key that sealed the secret of an app.
+// challengeOf returns the challenge for the client. It leaves out methods that no
+// longer work in this instance, because the operator has removed the passkey domain
+// or the key of the TOTP secret.
 func (s *Service) challengeOf(q *question, tenant *rolecall.Tenant, token secret.Token) (challenge *Challenge, err error) {
 	if q.Enrol {
 		challenge = &Challenge{Problem: rolecall.ErrEnrolmentRequired, Token: string(token), Methods: []rolecall.FactorMethod{rolecall.FactorTOTP}}
@@ -110,9 +112,9 @@ func (q *question) owner(tenant *rolecall.Tenant) *passkey.Owner {
 	return &passkey.Owner{User: &q.user, Tenant: tenant.DisplayName, Passkeys: q.factors.Passkeys}
 }
 
-// open returns the question that the token stands for, or ErrChallengeInvalid if it
-// is over, answered, or void because of what has happened to the user meanwhile. It
-// returns ErrTenantSuspended and ErrUserSuspended too.
+// open loads the challenge of the token. It returns ErrChallengeInvalid if the
+// challenge is expired, was used, or became invalid through a change of the user. It
+// also returns ErrTenantSuspended and ErrUserSuspended.
 func (s *Service) open(ctx context.Context, a *access.Anonymous, token secret.Token) (q question, err error) {
 	var stored rolecall.OneTimeToken
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
@@ -144,10 +146,10 @@ func (s *Service) open(ctx context.Context, a *access.Anonymous, token secret.To
 	return q, nil
 }
 
-// CompleteSignIn signs in who has given the right password before, and now answers
-// the challenge of that: by a second factor, or by the first code or passkey of one
-// that they enrol. It returns ErrChallengeInvalid, ErrWrongCode, ErrTooManyAttempts,
-// ErrUserSuspended and ErrTenantSuspended.
+// CompleteSignIn finishes a sign-in whose password was verified. The proof is a
+// second factor, or the first code or passkey of a factor that the user enrols. It
+// returns ErrChallengeInvalid, ErrWrongCode, ErrTooManyAttempts, ErrUserSuspended
+// and ErrTenantSuspended.
 func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challenge secret.Token, p Proof) (SignIn, error) {
 	q, err := s.open(ctx, &a, challenge)
 	if err != nil {
@@ -182,8 +184,8 @@ func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challe
 	return in, err
 }
 
-// answered uses the token of the question up, and holds the state of the user as it
-// is until the session is written.
+// answered consumes the token of the challenge and locks the user until the session
+// is written.
 func answered(tx *store.Tx, q *question, token secret.Token) error {
 	if err := admit(tx, q.user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
 		return rolecall.ErrChallengeInvalid
@@ -197,10 +199,10 @@ func answered(tx *store.Tx, q *question, token secret.Token) error {
 	return err
 }
 
-// challengeBuckets returns the counters of answers: of the challenge, and of the
-// account wherever they come from, so that nobody who knows the password guesses
-// codes in peace. The known browsers of the account share a counter of their own, so
-// that guesses from elsewhere do not lock its owner out.
+// challengeBuckets returns the counters of answers: one for the challenge, and one
+// for the account from all sources, so that a caller who knows the password cannot
+// guess codes without limit. Known devices of the account have a separate counter,
+// so that guesses from elsewhere do not lock out the user.
 func (s *Service) challengeBuckets(user *rolecall.User, device *deviceMark, challenge secret.Token) []rolecall.Bucket {
 	own := s.limiter.Bucket("challenge", challengeTries, challengeLifetime, string(challenge))
 	own.Full = rolecall.ErrChallengeInvalid
@@ -210,15 +212,15 @@ func (s *Service) challengeBuckets(user *rolecall.User, device *deviceMark, chal
 	return []rolecall.Bucket{own, s.limiter.SecondFactor(user.ID)}
 }
 
-// Enrolment is what somebody who has no second factor yet can make one of.
+// Enrolment is the data with which a user without a second factor can enrol one.
 type Enrolment struct {
 	TOTPSecret
-	PublicKey []byte // what navigator.credentials.create takes, in JSON; nil if there are no passkeys here
+	PublicKey []byte // options of navigator.credentials.create, as JSON; nil if passkeys are unavailable
 }
 
-// BeginEnrolment gives who has given the right password, and is asked for a second
-// factor that they do not have, what to make one of; CompleteSignIn ends it. It
-// returns ErrChallengeInvalid, ErrUserSuspended and ErrTenantSuspended.
+// BeginEnrolment returns the data to enrol a second factor during sign-in, after the
+// right password. CompleteSignIn finishes it. It returns ErrChallengeInvalid,
+// ErrUserSuspended and ErrTenantSuspended.
 func (s *Service) BeginEnrolment(ctx context.Context, a access.Anonymous, challenge secret.Token) (e Enrolment, err error) {
 	q, err := s.open(ctx, &a, challenge)
 	if err == nil && !q.Enrol {
@@ -229,7 +231,7 @@ func (s *Service) BeginEnrolment(ctx context.Context, a access.Anonymous, challe
 	}
 	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: q.user})
 	if e.TOTPSecret, err = s.BeginTOTP(ctx, c); err != nil {
-		if _, err := access.Found(err); err == nil { // deleted meanwhile
+		if _, err := access.Found(err); err == nil { // deleted at the same time
 			return e, rolecall.ErrChallengeInvalid
 		}
 		return e, err

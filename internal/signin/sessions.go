@@ -12,10 +12,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Authenticate returns the principal of the one live session among the tokens.
-// With touch it counts as a use of the session. It returns ErrUnauthenticated if
-// none is live, ErrAmbiguousSession if two are, ErrTenantSuspended for a live
-// session of a suspended tenant, and ErrUnavailable if the store cannot tell.
+// Authenticate returns the principal of the only live session among the tokens. With
+// touch, it records the use of the session. It returns ErrUnauthenticated without a
+// live session, ErrAmbiguousSession with two, ErrTenantSuspended for a live session
+// of a suspended tenant, and ErrUnavailable if the store is unreachable.
 func (s *Service) Authenticate(ctx context.Context, tenant rolecall.Tenant, tokens []secret.Token, touch bool) (*authz.Principal, error) {
 	e, _, err := s.session(ctx, tenant, tokens)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Service) Authenticate(ctx context.Context, tenant rolecall.Tenant, toke
 	return e.principal, nil
 }
 
-// session returns the one live session among the tokens, and its token.
+// session returns the only live session among the tokens, and its token.
 func (s *Service) session(ctx context.Context, tenant rolecall.Tenant, tokens []secret.Token) (*principalEntry, secret.Token, error) {
 	var live *principalEntry
 	var by secret.Token
@@ -54,9 +54,9 @@ func (s *Service) session(ctx context.Context, tenant rolecall.Tenant, tokens []
 	return live, by, nil
 }
 
-// resolve returns the live session of the token, or ErrNotFound. The first
-// presentation of a successor retires the token before it; the use of a token
-// that was retired longer ago than the grace ends the session.
+// resolve returns the live session of the token, or ErrNotFound. The first use of a
+// successor retires the token before it. The use of a retired token after the grace
+// period ends the session.
 func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
 	e, err := s.lookUp(ctx, tenant, token)
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Service) resolve(ctx context.Context, tenant rolecall.Tenant, token sec
 	return e, nil
 }
 
-// lookUp returns what is known of the token, from the cache where that can be
-// trusted: a cached session that looks expired is read again.
+// lookUp returns the entry of the token, from the cache if it is fresh. A cached
+// session that looks expired is read again.
 func (s *Service) lookUp(ctx context.Context, tenant rolecall.Tenant, token secret.Token) (*principalEntry, error) {
 	key := principalKey{tenant.ID, [32]byte(token.Hash())}
 	if e, ok := s.principals.GetIfPresent(key); ok && s.isCurrentSession(e, &tenant) {
@@ -111,8 +111,8 @@ func (s *Service) loadSession(ctx context.Context, tenant rolecall.Tenant, key p
 	})
 }
 
-// confirm records that a successor was presented: from now on the token before
-// it has only the grace left.
+// confirm records the first use of a successor. From now on, the previous token
+// works only for the grace period.
 func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token secret.Token, e *principalEntry) (*principalEntry, error) {
 	err := s.store.Update(ctx, tenant.ID, func(tx *store.Tx) error {
 		tx.ConfirmGeneration(e.principal.Session.ID, e.token.Generation, s.now())
@@ -124,9 +124,9 @@ func (s *Service) confirm(ctx context.Context, tenant rolecall.Tenant, token sec
 	return s.lookUp(ctx, tenant, token)
 }
 
-// endReused ends a session of which a retired token was used: either the client
-// or a thief has the newer one, and nobody can say which. The user gets a mail. It
-// returns ErrNotFound.
+// endReused ends a session whose retired token was used. Either the client or an
+// attacker has the newer token, and the server cannot distinguish them. The user
+// gets a mail. endReused returns ErrNotFound.
 func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 	c := access.Caller{Principal: e.principal}
 	err := s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
@@ -145,7 +145,7 @@ func (s *Service) endReused(ctx context.Context, e *principalEntry) error {
 }
 
 // touch writes the last use of the session or the API token, at most once a minute.
-// A failure to write does not fail the request: it only ends a session earlier.
+// It ignores errors: the only effect is that a session can expire earlier.
 func (s *Service) touch(ctx context.Context, e *principalEntry) {
 	now, p := s.now(), e.principal
 	lastUsed := p.Session.LastUsedAt

@@ -1,7 +1,7 @@
-// Package signin owns how users and programs prove who they are: passwords, sessions, second
-// factors, passkeys, known devices, bearer tokens, and the links that are mailed to reset a
-// password, change an address or accept an invitation. It may import access and what access
-// may import, and not directory.
+// Package signin authenticates users and programs. It has passwords, sessions,
+// second factors, passkeys, known devices, bearer tokens, and the mailed links that
+// reset a password, change an address or accept an invitation. It may import access
+// and the packages that access may import, but not directory.
 package signin
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Service has the methods of signing in. It is safe for concurrent use.
+// Service has the sign-in methods. It is safe for concurrent use.
 type Service struct {
 	access       *access.Service
 	store        *store.Store
 	now          func() rolecall.Time
 	passwords    *secret.Passwords
 	keys         *secret.Keys
-	passkeys     *passkey.Party // nil: there is no domain for them
+	passkeys     *passkey.Party // nil: passkeys are unavailable without a domain
 	log          *slog.Logger
 	limiter      *ratelimit.Limiter
 	invalidation *invalidation.Table
@@ -35,7 +35,7 @@ type Service struct {
 	operators    *operatorCache
 }
 
-// New returns a service for signing in.
+// New returns a Service.
 func New(a *access.Service) *Service {
 	return &Service{
 		access: a, store: a.Store, now: a.Now, passwords: a.Passwords, keys: a.Keys, passkeys: a.Passkeys, log: a.Log,

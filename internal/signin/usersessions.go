@@ -10,11 +10,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// revoked is why a session ended that somebody ended by its id or with all others.
+// revoked is the reason in the events of sessions that were ended through the list
+// of sessions.
 const revoked = "revoked"
 
-// UserSessions returns a page of the user's live sessions, newest first, or
-// ErrNotFound or ErrPermissionDenied. Everybody may read their own.
+// UserSessions returns a page of the user's live sessions, newest first. It returns
+// ErrNotFound and ErrPermissionDenied. All users may read their own sessions.
 func (s *Service) UserSessions(ctx context.Context, c access.Caller, id rolecall.UserID, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.Session], err error) {
 	if err := authz.ReadSessions.AuthorizeFor(c.Principal, id); err != nil {
 		return page, err
@@ -36,9 +37,9 @@ func (s *Service) UserSessions(ctx context.Context, c access.Caller, id rolecall
 	return page, err
 }
 
-// EndUserSession ends one live session of the user, and the links that were requested
-// in it become void. It returns ErrNotFound,
-// ErrPermissionDenied and ErrBeyondOwnPermissions. Everybody may end their own.
+// EndUserSession ends one live session of the user and voids the links that were
+// requested in it. All users may end their own sessions. It returns ErrNotFound,
+// ErrPermissionDenied and ErrBeyondOwnPermissions.
 func (s *Service) EndUserSession(ctx context.Context, c access.Caller, id rolecall.UserID, session rolecall.SessionID) error {
 	return s.revoke(ctx, c, id, func(tx *store.Tx, event *rolecall.Event) error {
 		settings, err := s.settingsOf(tx, &c.Tenant, id)
@@ -56,23 +57,23 @@ func (s *Service) EndUserSession(ctx context.Context, c access.Caller, id roleca
 	})
 }
 
-// EndUserSessions ends all sessions of the user, one's own current one too. It
-// returns what EndUserSession does.
+// EndUserSessions ends all sessions of the user, including the current one of the
+// caller. It returns the errors of EndUserSession.
 func (s *Service) EndUserSessions(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	return s.revoke(ctx, c, id, func(tx *store.Tx, event *rolecall.Event) error {
 		return access.EndSessions(tx, id, rolecall.SessionID{}, event, revoked)
 	})
 }
 
-// revoke ends sessions of the user, with an event like the given one for each, if the
-// caller may.
+// revoke authorizes the caller and ends sessions of the user with the function end,
+// which writes a copy of the event for each session.
 func (s *Service) revoke(ctx context.Context, c access.Caller, id rolecall.UserID, end func(tx *store.Tx, like *rolecall.Event) error) error {
 	if err := authz.EndSessions.AuthorizeFor(c.Principal, id); err != nil {
 		return err
 	}
 	return s.store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
 		if !c.IsSelf(id) {
-			tx.LockOwners() // what the user holds stays so meanwhile
+			tx.LockOwners() // keeps the roles of the user unchanged during the transaction
 			if _, _, err := s.access.AuthorizedUser(tx, c, authz.EndSessions, id); err != nil {
 				return err
 			}
