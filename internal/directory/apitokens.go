@@ -19,8 +19,8 @@ type APIToken struct {
 	Secret secret.Token
 }
 
-// Tokens returns a page of the holder's API tokens, by id. It returns ErrNotFound or
-// ErrPermissionDenied.
+// Tokens returns a page of the holder's API tokens, by id. It returns ErrNotFound
+// and ErrPermissionDenied.
 func (s *Service) Tokens(ctx context.Context, c access.Caller, h rolecall.Holder, after *rolecall.Position, limit int) (page rolecall.Page[rolecall.APIToken], err error) {
 	policy := policyFor(h, authz.ReadUserTokens, authz.ReadServiceAccounts)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -36,8 +36,8 @@ func (s *Service) Tokens(ctx context.Context, c access.Caller, h rolecall.Holder
 	return page, err
 }
 
-// authorizeTokens returns nil if the caller may perform the operation of the policy on the
-// tokens of the holder.
+// authorizeTokens authorizes the caller for the operation of the policy on the
+// holder's tokens.
 func (s *Service) authorizeTokens(tx *store.Tx, c access.Caller, policy *authz.Policy, h rolecall.Holder) error {
 	if c.IsSelf(h.UserID()) {
 		return nil
@@ -45,12 +45,12 @@ func (s *Service) authorizeTokens(tx *store.Tx, c access.Caller, policy *authz.P
 	return s.authorizeHolder(tx, c, policy, h)
 }
 
-// CreateToken creates an API token of the caller, or of a service account, once for each
-// idempotency key. A replay is without the secret. The bearer acts as the service account,
-// so the caller must be able to grant all of its roles. CreateToken returns
-// ErrPermissionDenied for the token of another user, ErrNotFound, ErrBeyondOwnPermissions,
-// ErrValidation, also for a permission that the holder does not have, ErrTooManyTokens, and
-// the errors of keys.
+// CreateToken creates an API token of the caller, or of a service account, once for
+// each idempotency key. A replay has no secret. The bearer acts as the service
+// account, so the caller must be able to grant all of its roles. CreateToken returns
+// ErrPermissionDenied for the token of another user, ErrNotFound,
+// ErrBeyondOwnPermissions, ErrValidation, also for a permission that the holder does
+// not have, ErrTooManyTokens, and the errors of idempotency keys.
 func (s *Service) CreateToken(ctx context.Context, c access.Caller, key idempotency.Key, h rolecall.Holder, draft rolecall.APITokenDraft) (created idempotency.Created[APIToken], err error) {
 	policy := policyFor(h, authz.CreateUserToken, authz.CreateServiceAccountToken)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -110,7 +110,7 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 		return created, err
 	case first == nil:
 		return idempotency.Created[APIToken]{Value: APIToken{token, bearer}}, nil
-	case first.Resource == nil: // erased with its holder, who has come back without it
+	case first.Resource == nil: // erased with its holder, who was restored without it
 		return created, rolecall.ErrNotFound
 	}
 	var stored audit.TokenValue
@@ -118,7 +118,7 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 	return idempotency.Created[APIToken]{Value: APIToken{APIToken: stored.Token}, Replayed: true}, err
 }
 
-// RevokeToken revokes a token of the holder, and makes the links void that were requested
+// RevokeToken revokes a token of the holder and voids the links that were requested
 // with it. It returns ErrNotFound, ErrPermissionDenied and ErrBeyondOwnPermissions.
 func (s *Service) RevokeToken(ctx context.Context, c access.Caller, h rolecall.Holder, id rolecall.APITokenID) error {
 	policy := policyFor(h, authz.RevokeUserToken, authz.RevokeServiceAccountToken)

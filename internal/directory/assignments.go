@@ -13,8 +13,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Assignments returns the holder's live assignments by role id, and the expired ones, the
-// last expired first. It returns ErrNotFound or ErrPermissionDenied.
+// Assignments returns the holder's live assignments by role id, and the expired
+// ones, the most recently expired first. It returns ErrNotFound and
+// ErrPermissionDenied.
 func (s *Service) Assignments(ctx context.Context, c access.Caller, h rolecall.Holder) (live, expired []rolecall.Assignment, err error) {
 	policy := policyFor(h, authz.ReadUserRoles, authz.ReadServiceAccounts)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -30,7 +31,7 @@ func (s *Service) Assignments(ctx context.Context, c access.Caller, h rolecall.H
 	return live, expired, err
 }
 
-// assignments returns what Assignments does.
+// assignments is Assignments without the authorization.
 func (s *Service) assignments(tx *store.Tx, h rolecall.Holder) (live, expired []rolecall.Assignment, err error) {
 	all, err := tx.Assignments(h)
 	now := s.now()
@@ -45,10 +46,10 @@ func (s *Service) assignments(tx *store.Tx, h rolecall.Holder) (live, expired []
 	return live, expired, err
 }
 
-// AssignRole assigns the role to the holder, or replaces the assignment; created says
-// which. It returns ErrNotFound for a holder or role that does not exist,
-// ErrPermissionDenied, ErrBeyondOwnPermissions, and ErrLastOwner if a reach or an
-// expiry would leave the tenant without an owner.
+// AssignRole assigns the role to the holder or replaces the assignment. The result
+// created distinguishes the two. AssignRole returns ErrNotFound for an unknown
+// holder or role, ErrPermissionDenied, ErrBeyondOwnPermissions, and ErrLastOwner if
+// a reach or an expiry would leave the tenant without an owner.
 func (s *Service) AssignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, err error) {
 	policy := policyFor(h, authz.AssignRole, authz.AssignServiceAccountRole)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -68,8 +69,8 @@ func (s *Service) AssignRole(ctx context.Context, c access.Caller, h rolecall.Ho
 	return a, created, err
 }
 
-// UnassignRole removes the holder's assignment of the role. It returns what AssignRole
-// does.
+// UnassignRole removes the holder's assignment of the role. It returns the errors of
+// AssignRole.
 func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.Holder, roleID rolecall.RoleID) error {
 	policy := policyFor(h, authz.UnassignRole, authz.UnassignServiceAccountRole)
 	if err := policy.AuthorizeFor(c.Principal, h.UserID()); err != nil {
@@ -123,8 +124,8 @@ func keepOtherOwner(tx *store.Tx, h rolecall.Holder, a *rolecall.Assignment) err
 	return keepOwner(tx, &user, []rolecall.Assignment{*a})
 }
 
-// assign assigns the role to the holder, or replaces the assignment; created says which.
-// It returns the event of the change.
+// assign assigns the role to the holder or replaces the assignment. It returns the
+// event of the change.
 func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role rolecall.Role, draft rolecall.AssignmentDraft) (a rolecall.Assignment, created bool, event *rolecall.Event, err error) {
 	now := s.now()
 	a = rolecall.Assignment{
@@ -154,8 +155,8 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 	return a, created, event, err
 }
 
-// assignmentEvent returns the event of a change of what roles the subject holds;
-// before and after are nil where there is none.
+// assignmentEvent returns the event of a change of the subject's roles. The values
+// before and after are nil if the assignment did not exist or no longer exists.
 func (s *Service) assignmentEvent(c access.Caller, kind rolecall.EventType, about rolecall.Subject, before, after *rolecall.Assignment) (*rolecall.Event, error) {
 	event := s.access.Event(c, kind, about)
 	return event, assignmentValues(event, before, after)

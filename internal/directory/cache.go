@@ -13,7 +13,7 @@ import (
 
 const cachedTenants = 20_000
 
-// tenantCache keeps tenants by name, unknown ones too: those resolve to the zero
+// tenantCache caches tenants by name. Unknown names are cached too, as the zero
 // tenant.
 type tenantCache = otter.Cache[string, tenantEntry]
 
@@ -27,8 +27,8 @@ func newTenantCache() *tenantCache {
 	return otter.Must(&otter.Options[string, tenantEntry]{MaximumSize: cachedTenants})
 }
 
-// Tenant returns the tenant of that name, the zero Tenant if there is none. The
-// answer may be a second old.
+// Tenant returns the tenant with the name, or the zero Tenant. The result may be one
+// second old.
 func (s *Service) Tenant(ctx context.Context, name string) (rolecall.Tenant, error) {
 	if e, ok := s.tenants.GetIfPresent(name); ok && s.isCurrentTenant(e) {
 		return e.tenant, nil

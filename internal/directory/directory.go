@@ -1,8 +1,9 @@
-// Package directory owns what administrators manage: users, roles, assignments, service
-// accounts and their API tokens, invitations, deleted users, tenants, operator keys, and the
-// events and summaries that show them. Each method authorizes its caller by a policy of
-// authz and writes the event in the transaction of the change. It may import access and
-// what access may import, and not signin.
+// Package directory has the operations of administrators: on users, roles,
+// assignments, service accounts and their API tokens, invitations, deleted users,
+// tenants, operator keys, and on the events and summaries that show them. Each
+// method authorizes its caller by a policy of authz and writes the event in the
+// transaction of the change. It may import access and the packages that access may
+// import, but not signin.
 package directory
 
 import (

@@ -11,11 +11,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// EraseUser removes a user, living or deleted, at once and for good, with all that is
-// known of them; events keep that something happened, and when. The person is gone
-// once it returns; what events of many years say goes in steps, the last of them in
-// the background. It returns ErrNotFound, ErrPermissionDenied,
-// ErrBeyondOwnPermissions and ErrLastOwner.
+// EraseUser permanently removes a user, deleted or not, with all personal data.
+// Events keep their type and time. When EraseUser returns, the user is removed. The
+// values of many events are erased in batches, the last of them in the background.
+// EraseUser returns ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions and
+// ErrLastOwner.
 func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.EraseUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (s *Service) takeAway(tx *store.Tx, c access.Caller, id rolecall.UserID) er
 	return rolecall.ErrUnavailable
 }
 
-// takeDeleted removes the tombstone of a user on whom the caller could have done a
-// protective act. The owners must be locked.
+// takeDeleted removes the tombstone of a user. It authorizes the caller for the user
+// as they were at the deletion. The owners must be locked.
 func (s *Service) takeDeleted(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
 	tombstone, err := tx.TakeTombstone(id, 0)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Service) takeDeleted(tx *store.Tx, c access.Caller, id rolecall.UserID)
 	return authz.EraseUser.AuthorizeUser(c.Principal, &tombstone.User, tombstone.Assignments, s.now())
 }
 
-// eraseTraces erases what is left of a user who is gone, in steps that keep no other
-// write waiting long.
+// eraseTraces erases the remaining data of a removed user in batches, so that other
+// writes do not wait long.
 func (s *Service) eraseTraces(ctx context.Context, tenant rolecall.TenantID, id rolecall.UserID) error {
 	var after rolecall.EventID
 	for taken := access.BatchSize; taken >= access.BatchSize; {

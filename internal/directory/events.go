@@ -9,7 +9,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// EventListing says which events are wanted. Empty members do not filter.
+// EventListing selects events. Empty members do not filter.
 type EventListing struct {
 	Type    string
 	Actor   rolecall.AnyID
@@ -20,8 +20,8 @@ type EventListing struct {
 	Limit   int
 }
 
-// Events returns a page of the tenant's events, newest first. Values before and
-// after are shown as far as the caller may read those members now.
+// Events returns a page of the tenant's events, newest first. Of the values before
+// and after, it shows the members that the caller may read now.
 func (s *Service) Events(ctx context.Context, c access.Caller, l EventListing) (rolecall.Page[rolecall.Event], error) {
 	if err := authz.ReadEvents.Authorize(c.Principal); err != nil {
 		return rolecall.Page[rolecall.Event]{}, err
@@ -30,7 +30,7 @@ func (s *Service) Events(ctx context.Context, c access.Caller, l EventListing) (
 }
 
 // UserEvents returns a page of the events about the user, newest first, or
-// ErrNotFound. Everybody may read those about themselves.
+// ErrNotFound. All users may read the events about themselves.
 func (s *Service) UserEvents(ctx context.Context, c access.Caller, id rolecall.UserID, l EventListing) (page rolecall.Page[rolecall.Event], err error) {
 	if err := authz.ReadUserEvents.AuthorizeFor(c.Principal, id); err != nil {
 		return page, err

@@ -15,8 +15,8 @@ func policyFor(h rolecall.Holder, ofUser, ofAccount *authz.Policy) *authz.Policy
 	return ofUser
 }
 
-// authorizeHolder returns nil if the caller may perform the operation of the policy on the
-// holder, ErrNotFound if the caller may not know of them.
+// authorizeHolder authorizes the caller for the operation of the policy on the
+// holder. It returns ErrNotFound if the holder is not visible to the caller.
 func (s *Service) authorizeHolder(tx *store.Tx, c access.Caller, policy *authz.Policy, h rolecall.Holder) (err error) {
 	if h.IsAccount {
 		_, _, err = s.authorizedAccount(tx, c, policy, h.ServiceAccountID())

@@ -12,11 +12,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// InviteUser makes an invitation for the user, in place of an older one, and has it
-// mailed, once for each idempotency key. As whoever bears its token takes the
-// account over, the caller must cover all that the user holds. It returns
-// ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended,
-// ErrTooManyMails, and the errors of keys.
+// InviteUser creates an invitation for the user, replaces an older one and mails it,
+// once for each idempotency key. The bearer of the token gets the account, so the
+// caller must hold everything that the user holds. InviteUser returns ErrNotFound,
+// ErrPermissionDenied, ErrBeyondOwnPermissions, ErrUserSuspended, ErrTooManyMails,
+// and the errors of idempotency keys.
 func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempotency.Key, id rolecall.UserID) (created idempotency.Created[rolecall.Invitation], err error) {
 	if err := authz.InviteUser.AuthorizeFor(c.Principal, id); err != nil {
 		return created, err
@@ -38,7 +38,7 @@ func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempoten
 			}
 			token := secret.NewToken()
 			tx.PutInvitation(invitation, token.Hash())
-			user, err := tx.UserByID(id) // a change of the address either is seen here or withdraws the invitation
+			user, err := tx.UserByID(id) // a concurrent change of the address is either read here or withdraws the invitation
 			if err != nil {
 				return err
 			}
@@ -58,21 +58,22 @@ func (s *Service) newInvitation(c access.Caller, user rolecall.UserID) rolecall.
 	return rolecall.Invitation{UserID: user, CreatedBy: c.Grantor(), CreatedAt: now, ExpiresAt: now.Add(c.Tenant.Settings.InvitationLifetime()), Origin: c.Origin()}
 }
 
-// mailInvitation writes the mail that alone bears the token of an invitation.
+// mailInvitation writes the invitation mail to the outbox. Only this mail contains
+// the token.
 func (s *Service) mailInvitation(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, token secret.Token, until rolecall.Time) error {
 	return s.outbox.Put(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailInvitation, To: user.Email, Name: user.Name, UserID: user.ID, Token: string(token), ExpiresAt: until,
 	})
 }
 
-// InvitationListing is what a caller asks of a list of invitations.
+// InvitationListing selects a page of invitations.
 type InvitationListing struct {
 	After *rolecall.Position
 	Limit int
 }
 
-// Invitations returns a page of the invitations that can be accepted, of users whom
-// the caller may invite. It returns ErrPermissionDenied.
+// Invitations returns a page of the unexpired invitations of users whom the caller
+// may invite. It returns ErrPermissionDenied.
 func (s *Service) Invitations(ctx context.Context, c access.Caller, l InvitationListing) (page rolecall.Page[rolecall.Invited], err error) {
 	if err := authz.ListInvitations.Authorize(c.Principal); err != nil {
 		return page, err
@@ -84,9 +85,8 @@ func (s *Service) Invitations(ctx context.Context, c access.Caller, l Invitation
 	return page, err
 }
 
-// WithdrawInvitation makes the invitation that the user has, if any, one that
-// cannot be accepted. It returns ErrNotFound, ErrPermissionDenied and
-// ErrBeyondOwnPermissions.
+// WithdrawInvitation deletes the user's invitation, if any. It returns ErrNotFound,
+// ErrPermissionDenied and ErrBeyondOwnPermissions.
 func (s *Service) WithdrawInvitation(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.WithdrawInvitation.AuthorizeFor(c.Principal, id); err != nil {
 		return err

@@ -9,16 +9,17 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Named is somebody or something that the caller may know of.
+// Named is the name of a user, role or service account that is visible to the
+// caller.
 type Named struct {
 	Name    string // empty: the caller may not read it
 	Deleted bool   // a user who can be restored
 	Program bool   // a service account
 }
 
-// Names returns by their ids what to call those of the users, roles and service
-// accounts that the caller may know of, by one statement for each kind. Deleted users
-// are among them for who may restore them.
+// Names returns the names of the users, roles and service accounts among the ids
+// that are visible to the caller, by one statement for each kind. Deleted users are
+// included for callers who may restore them.
 func (s *Service) Names(ctx context.Context, c access.Caller, ids []rolecall.AnyID) (map[rolecall.AnyID]Named, error) {
 	named := map[rolecall.AnyID]Named{}
 	err := s.access.View(ctx, c, func(tx *store.Tx) error {
@@ -88,7 +89,7 @@ func readableName(c access.Caller, u *rolecall.User) string {
 	return ""
 }
 
-// idsOf returns the ids as those of the one noun.
+// idsOf converts the ids to ids of type T.
 func idsOf[T ~[16]byte](ids []rolecall.AnyID) []T {
 	list := make([]T, len(ids))
 	for i, id := range ids {

@@ -8,10 +8,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// CreateOperatorKey makes a key for a program that acts as an operator, and returns
-// it with the secret that bears it, which is shown once. It returns ErrValidation,
-// ErrNotFound for a tenant that is not there, and a Conflict where there are
-// OperatorKeysMax already.
+// CreateOperatorKey creates an operator key and returns it with its secret, which is
+// shown once. It returns ErrValidation, ErrNotFound for an unknown tenant, and a
+// Conflict if OperatorKeysMax keys exist.
 func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.OperatorKeyDraft) (key rolecall.OperatorKey, token secret.Token, err error) {
 	if err := draft.Check().Err(); err != nil {
 		return key, "", err
@@ -44,8 +43,8 @@ var errTooManyOperatorKeys = &rolecall.Error{
 	Detail: "There are as many operator keys as an instance can have, expired ones included. Revoke one that is not needed first.",
 }
 
-// OperatorKeys returns up to limit keys of operators, the oldest first, after the
-// given one, which may be zero.
+// OperatorKeys returns up to limit operator keys, the oldest first, after the given
+// id, which may be zero.
 func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID, limit int) (keys []rolecall.OperatorKey, err error) {
 	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		keys, err = tx.OperatorKeys(after, limit)
@@ -54,7 +53,7 @@ func (s *Service) OperatorKeys(ctx context.Context, after rolecall.OperatorKeyID
 	return keys, err
 }
 
-// RevokeOperatorKey ends a key at once. It returns ErrNotFound.
+// RevokeOperatorKey revokes a key. It returns ErrNotFound.
 func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKeyID) error {
 	err := s.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		ok, err := tx.DeleteOperatorKey(id)

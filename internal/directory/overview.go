@@ -17,46 +17,46 @@ const (
 	overviewEvents      = 10
 )
 
-// Overview is what there is to know about a user at one glance. A part that the
-// caller may not read is marked so and empty.
+// Overview summarizes a user. The parts that the caller may not read are empty, and
+// their Readable member is false.
 type Overview struct {
 	User                rolecall.User
 	Assignments         []rolecall.Assignment // at most 100
 	AssignmentCount     int
-	Expired             []rolecall.Assignment // at most 100, the last expired first
+	Expired             []rolecall.Assignment // at most 100, the most recently expired first
 	Permissions         []authz.Grant
-	AssignmentsReadable bool // and the permissions that come from them
+	AssignmentsReadable bool // also for Permissions
 	SignIn              SignInState
-	Invitation          rolecall.Invitation // zero: there is none
-	SignInReadable      bool                // and the invitation
+	Invitation          rolecall.Invitation // zero: does not exist
+	SignInReadable      bool                // also for Invitation
 	Sessions            SessionSummary
-	Tokens              int  // API tokens that are not over
-	SessionsReadable    bool // and the tokens
+	Tokens              int  // number of unexpired API tokens
+	SessionsReadable    bool // also for Tokens
 	Factors             FactorSummary
 	FactorsReadable     bool
 	RecentEvents        []rolecall.Event // newest first
 	EventsReadable      bool
-	AllowedActions      []string // of the caller, on this user
+	AllowedActions      []string // operations that the caller may perform on this user
 }
 
-// SignInState says whether the user can sign in, and if not, why.
+// SignInState says whether the user can sign in, with the reasons if not.
 type SignInState struct {
 	CanSignIn   bool
 	Reasons     []SignInReason
 	LastLoginAt rolecall.Time // zero: never
 }
 
-// SignInReason is one obstacle, and the operation that removes it; empty if none
-// does.
+// SignInReason is one obstacle to sign-in and the operation that removes it. The
+// operation is empty if no operation does.
 type SignInReason struct {
 	Code      string
 	Operation string
-	Until     rolecall.Time // when the obstacle ends by itself; zero: it does not
+	Until     rolecall.Time // when the obstacle ends without an operation; zero: never
 	Covers    string        // which sign-ins are refused; empty: all
-	Source    string        // from which address or network; empty if the caller may not read it
+	Source    string        // the address or network of the attempts; empty if the caller may not read it
 }
 
-// What a limit on failed attempts covers.
+// The values of SignInReason.Covers.
 const (
 	coversSource       = "source"
 	coversUnknown      = "unknown-browsers"
@@ -66,18 +66,18 @@ const (
 // SessionSummary counts a user's unexpired sessions.
 type SessionSummary struct {
 	Count    int
-	NewestAt rolecall.Time // zero: there is none
+	NewestAt rolecall.Time // zero: does not exist
 }
 
-// FactorSummary counts what a user can show beside the password.
+// FactorSummary counts the second factors of a user.
 type FactorSummary struct {
 	TOTP          bool
 	Passkeys      int
-	RecoveryCodes int // that are left
+	RecoveryCodes int // number of unused codes
 }
 
-// Overview returns the overview of the user, each part as far as the caller may
-// read it, or ErrNotFound.
+// Overview returns the overview of the user with the parts that the caller may read,
+// or ErrNotFound.
 func (s *Service) Overview(ctx context.Context, c access.Caller, id rolecall.UserID) (o Overview, err error) {
 	if err := authz.ReadUser.AuthorizeFor(c.Principal, id); err != nil {
 		return o, err
@@ -118,8 +118,8 @@ func (s *Service) Overview(ctx context.Context, c access.Caller, id rolecall.Use
 	return o, err
 }
 
-// recentEvents returns the newest events about the user, as far as the caller may read
-// them.
+// recentEvents returns the newest events about the user, with the values that the
+// caller may read.
 func (s *Service) recentEvents(tx *store.Tx, c access.Caller, id rolecall.UserID) ([]rolecall.Event, error) {
 	recent, err := tx.Events(rolecall.EventQuery{Subject: rolecall.AnyID(id), Limit: overviewEvents})
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Service) recentEvents(tx *store.Tx, c access.Caller, id rolecall.UserID
 	return recent.Items, authz.RedactEvents(c.Principal, recent.Items)
 }
 
-// signInParts fills in what hangs on how the user signs in, by one statement.
+// signInParts sets the parts about sign-in, by one statement.
 func (s *Service) signInParts(tx *store.Tx, c access.Caller, o *Overview, assignments []rolecall.Assignment) error {
 	account, factor := s.limiter.Account(c.Tenant.Name, o.User.EmailKey()), s.limiter.SecondFactor(o.User.ID)
 	summary, err := tx.SignInSummary(o.User.ID, account.Key, factor.Key, c.Tenant.Settings.For(assignments, s.now()), s.now())
@@ -157,7 +157,8 @@ func (s *Service) signInParts(tx *store.Tx, c access.Caller, o *Overview, assign
 	return nil
 }
 
-// obstacles returns why the user cannot sign in, and what mends it.
+// obstacles returns the reasons why the user cannot sign in, with the operations
+// that remove them.
 func (s *Service) obstacles(tx *store.Tx, c access.Caller, u *rolecall.User, assignments []rolecall.Assignment, summary *rolecall.SignInSummary) ([]SignInReason, error) {
 	const (
 		invite       = "UsersController_inviteUser"
@@ -192,13 +193,13 @@ func (s *Service) obstacles(tx *store.Tx, c access.Caller, u *rolecall.User, ass
 	return reasons, nil
 }
 
-// failuresRead is how many recent failed sign-ins are looked at for their sources.
+// failuresRead is how many recent failed sign-ins are searched for their sources.
 const failuresRead = 20
 
-// limitedAttempts returns which sign-ins of the user are refused because too many
-// failed, and until when. The counters are keyed by hashes, so the sources to look for
-// come from the recent failed sign-ins. A known browser has a counter of its own, which
-// cannot be found this way.
+// limitedAttempts returns which sign-ins of the user are refused after too many
+// failures, and until when. The counters are keyed by hashes, so the sources come
+// from the recent failed sign-ins. The counter of a known device cannot be found
+// this way.
 func (s *Service) limitedAttempts(tx *store.Tx, c access.Caller, o *Overview) (reasons []SignInReason, err error) {
 	const sendReset = "UsersController_sendPasswordReset"
 	if o.User.Status != rolecall.UserActive {
@@ -219,7 +220,7 @@ func (s *Service) limitedAttempts(tx *store.Tx, c access.Caller, o *Overview) (r
 		}
 		seen = append(seen, network)
 		ofUser := s.limiter.SignIn(c.Tenant.Name, email, failed.Items[i].Source)
-		buckets = append(buckets, ofUser[0], ofUser[2]) // of the account and the source, and of the source
+		buckets = append(buckets, ofUser[0], ofUser[2]) // the counters of account and source, and of the source
 		found = append(found, SignInReason{Operation: sendReset, Covers: coversSource, Source: network}, SignInReason{Covers: coversSource, Source: network})
 	}
 	states, err := tx.Attempts(buckets, now)

@@ -13,10 +13,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// RoleListing says which roles are wanted, and how. Empty members do not filter.
+// RoleListing selects and sorts roles. Empty members do not filter.
 type RoleListing struct {
 	Key    string
-	Words  []string // rolecall.Words of what is searched for
+	Words  []string // rolecall.Words of the search text
 	ByName bool
 	Desc   bool
 	After  *rolecall.Position
@@ -48,8 +48,8 @@ func (s *Service) Role(ctx context.Context, c access.Caller, id rolecall.RoleID)
 	return role, err
 }
 
-// RoleUsers returns a page of the users who hold the role, or ErrNotFound if
-// there is no such role.
+// RoleUsers returns a page of the users who hold the role, or ErrNotFound for an
+// unknown role.
 func (s *Service) RoleUsers(ctx context.Context, c access.Caller, id rolecall.RoleID, l UserListing) (UserPage, error) {
 	if err := authz.ListRoleUsers.Authorize(c.Principal); err != nil {
 		return UserPage{}, err
@@ -59,15 +59,15 @@ func (s *Service) RoleUsers(ctx context.Context, c access.Caller, id rolecall.Ro
 	}
 	l.Role = id
 	page, err := s.Users(ctx, c, l)
-	if err == nil && len(page.Items) == 0 { // only then it may be that there is no such role
+	if err == nil && len(page.Items) == 0 { // only an empty page can mean an unknown role
 		_, err = s.Role(ctx, c, id)
 	}
 	return page, err
 }
 
-// CreateRole makes a role, once for each idempotency key. It returns
+// CreateRole creates a role, once for each idempotency key. It returns
 // ErrBeyondOwnPermissions, ErrRoleNameTaken, ErrRoleKeyTaken, and the errors of
-// keys.
+// idempotency keys.
 func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.RoleDraft) (created idempotency.Created[rolecall.Role], err error) {
 	if err := authz.CreateRole.Authorize(c.Principal); err != nil {
 		return created, err
@@ -93,8 +93,8 @@ func (s *Service) CreateRole(ctx context.Context, c access.Caller, key idempoten
 	return idempotency.Recreated(first, role, func(id rolecall.AnyID) rolecall.Role { return rolecall.Role{ID: rolecall.RoleID(id)} })
 }
 
-// UpdateRole applies the patch to what is stored, like UpdateUser. What the role
-// gives before and after must be covered by what the caller may hand on.
+// UpdateRole applies the patch to the stored role, like UpdateUser. The caller must
+// be able to grant the permissions of the role before and after the change.
 func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.RoleID, patch rolecall.RolePatch, match Match[rolecall.Role]) (role rolecall.Role, err error) {
 	if err := authz.UpdateRole.Authorize(c.Principal); err != nil {
 		return role, err
@@ -133,10 +133,11 @@ func (s *Service) UpdateRole(ctx context.Context, c access.Caller, id rolecall.R
 	return role, nil
 }
 
-// DeleteRole deletes the role. While somebody holds it, that needs force, and takes the
-// role from all of them, with an event for each. If more than access.BatchSize hold it, the
-// role and what it permits end now, and the background takes it from the others. It returns
-// ErrRoleInUse and what UpdateRole does.
+// DeleteRole deletes the role. If the role has holders, the deletion needs force. It
+// then removes the role from all holders, with an event for each. With more than
+// access.BatchSize holders, the role and its permissions end immediately, and a
+// background task removes the remaining assignments. DeleteRole returns ErrRoleInUse
+// and the errors of UpdateRole.
 func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) error {
 	if err := authz.DeleteRole.Authorize(c.Principal); err != nil {
 		return err
@@ -152,7 +153,7 @@ func (s *Service) DeleteRole(ctx context.Context, c access.Caller, id rolecall.R
 	return err
 }
 
-// deleteRole returns the event of the deletion, and whether there can be holders left.
+// deleteRole returns the event of the deletion, and whether assignments can remain.
 func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, force bool, match Match[rolecall.Role]) (event *rolecall.Event, more bool, err error) {
 	tx.LockOwners()
 	for range access.MaxRetries {
@@ -187,9 +188,9 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 	return nil, false, rolecall.ErrUnavailable
 }
 
-// TakeDeletedRole goes on with the deletion of a role that had many holders, if there is
-// one. It takes the role from up to access.BatchSize holders, and returns
-// access.BatchSize if there can be more to do.
+// TakeDeletedRole continues the deletion of a role with many holders, if one is
+// unfinished. It removes the role from up to access.BatchSize holders. It returns
+// access.BatchSize if more work can remain.
 func (s *Service) TakeDeletedRole(tx *store.Tx) (int, error) {
 	role, deletion, err := tx.HiddenRole()
 	if there, err := access.Found(err); !there {
@@ -202,10 +203,10 @@ func (s *Service) TakeDeletedRole(tx *store.Tx) (int, error) {
 	return access.BatchSize, err // at least this role
 }
 
-// takeFromHolders takes the role from up to access.BatchSize each of the users and of the
-// service accounts that hold it, with an event about each for whom it still counted,
-// and reports whether there may be more. The events have the actor and the request of
-// their cause. They are left out if the cause was purged.
+// takeFromHolders removes the role from up to access.BatchSize users and as many
+// service accounts. It writes an event for each unexpired assignment, and reports
+// whether assignments can remain. The events have the actor and the request of their
+// cause. They are left out if the cause was purged.
 func (s *Service) takeFromHolders(tx *store.Tx, cause *rolecall.Event, role rolecall.RoleID) (more bool, err error) {
 	users, err := tx.TakeAssignments(role, access.BatchSize)
 	if err != nil {
@@ -249,8 +250,9 @@ func changeableRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, match Mat
 	return role, nil
 }
 
-// giveSelf returns ErrBeyondOwnPermissions if the change adds to a role that the
-// caller has what the caller does not hold already, whatever the grants.
+// giveSelf returns ErrBeyondOwnPermissions if the caller holds the role and the
+// change adds permissions to it that the caller does not hold. Grants do not count
+// here.
 func giveSelf(tx *store.Tx, c access.Caller, old, changed *rolecall.Role) error {
 	own, err := ownAssignment(tx, c, old.ID)
 	if ok, err := access.Found(err); !ok {
@@ -259,8 +261,8 @@ func giveSelf(tx *store.Tx, c access.Caller, old, changed *rolecall.Role) error 
 	return authz.RequireRoleChange(c.Principal, &own, old, changed)
 }
 
-// ownAssignment returns how the caller, or the account of its token, holds the role,
-// or ErrNotFound.
+// ownAssignment returns the assignment of the role to the caller, which can be a
+// service account, or ErrNotFound.
 func ownAssignment(tx *store.Tx, c access.Caller, role rolecall.RoleID) (rolecall.Assignment, error) {
 	return tx.Assignment(rolecall.Holder{ID: rolecall.AnyID(c.User.ID), IsAccount: c.Kind == authz.PrincipalServiceAccount}, role)
 }

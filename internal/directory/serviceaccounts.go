@@ -36,9 +36,9 @@ func (s *Service) ServiceAccount(ctx context.Context, c access.Caller, id roleca
 	return account, err
 }
 
-// CreateServiceAccount makes a service account without roles and tokens, once for
+// CreateServiceAccount creates a service account without roles and tokens, once for
 // each idempotency key. It returns ErrAccountNameTaken, ErrTooManyAccounts and the
-// errors of keys.
+// errors of idempotency keys.
 func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.ServiceAccountDraft) (created idempotency.Created[rolecall.ServiceAccount], err error) {
 	if err := authz.CreateServiceAccount.Authorize(c.Principal); err != nil {
 		return created, err
@@ -71,7 +71,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, c access.Caller, key
 	})
 }
 
-// UpdateServiceAccount applies the patch to what is stored, like UpdateUser. It
+// UpdateServiceAccount applies the patch to the stored account, like UpdateUser. It
 // returns ErrNotFound, ErrPreconditionFailed and ErrAccountNameTaken.
 func (s *Service) UpdateServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, patch rolecall.ServiceAccountPatch, match Match[rolecall.ServiceAccount]) (account rolecall.ServiceAccount, err error) {
 	if err := authz.UpdateServiceAccount.Authorize(c.Principal); err != nil {
@@ -129,7 +129,7 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, c access.Caller, id 
 	})
 }
 
-// protectedAccount is authorizedAccount for an operation that takes access away.
+// protectedAccount is authorizedAccount for operations that revoke access.
 func (s *Service) protectedAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID, match Match[rolecall.ServiceAccount]) (rolecall.ServiceAccount, error) {
 	tx.LockOwners()
 	account, _, err := s.authorizedAccount(tx, c, policy, id)
@@ -139,8 +139,8 @@ func (s *Service) protectedAccount(tx *store.Tx, c access.Caller, policy *authz.
 	return account, match.check(&account)
 }
 
-// authorizedAccount returns the service account with the assignments that the policy is
-// about, if the caller may perform the operation of the policy on it.
+// authorizedAccount loads the service account with its assignments and authorizes
+// the caller for the operation of the policy on it.
 func (s *Service) authorizedAccount(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.ServiceAccountID) (rolecall.ServiceAccount, []rolecall.Assignment, error) {
 	account, err := tx.ServiceAccountByID(id)
 	if err != nil {
@@ -155,8 +155,8 @@ func (s *Service) authorizedAccount(tx *store.Tx, c access.Caller, policy *authz
 	return account, assignments, policy.AuthorizeAccount(c.Principal, assignments, s.now())
 }
 
-// SuspendServiceAccount makes the account's tokens count for nothing until it is
-// resumed. It returns what DeleteServiceAccount does.
+// SuspendServiceAccount makes the account's tokens invalid until it is resumed. It
+// returns the errors of DeleteServiceAccount.
 func (s *Service) SuspendServiceAccount(ctx context.Context, c access.Caller, id rolecall.ServiceAccountID, reason string) (rolecall.ServiceAccount, error) {
 	return s.changeAccountStatus(ctx, c, authz.SuspendServiceAccount, rolecall.ServiceAccountSuspended, rolecall.EventServiceAccountSuspended, reason, func(tx *store.Tx) (rolecall.ServiceAccount, error) {
 		return s.protectedAccount(tx, c, authz.SuspendServiceAccount, id, nil)
@@ -172,8 +172,8 @@ func (s *Service) ResumeServiceAccount(ctx context.Context, c access.Caller, id 
 	})
 }
 
-// ServiceAccountActions returns what the caller may do to the service account that has
-// the assignments.
+// ServiceAccountActions returns the operations that the caller may perform on the
+// service account with the assignments.
 func (s *Service) ServiceAccountActions(c access.Caller, a *rolecall.ServiceAccount, assignments []rolecall.Assignment) []string {
 	return authz.ServiceAccountActions(c.Principal, a, assignments, s.now())
 }

@@ -34,8 +34,8 @@ func (s *Service) UpdateTenant(ctx context.Context, c access.Caller, patch rolec
 	return tenant, nil
 }
 
-// patchTenant applies the patch to the tenant of that name, and returns it as it is
-// now and what happened to it, nil if nothing did.
+// patchTenant applies the patch to the tenant with the name. It returns the patched
+// tenant and the event, which is nil if nothing changed.
 func (s *Service) patchTenant(tx *store.Tx, c access.Caller, name string, patch rolecall.TenantPatch, match Match[rolecall.Tenant]) (rolecall.Tenant, *rolecall.Event, error) {
 	for range access.MaxRetries {
 		old, err := tx.TenantByName(name)
@@ -62,8 +62,7 @@ func (s *Service) patchTenant(tx *store.Tx, c access.Caller, name string, patch 
 	return rolecall.Tenant{}, nil, rolecall.ErrUnavailable
 }
 
-// checkTenantPatch returns ErrValidation with everything that is wrong with the
-// patch of the tenant.
+// checkTenantPatch returns ErrValidation with all errors of the patch.
 func checkTenantPatch(tx *store.Tx, patch *rolecall.TenantPatch, old *rolecall.Tenant) error {
 	faults := patch.CheckOn(old.Settings)
 	if named := patch.Settings.SecondFactor.RoleIDs(); len(named) > 0 && len(named) <= rolecall.SecondFactorRolesMax {

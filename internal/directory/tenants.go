@@ -17,13 +17,13 @@ import (
 // CreatedTenant is a new tenant with the invitation of its first owner.
 type CreatedTenant struct {
 	Tenant     rolecall.Tenant
-	Owner      rolecall.User // the id alone, if the owner is gone at a replay
+	Owner      rolecall.User // only the ID, if the owner was deleted before a replay
 	Invitation rolecall.Invitation
 	Token      secret.Token // of the invitation; empty at a replay
 }
 
-// keptTenant is what is kept of a new tenant for a replay, and shown by its event:
-// nothing of a person.
+// keptTenant is the stored form of a new tenant in its idempotency key and its
+// event. It has no personal data.
 type keptTenant struct {
 	TenantID    rolecall.TenantID `json:"tenantId"`
 	Name        string            `json:"name"`
@@ -33,10 +33,10 @@ type keptTenant struct {
 	InvitedTo   rolecall.Time     `json:"invitationExpiresAt"`
 }
 
-// CreateTenant makes a tenant with the built-in roles and an owner who is invited by
-// mail, once for each idempotency key, in one transaction; a replay is without the
-// token. It returns ErrPermissionDenied, ErrValidation, ErrTenantExists and the
-// errors of keys.
+// CreateTenant creates a tenant with the built-in roles and an owner who is invited
+// by mail, once for each idempotency key, in one transaction. A replay has no token.
+// CreateTenant returns ErrPermissionDenied, ErrValidation, ErrTenantExists and the
+// errors of idempotency keys.
 func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.TenantDraft) (created idempotency.Created[CreatedTenant], err error) {
 	if err := authz.CreateTenant.Authorize(c.Principal); err != nil {
 		return created, err
@@ -69,14 +69,13 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 	return idempotency.Created[CreatedTenant]{Value: CreatedTenant{tenant, owner, invitation, token}}, nil
 }
 
-// valuesAfter are the values of something new.
+// valuesAfter returns the event values of a new object.
 func valuesAfter(value any) (*rolecall.EventValues, error) {
 	after, err := json.Marshal(value)
 	return &rolecall.EventValues{After: after}, err
 }
 
-// insertTenant writes a tenant with the built-in roles and its first owner, whom the
-// caller made.
+// insertTenant writes a tenant with the built-in roles and its first owner.
 func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Tenant, owner rolecall.User) (err error) {
 	tx.InsertTenant(tenant)
 	tx.InsertUser(owner)
@@ -97,8 +96,8 @@ func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Te
 	return err
 }
 
-// replayedTenant returns what a replay answers: the tenant as it was made, and the owner
-// as they are now.
+// replayedTenant returns the result of a replay: the tenant as it was created, and
+// the current owner.
 func (s *Service) replayedTenant(ctx context.Context, first *rolecall.IdempotencyKey) (created idempotency.Created[CreatedTenant], err error) {
 	var kept keptTenant
 	if err := json.Unmarshal(first.Resource, &kept); err != nil {
@@ -123,8 +122,9 @@ func (s *Service) replayedTenant(ctx context.Context, first *rolecall.Idempotenc
 	return created, nil
 }
 
-// OperatedTenants returns a page of the tenants of the status that the operator's key
-// is for, by name. Without a status it returns those that are not deleted.
+// OperatedTenants returns a page of the tenants with the status that the operator's
+// key can access, sorted by name. An empty status selects all tenants that are not
+// deleted.
 func (s *Service) OperatedTenants(ctx context.Context, c access.Caller, status rolecall.TenantStatus, after string, limit int) (page rolecall.Page[rolecall.Tenant], err error) {
 	err = s.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		page.Items, err = tx.Tenants(rolecall.TenantQuery{Among: c.Operator.Tenants, Status: status, Now: s.now(), After: after, Limit: limit + 1})
@@ -161,8 +161,8 @@ func (s *Service) UpdateOperatedTenant(ctx context.Context, c access.Caller, nam
 	return s.UpdateTenant(ctx, c, patch, match)
 }
 
-// operated returns the operator's call inside the tenant of that name. One that is
-// not there and one that the key is not for are the same ErrNotFound.
+// operated returns the operator as a caller inside the tenant with the name. An
+// unknown tenant and one that the key cannot access both return ErrNotFound.
 func (s *Service) operated(ctx context.Context, c access.Caller, name string) (access.Caller, error) {
 	return s.inside(ctx, c, name, access.ErrNoSuchTenant, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.TenantByName(name) })
 }
@@ -172,8 +172,9 @@ func (s *Service) operatedDeleted(ctx context.Context, c access.Caller, name str
 	return s.inside(ctx, c, name, noDeletedTenant, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant(name, s.now()) })
 }
 
-// inside returns the operator's call inside the tenant of that name that read returns.
-// Without such a tenant, or if the key is not for it, it returns the error none.
+// inside returns the operator as a caller inside the tenant that read returns. It
+// returns the error none if the tenant does not exist or if the key cannot access
+// it.
 func (s *Service) inside(ctx context.Context, c access.Caller, name string, none error, read func(*store.Tx) (rolecall.Tenant, error)) (access.Caller, error) {
 	inside := *c.Principal
 	c.Principal = &inside
@@ -192,13 +193,13 @@ func (s *Service) inside(ctx context.Context, c access.Caller, name string, none
 
 var noDeletedTenant = rolecall.ErrNotFound.With("There is no tenant of this name that can be restored. A tenant can be restored for 24 hours after it was deleted.")
 
-// SuspendTenant refuses the tenant's sessions and sign-ins until it is resumed;
-// nothing is lost. It returns ErrNotFound.
+// SuspendTenant rejects the tenant's sessions and sign-ins until it is resumed. No
+// data is deleted. It returns ErrNotFound.
 func (s *Service) SuspendTenant(ctx context.Context, c access.Caller, name, reason string) (rolecall.Tenant, error) {
 	return s.setTenantStatus(ctx, c, name, rolecall.TenantSuspended, rolecall.EventTenantSuspended, reason)
 }
 
-// ResumeTenant serves a suspended tenant again. It returns ErrNotFound.
+// ResumeTenant makes a suspended tenant active. It returns ErrNotFound.
 func (s *Service) ResumeTenant(ctx context.Context, c access.Caller, name, reason string) (rolecall.Tenant, error) {
 	return s.setTenantStatus(ctx, c, name, rolecall.TenantActive, rolecall.EventTenantResumed, reason)
 }
@@ -230,9 +231,9 @@ func (s *Service) setTenantStatus(ctx context.Context, c access.Caller, name str
 	return tenant, err
 }
 
-// DeleteTenant makes the tenant unknown at once. It can be restored for a day; then
-// its rows are purged in the background. Its name stays unusable for 30 days. It
-// returns ErrNotFound and ErrPreconditionFailed.
+// DeleteTenant makes the tenant unknown immediately. It can be restored for a day.
+// After that, a background task purges its rows. Its name cannot be used again for
+// 30 days. DeleteTenant returns ErrNotFound and ErrPreconditionFailed.
 func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string, match Match[rolecall.Tenant]) error {
 	c, err := s.operated(ctx, c, name)
 	if err != nil {
@@ -257,9 +258,9 @@ func (s *Service) DeleteTenant(ctx context.Context, c access.Caller, name string
 	})
 }
 
-// RestoreTenant makes a deleted tenant what it was before, with its users, sessions
-// and tokens. It returns a tenant that is not deleted as it is, and ErrNotFound for one
-// that cannot be restored any more.
+// RestoreTenant restores a deleted tenant with its users, sessions and tokens. It
+// returns a tenant that is not deleted unchanged, and ErrNotFound for a tenant that
+// can no longer be restored.
 func (s *Service) RestoreTenant(ctx context.Context, c access.Caller, name, reason string) (tenant rolecall.Tenant, err error) {
 	deleted, err := s.operatedDeleted(ctx, c, name)
 	if errors.Is(err, rolecall.ErrNotFound) {

@@ -12,14 +12,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// DeletedListing says which page of the deleted users is wanted.
+// DeletedListing selects a page of deleted users.
 type DeletedListing struct {
 	After *rolecall.Position
 	Limit int
 }
 
-// DeletedUsers returns a page of the users whom the caller may restore, the last
-// deleted first.
+// DeletedUsers returns a page of the deleted users whom the caller may restore, the
+// most recently deleted first.
 func (s *Service) DeletedUsers(ctx context.Context, c access.Caller, l DeletedListing) (page rolecall.Page[rolecall.Tombstone], err error) {
 	if err := authz.ListDeletedUsers.Authorize(c.Principal); err != nil {
 		return page, err
@@ -36,8 +36,8 @@ func (s *Service) DeletedUsers(ctx context.Context, c access.Caller, l DeletedLi
 	return page, err
 }
 
-// DeletedUser returns what is kept of a user whom the caller may restore, with the
-// status that they had, or ErrNotFound.
+// DeletedUser returns a deleted user whom the caller may restore, with their last
+// status, or ErrNotFound.
 func (s *Service) DeletedUser(ctx context.Context, c access.Caller, id rolecall.UserID) (tombstone rolecall.Tombstone, err error) {
 	if err := authz.ListDeletedUsers.AuthorizeFor(c.Principal, id); err != nil {
 		return tombstone, err
@@ -56,19 +56,20 @@ func (s *Service) DeletedUser(ctx context.Context, c access.Caller, id rolecall.
 	return tombstone, err
 }
 
-// restorable returns the moment after which a deletion can be undone.
+// restorable returns the earliest time of a deletion that can still be undone.
 func (s *Service) restorable() rolecall.Time { return s.now().Add(-rolecall.TombstoneLifetime) }
 
-// Restored is a user who came back.
+// Restored is a restored user.
 type Restored struct {
 	User             rolecall.User
-	RolesNotRestored []rolecall.RoleID // held at the deletion and not over, and yet not held again
+	RolesNotRestored []rolecall.RoleID // unexpired roles from before the deletion that were not assigned again
 	RolesReadable    bool
 }
 
-// RestoreUser brings back a user who was deleted less than 30 days ago, with the
-// roles that the caller could give them; without a password they are pending. It
-// returns ErrNotFound, ErrEmailTaken and ErrExternalIDTaken.
+// RestoreUser restores a user who was deleted less than 30 days ago, with the roles
+// that the caller may assign to them. An active user becomes pending, because the
+// password was deleted. RestoreUser returns ErrNotFound, ErrEmailTaken and
+// ErrExternalIDTaken.
 func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.UserID) (restored Restored, err error) {
 	if err := authz.RestoreUser.AuthorizeFor(c.Principal, id); err != nil {
 		return restored, err
@@ -98,9 +99,8 @@ func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.
 	return restored, nil
 }
 
-// returning returns those of the assignments that the caller could give the user
-// now, and the roles of the others. Those that are over are among neither. The
-// owners must be locked.
+// returning returns the unexpired assignments that the caller may assign to the user
+// now, and the roles of the other unexpired ones. The owners must be locked.
 func (s *Service) returning(tx *store.Tx, c access.Caller, user *rolecall.User, assignments []rolecall.Assignment) (back []rolecall.Assignment, missing []rolecall.RoleID, err error) {
 	now := s.now()
 	live := slices.DeleteFunc(assignments, func(a rolecall.Assignment) bool { return !a.Live(now) })
@@ -118,7 +118,7 @@ func (s *Service) returning(tx *store.Tx, c access.Caller, user *rolecall.User, 
 	return back, missing, err
 }
 
-// rolesOf returns by id the roles of the assignments as they are now.
+// rolesOf returns the current roles of the assignments by id.
 func rolesOf(tx *store.Tx, assignments []rolecall.Assignment) (map[rolecall.RoleID]rolecall.Role, error) {
 	ids := make([]rolecall.RoleID, len(assignments))
 	for i := range assignments {

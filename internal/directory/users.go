@@ -13,29 +13,29 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// UserListing says which users are wanted, and how. Empty members do not filter.
+// UserListing selects and sorts users. Empty members do not filter.
 type UserListing struct {
 	Email, ExternalID, Department, Status string
 	Role                                  rolecall.RoleID
-	Words                                 []string // rolecall.Words of what is searched for
+	Words                                 []string // rolecall.Words of the search text
 	Sort                                  rolecall.UserSort
-	ByCreation                            bool // sort=createdAt was asked for: the order of ids, always allowed
+	ByCreation                            bool // sort=createdAt was requested: the order of ids, always allowed
 	Desc                                  bool
 	After                                 *rolecall.Position
 	Limit                                 int
 	Count                                 bool
 }
 
-// UserPage is a page of users. RestrictedBy names the members whose rules made
-// the list narrower than what the caller may know of.
+// UserPage is a page of users. RestrictedBy has the members for which the page
+// leaves out visible users, because the caller may not read this member of them.
 type UserPage struct {
 	rolecall.Page[rolecall.User]
 	RestrictedBy rolecall.UserMembers
 }
 
-// Users returns a page of the users that the caller may know of. Each filter,
-// order and search sees only the users of whom the caller may read that member;
-// ErrFieldNotReadable if there can be none.
+// Users returns a page of the users that are visible to the caller. A filter, sort
+// order or search matches only users whose member the caller may read. Users returns
+// ErrFieldNotReadable if the caller may read the member of no user.
 func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (UserPage, error) {
 	if err := authz.ListUsers.Authorize(c.Principal); err != nil {
 		return UserPage{}, err
@@ -52,7 +52,7 @@ func (s *Service) Users(ctx context.Context, c access.Caller, l UserListing) (Us
 	return page, err
 }
 
-// userQuery narrows the listing to what the caller may read of it.
+// userQuery limits the listing to the members that the caller may read.
 func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQuery, restrictedBy rolecall.UserMembers, err error) {
 	q = rolecall.UserQuery{
 		Within: p.Visible(), ExternalID: l.ExternalID, Status: rolecall.UserStatus(l.Status), Role: l.Role, Now: s.now(),
@@ -110,8 +110,8 @@ func (s *Service) userQuery(p *authz.Principal, l UserListing) (q rolecall.UserQ
 	return q, restrictedBy, err
 }
 
-// Departments returns departments to choose from: those that users are in, at most
-// 200, by the order of names, as far as the caller may read them. Who may not gets none.
+// Departments returns the departments of users, at most 200, sorted by name, as far
+// as the caller may read them. Without this permission the list is empty.
 func (s *Service) Departments(ctx context.Context, c access.Caller) (list []string, err error) {
 	if reach := c.Reads(rolecall.MemberDepartment); !reach.IsEverywhere() {
 		return reach.Departments(), nil
@@ -123,7 +123,7 @@ func (s *Service) Departments(ctx context.Context, c access.Caller) (list []stri
 	return list, err
 }
 
-// User returns the user, or ErrNotFound if the caller may not know of one.
+// User returns the user, or ErrNotFound if the user is not visible to the caller.
 func (s *Service) User(ctx context.Context, c access.Caller, id rolecall.UserID) (user rolecall.User, err error) {
 	if err := authz.ReadUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
@@ -135,8 +135,9 @@ func (s *Service) User(ctx context.Context, c access.Caller, id rolecall.UserID)
 	return user, err
 }
 
-// CreateUser makes a pending user, invited if the draft says so, once for each
-// idempotency key. It returns ErrPermissionDenied, ErrOutsideReach, ErrEmailTaken, ErrExternalIDTaken, and the errors of keys.
+// CreateUser creates a pending user, with an invitation if the draft requests it,
+// once for each idempotency key. It returns ErrPermissionDenied, ErrOutsideReach,
+// ErrEmailTaken, ErrExternalIDTaken, and the errors of idempotency keys.
 func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempotency.Key, draft rolecall.UserDraft) (created idempotency.Created[rolecall.User], err error) {
 	if err := authz.CreateUser.Authorize(c.Principal); err != nil {
 		return created, err
@@ -183,8 +184,8 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 	return idempotency.Recreated(first, user, func(id rolecall.AnyID) rolecall.User { return rolecall.User{ID: rolecall.UserID(id)} })
 }
 
-// UpdateUser applies the patch to what is stored. A change made meanwhile is kept:
-// the patch is applied to its outcome. It returns ErrNotFound, ErrPermissionDenied,
+// UpdateUser applies the patch to the stored user. After a concurrent change, it
+// applies the patch to the new version. It returns ErrNotFound, ErrPermissionDenied,
 // ErrPreconditionFailed, ErrOutsideReach and ErrExternalIDTaken.
 func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.UserID, patch rolecall.UserPatch, match Match[rolecall.User]) (user rolecall.User, err error) {
 	if err := authz.UpdateUser.AuthorizeFor(c.Principal, id); err != nil {
@@ -233,9 +234,10 @@ func (s *Service) UpdateUser(ctx context.Context, c access.Caller, id rolecall.U
 	return user, nil
 }
 
-// DeleteUser removes the user, ends their sessions and frees their address; a
-// tombstone is kept for a restore. It returns ErrNotFound, ErrPermissionDenied,
-// ErrBeyondOwnPermissions, ErrPreconditionFailed and ErrLastOwner.
+// DeleteUser deletes the user, ends their sessions and makes their address
+// available. A tombstone is kept for a restore. It returns ErrNotFound,
+// ErrPermissionDenied, ErrBeyondOwnPermissions, ErrPreconditionFailed and
+// ErrLastOwner.
 func (s *Service) DeleteUser(ctx context.Context, c access.Caller, id rolecall.UserID, match Match[rolecall.User]) error {
 	if err := authz.DeleteUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err
@@ -261,7 +263,7 @@ func (s *Service) DeleteUser(ctx context.Context, c access.Caller, id rolecall.U
 	})
 }
 
-// protectedUser is AuthorizedUser for an operation that takes access away. It returns
+// protectedUser is AuthorizedUser for operations that revoke access. It returns
 // ErrLastOwner if the tenant would be left without an owner.
 func (s *Service) protectedUser(tx *store.Tx, c access.Caller, policy *authz.Policy, id rolecall.UserID, match Match[rolecall.User]) (rolecall.User, error) {
 	tx.LockOwners()
@@ -275,8 +277,8 @@ func (s *Service) protectedUser(tx *store.Tx, c access.Caller, policy *authz.Pol
 	return user, keepOwner(tx, &user, assignments)
 }
 
-// keepOwner returns ErrLastOwner if the tenant would be left without an owner when the
-// user lost the assignments. The owners must be locked.
+// keepOwner returns ErrLastOwner if the tenant would have no owner without the
+// assignments of the user. The owners must be locked.
 func keepOwner(tx *store.Tx, user *rolecall.User, assignments []rolecall.Assignment) error {
 	if !authz.CountsAsOwner(user, assignments) {
 		return nil
@@ -288,8 +290,8 @@ func keepOwner(tx *store.Tx, user *rolecall.User, assignments []rolecall.Assignm
 	return err
 }
 
-// SuspendUser keeps the user from signing in and ends their sessions. It returns
-// what DeleteUser does.
+// SuspendUser prevents the user from signing in and ends their sessions. It returns
+// the errors of DeleteUser.
 func (s *Service) SuspendUser(ctx context.Context, c access.Caller, id rolecall.UserID, reason string) (user rolecall.User, err error) {
 	if err := authz.SuspendUser.AuthorizeFor(c.Principal, id); err != nil {
 		return user, err
