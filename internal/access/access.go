@@ -1,8 +1,9 @@
-// Package access owns what directory and signin share: the caller of a request, the
-// transactions in which callers read and change their tenant, the events of these changes,
-// the authorization on a user inside of a transaction, the end of sessions and links, and
-// the rules of new passwords. It may import authz, audit, the store and the mechanisms next
-// to it, such as ratelimit and outbox. It imports neither directory nor signin.
+// Package access has the code that directory and signin share: the caller of a
+// request, the transactions in which callers read and change their tenant, the
+// events of these changes, the authorization on a user inside of a transaction, the
+// end of sessions and links, and the rules of new passwords. It may import authz,
+// audit, the store and similar mechanisms, such as ratelimit and outbox. It imports
+// neither directory nor signin.
 package access
 
 import (
@@ -25,12 +26,12 @@ import (
 
 // Options are what a process needs besides its database.
 type Options struct {
-	Clock      func() rolecall.Time // nil: the system's clock
+	Clock      func() rolecall.Time // nil: the system clock
 	Passwords  *secret.Passwords
-	Forbidden  secret.Words     // do not count in a new password
+	Forbidden  secret.Words     // do not add strength to a new password
 	Breached   *secret.Breached // cannot be a new password; nil: not checked
 	Keys       *secret.Keys
-	Passkeys   *passkey.Party // nil: there is no domain for them
+	Passkeys   *passkey.Party // nil: passkeys are unavailable without a domain
 	Logger     *slog.Logger
 	Limits     ratelimit.Limits    // zero members: the defaults
 	Mailer     outbox.Mailer       // nil: mail waits in the outbox
@@ -38,14 +39,14 @@ type Options struct {
 	KeyLimit   int                 // idempotency keys that a user can have stored at once; zero: 100,000
 }
 
-// Service is the database with the mechanisms around it. It is safe for concurrent use and
-// keeps nothing that another node would miss.
+// Service is the database with its mechanisms. It is safe for concurrent use. Its
+// memory has no state that other nodes need.
 type Service struct {
 	Store        *store.Store
 	Now          func() rolecall.Time
 	Passwords    *secret.Passwords
 	Keys         *secret.Keys
-	Passkeys     *passkey.Party // nil: there is no domain for them
+	Passkeys     *passkey.Party // nil: passkeys are unavailable without a domain
 	Log          *slog.Logger
 	Limiter      *ratelimit.Limiter
 	Invalidation *invalidation.Table
@@ -75,7 +76,8 @@ func New(db store.Database, o Options) *Service {
 	return s
 }
 
-// updated invalidates what an Update changed, and wakes the sender of mail.
+// updated invalidates the cached data that an Update changed, and wakes the mail
+// sender.
 func (s *Service) updated(effects store.Effects) {
 	for _, id := range effects.Invalidated {
 		s.Invalidation.Invalidate(id)
@@ -85,12 +87,12 @@ func (s *Service) updated(effects store.Effects) {
 	}
 }
 
-// maxUnfinished is how many deletions can wait in this process. The next purge finishes
-// the others.
+// maxUnfinished is how many unfinished deletions can wait in this process. The next
+// purge finishes the others.
 const maxUnfinished = 100
 
-// Unfinished makes the background go on with the deletion of what belongs to the tenant.
-// The database records what is left to do: if the process ends, the next purge does it.
+// Unfinished makes a background task continue the deletion of the tenant's data. The
+// database records the remaining work: if the process ends, the next purge does it.
 func (s *Service) Unfinished(tenant rolecall.TenantID) {
 	select {
 	case s.unfinished <- tenant:
@@ -120,8 +122,9 @@ func (s *Service) Watching() (ok bool, behind time.Duration) {
 	return s.Invalidation.IsWatching(now), s.Invalidation.Lag(now)
 }
 
-// UnknownTenant is the tenant in which requests for unknown ones write what they write in
-// known ones. No tenant has its id: ids begin with the time at which they were made.
+// UnknownTenant is the tenant in which requests for unknown tenants write their
+// rows, so that they do the same work. No tenant has its id, because ids begin with
+// their creation time.
 var UnknownTenant = rolecall.TenantID{15: 1}
 
 // BatchSize is how many rows one transaction removes at most, so that no other write waits
@@ -153,7 +156,7 @@ type Anonymous struct {
 	Devices    []string       // known-device tokens
 	RequestID  string
 	Source     string // the client's address
-	Client     string // in words, such as Firefox on Linux
+	Client     string // a description such as Firefox on Linux
 }
 
 // Caller returns the caller of the request, once its principal is known.
@@ -161,11 +164,11 @@ func (a *Anonymous) Caller(p *authz.Principal) Caller {
 	return Caller{Principal: p, RequestID: a.RequestID, Source: a.Source}
 }
 
-// Create makes something once for each idempotency key of the caller. If the key was used
-// before, it returns the stored key.
+// Create creates an object once for each idempotency key of the caller. If the key
+// was used before, it returns the stored key.
 func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n idempotency.Creation) (*rolecall.IdempotencyKey, error) {
 	settings := &c.Tenant.Settings
-	kept := min(settings.KeyLifetime(), settings.EventLifetime()) // the event has what was created
+	kept := min(settings.KeyLifetime(), settings.EventLifetime()) // the event contains the created object
 	owner := idempotency.Owner{Tenant: c.Tenant.ID, User: c.User.ID, KeysUntil: s.Now().Add(kept)}
 	if c.Operator != nil {
 		owner.Operator = c.Operator.ID
@@ -179,11 +182,11 @@ func (s *Service) Refused(c Caller, subject rolecall.UserID, operation, code str
 	s.Refusals.Count(c.Tenant.ID, rolecall.EventRefused, c.Actor(), subject, operation+": "+code, c.Source)
 }
 
-// lastLimit is how long a write may take that outlives its request. No caller waits for
-// it, so nothing else would end it if the store did not answer.
+// lastLimit is the timeout of a write that continues after its request has ended.
+// Without it, a store that does not respond would block the write forever.
 const lastLimit = 5 * time.Second
 
-// Outliving returns a context for a write that must happen although ctx has ended.
+// Outliving returns a context for a write that must happen even if ctx has ended.
 func Outliving(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
 }

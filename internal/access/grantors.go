@@ -6,9 +6,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// MayStill reports whether the user or service account that sent somebody a link into the
-// user's account may still do that by the policy: the user may hold more by now, and the
-// grantor less. An operator, who has no id here, may.
+// MayStill reports whether the policy still allows the user or service account that
+// sent a link to send it to this user. Since then, the user may have got more
+// permissions, or the grantor fewer. Operators, whose id is zero here, always may.
 func (s *Service) MayStill(tx *store.Tx, tenant rolecall.Tenant, policy *authz.Policy, by, id rolecall.UserID) (bool, error) {
 	if by.IsZero() {
 		return true, nil
@@ -23,8 +23,8 @@ func (s *Service) MayStill(tx *store.Tx, tenant rolecall.Tenant, policy *authz.P
 	return err == nil, err
 }
 
-// grantor returns the principal of the active user or service account with what they
-// hold now, or ErrNotFound.
+// grantor returns the principal of the active user or service account with its
+// current permissions, or ErrNotFound.
 func (s *Service) grantor(tx *store.Tx, tenant rolecall.Tenant, id rolecall.UserID) (*authz.Principal, error) {
 	user, err := tx.UserByID(id)
 	if ok, err := Found(err); err != nil {

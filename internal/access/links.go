@@ -7,10 +7,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// RequestLink prepares an Update that mails somebody else a link for the caller. The
-// Update has to begin with it, so that parallel ones lock the same rows in the same
-// order. It returns ErrTooManyMails past the limit of the tenant, and what
-// LockCredential does.
+// RequestLink prepares an Update that mails a link to another user. It must be the
+// first call in the Update, so that parallel ones lock the rows in the same order.
+// It returns ErrTooManyMails above the limit of the tenant, and the errors of
+// LockCredential.
 func (s *Service) RequestLink(tx *store.Tx, c Caller) error {
 	if err := LockCredential(tx, c); err != nil {
 		return err
@@ -19,7 +19,7 @@ func (s *Service) RequestLink(tx *store.Tx, c Caller) error {
 	return s.Limiter.CountIn(tx, bucket, rolecall.ErrTooManyMails)
 }
 
-// VoidLinks makes the links void that were requested with one of the sessions or API
+// VoidLinks voids the links that were requested with one of the sessions or API
 // tokens.
 func VoidLinks[T any](tx *store.Tx, revoked ...rolecall.ID[T]) {
 	credentials := make([]rolecall.AnyID, len(revoked))
@@ -29,9 +29,9 @@ func VoidLinks[T any](tx *store.Tx, revoked ...rolecall.ID[T]) {
 	tx.DeleteLinks(credentials...)
 }
 
-// LockCredential keeps the session or API token of the caller from being revoked
-// before this Update is over. Without it a link could outlive a revocation at the same
-// time. It returns ErrUnauthenticated if the credential was revoked already.
+// LockCredential locks the session or API token of the caller until the end of the
+// Update. Without the lock, a link could outlive a concurrent revocation. It returns
+// ErrUnauthenticated if the credential was revoked already.
 func LockCredential(tx *store.Tx, c Caller) error {
 	held, err := true, error(nil)
 	switch {

@@ -8,13 +8,13 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Command is who acts on the command line: an operator without a key.
+// Command is the caller of the command line: an operator without a key.
 var Command = Caller{Principal: &authz.Principal{Kind: authz.PrincipalOperator}}
 
-// ErrNoSuchAddress is of a command that names a user who does not exist.
+// ErrNoSuchAddress is the error of a command for an unknown user.
 var ErrNoSuchAddress = rolecall.ErrNotFound.With("The tenant has no user of this address.")
 
-// OperatorEvent returns what an operator did to the subject.
+// OperatorEvent returns an event about the subject, caused by an operator.
 func (s *Service) OperatorEvent(kind rolecall.EventType, subject rolecall.Subject) *rolecall.Event {
 	return s.Event(Command, kind, subject)
 }
@@ -53,5 +53,5 @@ func (s *Service) OnUser(ctx context.Context, tenantName, email string, fn func(
 	})
 }
 
-// ErrNoSuchTenant is of an operation that names a tenant that does not exist.
+// ErrNoSuchTenant is the error of an operation on an unknown tenant.
 var ErrNoSuchTenant = rolecall.ErrNotFound.With("There is no tenant of this name.")

@@ -6,7 +6,8 @@ import (
 )
 
 // CheckNewPassword returns ErrValidation at pointer if the password is too easy to
-// guess for the user, or was leaked. It reads a file: no transaction may wait for it.
+// guess for the user, or was leaked. It reads a file, so do not call it in a
+// transaction.
 func (s *Service) CheckNewPassword(pointer, password string, u *rolecall.User, t *rolecall.Tenant) error {
 	faults, err := s.PasswordFaults(pointer, password, u, t)
 	if err != nil {

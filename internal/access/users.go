@@ -9,13 +9,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Notify tells the user that something by which they sign in was changed: what is
-// what happened, such as "the password was changed".
+// Notify mails the user that a credential was changed. The text what says which,
+// such as "the password was changed".
 func (s *Service) Notify(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, what string) error {
 	return s.Outbox.Put(tx, tenant, rolecall.Mail{Kind: rolecall.MailCredentialsChanged, To: user.Email, Name: user.Name, UserID: user.ID, What: what})
 }
 
-// VisibleUser returns the user if the caller may know of them, ErrNotFound otherwise.
+// VisibleUser returns the user, or ErrNotFound if the user is not visible to the
+// caller.
 func VisibleUser(tx *store.Tx, c Caller, id rolecall.UserID) (rolecall.User, error) {
 	user, err := tx.UserByID(id)
 	if err == nil && !c.Sees(&user) {
@@ -24,8 +25,8 @@ func VisibleUser(tx *store.Tx, c Caller, id rolecall.UserID) (rolecall.User, err
 	return user, err
 }
 
-// AuthorizedUser returns the user with the assignments that the policy is about, if the
-// caller may know of the user and perform the operation of the policy on them.
+// AuthorizedUser loads a visible user with their assignments and authorizes the
+// caller for the operation of the policy on them.
 func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, id rolecall.UserID) (rolecall.User, []rolecall.Assignment, error) {
 	user, err := VisibleUser(tx, c, id)
 	if err != nil {
@@ -40,8 +41,8 @@ func (s *Service) AuthorizedUser(tx *store.Tx, c Caller, policy *authz.Policy, i
 	return user, assignments, policy.AuthorizeUser(c.Principal, &user, assignments, s.Now())
 }
 
-// UserEvent returns the event of a change of a user, with the values of the
-// members that changed before and after.
+// UserEvent returns the event of a change of a user, with the changed members before
+// and after.
 func (s *Service) UserEvent(c Caller, kind rolecall.EventType, old, changed *rolecall.User) (*rolecall.Event, error) {
 	members := old.Differences(*changed)
 	before, err := memberValues(old, members)
@@ -70,8 +71,8 @@ func memberValues(u *rolecall.User, members rolecall.UserMembers) ([]byte, error
 	return json.Marshal(values)
 }
 
-// ChangeStatus writes the status if the user is still as given, and returns the
-// event; no event means that somebody else was faster.
+// ChangeStatus writes the status if the user was not changed concurrently, and
+// returns the event. After a concurrent change, the event is nil.
 func (s *Service) ChangeStatus(tx *store.Tx, c Caller, user *rolecall.User, status rolecall.UserStatus, reason string) (*rolecall.Event, error) {
 	kind := rolecall.EventUserResumed
 	if status == rolecall.UserSuspended {
