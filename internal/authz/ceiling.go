@@ -7,15 +7,15 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// RequireGrantable returns ErrBeyondOwnPermissions unless what the principal holds,
-// together with the grants of the principal's roles, covers all that the role gives
-// within the reach until the moment.
+// RequireGrantable returns ErrBeyondOwnPermissions unless the permissions and grants
+// of the principal cover all permissions and grants of the role, in the whole reach
+// and until the given time.
 func RequireGrantable(p *Principal, role *rolecall.Role, within rolecall.Reach, until rolecall.Time) error {
 	return requireCovers(p, slices.Concat(role.Permissions, role.Grants), within, until, true)
 }
 
-// RequireAssignable returns ErrBeyondOwnPermissions if the principal may not make the
-// assignment. Nobody gives themselves what they do not hold already.
+// RequireAssignable returns ErrBeyondOwnPermissions if the principal may not make
+// the assignment. An assignment to the principal itself must not add permissions.
 func RequireAssignable(p *Principal, a *rolecall.Assignment) error {
 	if a.Holder.ID == rolecall.AnyID(p.User.ID) {
 		if err := requireCovers(p, a.Role.Permissions, a.Reach, a.ExpiresAt, false); err != nil {
@@ -25,8 +25,8 @@ func RequireAssignable(p *Principal, a *rolecall.Assignment) error {
 	return RequireGrantable(p, &a.Role, a.Reach, a.ExpiresAt)
 }
 
-// AssignableReach returns the widest reach of an assignment of the role to the holder until
-// the moment that RequireAssignable accepts.
+// AssignableReach returns the widest reach that RequireAssignable accepts in an
+// assignment of the role to the holder until the given time.
 func AssignableReach(p *Principal, h rolecall.Holder, role *rolecall.Role, until rolecall.Time) rolecall.Reach {
 	reach := p.CoveredReach(slices.Concat(role.Permissions, role.Grants), until, true)
 	if h.ID == rolecall.AnyID(p.User.ID) {
@@ -35,8 +35,8 @@ func AssignableReach(p *Principal, h rolecall.Holder, role *rolecall.Role, until
 	return reach
 }
 
-// RequireRoleChange returns ErrBeyondOwnPermissions if the principal, who has the role by
-// the assignment, does not hold already what the change adds to it.
+// RequireRoleChange returns ErrBeyondOwnPermissions if the change adds permissions
+// to the principal's own role that the principal does not hold already.
 func RequireRoleChange(p *Principal, own *rolecall.Assignment, old, changed *rolecall.Role) error {
 	added := slices.DeleteFunc(slices.Clone(changed.Permissions), func(permission rolecall.Permission) bool {
 		return slices.Contains(old.Permissions, permission)
@@ -44,8 +44,8 @@ func RequireRoleChange(p *Principal, own *rolecall.Assignment, old, changed *rol
 	return requireCovers(p, added, own.Reach, own.ExpiresAt, false)
 }
 
-// requireCovers returns ErrBeyondOwnPermissions, naming the first permission that the
-// principal lacks, if there is one.
+// requireCovers returns ErrBeyondOwnPermissions if the principal lacks one of the
+// permissions. The error names the first one.
 func requireCovers(p *Principal, permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) error {
 	if missing, ok := p.MissingFor(permissions, within, until, grants); ok {
 		return rolecall.ErrBeyondOwnPermissions.With(fmt.Sprintf("This would give, take or take over more than you hold yourself: it needs %s, as far and as long.", missing))
@@ -53,8 +53,8 @@ func requireCovers(p *Principal, permissions []rolecall.Permission, within rolec
 	return nil
 }
 
-// RequireOutranks returns ErrBeyondOwnPermissions if somebody with the assignments holds
-// one of Rolecall's own permissions that the principal does not.
+// RequireOutranks returns ErrBeyondOwnPermissions if the assignments give one of
+// Rolecall's own permissions that the principal does not hold.
 func RequireOutranks(p *Principal, assignments []rolecall.Assignment, now rolecall.Time) error {
 	for _, a := range assignments {
 		if !a.Live(now) {

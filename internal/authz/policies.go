@@ -67,9 +67,9 @@ var (
 	AddOwnFactor      = &Policy{Effect: Grants, SessionOnly: true, anyone: true}
 	RemoveOwnFactor   = &Policy{Effect: Removes, SessionOnly: true, anyone: true}
 
-	SignIn  = &Policy{Effect: Proves, Public: true} // by a password, a passkey, a code or a link
+	SignIn  = &Policy{Effect: Proves, Public: true} // with a password, a passkey, a code or a link
 	SignOut = &Policy{Effect: Ends, Public: true}
-	Anyone  = &Policy{Effect: NoEffect, Public: true} // what gives and takes no access, such as a refresh
+	Anyone  = &Policy{Effect: NoEffect, Public: true} // for operations that do not change access, such as a refresh
 )
 
 // The policies for operators with a key.
@@ -81,8 +81,8 @@ var (
 	DeleteTenant  = &Policy{Effect: Removes, Operators: true, anyone: true}
 )
 
-// action is what a caller may do to a user or a service account, by the name that the
-// contract has for it.
+// action is an operation on a user or a service account, with its name in
+// allowedActions.
 type action struct {
 	name    string
 	policy  *Policy
@@ -92,7 +92,7 @@ type action struct {
 func ifSuspended(suspended bool) bool    { return suspended }
 func ifNotSuspended(suspended bool) bool { return !suspended }
 
-// userActions are in the order in which they are listed, after update.
+// userActions are the entries of allowedActions after update, in their order.
 var userActions = []action{
 	{"delete", DeleteUser, nil},
 	{"suspend", SuspendUser, ifNotSuspended},
@@ -113,9 +113,9 @@ var serviceAccountActions = []action{
 	{"delete", DeleteServiceAccount, nil},
 }
 
-// UserActions returns the actions that the principal may perform on the user, who has the
-// assignments. It cannot know of the last owner and of concurrent changes: these show when
-// the action is tried.
+// UserActions returns the actions that the principal may perform on the user with
+// the assignments. An action can still fail, because of the last owner or of a
+// concurrent change.
 func UserActions(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) []string {
 	actions := []string{}
 	for m := range rolecall.AllUserMembers.All() {
@@ -133,8 +133,8 @@ func UserActions(p *Principal, u *rolecall.User, assignments []rolecall.Assignme
 	return actions
 }
 
-// ServiceAccountActions returns the actions that the principal may perform on the service
-// account, which has the assignments.
+// ServiceAccountActions returns the actions that the principal may perform on the
+// service account with the assignments.
 func ServiceAccountActions(p *Principal, account *rolecall.ServiceAccount, assignments []rolecall.Assignment, now rolecall.Time) []string {
 	actions := []string{}
 	suspended := account.Status == rolecall.ServiceAccountSuspended
@@ -146,7 +146,7 @@ func ServiceAccountActions(p *Principal, account *rolecall.ServiceAccount, assig
 	return actions
 }
 
-// readsSomeMember needs the permission to read a member of somebody.
+// readsSomeMember requires the permission to read a member of some user.
 func readsSomeMember(p *Principal, _ rolecall.UserID) error {
 	for m := range rolecall.AllUserMembers.All() {
 		if !p.Reads(m).IsNowhere() {
@@ -156,7 +156,7 @@ func readsSomeMember(p *Principal, _ rolecall.UserID) error {
 	return denied(rolecall.UsersRead)
 }
 
-// updatesSomeMember needs the permission to change a member of somebody.
+// updatesSomeMember requires the permission to change a member of some user.
 func updatesSomeMember(p *Principal, _ rolecall.UserID) error {
 	for m := range rolecall.AllUserMembers.All() {
 		if !p.Updates(m).IsNowhere() {
@@ -175,7 +175,7 @@ func seesSomebodyOrOwnRecord(p *Principal, subject rolecall.UserID) error {
 	return nil
 }
 
-// isOwnToken allows tokens for oneself alone.
+// isOwnToken allows users to create tokens for themselves only.
 func isOwnToken(p *Principal, subject rolecall.UserID) error {
 	if subject != p.User.ID {
 		return rolecall.ErrPermissionDenied.With("Users make their tokens themselves: nobody else gets one that speaks for them.")
@@ -183,7 +183,7 @@ func isOwnToken(p *Principal, subject rolecall.UserID) error {
 	return nil
 }
 
-// isNotToken is for people and operators.
+// isNotToken rejects API tokens.
 func isNotToken(p *Principal, _ rolecall.UserID) error {
 	if p.Token != nil {
 		return rolecall.ErrSessionRequired.With("A token makes no tokens. This needs the session of a person, or the key of an operator.")
@@ -191,7 +191,7 @@ func isNotToken(p *Principal, _ rolecall.UserID) error {
 	return nil
 }
 
-// isForEveryTenant is for operators whose key is for all tenants.
+// isForEveryTenant rejects operator keys that are limited to some tenants.
 func isForEveryTenant(p *Principal, _ rolecall.UserID) error {
 	if p.Operator.Tenants != nil {
 		return rolecall.ErrPermissionDenied.With("This key is for certain tenants and makes no others.")
@@ -199,7 +199,7 @@ func isForEveryTenant(p *Principal, _ rolecall.UserID) error {
 	return nil
 }
 
-// isNotPending refuses pending users, who have no password yet.
+// isNotPending rejects operations on pending users, who have no password yet.
 func isNotPending(_ *Principal, u *rolecall.User, _ []rolecall.Assignment, _ rolecall.Time) error {
 	if u.Status == rolecall.UserPending {
 		return rolecall.ErrUserPending
@@ -207,8 +207,8 @@ func isNotPending(_ *Principal, u *rolecall.User, _ []rolecall.Assignment, _ rol
 	return nil
 }
 
-// keepsDemandedFactor keeps people from removing a second factor of their own that the
-// tenant demands of them.
+// keepsDemandedFactor prevents users from removing a second factor if the tenant
+// requires one of them.
 func keepsDemandedFactor(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error {
 	if u.ID == p.User.ID && p.Tenant.Settings.SecondFactor.Demands(assignments, now) {
 		return rolecall.ErrFactorDemanded

@@ -7,47 +7,50 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Effect is what an operation can do to access. Each operation declares one, and step-up
-// follows from it. An operation that fits more than one declares the first that fits.
+// Effect is how an operation changes access. Each operation declares one, and the
+// need for step-up follows from it. If several fit, it declares the first of them.
 type Effect string
 
 // The effects on access.
 const (
-	// Grants gives somebody rights, a way to sign in or a credential, or changes one.
-	// The settings of a tenant belong here: they decide who gets in, and how.
+	// Grants gives a user or program permissions, a way to sign in or a credential,
+	// or changes one. Changes of tenant settings belong here, because they decide
+	// how users sign in.
 	Grants Effect = "grants"
-	// Removes takes away access that the same caller cannot simply give back: a user, a
+	// Removes revokes access that the same caller cannot simply restore: a user, a
 	// role, an assignment, a second factor.
 	Removes Effect = "removes"
-	// Ends ends access: it suspends, signs out, revokes or withdraws. That must be
-	// quick.
+	// Ends suspends, signs out, revokes or withdraws. It needs no step-up, because
+	// it must be quick.
 	Ends Effect = "ends"
-	// Proves gives access to the sender alone, who proves it with the same request:
-	// by a password, a code, a passkey or a link.
+	// Proves gives access only to the sender, who authenticates in the same request
+	// with a password, a code, a passkey or a link.
 	Proves Effect = "proves"
-	// NoEffect gives and takes no access.
+	// NoEffect does not change access.
 	NoEffect Effect = "none"
 )
 
-// Policy is the access rule of an operation. Authorize evaluates it for the operation,
-// before the body of the request is read. AuthorizeUser and AuthorizeAccount evaluate it
-// for the object, when that is loaded. A Policy without a rule allows nobody.
+// Policy is the access rule of an operation. Authorize evaluates it for the
+// operation, before the body of the request is read. AuthorizeUser and
+// AuthorizeAccount evaluate it for the object after it is loaded. A Policy without a
+// rule denies every caller.
 type Policy struct {
 	Effect      Effect
 	Public      bool // works without a session
-	Operators   bool // only by the key of an operator, outside of tenants
-	SessionOnly bool // only by the session of a person, not by a token or a key
+	Operators   bool // only with an operator key, outside of tenants
+	SessionOnly bool // only with a session, not with an API token or an operator key
 
 	anyone     bool                // every caller
-	permission rolecall.Permission // that the caller needs
+	permission rolecall.Permission // the permission that the caller needs
 	tenantWide bool                // the permission is needed in the whole tenant: its object is not a user
-	self       bool                // people need no permission for themselves
+	self       bool                // users need no permission for themselves
 	also       func(p *Principal, subject rolecall.UserID) error
-	// instead replaces the permission where the operation is not about one.
+	// instead replaces the permission in policies that do not depend on a single
+	// one.
 	instead func(p *Principal, subject rolecall.UserID) error
 	needs   string // replaces the permission in the text of Needs
 
-	ownInSession bool // on oneself only by a session
+	ownInSession bool // users can perform it on themselves only with a session
 	notSuspended bool // not on suspended users
 	outranks     bool // see RequireOutranks
 	takesOver    bool // see RequireTakeOver
@@ -56,8 +59,9 @@ type Policy struct {
 	object func(p *Principal, u *rolecall.User, assignments []rolecall.Assignment, now rolecall.Time) error
 }
 
-// StepsUp reports whether the operation needs a sign-in or a re-authentication that is
-// recent. A policy without a declared effect does. An operator's key has no session.
+// StepsUp reports whether the operation needs a recent sign-in or re-authentication.
+// A policy without a declared effect does. Operator keys have no session and need
+// none.
 func (o *Policy) StepsUp() bool {
 	if o.Public || o.Operators {
 		return false
@@ -69,8 +73,8 @@ func (o *Policy) StepsUp() bool {
 	return true
 }
 
-// Needs returns what a caller needs for the operation, as sentences in Markdown. It is empty
-// for an operation that every caller may perform.
+// Needs returns the requirements of the operation for its caller, as sentences in
+// Markdown. It is empty for an operation that every caller may perform.
 func (o *Policy) Needs() string {
 	var sentences []string
 	add := func(applies bool, sentence string) {
@@ -99,8 +103,8 @@ func (o *Policy) Needs() string {
 	return strings.Join(sentences, " ")
 }
 
-// RequireRecent returns ErrNotRecent if the principal is a person who signed in or
-// re-authenticated longer ago than the tenant allows for step-up.
+// RequireRecent returns ErrNotRecent if the principal has a session whose last
+// sign-in or re-authentication is older than the tenant allows for step-up.
 func RequireRecent(p *Principal, now rolecall.Time) error {
 	age := p.Tenant.Settings.ReauthenticationAge()
 	if p.Interactive() && age > 0 && now.Sub(p.Session.ConfirmedSince()) > age {
@@ -114,8 +118,8 @@ func RequireRecent(p *Principal, now rolecall.Time) error {
 func (o *Policy) Authorize(p *Principal) error { return o.AuthorizeFor(p, rolecall.UserID{}) }
 
 // AuthorizeFor is Authorize for an operation about the subject, before that user is
-// loaded: the principal needs the permission for some user, or for nobody if the subject
-// is the principal and the policy allows that.
+// loaded. The principal needs the permission for at least one user. It needs no
+// permission if the subject is the principal and the policy allows that.
 func (o *Policy) AuthorizeFor(p *Principal, subject rolecall.UserID) error {
 	if err := o.authorizeOperation(p, subject); err != nil {
 		return err
@@ -142,8 +146,9 @@ func (o *Policy) authorizeOperation(p *Principal, subject rolecall.UserID) error
 	return nil
 }
 
-// reach returns for which users the principal holds the permission of the policy. Without
-// one it is nobody: wildcards would cover the zero permission.
+// reach returns the users for whom the principal holds the permission of the policy.
+// Without a permission it returns Nowhere, because wildcards would cover the zero
+// permission.
 func (o *Policy) reach(p *Principal) rolecall.Reach {
 	if o.permission == (rolecall.Permission{}) {
 		return rolecall.Nowhere()
@@ -151,7 +156,7 @@ func (o *Policy) reach(p *Principal) rolecall.Reach {
 	return p.Reach(o.permission)
 }
 
-// NeedsAssignments reports whether AuthorizeUser looks at the user's assignments.
+// NeedsAssignments reports whether AuthorizeUser uses the user's assignments.
 func (o *Policy) NeedsAssignments() bool { return o.outranks || o.takesOver || o.object != nil }
 
 // AuthorizeUser decides whether the principal may perform the operation on the user, who
@@ -206,8 +211,9 @@ func denied(permission rolecall.Permission) error {
 	return rolecall.ErrPermissionDenied.With(fmt.Sprintf("Your roles do not allow this: it needs %s.", permission))
 }
 
-// Holds reports whether the principal holds the permission: for users of the department,
-// or without one in the whole tenant.
+// Holds reports whether the principal holds the permission for users of the
+// department. With a nil department, it must hold the permission in the whole
+// tenant.
 func (p *Principal) Holds(permission rolecall.Permission, department *string) bool {
 	reach := p.Reach(permission)
 	return reach.IsEverywhere() || department != nil && reach.Includes(department)
@@ -221,9 +227,9 @@ func (p *Principal) RequirePermission(permission rolecall.Permission, department
 	return denied(permission)
 }
 
-// AuthorizeMembers returns ErrPermissionDenied if one of the members is one that the
-// principal may change of no user at all. People may change their own name. It is
-// evaluated while the body is decoded, before the subject is loaded.
+// AuthorizeMembers returns ErrPermissionDenied if the principal may not change one
+// of the members of any user. Users may change their own name. It is evaluated while
+// the body is decoded, before the subject is loaded.
 func AuthorizeMembers(p *Principal, subject rolecall.UserID, members rolecall.UserMembers) error {
 	for m := range members.All() {
 		if p.Updates(m).IsNowhere() && (m != rolecall.MemberName || !p.IsSelf(subject)) {
@@ -233,8 +239,8 @@ func AuthorizeMembers(p *Principal, subject rolecall.UserID, members rolecall.Us
 	return nil
 }
 
-// AuthorizeMembersOf returns ErrPermissionDenied unless the principal may change each of
-// the members of the user. People may change their own name.
+// AuthorizeMembersOf returns ErrPermissionDenied unless the principal may change
+// each of the members of the user. Users may change their own name.
 func AuthorizeMembersOf(p *Principal, u *rolecall.User, members rolecall.UserMembers) error {
 	for m := range members.All() {
 		if m == rolecall.MemberName && p.IsSelf(u.ID) {

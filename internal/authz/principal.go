@@ -8,18 +8,18 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Principal is who is asking, resolved once per request: a live session, its
-// user, and what the user's live assignments allow; or an API token and its holder,
-// or an operator. It is immutable.
+// Principal is the authenticated caller of one request: a session with its user, an
+// API token with its holder, or an operator. It contains the permissions of the live
+// assignments. It is immutable.
 type Principal struct {
 	Kind        PrincipalKind
 	Tenant      rolecall.Tenant
-	User        rolecall.User         // who acts; of a service account or an operator only the id and the name
-	Session     rolecall.Session      // zero unless it is a person's session
-	Token       *rolecall.APIToken    // by which the request speaks; nil for a session
-	Operator    *rolecall.OperatorKey // by which an operator speaks; nil on the command line
-	Assignments []rolecall.Assignment // the live ones of who acts, by role id, whatever the token says
-	ValidUntil  rolecall.Time         // the first moment at which an assignment or the token ends
+	User        rolecall.User         // the user; for a service account or an operator, only the id and the name are set
+	Session     rolecall.Session      // zero without a session
+	Token       *rolecall.APIToken    // the API token of the request; nil for a session
+	Operator    *rolecall.OperatorKey // the operator key; nil on the command line
+	Assignments []rolecall.Assignment // live assignments of the holder, by role id, not restricted by the token
+	ValidUntil  rolecall.Time         // the earliest expiry of an assignment or of the token
 
 	held    []holding
 	reads   [rolecall.UserMemberCount]rolecall.Reach
@@ -28,7 +28,7 @@ type Principal struct {
 	grants  func() ([]rolecall.Permission, []Grant)
 }
 
-// PrincipalKind tells apart who can ask.
+// PrincipalKind is the kind of a principal.
 type PrincipalKind uint8
 
 // The kinds of principals.
@@ -38,20 +38,21 @@ const (
 	PrincipalOperator
 )
 
-// Interactive reports whether a person is asking through a session, and not a
+// Interactive reports whether the principal is a user with a session, and not a
 // program with a token or key.
 func (p *Principal) Interactive() bool { return p.Kind == PrincipalUser && p.Token == nil }
 
-// IsSelf reports whether the user is the person who asks. Programs that speak for
-// the user are not: what everybody may do to themselves is not theirs.
+// IsSelf reports whether the principal is this user with a session. It is false for
+// API tokens of the user: operations that every user may perform on themselves are
+// not allowed to tokens.
 func (p *Principal) IsSelf(id rolecall.UserID) bool { return p.Interactive() && id == p.User.ID }
 
-// Settings returns the tenant's settings as they hold for the user.
+// Settings returns the tenant's settings that apply to the user.
 func (p *Principal) Settings() rolecall.TenantSettings {
-	return p.Tenant.Settings.For(p.Assignments, 0) // which are live, so any moment before their end does
+	return p.Tenant.Settings.For(p.Assignments, 0) // the assignments are live, so any time before their expiry works
 }
 
-// Actor returns who acts, for events.
+// Actor returns the principal as the actor of events.
 func (p *Principal) Actor() rolecall.Actor {
 	actor := rolecall.Actor{Type: rolecall.ActorUser, ID: p.User.ID, Via: "http"}
 	switch p.Kind {
@@ -69,8 +70,8 @@ func (p *Principal) Actor() rolecall.Actor {
 	return actor
 }
 
-// Grantor returns by whose hand others hold what the principal gives them; zero for
-// an operator.
+// Grantor returns the id that is stored as the grantor of assignments. It is zero
+// for an operator.
 func (p *Principal) Grantor() rolecall.UserID {
 	if p.Kind == PrincipalOperator {
 		return rolecall.UserID{}
@@ -91,21 +92,21 @@ func (p *Principal) Origin() (o rolecall.Origin) {
 	return o
 }
 
-// holding is a permission and where it holds.
+// holding is a permission with its reach.
 type holding struct {
 	permission rolecall.Permission
 	reach      rolecall.Reach
 }
 
-// NewPrincipal returns the principal of the session at the moment. Assignments
-// that are over are left out.
+// NewPrincipal returns the principal of the session. It leaves out expired
+// assignments.
 func NewPrincipal(tenant rolecall.Tenant, user rolecall.User, session rolecall.Session, assignments []rolecall.Assignment, now rolecall.Time) *Principal {
 	p := &Principal{Tenant: tenant, User: user, Session: session, ValidUntil: rolecall.Never}
 	return p.hold(assignments, now)
 }
 
-// NewTokenPrincipal returns the principal for whom an API token speaks at the
-// moment: its holder, as far as the token goes.
+// NewTokenPrincipal returns the principal of an API token: its holder, restricted to
+// the permissions of the token.
 func NewTokenPrincipal(tenant rolecall.Tenant, state rolecall.APITokenState, now rolecall.Time) *Principal {
 	token := state.Token
 	p := &Principal{Tenant: tenant, User: state.Holder, Token: &token, ValidUntil: token.ExpiresAt}
@@ -115,7 +116,7 @@ func NewTokenPrincipal(tenant rolecall.Tenant, state rolecall.APITokenState, now
 	return p.hold(state.Assignments, now)
 }
 
-// hold gives a new principal what the assignments give at the moment.
+// hold adds the permissions of the live assignments to a new principal.
 func (p *Principal) hold(assignments []rolecall.Assignment, now rolecall.Time) *Principal {
 	for _, a := range assignments {
 		if !a.Live(now) {
@@ -148,8 +149,8 @@ func (p *Principal) hold(assignments []rolecall.Assignment, now rolecall.Time) *
 	return p
 }
 
-// Size returns about how many bytes a cached principal takes, with what belongs to its
-// entry.
+// Size returns the approximate size of a cached principal and its cache entry, in
+// bytes.
 func (p *Principal) Size() int {
 	size := 1700 // with the user, the session and the tenant
 	for i := range p.Assignments {
@@ -159,16 +160,16 @@ func (p *Principal) Size() int {
 	return size
 }
 
-// allows reports whether what the principal came with lets it use the permission at
-// all, if it holds it.
+// allows reports whether the API token, if any, includes the permission. The
+// principal must hold it too.
 func (p *Principal) allows(permission rolecall.Permission) bool {
 	return p.Token == nil || p.Token.Covers(permission)
 }
 
-// Reach returns for which users the principal holds the permission. An own
-// permission whose object is not a user holds everywhere or nowhere; roles:read
-// has the users whose assignments it opens, and with any reach at all it opens
-// the roles themselves.
+// Reach returns the users for whom the principal holds the permission. One of
+// Rolecall's own permissions that is not about users has the reach Everywhere or
+// Nowhere. The reach of roles:read is the users whose assignments it allows to read;
+// with any reach it also allows to read the roles.
 func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 	if !p.allows(permission) {
 		return rolecall.Nowhere()
@@ -186,9 +187,9 @@ func (p *Principal) Reach(permission rolecall.Permission) rolecall.Reach {
 	return rolecall.UnionOf(reaches)
 }
 
-// MissingFor returns the first of the permissions that the principal does not
-// hold within the whole reach until the moment, and whether there is one. With
-// grants, what the principal's roles let it hand on counts as held.
+// MissingFor returns the first of the permissions that the principal does not hold
+// in the whole reach until the given time, and whether one is missing. With grants,
+// the permissions that the principal may grant count too.
 func (p *Principal) MissingFor(permissions []rolecall.Permission, within rolecall.Reach, until rolecall.Time, grants bool) (rolecall.Permission, bool) {
 	for _, permission := range permissions {
 		if !p.allows(permission) || !p.covered(permission, until, grants).Covers(within) {
@@ -198,8 +199,8 @@ func (p *Principal) MissingFor(permissions []rolecall.Permission, within rolecal
 	return rolecall.Permission{}, false
 }
 
-// CoveredReach returns within which reach MissingFor finds none of the permissions
-// missing until the moment.
+// CoveredReach returns the widest reach for which MissingFor finds no missing
+// permission until the given time.
 func (p *Principal) CoveredReach(permissions []rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
 	reach := rolecall.Everywhere()
 	for _, permission := range permissions {
@@ -211,8 +212,8 @@ func (p *Principal) CoveredReach(permissions []rolecall.Permission, until roleca
 	return reach
 }
 
-// covered returns where the principal's assignments cover the permission until the
-// moment.
+// covered returns the reach in which the principal's assignments cover the
+// permission until the given time.
 func (p *Principal) covered(permission rolecall.Permission, until rolecall.Time, grants bool) rolecall.Reach {
 	var covered []rolecall.Reach
 	for _, a := range p.Assignments {
@@ -227,23 +228,24 @@ func (p *Principal) covered(permission rolecall.Permission, until rolecall.Time,
 	return rolecall.UnionOf(covered)
 }
 
-// Reads returns for which users the principal may read the member.
+// Reads returns the users of whom the principal may read the member.
 func (p *Principal) Reads(m rolecall.UserMember) rolecall.Reach { return p.reads[m] }
 
-// Updates returns for which users the principal may change the member.
+// Updates returns the users of whom the principal may change the member.
 func (p *Principal) Updates(m rolecall.UserMember) rolecall.Reach { return p.updates[m] }
 
-// Visible returns which users the principal may know of: those that any users
-// permission reaches. Oneself is visible besides.
+// Visible returns the users that are visible to the principal: all users in the
+// reach of any permission on users. The principal's own user is also visible, but
+// not included.
 func (p *Principal) Visible() rolecall.Reach { return p.visible }
 
-// Sees reports whether the principal may know of the user.
+// Sees reports whether the user is visible to the principal.
 func (p *Principal) Sees(u *rolecall.User) bool {
 	return u.ID == p.User.ID || p.visible.Includes(u.Department)
 }
 
-// Sight returns the members of the user that the principal may read; all of
-// oneself, and of whom a token speaks for.
+// Sight returns the members of the user that the principal may read. Users may read
+// all their members, and so may the bearers of their API tokens.
 func (p *Principal) Sight(u *rolecall.User) rolecall.UserMembers {
 	if u.ID == p.User.ID {
 		return rolecall.AllUserMembers
@@ -251,7 +253,7 @@ func (p *Principal) Sight(u *rolecall.User) rolecall.UserMembers {
 	return p.ListSight(u)
 }
 
-// ListSight is Sight without the right to read oneself, as lists use it.
+// ListSight is Sight without the right to read one's own user. Lists use it.
 func (p *Principal) ListSight(u *rolecall.User) rolecall.UserMembers {
 	var set rolecall.UserMembers
 	for m := range rolecall.UserMemberCount {
@@ -262,22 +264,22 @@ func (p *Principal) ListSight(u *rolecall.User) rolecall.UserMembers {
 	return set
 }
 
-// ReadsEverything reports whether the principal reads every member of every user,
-// the common case of administrators.
+// ReadsEverything reports whether the principal may read every member of every user.
+// This is the common case for administrators.
 func (p *Principal) ReadsEverything() bool {
 	return !slices.ContainsFunc(p.reads[:], func(r rolecall.Reach) bool { return !r.IsEverywhere() })
 }
 
-// Grant is a permission that a principal holds, as it is answered.
+// Grant is a permission that a principal holds, as responses contain it.
 type Grant struct {
 	Permission rolecall.Permission
 	Reach      rolecall.Reach
-	Roles      []rolecall.Role // through which it is held; only in an overview
+	Roles      []rolecall.Role // the roles that give it; only in an overview
 }
 
-// Grants returns what the principal holds, each permission once, sorted by text:
-// the tenant-wide ones, and those that hold in some departments only. They are
-// worked out once; nobody may change them.
+// Grants returns the permissions of the principal, without duplicates and sorted by
+// text: those of the whole tenant, and those of some departments. The result is
+// computed once and shared, so callers must not change it.
 func (p *Principal) Grants() (everywhere []rolecall.Permission, scoped []Grant) { return p.grants() }
 
 func splitGrants(assignments []rolecall.Assignment) (everywhere []rolecall.Permission, scoped []Grant) {
@@ -291,9 +293,9 @@ func splitGrants(assignments []rolecall.Assignment) (everywhere []rolecall.Permi
 	return everywhere, scoped
 }
 
-// GrantsOf returns what the assignments give, each permission once with the union
-// of its reaches and the roles it comes from, sorted by text. What counts for
-// nothing within a reach is left out.
+// GrantsOf returns the permissions that the assignments give, without duplicates and
+// sorted by text, each with the union of its reaches and with its roles. It leaves
+// out permissions that have no effect in their reach.
 func GrantsOf(assignments []rolecall.Assignment) []Grant {
 	var grants []Grant
 	var reaches [][]rolecall.Reach
@@ -320,9 +322,10 @@ func GrantsOf(assignments []rolecall.Assignment) []Grant {
 	return grants
 }
 
-// restrict returns the assignments with what their roles and the token both cover.
-// Of one role that is cut at 1,024 permissions, which no sensible pair of sets has
-// in common: it is for showing, and to show less fails closed.
+// restrict returns the assignments with the intersection of their roles' permissions
+// and those of the token. Each intersection is cut at 1,024 permissions, which
+// realistic sets do not reach. The result is only displayed, and a shorter list
+// fails closed.
 func restrict(t *rolecall.APIToken, assignments []rolecall.Assignment) []rolecall.Assignment {
 	restricted := slices.Clone(assignments)
 	for i := range restricted {
@@ -332,7 +335,8 @@ func restrict(t *rolecall.APIToken, assignments []rolecall.Assignment) []rolecal
 	return restricted
 }
 
-// meet returns what both sets cover, at most so many.
+// meet returns the intersection of both sets, at most the given number of
+// permissions.
 func meet(a, b []rolecall.Permission, most int) []rolecall.Permission {
 	var both []rolecall.Permission
 	for _, p := range a {

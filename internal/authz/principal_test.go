@@ -11,7 +11,7 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// holds is one assignment: permissions and grants as texts, where, until when.
+// holds is one assignment: permissions and grants as texts, departments, and expiry.
 type holds struct {
 	permissions string
 	grants      string
@@ -58,7 +58,7 @@ func TestSightIsPerMemberAndDepartment(t *testing.T) {
 		holds{permissions: "users.name:read"},
 		holds{permissions: "users:read", within: []string{"Sales"}},
 		holds{permissions: "users.email:read", within: []string{"Support"}},
-		holds{permissions: "users.status:read", until: aMoment}, // over
+		holds{permissions: "users.status:read", until: aMoment}, // expired
 	)
 	for department, want := range map[string]string{
 		"Sales":   "email name department externalId metadata status createdAt updatedAt",
@@ -90,7 +90,7 @@ func TestOneselfIsSeenWhole(t *testing.T) {
 	}
 }
 
-// Whoever any users permission reaches may be known of, and nobody else.
+// The users in the reach of any permission on users are visible, and no other users.
 func TestVisibility(t *testing.T) {
 	for permission, visible := range map[string]bool{
 		"users:read": true, "users.email:read": true, "users:update": true, "users.name:update": true, "users:create": true,
@@ -196,7 +196,8 @@ func TestMissingFor(t *testing.T) {
 	}
 }
 
-// Whoever misses nothing of a set holds each of the set everywhere it was asked.
+// A principal without a missing permission holds each permission of the set in the
+// whole reach.
 func TestMissingForAgreesWithReach(t *testing.T) {
 	some := rapid.SampledFrom([]string{"users:read", "users.name:read", "users:*", "sessions:revoke", "roles:assign", "shop/invoices:read", "shop/*:*"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -232,7 +233,8 @@ func TestGrants(t *testing.T) {
 	for _, g := range scoped {
 		got = append(got, g.Permission.String()+" in "+reachText(g.Reach))
 	}
-	// tenant:update has no user as its object and so counts for nothing within a reach.
+	// tenant:update is not about users, so it has no effect in a reach of
+	// departments.
 	if want := []string{"*:* in Support", "users:update in Sales Support"}; !slices.Equal(got, want) {
 		t.Errorf("scoped %q, want %q", got, want)
 	}
@@ -253,8 +255,8 @@ func TestGrantsSayThroughWhichRoles(t *testing.T) {
 	}
 }
 
-// TestCoveredReachIsWhereNothingIsMissing checks that the two ways to ask for the
-// ceiling agree.
+// TestCoveredReachIsWhereNothingIsMissing checks that CoveredReach and MissingFor
+// agree.
 func TestCoveredReachIsWhereNothingIsMissing(t *testing.T) {
 	somePermissions := rapid.SliceOfN(anyPermission, 1, 4)
 	ends := rapid.SampledFrom([]rolecall.Time{aMoment + 1, aMoment + 2, rolecall.Never})

@@ -6,7 +6,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// RedactEvents removes from the events what the principal may not read.
+// RedactEvents removes the data from the events that the principal may not read.
 func RedactEvents(p *Principal, events []rolecall.Event) error {
 	for i := range events {
 		redactOrigin(p, &events[i])
@@ -17,21 +17,22 @@ func RedactEvents(p *Principal, events []rolecall.Event) error {
 	return nil
 }
 
-// redactOrigin removes from what somebody else did the address, the session and the API
-// token that they used, unless the caller may read all events. Everybody sees these of
-// their own acts, and of acts by nobody known, such as a failed sign-in to their account.
+// redactOrigin removes the address, the session and the API token from events of
+// other actors, unless the principal may read all events. It keeps them in the
+// principal's own events and in anonymous ones, such as a failed sign-in to the own
+// account.
 func redactOrigin(p *Principal, e *rolecall.Event) {
 	if e.Actor.Type == rolecall.ActorAnonymous || e.Actor.ID == p.User.ID || p.Reach(rolecall.EventsRead).IsEverywhere() {
 		return
 	}
 	e.Source, e.Actor.Token = "", rolecall.APITokenID{}
-	if e.Type != rolecall.EventSessionEnded { // which names the session that ended
+	if e.Type != rolecall.EventSessionEnded { // here it is the session that ended
 		e.SessionID = rolecall.SessionID{}
 	}
 }
 
-// redactValues removes from the event's values what the caller may not read, and notes
-// what would show it.
+// redactValues removes the values from the event that the principal may not read,
+// and records the permission that each needs.
 func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	if e.Values == nil {
 		return nil
@@ -52,8 +53,9 @@ func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	return err
 }
 
-// valueNeeds returns what shows a member of the event's values, zero if no permission
-// does, and whether the caller has it.
+// valueNeeds returns a function that returns the permission to read a member of the
+// event's values, and whether the principal holds it. The permission is zero if no
+// permission allows it.
 func valueNeeds(p *Principal, e *rolecall.Event) func(member string) (needed rolecall.Permission, held bool) {
 	always := func(permission rolecall.Permission, held bool) func(string) (rolecall.Permission, bool) {
 		return func(string) (rolecall.Permission, bool) { return permission, held }
@@ -73,7 +75,7 @@ func valueNeeds(p *Principal, e *rolecall.Event) func(member string) (needed rol
 	return always(rolecall.TenantRead, p.Reach(rolecall.TenantRead).IsEverywhere())
 }
 
-// userValueNeeds is valueNeeds of what happened to a user.
+// userValueNeeds is valueNeeds for events about a user.
 func userValueNeeds(p *Principal, subject *rolecall.User) func(member string) (needed rolecall.Permission, held bool) {
 	self, sight := p.IsSelf(subject.ID), p.Sight(subject)
 	return func(member string) (rolecall.Permission, bool) {
@@ -92,11 +94,11 @@ func userValueNeeds(p *Principal, subject *rolecall.User) func(member string) (n
 	}
 }
 
-// assignmentMembers are the members of values that say who holds which role.
+// assignmentMembers are the members of values that are about assignments.
 var assignmentMembers = map[string]bool{"roleId": true, "departments": true, "expiresAt": true, "roles": true, "rolesNotRestored": true}
 
-// keepMembers returns the JSON object with the readable members only, nil for
-// none.
+// keepMembers returns the JSON object with only the readable members. It returns nil
+// for nil.
 func keepMembers(object []byte, readable func(member string) bool) ([]byte, error) {
 	if object == nil {
 		return nil, nil

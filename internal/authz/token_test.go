@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// ofToken returns the principal for whom a token of the permissions speaks, and the
-// one of a session of its holder.
+// ofToken returns the principal of a token with the permissions, and that of a
+// session of its holder.
 func ofToken(permissions []rolecall.Permission, assignments []rolecall.Assignment) (token, session *authz.Principal) {
 	state := rolecall.APITokenState{
 		Token:  rolecall.APIToken{ID: rolecall.NewID[rolecall.APIToken](aMoment), UserID: myself.ID, Permissions: permissions, ExpiresAt: aMoment + 7},
@@ -22,8 +22,8 @@ func ofToken(permissions []rolecall.Permission, assignments []rolecall.Assignmen
 	return authz.NewTokenPrincipal(rolecall.Tenant{}, state, aMoment), authz.NewPrincipal(rolecall.Tenant{}, myself, rolecall.Session{}, assignments, aMoment)
 }
 
-// TestATokenIsItsHolderAsFarAsItGoes checks that a token allows what its own
-// permissions and its holder allow, and that what is shown of it is nothing else.
+// TestATokenIsItsHolderAsFarAsItGoes checks that a token allows the intersection of
+// its permissions and those of its holder, and that its listed grants are the same.
 func TestATokenIsItsHolderAsFarAsItGoes(t *testing.T) {
 	somePermissions := rapid.SliceOfN(anyPermission, 1, 4)
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,8 +98,8 @@ func TestActors(t *testing.T) {
 	}
 }
 
-// A token and a role of as many permissions as can be have at most so much in
-// common as can be shown.
+// The intersection of a token and a role of maximum size is cut at the maximum for
+// display.
 func TestWhatIsShownOfATokenIsBounded(t *testing.T) {
 	var held, limits []string
 	for i := range rolecall.RolePermissionsMax {
