@@ -1,5 +1,5 @@
-// Package audit owns what events say: their subjects and values, and the counter by which
-// refusals become few events. It may import the store.
+// Package audit has the subjects and values of events, and the counter that combines
+// refusals into few events. It may import the store.
 package audit
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Anonymous is the actor where nobody signed in.
+// Anonymous is the actor of requests without a session or token.
 var Anonymous = rolecall.Actor{Type: rolecall.ActorAnonymous, Via: "http"}
 
 // AboutUser returns the user as the subject of an event.
@@ -39,7 +39,7 @@ func AboutTenant(id rolecall.TenantID) rolecall.Subject {
 	return rolecall.Subject{Type: rolecall.SubjectTenant, ID: rolecall.AnyID(id)}
 }
 
-// Values returns the values of what changed, before and after the change.
+// Values returns the event values before and after a change.
 func Values(before, after any) (*rolecall.EventValues, error) {
 	was, err := json.Marshal(before)
 	if err != nil {
@@ -49,7 +49,7 @@ func Values(before, after any) (*rolecall.EventValues, error) {
 	return &rolecall.EventValues{Before: was, After: is}, err
 }
 
-// TokenValue is an API token as events and stored responses hold it.
+// TokenValue is an API token in events and stored responses.
 type TokenValue struct {
 	Token rolecall.APIToken `json:"token"`
 }

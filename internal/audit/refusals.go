@@ -14,30 +14,30 @@ import (
 // Interval is how often the counted refusals are written as events.
 const Interval = time.Second
 
-// The bounds on the events that refusals make in one interval on one node.
+// The maximum number of events for the refusals of one interval on one node.
 const (
-	mostSubjects     = 3      // of one caller and operation, each with an event of its own
-	mostCallerEvents = 10     // of one caller, with different operations
-	mostTenantEvents = 50     // of one tenant, and of one reason of failed sign-ins
-	mostRefusals     = 10_000 // of all tenants
+	mostSubjects     = 3      // subjects with a separate event, per caller and operation
+	mostCallerEvents = 10     // events per caller, with different operations
+	mostTenantEvents = 50     // events per tenant, and per reason of failed sign-ins
+	mostRefusals     = 10_000 // events of all tenants
 )
 
-// The reasons of events that stand for more than one operation or caller.
+// The reasons of events that combine several operations or callers.
 const (
 	severalOperations = "several operations"
 	severalCallers    = "several callers"
 )
 
-// refusalCounter counts refusals in memory until they are written. A flood of
-// refusals makes few events, and a request costs the same whether or not its subject
-// exists.
+// refusalCounter counts refusals in memory until they are written. It turns a flood
+// of refusals into few events, and a request costs the same whether or not its
+// subject exists.
 type refusalCounter struct {
 	mu      sync.Mutex
 	pending map[refusalKey]refusal
 	events  map[refusalKey]int // how many pending keys a wider key could replace
 }
 
-// refusalKey says which refusals become one event.
+// refusalKey groups refusals: those with equal keys become one event.
 type refusalKey struct {
 	tenant  rolecall.TenantID
 	kind    rolecall.EventType
@@ -48,17 +48,18 @@ type refusalKey struct {
 
 type refusal struct {
 	count  int
-	source string // of the first
+	source string // source of the first refusal
 }
 
-// widerKey is a key that replaces more exact ones after the first most of them.
+// widerKey is a key that replaces more specific ones when more than most of them are
+// pending.
 type widerKey struct {
 	refusalKey
 	most int
 }
 
 // wider returns the keys that can replace the key, the narrowest first. Anonymous
-// callers are not told apart, and their reasons are few: their events lose only the
+// callers are not distinguished and have few reasons, so their events lose only the
 // subject.
 func (k refusalKey) wider() []widerKey {
 	operation := k
@@ -84,8 +85,8 @@ func NewRefusals(s *store.Store, now func() rolecall.Time) *Refusals {
 	return &Refusals{store: s, now: now}
 }
 
-// Count counts a refusal, or something else that anybody can cause. Those of unknown
-// tenants are not counted.
+// Count counts a refusal, or another event that any client can cause. It ignores
+// unknown tenants.
 func (r *Refusals) Count(tenant rolecall.TenantID, kind rolecall.EventType, actor rolecall.Actor, subject rolecall.UserID, reason, source string) {
 	if tenant.IsZero() {
 		return
@@ -93,8 +94,8 @@ func (r *Refusals) Count(tenant rolecall.TenantID, kind rolecall.EventType, acto
 	r.counter.add(map[refusalKey]refusal{{tenant, kind, actor, subject, reason}: {1, source}})
 }
 
-// Flush writes the refusals since the last time. It keeps those that cannot be
-// written for the next time.
+// Flush writes the refusals since the last Flush. Refusals that cannot be written
+// are kept for the next one.
 func (r *Refusals) Flush(ctx context.Context) error {
 	var failures []error
 	for tenant, counted := range r.counter.take() {
@@ -112,8 +113,8 @@ func (r *Refusals) Flush(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// event returns the event of the refusals. It has the time of its id, because lists that
-// end at a time compare ids.
+// event returns the event of the refusals. Its time is that of its id, because lists
+// with an end time compare ids.
 func (r *Refusals) event(key refusalKey, refused refusal) rolecall.Event {
 	now := r.now()
 	event := rolecall.Event{
@@ -129,7 +130,7 @@ func (r *Refusals) event(key refusalKey, refused refusal) rolecall.Event {
 	return event
 }
 
-// add counts refusals, new ones or ones that could not be written.
+// add adds refusals to the pending ones, also those that could not be written.
 func (c *refusalCounter) add(counted map[refusalKey]refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,8 +156,8 @@ func (c *refusalCounter) add(counted map[refusalKey]refusal) {
 	}
 }
 
-// choose returns the key to count a refusal under: the exact one, or a wider one
-// where there would be too many.
+// choose returns the key under which a refusal is counted: the exact one, or a wider
+// one above the limits.
 func (c *refusalCounter) choose(key refusalKey) refusalKey {
 	for _, w := range key.wider() {
 		if _, ok := c.pending[key]; ok {
@@ -169,7 +170,7 @@ func (c *refusalCounter) choose(key refusalKey) refusalKey {
 	return key
 }
 
-// take returns the pending refusals of each tenant and forgets them.
+// take returns the pending refusals by tenant and resets the counter.
 func (c *refusalCounter) take() map[rolecall.TenantID]map[refusalKey]refusal {
 	c.mu.Lock()
 	pending := c.pending

@@ -7,8 +7,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Whatever is refused, and to how many tenants: every refusal is counted once, and
-// what waits is bounded.
+// For any sequence of refusals in any number of tenants, every refusal is counted
+// once and the number of pending events is bounded.
 func TestTheRefusalCounterIsBoundedAndForgetsNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	tenants := make([]rolecall.TenantID, 300)
