@@ -1,6 +1,6 @@
-// Package idempotency makes creates safe to retry: one idempotency key, one effect. It
-// owns the keys that are stored, the mutex of requests with the same key, and the budget
-// of keys of each user. It may import the store and secret.
+// Package idempotency makes creates safe to retry: one idempotency key, one effect.
+// It has the stored keys, the mutex of requests with the same key, and the limit of
+// keys per user. It may import the store and secret.
 package idempotency
 
 import (
@@ -18,57 +18,57 @@ import (
 )
 
 const (
-	// defaultKeyLimit bounds the keys that a user can have stored at once.
+	// defaultKeyLimit is the maximum number of stored keys per user.
 	defaultKeyLimit = 100_000
 
-	// attempts bounds how often a create is tried while others hold its key.
+	// attempts is how often a create is tried while other requests hold its key.
 	attempts = 100
 )
 
-// Key is an idempotency key as it was sent and the digest of its request.
+// Key is the idempotency key of a request and the digest of the request.
 type Key struct {
 	Text        string
 	Fingerprint []byte
 }
 
-// Owner is the caller to whom keys belong.
+// Owner is the caller to whom a key belongs.
 type Owner struct {
-	Tenant    rolecall.TenantID // zero: Operator creates a tenant, and is in none
+	Tenant    rolecall.TenantID // zero: an operator creates a tenant
 	User      rolecall.UserID
 	Operator  rolecall.OperatorKeyID
-	KeysUntil rolecall.Time // until when a new key is stored
+	KeysUntil rolecall.Time // expiry of a new key
 }
 
-// Created is what a create made, now or when the same request first came.
+// Created is the result of a create or of its replay.
 type Created[T any] struct {
 	Value    T
 	Replayed bool
-	Erased   bool // only the id of Value is left
+	Erased   bool // the object was erased; only the id of Value is set
 }
 
-// Creation is what a create is about to write.
+// Creation is the object that a create writes.
 type Creation struct {
 	Operation string
 	Location  string
 	ID        rolecall.AnyID
-	Value     any // marshals to the resource as it is kept for a replay
+	Value     any // marshals to the resource that is stored for a replay
 	Event     *rolecall.Event
 	Insert    func(*store.Tx) error
-	Tenant    rolecall.TenantID // where it is written; zero: that of the owner
+	Tenant    rolecall.TenantID // the tenant to write to; zero: that of the owner
 }
 
-// Keys writes creates once for each key. It is safe for concurrent use.
+// Keys runs each create once per key. It is safe for concurrent use.
 type Keys struct {
 	store   *store.Store
 	now     func() rolecall.Time
 	limit   int
 	running keyedMutex
-	// budgets have how many more keys each user may store before they are counted again,
-	// so that the bound costs a create nothing.
+	// budgets has the number of keys that each user may still store before they are
+	// counted again. So most creates need no count.
 	budgets *otter.Cache[rolecall.UserID, *atomic.Int64]
 }
 
-// New returns keys of which a user can have limit stored at once; zero means 100,000.
+// New returns Keys with a limit of stored keys per user. Zero means 100,000.
 func New(s *store.Store, now func() rolecall.Time, limit int) *Keys {
 	return &Keys{
 		store: s, now: now, limit: cmp.Or(limit, defaultKeyLimit),
@@ -76,8 +76,8 @@ func New(s *store.Store, now func() rolecall.Time, limit int) *Keys {
 	}
 }
 
-// Create writes the key, the resource and the event in one transaction. If the key was
-// claimed before, it returns what is stored for it instead. It returns ErrKeyReused,
+// Create writes the key, the resource and the event in one transaction. If the key
+// is stored already, it returns the stored key instead. It returns ErrKeyReused,
 // ErrKeyInProgress and ErrTooManyKeys.
 func (k *Keys) Create(ctx context.Context, o Owner, key Key, n Creation) (*rolecall.IdempotencyKey, error) {
 	resource, err := json.Marshal(n.Value)
@@ -129,11 +129,11 @@ func (k *Keys) Create(ctx context.Context, o Owner, key Key, n Creation) (*rolec
 	return nil, rolecall.ErrUnavailable
 }
 
-// replay returns what is stored for the key of the claim, or nil if there is nothing any
-// more. It returns ErrKeyReused if the key belongs to another request.
+// replay returns the stored key of the claim, or nil if it no longer exists. It
+// returns ErrKeyReused if the key belongs to another request.
 func (k *Keys) replay(ctx context.Context, o Owner, claim rolecall.IdempotencyKey) (*rolecall.IdempotencyKey, error) {
 	var first rolecall.IdempotencyKey
-	// Not a view: an update answers with nothing that can still be lost.
+	// Not a View: the result of an Update contains only durable data.
 	err := k.store.Update(ctx, o.Tenant, func(tx *store.Tx) (err error) {
 		first, err = tx.Key(claim)
 		return err
@@ -155,7 +155,7 @@ func (k *Keys) replay(ctx context.Context, o Owner, claim rolecall.IdempotencyKe
 	return &first, nil
 }
 
-// Recreated returns what a create answers: value, or what a replay found.
+// Recreated returns value, or the stored result if first is a replay.
 func Recreated[T any](first *rolecall.IdempotencyKey, value T, identified func(rolecall.AnyID) T) (Created[T], error) {
 	switch {
 	case first == nil:
@@ -168,8 +168,9 @@ func Recreated[T any](first *rolecall.IdempotencyKey, value T, identified func(r
 	return replayed, err
 }
 
-// spend returns ErrTooManyKeys if the owner has too many keys stored. The count is exact
-// for one node and may be passed by as many as other nodes write meanwhile.
+// spend returns ErrTooManyKeys if the owner has too many stored keys. The limit is
+// exact on one node. It can be exceeded by the keys that other nodes write at the
+// same time.
 func (k *Keys) spend(ctx context.Context, o Owner, claim rolecall.IdempotencyKey) error {
 	if budget, ok := k.budgets.GetIfPresent(o.User); ok && budget.Add(-1) >= 0 {
 		return nil

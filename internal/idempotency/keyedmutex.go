@@ -8,18 +8,18 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// lockWait bounds how long a request waits for another with its key.
+// lockWait is how long a request waits for another request with its key.
 const lockWait = 5 * time.Second
 
-// keyedMutex lets the repeats of a request that is still running wait for it, instead of
-// each holding a connection of the store.
+// keyedMutex makes repeats of a running request wait in memory, so that they do not
+// each hold a connection of the store.
 type keyedMutex struct {
 	mu     sync.Mutex
 	locked map[string]chan struct{}
 }
 
-// lock returns when nobody else in this process has locked the key, and whether it had to
-// wait. The caller must call unlock. It returns ErrKeyInProgress after five seconds.
+// lock locks the key in this process and reports whether it had to wait. The caller
+// must call unlock. It returns ErrKeyInProgress after five seconds.
 func (m *keyedMutex) lock(ctx context.Context, key string) (waited bool, unlock func(), err error) {
 	var timeout <-chan time.Time
 	for {
