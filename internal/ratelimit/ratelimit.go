@@ -1,6 +1,6 @@
-// Package ratelimit counts attempts in the buckets of the store, and refuses those past a
-// limit. It owns the limits, the keys of the buckets, and the memory of full buckets. It
-// may import the store, the keys of the instance and invalidation.
+// Package ratelimit counts attempts in the buckets of the store and rejects those
+// above a limit. It has the limits, the keys of the buckets, and a cache of full
+// buckets. It may import the store, the keys of the instance and invalidation.
 package ratelimit
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Limits bound failed sign-ins, requests for a new password, and how many links are mailed
-// to other people. A zero member means the default.
+// Limits are the maximum numbers of failed sign-ins, reset requests and mailed
+// links. A zero member means the default.
 type Limits struct {
-	AccountAndSource int // of one account from one source in 15 minutes: 10
-	Account          int // of one account from unknown devices in an hour: 100
-	Source           int // of one source over all accounts in 10 minutes: 100
-	AccountResets    int // requests for a new password for one account in an hour: 3
-	SourceResets     int // requests for a new password from one source in 10 minutes: 30
-	TenantMails      int // links that the callers of one tenant have mailed to other people in an hour: 1,000
+	AccountAndSource int // failed sign-ins per account and source in 15 minutes: 10
+	Account          int // failed sign-ins per account from unknown devices in an hour: 100
+	Source           int // failed sign-ins per source in 10 minutes: 100
+	AccountResets    int // reset requests per account in an hour: 3
+	SourceResets     int // reset requests per source in 10 minutes: 30
+	TenantMails      int // links that callers mail to other users, per tenant in an hour: 1,000
 }
 
 func (l Limits) orDefaults() Limits {
@@ -48,8 +48,8 @@ type Limiter struct {
 	keys         *secret.Keys
 	invalidation *invalidation.Table
 	now          func() rolecall.Time
-	// full has the buckets that are full and until when, so that whoever goes on trying
-	// writes nothing more: the table of attempts grows no faster than the limits let it.
+	// full caches until when buckets are full. Further attempts on a full bucket
+	// write nothing, so the limits also bound the growth of the table of attempts.
 	full *otter.Cache[string, fullBucket]
 }
 
@@ -58,7 +58,7 @@ type fullBucket struct {
 	stamp invalidation.Stamp
 }
 
-// New returns a limiter whose buckets are keyed by the keys.
+// New returns a Limiter. Bucket keys are hashed with the keys of the instance.
 func New(s *store.Store, keys *secret.Keys, t *invalidation.Table, now func() rolecall.Time, limits Limits) *Limiter {
 	return &Limiter{
 		Limits: limits.orDefaults(), store: s, keys: keys, invalidation: t, now: now,
@@ -66,15 +66,15 @@ func New(s *store.Store, keys *secret.Keys, t *invalidation.Table, now func() ro
 	}
 }
 
-// Bucket returns the counter of what the parts name, for one purpose.
+// Bucket returns the counter that is identified by the purpose and the parts.
 func (l *Limiter) Bucket(purpose string, limit int, window time.Duration, parts ...string) rolecall.Bucket {
 	return rolecall.Bucket{Key: l.keys.MAC(purpose, parts...), Limit: limit, Window: rolecall.Seconds(window / time.Second)}
 }
 
-// Count counts an attempt before anything is tried, so that parallel attempts cannot pass
-// the limit together. It returns the error of the first full bucket for an attempt past a
-// limit. Such an attempt counts nowhere: else a single source could use up what an account
-// has for all. It returns what it counted.
+// Count counts an attempt before it is evaluated, so that parallel attempts cannot
+// exceed the limit. Above a limit, it returns the error of the first full bucket. It
+// does not count such an attempt in any bucket, because otherwise one source could
+// use up the account's limit for all sources. It returns the counted buckets.
 func (l *Limiter) Count(ctx context.Context, buckets []rolecall.Bucket) (counted []rolecall.Counted, err error) {
 	waits := make([]time.Duration, len(buckets))
 	for i, bucket := range buckets {
@@ -110,9 +110,8 @@ func (l *Limiter) Count(ctx context.Context, buckets []rolecall.Bucket) (counted
 	return counted, err
 }
 
-// refusal returns the error of the first bucket that is full, nil if none is. A wait is
-// how long the bucket stays full. The time to wait is that of the bucket that stays full
-// longest.
+// refusal returns the error of the first full bucket, or nil. Each wait is how long
+// the bucket stays full. The time to wait in the error is the longest of them.
 func refusal(buckets []rolecall.Bucket, waits []time.Duration) error {
 	longest := slices.Max(waits)
 	if longest <= 0 {
@@ -125,7 +124,7 @@ func refusal(buckets []rolecall.Bucket, waits []time.Duration) error {
 	return rolecall.ErrTooManyAttempts.After(longest)
 }
 
-// Uncount takes back an attempt that was counted and not evaluated.
+// Uncount refunds an attempt that was counted and not evaluated.
 func (l *Limiter) Uncount(ctx context.Context, counted []rolecall.Counted) error {
 	return l.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		tx.UncountAttempt(counted)
@@ -133,8 +132,8 @@ func (l *Limiter) Uncount(ctx context.Context, counted []rolecall.Counted) error
 	})
 }
 
-// CountIn counts in the bucket within the transaction, and returns the error past its
-// limit. As the transaction fails then, what is refused counts nowhere.
+// CountIn counts in the bucket within the transaction and returns an error above its
+// limit. The error rolls the transaction back, so refused attempts are not counted.
 func (l *Limiter) CountIn(tx *store.Tx, bucket rolecall.Bucket, full *rolecall.Error) error {
 	counted, err := tx.CountAttempt([]rolecall.Bucket{bucket}, l.now())
 	if err == nil && counted[0].Count > bucket.Limit {
@@ -143,7 +142,8 @@ func (l *Limiter) CountIn(tx *store.Tx, bucket rolecall.Bucket, full *rolecall.E
 	return err
 }
 
-// Wait returns how long one of the buckets still is full, as far as this process knows.
+// Wait returns how long one of the buckets stays full, according to the cache of
+// this process.
 func (l *Limiter) Wait(buckets []rolecall.Bucket) time.Duration {
 	var wait time.Duration
 	for _, bucket := range buckets {
@@ -160,8 +160,8 @@ func (l *Limiter) wait(bucket rolecall.Bucket) time.Duration {
 	return full.until.Sub(l.now())
 }
 
-// NetworkOf returns what counts as one source: an IPv4 address, or the /64 of an IPv6
-// address, which is what one customer gets.
+// NetworkOf returns the source under which an address is counted: an IPv4 address,
+// or the /64 of an IPv6 address, because one customer usually gets a /64.
 func NetworkOf(source string) string {
 	address, err := netip.ParseAddr(source)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// SignIn returns the counters of attempts to sign in from unknown browsers: of the account
-// and the source, of the account, and of the source. An unknown tenant is counted by its
-// name, like a known one, so that both cost the same.
+// SignIn returns the counters of sign-in attempts from unknown devices: of the
+// account and the source, of the account, and of the source. Attempts in an unknown
+// tenant are counted by its name, so that they cost the same.
 func (l *Limiter) SignIn(tenantName, account, source string) []rolecall.Bucket {
 	network := NetworkOf(source)
 	return []rolecall.Bucket{
@@ -18,14 +18,14 @@ func (l *Limiter) SignIn(tenantName, account, source string) []rolecall.Bucket {
 	}
 }
 
-// Account returns the counter of attempts on an account from unknown browsers, wherever
-// they come from.
+// Account returns the counter of attempts on an account from unknown devices and all
+// sources.
 func (l *Limiter) Account(tenantName, account string) rolecall.Bucket {
 	return l.Bucket("attempts", l.Limits.Account, time.Hour, tenantName, account)
 }
 
-// SecondFactor returns the counter of answers to challenges of the user from unknown
-// browsers.
+// SecondFactor returns the counter of the user's answers to challenges from unknown
+// devices.
 func (l *Limiter) SecondFactor(user rolecall.UserID) rolecall.Bucket {
 	return l.Bucket("second factor", l.Limits.AccountAndSource, time.Hour, user.String())
 }
