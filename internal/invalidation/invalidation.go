@@ -1,8 +1,8 @@
-// Package invalidation decides whether data that a process has cached is still fresh.
-// It owns the table of what changed and when, and it owns the loop that receives
-// changes from other processes. It contains no cached data: a cache takes a Stamp
-// before it reads an entry, keeps it with the entry, and calls IsFresh before it uses
-// the entry.
+// Package invalidation decides whether data that a process has cached is still
+// fresh. It has the table of invalidated ids and the loop that receives
+// invalidations from other processes. It contains no cached data: a cache takes a
+// Stamp before it reads an entry, keeps it with the entry, and calls IsFresh before
+// it uses the entry.
 package invalidation
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// A process sees its own changes at once and those of other processes within a second:
-// it is either notified of them, or it uses no entry that is older.
+// A process sees its own changes immediately, and those of other processes within a
+// second: either it is notified of them, or it does not use older entries.
 const (
 	watchedLifetime   = time.Minute
 	unwatchedLifetime = 800 * time.Millisecond // the rest of the second is for the request that reads again
@@ -47,7 +47,7 @@ func New(now func() rolecall.Time) *Table {
 // Stamp is when a cached entry was read.
 type Stamp struct {
 	At     rolecall.Time
-	number uint64 // of the last invalidation before
+	number uint64 // the number of the last invalidation before the read
 }
 
 // Stamp returns the stamp of a read that begins now.
@@ -90,8 +90,9 @@ func (t *Table) IsFresh(s Stamp, now rolecall.Time, ids ...[16]byte) bool {
 	return isYounger(s, now, lifetime) && !t.IsInvalidated(s, ids...)
 }
 
-// IsFreshAbsence is IsFresh for an entry that says that something does not exist.
-// Creations are not announced, so such an entry is used for less than a second.
+// IsFreshAbsence is IsFresh for an entry that records that something does not exist.
+// Processes are not notified of creations, so such an entry is used for less than a
+// second.
 func (t *Table) IsFreshAbsence(s Stamp, now rolecall.Time, ids ...[16]byte) bool {
 	return isYounger(s, now, unwatchedLifetime) && !t.IsInvalidated(s, ids...)
 }

@@ -17,11 +17,11 @@ func Load[K comparable, E any](ctx context.Context, cache *otter.Cache[K, E], ke
 			return read(ctx, key)
 		}))
 		switch {
-		case errors.Is(err, context.Canceled) && ctx.Err() == nil: // another caller's read, and that caller left
+		case errors.Is(err, context.Canceled) && ctx.Err() == nil: // the read of another caller, whose request was canceled
 			return read(ctx, key)
 		case err != nil || own || current(e):
 			return e, err
 		}
-		cache.Invalidate(key) // it is old, or changed while another caller read it
+		cache.Invalidate(key) // stale, or invalidated during the read of another caller
 	}
 }

@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-// How soon the store is watched again after an error.
+// The first and the longest delay before the store is watched again after an error.
 const (
 	retryFirst = 100 * time.Millisecond
 	retryLast  = 5 * time.Second
 )
 
-// Watch receives the changes of other processes until ctx ends, by a function that hands
-// them to the table until it fails. While that fails, entries are used for less than a second, which only costs more reads.
+// Watch receives the changes of other processes until ctx ends. The function watch
+// passes them to the table until it fails; Watch then calls it again after a delay.
+// Until that succeeds, entries are used for less than a second, which only costs
+// more reads.
 func (t *Table) Watch(ctx context.Context, watch func(context.Context) error, log *slog.Logger) {
 	for failures := 0; ; failures++ {
 		before := t.caughtUp.Load()
