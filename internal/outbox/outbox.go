@@ -1,6 +1,6 @@
-// Package outbox owns the mail that waits to be sent: it seals mail into the transaction
-// of what the mail is about, sends it, and gives up mail that could not be sent in time. It
-// may import the store and the keys of the instance.
+// Package outbox has the mail that waits to be sent. It stores encrypted mail in the
+// transaction of the change that the mail is about, sends it, and drops mail that
+// could not be sent in time. It may import the store and the keys of the instance.
 package outbox
 
 import (
@@ -17,48 +17,49 @@ import (
 
 const (
 	mailsAtOnce  = 4
-	mailInterval = time.Second // how often a node looks for what others left
+	mailInterval = time.Second // how often a node looks for mail of other nodes
 
-	// claimTime is for how long a mail is a sender's own: as long as sending it may
-	// take, and its end be written down.
+	// claimTime is how long a claimed mail belongs to one sender: enough to send it
+	// and to record the result.
 	claimTime = 30 * time.Second
 	mailLimit = 25 * time.Second
 
-	// A mail that could not be sent is tried again after the first of these, and then
-	// after twice as long each time, up to the last.
+	// The delay before a failed mail is sent again. It doubles with each attempt, up
+	// to the last value.
 	mailRetryFirst = 30 * time.Second
 	mailRetryLast  = time.Hour
 
-	// mailCount is how many waiting mails are counted at most.
+	// mailCount is the maximum number of waiting mails that are counted.
 	mailCount = 10_000
 
 	// expiredBatch is how many expired mails are read at once.
 	expiredBatch = 500
 
-	// lastLimit is how long sending and recording may go on after the end of Run.
+	// lastLimit is how long sending and recording may continue after the end of Run.
 	lastLimit = 5 * time.Second
 )
 
-// Mailer hands mails to whoever brings them to people.
+// Mailer hands mails to a mail server.
 type Mailer interface {
-	// Send returns nil as soon as somebody else is answerable for the mail. After any
-	// error but rolecall.ErrNoMailbox it is sent again, with the same id.
+	// Send returns nil as soon as another system is responsible for the mail. After
+	// any error except rolecall.ErrNoMailbox, the mail is sent again with the same
+	// id.
 	Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Mail) error
 }
 
 // Options are what an outbox needs.
 type Options struct {
 	Store  *store.Store
-	Keys   *secret.Keys // that mail is sealed under
+	Keys   *secret.Keys // the keys that encrypt mail
 	Clock  func() rolecall.Time
 	Logger *slog.Logger
 	Mailer Mailer              // nil: mail waits
 	Divert func(rolecall.Mail) // receives each mail instead of the store; nil: mail is stored
 }
 
-// CheckLink returns nil if the link of the mail would be accepted. It returns
-// ErrUserSuspended if that may become true again, and an error of the kind NotFound or
-// Unauthenticated if it is over for good.
+// CheckLink returns nil if the link of the mail is valid. It returns
+// ErrUserSuspended if the link can become valid again, and an error of the kind
+// NotFound or Unauthenticated if it cannot.
 type CheckLink func(tx *store.Tx, tenant rolecall.Tenant, m *rolecall.Mail) error
 
 // Outbox stores mail, and sends it. It is safe for concurrent use.
@@ -70,7 +71,7 @@ type Outbox struct {
 	mailer Mailer
 	divert func(rolecall.Mail)
 
-	wake    chan struct{} // holds a token while something new waits
+	wake    chan struct{} // has an element while new mail waits
 	sent    atomic.Int64
 	failed  atomic.Int64
 	dropped atomic.Int64
@@ -86,7 +87,7 @@ func New(o Options) *Outbox {
 	}
 }
 
-// Wake makes Run look for mail at once, because some was committed.
+// Wake makes Run look for mail immediately, after mail was committed.
 func (o *Outbox) Wake() {
 	select {
 	case o.wake <- struct{}{}:
@@ -94,9 +95,9 @@ func (o *Outbox) Wake() {
 	}
 }
 
-// Put has the mail sent once the Update is committed, and only then. The recipient and the
-// content are stored under the keys of the instance. A mail without an end is tried for a
-// day.
+// Put stores the mail in the outbox, as part of the Update. The recipient and the
+// content are encrypted with the keys of the instance. A mail without an expiry is
+// tried for a day.
 func (o *Outbox) Put(tx *store.Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
 	now := o.now()
 	if m.ExpiresAt == 0 {
@@ -118,8 +119,8 @@ func (o *Outbox) Put(tx *store.Tx, tenant rolecall.TenantID, m rolecall.Mail) er
 	return nil
 }
 
-// Counts are how many mails a process has sent, how many of its attempts failed, how many
-// mails it has dropped because they were void, and how many it has given up.
+// Counts are the numbers of mails that a process has sent, of failed attempts, of
+// mails that were dropped because they were void, and of mails that it has given up.
 type Counts struct{ Sent, Failed, Dropped, GivenUp int64 }
 
 // Counts returns the counts of this process.
@@ -127,7 +128,7 @@ func (o *Outbox) Counts() Counts {
 	return Counts{o.sent.Load(), o.failed.Load(), o.dropped.Load(), o.givenUp.Load()}
 }
 
-// Waiting returns how many mails of the instance wait to be sent, counting no further than
+// Waiting returns the number of mails of the instance that wait to be sent, at most
 // 10,000.
 func (o *Outbox) Waiting(ctx context.Context) (n int, err error) {
 	err = o.store.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
@@ -137,8 +138,8 @@ func (o *Outbox) Waiting(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Open returns the mail that was sealed under the keys, or secret.ErrSealed if its
-// key is gone.
+// Open decrypts a stored mail. It returns secret.ErrSealed if its key no longer
+// exists.
 func Open(keys *secret.Keys, stored rolecall.OutboxMail) (rolecall.Mail, error) {
 	m := rolecall.Mail{ID: stored.ID, CreatedAt: stored.CreatedAt}
 	plain, err := keys.Open(mailPurpose, string(stored.Sealed), mailBelongs(stored.TenantID, stored.ID))
@@ -150,7 +151,7 @@ func Open(keys *secret.Keys, stored rolecall.OutboxMail) (rolecall.Mail, error) 
 
 const mailPurpose = "mail"
 
-// mailBelongs is what ties a sealed mail to its row.
+// mailBelongs returns the additional data that binds an encrypted mail to its row.
 func mailBelongs(tenant rolecall.TenantID, id rolecall.MailID) []byte {
 	return append(tenant[:], id[:]...)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Run sends what waits in the outbox, a few at once, until ctx ends; then it
-// finishes what is under way, within a few seconds. It sends only mail that passes the
-// check. Without a mailer it returns at once.
+// Run sends the mails of the outbox, a few in parallel, until ctx ends. Then it
+// finishes the current ones within a few seconds. It sends only mail that passes the
+// check. Without a mailer it returns immediately.
 func (o *Outbox) Run(ctx context.Context, check CheckLink) {
 	if o.mailer == nil {
 		return
@@ -50,8 +50,7 @@ func (o *Outbox) Run(ctx context.Context, check CheckLink) {
 	}
 }
 
-// claimMail returns a mail that is due, which is this node's for half a minute, or
-// ErrNotFound.
+// claimMail claims a mail that is due for half a minute, or returns ErrNotFound.
 func (o *Outbox) claimMail(ctx context.Context) (m rolecall.OutboxMail, err error) {
 	err = o.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
 		m, err = tx.ClaimMail(o.now(), o.now().Add(claimTime))
@@ -60,13 +59,13 @@ func (o *Outbox) claimMail(ctx context.Context) (m rolecall.OutboxMail, err erro
 	return m, err
 }
 
-// Why a mail is not handed to the mail server.
+// The reasons why a mail is not handed to the mail server.
 var (
 	errVoidMail = errors.New("the link of the mail does not work any more")
 	errHeldMail = errors.New("the link of the mail does not work as long as its user or tenant is suspended or its tenant is deleted")
 )
 
-// sendClaimed sends a mail and takes it out of the outbox, puts it off, or gives it up.
+// sendClaimed sends a claimed mail. It then removes, postpones or gives up the mail.
 func (o *Outbox) sendClaimed(ctx context.Context, check CheckLink, claimed rolecall.OutboxMail) {
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailLimit)
 	defer cancel()
@@ -87,8 +86,8 @@ func (o *Outbox) sendClaimed(ctx context.Context, check CheckLink, claimed rolec
 	}
 }
 
-// settleMail removes a mail that was sent or is void from the outbox, and puts any
-// other off.
+// settleMail removes a mail that was sent or is void from the outbox, and postpones
+// any other.
 func (o *Outbox) settleMail(ctx context.Context, claimed rolecall.OutboxMail, done bool) error {
 	return o.store.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		if done {
@@ -100,9 +99,9 @@ func (o *Outbox) settleMail(ctx context.Context, claimed rolecall.OutboxMail, do
 	})
 }
 
-// send sends the mail, and reports whether there was anything to be sent: mail
-// to an address that nobody has goes nowhere. It returns errVoidMail or errHeldMail
-// for a mail that must not be sent now.
+// send sends the mail and reports whether it was handed to the mailer. Dummy mails
+// (rolecall.MailNothing) are not. It returns errVoidMail or errHeldMail for a mail
+// that must not be sent now.
 func (o *Outbox) send(ctx context.Context, check CheckLink, claimed rolecall.OutboxMail) (sent bool, err error) {
 	m, err := Open(o.keys, claimed)
 	if err != nil || m.Kind == rolecall.MailNothing {
@@ -119,9 +118,9 @@ func (o *Outbox) send(ctx context.Context, check CheckLink, claimed rolecall.Out
 	return true, o.mailer.Send(ctx, tenant, m)
 }
 
-// checkMail returns the tenant of a mail that can be sent now: its link would be
-// accepted, or it is a notice to a user who exists. It returns errVoidMail if that is
-// over for good, and errHeldMail if it can become true again.
+// checkMail returns the tenant of a mail that can be sent now: a mail with a valid
+// link, or a notice to an existing user. It returns errVoidMail if the mail can
+// never be sent, and errHeldMail if it can be sent later.
 func (o *Outbox) checkMail(tx *store.Tx, check CheckLink, id rolecall.TenantID, m *rolecall.Mail) (rolecall.Tenant, error) {
 	tenant, err := tx.TenantByID(id)
 	if errors.Is(err, rolecall.ErrNotFound) || err == nil && tenant.Status == rolecall.TenantSuspended {
@@ -139,8 +138,8 @@ func (o *Outbox) checkMail(tx *store.Tx, check CheckLink, id rolecall.TenantID, 
 	return tenant, err
 }
 
-// noteMail counts what became of a mail. The log tells when sending begins to fail
-// and when it works again, not each mail of an outage.
+// noteMail counts and logs the result of a mail. Of an outage, it logs only the
+// first failure and the first success after it.
 func (o *Outbox) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool, err error) {
 	switch {
 	case errors.Is(err, errHeldMail):
@@ -164,12 +163,12 @@ func (o *Outbox) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool,
 	}
 }
 
-// mailPause returns how long a mail waits after so many attempts.
+// mailPause returns the delay after the given number of attempts.
 func mailPause(attempts int) time.Duration {
 	return min(mailRetryFirst<<min(attempts-1, 10), mailRetryLast)
 }
 
-// GiveUp removes the mail that could not be sent in its time, and records that.
+// GiveUp removes expired mail from the outbox and records it in events.
 func (o *Outbox) GiveUp(ctx context.Context) error {
 	var failures []error
 	givenUp := 0
@@ -198,8 +197,8 @@ func (o *Outbox) GiveUp(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// giveUp removes a mail that is of no use any more, and records that. It reports
-// whether there was anything to be recorded.
+// giveUp removes a mail and records it as undeliverable. It returns false for a
+// dummy mail and for one that was removed already.
 func (o *Outbox) giveUp(ctx context.Context, old rolecall.OutboxMail) (givenUp bool, err error) {
 	m, err := Open(o.keys, old)
 	readable := err == nil
