@@ -1,6 +1,6 @@
-// Package passkey speaks WebAuthn (Level 3) with authenticators, by way of the
-// browsers that they are at: it says what to ask of them, and judges what comes
-// back. It stores nothing and knows no time.
+// Package passkey implements the server side of WebAuthn (Level 3): it creates the
+// options for browsers and verifies the responses of authenticators. It stores
+// nothing and reads no clock.
 package passkey
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// ErrRefused says that a response is not one of the authenticator, the challenge,
-// the domain and the origins that it should be of. Its text is for logs.
+// ErrRefused is the error of a response with a wrong key, challenge, domain or
+// origin. Its text is for logs.
 var ErrRefused = errors.New("response of an authenticator refused")
 
-// shortestID is how many bytes the id of a passkey has at least (WebAuthn, 4).
+// shortestID is the minimum length of a credential id in bytes (WebAuthn, 4).
 const shortestID = 16
 
-// Party is the domain to which passkeys are bound, and the origins whose pages may
-// ask for them: the relying party.
+// Party is the WebAuthn relying party: the domain to which passkeys are bound, and
+// the origins whose pages may use them.
 type Party struct {
 	webauthn *webauthn.WebAuthn
 }
 
-// New returns the relying party of the domain and the origins, or an error if no
-// browser would take the domain for one.
+// New returns the relying party of the domain and the origins, or an error if
+// browsers would reject the domain.
 func New(domain string, origins []string) (*Party, error) {
 	if domain == "" {
 		return nil, errors.New("passkeys need a domain")
@@ -42,7 +42,8 @@ func New(domain string, origins []string) (*Party, error) {
 			ResidentKey:      protocol.ResidentKeyRequirementPreferred,
 			UserVerification: protocol.VerificationPreferred,
 		},
-		// Password managers answer extensions that nobody asked for; none is read.
+		// Password managers send extension results without a request. They are
+		// ignored.
 		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore,
 	})
 	if err != nil {
@@ -51,21 +52,21 @@ func New(domain string, origins []string) (*Party, error) {
 	return &Party{w}, nil
 }
 
-// Owner is whose passkeys are made and asked for.
+// Owner is the WebAuthn user: the user of a passkey.
 type Owner struct {
 	User     *rolecall.User
 	Tenant   string // its name to show
 	Passkeys []rolecall.Passkey
 }
 
-// WebAuthnID returns the user handle: the id, which says nothing of the person.
+// WebAuthnID returns the user handle: the id, which contains no personal data.
 func (o *Owner) WebAuthnID() []byte { return o.User.ID[:] }
 
-// WebAuthnName returns what an authenticator lists the passkey under. The tenant is
-// part of it, as the passkeys of all tenants are of one domain.
+// WebAuthnName returns the name under which an authenticator lists the passkey. It
+// contains the tenant, because the passkeys of all tenants have the same domain.
 func (o *Owner) WebAuthnName() string { return o.User.Email + " (" + o.Tenant + ")" }
 
-// WebAuthnDisplayName returns the name of the person.
+// WebAuthnDisplayName returns the name of the user.
 func (o *Owner) WebAuthnDisplayName() string { return o.User.Name }
 
 // WebAuthnCredentials returns the passkeys that can be read.
@@ -80,7 +81,7 @@ func (o *Owner) WebAuthnCredentials() []webauthn.Credential {
 	return credentials
 }
 
-// CreationOptions returns what navigator.credentials.create takes as publicKey, in
+// CreationOptions returns the publicKey options of navigator.credentials.create, as
 // JSON (PublicKeyCredentialCreationOptionsJSON).
 func (p *Party) CreationOptions(challenge secret.Token, o *Owner) ([]byte, error) {
 	creation, _, err := p.webauthn.BeginRegistration(o,
@@ -95,8 +96,8 @@ func (p *Party) CreationOptions(challenge secret.Token, o *Owner) ([]byte, error
 	return json.Marshal(creation.Response)
 }
 
-// Create returns the passkey that the response to CreationOptions brings, with id
-// and credential, or ErrRefused.
+// Create verifies the response to CreationOptions and returns the new passkey with
+// its id and credential, or ErrRefused.
 func (p *Party) Create(r Response, challenge secret.Token, o *Owner) (rolecall.Passkey, error) {
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(r.raw)
 	if err != nil {
@@ -116,9 +117,10 @@ func (p *Party) Create(r Response, challenge secret.Token, o *Owner) (rolecall.P
 	return rolecall.Passkey{ID: credential.ID, UserID: o.User.ID, Credential: encoded}, err
 }
 
-// RequestOptions returns what navigator.credentials.get takes as publicKey, in JSON
-// (PublicKeyCredentialRequestOptionsJSON): for a passkey of the owner; or, if that
-// is nil, for any that the person chooses and is verified for, by the authenticator.
+// RequestOptions returns the publicKey options of navigator.credentials.get, as JSON
+// (PublicKeyCredentialRequestOptionsJSON). They ask for a passkey of the owner.
+// Without an owner, they ask for any passkey, with user verification by the
+// authenticator.
 func (p *Party) RequestOptions(challenge secret.Token, o *Owner) ([]byte, error) {
 	withChallenge := func(options *protocol.PublicKeyCredentialRequestOptions) (err error) {
 		options.Challenge, err = base64.RawURLEncoding.DecodeString(string(challenge))
@@ -137,10 +139,9 @@ func (p *Party) RequestOptions(challenge secret.Token, o *Owner) ([]byte, error)
 	return json.Marshal(assertion.Response)
 }
 
-// Verify returns the passkey of the owner that made the response to
-// RequestOptions, with the credential as it is from now on, or ErrRefused. With
-// alone the authenticator must have verified the person, as the passkey stands for
-// the password too.
+// Verify verifies the response to RequestOptions. It returns the owner's passkey
+// with its updated credential, or ErrRefused. With alone, the authenticator must
+// have verified the user, because the passkey replaces the password too.
 func (p *Party) Verify(r Response, challenge secret.Token, o *Owner, alone bool) (rolecall.Passkey, error) {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(r.raw)
 	if err != nil {

@@ -8,17 +8,18 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// Response is what an authenticator gave back, as toJSON of a PublicKeyCredential
-// writes it. What it says is not verified: it only tells what to look up.
+// Response is the response of an authenticator, in the JSON form of
+// PublicKeyCredential.toJSON. Its members are not verified yet. They only select the
+// passkey and the challenge to load.
 type Response struct {
 	ID        []byte          // of the passkey
-	Challenge secret.Token    // that it claims to answer
-	User      rolecall.UserID // whose it claims to be; zero if it does not say
+	Challenge secret.Token    // the claimed challenge
+	User      rolecall.UserID // the claimed user; zero without one
 	raw       []byte
 }
 
-// ReadResponse returns the response that the JSON document is, or false if it is
-// none.
+// ReadResponse parses the JSON document. It returns false if the document is not a
+// response.
 func ReadResponse(document []byte) (Response, bool) {
 	var shape struct {
 		ID       string
