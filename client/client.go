@@ -31,11 +31,11 @@ import (
 	"time"
 )
 
-// maxAnswer bounds what is read of an answer, in bytes.
+// maxAnswer is the maximum number of bytes that are read of a response.
 const maxAnswer = 16 << 20
 
-// Client speaks for one signed-in user of one tenant, or for whom an API token
-// speaks. It is safe for concurrent use.
+// Client acts for one signed-in user of one tenant, or for the holder of an API
+// token. It is safe for concurrent use.
 type Client struct {
 	base    string
 	tenant  string
@@ -63,7 +63,7 @@ func NewWithToken(base, tenant, token string, h *http.Client) *Client {
 	return c
 }
 
-// Problem is an error answer (RFC 9457). Programs switch on Code.
+// Problem is an error response (RFC 9457). Programs switch on Code.
 type Problem struct {
 	Type      string  `json:"type"`
 	Code      string  `json:"code"`

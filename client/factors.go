@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Factors are one's second factors.
+// Factors are the second factors of the signed-in user.
 type Factors struct {
 	TOTP *struct {
 		ConfirmedAt time.Time `json:"confirmedAt"`
 	} `json:"totp"` // nil: no authenticator app
 	Passkeys      []Passkey `json:"passkeys"`
-	RecoveryCodes int       `json:"recoveryCodes"` // that are left
+	RecoveryCodes int       `json:"recoveryCodes"` // number of unused codes
 	Demanded      bool      `json:"demanded"`
 }
 
-// Passkey is what an authenticator keeps for somebody (WebAuthn).
+// Passkey is a WebAuthn passkey of the user.
 type Passkey struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
@@ -39,13 +39,13 @@ type TOTPSecret struct {
 	URI    string `json:"uri"`
 }
 
-// Enrolment is what to make a second factor of, where one is demanded to sign in.
+// Enrolment is the data with which a user can enrol a second factor during sign-in.
 type Enrolment struct {
 	TOTPSecret
 	PublicKey json.RawMessage `json:"publicKey"` // for navigator.credentials.create; nil where there are no passkeys
 }
 
-// Proof is a second factor as somebody shows it: one of the members.
+// Proof is a second factor. Exactly one member is set.
 type Proof struct {
 	Code         string          `json:"code,omitempty"` // of an authenticator app
 	RecoveryCode string          `json:"recoveryCode,omitempty"`
@@ -75,19 +75,19 @@ func (c *Client) BeginEnrolment(ctx context.Context, challenge string) (e Enrolm
 	return e, err
 }
 
-// PasskeySignInOptions returns what navigator.credentials.get takes as publicKey, to
-// sign in with a passkey alone.
+// PasskeySignInOptions returns the publicKey options of navigator.credentials.get,
+// for a sign-in with a passkey and without a password.
 func (c *Client) PasskeySignInOptions(ctx context.Context) (publicKey json.RawMessage, err error) {
 	return c.publicKey(ctx, "/auths/passkeys/sign-in-options")
 }
 
-// SignInByPasskey signs in by what the browser answered to PasskeySignInOptions.
+// SignInByPasskey signs in with the browser's response to PasskeySignInOptions.
 func (c *Client) SignInByPasskey(ctx context.Context, passkey json.RawMessage) (in SignIn, err error) {
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/passkeys/sign-in", body: Proof{Passkey: passkey}, into: &in})
 	return in, err
 }
 
-// Factors returns one's second factors.
+// Factors returns the second factors of the signed-in user.
 func (c *Client) Factors(ctx context.Context) (f Factors, err error) {
 	_, err = c.do(ctx, call{method: http.MethodGet, path: "/auths/factors", into: &f})
 	return f, err
@@ -107,7 +107,8 @@ func (c *Client) ConfirmTOTP(ctx context.Context, code string) ([]string, error)
 	return c.recoveryCodes(ctx, "/auths/totp/confirm", Proof{Code: code})
 }
 
-// RemoveTOTP removes one's authenticator app, and ends all other sessions.
+// RemoveTOTP removes the authenticator app of the signed-in user and ends all other
+// sessions.
 func (c *Client) RemoveTOTP(ctx context.Context) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: "/auths/totp"})
 	return err
@@ -118,7 +119,7 @@ func (c *Client) MakeRecoveryCodes(ctx context.Context) ([]string, error) {
 	return c.recoveryCodes(ctx, "/auths/recovery-codes", nil)
 }
 
-// PasskeyOptions returns what navigator.credentials.create takes as publicKey.
+// PasskeyOptions returns the publicKey options of navigator.credentials.create.
 func (c *Client) PasskeyOptions(ctx context.Context) (publicKey json.RawMessage, err error) {
 	return c.publicKey(ctx, "/auths/passkeys/options")
 }
@@ -134,13 +135,13 @@ func (c *Client) CreatePasskey(ctx context.Context, key, name string, passkey js
 	return p, err
 }
 
-// RenamePasskey calls one's passkey something else.
+// RenamePasskey renames a passkey of the signed-in user.
 func (c *Client) RenamePasskey(ctx context.Context, id, name string) (p Passkey, err error) {
 	_, err = c.do(ctx, call{method: http.MethodPatch, path: "/auths/passkeys/" + url.PathEscape(id), body: Patch{"name": name}, into: &p})
 	return p, err
 }
 
-// RemovePasskey removes one's passkey, and ends all other sessions.
+// RemovePasskey removes a passkey of the signed-in user and ends all other sessions.
 func (c *Client) RemovePasskey(ctx context.Context, id string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: "/auths/passkeys/" + url.PathEscape(id)})
 	return err

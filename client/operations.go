@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// User is a person, as far as the caller may read them: what is withheld is zero.
+// User is a user. Members that the caller may not read are zero.
 type User struct {
 	ID         string            `json:"id"`
 	Email      string            `json:"email"`
@@ -24,7 +24,7 @@ type User struct {
 	ETag string `json:"-"` // of this version as the caller sees it; empty in lists
 }
 
-// NewUser is what to say of a new user.
+// NewUser describes a user to create.
 type NewUser struct {
 	Email      string            `json:"email"`
 	Name       string            `json:"name"`
@@ -61,7 +61,7 @@ type Role struct {
 	ETag string `json:"-"` // of this version; empty in lists
 }
 
-// NewRole is what to say of a new role.
+// NewRole describes a role to create.
 type NewRole struct {
 	Key         *string  `json:"key,omitempty"`
 	Name        string   `json:"name"`
@@ -89,12 +89,12 @@ type Assignment struct {
 	GrantedAt time.Time  `json:"grantedAt"`
 }
 
-// SignIn is who signed in, and for how long.
+// SignIn is the signed-in user and the lifetime of the session.
 type SignIn struct {
 	User    User    `json:"user"`
 	Session Session `json:"session"`
 
-	RecoveryCodes []string `json:"recoveryCodes"` // of who has got a second factor by it, shown this once
+	RecoveryCodes []string `json:"recoveryCodes"` // shown once, after the enrolment of a second factor
 }
 
 // Session is one sign-in.
@@ -122,9 +122,9 @@ type Principal struct {
 	} `json:"scopedPermissions"`
 }
 
-// Login signs in; the client keeps the session and presents it from now on. The right
-// password of somebody who has a second factor fails with the code
-// second-factor-required, and CompleteLogin goes on from there.
+// Login signs in. The client keeps the session and sends it with each request. If
+// the user has a second factor, Login fails with the code second-factor-required,
+// and CompleteLogin continues the sign-in.
 func (c *Client) Login(ctx context.Context, email, password string) (in SignIn, err error) {
 	body := map[string]string{"email": email, "password": password}
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/login", body: body, into: &in})
@@ -137,12 +137,12 @@ func (c *Client) Refresh(ctx context.Context) (in SignIn, err error) {
 	return in, err
 }
 
-// Confirm shows the password once more, and of somebody who has a second factor that
-// too, and returns the session. The client takes over its new token. Operations with
-// x-step-up in the contract, such as DeleteUser and AssignRole, need a recent sign-in or
-// confirmation. Without one they fail with the code reauthentication-required. An empty
-// proof of who has a factor fails
-// with second-factor-required, whose Problem says how it can be shown.
+// Confirm re-authenticates the user with the password, and with the second factor if
+// the user has one. It returns the session. The client uses its new token.
+// Operations with x-step-up in the contract, such as DeleteUser and AssignRole, need
+// a recent sign-in or re-authentication. Otherwise they fail with the code
+// reauthentication-required. Without a proof, a user with a second factor gets
+// second-factor-required; the Problem lists the accepted methods.
 func (c *Client) Confirm(ctx context.Context, password string, p Proof) (s Session, err error) {
 	body := struct {
 		Password string `json:"password"`
@@ -158,7 +158,7 @@ func (c *Client) Logout(ctx context.Context) error {
 	return err
 }
 
-// Session returns who is signed in.
+// Session returns the signed-in user and their permissions.
 func (c *Client) Session(ctx context.Context) (p Principal, err error) {
 	_, err = c.do(ctx, call{method: http.MethodGet, path: "/auths/session", into: &p})
 	return p, err
@@ -190,7 +190,8 @@ func (c *Client) User(ctx context.Context, id string) (User, error) {
 	return c.user(ctx, call{method: http.MethodGet, path: "/users/" + url.PathEscape(id)})
 }
 
-// CreateUser makes a user. Repeating it with the same key makes no second one.
+// CreateUser creates a user. A repeated call with the same key creates no second
+// one.
 func (c *Client) CreateUser(ctx context.Context, key string, u NewUser) (User, error) {
 	return c.user(ctx, call{method: http.MethodPost, path: "/users", header: map[string]string{"Idempotency-Key": key}, body: u})
 }
@@ -253,7 +254,8 @@ func (c *Client) Role(ctx context.Context, id string) (Role, error) {
 	return c.role(ctx, call{method: http.MethodGet, path: "/roles/" + url.PathEscape(id)})
 }
 
-// CreateRole makes a role. Repeating it with the same key makes no second one.
+// CreateRole creates a role. A repeated call with the same key creates no second
+// one.
 func (c *Client) CreateRole(ctx context.Context, key string, r NewRole) (Role, error) {
 	return c.role(ctx, call{method: http.MethodPost, path: "/roles", header: map[string]string{"Idempotency-Key": key}, body: r})
 }
@@ -264,7 +266,7 @@ func (c *Client) UpdateRole(ctx context.Context, id, version string, p Patch) (R
 	return c.role(ctx, call{method: http.MethodPatch, path: "/roles/" + url.PathEscape(id), header: map[string]string{"If-Match": version}, body: p})
 }
 
-// DeleteRole deletes a role; force takes it from those who hold it.
+// DeleteRole deletes a role. With force, it also removes the role from its holders.
 func (c *Client) DeleteRole(ctx context.Context, id string, force bool) error {
 	query := url.Values{}
 	if force {
