@@ -166,8 +166,8 @@ func updatesSomeMember(p *Principal, _ rolecall.UserID) error {
 	return denied(rolecall.UsersUpdate)
 }
 
-// seesSomebodyOrOwnRecord requires a permission that makes some user visible. Without one,
-// sessions and API tokens still read the record of their own user.
+// seesSomebodyOrOwnRecord requires a permission that makes some user visible.
+// Without one, sessions and API tokens can still read their user.
 func seesSomebodyOrOwnRecord(p *Principal, subject rolecall.UserID) error {
 	if subject != p.User.ID && p.Visible().IsNowhere() {
 		return denied(rolecall.UsersRead)
