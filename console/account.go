@@ -11,7 +11,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// accountPages are what people do about themselves.
+// accountPages returns the pages on which callers manage their own account.
 func (c *console) accountPages() []page {
 	return []page{
 		{path: "/{tenant}/account", operation: "AuthsController_getFactors", show: c.showAccount},
@@ -19,14 +19,14 @@ func (c *console) accountPages() []page {
 	}
 }
 
-// accountSection is what the pages of the account are called in frames: the entry of
-// the navigation is the name of who is signed in.
+// accountSection is the section of the account pages. The navigation shows the name of the caller
+// for it.
 const accountSection = "Account"
 
-// accountSessions is how many of one's sessions the account shows.
+// accountSessions is the number of the caller's sessions on the page of the account.
 const accountSessions = 5
 
-// accountView is what the page of the account shows.
+// accountView is the data of the page of the account.
 type accountView struct {
 	frame
 	factors  signin.OwnFactors
@@ -55,23 +55,23 @@ func (c *console) showAccount(v *pageContext) error {
 	})
 }
 
-// mayRemove reports whether one of the factors may go: all of them may where the tenant
-// demands none.
+// mayRemove reports whether the caller may remove one of the factors. If the tenant requires a
+// second factor, the last one must stay.
 func (a accountView) mayRemove() bool {
 	return !a.factors.Demanded || a.factors.TOTP.Sealed != nil && len(a.factors.Passkeys) > 0 || len(a.factors.Passkeys) > 1
 }
 
-// own returns the page of who is signed in among the users, or one below it.
+// own returns the address of the caller's page among the users. below is appended to its path.
 func (f frame) own(below string) string { return userAddress(f.pageContext, f.call.User.ID, below) }
 
-// grantGroup is a part of what somebody may do.
+// grantGroup is a group of grants on the page of the account.
 type grantGroup struct {
 	title  string
 	grants []authz.Grant
 }
 
-// grantGroups returns what who is signed in may do, in the groups of the editor of
-// roles, those of applications last.
+// grantGroups returns the grants of the caller in the groups of the role editor. The permissions of
+// applications are the last group.
 func (f frame) grantGroups() (groups []grantGroup) {
 	everywhere, scoped := f.call.Grants()
 	grants := slices.Clone(scoped)
@@ -105,12 +105,12 @@ func (c *console) changePassword(v *pageContext) error {
 	return v.redirect(v.path("/account") + "?done=password-changed")
 }
 
-// passwordAdvice says what a new password of who is signed in has to be like.
+// passwordAdvice returns the rules for a new password of the caller.
 func (f frame) passwordAdvice() string {
 	return fmt.Sprintf("At least %d characters. A sentence of a few words is easy to remember and hard to guess.", f.call.Tenant.Settings.PasswordMinimum())
 }
 
-// toAccount leads to the account from the address of a form that is only sent.
+// toAccount redirects to the account. It answers GET at addresses that only accept forms.
 func toAccount(v *pageContext) error { return v.redirect(v.path("/account")) }
 
 func (c *console) sessionPages() []page {
@@ -120,7 +120,7 @@ func (c *console) sessionPages() []page {
 	}
 }
 
-// sessionsView is what the page of a user's sessions shows.
+// sessionsView is the data of the page of a user's sessions.
 type sessionsView struct {
 	frame
 	pageLinks
@@ -175,8 +175,7 @@ func (c *console) endSession(v *pageContext) error {
 	return v.redirect(userAddress(v, v.userID, "/sessions") + "?done=session-ended")
 }
 
-// mayEnd reports whether the caller may end sessions of the user, as far as that can
-// be told beforehand.
+// mayEnd reports whether the caller probably may end sessions of the user. The service decides.
 func (l sessionsView) mayEnd() bool {
 	return l.call.IsSelf(l.user.ID) || l.call.Reach(rolecall.SessionsRevoke).Includes(l.user.Department)
 }

@@ -11,28 +11,27 @@ import (
 	"github.com/rolecall/rolecall/internal/access"
 )
 
-// action is one thing that can be done to a user, or to a service account, after one
-// question: its page says what will happen, and does it.
+// action is an operation on a user or a service account. Its page describes the effect and asks for
+// confirmation.
 type action struct {
 	path        string // below the address of the user or service account
 	operation   string
 	needsKey    bool   // the form has an idempotency key
-	allowed     string // what Overview.AllowedActions calls it
+	allowed     string // its name in Overview.AllowedActions
 	label       string
 	title       string // of the dialog, up to the name
-	detail      string // what will happen
-	done        string // the word of what was done
-	destructive bool   // takes something away
-	reasoned    bool   // asks for a reason
-	addressed   bool   // asks for an e-mail address
-	ends        bool   // all sessions of the user
-	gone        bool   // there is no user to come back to
-	sure        bool   // asks to type the address of the user, and works on deleted users too
+	detail      string // the effect of the action
+	done        string // the key of its message in done
+	destructive bool   // the action removes something
+	reasoned    bool   // the form has a field for a reason
+	addressed   bool   // the form has a field for an email address
+	ends        bool   // the action ends all sessions of the user
+	gone        bool   // the action deletes the user, so it redirects to the list
+	sure        bool   // typed confirmation: the user's address; works on deleted users too
 	offer       func(*userView) bool
 	do          func(*console, *pageContext) error
 }
 
-// actions are in the order in which they are offered.
 var actions = []action{
 	{
 		path: "/invite", operation: "UsersController_inviteUser", needsKey: true, allowed: "invite", label: "Invite", title: "Invite", done: "invited",
@@ -177,7 +176,7 @@ func withReason[ID, T any](verb func(context.Context, access.Caller, ID, string)
 	return err
 }
 
-// class is how the action looks in a menu.
+// class returns the CSS classes of the action in a menu.
 func (a *action) class() string {
 	if a.destructive {
 		return "menu-item grave"
@@ -185,7 +184,7 @@ func (a *action) class() string {
 	return "menu-item"
 }
 
-// button is how the action looks beside others.
+// button returns the CSS classes of the action as a button.
 func (a *action) button() string {
 	if a.destructive {
 		return "button grave"

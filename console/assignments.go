@@ -42,8 +42,8 @@ type assignmentsView struct {
 	departments []string // to give it in
 }
 
-// assignmentsView returns the holder of the path, with what they hold as far as the
-// caller may read it: who gives roles need not know of them.
+// assignmentsView returns the holder that the path names, with the assignments. A caller who may
+// assign roles but not read assignments gets a view that is blind.
 func (c *console) assignmentsView(v *pageContext, k *holderKind) (view assignmentsView, err error) {
 	if view.holder, err = k.find(c, v); err != nil {
 		return view, err
@@ -122,8 +122,8 @@ func (c *console) showRoleOf(v *pageContext, k *holderKind, title string, form f
 	})
 }
 
-// ownRoles returns the roles that the caller holds, by name: they may be given on by who
-// may not read any others.
+// ownRoles returns the roles that the caller holds, sorted by name. A caller who may not read
+// other roles can choose from these.
 func ownRoles(v *pageContext) (roles []rolecall.Role) {
 	for i := range v.call.Assignments {
 		roles = append(roles, v.call.Assignments[i].Role)
@@ -132,7 +132,7 @@ func ownRoles(v *pageContext) (roles []rolecall.Role) {
 	return roles
 }
 
-// roleToGive returns the role of the path, as far as the caller may know of it.
+// roleToGive returns the role that the path names, or ErrNotFound if the caller may not know it.
 func (c *console) roleToGive(v *pageContext) (rolecall.Role, error) {
 	if authz.ReadRoles.Authorize(v.call.Principal) == nil {
 		return c.directory.Role(v.ctx, v.call, v.roleID)
@@ -162,16 +162,16 @@ func (c *console) take(v *pageContext, k *holderKind) error {
 	return v.redirect(k.home(v) + "?done=role-taken&role=" + v.roleID.String())
 }
 
-// Where a role is given, by the values of the form.
+// The values of the form field for the reach.
 const (
 	whereEverywhere  = "everywhere"
 	whereDepartments = "departments"
 )
 
-// endLayout is how browsers send a moment that has been filled in.
+// endLayout is the format in which browsers send a datetime-local field.
 const endLayout = "2006-01-02T15:04"
 
-// assignmentDraft returns what the form says.
+// assignmentDraft returns the draft that the form describes.
 func assignmentDraft(v *pageContext) (draft rolecall.AssignmentDraft, err error) {
 	var faults rolecall.Faults
 	if v.form.Get("where") != whereEverywhere {
@@ -227,20 +227,20 @@ func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignmen
 	return ""
 }
 
-// assigned is what the form of an assignment shows.
+// assigned is the state of the form of an assignment.
 type assigned struct {
 	where       string
 	departments []string
 	end         string
 }
 
-// filledIn returns what was filled in.
+// filledIn returns the state that the user has submitted.
 func (f frame) filledIn() assigned {
 	return assigned{f.form.Get("where"), lines(f.form["reach/departments"]), f.form.Get("expiresAt")}
 }
 
-// assigned returns what was filled in, else how the role is held, else the widest that
-// the caller may give.
+// assigned returns the submitted state if there was a problem. Otherwise it returns the current
+// assignment, or the widest one that the caller may give.
 func (a assignmentsView) assigned() assigned {
 	if a.problem != nil {
 		return a.filledIn()
@@ -298,13 +298,13 @@ type holder struct {
 	needed  rolecall.Permission // to change what they hold
 	assigns bool                // the caller has that
 	makes   bool                // the caller may make tokens
-	revokes bool                // the caller may revoke them, as far as that can be told beforehand
+	revokes bool                // the caller may probably revoke them; the service decides
 }
 
-// expiredShown is how many expired assignments are on a page with other things.
+// expiredShown is the number of expired assignments on a page that also shows other data.
 const expiredShown = 5
 
-// userHolder returns the user.
+// userHolder returns the user as a holder of roles.
 func userHolder(v *pageContext, u *rolecall.User) holder {
 	list := ""
 	if authz.ListUsers.Authorize(v.call.Principal) == nil {
@@ -374,15 +374,15 @@ var holderKinds = []holderKind{
 	},
 }
 
-// page returns what a page does about holders of the kind.
+// page returns the function with the kind as its second argument.
 func (k *holderKind) page(does func(*pageContext, *holderKind) error) func(*pageContext) error {
 	return func(v *pageContext) error { return does(v, k) }
 }
 
-// home returns the page of the holder of the path.
+// home returns the address of the page of the holder that the path names.
 func (k *holderKind) home(v *pageContext) string { return homeOf(v, k.path) }
 
-// homeOf returns the page of the one of the path, of the list at that path.
+// homeOf returns the address of the page of the user or service account that the path names.
 func homeOf(v *pageContext, list string) string {
 	return v.path(list + "/" + cmp.Or(rolecall.AnyID(v.userID), rolecall.AnyID(v.accountID)).String())
 }

@@ -1,7 +1,7 @@
-// Package console is the admin web console: an http.Handler of pages for people. A page
-// stands for an operation of the API: it has the policy of the operation, and calls the same
-// service with the principal who is signed in. The package decides nothing about who may do
-// what. It imports directory, signin and package web, and not the API.
+// Package console is the admin web console, an http.Handler of HTML pages. Each page belongs to an
+// operation of the API: it has the policy of the operation, and calls the same service with the
+// signed-in principal. The package makes no authorization decisions. It imports directory, signin
+// and package web, and not the API.
 package console
 
 import (
@@ -23,13 +23,13 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// Path is where the console is served, below the base.
+// Path is the path of the console, below the base path of the site.
 const Path = "/console"
 
-// assetsPath is where the files are served, below Path. No tenant has this name.
+// assetsPath is the path of the assets, below Path. No tenant can have this name.
 const assetsPath = "/-/"
 
-// console is the pages over a service.
+// console holds the services that the pages call.
 type console struct {
 	access    *access.Service
 	directory *directory.Service
@@ -38,8 +38,7 @@ type console struct {
 	assets    map[string]string // addresses of the files, by their names
 }
 
-// New returns the console. The policies are those of the operations of the
-// API, by their ids.
+// New returns the console. policies maps the ids of API operations to their policies.
 func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.Site, policies map[string]web.Policy) http.Handler {
 	c := &console{access: a, directory: d, signin: in, site: site, assets: map[string]string{}}
 	var routes []web.Route
@@ -85,7 +84,7 @@ func isAsset(site *web.Site, r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, site.Base+Path+assetsPath)
 }
 
-// pages returns every page: each file of pages adds its own.
+// pages returns the pages of all files.
 func (c *console) pages() []page {
 	return slices.Concat(
 		c.signInPages(),
@@ -121,7 +120,7 @@ func (c *console) pages() []page {
 //go:embed assets/*.js assets/*.css assets/*.svg assets/*.txt
 var files embed.FS
 
-// mediaTypes are those of the assets.
+// mediaTypes maps the file extensions of assets to media types.
 var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -139,7 +138,7 @@ type namedAsset struct {
 func assets() (list []namedAsset) {
 	entries, err := files.ReadDir("assets")
 	if err != nil {
-		panic(err) // they are part of the program
+		panic(err) // cannot happen: the files are embedded
 	}
 	for _, entry := range entries {
 		content, err := files.ReadFile("assets/" + entry.Name())
@@ -193,7 +192,7 @@ func (c *console) routes(p *page, policies map[string]web.Policy) []web.Route {
 // handler returns the handler of the page.
 func (c *console) handler(p *page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isAsset(c.site, r) { // at which there is no file
+		if isAsset(c.site, r) { // no such file
 			c.site.RespondProblem(w, r, web.ErrUnknownPath)
 			return
 		}
@@ -226,7 +225,7 @@ func (c *console) newContext(p *page, w http.ResponseWriter, r *http.Request) *p
 	return v
 }
 
-// end tells the log who sent the request.
+// end adds the tenant and the caller to the request's log entry.
 func (v *pageContext) end() { v.web.Tenant, v.web.Principal = v.tenant, v.call.Principal }
 
 // serve checks the request in the same order as the API: header, session, form, policy,
@@ -269,8 +268,8 @@ func (v *pageContext) serve() error {
 	return v.page.act(v)
 }
 
-// checkHeader refuses what can be refused by looking at the address and the header alone.
-// Forms of other origins are refused even if the origin may call the API.
+// checkHeader checks the address and the header. It refuses forms of other origins, even if the
+// origin may call the API.
 func (v *pageContext) checkHeader() error {
 	switch {
 	case v.tenant != v.request.PathValue("tenant"): // which cannot be the name of one
@@ -285,7 +284,7 @@ func (v *pageContext) checkHeader() error {
 
 var errNoForm = web.ErrMediaType.With("A form must be sent as application/x-www-form-urlencoded.")
 
-// readForm reads the form that was sent.
+// readForm parses the form in the request body.
 func (v *pageContext) readForm() error {
 	mediaType, _, _ := strings.Cut(v.request.Header.Get("Content-Type"), ";")
 	if !strings.EqualFold(strings.TrimSpace(mediaType), "application/x-www-form-urlencoded") {
@@ -314,8 +313,8 @@ func isText(form url.Values) bool {
 	return true
 }
 
-// authorize finds out who the caller is, and returns an error if they do not meet the
-// policy of the page. A form may re-authenticate the caller where step-up is needed.
+// authorize identifies the caller, and returns an error if the caller does not meet the policy of the
+// page. A form may re-authenticate the caller where step-up is needed.
 func (v *pageContext) authorize(isForm bool) error {
 	policy, s := &v.page.policy, v.console
 	if policy.Public {
@@ -354,8 +353,8 @@ func (v *pageContext) authorize(isForm bool) error {
 	return nil
 }
 
-// fail answers with why the request failed: a form with the page that it is on, all else
-// with a page of its own.
+// fail writes the response to a failed request. A failed form shows its page again, and any other
+// request shows an error page.
 func (v *pageContext) fail(err error) {
 	p := v.web.ProblemOf(err)
 	if p.Kind == rolecall.Forbidden && v.call.Principal != nil && v.page != nil {

@@ -49,8 +49,8 @@ type deletedView struct {
 	names names // of roles
 }
 
-// showTombstone shows a page of the deleted user of the path, with the names of the roles
-// that they held. Who is back has a page of their own.
+// showTombstone shows a page of the deleted user that the path names, with the names of the roles
+// that the user held. It redirects to the page of the user if the user was restored.
 func (c *console) showTombstone(v *pageContext, title string, page func(deletedView) templ.Component) error {
 	tombstone, err := c.directory.DeletedUser(v.ctx, v.call, v.userID)
 	if errors.Is(err, rolecall.ErrNotFound) {
@@ -100,28 +100,27 @@ func (c *console) restore(v *pageContext) error {
 	})
 }
 
-// readsRoles reports whether the caller may know what the user held.
+// readsRoles reports whether the caller may read the assignments that the user had.
 func (d deletedView) readsRoles() bool {
 	return d.call.Reach(rolecall.RolesRead).Includes(d.User.Department)
 }
 
-// erases reports whether the caller may erase the user, as far as that can be told
-// beforehand.
+// erases reports whether the caller probably may erase the user. The service decides.
 func (d deletedView) erases() bool {
 	return d.call.Reach(rolecall.UsersErase).Includes(d.User.Department)
 }
 
-// restorableUntil returns when they are gone for good.
+// restorableUntil returns the time at which the user is erased.
 func (d deletedView) restorableUntil() rolecall.Time {
 	return d.DeletedAt.Add(rolecall.TombstoneLifetime)
 }
 
-// address returns a page of the user.
+// address returns the address of the user's page. below is appended to its path.
 func (d deletedView) address(below string) string {
 	return userAddress(d.pageContext, d.User.ID, below)
 }
 
-// restoreWords say what a restore does.
+// restoreWords describe the effect of a restore.
 func (d deletedView) restoreWords() string {
 	words := "They are in the lists again, and hold those of their roles that you could give them. "
 	switch {
@@ -133,7 +132,7 @@ func (d deletedView) restoreWords() string {
 	return words + "Their password and second factors are gone: they come back pending, and need an invitation to sign in."
 }
 
-// userOrDeleted returns the user of the path, also one who is deleted and whom the
+// userOrDeleted returns the user that the path names. It also returns a deleted user whom the
 // caller may restore.
 func (c *console) userOrDeleted(v *pageContext) (rolecall.User, error) {
 	user, err := c.directory.User(v.ctx, v.call, v.userID)
@@ -146,7 +145,7 @@ func (c *console) userOrDeleted(v *pageContext) (rolecall.User, error) {
 	return rolecall.User{}, err
 }
 
-// sureWords returns what somebody types who is sure that it is this user.
+// sureWords returns the text that the caller must type to confirm an action on the user.
 func sureWords(v *pageContext, u *rolecall.User) string {
 	if v.call.Sight(u).Has(rolecall.MemberEmail) {
 		return u.Email
@@ -154,7 +153,7 @@ func sureWords(v *pageContext, u *rolecall.User) string {
 	return nameOf(v, u)
 }
 
-// checkSure returns ErrValidation unless the form says whom it is about.
+// checkSure returns ErrValidation unless the form has the text of sureWords.
 func (c *console) checkSure(v *pageContext) error {
 	user, err := c.userOrDeleted(v)
 	if err != nil {

@@ -21,8 +21,8 @@ func (c *console) eventPages() []page {
 	}
 }
 
-// eventParameters are those of the lists of events, as userParameters are of users.
-// The person is one whose acts are looked for by name.
+// eventParameters are the query parameters that the addresses of lists of events keep. eventPerson
+// is another one: it searches for a user whose events are then listed.
 var eventParameters = []string{"type", "actor", "subject", "from", "to"}
 
 const (
@@ -89,23 +89,22 @@ func (c *console) showEventList(v *pageContext, list eventsView, title, here str
 	})
 }
 
-// mayFindPeople reports whether the caller may look for somebody by name or address.
+// mayFindPeople reports whether the caller may search users by name or address.
 func mayFindPeople(v *pageContext) bool {
 	c := v.call
 	return !c.Reads(rolecall.MemberName).IsNowhere() || !c.Reads(rolecall.MemberEmail).IsNowhere()
 }
 
-// isFiltered reports whether the list shows only some events.
 func (l eventsView) isFiltered() bool {
 	return slices.ContainsFunc(eventParameters, func(name string) bool { return l.asked(name) != "" })
 }
 
-// isLookingFor reports whether the page shows people to choose from instead of events.
+// isLookingFor reports whether the page shows a choice of users instead of events.
 func (l eventsView) isLookingFor() bool {
 	return len(rolecall.Words(l.asked(eventPerson))) > 0 && l.faults == nil && mayFindPeople(l.pageContext)
 }
 
-// day returns what the field of a day shows of a moment.
+// day returns the value of a date field for the timestamp.
 func day(t rolecall.Time) string {
 	if t == 0 {
 		return ""
@@ -169,23 +168,23 @@ var eventWords = map[rolecall.EventType]string{
 	rolecall.EventMailUndeliverable: "Mail could not be delivered",
 }
 
-// eventName returns what happened, in words.
+// eventName returns the name of the event type in words.
 func eventName(t rolecall.EventType) string { return orWords(eventWords[t], string(t)) }
 
-// doorWords are the ways by which somebody acts, where it is not the usual one.
+// doorWords describe how the actor made the request. The usual way has no words.
 var doorWords = map[string]string{"token": "by an API token", "command": "on the command line", "mail": "by mail"}
 
-// difference is a member of an event with its values as text, or with what would
-// show them.
+// difference is a member of an event with its values as text. If they are withheld, it has the
+// permission that shows them.
 type difference struct {
 	member        string
-	before, after string // empty for none
+	before, after string // empty if the member has no value
 	withheld      bool
-	needed        rolecall.Permission // zero: nothing shows it to somebody else
+	needed        rolecall.Permission // zero: no permission shows it to other users
 }
 
-// differences returns the members that the event changed, and of something new or
-// gone all that it has.
+// differences returns the members that the event changed. If the event created or deleted
+// something, it returns all members.
 func differences(f frame, e *rolecall.Event, named names) (list []difference) {
 	if e.Values == nil {
 		return nil
@@ -282,8 +281,8 @@ func flatten(members map[string]any, path string, value any) {
 	}
 }
 
-// valueText returns the value of the member in words; what the caller may know the
-// name of is called by it.
+// valueText returns the value of the member in words. It replaces an id by a name if the caller
+// may read the name.
 func valueText(f frame, member string, value any, named names) string {
 	switch value := value.(type) {
 	case string:

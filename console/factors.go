@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// factorPages are one's own second factors.
+// factorPages returns the pages on which callers manage their own second factors.
 func (c *console) factorPages() []page {
 	return []page{
 		{path: "/{tenant}/account/app", operation: "AuthsController_beginTotp", show: c.askApp, act: c.beginApp},
@@ -26,7 +26,7 @@ func (c *console) factorPages() []page {
 	}
 }
 
-// askApp says what will happen, since a new secret is made each time.
+// askApp shows the effect of adding an app and a button, because each call makes a new secret.
 func (c *console) askApp(v *pageContext) error {
 	factors, err := c.signin.Factors(v.ctx, v.call)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *console) beginApp(v *pageContext) error {
 	})
 }
 
-// showApp shows the form again: the secret travels in it.
+// showApp shows the form again after an error. The form carries the secret.
 func (c *console) showApp(v *pageContext) error {
 	if v.problem == nil {
 		return toAccount(v)
@@ -65,7 +65,7 @@ func (c *console) confirmApp(v *pageContext) error {
 	return c.factorAdded(v, codes, "app-added")
 }
 
-// factorAdded leads back to the account. New recovery codes are shown first.
+// factorAdded redirects to the account. It shows new recovery codes first.
 func (c *console) factorAdded(v *pageContext, codes []secret.RecoveryCode, done string) error {
 	next := v.path("/account") + "?done=" + done
 	if codes == nil {
@@ -104,8 +104,8 @@ func (c *console) makeRecoveryCodes(v *pageContext) error {
 	return c.factorAdded(v, codes, "codes-made")
 }
 
-// askPasskey asks for the name of a new passkey, and before it who is not sure to be
-// the one who signed in.
+// askPasskey shows the form for the name of a new passkey. It shows the form for re-authentication
+// first if the operation needs it.
 func (c *console) askPasskey(v *pageContext) error {
 	if v.needsReauthentication() {
 		return c.show(v, "Add a passkey", accountSection, passkeyStartPage)
@@ -123,7 +123,7 @@ func (c *console) showPasskeyForm(v *pageContext) error {
 	})
 }
 
-// showPasskey shows the form again, with new options: the old ones may be over.
+// showPasskey shows the form again with new options, because the old ones may have expired.
 func (c *console) showPasskey(v *pageContext) error {
 	if v.problem == nil {
 		return toAccount(v)
@@ -139,7 +139,7 @@ func (c *console) addPasskey(v *pageContext) error {
 	return c.factorAdded(v, created.Value.RecoveryCodes, "passkey-added")
 }
 
-// ownPasskey returns the passkey of the path.
+// ownPasskey returns the caller's passkey that the path names.
 func (c *console) ownPasskey(v *pageContext) (rolecall.Passkey, error) {
 	factors, err := c.signin.Factors(v.ctx, v.call)
 	if err != nil {
@@ -190,13 +190,13 @@ func (c *console) removePasskey(v *pageContext) error {
 	return v.redirect(v.path("/account") + "?done=passkey-removed")
 }
 
-// passkeyAddress returns what the addresses of the passkey begin with.
+// passkeyAddress returns the prefix of the addresses of the passkey.
 func passkeyAddress(f frame, key *rolecall.Passkey) string {
 	return f.path("/account/passkeys/" + base64.RawURLEncoding.EncodeToString(key.ID))
 }
 
-// appURL returns the address that opens an authenticator app. A form brought the text
-// back, so it may be anything.
+// appURL returns the address that opens an authenticator app. It checks the scheme, because the text
+// comes from a form and can be anything.
 func appURL(uri string) templ.SafeURL {
 	if !strings.HasPrefix(uri, "otpauth://") {
 		return ""
@@ -204,11 +204,11 @@ func appURL(uri string) templ.SafeURL {
 	return templ.SafeURL(uri)
 }
 
-// quiet is how many modules are free around a QR code (ISO/IEC 18004, 6.3.8).
+// quiet is the width of the empty margin of a QR code, in modules (ISO/IEC 18004, 6.3.8).
 const quiet = 4
 
-// qrPath returns the modules of the QR code of the text as one path in SVG, and how
-// many units its side has; nothing for a text that is too long for one.
+// qrPath returns the QR code of the text as one SVG path, and the length of its side in units. It
+// returns an empty path if the text is too long.
 func qrPath(text string) (path string, side int) {
 	code, err := qr.Encode(text, qr.L) // a screen has no stains
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// typed returns what a form that changes something says in the field, and whether
-// that is another value than the form had shown. What was not touched is not sent, so
-// that it does not undo what somebody else has changed.
+// typed returns the text of a form field, and whether it differs from the value that the form
+// had shown. Callers send only changed fields, so that they do not overwrite the changes of
+// other users.
 func typed(v *pageContext, name string) (text string, changed bool) {
 	if v.form[name] == nil {
 		return "", false
@@ -20,14 +20,14 @@ func typed(v *pageContext, name string) (text string, changed bool) {
 }
 
 // change is a field of a form: the value that it shows, and the value that is saved now. They
-// conflict if somebody else saved another value after the form was opened.
+// conflict if another user saved a different value after the form was loaded.
 type change struct {
 	shown, saved string
 	conflicting  bool
 }
 
-// changeOf returns the field, given what is saved now: what was not touched shows
-// that, and what was shows what was typed.
+// changeOf returns the field. saved is the value that is saved now. A field that the user has
+// changed keeps the typed text, and an unchanged field shows the saved value.
 func (f frame) changeOf(name, saved string) change {
 	shown, was := f.form.Get(name), f.form.Get("was-"+name)
 	if f.form["was-"+name] == nil || shown == was {
@@ -45,8 +45,8 @@ func typedSet(v *pageContext, name string) (list []string, changed bool) {
 	return list, len(without(list, was)) > 0 || len(without(was, list)) > 0
 }
 
-// setChange is a set in a form that changes something, as texts: what it shows, and what
-// somebody else has added and taken out meanwhile.
+// setChange is a set in a form: the texts that it shows, and those that another user has added
+// and removed since the form was loaded.
 type setChange struct {
 	shown        []string
 	added, taken []string
@@ -64,7 +64,7 @@ func (f frame) setOf(name string, now []string) setChange {
 	return change
 }
 
-// isStale reports whether somebody else has changed what the form showed.
+// isStale reports whether another user has changed the values that the form showed.
 func (f frame) isStale() bool {
 	return f.problem != nil && f.problem.Code == rolecall.ErrPreconditionFailed.Code
 }
@@ -83,9 +83,9 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// without returns those of the texts that are not among the others.
+// without returns the texts that are not in others.
 func without(texts, others []string) (rest []string) {
-	among := map[string]bool{} // a form may bring thousands
+	among := map[string]bool{} // a map, because a form can contain thousands of texts
 	for _, text := range others {
 		among[text] = true
 	}
@@ -97,7 +97,7 @@ func without(texts, others []string) (rest []string) {
 	return rest
 }
 
-// lines returns the lines of all the texts that hold something, trimmed.
+// lines returns the lines of all texts, trimmed and without empty ones.
 func lines(texts []string) (list []string) {
 	for _, text := range texts {
 		for line := range strings.Lines(text) {
@@ -110,10 +110,10 @@ func lines(texts []string) (list []string) {
 }
 
 // The forms carry a tag in fieldIfMatch: a hash of the members that the caller may read.
-// The form is refused if somebody else has changed one of them meanwhile.
+// The form is refused if another user has changed one of them since the form was loaded.
 
-// match returns the condition that the value still has the tag of the form, nil if the form
-// has none.
+// match returns the condition that the value still has the tag of the form. It returns nil if
+// the form has no tag.
 func match[T any](v *pageContext, tagOf func(*T) string) directory.Match[T] {
 	tag := v.form.Get(fieldIfMatch)
 	if tag == "" {
@@ -122,8 +122,8 @@ func match[T any](v *pageContext, tagOf func(*T) string) directory.Match[T] {
 	return func(value *T) bool { return tagOf(value) == tag }
 }
 
-// tagOf returns the tag of the members. Each is written with its length, so that no two
-// lists of members have one tag.
+// tagOf returns the tag of the members. It hashes each member with its length, so that
+// different lists of members have different inputs.
 func tagOf(members ...string) string {
 	var b []byte
 	for _, member := range members {
@@ -185,7 +185,7 @@ func tenantTag(t *rolecall.Tenant) string {
 	return tagOf(members...)
 }
 
-// textOf returns the text so that nil differs from every text.
+// textOf returns the text with a prefix, so that the empty text differs from nil.
 func textOf(text *string) string {
 	if text == nil {
 		return ""

@@ -16,18 +16,18 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// frame is what a page is set in.
+// frame is the data of the layout around each page.
 type frame struct {
 	*pageContext
 	title     string
 	here      string // the section of the navigation that the page is in
 	now       rolecall.Time
-	told      []part            // what has been done
-	challenge *signin.Challenge // the second factor to confirm with; nil if the password is enough
+	told      []part            // the message about the last action
+	challenge *signin.Challenge // for re-authentication; nil if the password is enough
 }
 
-// fragments are the parts of pages that scripts ask for alone, by the id of the
-// element that they replace.
+// fragments maps the id of the element that a script replaces to the template fragments that
+// answer the script's request.
 var fragments = map[string][]any{
 	"results": {"results", "count"},
 	"count":   {"total"},
@@ -35,7 +35,7 @@ var fragments = map[string][]any{
 	"confirm": {"dialog"},
 }
 
-// show answers with the page, or with the one part of it that is asked for.
+// show writes the page, or only the fragment that the request names.
 func (c *console) show(v *pageContext, title, here string, content func(frame) templ.Component) error {
 	f := frame{pageContext: v, title: title, here: here, now: c.access.Now()}
 	f.told = c.doneMessage(f)
@@ -53,7 +53,7 @@ func (c *console) show(v *pageContext, title, here string, content func(frame) t
 	})
 }
 
-// fullTitle is what the browser calls the page, the most particular first.
+// fullTitle returns the title for the browser, with the most specific word first.
 func (f frame) fullTitle() string {
 	words := []string{f.title}
 	if f.here != "" && f.here != f.title {
@@ -67,7 +67,7 @@ func (f frame) fullTitle() string {
 	return strings.Join(append(words, "Rolecall"), " · ")
 }
 
-// showEntry answers with a page for people who are not signed in.
+// showEntry writes a page for users who are not signed in.
 func (c *console) showEntry(v *pageContext, title string, content func(frame) templ.Component) error {
 	f := frame{pageContext: v, title: title, now: c.access.Now()}
 	return v.write(func(w io.Writer) error {
@@ -75,8 +75,8 @@ func (c *console) showEntry(v *pageContext, title string, content func(frame) te
 	})
 }
 
-// refuse answers with why there is no page. Who is not signed in is led to sign in,
-// and back from there.
+// refuse writes the problem as a page. It redirects unauthenticated users to the sign-in page,
+// which leads back to the requested page.
 func (c *console) refuse(v *pageContext) error {
 	problem := v.problem
 	if problem.Kind == rolecall.Unauthenticated && v.tenant != "" {
@@ -88,8 +88,8 @@ func (c *console) refuse(v *pageContext) error {
 	return c.show(v, problem.Title, "", refusal)
 }
 
-// signInAddress returns where to sign in for the page that was asked for. A form
-// that was sent is not sent again: its page is.
+// signInAddress returns the address of the sign-in page, with the requested page as the page to
+// return to. After the sign-in, the user returns to the page of a form, and submits it again.
 func signInAddress(v *pageContext, why string) string {
 	query := url.Values{}
 	if why != rolecall.ErrUnauthenticated.Code {
@@ -97,7 +97,7 @@ func signInAddress(v *pageContext, why string) string {
 	}
 	page := v.request.URL
 	if current, err := url.Parse(v.currentURL()); v.fragment() != "" && err == nil {
-		page = current // of a part, the page that it is in
+		page = current // a fragment has no page at its own address
 	}
 	if tail, ok := strings.CutPrefix(page.EscapedPath(), v.path("")); ok && tail != "" && tail != "/" {
 		if page.RawQuery != "" {
@@ -112,31 +112,31 @@ func signInAddress(v *pageContext, why string) string {
 	return address
 }
 
-// returnAddress returns the page of the tenant that the text leads to, the first
-// page if it leads to none.
+// returnAddress returns the page of the tenant that the text names. It returns the first page
+// if the text is not the address of such a page.
 func returnAddress(v *pageContext, text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Fragment != "" || !strings.HasPrefix(u.Path, "/") ||
 		strings.ContainsAny(u.Path, "\\") || slices.Contains(strings.Split(u.Path, "/"), "..") || strings.HasPrefix(u.Path, "/sign-") {
 		return v.path("/")
 	}
-	if query := u.Query(); query.Has("done") { // nothing has been, whatever the text says
+	if query := u.Query(); query.Has("done") { // the link must not make the page report an action
 		query.Del("done")
 		u.RawQuery = query.Encode()
 	}
 	return v.path(u.RequestURI())
 }
 
-// userAddress returns the page of the user, or one below it.
+// userAddress returns the address of the user's page. below is appended to its path.
 func userAddress(v *pageContext, id rolecall.UserID, below string) string {
 	return v.path("/users/" + id.String() + below)
 }
 
-// toRoot leads to the page that is meant.
+// toRoot redirects to the page where users enter the name of their tenant.
 func toRoot(v *pageContext) error { return v.redirect(v.root()) }
 
-// toHome leads to the first section that is open to who is signed in, or to their
-// own page. What has been done is said there.
+// toHome redirects to the first section that the caller may read, or to the caller's own
+// account. It passes the message of the last action on.
 func toHome(v *pageContext) error {
 	if open := openTo(v.call.Principal, sections); len(open) > 0 {
 		address := v.path(open[0].path)
@@ -148,13 +148,13 @@ func toHome(v *pageContext) error {
 	return toAccount(v)
 }
 
-// notFound refuses an address at which there is no page.
+// notFound returns the problem for an address without a page.
 func notFound(*pageContext) error {
 	return rolecall.ErrNotFound.With("There is no page at this address.")
 }
 
-// faultAt returns what is wrong with the field, empty if nothing is: by the name of
-// the parameter, or by the pointer into the body that the operation has.
+// faultAt returns the field error of the field, or an empty text. field is the name of a
+// parameter, or a pointer into the request body of the operation, without its leading slash.
 func (f frame) faultAt(field string) string {
 	faults := f.faults
 	if p := f.problem; p != nil {
@@ -168,13 +168,13 @@ func (f frame) faultAt(field string) string {
 	return ""
 }
 
-// placeOf are the members that problems are about which the contract says of the whole.
+// placeOf maps problems that have no field errors to the member that they are about.
 var placeOf = map[string]string{
 	rolecall.ErrEmailTaken.Code: "email", rolecall.ErrExternalIDTaken.Code: "externalId", rolecall.ErrOutsideReach.Code: "department",
 	rolecall.ErrRoleNameTaken.Code: "name", rolecall.ErrRoleKeyTaken.Code: "key",
 }
 
-// faultsOf returns the faults of the problem, also if it has one by what it is.
+// faultsOf returns the field errors of the problem. If it has none, placeOf can give it one.
 func faultsOf(p *web.Problem) rolecall.Faults {
 	if place, ok := placeOf[p.Code]; ok && p.Faults == nil {
 		return rolecall.Faults{{Pointer: "/" + place, Code: p.Code, Detail: p.Detail}}
@@ -182,15 +182,15 @@ func faultsOf(p *web.Problem) rolecall.Faults {
 	return p.Faults
 }
 
-// isWrongWithin reports whether something is wrong with one of the fields, or within.
+// isWrongWithin reports whether one of the fields, or a member within them, has a field error.
 func (f frame) isWrongWithin(fields ...string) bool {
 	return f.problem != nil && slices.ContainsFunc(faultsOf(f.problem), func(fault rolecall.Fault) bool {
 		return slices.ContainsFunc(fields, func(field string) bool { return isWithin(fault.Pointer, field) })
 	})
 }
 
-// faultsWithin returns what is wrong with the lines of a field that stands for a list,
-// or with the list.
+// faultsWithin returns the field errors of a list, and of its items. The form has one field for
+// the list, with one item per line.
 func (f frame) faultsWithin(field string) (faults []string) {
 	p, list := f.problem, lines(f.form[field])
 	if p == nil {
@@ -208,14 +208,14 @@ func (f frame) faultsWithin(field string) (faults []string) {
 	return faults
 }
 
-// isWithin reports whether the pointer leads to the field, or into it.
+// isWithin reports whether the pointer names the field or a member within it.
 func isWithin(pointer, field string) bool {
 	rest, ok := strings.CutPrefix(pointer, "/"+field)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// problemBeside returns the problem that is not said at one of the fields, or at those
-// of the confirmation; nil if there is none.
+// problemBeside returns the problem, or nil if the page shows all its field errors at the given
+// fields or in the re-authentication form.
 func (f frame) problemBeside(fields ...string) *web.Problem {
 	p := f.problem
 	if p == nil || p.Status < http.StatusBadRequest {
@@ -230,13 +230,13 @@ func (f frame) problemBeside(fields ...string) *web.Problem {
 	return p
 }
 
-// may reports whether the principal holds the permission for anybody at all.
+// may reports whether the principal holds the permission for at least some users.
 func (f frame) may(permission rolecall.Permission) bool {
 	return !f.call.Reach(permission).IsNowhere()
 }
 
-// returnTail returns the page of the tenant to which the sign-in leads back, as it
-// was asked for.
+// returnTail returns the page to return to after the sign-in, as the request names it. It is
+// not validated.
 func (f frame) returnTail() string {
 	if tail := f.form.Get("return"); tail != "" {
 		return tail
@@ -244,7 +244,7 @@ func (f frame) returnTail() string {
 	return f.request.URL.Query().Get("return")
 }
 
-// start returns where to begin: the tenant's first page, or where to name the tenant.
+// start returns the tenant's first page, or the page where users enter the name of their tenant.
 func (f frame) start() string {
 	if f.tenant == "" {
 		return f.root()
@@ -252,7 +252,7 @@ func (f frame) start() string {
 	return f.path("/")
 }
 
-// refusedPart returns the part of the page that the refusal takes the place of.
+// refusedPart returns the fragment that the refusal replaces.
 func refusedPart(f frame) any {
 	if ids, ok := fragments[f.fragment()]; ok {
 		return ids[0]
@@ -260,18 +260,18 @@ func refusedPart(f frame) any {
 	return ""
 }
 
-// question is what a dialog says before it does something.
+// question is the text of a confirmation dialog.
 type question struct {
 	title, name string // "Suspend", "Ada Lovelace"
-	detail      string // what will happen
+	detail      string // the effect of the action
 	label       string // of the button
-	back        string // address without it
-	destructive bool   // takes something away
-	answers     string // code of the problem to which the question is the answer
+	back        string // the address of the page without the dialog
+	destructive bool   // the action removes something
+	answers     string // code of the problem that the dialog resolves
 }
 
-// newKey returns the idempotency key of a form: the same for each time it is sent, until
-// what it says now is another request.
+// newKey returns the idempotency key of a form. The key stays the same when the form is sent
+// again, unless the API refused it because the form now contains a different request.
 func (f frame) newKey() string {
 	reused := f.problem != nil && f.problem.Code == rolecall.ErrKeyReused.Code
 	if key := f.form.Get(fieldKey); key != "" && !reused {
@@ -286,7 +286,7 @@ type section struct {
 	name     string
 	path     string
 	icon     string
-	keys     string // that lead there
+	keys     string // keyboard shortcut
 	policies []*authz.Policy
 }
 
@@ -298,9 +298,9 @@ var sections = []section{
 	{settingsSection, "/settings", "settings", "g s", []*authz.Policy{authz.ReadTenant}},
 }
 
-// done is what the page that a form leads to says, by the word in its address. The
-// {name} stands for the user or service account of the page, and {role} for the role that
-// the address names.
+// done maps the word in the query parameter "done" to the message that the page shows. {name}
+// stands for the user or service account of the page, and {role} for the role that the address
+// names.
 var done = map[string]string{
 	"saved":          "Saved.",
 	"user-created":   "{name} is created.",
@@ -335,7 +335,7 @@ var done = map[string]string{
 	"service-account-deleted":   "The service account is deleted, with its tokens.",
 }
 
-// doneBefore is done of the sign-in page.
+// doneBefore holds the messages of the sign-in page.
 var doneBefore = map[string]string{
 	"signed-out":      "You are signed out.",
 	"password-reset":  "Your new password is set. Sign in with it.",
@@ -349,13 +349,13 @@ const (
 	roleName    = "{role}"
 )
 
-// part is a piece of a sentence: words, or a name.
+// part is a piece of a sentence: plain words, or a name.
 type part struct {
 	text   string
 	isName bool
 }
 
-// doneMessage returns the message about what was just done, nil if nothing was.
+// doneMessage returns the message about the last action, or nil.
 func (c *console) doneMessage(f frame) []part {
 	words := done[f.asked("done")]
 	if words == "" || !f.isFromOwnPage() {

@@ -180,7 +180,7 @@ func (v *pageContext) readQuery() {
 
 const codeUnknownValue = "unknown-value"
 
-// readChoice reads one of the values.
+// readChoice returns a parser that accepts only the given values.
 func readChoice(values []string, detail string, into func(*parameters) *string) func(*parameters, string) (string, string) {
 	return func(p *parameters, text string) (string, string) {
 		if !slices.Contains(values, text) {
@@ -191,7 +191,7 @@ func readChoice(values []string, detail string, into func(*parameters) *string) 
 	}
 }
 
-// readFilterID reads an id. The nil UUID is nobody's, and would filter nothing.
+// readFilterID returns a parser of ids. It refuses the nil UUID, which would not filter.
 func readFilterID[T any](into func(*parameters) *rolecall.ID[T]) func(*parameters, string) (string, string) {
 	return func(p *parameters, text string) (string, string) {
 		id, err := rolecall.ParseID[T](text)
@@ -213,7 +213,7 @@ func readText(longest int, into func(*parameters) *string) func(*parameters, str
 	}
 }
 
-// readTime reads a timestamp, or a day, which stands for its beginning.
+// readTime returns a parser of timestamps and of days. A day stands for its first moment in UTC.
 func readTime(into func(*parameters) *rolecall.Time) func(*parameters, string) (string, string) {
 	return func(p *parameters, text string) (string, string) {
 		if len(text) == len(time.DateOnly) {
@@ -284,10 +284,10 @@ func readSearch(p *parameters, text string) (code, detail string) {
 	return "", ""
 }
 
-// keyLength limits an idempotency key.
+// keyLength is the maximum length of an idempotency key.
 const keyLength = 255
 
-// checkKey adds what is wrong with the idempotency key of the form.
+// checkKey adds a field error if the idempotency key of the form is invalid.
 func (v *pageContext) checkKey() {
 	if !v.page.needsKey {
 		return
@@ -306,7 +306,7 @@ func (v *pageContext) checkKey() {
 	v.faults = append(v.faults, fault)
 }
 
-// userListing returns what the parameters say of a list of users.
+// userListing returns the query of a list of users.
 func (v *pageContext) userListing() directory.UserListing {
 	p := &v.parameters
 	l := directory.UserListing{
@@ -324,31 +324,31 @@ func (v *pageContext) userListing() directory.UserListing {
 	return l
 }
 
-// roleListing returns what the parameters say of a list of roles.
+// roleListing returns the query of a list of roles.
 func (v *pageContext) roleListing() directory.RoleListing {
 	p := &v.parameters
 	return directory.RoleListing{Key: p.roleKey, Words: p.words, ByName: p.sort == "name", Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count}
 }
 
-// serviceAccountQuery returns what the parameters say of a list of service accounts.
+// serviceAccountQuery returns the query of a list of service accounts.
 func (v *pageContext) serviceAccountQuery() rolecall.ServiceAccountQuery {
 	p := &v.parameters
 	return rolecall.ServiceAccountQuery{Words: p.words, ByName: p.sort == "name", Desc: p.desc, After: p.after, Limit: p.limit, Count: p.count}
 }
 
-// eventListing returns what the parameters say of a list of events.
+// eventListing returns the query of a list of events.
 func (v *pageContext) eventListing() directory.EventListing {
 	p := &v.parameters
 	return directory.EventListing{Type: p.eventType, Actor: p.actor, Subject: p.subject, From: p.from, To: p.to, After: p.after, Limit: p.limit}
 }
 
-// sealCursor returns what the address of the next page carries. Only this user can use it,
-// and only for this list.
+// sealCursor returns the cursor of the next page. Only this user can use it, and only for this
+// list.
 func (v *pageContext) sealCursor(at *rolecall.Position) string {
 	return web.SealCursor(v.console.access.Keys, at, v.listDigest())
 }
 
-// openCursor sets the position of the cursor.
+// openCursor verifies the cursor and sets the position from it.
 func (v *pageContext) openCursor() {
 	at, ok := web.OpenCursor(v.console.access.Keys, v.cursor, v.listDigest())
 	if !ok {
@@ -358,7 +358,7 @@ func (v *pageContext) openCursor() {
 	v.after = at
 }
 
-// listDigest identifies the list of the page, its order, and who reads it.
+// listDigest returns a hash that identifies the list, its order and its reader.
 func (v *pageContext) listDigest() []byte {
 	p, principal := &v.parameters, v.call.Principal
 	order := p.sort
@@ -373,8 +373,8 @@ func (v *pageContext) listDigest() []byte {
 	)
 }
 
-// listAddress returns the address of the list with those of its parameters that are
-// set, and with the changes: name, value, name, value.
+// listAddress returns the address of the list with the current values of the parameters.
+// changes overrides them: name, value, name, value. An empty value removes the parameter.
 func (f frame) listAddress(parameters []string, changes ...string) string {
 	asked, query := f.request.URL.Query(), url.Values{}
 	for _, name := range parameters {
@@ -393,15 +393,15 @@ func (f frame) listAddress(parameters []string, changes ...string) string {
 	return f.request.URL.Path + "?" + query.Encode()
 }
 
-// asked returns what the address says of the parameter.
+// asked returns the value of the query parameter in the address.
 func (f frame) asked(name string) string { return f.request.URL.Query().Get(name) }
 
-// pageLinks are the addresses of the first and the next page of a list; the first is
-// empty on itself, the next after the last.
+// pageLinks are the addresses of the first and the next page of a list. first is empty on the
+// first page, and next on the last.
 type pageLinks struct{ first, next string }
 
-// pagesOf returns those of a list with these parameters. Where only the results are
-// asked for, the browser is told the address of the list that they are.
+// pagesOf returns the links of a list with these parameters. If the request is for the results
+// only, it also sets the address that the browser shows.
 func (f frame) pagesOf(parameters []string, next *rolecall.Position) (links pageLinks) {
 	if f.asked("cursor") != "" {
 		links.first = f.listAddress(parameters)
@@ -415,8 +415,8 @@ func (f frame) pagesOf(parameters []string, next *rolecall.Position) (links page
 	return links
 }
 
-// sortOf returns the address that sorts the list by the member, or the other way round, and
-// the value of aria-sort.
+// sortOf returns the address that sorts the list by the member, and the value of aria-sort. If
+// the list is sorted by the member already, the address reverses the order or removes it.
 func (f frame) sortOf(parameters []string, by string) (address, direction string) {
 	to, direction := by, "none"
 	switch f.asked("sort") {

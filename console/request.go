@@ -19,7 +19,7 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// pageContext is one request to a page.
+// pageContext is the context of one request to a page.
 type pageContext struct {
 	console  *console
 	page     *page // nil if no page has the path or the method
@@ -35,7 +35,7 @@ type pageContext struct {
 	parameters                // of the path and the query
 	form       url.Values     // nil for GET
 	faults     rolecall.Faults
-	problem    *web.Problem // why the form was refused, or the page; nil if neither was
+	problem    *web.Problem // why the form or the page was refused; nil if it was not
 	status     int          // of the answer
 	isAllowed  bool         // the caller meets the policy of the page, except for step-up
 }
@@ -49,7 +49,7 @@ const (
 	fieldPassword = fieldsOwn + "password"
 )
 
-// anonymous describes a request of somebody who need not be signed in.
+// anonymous returns the request context of a caller who need not be signed in.
 func (v *pageContext) anonymous() (access.Anonymous, error) {
 	tenant, err := v.console.directory.Tenant(v.ctx, v.tenant)
 	v.tenantID = tenant.ID
@@ -81,8 +81,8 @@ func (v *pageContext) public() string { return v.console.site.Public }
 // asset returns the address of the file.
 func (v *pageContext) asset(name string) string { return v.console.assets[name] }
 
-// isFromOwnPage reports whether a link or form of the console leads here, and none of
-// another site.
+// isFromOwnPage reports whether a page of this origin made the request. It is true for browsers that
+// do not send Sec-Fetch-Site.
 func (v *pageContext) isFromOwnPage() bool {
 	site := v.request.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin"

@@ -18,10 +18,10 @@ func (c *console) rolePages() []page {
 	}
 }
 
-// roleParameters are those of the list of roles, as userParameters are of users.
+// roleParameters are the query parameters that the addresses of the list of roles keep.
 var roleParameters = []string{"q", "sort"}
 
-// rolesView is what the page of roles shows.
+// rolesView is the data of the list of roles.
 type rolesView struct {
 	frame
 	pageLinks
@@ -46,7 +46,7 @@ func (c *console) showRoles(v *pageContext) error {
 	})
 }
 
-// countWords says how many roles the list has.
+// countWords returns the number of roles in words.
 func (l rolesView) countWords() string {
 	switch total := l.page.Total; {
 	case total == nil:
@@ -58,11 +58,11 @@ func (l rolesView) countWords() string {
 	}
 }
 
-// roleView is what the page of one role shows.
+// roleView is the data of the page of one role.
 type roleView struct {
 	frame
 	role    rolecall.Role
-	holders *rolecall.Total // users who hold it, as far as the caller may know of them; nil if they may not
+	holders *rolecall.Total // the number of holders that the caller may read; nil if the caller may read none
 }
 
 func (c *console) showRole(v *pageContext) error {
@@ -76,7 +76,7 @@ func (c *console) showRole(v *pageContext) error {
 	})
 }
 
-// roleView returns the role of the path, and how many hold it.
+// roleView returns the role that the path names, and the number of its holders.
 func (c *console) roleView(v *pageContext) (view roleView, err error) {
 	if view.role, err = c.directory.Role(v.ctx, v.call, v.roleID); err != nil {
 		return view, err
@@ -91,11 +91,11 @@ func (c *console) roleView(v *pageContext) (view roleView, err error) {
 	return view, nil
 }
 
-// address returns the page of the role, or one below it.
+// address returns the address of the role's page. below is appended to its path.
 func (r roleView) address(below string) string { return r.path("/roles/" + r.role.ID.String() + below) }
 
-// hindrance returns why the caller may not do with the role what needs the
-// permission, in words; empty if they may.
+// hindrance returns why the caller may not perform the operation that needs the permission. It is
+// empty if the caller may.
 func (r roleView) hindrance(needed rolecall.Permission) string {
 	switch err := authz.RequireGrantable(r.call.Principal, &r.role, rolecall.Everywhere(), rolecall.Never); {
 	case r.role.System:
@@ -108,8 +108,7 @@ func (r roleView) hindrance(needed rolecall.Permission) string {
 	return ""
 }
 
-// hindrances returns why the caller may not do something with the role, each reason
-// once.
+// hindrances returns why the caller may not update or delete the role, without duplicates.
 func (r roleView) hindrances() []string {
 	var reasons []string
 	for _, needed := range []rolecall.Permission{rolecall.RolesUpdate, rolecall.RolesDelete} {
@@ -120,7 +119,7 @@ func (r roleView) hindrances() []string {
 	return reasons
 }
 
-// holderWords says how many users hold the role.
+// holderWords returns the number of users who hold the role, in words.
 func (r roleView) holderWords() string {
 	switch {
 	case r.holders == nil:
@@ -133,7 +132,7 @@ func (r roleView) holderWords() string {
 	return plural(r.holders.Count, "user")
 }
 
-// holdersView is what the page of a role's holders shows.
+// holdersView is the data of the page of a role's holders.
 type holdersView struct {
 	usersView
 	role rolecall.Role
@@ -237,13 +236,13 @@ func (c *console) deleteRole(v *pageContext) error {
 	return v.redirect(v.path("/roles") + "?done=role-deleted")
 }
 
-// isHeld reports whether the role is to be taken from somebody when it is deleted:
-// those that the caller knows of, or others that were found by trying.
+// isHeld reports whether the deletion of the role also removes assignments. The caller may read
+// them, or a first attempt to delete the role has found them.
 func (r roleView) isHeld() bool {
 	return r.holders != nil && r.holders.Count > 0 || r.problem != nil && r.problem.Code == rolecall.ErrRoleInUse.Code
 }
 
-// deletion says what the deletion will do.
+// deletion returns the effect of the deletion.
 func (r roleView) deletion() string {
 	const taken = "It is taken from all of them and from service accounts, and what only it allows them ends at once. This cannot be undone."
 	switch {
@@ -259,21 +258,21 @@ func (r roleView) deletion() string {
 	return "Nobody whom you may know of holds it. This cannot be undone."
 }
 
-// permissionGroup is a part of the editor.
+// permissionGroup is a group of permissions in the role editor.
 type permissionGroup struct {
 	title       string
 	permissions []rolecall.Permission
 }
 
-// applicationsTitle is the group of what only applications know.
+// applicationsTitle is the title of the permissions of applications.
 const applicationsTitle = "Applications"
 
-// resourceTitles are the groups of permissions by their resource.
+// resourceTitles maps resources to the titles of their groups.
 var resourceTitles = map[string]string{
 	"users": "Users", "roles": "Roles", "sessions": "Sessions", "service-accounts": "Service accounts", "events": "Events", "tenant": "Tenant", "*": "Everything",
 }
 
-// permissionTitle returns the group that the permission is in.
+// permissionTitle returns the title of the permission's group.
 func permissionTitle(p rolecall.Permission) string {
 	switch {
 	case !p.Own() && p != rolecall.AllApplications:
@@ -284,7 +283,7 @@ func permissionTitle(p rolecall.Permission) string {
 	return resourceTitles[p.Resource]
 }
 
-// permissionGroups are Rolecall's own permissions as the editor offers them.
+// permissionGroups are Rolecall's own permissions, in the groups of the role editor.
 var permissionGroups = func() (groups []permissionGroup) {
 	for _, p := range append(rolecall.OwnPermissions(), rolecall.AllOwn, rolecall.AllApplications) {
 		title := permissionTitle(p)
@@ -299,7 +298,7 @@ var permissionGroups = func() (groups []permissionGroup) {
 	return groups
 }()
 
-// others returns those shown that have no box of their own.
+// others returns the shown permissions that have no checkbox.
 func (s setChange) others() []string {
 	return slices.DeleteFunc(slices.Clone(s.shown), func(text string) bool {
 		return slices.ContainsFunc(permissionGroups, func(g permissionGroup) bool {
@@ -308,10 +307,9 @@ func (s setChange) others() []string {
 	})
 }
 
-// has reports whether the permission is shown as one of the set.
 func (s setChange) has(p rolecall.Permission) bool { return slices.Contains(s.shown, p.String()) }
 
-// covering returns another one of the set that covers the permission, empty for none.
+// covering returns another permission of the set that covers this one, or an empty text.
 func (s setChange) covering(p rolecall.Permission) string {
 	for _, text := range s.shown {
 		if held, err := rolecall.ParsePermission(text); err == nil && held != p && held.Covers(p) {
@@ -321,17 +319,16 @@ func (s setChange) covering(p rolecall.Permission) string {
 	return ""
 }
 
-// shows reports whether one of the group is shown as one of the set.
+// shows reports whether the set has one of the permissions of the group.
 func (g permissionGroup) shows(s setChange) bool { return slices.ContainsFunc(g.permissions, s.has) }
 
-// mayGive reports whether the caller may put the permission in a role.
+// mayGive reports whether the caller may add the permission to a role.
 func (r roleView) mayGive(p rolecall.Permission) bool {
 	_, missing := r.call.MissingFor([]rolecall.Permission{p}, rolecall.Everywhere(), rolecall.Never, true)
 	return !missing
 }
 
-// isBounded reports whether there is a permission that the caller may not put in a
-// role.
+// isBounded reports whether the editor lists a permission that the caller may not add to a role.
 func (r roleView) isBounded() bool {
 	return slices.ContainsFunc(permissionGroups, func(g permissionGroup) bool {
 		return slices.ContainsFunc(g.permissions, func(p rolecall.Permission) bool { return !r.mayGive(p) })

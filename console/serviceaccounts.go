@@ -19,11 +19,10 @@ func (c *console) serviceAccountPages() []page {
 	}
 }
 
-// serviceAccountParameters are those of the list of service accounts, as userParameters
-// are of users.
+// serviceAccountParameters are the query parameters that the addresses of the list keep.
 var serviceAccountParameters = []string{"q", "sort"}
 
-// serviceAccountsView is what the page of service accounts shows.
+// serviceAccountsView is the data of the list of service accounts.
 type serviceAccountsView struct {
 	frame
 	pageLinks
@@ -48,8 +47,8 @@ func (c *console) showServiceAccounts(v *pageContext) error {
 	})
 }
 
-// countWords says how many service accounts the list has: so few that they are always
-// counted.
+// countWords returns the number of service accounts in words. A tenant has few of them, so every
+// request counts them.
 func (l serviceAccountsView) countWords() string {
 	if l.page.Total == nil {
 		return ""
@@ -57,10 +56,10 @@ func (l serviceAccountsView) countWords() string {
 	return plural(l.page.Total.Count, "service account")
 }
 
-// recentEvents is how much of a history is on a page beside other things.
+// recentEvents is the number of events on a page that also shows other data.
 const recentEvents = 10
 
-// serviceAccountView is what the pages of one service account show.
+// serviceAccountView is the data of the pages of one service account.
 type serviceAccountView struct {
 	frame
 	holder
@@ -70,10 +69,10 @@ type serviceAccountView struct {
 	ended   []rolecall.Assignment // expired, the last one first
 	tokens  []rolecall.APIToken   // the newest first
 	events  []rolecall.Event      // the newest first; nil if the caller may not read them
-	names   names                 // of who is in the events
+	names   names                 // of the actors and subjects of the events
 }
 
-// serviceAccountView returns the service account of the path.
+// serviceAccountView returns the service account that the path names.
 func (c *console) serviceAccountView(v *pageContext) (view serviceAccountView, err error) {
 	view.account, err = c.directory.ServiceAccount(v.ctx, v.call, v.accountID)
 	if err != nil {
@@ -105,7 +104,7 @@ func (c *console) showServiceAccount(v *pageContext) error {
 	})
 }
 
-// addHistory adds what happened to the service account lately, for who may read events.
+// addHistory adds the recent events of the service account if the caller may read events.
 func (c *console) addHistory(v *pageContext, view *serviceAccountView) error {
 	if authz.ReadEvents.Authorize(v.call.Principal) != nil {
 		return nil
@@ -197,7 +196,7 @@ func (c *console) serviceAccountActionPages() (pages []page) {
 	return pages
 }
 
-// askServiceAccountAction asks whether it is to be done.
+// askServiceAccountAction shows the confirmation page of the action.
 func (c *console) askServiceAccountAction(v *pageContext, a *action) error {
 	view, err := c.serviceAccountView(v)
 	if err != nil {
@@ -212,8 +211,8 @@ func (c *console) askServiceAccountAction(v *pageContext, a *action) error {
 	})
 }
 
-// actions returns those of the service account that the caller may do, in their order,
-// as far as that can be told beforehand.
+// actions returns the actions that the caller probably may perform, in their order. The service
+// decides.
 func (s serviceAccountView) actions() (list []*action) {
 	for i := range serviceAccountActions {
 		if a := &serviceAccountActions[i]; slices.Contains(s.allowed, a.allowed) {

@@ -22,25 +22,26 @@ func (c *console) settingsPages() []page {
 	}
 }
 
-// settingsSection is the entry of the navigation.
+// settingsSection is the name of the section in the navigation.
 const settingsSection = "Settings"
 
-// The fields of the settings that are no numbers, by their pointers in the operation.
+// The fields of the settings that are not numbers. Each is the pointer to a member of the
+// request body.
 const (
 	fieldRequired      = "settings/secondFactor/required"
 	fieldRequiredRoles = "settings/secondFactor/roles"
 	fieldSender        = "settings/mailSenderName"
 )
 
-// settingWords say what a setting that is a number means to people.
+// settingWords describe a setting whose value is a number.
 type settingWords struct {
 	label, detail string
-	unit          string // what is counted; empty for a length of time
-	weakens       string // what it means to make it weaker: the new value, the old one
+	unit          string // singular, such as "session"; empty for a duration
+	weakens       string // format of the warning when the setting protects less: the new value, the old one
 	lessIsWeaker  bool
 }
 
-// settingTexts are those of each setting by its name.
+// settingTexts maps the name of each setting to its description.
 var settingTexts = map[string]settingWords{
 	"sessionIdleSeconds":      {label: "End of a session that is not used", detail: "Who does nothing for as long is signed out. One hour is the default where a second factor is asked of all.", weakens: "A session that nobody uses ends after %s, not after %s."},
 	"sessionAbsoluteSeconds":  {label: "End of a session, however much it is used", detail: "Then people sign in again. One day is the default where a second factor is asked of all.", weakens: "A session ends after %s at the latest, not after %s."},
@@ -54,25 +55,25 @@ var settingTexts = map[string]settingWords{
 	"idempotencyKeptSeconds":  {label: "Time that idempotency keys are kept", detail: "A program that repeats a request within it does nothing twice."},
 }
 
-// settingGroup is a part of the page of settings.
+// settingGroup is a group of settings on the page.
 type settingGroup struct {
 	title string
 	names []string
 }
 
-// settingGroups are the settings that are numbers, as they are shown.
+// settingGroups are the groups of the settings that are numbers, in the order of the page.
 var settingGroups = []settingGroup{
 	{"Sessions", []string{"sessionIdleSeconds", "sessionAbsoluteSeconds", "sessionsPerUser", "reauthenticationSeconds", "refreshGraceSeconds"}},
 	{"Passwords and links", []string{"passwordMinimum", "passwordResetSeconds", "invitationSeconds"}},
 	{"What is kept", []string{"eventsKeptSeconds", "idempotencyKeptSeconds"}},
 }
 
-// settingNamed returns the setting that is a number and has that name.
+// settingNamed returns the number setting with the name.
 func settingNamed(name string) rolecall.NumberSetting {
 	return rolecall.NumberSettings[slices.IndexFunc(rolecall.NumberSettings, func(n rolecall.NumberSetting) bool { return n.Name == name })]
 }
 
-// of returns the value in words, as it can be typed.
+// of returns the value with its unit, in the form that read accepts.
 func (w settingWords) of(value int64) string {
 	if w.unit != "" {
 		return plural(int(value), w.unit)
@@ -80,7 +81,7 @@ func (w settingWords) of(value int64) string {
 	return lifetime(time.Duration(value) * time.Second)
 }
 
-// read returns the value that the text says.
+// read parses the text of a field.
 func (w settingWords) read(text string) (value int64, ok bool) {
 	if w.unit == "" {
 		return readLifetime(text)
@@ -90,12 +91,12 @@ func (w settingWords) read(text string) (value int64, ok bool) {
 	return value, err == nil
 }
 
-// advice says what the setting means, and what it can be.
+// advice returns the help text of the setting: its description, bounds and default.
 func (w settingWords) advice(n rolecall.NumberSetting) string {
 	return fmt.Sprintf("%s %s. The default is %s.", w.detail, heading(w.bounds(n)), w.of(n.Default()))
 }
 
-// bounds says what the setting can be at all.
+// bounds returns the smallest and the largest value of the setting.
 func (w settingWords) bounds(n rolecall.NumberSetting) string {
 	least := w.of(n.Min)
 	if w.unit != "" {
@@ -104,8 +105,8 @@ func (w settingWords) bounds(n rolecall.NumberSetting) string {
 	return "from " + least + " to " + w.of(n.Max)
 }
 
-// isWeaker reports whether the setting protects less with the value than with the one
-// before. No age at which a sign-in is too old is the longest of all.
+// isWeaker reports whether the new value protects less than the one before. A value of 0 for
+// reauthenticationSeconds switches re-authentication off, so it is weaker than every other.
 func (w settingWords) isWeaker(n rolecall.NumberSetting, value, before int64) bool {
 	switch {
 	case w.weakens == "" || value == before:
@@ -116,7 +117,7 @@ func (w settingWords) isWeaker(n rolecall.NumberSetting, value, before int64) bo
 	return w.lessIsWeaker == (value < before)
 }
 
-// weakenings say what protects less with the settings than with those before.
+// weakenings returns a warning for each setting that protects less than before.
 func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.RoleID) string) (list []string) {
 	was, is := before.SecondFactor, after.SecondFactor
 	switch {
@@ -145,13 +146,13 @@ func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.Role
 	return list
 }
 
-// settingsView is what the pages of settings show.
+// settingsView is the data of the pages of settings.
 type settingsView struct {
 	frame
 	tenant  rolecall.Tenant
-	roles   []rolecall.Role // the first of them by name, as far as the caller may read them
-	more    bool            // there are more
-	weakens []string        // what is to be agreed to before it is saved
+	roles   []rolecall.Role // the first page by name; empty if the caller may not read roles
+	more    bool            // the tenant has more roles than those
+	weakens []string        // the warnings that the user must accept before the settings are saved
 }
 
 func (c *console) settingsView(v *pageContext) (view settingsView, err error) {
@@ -194,8 +195,8 @@ func (c *console) showSettingsForm(v *pageContext, view settingsView) error {
 	})
 }
 
-// editSettings saves what was changed. What protects less is said first, and saved
-// once that was seen.
+// editSettings saves the changed settings. If some of them protect less than before, it first
+// shows the warnings, and saves when the form returns them.
 func (c *console) editSettings(v *pageContext) error {
 	patch, err := settingsPatch(v)
 	if err != nil {
@@ -218,8 +219,8 @@ func (c *console) editSettings(v *pageContext) error {
 	return v.redirect(v.path("/settings") + "?done=saved")
 }
 
-// settingsPatch returns what the form changes, or ErrValidation with what it says
-// that means nothing.
+// settingsPatch returns the changes of the form. It returns ErrValidation if the text of a
+// number cannot be parsed.
 func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 	var faults rolecall.Faults
 	if name, changed := typed(v, "displayName"); changed {
@@ -252,8 +253,7 @@ func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 	return patch, faults.Err()
 }
 
-// inSettingWords returns the error with the bounds of its settings in the units in
-// which people say them.
+// inSettingWords returns the error with the bounds of the settings in the units of the form.
 func inSettingWords(err error) error {
 	known, ok := errors.AsType[*rolecall.Error](err)
 	if !ok || known.Faults == nil {
@@ -275,7 +275,7 @@ func inSettingWords(err error) error {
 	return known.WithFaults(faults...)
 }
 
-// roleName returns what the role is called, its id where that is not known here.
+// roleName returns the name of the role, or its id if the role is not loaded.
 func (s settingsView) roleName(id rolecall.RoleID) string {
 	for i := range s.roles {
 		if s.roles[i].ID == id {
@@ -285,8 +285,7 @@ func (s settingsView) roleName(id rolecall.RoleID) string {
 	return id.String()
 }
 
-// requiredRoles returns the ids of the roles of whose holders a second factor is
-// asked, as texts.
+// requiredRoles returns the ids of the roles that require a second factor.
 func (s settingsView) requiredRoles() (ids []string) {
 	for _, id := range s.tenant.Settings.SecondFactor.Roles {
 		ids = append(ids, id.String())
@@ -294,7 +293,7 @@ func (s settingsView) requiredRoles() (ids []string) {
 	return ids
 }
 
-// named returns the change of a set of roles with their names.
+// named returns the change of a set of roles, with the names of the roles instead of their ids.
 func (s settingsView) named(change setChange) setChange {
 	named := func(ids []string) (names []string) {
 		for _, text := range ids {
@@ -308,14 +307,14 @@ func (s settingsView) named(change setChange) setChange {
 	return setChange{shown: change.shown, added: named(change.added), taken: named(change.taken)}
 }
 
-// unlisted returns those of the ids that are none of the roles that the form lists.
+// unlisted returns the ids of roles that the form does not list.
 func (s settingsView) unlisted(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		return slices.ContainsFunc(s.roles, func(r rolecall.Role) bool { return r.ID.String() == id })
 	})
 }
 
-// scopeWords say of whom a second factor is asked.
+// scopeWords describe which users need a second factor.
 var scopeWords = map[rolecall.SecondFactorScope]string{
 	rolecall.SecondFactorOfNobody: "Nobody",
 	rolecall.SecondFactorOfAll:    "Everybody",

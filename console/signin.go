@@ -25,13 +25,12 @@ func (c *console) signInPages() []page {
 	}
 }
 
-// showSignIn shows the form for address and password.
 func (c *console) showSignIn(v *pageContext) error {
 	return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 }
 
-// passkeyOptions returns what asks an authenticator for a passkey, empty where there
-// are none.
+// passkeyOptions returns the options for navigator.credentials.get, or an empty text if passkeys
+// are not available.
 func (c *console) passkeyOptions(v *pageContext) string {
 	attempt, err := v.anonymous()
 	if err != nil || v.tenant == "" {
@@ -56,8 +55,8 @@ func (c *console) signIn(v *pageContext) error {
 	return c.signedIn(v, signIn, err)
 }
 
-// signedIn answers a sign-in: it sets the session cookie, or asks for the second factor.
-// If there are new recovery codes, it shows them before the page that was asked for.
+// signedIn answers a sign-in: it sets the session cookie, or shows the form for the second factor.
+// It shows new recovery codes before the page that the user requested.
 func (c *console) signedIn(v *pageContext, signIn signin.SignIn, err error) error {
 	if err != nil {
 		return err
@@ -73,14 +72,14 @@ func (c *console) signedIn(v *pageContext, signIn signin.SignIn, err error) erro
 	return c.showEntry(v, "Recovery codes", func(f frame) templ.Component { return recoveryCodesPage(f, signIn.RecoveryCodes, next) })
 }
 
-// challenge is what a sign-in waits for beside the password. It travels in the form.
+// challenge is the second factor that a sign-in needs. The form carries it in hidden fields.
 type challenge struct {
 	token     string
 	methods   string // separated by spaces
-	publicKey string // what asks for a passkey, in JSON
+	publicKey string // the options for navigator.credentials.get, in JSON
 }
 
-// challengeOf returns what a form carries of the challenge.
+// challengeOf returns the values of the hidden fields.
 func challengeOf(c *signin.Challenge) challenge {
 	methods := make([]string, len(c.Methods))
 	for i, method := range c.Methods {
@@ -93,7 +92,7 @@ func (q challenge) takes(method rolecall.FactorMethod) bool {
 	return strings.Contains(" "+q.methods+" ", " "+string(method)+" ")
 }
 
-// showChallenge asks for the second factor, or asks somebody who has none to enroll one.
+// showChallenge shows the form for the second factor, or the enrolment for users without one.
 // Status and header are those of the API.
 func (c *console) showChallenge(v *pageContext, asked *signin.Challenge) error {
 	v.status, v.response.Header()["Www-Authenticate"] = http.StatusUnauthorized, challenges[true]
@@ -192,13 +191,13 @@ func (c *console) signOut(v *pageContext) error {
 	return signedOut(v)
 }
 
-// signedOut leads who has just ended their own session to where one begins.
+// signedOut redirects a caller who has ended the own session to the sign-in page.
 func signedOut(v *pageContext) error {
 	v.console.site.ClearSession(v.response)
 	return v.redirect(v.path("/sign-in") + "?done=signed-out")
 }
 
-// whySignIn says why somebody has to sign in who may think that they have.
+// whySignIn explains why a user who expects to be signed in must sign in again.
 func whySignIn(why string) string {
 	switch why {
 	case rolecall.ErrAmbiguousSession.Code:
@@ -209,8 +208,8 @@ func whySignIn(why string) string {
 	return ""
 }
 
-// signInAction returns where the form of a sign-in is sent: it stays where it names
-// the tenant.
+// signInAction returns the address of the sign-in form. On the page where users enter the name
+// of their tenant, it is that page.
 func (f frame) signInAction() string {
 	if f.request.URL.Path == f.root() {
 		return f.root()
@@ -218,8 +217,8 @@ func (f frame) signInAction() string {
 	return f.path("/sign-in")
 }
 
-// linkPages are where the links of mails lead. The token is in the fragment, which
-// no server is sent; a script moves it into the form.
+// linkPages are the targets of the links in mails. The token is in the fragment of the address,
+// which browsers do not send to servers. A script moves it into the form.
 func (c *console) linkPages() []page {
 	return []page{
 		{path: "/{tenant}/invitation", operation: "AuthsController_acceptInvitation", show: c.showInvitation, act: c.acceptInvitation},
@@ -229,9 +228,8 @@ func (c *console) linkPages() []page {
 	}
 }
 
-// followed returns the attempt of somebody who followed a link, with the token that
-// the form carries. A text that cannot be one is one that is not known, which is the
-// error invalid.
+// followed returns the anonymous request of a user who followed a link, with the token of the
+// form. It returns the error invalid if the text does not have the form of a token.
 func followed(v *pageContext, invalid *rolecall.Error) (access.Anonymous, secret.Token, error) {
 	token, ok := secret.ParseToken(v.form.Get("token"))
 	if !ok {

@@ -195,8 +195,9 @@ func (t tokensView) offered() (groups []permissionGroup) {
 	return groups
 }
 
-// isOpen reports whether more can be asked for than is offered: of applications, whose
-// permissions nobody here knows.
+// isOpen reports whether the token can have more permissions than the form lists. This is so if a
+// held permission has a wildcard: it includes permissions of applications that Rolecall does not
+// know.
 func (t tokensView) isOpen() bool {
 	return slices.ContainsFunc(t.held, func(a rolecall.Assignment) bool {
 		return slices.ContainsFunc(slices.Concat(a.Role.Permissions, a.Role.Grants), func(p rolecall.Permission) bool {
@@ -205,20 +206,20 @@ func (t tokensView) isOpen() bool {
 	})
 }
 
-// ticked are the permissions that the form shows as asked for.
+// ticked returns the permissions that the form has selected.
 func (t tokensView) ticked() setChange { return setChange{shown: lines(t.form["permissions"])} }
 
-// othersTicked are those of them that have no box of their own.
+// othersTicked returns the selected permissions that have no checkbox.
 func (t tokensView) othersTicked(groups []permissionGroup) string {
 	return strings.Join(slices.DeleteFunc(t.ticked().shown, func(text string) bool {
 		return slices.ContainsFunc(groups, func(g permissionGroup) bool { return slices.Contains(texts(g.permissions), text) })
 	}), "\n")
 }
 
-// end returns what the form shows as the end of a new token.
+// end returns the expiry that the form shows.
 func (t tokensView) end() string {
 	return cmp.Or(t.form.Get("expiresAt"), t.now.Add(usualLifetime).Std().Format(endLayout))
 }
 
-// usualLifetime is how long a token lasts if nobody says otherwise.
+// usualLifetime is the default lifetime of a token.
 const usualLifetime = 90 * 24 * time.Hour

@@ -18,12 +18,12 @@ func (c *console) userPages() []page {
 	}
 }
 
-// userView is what the page of one user shows.
+// userView is the data of the page of one user.
 type userView struct {
 	frame
 	directory.Overview
 	sight rolecall.UserMembers
-	names names // of who is in the recent events, and of who invited them
+	names names // of the users in the recent events, and of the inviter
 }
 
 func (c *console) showUser(v *pageContext) error {
@@ -46,16 +46,15 @@ func (c *console) showUser(v *pageContext) error {
 	})
 }
 
-// name returns what to call the user.
 func (u userView) name() string { return nameOf(u.pageContext, &u.Overview.User) }
 
 // holder returns the user as whom they hold roles.
 func (u userView) holder() holder { return userHolder(u.pageContext, &u.Overview.User) }
 
-// isSelf reports whether the user is the one who looks.
+// isSelf reports whether the caller is the user.
 func (u userView) isSelf() bool { return u.call.IsSelf(u.Overview.User.ID) }
 
-// actions returns those of the user that the caller may do, in their order.
+// actions returns the actions that the caller may perform on the user, in their order.
 func (u userView) actions() (list []*action) {
 	for i := range actions {
 		if a := &actions[i]; slices.Contains(u.AllowedActions, a.allowed) && (a.offer == nil || a.offer(&u)) {
@@ -65,8 +64,8 @@ func (u userView) actions() (list []*action) {
 	return list
 }
 
-// offered returns the actions of the user in two: the most likely ones, and the others,
-// among them all that take something away.
+// offered splits the actions of the user. near has the first two unless they are destructive,
+// and far has the others.
 func (u userView) offered() (near, far []*action) {
 	for i, a := range u.actions() {
 		if i < 2 && !a.destructive {
@@ -78,8 +77,8 @@ func (u userView) offered() (near, far []*action) {
 	return near, far
 }
 
-// mending returns the action that removes an obstacle of the sign-in, nil if the
-// caller may do none.
+// mending returns the action that removes an obstacle of the sign-in. It returns nil if the
+// caller may not perform it.
 func (u userView) mending(operation string) *action {
 	for _, a := range u.actions() {
 		if a.operation == operation {
@@ -89,7 +88,7 @@ func (u userView) mending(operation string) *action {
 	return nil
 }
 
-// label returns what the action is called: an invitation that is open is sent again.
+// label returns the label of the action. It depends on whether the user is already invited.
 func (u userView) label(a *action) string {
 	if a.path == "/invite" && u.isInvited() {
 		return "Invite again"
@@ -117,12 +116,12 @@ func (u userView) obstacle(r *directory.SignInReason) string {
 	return obstacleWords[r.Code]
 }
 
-// isLimited reports whether the user can sign in, though not from everywhere.
+// isLimited reports whether the sign-in is refused only for some sources or browsers.
 func (u userView) isLimited() bool {
 	return !u.SignIn.CanSignIn && !slices.ContainsFunc(u.SignIn.Reasons, func(r directory.SignInReason) bool { return r.Covers == "" })
 }
 
-// obstacleWords are the reasons for which somebody cannot sign in.
+// obstacleWords describe the reasons why a user cannot sign in.
 var obstacleWords = map[string]string{
 	"tenant-suspended":                 "The tenant is suspended. An operator can resume it.",
 	"user-suspended":                   "The user is suspended.",
@@ -132,7 +131,7 @@ var obstacleWords = map[string]string{
 	"second-factor-enrolment-required": "The tenant asks for a second factor, and the user has none. They add one at the next sign-in.",
 }
 
-// heldBack returns the permissions that would show what the page does not.
+// heldBack returns the permissions that the caller lacks to read the rest of the page.
 func (u userView) heldBack() (permissions []string) {
 	for _, part := range []struct {
 		readable   bool
@@ -148,7 +147,7 @@ func (u userView) heldBack() (permissions []string) {
 	return permissions
 }
 
-// factorWords are the second factors in words.
+// factorWords returns a description of the second factors.
 func factorWords(f *directory.FactorSummary) string {
 	var has []string
 	if f.TOTP {
@@ -166,7 +165,7 @@ func factorWords(f *directory.FactorSummary) string {
 	return sentence(listed(has))
 }
 
-// address returns the page of the user, or one below it.
+// address returns the address of the user's page. below is appended to its path.
 func (u userView) address(below string) string {
 	return userAddress(u.pageContext, u.Overview.User.ID, below)
 }
@@ -177,7 +176,7 @@ func (c *console) editPages() []page {
 	}
 }
 
-// editView is what the form of a user shows.
+// editView is the data of the form that changes a user.
 type editView struct {
 	frame
 	user        rolecall.User
@@ -231,7 +230,7 @@ func (e editView) mayChange(m rolecall.UserMember) bool {
 	return m == rolecall.MemberName && e.call.IsSelf(e.user.ID) || e.call.Updates(m).Includes(e.user.Department)
 }
 
-// value returns what is saved of the member, as far as the caller may read it.
+// value returns the saved value of the member. It is empty if the caller may not read it.
 func (e editView) value(m rolecall.UserMember) string {
 	if !e.sight.Has(m) {
 		return ""
@@ -247,7 +246,7 @@ func (e editView) value(m rolecall.UserMember) string {
 	return ""
 }
 
-// metadata returns what is saved of the metadata, as far as the caller may read it.
+// metadata returns the saved metadata. It is empty if the caller may not read it.
 func (e editView) metadata() rolecall.Metadata {
 	if !e.sight.Has(rolecall.MemberMetadata) {
 		return rolecall.Metadata{}
@@ -255,10 +254,9 @@ func (e editView) metadata() rolecall.Metadata {
 	return e.user.Metadata
 }
 
-// address returns where the form is.
 func (e editView) address() string { return userAddress(e.pageContext, e.user.ID, "/edit") }
 
-// The fields of a row of metadata, and of what the form had shown of it.
+// The fields of a row of metadata: the typed pair, and the pair that the form had shown.
 const (
 	fieldPairKey      = "metadata-key"
 	fieldPairValue    = "metadata-value"
@@ -266,19 +264,18 @@ const (
 	fieldWasPairValue = "was-metadata-value"
 )
 
-// spareRows are the empty rows that a form has where no script adds them.
+// spareRows is the number of empty rows in a form, for browsers without scripts.
 const spareRows = 3
 
 // pairRow is one pair of metadata in a form.
 type pairRow struct {
 	key, value string
-	saved      string // by somebody else meanwhile
-	changed    bool   // somebody else has changed it
-	gone       bool   // somebody else has removed it
+	saved      string // the value that another user saved after the form was loaded
+	changed    bool   // another user has changed the pair
+	gone       bool   // another user has removed the pair
 }
 
-// typedPairs returns the pairs that the fields of a form hold, in their order. A row
-// of which nothing is filled in is none.
+// typedPairs returns the pairs in the fields of a form, in their order. It skips empty rows.
 func typedPairs(v *pageContext, keys, values string) (rows [][2]string) {
 	texts := v.form[values]
 	for i, key := range v.form[keys] {
@@ -293,7 +290,7 @@ func typedPairs(v *pageContext, keys, values string) (rows [][2]string) {
 	return rows
 }
 
-// pairsOf returns the pairs of the rows, and what is wrong with the rows as such.
+// pairsOf returns the pairs of the rows, and field errors for repeated and empty keys.
 func pairsOf(rows [][2]string) (map[string]string, rolecall.Faults) {
 	var faults rolecall.Faults
 	pairs := map[string]string{}
@@ -309,8 +306,7 @@ func pairsOf(rows [][2]string) (map[string]string, rolecall.Faults) {
 	return pairs, faults
 }
 
-// metadataPatch returns how the form changes the metadata: nil if it does not. A pair
-// that was not touched is not sent.
+// metadataPatch returns the changed pairs of the form, or nil if it changes no pair.
 func metadataPatch(v *pageContext) (map[string]*string, rolecall.Faults) {
 	typed, faults := pairsOf(typedPairs(v, fieldPairKey, fieldPairValue))
 	was, _ := pairsOf(typedPairs(v, fieldWasPairKey, fieldWasPairValue))
@@ -334,9 +330,9 @@ func metadataPatch(v *pageContext) (map[string]*string, rolecall.Faults) {
 	return patch, faults
 }
 
-// metadataRows returns the rows of a form, given what is saved now, and of those that
-// were removed in the form the ones that somebody else has changed meanwhile: what was
-// not touched shows what is saved, and what was shows what was typed.
+// metadataRows returns the rows of a form, given the saved metadata. A row that the user has
+// changed shows the typed pair, and an unchanged row shows the saved pair. removed has the pairs
+// that the user has removed in the form and another user has changed since it was loaded.
 func (f frame) metadataRows(saved rolecall.Metadata) (rows, removed []pairRow) {
 	now := sortedPairs(saved)
 	if f.problem == nil {
@@ -373,11 +369,11 @@ func (f frame) metadataRows(saved rolecall.Metadata) (rows, removed []pairRow) {
 	return rows, removed
 }
 
-// sortedPairs returns the metadata by its keys.
+// sortedPairs returns the pairs of the metadata, sorted by key.
 func sortedPairs(m rolecall.Metadata) (list [][2]string) {
 	pairs, err := m.Pairs()
 	if err != nil {
-		return nil // it was written by us
+		return nil // cannot happen: metadata is validated before it is stored
 	}
 	for _, key := range slices.Sorted(maps.Keys(pairs)) {
 		list = append(list, [2]string{key, pairs[key]})

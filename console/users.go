@@ -19,16 +19,16 @@ func (c *console) usersPages() []page {
 	}
 }
 
-// userParameters are those of the list that stay in its addresses, in the order in
-// which they are written there. A cursor holds for one combination of them.
+// userParameters are the query parameters that the addresses of the list keep, in their order.
+// A cursor is valid for one combination of them only.
 var userParameters = []string{"q", "status", "department", "role", "sort"}
 
-// usersView is what the page of users shows.
+// usersView is the data of the list of users.
 type usersView struct {
 	frame
 	pageLinks
 	page        directory.UserPage
-	withheld    rolecall.UserMembers // of some user on the page
+	withheld    rolecall.UserMembers // members that the caller may not read of some user on the page
 	roles       []rolecall.Role      // to filter by; nil if the caller may not read them
 	departments []string             // to filter by
 }
@@ -40,7 +40,7 @@ func (c *console) showUsers(v *pageContext) error {
 	list := usersView{}
 	if v.faults == nil {
 		listing := v.userListing()
-		if v.fragment() == "count" { // asked for apart: it takes longer than the page
+		if v.fragment() == "count" { // a separate request, because counting takes longer than loading the page
 			listing.Count, listing.Limit = true, 1
 		}
 		page, err := c.directory.Users(v.ctx, v.call, listing)
@@ -64,7 +64,7 @@ func (c *console) showUsers(v *pageContext) error {
 	})
 }
 
-// filters loads what to filter the list by.
+// filters loads the values that the list can be filtered by.
 func (c *console) filters(v *pageContext, list *usersView) (err error) {
 	if list.departments, err = c.directory.Departments(v.ctx, v.call); err != nil || authz.ReadRoles.Authorize(v.call.Principal) != nil {
 		return err
@@ -74,12 +74,12 @@ func (c *console) filters(v *pageContext, list *usersView) (err error) {
 	return err
 }
 
-// isFiltered reports whether the list shows only some users.
 func (l usersView) isFiltered() bool {
 	return slices.ContainsFunc([]string{"q", "status", "department", "role"}, func(name string) bool { return l.asked(name) != "" })
 }
 
-// countWords says how many users the list has; empty if that is to be asked for.
+// countWords returns the number of users in words. It is empty if the number needs a separate
+// request.
 func (l usersView) countWords() string {
 	switch total := l.page.Total; {
 	case total != nil && total.Exact:
@@ -92,8 +92,8 @@ func (l usersView) countWords() string {
 	return ""
 }
 
-// countSwap is how the count takes the place of the one before: what is to be asked
-// for leaves it in sight until then.
+// countSwap returns how htmx inserts the count. An empty count is appended, so that the old count
+// stays visible until the new one is loaded.
 func (l usersView) countSwap() string {
 	if l.countWords() == "" && l.faults == nil {
 		return "beforeend:#count"
@@ -101,7 +101,7 @@ func (l usersView) countSwap() string {
 	return "innerHTML:#count"
 }
 
-// notes are what the page says above the list, of what is not shown and why.
+// notes returns the notes above the list: which data is missing, and why.
 func (l usersView) notes() (notes []string) {
 	if l.page.RestrictedBy != 0 {
 		notes = append(notes, "Only users whose "+listed(lowerNames(l.page.RestrictedBy))+" you may read are searched and sorted.")
@@ -112,10 +112,10 @@ func (l usersView) notes() (notes []string) {
 	return notes
 }
 
-// listMembers are those that the list has a column of.
+// listMembers are the members that the list has a column for.
 var listMembers = rolecall.SetOf(rolecall.MemberEmail, rolecall.MemberName, rolecall.MemberDepartment, rolecall.MemberStatus, rolecall.MemberCreatedAt)
 
-// reads returns the permissions that show the members.
+// reads returns the permissions to read the members.
 func reads(members rolecall.UserMembers) (permissions []string) {
 	for m := range members.All() {
 		permissions = append(permissions, m.Read().String())
@@ -123,7 +123,7 @@ func reads(members rolecall.UserMembers) (permissions []string) {
 	return permissions
 }
 
-// firstAdvice says how there come to be users.
+// firstAdvice explains how to add the first user.
 func (l usersView) firstAdvice() string {
 	if l.may(rolecall.UsersCreate) {
 		return "Create the first one, and they are invited by mail."
@@ -138,16 +138,16 @@ func lowerNames(members rolecall.UserMembers) (names []string) {
 	return names
 }
 
-// statuses are those to filter by.
+// statuses returns the statuses that the list can be filtered by.
 func (l usersView) statuses() []rolecall.UserStatus {
 	list := []rolecall.UserStatus{rolecall.UserActive, rolecall.UserPending, rolecall.UserSuspended}
 	if l.may(rolecall.UsersRestore) {
-		list = append(list, rolecall.UserDeleted) // which has a page of its own
+		list = append(list, rolecall.UserDeleted) // deleted users have a separate page
 	}
 	return list
 }
 
-// selectedMax is how many users one action may change at once.
+// selectedMax is the maximum number of users that one action can change.
 const selectedMax = 100
 
 // bulkAction is an action on all selected users. It calls the same service method for each.
@@ -155,15 +155,14 @@ type bulkAction struct {
 	path        string // below the selected users
 	operation   string
 	label       string
-	detail      string          // what will happen
-	did         string          // what has been done to them
+	detail      string          // the effect of the action
+	did         string          // for the message after the action
 	policies    []*authz.Policy // that the action needs
 	destructive bool
-	gives       bool // asks for a role, and how it is held; else for a reason
+	gives       bool // the form has fields for an assignment; otherwise it has one for a reason
 	do          func(*console, *pageContext, rolecall.UserID) error
 }
 
-// bulkActions are in the order in which they are offered.
 var bulkActions = []bulkAction{
 	{
 		path: "/give-role", operation: "UsersController_assignRole", label: "Give a role", did: "given the role", gives: true,
@@ -205,7 +204,7 @@ func (c *console) selectedPages() (pages []page) {
 	return pages
 }
 
-// selectedView is what the pages about selected users show.
+// selectedView is the data of the pages about selected users.
 type selectedView struct {
 	frame
 	*bulkAction
@@ -216,13 +215,13 @@ type selectedView struct {
 	refused     []refusedUser
 }
 
-// refusedUser is a selected user to whom it was not done, and why.
+// refusedUser is a selected user for whom the action failed, and the error.
 type refusedUser struct {
 	id  rolecall.UserID
 	why *rolecall.Error
 }
 
-// selectedUsers returns the users that the form or the address names, once each.
+// selectedUsers returns the users that the form or the address names, without duplicates.
 func selectedUsers(v *pageContext) (users []rolecall.UserID, err error) {
 	texts := v.form["user"]
 	if texts == nil {
@@ -257,7 +256,7 @@ func (c *console) selectedView(v *pageContext, a *bulkAction) (view selectedView
 	return view, err
 }
 
-// askSelected asks whether it is to be done.
+// askSelected shows the confirmation page of the action.
 func (c *console) askSelected(v *pageContext, a *bulkAction) error {
 	view, err := c.selectedView(v, a)
 	if err == nil && a.gives {
@@ -278,9 +277,8 @@ func (c *console) askSelected(v *pageContext, a *bulkAction) error {
 	})
 }
 
-// actOnSelected does it to one after the other. What is wrong with the form is wrong for
-// all of them, and what fails for another reason than one's own ends it: it can be sent
-// again, as nothing is done twice.
+// actOnSelected performs the action on one user after the other. An invalid form and an unavailable
+// service end the loop. The user can submit the form again, because the actions are idempotent.
 func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 	view, err := c.selectedView(v, a)
 	if err != nil {
@@ -306,7 +304,7 @@ func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 	})
 }
 
-// givenRole returns the role that the form gives, and how.
+// givenRole returns the role and the assignment that the form describes.
 func givenRole(v *pageContext) (role rolecall.RoleID, draft rolecall.AssignmentDraft, err error) {
 	if role, err = rolecall.ParseID[rolecall.Role](v.form.Get("role")); err != nil {
 		var faults rolecall.Faults
@@ -317,7 +315,7 @@ func givenRole(v *pageContext) (role rolecall.RoleID, draft rolecall.AssignmentD
 	return role, draft, err
 }
 
-// bulkActions returns what the caller may do to users whom they select.
+// bulkActions returns the actions that the caller may perform on selected users.
 func (f frame) bulkActions() (list []*bulkAction) {
 	for i := range bulkActions {
 		if a := &bulkActions[i]; areAllowed(f.call.Principal, a.policies) {
@@ -327,12 +325,12 @@ func (f frame) bulkActions() (list []*bulkAction) {
 	return list
 }
 
-// listTail returns the list as it is, as forms that lead back to it carry it.
+// listTail returns the address of the current list, for forms that return to it.
 func (f frame) listTail(parameters []string) string {
 	return strings.TrimPrefix(f.listAddress(append(slices.Clone(parameters), "cursor")), f.path(""))
 }
 
-// back returns the list from which the users were selected.
+// back returns the address of the list in which the users were selected.
 func (s selectedView) back() string {
 	if tail := s.returnTail(); strings.HasPrefix(tail, "/users?") {
 		return returnAddress(s.pageContext, tail)
@@ -340,7 +338,7 @@ func (s selectedView) back() string {
 	return s.frame.path("/users")
 }
 
-// again returns the question about those to whom it was not done.
+// again returns the confirmation page for the users for whom the action failed.
 func (s selectedView) again() string {
 	query := url.Values{"return": {s.returnTail()}}
 	for _, r := range s.refused {
@@ -349,7 +347,7 @@ func (s selectedView) again() string {
 	return s.request.URL.Path + "?" + query.Encode()
 }
 
-// nameOf returns what to call one of the users.
+// nameOf returns the name of the user, or the id if the name is not readable.
 func (s selectedView) nameOf(id rolecall.UserID) string {
 	return orWords(s.names[rolecall.AnyID(id)].Name, id.String())
 }
@@ -362,7 +360,7 @@ func (s selectedView) title() string {
 	return s.label + " " + plural(len(s.users), "user")
 }
 
-// outcome says to how many it was done.
+// outcome returns the number of users for whom the action succeeded, in words.
 func (s selectedView) outcome() string {
 	n := len(s.users) - len(s.refused)
 	switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/rolecall/rolecall/internal/directory"
 )
 
-// ago returns the moment in words, as seen from now: "3 days ago", "in 2 hours"; a
-// date where it is more than a year away. What is to come is rounded to the nearest.
+// ago returns the timestamp relative to now: "3 days ago", "in 2 hours". It returns a date if it is
+// more than a year away. Future timestamps are rounded to the nearest unit.
 func ago(now, t rolecall.Time) string {
 	away := now.Sub(t)
 	future := away < 0
@@ -47,7 +47,7 @@ func ago(now, t rolecall.Time) string {
 	return words + " ago"
 }
 
-// clock returns the time of day at which the moment is over, to the minute.
+// clock returns the time of day, rounded up to the next minute.
 func clock(t rolecall.Time) string {
 	return t.Add(time.Minute - time.Microsecond).Std().Truncate(time.Minute).Format("15:04 MST")
 }
@@ -57,10 +57,10 @@ type lifetimeUnit struct {
 	name   string
 }
 
-// lifetimeUnits are those in which people say how long something lasts.
+// lifetimeUnits are the units of durations in texts.
 var lifetimeUnits = []lifetimeUnit{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}}
 
-// lifetime returns how long something lasts, in words: "1 day 12 hours".
+// lifetime returns the duration in words: "1 day 12 hours".
 func lifetime(d time.Duration) string {
 	var words []string
 	for _, unit := range lifetimeUnits {
@@ -77,8 +77,8 @@ func lifetime(d time.Duration) string {
 
 var lifetimePart = regexp.MustCompile(`^(\d{1,9})\s*([a-z]+)\s*`)
 
-// readLifetime returns how many seconds the words say. Each number has its unit, of
-// which the first letters are enough.
+// readLifetime parses a duration in words and returns it in seconds. Each number needs a unit, which
+// may be abbreviated to its first letters.
 func readLifetime(text string) (seconds int64, ok bool) {
 	rest := strings.ToLower(strings.TrimSpace(strings.ReplaceAll(text, ",", "")))
 	if rest == "0" {
@@ -100,7 +100,7 @@ func readLifetime(text string) (seconds int64, ok bool) {
 	return seconds, ok
 }
 
-// nearest rounds a time to what it is told in.
+// nearest rounds a duration to the unit in which it is displayed.
 func nearest(d time.Duration) time.Duration {
 	if d = d.Round(time.Minute); d < time.Hour {
 		return d
@@ -111,7 +111,7 @@ func nearest(d time.Duration) time.Duration {
 	return d.Round(24 * time.Hour)
 }
 
-// exact returns the moment for who wants to know it.
+// exact returns the timestamp with all its parts, to the second.
 func exact(t rolecall.Time) string { return t.Std().Format("Monday, 2 January 2006, 15:04:05 MST") }
 
 // plural returns the count with the noun.
@@ -131,7 +131,7 @@ func thousands(n int) string {
 	return digits
 }
 
-// sentence returns the detail of a fault as a sentence by itself.
+// sentence returns the detail of a field error as a sentence.
 func sentence(detail string) string {
 	first, size := utf8.DecodeRuneInString(detail)
 	if size == 0 {
@@ -144,7 +144,7 @@ func sentence(detail string) string {
 	return text
 }
 
-// initials returns what stands for a name in a circle: at most two letters.
+// initials returns at most two letters that represent the name.
 func initials(name string) string {
 	var letters []rune
 	for _, word := range strings.Fields(name) {
@@ -158,7 +158,7 @@ func initials(name string) string {
 	return string(letters)
 }
 
-// orDash returns the text, a dash for none.
+// orDash returns the text, or a dash for nil.
 func orDash(text *string) string {
 	if text == nil {
 		return "–"
@@ -166,7 +166,7 @@ func orDash(text *string) string {
 	return *text
 }
 
-// memberNames are the members of a user in words.
+// memberNames are the display names of the members of a user.
 var memberNames = map[rolecall.UserMember]string{
 	rolecall.MemberEmail: "E-mail address", rolecall.MemberName: "Name", rolecall.MemberDepartment: "Department",
 	rolecall.MemberExternalID: "External id", rolecall.MemberMetadata: "Metadata", rolecall.MemberStatus: "Status",
@@ -184,7 +184,7 @@ func listed(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// reachWords returns where something holds.
+// reachWords describes the reach.
 func reachWords(r rolecall.Reach) string {
 	switch {
 	case r.IsEverywhere():
@@ -195,7 +195,7 @@ func reachWords(r rolecall.Reach) string {
 	return "In " + listed(r.Departments())
 }
 
-// orWords returns the text, or the words where there is none.
+// orWords returns the text, or words if it is empty.
 func orWords(text, words string) string {
 	if text == "" {
 		return words
@@ -203,13 +203,13 @@ func orWords(text, words string) string {
 	return text
 }
 
-// problemWords are what is said of problems whose own words are for programs.
+// problemWords replace the details of problems that are written for API clients.
 var problemWords = map[string]string{
 	rolecall.ErrNotRecent.Code: "Your sign-in is a while ago. Nothing is lost: confirm below that it is you.",
 	rolecall.ErrKeyReused.Code: "This form came before with something else in it, and that was done. Send it again to do this too.",
 }
 
-// openWords returns what the permission opens, in words.
+// openWords describes what the permission allows.
 func openWords(p rolecall.Permission) string {
 	if words := p.Opens(); words != "" || !p.Own() {
 		return orWords(words, "what the application makes of it")
@@ -217,7 +217,7 @@ func openWords(p rolecall.Permission) string {
 	return "all that it covers"
 }
 
-// detailOf returns what the error says to people.
+// detailOf returns the detail of the error for users.
 func detailOf(err error) string {
 	if known, ok := errors.AsType[*rolecall.Error](err); ok {
 		return known.Detail
@@ -228,13 +228,13 @@ func detailOf(err error) string {
 // heading returns the words with a capital letter at their beginning.
 func heading(words string) string { return strings.TrimSuffix(sentence(words), ".") }
 
-// lowered returns the words as they stand within a sentence.
+// lowered returns the words with a small letter at their beginning.
 func lowered(words string) string {
 	first, size := utf8.DecodeRuneInString(words)
 	return string(unicode.ToLower(first)) + words[size:]
 }
 
-// texts returns the permissions as they are written.
+// texts returns the permissions as text.
 func texts(permissions []rolecall.Permission) (list []string) {
 	for _, p := range permissions {
 		list = append(list, p.String())
@@ -242,7 +242,7 @@ func texts(permissions []rolecall.Permission) (list []string) {
 	return list
 }
 
-// nameOf returns what to call the user, as far as the caller may read it.
+// nameOf returns the name of the user, or the id if the caller may not read the name.
 func nameOf(v *pageContext, u *rolecall.User) string {
 	if v.call.Sight(u).Has(rolecall.MemberName) {
 		return u.Name
@@ -250,10 +250,10 @@ func nameOf(v *pageContext, u *rolecall.User) string {
 	return u.ID.String()
 }
 
-// names are what to call those whom a page names by their ids.
+// names maps ids on a page to the names of their objects.
 type names map[rolecall.AnyID]directory.Named
 
-// namesIn returns the names of all who are in the events, and of the others.
+// namesIn returns the names for the ids in the events, and for the other ids.
 func (c *console) namesIn(v *pageContext, events []rolecall.Event, others ...rolecall.AnyID) (names, error) {
 	for i := range events {
 		e := &events[i]
@@ -263,7 +263,7 @@ func (c *console) namesIn(v *pageContext, events []rolecall.Event, others ...rol
 	return c.namesOf(v, others)
 }
 
-// namesOf returns the names of those with the ids, by one look-up.
+// namesOf returns the names for the ids. It loads them in one call.
 func (c *console) namesOf(v *pageContext, ids []rolecall.AnyID) (names, error) {
 	ids = slices.DeleteFunc(ids, func(id rolecall.AnyID) bool { return id.IsZero() })
 	slices.SortFunc(ids, func(a, b rolecall.AnyID) int { return bytes.Compare(a[:], b[:]) })
