@@ -23,7 +23,7 @@ func listAssignments[T holder](s *Server, ctx context.Context, c access.Caller, 
 	return operation.NewPage(&rolecall.Page[rolecall.Assignment]{Items: live}, newAssignmentBody), err
 }
 
-// assignedRolePath names the role of an assignment.
+// assignedRolePath is the path parameter with the role of an assignment.
 type assignedRolePath struct {
 	Role rolecall.RoleID `path:"roleId" example:"019d83e6-1ef1-7001-8c02-5a1f0c5d3e11" doc:"ID of the role."`
 }
@@ -34,7 +34,7 @@ type assignRoleRequest[T holder] struct {
 	Body assignmentDraft `optional:"true"`
 }
 
-// assignRole answers with the assignment as far as the caller may read roles.
+// assignRole returns the assignment with the members that the caller may read.
 func assignRole[T holder](s *Server, ctx context.Context, c access.Caller, in *assignRoleRequest[T]) (operation.Response[assignmentBody], error) {
 	a, created, err := s.directory.AssignRole(ctx, c, rolecall.HolderOf(in.ID), in.Role, in.Body.draft())
 	if !readsRoles(c) {
@@ -56,7 +56,8 @@ func unassignRole[T holder](s *Server, ctx context.Context, c access.Caller, in 
 	return operation.Response[operation.NoContent]{}, s.directory.UnassignRole(ctx, c, rolecall.HolderOf(in.ID), in.Role)
 }
 
-// assignmentDraft is how somebody is to hold a role; without members everywhere and without end.
+// assignmentDraft describes a new assignment. Without members, it has no limits: the whole tenant, and
+// no expiry.
 type assignmentDraft struct {
 	Reach     reachDraft     `json:"reach" doc:"Where the role is to hold. Null for the whole tenant."`
 	ExpiresAt *rolecall.Time `json:"expiresAt" doc:"When the assignment expires, in the future. Null for never."`
@@ -71,13 +72,13 @@ func (d *assignmentDraft) draft() rolecall.AssignmentDraft {
 	return rolecall.AssignmentDraft{Departments: d.Reach.Departments, ExpiresAt: d.ExpiresAt}
 }
 
-// Check returns what is wrong with the draft, nil if nothing is.
+// Check returns the field errors of the draft.
 func (d *assignmentDraft) Check(now rolecall.Time) rolecall.Faults {
 	draft := d.draft()
 	return draft.Check(now)
 }
 
-// assignmentBody is a role that somebody holds: where, until when, and from whom.
+// assignmentBody is a role assignment of a user or service account.
 type assignmentBody struct {
 	Role      assignedRole    `json:"role" doc:"The role."`
 	Reach     reachBody       `json:"reach" nullable:"true" doc:"Where the role holds. Null for the whole tenant."`
@@ -90,11 +91,10 @@ func newAssignmentBody(a *rolecall.Assignment) assignmentBody {
 	return assignmentBody{assignedRole{&a.Role}, reachBody{a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt}
 }
 
-// assignedRole is what names a role, or the id alone of a role without a name, which the
-// caller may not read.
+// assignedRole is the role of an assignment. It has only the id if the caller may not read the role.
 type assignedRole struct{ role *rolecall.Role }
 
-// AppendJSON appends what names the role.
+// AppendJSON appends the members that identify the role.
 func (r assignedRole) AppendJSON(b []byte) []byte {
 	if r.role.Name == "" {
 		return roleBody{r.role, false}.AppendJSON(b)

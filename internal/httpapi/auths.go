@@ -57,8 +57,8 @@ func (*Server) getSession(_ context.Context, c access.Caller, _ *getSessionReque
 	return operation.Response[currentSession]{Body: newCurrentSession(c.Principal)}, nil
 }
 
-// currentSession is who sent the request, and what they hold. What holds only in some
-// departments stands apart, so that a client that ignores the reach fails closed.
+// currentSession is the caller with the caller's permissions. Permissions in some departments are a
+// separate member, so that a client that ignores the reach fails closed.
 type currentSession struct {
 	Tenant            currentTenant         `json:"tenant" doc:"The tenant of the request."`
 	Principal         currentPrincipal      `json:"principal" doc:"Who acts. A token of a user acts as that user."`
@@ -80,14 +80,14 @@ type currentPrincipal struct {
 	Name string             `json:"name" doc:"Name of the principal."`
 }
 
-// scopedPermission is a permission that holds in some departments only.
+// scopedPermission is a permission that is limited to some departments.
 type scopedPermission struct {
 	Permission rolecall.Permission `json:"permission" doc:"The permission. It can have wildcards."`
 	Reach      reachBody           `json:"reach" doc:"Where it holds."`
 }
 
-// newCurrentSession returns the caller. A program has no session, and shows no more of a
-// user than a name, unless it acts as one.
+// newCurrentSession returns the caller. A program has no session. Its user has the name only, unless
+// the program acts as a user.
 func newCurrentSession(p *authz.Principal) currentSession {
 	everywhere, scoped := p.Grants()
 	readable, assignments := rolecall.AllUserMembers, p.Assignments
@@ -113,7 +113,7 @@ func newCurrentSession(p *authz.Principal) currentSession {
 	return b
 }
 
-// signInBody is who is signed in, and the session.
+// signInBody is the signed-in user and the session.
 type signInBody struct {
 	User          userBody              `json:"user" doc:"The user who is signed in."`
 	Session       sessionBody           `json:"session" doc:"The session."`
@@ -162,7 +162,7 @@ func challengeProblem(c *signin.Challenge) *operation.Problem {
 	return &operation.Problem{Error: c.Problem, Extension: appendChallenge(nil, c)}
 }
 
-// appendChallenge appends what the client must prove.
+// appendChallenge appends the challenge that the client must complete.
 func appendChallenge(b []byte, c *signin.Challenge) []byte {
 	b = append(b, `,"challenge":`...)
 	b = wire.AppendText(b, c.Token)
@@ -181,7 +181,7 @@ func appendChallenge(b []byte, c *signin.Challenge) []byte {
 	return b
 }
 
-// sessionBody is a session of a person.
+// sessionBody is a session of a user.
 type sessionBody struct {
 	ID              rolecall.SessionID `json:"id" doc:"ID of the session."`
 	AuthenticatedAt rolecall.Time      `json:"authenticatedAt" doc:"When the user signed in."`

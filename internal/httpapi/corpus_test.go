@@ -148,8 +148,8 @@ func TestWhatIsJSONIsReadByEveryOperation(t *testing.T) {
 	s.judged("{"+many.String()[1:]+"}", http.StatusUnprocessableEntity)
 }
 
-// A member given twice could be one thing to whoever checks and another to whoever
-// acts; one that is spelled otherwise is another member.
+// If a body repeats a member, the check and the operation could use different values. A member with
+// different capitals is a different member.
 func TestMembersAreGivenOnceAndAsTheyAreSpelled(t *testing.T) {
 	s := quietServer(t)
 	schemas := Document().Components.Schemas.Map()

@@ -20,7 +20,7 @@ func named(faults rolecall.Faults) []string {
 	return names
 }
 
-// unrestricted is a request by somebody with all of Rolecall's own permissions.
+// unrestricted returns a caller with all of Rolecall's own permissions.
 func unrestricted() access.Caller {
 	all := rolecall.Assignment{Role: rolecall.Role{Permissions: []rolecall.Permission{rolecall.AllOwn}}, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never}
 	return access.Caller{Principal: authz.NewPrincipal(rolecall.Tenant{}, rolecall.User{}, rolecall.Session{}, []rolecall.Assignment{all}, 0)}

@@ -14,7 +14,7 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// proofBody is how a body proves a second factor. At most one of the members is used.
+// proofBody is the proof of a second factor. At most one of the members is used.
 type proofBody struct {
 	Code         string     `json:"code" doc:"Six digits of an authenticator app."`
 	RecoveryCode string     `json:"recoveryCode" doc:"An unused recovery code."`
@@ -66,7 +66,7 @@ type beginEnrolmentRequest struct {
 	Body      beginEnrolmentBody
 }
 
-// enrolmentBody is what to make a second factor of: a code of the secret, or a passkey.
+// enrolmentBody is the proof for the enrolment of a second factor: a code of the secret, or a passkey.
 type enrolmentBody struct {
 	totpSecretBody
 	PublicKey jsontext.Value `json:"publicKey,omitzero" doc:"For navigator.credentials.create. Absent where passkeys are not available."`
@@ -81,7 +81,7 @@ func (s *Server) beginEnrolment(ctx context.Context, _ access.Caller, in *beginE
 	return operation.Response[enrolmentBody]{Body: enrolmentBody{newTOTPSecretBody(&enrolment.TOTPSecret), enrolment.PublicKey}}, err
 }
 
-// factorsBody are one's second factors, without their secrets.
+// factorsBody are the caller's second factors, without their secrets.
 type factorsBody struct {
 	TOTP          *confirmedBody `json:"totp" doc:"The authenticator app. Null if none is enrolled."`
 	Passkeys      []passkeyBody  `json:"passkeys" doc:"The passkeys."`
@@ -126,7 +126,7 @@ type confirmTOTPBody struct {
 	Code string `json:"code" required:"true" doc:"Six digits that the app shows."`
 }
 
-// recoveryCodesBody are recovery codes; there are none if the user had some before.
+// recoveryCodesBody are new recovery codes. The list is absent if the user already had codes.
 type recoveryCodesBody struct {
 	RecoveryCodes []secret.RecoveryCode `json:"recoveryCodes,omitzero" doc:"Ten codes, each valid once. They are shown only here."`
 }
@@ -154,13 +154,12 @@ func (s *Server) getPasskeySignInOptions(_ context.Context, _ access.Caller, in 
 	return operation.Response[publicKeyBody]{Body: publicKeyBody{publicKey}}, err
 }
 
-// publicKeyBody is what a browser passes to an authenticator.
+// publicKeyBody has the options that a browser passes to an authenticator.
 type publicKeyBody struct {
 	PublicKey jsontext.Value `json:"publicKey" doc:"Options for PublicKeyCredential.parseCreationOptionsFromJSON or parseRequestOptionsFromJSON."`
 }
 
-// credential is a PublicKeyCredential as a browser writes it, an object that only the
-// relying party reads.
+// credential is a PublicKeyCredential as JSON from a browser. Only the relying party parses it.
 type credential []byte
 
 // UnmarshalWire keeps the object as it was sent.
@@ -207,11 +206,10 @@ func (s *Server) createPasskey(ctx context.Context, c access.Caller, in *createP
 	return operation.Response[newPasskeyBody]{Body: body, Replayed: created.Replayed}, err
 }
 
-// passkeyIDLength is how long the id of a passkey can be as base64url: 1023 bytes
-// (WebAuthn, 4).
+// passkeyIDLength is the maximum length of a passkey id as base64url: 1023 bytes (WebAuthn, 4).
 const passkeyIDLength = 1364
 
-// passkeyIDPattern is base64url without padding, and without bits that no byte has.
+// passkeyIDPattern is base64url without padding, and without stray bits in the last character.
 const passkeyIDPattern = `^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{4}|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]|[A-Za-z0-9_-][AQgw])$`
 
 // passkeyIDValue is the id of a passkey.
@@ -227,7 +225,7 @@ func (v *passkeyIDValue) SetParameter(text string) (code, detail string) {
 	return "", ""
 }
 
-// passkeyPath names a passkey.
+// passkeyPath is the path parameter with the id of a passkey.
 type passkeyPath struct {
 	ID passkeyIDValue `path:"passkeyId" example:"AR2PEK-VQCj3H3lzcUp4IQ" doc:"ID of the passkey."`
 }

@@ -18,12 +18,12 @@ type requestPasswordResetRequest struct {
 	Body      emailBody
 }
 
-// acceptedBody says what will come of a request, if anything does.
+// acceptedBody describes the effect of an accepted request, which may have none.
 type acceptedBody struct {
 	Detail string `json:"detail" doc:"What happens now, in a sentence for people."`
 }
 
-// requestPasswordReset has the same answer whether or not somebody has the address.
+// requestPasswordReset answers the same whether or not a user has the address.
 func (s *Server) requestPasswordReset(ctx context.Context, _ access.Caller, in *requestPasswordResetRequest) (operation.Response[acceptedBody], error) {
 	err := s.signin.RequestPasswordReset(ctx, in.Anonymous, in.Body.Email)
 	return operation.Response[acceptedBody]{Body: acceptedBody{
@@ -51,8 +51,8 @@ func (s *Server) sendPasswordReset(ctx context.Context, c access.Caller, in *inv
 	return operation.Response[passwordResetBody]{Body: passwordResetBody{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
 }
 
-// passwordResetBody says that a user was mailed a link to choose a new password. A repeated
-// request for an erased user is answered with the id alone.
+// passwordResetBody confirms that a user was sent a link to choose a new password. A repeated
+// request for an erased user gets the id only.
 type passwordResetBody struct {
 	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
 	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the link expires."`
@@ -69,8 +69,8 @@ func (s *Server) requestEmailChange(ctx context.Context, c access.Caller, in *re
 	return operation.Response[emailChangeBody]{Body: emailChangeBody{created.Value.UserID, created.Value.ExpiresAt}, Replayed: created.Replayed}, err
 }
 
-// emailChangeBody says that a link was mailed to a new address. A repeated request for an
-// erased user is answered with the id alone.
+// emailChangeBody confirms that a link was sent to a new address. A repeated request for an erased
+// user gets the id only.
 type emailChangeBody struct {
 	UserID    rolecall.UserID `json:"userId" doc:"ID of the user."`
 	ExpiresAt rolecall.Time   `json:"expiresAt,omitzero" doc:"When the link expires."`
@@ -93,14 +93,13 @@ func (s *Server) changeEmail(ctx context.Context, _ access.Caller, in *changeEma
 	return operation.Response[operation.NoContent]{}, s.signin.ChangeEmail(ctx, in.Anonymous, token)
 }
 
-// newPasswordBody is the token of a link and the password to set.
 type newPasswordBody struct {
 	Token    string `json:"token" required:"true" doc:"The token of the link."`
 	Password string `json:"password" required:"true" format:"password" minLength:"8" maxLength:"1024" doc:"The new password. At least as long as the passwordMinimum of the tenant, and not easy to guess."`
 }
 
-// parseToken returns the token of a link. A text that cannot be a token is answered as
-// one that is not known, with the error invalid.
+// parseToken returns the token of a link. It returns the error invalid for a text that cannot be a
+// token, as for an unknown token.
 func parseToken(text string, invalid error) (secret.Token, error) {
 	token, ok := secret.ParseToken(text)
 	if !ok {

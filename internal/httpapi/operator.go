@@ -71,7 +71,7 @@ var operatorOperations = []*operation.Operation{
 	},
 }
 
-// servesOperators reports whether operators are served where the request came in.
+// servesOperators reports whether the listener of the request serves operators.
 func (s *Server) servesOperators(r *http.Request) bool {
 	return !s.apart || web.IsOperatorListener(r)
 }
@@ -123,7 +123,7 @@ func (d *tenantDraft) draft() rolecall.TenantDraft {
 	return rolecall.TenantDraft{Name: d.Name, DisplayName: d.DisplayName, Owner: rolecall.UserDraft{Email: d.Owner.Email, Name: d.Owner.Name}}
 }
 
-// Check returns what is wrong with the draft, nil if nothing is.
+// Check returns the field errors of the draft.
 func (d *tenantDraft) Check() rolecall.Faults {
 	draft := d.draft()
 	return draft.Check()
@@ -165,7 +165,7 @@ func (s *Server) createTenant(ctx context.Context, c access.Caller, in *createTe
 	return operation.Response[createdTenant]{Body: body, Location: "/operator/tenants/" + value.Tenant.Name, Replayed: created.Replayed}, nil
 }
 
-// tenantPath names a tenant.
+// tenantPath is the path parameter with the name of a tenant.
 type tenantPath struct {
 	Name operation.TenantName `path:"name" example:"acme" doc:"Name of the tenant."`
 }

@@ -33,14 +33,14 @@ type overviewBody struct {
 
 func (b *overviewBody) HiddenMembers() string { return b.User.HiddenMembers() }
 
-// grantBody is a permission that somebody holds: where, and through which roles.
+// grantBody is a permission of a user, with its reach and the roles that give it.
 type grantBody struct {
 	Permission rolecall.Permission `json:"permission" doc:"The permission. It can have wildcards."`
 	Reach      reachBody           `json:"reach" nullable:"true" doc:"Where it holds. Null for the whole tenant."`
 	Roles      []roleName          `json:"roles" doc:"The roles through which the user holds it."`
 }
 
-// signInState says whether a user can sign in, and if not, why.
+// signInState states whether a user can sign in, and the reasons if not.
 type signInState struct {
 	CanSignIn   bool           `json:"canSignIn" doc:"Whether no reason prevents a sign-in, not even one that covers some sign-ins only."`
 	Reasons     []signInReason `json:"reasons" doc:"What prevents the user from signing in."`
@@ -55,7 +55,7 @@ type signInReason struct {
 	Source    optionalText  `json:"source" nullable:"true" doc:"The address or network for which sign-ins are refused. Null for callers who may not read events."`
 }
 
-// pendingInvitation is an invitation that was not accepted.
+// pendingInvitation is an invitation that the user has not accepted.
 type pendingInvitation struct {
 	CreatedBy rolecall.UserID `json:"createdBy" nullable:"true" doc:"ID of the principal who created the invitation. Null for an operator."`
 	CreatedAt rolecall.Time   `json:"createdAt" doc:"When the invitation was created."`

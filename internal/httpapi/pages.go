@@ -17,7 +17,7 @@ import (
 	"github.com/rolecall/rolecall/openapi"
 )
 
-// pages is what is served without a tenant.
+// pages returns the routes that need no tenant.
 func (s *Server) pages() []web.Route {
 	pages := append(s.newDocs().pages(),
 		s.page("/livez", "livez", live),
@@ -34,7 +34,7 @@ func (s *Server) pages() []web.Route {
 	return pages
 }
 
-// contractJSON makes the document as JSON when it is first requested.
+// contractJSON builds the OpenAPI document as JSON at the first request for it.
 var contractJSON = sync.OnceValues(func() (*web.Asset, error) {
 	document, err := json.MarshalIndent(Document(), "", "  ")
 	if err != nil {
@@ -43,7 +43,7 @@ var contractJSON = sync.OnceValues(func() (*web.Asset, error) {
 	return web.NewDocument("/openapi.json", "application/json", append(document, '\n')), nil
 })
 
-// showJSON answers with the contract as JSON.
+// showJSON writes the OpenAPI document as JSON.
 func showJSON(w http.ResponseWriter, r *http.Request) error {
 	document, err := contractJSON()
 	if err != nil {
@@ -53,7 +53,7 @@ func showJSON(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// page returns the route of a page. It answers the error of the handler as a problem.
+// page returns the route of a page. It writes the error of the handler as a problem.
 func (s *Server) page(path, label string, handle func(w http.ResponseWriter, r *http.Request) error) web.Route {
 	return web.Route{Method: http.MethodGet, Path: path, Label: label, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := handle(w, r); err != nil {
@@ -62,11 +62,11 @@ func (s *Server) page(path, label string, handle func(w http.ResponseWriter, r *
 	})}
 }
 
-// securityLifetime is how long a security.txt counts: RFC 9116 recommends less than a
-// year. It is served with another end each day.
+// securityLifetime is the lifetime of a security.txt. RFC 9116 recommends less than a year. The
+// expiry moves on by one day each day.
 const securityLifetime = 90 * 24 * time.Hour
 
-// showSecurityContact says to whom weaknesses of this service are reported (RFC 9116).
+// showSecurityContact writes the security.txt with the contact for vulnerabilities (RFC 9116).
 func (s *Server) showSecurityContact(w http.ResponseWriter, r *http.Request) error {
 	expires := web.RequestOf(r).Started.UTC().Truncate(24 * time.Hour).Add(securityLifetime)
 	text := "Contact: " + s.securityContact + "\nExpires: " + expires.Format(time.RFC3339) + "\n"
@@ -83,14 +83,14 @@ func respondTagged(w http.ResponseWriter, r *http.Request, content []byte, conte
 	web.RespondTagged(w, r, content, contentType, caching, secret.ETag(content))
 }
 
-// live says that the process runs.
+// live reports that the process is running.
 func live(w http.ResponseWriter, r *http.Request) error {
 	operation.RespondJSON(w, r, http.StatusOK, []byte(`{"status":"ok"}`))
 	return nil
 }
 
-// What the pages may load. The viewer of the reference sets styles of its own
-// and reads the document; nothing comes from elsewhere.
+// The Content-Security-Policy of the pages. The viewer of the reference needs inline styles, and
+// loads the document. No page loads anything from other origins.
 var (
 	pagePolicy      = []string{"default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
 	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
@@ -132,7 +132,7 @@ func (d *docs) pages() []web.Route {
 	return pages
 }
 
-// view is what a page shows.
+// view is the data of a page.
 type view struct {
 	Base, Here, Title string
 	Statuses          []statusView
@@ -207,8 +207,7 @@ func viewProblem(known *rolecall.Error) problemView {
 	return problemView{Code: known.Code, Detail: known.Detail, Status: status, Reason: http.StatusText(status)}
 }
 
-// show answers with a page, which is asked for anew each time so that it never
-// names files of another version.
+// show writes a page. Clients must revalidate it, so that it never names files of another version.
 func (d *docs) show(w http.ResponseWriter, r *http.Request, name string, v view) error {
 	v.Base = d.server.site.Base
 	w.Header()["Permissions-Policy"] = web.NoFeatures
@@ -222,28 +221,28 @@ func (d *docs) show(w http.ResponseWriter, r *http.Request, name string, v view)
 }
 
 const (
-	// readyWithin bounds how long the store may take to answer for readiness.
+	// readyWithin is the time limit for the store's answer to a readiness check.
 	readyWithin = 2 * time.Second
 
-	// readyFor is how long /readyz answers from the last check.
+	// readyFor is how long /readyz uses the result of a check.
 	readyFor = 250 * time.Millisecond
 )
 
-// readiness checks whether the store can serve, one check at a time and at most one
-// in readyFor, however many requests ask.
+// readiness checks whether the store can serve. It runs one check at a time, and at most one per
+// readyFor, independent of the number of requests.
 type readiness struct {
 	check func(context.Context) error
 
-	turn    chan struct{} // holds a token while somebody uses what follows
+	turn    chan struct{} // holds a token while a request uses the fields below
 	checked time.Time     // when the last check ended
-	err     error         // what it returned
+	err     error         // the result of the last check
 }
 
 func newReadiness(check func(context.Context) error) *readiness {
 	return &readiness{check: check, turn: make(chan struct{}, 1)}
 }
 
-// result returns what the last check returned, after a new one if that is too old.
+// result returns the result of the last check. It runs a new check if that result is too old.
 func (r *readiness) result(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -262,8 +261,8 @@ func (r *readiness) result(ctx context.Context) error {
 	return r.err
 }
 
-// ready says whether requests can be served here: not without the store, and not
-// while the process is leaving.
+// ready reports whether this process can serve requests. It cannot if the store does not answer, or
+// while the process is shutting down.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.site.IsDraining() {
 		return rolecall.ErrUnavailable.With("This process is leaving; another one serves.")

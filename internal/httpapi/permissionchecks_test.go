@@ -144,7 +144,7 @@ func asText(results []checked) string {
 	return b.String()
 }
 
-// faultsOf returns what a problem says is wrong.
+// faultsOf returns the field errors of a problem.
 func faultsOf(t interface{ Fatalf(string, ...any) }, r reply) []rolecall.Fault {
 	var problem struct{ Errors []rolecall.Fault }
 	if err := json.Unmarshal([]byte(r.body), &problem); err != nil {

@@ -53,7 +53,7 @@ func TestPermissionsPageIsDocumentPermissions(t *testing.T) {
 // needsHead begins the table of what each operation needs.
 const needsHead = "| operation | what it needs |\n|---|---|\n"
 
-// needsTable returns what the policy of each operation needs, as rows of Markdown.
+// needsTable returns the requirements of each operation's policy, as rows of a Markdown table.
 func needsTable() string {
 	var b strings.Builder
 	for _, op := range operations {

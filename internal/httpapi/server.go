@@ -1,7 +1,7 @@
-// Package httpapi is the HTTP API: it turns requests into calls of directory and signin, and
-// answers into JSON. Every operation is one entry of one table, and each noun has one file
-// with its inputs, handlers and bodies. Package operation checks, reads and encodes for all
-// of them. Package web has the middleware around it.
+// Package httpapi is the HTTP API. It translates requests into calls of directory and signin, and the
+// results into JSON. One table lists all operations, and each noun has one file with its inputs,
+// handlers and bodies. Package operation checks, decodes and encodes for all of them. Package web has
+// the middleware.
 package httpapi
 
 import (
@@ -32,11 +32,11 @@ type Server struct {
 	site      *web.Site
 	handler   http.Handler
 	router    *web.Router
-	apart     bool // operators are served on their own listener alone
+	apart     bool // serve operators on their separate listener only
 	runner    *operation.Runner
 	readiness *readiness
 
-	securityContact string // URI; empty: none
+	securityContact string // URI; empty if not configured
 }
 
 // New returns a server of all operations.
@@ -118,14 +118,13 @@ type (
 	}
 )
 
-// holder is a noun that holds roles and API tokens. The operations about these have the
-// same handlers for both.
+// holder is a noun that can have roles and API tokens. Both nouns share the handlers for these.
 type holder interface {
 	rolecall.User | rolecall.ServiceAccount
 }
 
-// match returns the precondition of a service method: the ETag of what the caller sees of the
-// value is one of the header. It is nil without the header.
+// match returns the precondition of a service method: the ETag of the value, as the caller may read
+// it, is one of the header. It returns nil without the header.
 func match[T any](m operation.IfMatch, tag func(*T) string) directory.Match[T] {
 	if !m.Given {
 		return nil

@@ -45,16 +45,16 @@ func (p *tenantPatch) patch() rolecall.TenantPatch {
 	return rolecall.TenantPatch{DisplayName: p.DisplayName, Settings: rolecall.SettingsPatch(p.Settings)}
 }
 
-// Check returns what is wrong with the patch, nil if nothing is.
+// Check returns the field errors of the patch.
 func (p *tenantPatch) Check() rolecall.Faults {
 	patch := p.patch()
 	return patch.Check()
 }
 
-// settingsPatch is a change of settings; null sets the defaults again.
+// settingsPatch is a change of settings. A null restores the default.
 type settingsPatch rolecall.SettingsPatch
 
-// UnmarshalWire reads an object of settings. Null is null for each of them.
+// UnmarshalWire reads an object of settings. If the whole object is null, each setting is null.
 func (p *settingsPatch) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	p.Numbers = map[string]*int64{}
 	names := []string{"secondFactor", "mailSenderName"}
@@ -115,7 +115,7 @@ type otherSettingsPatch struct {
 	MailSenderName rolecall.Optional[*string] `json:"mailSenderName" minLength:"1" maxLength:"100" doc:"The sender name of the tenant's mail. Null for the displayName."`
 }
 
-// secondFactorPatch changes who must have a second factor.
+// secondFactorPatch changes which users need a second factor.
 type secondFactorPatch struct {
 	Required rolecall.Optional[*string]  `json:"required" enum:"none,all,roles" default:"none" doc:"Who must have a second factor: none, all, or the holders of roles."`
 	Roles    rolecall.Optional[[]string] `json:"roles" maxItems:"100" format:"uuid" doc:"The roles whose holders must have a second factor. They are kept only while the rule is about roles."`
@@ -123,8 +123,8 @@ type secondFactorPatch struct {
 
 var secondFactorDecoder = wire.NewDecoder(reflect.TypeFor[secondFactorPatch]())
 
-// tenantBody is a tenant with the settings that are in force, or its id alone if the
-// caller may not read it.
+// tenantBody is a tenant with its effective settings. It has only the id if the caller may not read
+// the tenant.
 type tenantBody struct {
 	ID          rolecall.TenantID     `json:"id" doc:"ID of the tenant."`
 	Name        string                `json:"name" doc:"Name of the tenant, which requests send as x-tenant-schema. It never changes."`
@@ -150,7 +150,7 @@ type otherSettings struct {
 	MailSenderName *string          `json:"mailSenderName" doc:"The sender name of the tenant's mail. Null for the displayName."`
 }
 
-// secondFactorRule says who must have a second factor.
+// secondFactorRule states which users need a second factor.
 type secondFactorRule struct {
 	Required rolecall.SecondFactorScope `json:"required" doc:"Who must have a second factor: none, all, or the holders of roles."`
 	Roles    []rolecall.RoleID          `json:"roles" doc:"The roles whose holders must have a second factor."`
@@ -158,7 +158,7 @@ type secondFactorRule struct {
 
 var otherSettingsEncoder = wire.NewEncoder[otherSettings]()
 
-// AppendJSON appends the settings that are in force.
+// AppendJSON appends the effective settings.
 func (s *settingsBody) AppendJSON(b []byte) []byte {
 	settings := rolecall.TenantSettings(*s)
 	b = append(b, '{')

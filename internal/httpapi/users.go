@@ -65,7 +65,7 @@ type createUserRequest struct {
 	Body rolecall.UserDraft
 }
 
-// MayDecode checks that the caller may invite. Not to invite needs no permission.
+// MayDecode checks that the caller may invite users. The value false needs no permission.
 func (*createUserRequest) MayDecode(c access.Caller, member string, value jsontext.Value) error {
 	if member != "invite" || value.Kind() == jsontext.KindFalse {
 		return nil
@@ -96,8 +96,8 @@ type updateUserRequest struct {
 	Body updateUserBody
 }
 
-// MayDecode checks whether the caller may change the member of the user, as far as that
-// is known before the user is read.
+// MayDecode checks whether the caller may change the member. It runs before the user is loaded, so it
+// cannot check the department of the user.
 func (in *updateUserRequest) MayDecode(c access.Caller, member string, _ jsontext.Value) error {
 	m, ok := rolecall.UserMemberNamed(member)
 	if !ok || !m.Updatable() {
@@ -127,7 +127,7 @@ var userFields = func() (fields [8]wire.Fields) {
 	return fields
 }()
 
-// userBody is a user as far as the caller may read them.
+// userBody is a user with the members that the caller may read.
 type userBody struct {
 	user      *rolecall.User
 	readable  rolecall.UserMembers
@@ -164,12 +164,13 @@ func (b userBody) HasTag() bool { return b.readable != 0 }
 
 func names(members rolecall.UserMembers) string { return strings.Join(members.Names(), ", ") }
 
-// userTag returns what computes the ETag of a user as the caller sees them.
+// userTag returns a function that computes the ETag of a user from the members that the caller may
+// read.
 func userTag(c access.Caller) func(*rolecall.User) string {
 	return func(u *rolecall.User) string { return secret.ETag(newUserBody(c, u).AppendJSON(nil)) }
 }
 
-// userPage is a page of users, each as far as the caller may read them.
+// userPage is a page of users, each with the members that the caller may read.
 type userPage struct {
 	operation.CountedPage[userBody]
 	RestrictedBy []string `json:"restrictedBy,omitzero" doc:"The members whose permissions made the list narrower than what the caller may know."`
@@ -213,15 +214,15 @@ func (s *Server) resumeUser(ctx context.Context, c access.Caller, in *statusRequ
 	return operation.Response[userBody]{Body: newUserBody(c, &user)}, err
 }
 
-// reasonMax bounds the reason that is recorded with an act, in code points.
+// reasonMax is the maximum length of a reason, in code points.
 const reasonMax = 500
 
-// reasonBody is why the act is done, for the record.
+// reasonBody is the reason for an operation. It is recorded in the event.
 type reasonBody struct {
 	Reason reasonText `json:"reason" doc:"Why it is done."`
 }
 
-// reasonText is a reason of at most reasonMax code points; null is none.
+// reasonText is a reason of at most reasonMax code points. Null means no reason.
 type reasonText string
 
 // UnmarshalWire reads the reason.
@@ -250,8 +251,8 @@ func (s *Server) listDeletedUsers(ctx context.Context, c access.Caller, in *list
 	return operation.Response[userPage]{Body: userPage{CountedPage: operation.CountedPage[userBody]{Page: body.Body}}, Next: page.Next}, nil
 }
 
-// besidesDeleted returns a fault for each parameter that a list of deleted users
-// does not take: they are in no index but that of their deletion.
+// besidesDeleted returns a field error for each filter that a list of deleted users does not support.
+// Deleted users are indexed by their time of deletion only.
 func (r *listUsersRequest) besidesDeleted() (faults rolecall.Faults) {
 	for _, given := range []struct {
 		parameter string
@@ -267,7 +268,7 @@ func (r *listUsersRequest) besidesDeleted() (faults rolecall.Faults) {
 	return faults
 }
 
-// restoredUser is a user who was deleted and is back.
+// restoredUser is the response to a restore.
 type restoredUser struct {
 	User             userBody           `json:"user" doc:"The user, as far as the caller may read them."`
 	RolesNotRestored *[]rolecall.RoleID `json:"rolesNotRestored,omitzero" doc:"The roles that the user held and does not hold again, because the caller may not assign them or because they were deleted. Absent if the caller may not read the roles of the user."` // nil: the caller may not read the user's roles

@@ -13,16 +13,16 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// The sizes of the hostile bodies that are compared, in bytes. What is linear costs four
-// times as much for the larger, and what is quadratic sixteen times.
+// The sizes of the hostile bodies that are compared, in bytes. For the larger body, linear work costs
+// four times as much, and quadratic work sixteen times.
 const (
 	smallBody = 4 << 10
 	largeBody = 4 * smallBody
 	mostRatio = 6
 )
 
-// hostileSize names the variable that makes a test only send the bodies, while somebody
-// counts.
+// hostileSize is the environment variable that makes a test only send the bodies, while another
+// process measures.
 const hostileSize = "ROLECALL_TEST_HOSTILE_SIZE"
 
 // TestLinearWorkForEveryBody compares how often each block of code runs for the
