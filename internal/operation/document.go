@@ -67,7 +67,7 @@ func (c *Contract) Document(operations []*Operation) *huma.OpenAPI {
 	return document
 }
 
-// exampleOf returns the value of the example, nil if there is none.
+// exampleOf returns the value of the example, or nil.
 func exampleOf(value json.RawMessage) any {
 	if value == nil {
 		return nil
@@ -135,7 +135,7 @@ func (d *describer) operation(o *Operation) *huma.Operation {
 	return described
 }
 
-// about returns what the operation does beyond its summary, and what a caller needs for it.
+// about returns the description of the operation: its details, and the permissions that it needs.
 func (o *Operation) about() string {
 	return strings.TrimSpace(o.Answers[0].About + " " + o.Policy.Needs())
 }
@@ -187,7 +187,7 @@ func (o *Operation) name() string {
 	return name
 }
 
-// describe returns what the document says of the parameter.
+// describe returns the description of the parameter in the document.
 func (d *describer) describe(p *parameter) *huma.Param {
 	described := &huma.Param{
 		Name: p.name, In: string(p.in), Description: p.field.Tag.Get("doc"),
@@ -202,7 +202,7 @@ func (d *describer) describe(p *parameter) *huma.Param {
 	return described
 }
 
-// schema returns what the document says of the parameter's values.
+// schema returns the schema of the parameter in the document.
 func (d *describer) schema(p *parameter) *huma.Schema {
 	if p.values != nil {
 		return known(p.values)
@@ -273,8 +273,8 @@ func (d *describer) answer(o *Operation, about string, headers []string) *huma.R
 	return r
 }
 
-// ProblemsByStatus returns everything that the operation can refuse with, in the order of the
-// catalogue: its own problems, and those that follow from what it takes.
+// ProblemsByStatus returns all problems of the operation by status, in the order of the catalogue:
+// its own problems, and those that follow from its input.
 func (o *Operation) ProblemsByStatus(catalogue []*rolecall.Error) map[int][]*rolecall.Error {
 	all := slices.Clone(o.Problems)
 	all = append(all, rolecall.ErrMalformed, web.ErrURLTooLong, web.ErrTooManyLines, rolecall.ErrInternal, rolecall.ErrUnavailable)

@@ -102,7 +102,7 @@ func fieldOf[T any](v reflect.Value, index []int) *T {
 	return v.FieldByIndex(index).Addr().Interface().(*T)
 }
 
-// user returns the user in the path, the zero id if there is none.
+// user returns the user id in the path, or the zero id.
 func (in *Input) user(v reflect.Value) rolecall.UserID {
 	if in.userID == nil {
 		return rolecall.UserID{}

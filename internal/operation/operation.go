@@ -15,8 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// Operation is one entry of the contract: a method and path, what a caller needs, and the
-// possible responses. The router, the checks and the document are made from it.
+// Operation is one entry of the contract: method, path, policy and possible responses. The router,
+// the checks and the OpenAPI document are made from it.
 type Operation struct {
 	Method, Path string
 	ID           string // operation id; what stands before Controller is the tag
@@ -44,7 +44,7 @@ func (o *Operation) Tag() string {
 	return tag
 }
 
-// Input returns what the operation takes.
+// Input returns the compiled input of the operation.
 func (o *Operation) Input() *Input { return o.Endpoint.takes() }
 
 // AnswersJSON reports whether the operation answers with a document, so that Accept matters.

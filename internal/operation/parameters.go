@@ -58,7 +58,7 @@ type Enumerated interface {
 	Known() (values []string, otherwise string)
 }
 
-// fault says what is wrong with the parameter.
+// fault returns a field error of the parameter.
 func (p *parameter) fault(code, detail string) rolecall.Fault {
 	f := rolecall.Fault{Code: code, Detail: detail}
 	if p.in == inHeader {

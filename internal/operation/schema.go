@@ -147,8 +147,7 @@ func (s *Schemas) nullableInRequest(member *huma.Schema, tag reflect.StructTag) 
 	return member
 }
 
-// component returns a reference to the component of the type, which it makes if there is
-// none yet.
+// component returns a reference to the component of the type. It creates the component if necessary.
 func (s *Schemas) component(t reflect.Type) *huma.Schema {
 	named := s.types.Names[t]
 	if s.components[named.Name] == nil {
@@ -218,7 +217,7 @@ func Bounded(minimum, maximum int) *huma.Schema {
 	return text
 }
 
-// number returns the number in the tag, nil if there is none.
+// number returns the number in the tag, or nil.
 func number(tag reflect.StructTag, name string) *int {
 	text, ok := tag.Lookup(name)
 	if !ok {
