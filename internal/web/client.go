@@ -5,7 +5,7 @@ import "strings"
 // clientLength bounds the words for a client.
 const clientLength = 100
 
-// naming is a part of a User-Agent header and what it says in words.
+// naming is a part of a User-Agent header and its display name.
 type naming struct{ part, words string }
 
 // browsers are in an order in which one that calls itself like another too comes

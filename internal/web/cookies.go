@@ -27,8 +27,8 @@ type cookies struct {
 	ofSession, ofDevice string // attributes
 }
 
-// newCookies returns what the options say. Only Rolecall reads the known-device
-// cookie, so it never gets a domain.
+// newCookies returns the cookies that the options describe. The known-device cookie never gets a
+// domain, because only Rolecall reads it.
 func newCookies(o *Options) cookies {
 	domain, secure := "", "; Secure"
 	if o.CookieDomain != "" {
@@ -50,9 +50,9 @@ func newCookies(o *Options) cookies {
 	return c
 }
 
-// SetSession gives the browser the session for its lifetime. The path of the cookie is the
-// root also under a base: a path would hide it from no page of the host, and what is served
-// next to the base can use it to find out who is signed in.
+// SetSession sets the session cookie for the lifetime. The path of the cookie is the root, also if
+// the service has a base path. A narrower path would not protect the cookie from other pages of the
+// host, and other services on the host can use the cookie to identify the user.
 func (s *Site) SetSession(w http.ResponseWriter, session secret.Token, lifetime time.Duration) {
 	addCookie(w.Header(), s.cookies.session, string(session), lifetime, s.cookies.ofSession)
 }
@@ -101,7 +101,7 @@ func addCookie(h http.Header, name, value string, lifetime time.Duration, attrib
 	h["Set-Cookie"] = append(h["Set-Cookie"], string(b))
 }
 
-// seconds rounds a lifetime up, so that a cookie is never gone too early.
+// seconds rounds a lifetime up, so that a cookie never expires too early.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // maxTokens is how many session cookies are looked up.

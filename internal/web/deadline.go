@@ -33,8 +33,7 @@ func (d *deadline) Err() error {
 	return d.running().Err()
 }
 
-// Value returns the value of the key; the context package finds by it that this is
-// a context of its own kind.
+// Value returns the value of the key. The context package calls it to detect its own context types.
 func (d *deadline) Value(key any) any { return d.running().Value(key) }
 
 // end frees the timer.

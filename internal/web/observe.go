@@ -17,8 +17,8 @@ type metrics struct {
 	inFlight prometheus.Gauge
 }
 
-// routeMetrics holds the metrics of one operation or page. Each is created when it is
-// first needed, so that operations that nobody calls add no series.
+// routeMetrics holds the metrics of one operation or page. Each metric is created at its first use,
+// so that unused operations add no series.
 type routeMetrics struct {
 	requests [6]func() prometheus.Counter // by class of status
 	duration func() prometheus.Observer

@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/wire"
 )
 
-// What is refused before the service is called.
+// The problems of requests that are refused before the service is called.
 var (
 	ErrUnknownPath      = &rolecall.Error{Kind: rolecall.NotFound, Code: "unknown-path", Detail: "Nothing is served at this path. A path has no slash at its end and no encoded or doubled one."}
 	ErrMethodNotAllowed = &rolecall.Error{Kind: rolecall.Malformed, Code: "method-not-allowed", Detail: "This path does not take this method; Allow says which it takes."}
@@ -42,7 +42,7 @@ var statuses = [...]int{
 	rolecall.Unavailable:          http.StatusServiceUnavailable,
 }
 
-// framingStatuses is the status of those errors for which HTTP has one of its own.
+// framingStatuses maps errors to their statuses, for errors that have a specific status in HTTP.
 var framingStatuses = map[string]int{
 	ErrMethodNotAllowed.Code: http.StatusMethodNotAllowed,
 	ErrNotAcceptable.Code:    http.StatusNotAcceptable,
@@ -65,7 +65,7 @@ func StatusOf(err error) (int, *rolecall.Error) {
 	return statuses[known.Kind], known
 }
 
-// TitleOf returns the title of a problem, which says no more than its code.
+// TitleOf returns the title of a problem. It depends on the code only.
 func TitleOf(code string) string {
 	return strings.ToUpper(code[:1]) + strings.ReplaceAll(code[1:], "-", " ")
 }

@@ -18,7 +18,7 @@ type Request struct {
 	Source  string // address of the client
 	Started time.Time
 
-	// What the handlers find out for the log and the metrics.
+	// Values that the handlers set for the log and the metrics.
 	Tenant    string           // name
 	Principal *authz.Principal // nil if nobody is signed in
 	Cause     error            // why the request failed, if the response does not say it

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The length of what is shorter than chunkedFrom is left to net/http.
+// net/http sets the length of responses that are shorter than chunkedFrom.
 func TestEveryAnswerHasALength(t *testing.T) {
 	for _, size := range []int{0, 1, chunkedFrom - 1, chunkedFrom, chunkedFrom + 1, 3 * chunkedFrom} {
 		site := New(Options{Logger: slog.New(slog.DiscardHandler)})

@@ -115,7 +115,7 @@ func (rt *Router) handler(res *resource) http.Handler {
 	})
 }
 
-// route returns the route of the method, nil if there is none. HEAD is GET without a body.
+// route returns the route of the method, or nil. HEAD is GET without a body.
 func (res *resource) route(method string) *measuredRoute {
 	if method == http.MethodHead {
 		method = http.MethodGet

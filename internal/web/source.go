@@ -58,8 +58,8 @@ func readHop(text string) (netip.Addr, bool) {
 // maxRequestID bounds an x-request-id that is taken over.
 const maxRequestID = 64
 
-// passedRequestID returns the x-request-id that a trusted proxy gave the
-// request, "" if there is none that can be taken over.
+// passedRequestID returns the x-request-id from a trusted proxy, or an empty text if the header is
+// absent or invalid.
 func passedRequestID(h http.Header) string {
 	lines := h["X-Request-Id"]
 	if len(lines) != 1 || len(lines[0]) > maxRequestID || strings.ContainsFunc(lines[0], isForeignToID) {
