@@ -37,11 +37,10 @@ type Decoder struct{ members []decodedMember }
 // that has no JSON.
 func NewDecoder(t reflect.Type) *Decoder { return &Decoder{decodedMembers(t, nil)} }
 
-// Decode reads the object into v, a struct that can be set. The syntax of body was checked
-// (CheckSyntax). Allowed, if it is not nil, decides for each member of the body whether the
-// caller may set it: the value of a member that the caller may not set is not read. Decode
-// returns the first error of allowed as denied, and what is wrong with the members as
-// faults. The work is linear in the size of the body.
+// Decode reads the object into v, a settable struct. The caller has checked the syntax of body with
+// CheckSyntax. If allowed is not nil, it decides for each member of the body whether the caller may
+// set it. Decode does not read the values of other members. It returns the first error of allowed as
+// denied, and the field errors as faults. The work is linear in the size of the body.
 func (dec *Decoder) Decode(body []byte, v reflect.Value, allowed func(member string, value jsontext.Value) error) (faults rolecall.Faults, denied error) {
 	d := &Decoding{allowed: allowed}
 	d.object("", jsontext.Value(body), dec.members, v)
@@ -337,7 +336,7 @@ func MemberPointer(pointer, name string) string {
 	return pointer + "/" + rolecall.EscapePointer(Bounded(name))
 }
 
-// Bounded cuts a name that a client chose to what an answer may repeat.
+// Bounded cuts a name from a client to the length that a response may repeat.
 func Bounded(name string) string {
 	const most = 64
 	if len(name) <= most {
