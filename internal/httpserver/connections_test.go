@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pipes returns one end of each of so many connections.
+// pipes returns one end of each of n connections.
 func pipes(t *testing.T, n int) []net.Conn {
 	t.Helper()
 	ends := make([]net.Conn, n)

@@ -90,7 +90,7 @@ func TestAnInheritedSocketIsLeftToTheNext(t *testing.T) {
 	}
 }
 
-// inheritedFrom returns the address of one more descriptor of what has one.
+// inheritedFrom returns the address of a duplicate of the file descriptor.
 func inheritedFrom(t *testing.T, from interface{ File() (*os.File, error) }) string {
 	t.Helper()
 	file, err := from.File()
