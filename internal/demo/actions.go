@@ -16,21 +16,21 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// person is somebody of the demo.
+// person is a user of the demo.
 type person struct {
 	number     int
 	user       rolecall.User
 	invitation secret.Token
 	password   string
-	call       access.Caller // to do things with; zero until the first
+	call       access.Caller // for later requests; zero until the first one
 	signIn     signin.SignIn
 	signIns    int
 }
 
-// source returns where somebody signs in for the nth time.
+// source returns the source address of the user's nth sign-in.
 func (p *person) source(n int) string { return sources[(p.number+4*n)%len(sources)] }
 
-// attempt returns a sign-in of somebody from what they signed in with so far.
+// attempt returns the request context of the user's next sign-in.
 func (h *history) attempt(p *person) access.Anonymous {
 	return access.Anonymous{
 		Tenant: h.tenant, TenantName: Tenant, Source: p.source(p.signIns),
@@ -38,8 +38,8 @@ func (h *history) attempt(p *person) access.Anonymous {
 	}
 }
 
-// departmentOf returns the place of somebody's department among all: so that no two
-// departments have people of the same first names.
+// departmentOf returns the index of the user's department. It spreads the first names, so that
+// departments do not have users with the same ones.
 func departmentOf(i int) int { return (i + i/len(departments)) % len(departments) }
 
 func department(i int) *string { return &departments[departmentOf(i)] }
@@ -97,8 +97,8 @@ func (h *history) mistype(ctx context.Context, i int) error {
 	return h.fail(ctx, i, 2, h.people[i].source(0))
 }
 
-// lockOut gives so many wrong passwords, from several places, that the account is
-// closed to browsers that it is not known by.
+// lockOut sends wrong passwords from several sources, until the limit refuses sign-ins from unknown
+// browsers.
 func (h *history) lockOut(ctx context.Context, i int) error {
 	return h.fail(ctx, i, 10, sources[:10]...)
 }
@@ -115,7 +115,7 @@ func (h *history) fail(ctx context.Context, i, times int, sources ...string) err
 	return h.access.Refusals.Flush(ctx)
 }
 
-// addFactor gets somebody who has just signed in an authenticator app.
+// addFactor enrolls an authenticator app for a user who has just signed in.
 func (h *history) addFactor(ctx context.Context, i int) error {
 	p := h.people[i]
 	call := access.Caller{Principal: p.signIn.Principal, Source: p.signIn.Principal.Session.Source}
@@ -131,12 +131,13 @@ func (h *history) addFactor(ctx context.Context, i int) error {
 	return err
 }
 
-// makeSupportAgent has the lead make somebody help in their department.
+// makeSupportAgent makes the user a support agent of the own department. The lead assigns the role.
 func (h *history) makeSupportAgent(ctx context.Context, i int) error {
 	return h.delegate(ctx, i, supportAgent, rolecall.AssignmentDraft{Departments: []string{*department(i)}})
 }
 
-// makeApprover has the lead let somebody approve in their department for a while.
+// makeApprover makes the user an approver of the own department for a limited time. The lead assigns
+// the role.
 func (h *history) makeApprover(ctx context.Context, i int) error {
 	until := h.end.Add([]time.Duration{26 * time.Hour, 5 * day, 12 * day, 40 * day, 200 * day}[i%5])
 	if i%4 == 2 { // the end comes soon, or has come already
@@ -149,14 +150,14 @@ func (h *history) openDirectory(ctx context.Context, i int) error {
 	return h.assign(ctx, h.byPartner(i), i, directoryReader, rolecall.AssignmentDraft{})
 }
 
-// makeAuditor lets somebody look at everything for a quarter of a year.
+// makeAuditor makes the user an auditor for 90 days.
 func (h *history) makeAuditor(ctx context.Context, i int) error {
 	until := h.clock.Add(90 * day)
 	return h.assign(ctx, h.owner, i, auditor, rolecall.AssignmentDraft{ExpiresAt: &until})
 }
 
-// delegate has the lead of the department that somebody came to give them a role; the
-// owner where nobody may give it to themselves.
+// delegate assigns the role as the lead of the user's department. If the user is the lead, the owner
+// assigns it, because users cannot assign roles to themselves.
 func (h *history) delegate(ctx context.Context, i int, role string, draft rolecall.AssignmentDraft) error {
 	by := h.byLead(i)
 	if by.User.ID == h.people[i].user.ID {
@@ -181,7 +182,7 @@ func (h *history) changeFloor(ctx context.Context, i int) error {
 	return err
 }
 
-// closeDirectory takes a role that somebody was given before.
+// closeDirectory removes the role that openDirectory has assigned.
 func (h *history) closeDirectory(ctx context.Context, i int) error {
 	return h.directory.UnassignRole(ctx, h.byPartner(i), rolecall.HolderOf(h.people[i].user.ID), h.roles[directoryReader])
 }

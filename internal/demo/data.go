@@ -7,8 +7,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// personCount is how many users the demo has beside its owner: each first name
-// with each last name.
+// personCount is the number of users of the demo without its owner: each first name with each last
+// name.
 var personCount = len(firstNames) * len(lastNames)
 
 // age is how long the demo's tenant has been there.

@@ -1,6 +1,6 @@
-// Package demo fills a database with one tenant of made-up people and their history,
-// and says how to sign in. Everything happens through the methods of the service, under
-// a clock of its own, so that the history is as real as the data.
+// Package demo fills a database with one tenant of made-up users and their history, and explains how
+// to sign in. It calls the methods of the service under a simulated clock, so that the history has
+// the same events as a real one.
 package demo
 
 import (
@@ -105,7 +105,7 @@ func Seed(ctx context.Context, db store.Database, options access.Options) error 
 			return err
 		}
 	}
-	// These hashes guard random passwords that nobody keeps: they may be cheap.
+	// These hashes protect random passwords that are not stored, so they may be cheap.
 	options.Passwords = secret.NewPasswords(secret.Parameters{Time: 1, MemoryKiB: 8, Threads: 1}, 1, 0)
 	return store.New(db, nil).Update(ctx, tenant.ID, func(tx *store.Tx) error {
 		people, err := tx.Users(rolecall.UserQuery{Within: rolecall.Everywhere(), Limit: 2})

@@ -70,8 +70,8 @@ func (h *history) schedule(at rolecall.Time, do func(context.Context) error) {
 	h.actions = append(h.actions, action{at, do})
 }
 
-// joined returns when somebody came: one after the other, the last few in the last
-// days.
+// joined returns the time at which the user was created. Users are created one after the other, the
+// last few in the last days.
 func (h *history) joined(i int) rolecall.Time {
 	if last := personCount - i; last <= pendingCount {
 		return h.end.Add(-time.Duration(last) * 7 * time.Hour)
@@ -79,20 +79,20 @@ func (h *history) joined(i int) rolecall.Time {
 	return h.end.Add(-age + day + time.Duration(i)*30*time.Hour)
 }
 
-// pendingCount is how many have not yet accepted their invitations. Those of the first
-// of them are over.
+// pendingCount is the number of users who have not accepted their invitations yet. The invitations of
+// the first of them have expired.
 const pendingCount = 12
 
-// isPending reports whether somebody has not come in yet.
+// isPending reports whether the user has not accepted an invitation.
 func isPending(i int) bool { return personCount-i <= pendingCount || isForgotten(i) }
 
-// isForgotten reports whether nobody has invited somebody.
+// isForgotten reports whether the user was not invited.
 func isForgotten(i int) bool { return i%60 == 35 }
 
-// isSuspended reports whether somebody is kept from signing in.
+// isSuspended reports whether the user is suspended.
 func isSuspended(i int) bool { return i%17 == 3 && staff[i] == "" }
 
-// plan plans what happens to somebody, as their number says.
+// plan schedules the actions on the user. They depend on the user's number.
 func (h *history) plan(i int) {
 	joined := h.joined(i)
 	ago := h.end.Sub(joined)
@@ -129,7 +129,8 @@ func (h *history) plan(i int) {
 	later(ago-20*time.Minute, i%75 == 64, h.lockOut)
 }
 
-// planLeaver plans for somebody who is deleted then; the last of them is erased besides.
+// planLeaver schedules the actions on a user who is deleted at the given time. The last of these users
+// is also erased.
 func (h *history) planLeaver(i int, deleted rolecall.Time) {
 	of := func(do func(context.Context, int) error) func(context.Context) error {
 		return func(ctx context.Context) error { return do(ctx, i) }
@@ -143,14 +144,14 @@ func (h *history) planLeaver(i int, deleted rolecall.Time) {
 	}
 }
 
-// planStaff plans that those who do things may.
+// planStaff schedules the role assignments of the staff.
 func (h *history) planStaff() {
 	for _, i := range slices.Sorted(maps.Keys(staff)) {
 		h.schedule(h.joined(i).Add(2*day), func(ctx context.Context) error { return h.appoint(ctx, i) })
 	}
 }
 
-// appoint gives one of the staff their role.
+// appoint assigns the role of a member of the staff.
 func (h *history) appoint(ctx context.Context, i int) error {
 	p, draft := h.people[i], rolecall.AssignmentDraft{}
 	if staff[i] == departmentLead {
@@ -161,7 +162,7 @@ func (h *history) appoint(ctx context.Context, i int) error {
 	return err
 }
 
-// by returns a call of one of the staff, of the owner as long as they are not there.
+// by returns a caller for the member of the staff, or the owner until that user has a role.
 func (h *history) by(i int) access.Caller {
 	if p := h.people[i]; p != nil && p.call.Principal != nil {
 		return p.call
@@ -169,7 +170,7 @@ func (h *history) by(i int) access.Caller {
 	return h.owner
 }
 
-// byPartner, byAgent and byLead return who sees to somebody.
+// byPartner, byAgent and byLead return the member of the staff who manages the user.
 func (h *history) byPartner(i int) access.Caller { return h.by([]int{30, 38}[i%2]) }
 
 func (h *history) byAgent(i int) access.Caller { return h.by([]int{25, 33}[i%2]) }
