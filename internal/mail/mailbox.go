@@ -29,8 +29,7 @@ func NewMailbox(folder, from string, out io.Writer) (*Mailbox, error) {
 	return &Mailbox{folder: folder, from: from, out: out}, nil
 }
 
-// Send writes the message to a file of its own, which a program for mail can open,
-// and prints it.
+// Send writes the message to a separate file, which a mail program can open, and prints it.
 func (b *Mailbox) Send(_ context.Context, m Message) error {
 	var content bytes.Buffer
 	if err := m.writeTo(&content, b.from); err != nil {
@@ -47,7 +46,7 @@ func (b *Mailbox) Send(_ context.Context, m Message) error {
 	return err
 }
 
-// writeWhole writes the file so that whoever sees it sees all of it.
+// writeWhole writes the file atomically: a reader sees all of it or none of it.
 func writeWhole(file string, content []byte) error {
 	if err := os.WriteFile(file+".part", content, 0o600); err != nil {
 		return err

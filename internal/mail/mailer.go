@@ -10,8 +10,8 @@ import (
 
 // Transport brings messages on their way.
 type Transport interface {
-	// Send returns nil as soon as somebody else is answerable for the message. After
-	// any error but rolecall.ErrNoMailbox it may be sent again, as it is.
+	// Send returns nil as soon as the mail server is responsible for the message. After any error but
+	// rolecall.ErrNoMailbox, the caller may send it again unchanged.
 	Send(ctx context.Context, m Message) error
 }
 
@@ -56,8 +56,8 @@ func (s *Mailer) link(tenant rolecall.Tenant, m rolecall.Mail) string {
 	return s.public + "/console/" + tenant.Name + "/" + string(m.Kind) + "#" + m.Token
 }
 
-// notPlain is in texts of which programs for mail make a link or an address, as of
-// example.com, and in those that turn round what is written beside them.
+// notPlain matches texts that mail programs turn into a link or an address, such as example.com. It
+// also matches characters that change the direction of the text next to them.
 var notPlain = regexp.MustCompile(`[:/@]|[\pL\pN][.\x{3002}\x{FF0E}\x{FF61}]\pL{2}|[\x{202A}-\x{202E}\x{2066}-\x{2069}]`)
 
 // plain returns the text, or the other one if there is more to it than its words:

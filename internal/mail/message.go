@@ -1,5 +1,5 @@
-// Package mail turns what people are to be told into messages, and hands them to a
-// mail server or, where one develops, to a folder.
+// Package mail renders messages to users. It passes them to a mail server or, for development, to a
+// folder.
 package mail
 
 import (

@@ -38,7 +38,7 @@ func through(t *testing.T, server *mailtest.Server) *SMTP {
 	return s
 }
 
-// certificate returns what a server at 127.0.0.1 shows, and who trusts it.
+// certificate returns the certificate of a server at 127.0.0.1, and a pool that trusts it.
 func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
@@ -217,7 +217,7 @@ func TestHangsEnd(t *testing.T) {
 	}
 }
 
-// Who is not told that a message was taken sends it again, as the same.
+// A sender without a confirmation sends the message again, with the same content.
 func TestSentAgainIsTheSame(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{})
 	s := through(t, server)
@@ -272,8 +272,8 @@ func TestUnfitURLs(t *testing.T) {
 	}
 }
 
-// eavesdropper is a server, or somebody in between, that answers each command with
-// the reply and would like a password; it returns all that it heard.
+// eavesdropper is a malicious server or man in the middle. It answers each command with the reply,
+// to get a password. heard returns all that it received.
 func eavesdropper(t *testing.T, greeting, reply string) (address string, heard func() string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -58,9 +58,9 @@ type Templates struct {
 	pages map[rolecall.MailKind]*htmltemplate.Template
 }
 
-// LoadTemplates returns the templates of the program; where the folder has a file
-// of the same name it takes the place of the program's. An empty folder is none.
-// What would fail when a mail is sent fails here.
+// LoadTemplates returns the templates of the program. A file of the same name in the folder replaces
+// a template. An empty path means no folder. It renders each template, so that errors occur here and
+// not when a mail is sent.
 func LoadTemplates(folder string) (*Templates, error) {
 	read := func(name string) (string, error) {
 		content, err := embedded.ReadFile(path.Join("templates", name))
@@ -131,7 +131,7 @@ func (t *Templates) load(kind rolecall.MailKind, read func(string) (string, erro
 	return t.try(kind)
 }
 
-// try writes a mail of the kind and looks whether it says what it must.
+// try renders a mail of the kind, and checks that it has the required content.
 func (t *Templates) try(kind rolecall.MailKind) error {
 	l := Letter{Name: "Ada Lovelace", Tenant: "Acme", Expires: "tomorrow", At: "today", What: "password", NewEmail: "a***@example.com", Client: "Firefox on Linux", Source: "192.0.2.1"}
 	if kinds[kind] {

@@ -36,7 +36,7 @@ var (
 	inline  = strings.NewReplacer("<bdi>", "", "</bdi>", "")
 )
 
-// words returns what a page says, without its frame.
+// words returns the text of a page without its frame.
 func words(page string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(element.ReplaceAllString(inline.Replace(foot.ReplaceAllString(page, "")), " "))), " ")
 }
