@@ -56,7 +56,7 @@ func newRole(random *rand.Rand, i int) rolecall.Role {
 	}
 }
 
-// person returns the user with the number i, from 0, and what they hold.
+// person returns the user with the number i, from 0, and the user's assignments.
 func (p *people) person(i int) (rolecall.User, []rolecall.Assignment) {
 	random := rand.New(rand.NewPCG(p.key, uint64(i)+1))
 	at := begin.Add(time.Duration(i+1) * time.Second)
@@ -116,8 +116,8 @@ func (p *people) held(random *rand.Rand, i int, user *rolecall.User) []rolecall.
 	return held
 }
 
-// newID returns an id for the moment whose other bits are made up. The moments
-// of one kind of thing in one tenant are apart, or so many bits are.
+// newID returns an id with the timestamp. Its other bits are random. The ids of a tenant do not
+// collide, because either the timestamps or the random bits differ.
 func newID[T any](random *rand.Rand, at rolecall.Time) (id rolecall.ID[T]) {
 	binary.BigEndian.PutUint64(id[:8], uint64(at/1000)<<16|random.Uint64N(1<<12))
 	binary.BigEndian.PutUint64(id[8:], random.Uint64())

@@ -177,7 +177,7 @@ func insertRoles(tx *store.Tx, roles []rolecall.Role) {
 	}
 }
 
-// write writes the users from one number up to another, with what they hold.
+// write writes the users from one number up to another, with their assignments.
 func (s *seeder) write(ctx context.Context, tenant rolecall.TenantID, people *people, from, to int) error {
 	users := make([]rolecall.User, 0, to-from)
 	var assignments []rolecall.Assignment

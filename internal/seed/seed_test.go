@@ -78,8 +78,8 @@ func TestTheSameSeedMakesTheSamePeople(t *testing.T) {
 	}
 }
 
-// A filled tenant is one as the service makes them: whoever was made can be
-// listed, and sign in if that was said.
+// The users of a filled tenant work like those that the service creates. They are in the lists, and
+// can sign in if the options say so.
 func TestASeededTenantServes(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rolecall.db"), sqlite.Options{Migrate: true})
 	if err != nil {
