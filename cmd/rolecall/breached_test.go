@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// breachedRun builds a file from the source and returns what the command printed and
-// the exit code.
+// breachedRun builds a file from the source. It returns the output of the command and the exit code.
 func breachedRun(t *testing.T, arguments ...string) (output string, code int) {
 	t.Helper()
 	var out bytes.Buffer

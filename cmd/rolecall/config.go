@@ -79,7 +79,7 @@ type attemptFlags struct {
 	Source           int `default:"100" placeholder:"N" help:"Failed sign-ins from one address over all accounts in 10 minutes. Default: ${default}"`
 }
 
-// Validate refuses a limit that would let nobody in, or that reads as none.
+// Validate refuses a limit that allows no sign-in, or that looks like no limit.
 func (f *attemptFlags) Validate() error {
 	if f.AccountAndSource < 1 || f.Account < 1 || f.Source < 1 {
 		return fmt.Errorf("--attempts-per-…: each limit is at least 1")
@@ -87,13 +87,13 @@ func (f *attemptFlags) Validate() error {
 	return nil
 }
 
-// resetFlags bound how often a new password is asked for.
+// resetFlags limit the requests for password resets.
 type resetFlags struct {
 	Account int `default:"3" placeholder:"N" help:"New passwords that are mailed to one account in an hour. Default: ${default}"`
 	Source  int `default:"30" placeholder:"N" help:"Requests for new passwords from one address in 10 minutes. Default: ${default}"`
 }
 
-// Validate refuses a limit that would let nobody have a new password.
+// Validate refuses a limit that allows no password reset.
 func (f *resetFlags) Validate() error {
 	if f.Account < 1 || f.Source < 1 {
 		return fmt.Errorf("--resets-per-…: each limit is at least 1")
@@ -104,7 +104,7 @@ func (f *resetFlags) Validate() error {
 // mailLimit bounds the links that a tenant sends to other people.
 type mailLimit int
 
-// Validate refuses a limit that would let nobody be invited.
+// Validate refuses a limit that allows no invitation.
 func (l mailLimit) Validate() error {
 	if l < 1 {
 		return fmt.Errorf("--mail-limit is at least 1")

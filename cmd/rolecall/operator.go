@@ -342,7 +342,7 @@ func (p *program) password(stdin bool) (password, made string, err error) {
 	return line, "", nil
 }
 
-// errNotConfirmed says that nobody confirmed what a command asked.
+// errNotConfirmed is the error of a command whose prompt was not confirmed.
 var errNotConfirmed = errors.New("nothing was changed: the command was not confirmed")
 
 // confirm returns nil once the word was typed on a terminal after the warning.

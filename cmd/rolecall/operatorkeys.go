@@ -24,7 +24,7 @@ type operatorKeyCreate struct {
 	Tenant  []string `placeholder:"NAME" help:"Tenant that the key is for; may be given several times. Such a key makes no tenants. Default: all tenants"`
 }
 
-// operatorKeyRow is what is told of a key.
+// operatorKeyRow is the output for an operator key.
 type operatorKeyRow struct {
 	ID         rolecall.OperatorKeyID `json:"id"`
 	Name       string                 `json:"name"`

@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// The exit codes beside 0.
+// The exit codes other than 0.
 const (
 	exitFailure = 1
 	exitUsage   = 2 // the command line is wrong
@@ -124,7 +124,7 @@ func (p *program) results() io.Writer {
 	return p.stdout
 }
 
-// print writes a result: as JSON if that was asked for, else the lines.
+// print writes a result: as JSON if the flag for it is set, otherwise the lines.
 func (p *program) print(result any, lines ...string) error {
 	if p.JSON {
 		encoder := json.NewEncoder(p.stdout)

@@ -186,8 +186,8 @@ func logWarnings(logger *slog.Logger, warnings []string) {
 	}
 }
 
-// serveMetrics serves the registry on a listener of its own, or nothing if there
-// is no address, and returns what stops it.
+// serveMetrics serves the registry on a separate listener, and returns a function that stops it. It
+// does nothing if the address is empty.
 func serveMetrics(ctx context.Context, address string, registry *prometheus.Registry, logger *slog.Logger) (stop func() error, err error) {
 	if address == "" {
 		return func() error { return nil }, nil

@@ -28,7 +28,7 @@ const (
 	ownerPassword = "correct horse battery staple"
 )
 
-// run runs a command of the program and returns what it prints.
+// run runs a command of the program and returns its output.
 func run(t *testing.T, folder, stdin string, args ...string) string {
 	t.Helper()
 	command := exec.Command("rolecall", args...)
@@ -85,7 +85,7 @@ func TestTheDemoCanBeUsedAtOnce(t *testing.T) {
 	}
 }
 
-// readUntilCurl returns what the process prints up to the curl line.
+// readUntilCurl returns the output of the process up to the curl line.
 func readUntilCurl(t *testing.T, s *process) string {
 	t.Helper()
 	var printed string
@@ -258,7 +258,7 @@ func signIn(t *testing.T, s *process) *http.Response {
 	return answer
 }
 
-// getAs returns what the session gets.
+// getAs sends a GET with the session and returns the response.
 func getAs(t *testing.T, s *process, session *http.Cookie, path string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, "http://"+s.address+path, nil)

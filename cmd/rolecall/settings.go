@@ -26,7 +26,7 @@ type settings struct {
 	warnings       []string   // what is weaker than it could be
 }
 
-// settings returns what the flags mean, or what is wrong with them.
+// settings returns the settings that the flags describe, or the error in them.
 func (c *serveCommand) settings(g *globals) (settings, error) {
 	s := settings{serveCommand: *c}
 	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readMail} {

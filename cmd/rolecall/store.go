@@ -63,7 +63,7 @@ func (g *globals) openFile(ctx context.Context, migrate bool) (*openDatabase, er
 	return &openDatabase{s, s.Close}, nil
 }
 
-// direct returns the URL for what a pooler cannot do.
+// direct returns the URL for work that a connection pooler does not support.
 func (g *globals) direct() string {
 	if g.DirectDatabase != "" {
 		return g.DirectDatabase

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// certificate is the TLS certificate of a listener. Its files are looked at with
-// every handshake, which costs next to nothing beside it: so a renewed
-// certificate serves from the next connection on, and nothing needs to be told.
+// certificate is the TLS certificate of a listener. Each handshake checks whether its files have
+// changed, which costs little compared with the handshake. So the next connection uses a renewed
+// certificate, without a signal or restart.
 type certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger

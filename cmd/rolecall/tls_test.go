@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// keyPair is a certificate for 127.0.0.1 that nobody has signed, and its key.
+// keyPair is a self-signed certificate for 127.0.0.1 and its key.
 type keyPair struct {
 	serial   int64
 	cert     []byte // PEM
