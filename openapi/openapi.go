@@ -1,5 +1,5 @@
-// Package openapi holds the contract as an OpenAPI 3.1 document. It is written
-// out by the program; a test of the HTTP edge compares it with what is served.
+// Package openapi holds the contract as an OpenAPI 3.1 document. The program writes the document. A
+// test of package httpapi compares it with the served one.
 package openapi
 
 import _ "embed"
