@@ -126,7 +126,7 @@ func TestEventsAreText(t *testing.T) {
 	}
 }
 
-// titles returns what the page of events says that happened.
+// titles returns the titles of the events on the page.
 func titles(page string) (list []string) {
 	for _, match := range regexp.MustCompile(`<strong>([^<]+)</strong>`).FindAllStringSubmatch(page, -1) {
 		list = append(list, match[1])

@@ -156,8 +156,8 @@ func (f *fixture) asOwner() access.Caller {
 	return access.Caller{Principal: signIn.Principal}
 }
 
-// hire makes an active user of acme who holds the permissions in the departments,
-// everywhere if there are none.
+// hire creates an active user of acme who holds the permissions in the departments, or everywhere
+// without departments.
 func (f *fixture) hire(email, name string, permissions []string, departments ...string) rolecall.User {
 	f.t.Helper()
 	ctx, c := context.Background(), f.asOwner()

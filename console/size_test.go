@@ -16,10 +16,10 @@ import (
 // largestPage is in bytes, as a page is sent.
 const largestPage = 60 << 10
 
-// browser is what a browser sends where somebody follows a link of a page.
+// browser has the headers that a browser sends when a user follows a link of a page.
 var browser = []string{"Accept-Encoding", "gzip, deflate, br, zstd", "Sec-Fetch-Site", "same-origin"}
 
-// sizes returns how many bytes were sent, and how many there are on the page.
+// sizes returns the number of bytes in the response, and in the page.
 func (a reply) sizes(t *testing.T) (sent, shown int) {
 	t.Helper()
 	if a.Header.Get("Content-Encoding") != "gzip" {
@@ -64,8 +64,8 @@ func TestAPageOfTheLongestNamesIsLight(t *testing.T) {
 	}
 }
 
-// What is compressed tells by its length what is in it, so only our own pages have
-// it done, and no answer to a form.
+// The length of a compressed page reveals its content (BREACH). So pages are compressed only if no other
+// site made the request, and responses to forms are never compressed.
 func TestPagesAreCompressedForOurOwnAlone(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
