@@ -29,8 +29,8 @@ var bodySeeds = []string{
 	`{"metadata":{"~/":1}}`, `{"name":"Ada"}{"name":"Eve"}`,
 }
 
-// bodyReaders returns, for each body of the contract, what reads it as the operation does.
-// It returns the body that was read.
+// bodyReaders returns a function for each body of the contract. It decodes a body as the operation
+// does.
 func bodyReaders() map[string]func(body string) (reflect.Value, error) {
 	readers := map[string]func(string) (reflect.Value, error){}
 	for _, op := range everyOperation {
@@ -47,7 +47,7 @@ func bodyReaders() map[string]func(body string) (reflect.Value, error) {
 	return readers
 }
 
-// textsOf returns the texts that the struct holds, by their JSON names.
+// textsOf returns the texts in the struct by their JSON names.
 func textsOf(v reflect.Value) map[string]string {
 	texts := map[string]string{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -66,8 +66,8 @@ func textsOf(v reflect.Value) map[string]string {
 	return texts
 }
 
-// FuzzBodies checks of every body that what is read is what the library reads, that
-// nothing beside the documented members is taken, and that a refusal says where.
+// FuzzBodies checks that the decoder reads the same values as the library, accepts documented members
+// only, and that each refusal has a location.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range append(bodySeeds,
 		`{"name":"Night shift","key":"night","description":null,"permissions":["users:read"],"grants":["shop/*:*"]}`,
@@ -122,10 +122,9 @@ func operationNamed(id string) *operation.Operation {
 	return everyOperation[i]
 }
 
-// FuzzRequests sends anything to the whole edge over a real service and store. It
-// never fails by itself, each refusal is a known problem, and each success is one
-// that the document has and that nobody gets without a session or in another
-// tenant.
+// FuzzRequests sends arbitrary requests to the server with a real service and store. No request may
+// cause an internal error. Each refusal is a known problem. Each success is in the document, and
+// requests without a session or in another tenant do not get it.
 func FuzzRequests(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"GET", "/users?limit=2&q=ada&count=true", "", ""}, {"HEAD", "/roles", "", ""}, {"GET", "/auths/session?touch=false", "", ""}, {"GET", "/auths/check?permission=users:read", "", ""},
@@ -182,7 +181,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// operatedTenant is a tenant to which fuzzed requests may do everything.
+// operatedTenant is the tenant that fuzzed operator requests may change.
 const operatedTenant = "operated"
 
 // operate makes the keys by which fuzzed requests are an operator's, and a tenant for
@@ -202,7 +201,7 @@ func (s *testServer) operate() {
 	}
 }
 
-// isOperators reports whether the path is one of operators.
+// isOperators reports whether the path belongs to the operator operations.
 func isOperators(u *url.URL) bool { return strings.HasPrefix(u.Path, "/operator/") }
 
 // fuzzed returns the request of the owner, or an operator, with the header lines, nil
@@ -244,7 +243,7 @@ func isToken(text string) bool {
 	})
 }
 
-// handled lets the edge answer the request.
+// handled sends the request to the server.
 func (s *testServer) handled(request *http.Request, body string) reply {
 	request = request.Clone(s.t.Context())
 	request.Body = io.NopCloser(strings.NewReader(body))
@@ -255,7 +254,7 @@ func (s *testServer) handled(request *http.Request, body string) reply {
 	return reply{answer, recorder.Body.String()}
 }
 
-// answered is handled with a check of the answer against the document.
+// answered is like handled, and checks the response against the document.
 func (s *testServer) answered(request *http.Request, body string) reply {
 	r := s.handled(request, body)
 	if request.Method != http.MethodHead && r.StatusCode != http.StatusNotModified {
@@ -264,7 +263,7 @@ func (s *testServer) answered(request *http.Request, body string) reply {
 	return r
 }
 
-// isKnownProblem reports whether the answer is a problem of the catalogue.
+// isKnownProblem reports whether the response is a problem of the catalogue.
 func isKnownProblem(r reply) bool {
 	var problem struct {
 		Type, Code, Title, Detail, RequestID string
@@ -277,7 +276,7 @@ func isKnownProblem(r reply) bool {
 		})
 }
 
-// serves returns the operation of the request, nil if there is none.
+// serves returns the operation of the request, or nil.
 func serves(r *http.Request) *operation.Operation {
 	mux, method := http.NewServeMux(), r.Method
 	if method == http.MethodHead {
@@ -297,7 +296,7 @@ func serves(r *http.Request) *operation.Operation {
 	return nil
 }
 
-// everyOperation is all that the document describes.
+// everyOperation is the list of all documented operations.
 var everyOperation = slices.Concat(operations, operatorOperations)
 
 // bodySchema returns the name of the schema of the body.

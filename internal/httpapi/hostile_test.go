@@ -12,8 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// hostileValues are JSON values that cost a careless reader the most, each of about so
-// many bytes.
+// hostileValues are JSON values that a careless parser handles slowly. Each has about size bytes.
 var hostileValues = map[string]func(size int) string{
 	"unknown members":          func(size int) string { return hostileObject(size, `"m%d":1`) },
 	"members with bad names":   func(size int) string { return hostileObject(size, `"\u007f%d":1`) },
@@ -49,7 +48,7 @@ func hostileObject(size int, member string) string { return "{" + repeated(size,
 
 func hostileArray(size int, item string) string { return "[" + repeated(size, item) + "]" }
 
-// repeated returns what format says for 0, 1, 2, … up to the size, by commas.
+// repeated returns the format for 0, 1, 2, … up to the size, separated by commas.
 func repeated(size int, format string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -65,8 +64,8 @@ func repeated(size int, format string) string {
 	return b.String()
 }
 
-// hostileBodies yields bodies of about the size, with what they are: each hostile value
-// as the whole body, at each member of the schema, and at all of its members at once.
+// hostileBodies yields bodies of about the size, with a description: each hostile value as the whole
+// body, at each member of the schema, and at all members at once.
 func hostileBodies(schema *huma.Schema, size int) iter.Seq2[string, string] {
 	schemas := Document().Components.Schemas.Map()
 	pointers := slices.Sorted(maps.Keys(memberPointers(schemas, schema, "")))
@@ -95,7 +94,7 @@ func hostileBodies(schema *huma.Schema, size int) iter.Seq2[string, string] {
 	}
 }
 
-// placed returns a document that holds the value at the pointer and nothing else.
+// placed returns a document with the value at the pointer and no other values.
 func placed(pointer, value string) string {
 	names := strings.Split(pointer, "/")[1:]
 	for _, name := range slices.Backward(names) {
@@ -119,8 +118,8 @@ func memberPointers(schemas map[string]*huma.Schema, schema *huma.Schema, at str
 	return pointers
 }
 
-// hostileRequests yields a request for each hostile body of each operation that reads
-// one, with what it is.
+// hostileRequests yields a request, with a description, for each hostile body of each operation that
+// has a body.
 func (s *testServer) hostileRequests(size int) iter.Seq2[string, func() reply] {
 	schemas := Document().Components.Schemas.Map()
 	fill := strings.NewReplacer("{name}", operatedTenant, "{passkeyId}", "AA", "{roleId}", s.ownerID, "{sessionId}", s.ownerID, "{tokenId}", s.ownerID)
@@ -139,8 +138,8 @@ func (s *testServer) hostileRequests(size int) iter.Seq2[string, func() reply] {
 	}
 }
 
-// TestHostileBodiesReachTheReaders holds the bodies above to their purpose: all of them
-// are refused for what they say, and not before somebody has read them.
+// TestHostileBodiesReachTheReaders checks that every hostile body is refused for its content, so that
+// a decoder has read it.
 func TestHostileBodiesReachTheReaders(t *testing.T) {
 	s := newTestServer(t)
 	s.operate()

@@ -7,7 +7,7 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// shed returns how many requests the metrics say the limiter has refused.
+// shed returns the number of requests that the limiter has refused, from the metrics.
 func (s *testServer) shed(t *testing.T, limiter string) float64 {
 	t.Helper()
 	families, err := s.registry.Gather()
@@ -25,11 +25,11 @@ func (s *testServer) shed(t *testing.T, limiter string) float64 {
 	return 0
 }
 
-// limiterLabels name the limiters in the metrics.
+// limiterLabels are the names of the limiters in the metrics.
 var limiterLabels = map[web.Limiter]string{web.WorkLimiter: "work", web.SessionLimiter: "session", web.PasswordLimiter: "password"}
 
-// TestFullLimiter has each limiter be full in turn. Its operations are refused, with
-// nothing done, and those of the others are not; nor is health.
+// TestFullLimiter fills each limiter in turn. Its operations are refused without an effect. The
+// operations of other limiters and the health checks still succeed.
 func TestFullLimiter(t *testing.T) {
 	s := newTestServer(t)
 	const none = web.Limiter(-1)
@@ -78,8 +78,7 @@ func TestFullLimiter(t *testing.T) {
 	}
 }
 
-// TestEveryHashIsInThePasswordLimiter keeps what costs a hash from being asked for
-// beside the bound on it.
+// TestEveryHashIsInThePasswordLimiter checks that no operation hashes passwords outside of the limiter.
 func TestEveryHashIsInThePasswordLimiter(t *testing.T) {
 	for _, op := range operations {
 		hashes := false

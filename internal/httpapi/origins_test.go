@@ -144,8 +144,7 @@ func TestWithoutAllowedOriginsNothingIsShared(t *testing.T) {
 	}
 }
 
-// A browser without Sec-Fetch-Site is told by Origin and Host, of which a proxy
-// may have put in another.
+// Without Sec-Fetch-Site, the server compares Origin with Host. A proxy may have replaced Host.
 func TestOwnOriginBehindAProxy(t *testing.T) {
 	s := newSharedServer(t)
 	path := "/users/" + s.ownerID

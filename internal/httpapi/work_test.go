@@ -21,8 +21,8 @@ const (
 	mostRatio = 6
 )
 
-// hostileSize is the environment variable that makes a test only send the bodies, while another
-// process measures.
+// hostileSize is the environment variable that makes a test only send the bodies. The test runs itself
+// that way to get a coverage profile.
 const hostileSize = "ROLECALL_TEST_HOSTILE_SIZE"
 
 // TestLinearWorkForEveryBody compares how often each block of code runs for the
