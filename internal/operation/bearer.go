@@ -30,16 +30,15 @@ func isFromProgram(h http.Header) bool {
 	return ok
 }
 
-// credentials are what a request has to prove who sent it.
+// credentials are the credentials of a request.
 type credentials struct {
 	sessions []secret.Token // well-formed session cookies
-	bearer   string         // API token or operator key; empty for none
+	bearer   string         // API token or operator key; empty without one
 }
 
-// credentialsOf returns the credentials of the request, with the sessions in the buffer. An
-// operation without a caller has no use for the Authorization header, and other schemes
-// than Bearer mean nothing. It returns ErrMalformed where there is more than one
-// credential: nobody could say which of them acts.
+// credentialsOf returns the credentials of the request. It appends the sessions to the buffer. It
+// ignores the Authorization header for an operation without a caller, and schemes other than Bearer.
+// It returns ErrMalformed for more than one credential, because the caller would be ambiguous.
 func (s *Runner) credentialsOf(op *Operation, r *http.Request, buffer []secret.Token) (credentials, error) {
 	sent := credentials{sessions: s.Site.AppendSessions(buffer, r)}
 	lines := r.Header["Authorization"]

@@ -69,7 +69,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	if takes.sessions != nil {
 		*fieldOf[[]secret.Token](in, takes.sessions) = sent.sessions
 	}
-	// An anonymous request about its sessions needs no tenant where there are none.
+	// Without a session cookie, an anonymous request about its sessions needs no tenant.
 	if takes.anonymous != nil && (len(sent.sessions) > 0 || !takes.onlyPresented) {
 		if *fieldOf[access.Anonymous](in, takes.anonymous), err = s.anonymous(r, sent.sessions); err != nil {
 			return err
