@@ -20,15 +20,15 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// sendLimit bounds the sending of one message: a server may look at it for long
-// before it takes it, and what is given up too early is sent twice.
+// sendLimit is the time limit for one message. It is long, because a server may scan a message before
+// it accepts it, and a message that times out is sent twice.
 const (
 	sendLimit = time.Minute
-	quitLimit = time.Second // for leaving politely
+	quitLimit = time.Second // for QUIT
 )
 
-// SMTP hands messages to a mail server (RFC 5321), on a connection for each. It is
-// safe for concurrent use.
+// SMTP sends messages to a mail server (RFC 5321), with one connection for each. It is safe for
+// concurrent use.
 type SMTP struct {
 	host     string
 	port     int
@@ -40,10 +40,9 @@ type SMTP struct {
 	tls      *tls.Config
 }
 
-// NewSMTP returns a sender through the server that the URL names, from the
-// address. smtps:// speaks TLS from the start; smtp:// as soon as the server
-// offers it (STARTTLS). A user and a password in it never pass in clear, unless
-// the server is on this machine.
+// NewSMTP returns a sender that uses the server in the URL and the sender address. smtps:// uses TLS
+// from the start, and smtp:// as soon as the server offers it (STARTTLS). A user and a password in the
+// URL are never sent unencrypted, unless the server is on this machine.
 func NewSMTP(server, from string) (*SMTP, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
@@ -64,13 +63,13 @@ func NewSMTP(server, from string) (*SMTP, error) {
 	default:
 		s.port = gomail.DefaultPortTLS
 	}
-	// On this machine nobody is in between, and certificates are made for nobody.
+	// Connections on this machine cannot be intercepted, and no authority issues certificates for it.
 	s.tls = &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.local && !s.implicit}
 	return s, nil
 }
 
-// InClear reports whether mail may pass in clear over a network: the URL asks neither
-// for TLS from the start nor, by a password, for STARTTLS.
+// InClear reports whether mail may be sent unencrypted over a network. It is false for smtps, for a
+// server on this machine, and with a user, for whom STARTTLS is mandatory.
 func (s *SMTP) InClear() bool { return !s.implicit && !s.local && s.user == "" }
 
 func isLoopback(host string) bool {
@@ -78,9 +77,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// Send returns nil as soon as the server has taken the message. After any error it
-// may be sent again: the server has not said that it took it. The error names no
-// address of a person; it is rolecall.ErrNoMailbox where sending again is of no use. The end of ctx breaks off.
+// Send returns nil as soon as the server has accepted the message. After any error, the caller may send
+// it again, because the server has not confirmed it. The error contains no mail address. It is
+// rolecall.ErrNoMailbox if a retry is useless. The end of ctx cancels the sending.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	composed, err := m.compose(s.from)
 	if err != nil {
@@ -126,7 +125,7 @@ func (s *SMTP) options(ctx context.Context, to string) []gomail.Option {
 	return append(options, gomail.WithOpportunisticSMTPAuth(mechanisms...), gomail.WithUsername(s.user), gomail.WithPassword(s.password))
 }
 
-// policy says what to do where the server does not offer STARTTLS.
+// policy returns whether STARTTLS is mandatory. It is if a password goes over a network.
 func (s *SMTP) policy() gomail.TLSPolicy {
 	if s.user != "" && !s.local {
 		return gomail.TLSMandatory
@@ -134,7 +133,7 @@ func (s *SMTP) policy() gomail.TLSPolicy {
 	return gomail.TLSOpportunistic
 }
 
-// dialer returns what opens connections that close when ctx ends.
+// dialer returns a function that opens connections which close when ctx ends.
 func (s *SMTP) dialer(ctx context.Context) gomail.DialContextFunc {
 	dial := new(net.Dialer).DialContext
 	if s.implicit {
@@ -153,13 +152,12 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
-// noMailbox are the enhanced codes by which servers say that an address leads nowhere,
-// now and later (RFC 3463, 3.2; RFC 7505).
+// noMailbox are the enhanced status codes for an address that does not exist and never will
+// (RFC 3463, 3.2; RFC 7505).
 var noMailbox = []string{"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"}
 
-// describe returns what went wrong, without the addresses and the words that the
-// server's answer and the library's errors hold. It is rolecall.ErrNoMailbox where
-// that will not change.
+// describe returns the error without the addresses and texts in the server's reply and the library's
+// errors. It returns rolecall.ErrNoMailbox if the server reports that the address does not exist.
 func describe(ctx context.Context, err error) error {
 	var answer *textproto.Error
 	var failed *gomail.SendError
