@@ -19,16 +19,15 @@ const (
 	exitUsage   = 2 // the command line is wrong
 )
 
-// program is what a command works with.
+// program holds the input and output of a command.
 type program struct {
 	globals
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// runCommand runs the command that args name, with flags that they leave out taken from
-// the environment (ROLECALL_…), and returns the exit code. The end of ctx stops
-// it in an orderly way.
+// runCommand runs the command in args and returns the exit code. Missing flags come from the
+// environment (ROLECALL_…). The end of ctx stops the command in an orderly way.
 func runCommand(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
 	var helped bool
@@ -63,7 +62,7 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 	return 0
 }
 
-// variable returns the environment variable that stands for a flag.
+// variable returns the environment variable for a flag.
 func variable(flag string) string {
 	return "ROLECALL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -75,7 +74,7 @@ func describeFlag(value *kong.Value) string {
 	return fmt.Sprintf("%s ($%s)", value.Help, variable(value.Name))
 }
 
-// report writes why a command failed, in one line, and returns the exit code.
+// report writes the error of a command in one line, and returns the exit code.
 func report(stderr io.Writer, asJSON bool, err error, code int) int {
 	sentence := explain(err)
 	if !asJSON {
@@ -97,7 +96,7 @@ func report(stderr io.Writer, asJSON bool, err error, code int) int {
 	return code
 }
 
-// explain returns the failure as one line for a person.
+// explain returns the error as one line for users.
 func explain(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*rolecall.Error](err); ok && e.Kind != rolecall.Unavailable {
@@ -115,8 +114,7 @@ func explain(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// results returns where a person reads what comes in the course of a command; a
-// program reads its one result alone.
+// results returns the writer for intermediate output. JSON output has the final result only.
 func (p *program) results() io.Writer {
 	if p.JSON {
 		return io.Discard
