@@ -122,8 +122,8 @@ func (c *console) showRoleOf(v *pageContext, k *holderKind, title string, form f
 	})
 }
 
-// ownRoles returns the roles that the caller holds, sorted by name. A caller who may not read
-// other roles can choose from these.
+// ownRoles returns the roles that the caller holds, sorted by name. A caller without the permission to
+// read roles can choose from these.
 func ownRoles(v *pageContext) (roles []rolecall.Role) {
 	for i := range v.call.Assignments {
 		roles = append(roles, v.call.Assignments[i].Role)

@@ -160,7 +160,7 @@ type page struct {
 
 	// show answers GET, and POST if act failed: then pageContext.problem says why.
 	show func(*pageContext) error
-	// act answers POST: it does what the form says; nil if the page has no form.
+	// act answers POST: it performs the operation of the form. It is nil if the page has no form.
 	act func(*pageContext) error
 
 	policy      web.Policy   // of the operation

@@ -65,7 +65,7 @@ type serviceAccountView struct {
 	holder
 	account rolecall.ServiceAccount
 	held    []rolecall.Assignment
-	allowed []string              // what the caller may do to it
+	allowed []string              // the actions that the caller may perform on it
 	ended   []rolecall.Assignment // expired, the last one first
 	tokens  []rolecall.APIToken   // the newest first
 	events  []rolecall.Event      // the newest first; nil if the caller may not read them

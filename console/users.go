@@ -388,7 +388,7 @@ func (s selectedView) widest() rolecall.Reach {
 	return rolecall.UnionOf(reaches)
 }
 
-// assigned returns what was filled in, else the widest that the caller may give.
+// assigned returns the submitted state, or the widest assignment that the caller may give.
 func (s selectedView) assigned() assigned {
 	switch widest := s.widest(); {
 	case s.problem != nil && s.form["where"] != nil:
