@@ -7,8 +7,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// TestAnswersSayWhatOpens asks every operation without a credential, and those that a
-// bearer opens with one that is none.
+// TestAnswersSayWhatOpens calls every operation without a credential. It also calls the operations that
+// accept bearer tokens with an invalid one.
 func TestAnswersSayWhatOpens(t *testing.T) {
 	s := newTestServer(t)
 	s.operate()

@@ -13,10 +13,10 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// The corpus is made by the classes of JSONTestSuite (Nicolas Seriot, MIT License):
-// values that every parser must refuse, values that every parser must take, and
-// values on which parsers differ. Of the last we refuse what is not Unicode and
-// what is nested too deep; numbers of any size are JSON.
+// The corpus has the classes of JSONTestSuite (Nicolas Seriot, MIT License): values that every parser
+// must refuse, values that every parser must accept, and values for which parsers may differ. Of the
+// last class, we refuse text that is not Unicode, and values that are nested too deep. Numbers can
+// have any size.
 
 // notJSON returns values that no document may hold.
 func notJSON() []string {

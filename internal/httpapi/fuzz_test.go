@@ -204,9 +204,9 @@ func (s *testServer) operate() {
 // isOperators reports whether the path belongs to the operator operations.
 func isOperators(u *url.URL) bool { return strings.HasPrefix(u.Path, "/operator/") }
 
-// fuzzed returns the request of the owner, or an operator, with the header lines, nil
-// if it is none that net/http would pass on. Acts that would end the owner's session
-// are another's, and those on a tenant are not on the owner's.
+// fuzzed returns the request with the credentials of the owner or an operator, and with the header
+// lines. It returns nil for a request that net/http would refuse. Requests that would end the owner's
+// session use another user, and requests that change a tenant use another tenant.
 func (s *testServer) fuzzed(method, target, header, body string) *http.Request {
 	target = strings.ReplaceAll(target, "{id}", s.ownerID)
 	u, err := url.ParseRequestURI(target)

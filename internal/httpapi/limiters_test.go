@@ -71,7 +71,7 @@ func TestFullLimiter(t *testing.T) {
 			t.Errorf("%d requests were refused in the limiter %s, and %v counted", refused, name, shed)
 		}
 	}
-	for _, op := range operations { // what was refused was not done: it is done now
+	for _, op := range operations { // the refused requests had no effect, so they succeed now
 		if r := s.as(s.owner, op.method, op.path, op.body, "Idempotency-Key", "shed"); r.StatusCode != op.well || r.Header.Get("Idempotent-Replayed") != "" {
 			t.Errorf("%s %s answered %d after all: %s", op.method, op.path, r.StatusCode, r.body)
 		}
