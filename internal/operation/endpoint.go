@@ -49,7 +49,7 @@ type cursorBody interface{ setNextCursor(cursor string) }
 
 // Endpoint is a handler of any types.
 type Endpoint interface {
-	// takes returns what the input type of the handler says.
+	// takes returns the compiled input type of the handler.
 	takes() *Input
 	// answer returns the type of the body of the response, nil if it has none.
 	answer() reflect.Type

@@ -195,7 +195,7 @@ type (
 	Limit int
 	// Cursor is the nextCursor of the page before.
 	Cursor struct {
-		At   *rolecall.Position // what the cursor stands for; nil for the first page
+		At   *rolecall.Position // the position in the cursor; nil for the first page
 		text string
 	}
 	// Search are the words of a search.

@@ -47,7 +47,7 @@ type Callers interface {
 // buffers are the memory of one request. They are pooled: nothing of them may be used
 // after the answer was written.
 type buffers struct {
-	body     []byte // what was sent
+	body     []byte // the request body
 	answer   []byte
 	sessions [4]secret.Token // session cookies
 }
