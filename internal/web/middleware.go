@@ -20,7 +20,7 @@ func (s *Site) Handler(next http.Handler, onError ErrorHandler) http.Handler {
 		s.newRequest,          // request ID, client source, deadline
 		s.observe,             // access log, metrics
 		recovery(onError),     // panics
-		s.securityHeaders,     // X-Content-Type-Options and the like
+		s.securityHeaders,     // such as X-Content-Type-Options
 		s.crossOriginResponse, // Access-Control-Allow-Origin
 	)
 }

@@ -7,7 +7,7 @@ import "net/http"
 // it: so no prefix, suffix, port or scheme of one makes another.
 type origins struct {
 	own       string              // of the public URL, "" if there is none
-	allowed   map[string]struct{} // other origins; nil if there are none
+	allowed   map[string]struct{} // other origins; nil without any
 	protected *http.CrossOriginProtection
 }
 

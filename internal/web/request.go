@@ -20,7 +20,7 @@ type Request struct {
 
 	// Values that the handlers set for the log and the metrics.
 	Tenant    string           // name
-	Principal *authz.Principal // nil if nobody is signed in
+	Principal *authz.Principal // nil for an anonymous request
 	Cause     error            // why the request failed, if the response does not say it
 
 	site     *Site

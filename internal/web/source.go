@@ -32,7 +32,7 @@ func (p proxies) source(r *http.Request) (source string, trusted bool) {
 	for _, line := range slices.Backward(r.Header["X-Forwarded-For"]) {
 		for _, hop := range slices.Backward(strings.Split(line, ",")) {
 			address, ok := readHop(strings.TrimSpace(hop))
-			if !ok { // what is beyond the nearest proxy cannot be told
+			if !ok { // an unreadable hop: the hops before it are unknown
 				return nearest.String(), true
 			}
 			if nearest = address; !p.include(nearest) {
