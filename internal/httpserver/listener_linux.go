@@ -99,7 +99,7 @@ func inherit(descriptor string) (net.Listener, error) {
 		return nil, fmt.Errorf("%s%s was not passed to this process: %w", inheritedPrefix, descriptor, err)
 	}
 	file := os.NewFile(uintptr(copied), inheritedPrefix+descriptor)
-	listener, err := net.FileListener(file) // with a descriptor of its own
+	listener, err := net.FileListener(file) // on a duplicate of the descriptor
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, fmt.Errorf("%s%s is no listening socket: %w", inheritedPrefix, descriptor, err)
 	}
@@ -109,7 +109,7 @@ func inherit(descriptor string) (net.Listener, error) {
 // connOf returns the connection of an accepted socket, and takes it over.
 func connOf(fd int) (net.Conn, error) {
 	file := os.NewFile(uintptr(fd), "connection")
-	conn, err := net.FileConn(file) // with a descriptor of its own
+	conn, err := net.FileConn(file) // on a duplicate of the descriptor
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, fmt.Errorf("take over a connection: %w", err)
 	}
