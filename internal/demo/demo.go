@@ -42,7 +42,7 @@ func Prepare(ctx context.Context, db store.Database, options access.Options, bas
 	if err := requireOwnDatabase(ctx, db, options); err != nil {
 		return Access{}, err
 	}
-	options.DivertMail = func(rolecall.Mail) {} // nobody is notified of the setup
+	options.DivertMail = func(rolecall.Mail) {} // the setup sends no mail
 	if err := Seed(ctx, db, options); err != nil {
 		return Access{}, err
 	}
