@@ -60,8 +60,8 @@ func (s *Mailer) link(tenant rolecall.Tenant, m rolecall.Mail) string {
 // also matches characters that change the direction of the text next to them.
 var notPlain = regexp.MustCompile(`[:/@]|[\pL\pN][.\x{3002}\x{FF0E}\x{FF61}]\pL{2}|[\x{202A}-\x{202E}\x{2066}-\x{2069}]`)
 
-// plain returns the text, or the other one if there is more to it than its words:
-// names are those of somebody else than the sender.
+// plain returns the text, or other if a mail program could turn the text into more than plain words.
+// Names need this, because the sender of the mail does not choose them.
 func plain(text, other string) string {
 	if notPlain.MatchString(text) {
 		return other

@@ -23,11 +23,11 @@ type Letter struct {
 	Link    string // empty for a notice
 	Expires string // when the link ends
 	At      string // when it happened
-	What    string // of a notice: what was changed
+	What    string // the changed thing, in a notice
 
 	// Of a notice that a new address was requested.
 	NewEmail        string // masked
-	ByAdministrator bool   // somebody else requested it
+	ByAdministrator bool   // an administrator requested it, not the user
 
 	// Of a notice about a request or a session.
 	Client string // the browser in words; empty: unknown

@@ -1,5 +1,5 @@
-// Package mailtest is a mail server for tests: it speaks SMTP, keeps what it takes,
-// and fails as it is told.
+// Package mailtest is a mail server for tests. It speaks SMTP, stores the accepted messages, and fails
+// at the moments that a test sets.
 package mailtest
 
 import (
@@ -75,7 +75,7 @@ func (s *Server) URL() string {
 	return u + s.Address()
 }
 
-// Close ends the server and what it has under way. What it took stays readable.
+// Close stops the server and its connections. The accepted messages stay readable.
 func (s *Server) Close() error {
 	err := s.listener.Close()
 	s.mu.Lock()
@@ -87,8 +87,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// The moments at which a server can fail, beside the commands EHLO, STARTTLS, AUTH,
-// MAIL, RCPT and DATA, and RCPT ada@example.com for one recipient alone.
+// The moments at which a server can fail. The commands EHLO, STARTTLS, AUTH, MAIL, RCPT and DATA are
+// moments too, and "RCPT ada@example.com" fails for one recipient only.
 const (
 	Connect = "CONNECT" // before the greeting
 	End     = "END"     // after the text of a message, which is not taken then

@@ -16,7 +16,7 @@ import (
 type Message struct {
 	From, To string // of the envelope
 	TLS      bool   // it came encrypted
-	User     string // who sent it; empty: nobody said
+	User     string // the authenticated sender; empty without authentication
 	Raw      []byte // as it came, CR LF and all
 	Header   mail.Header
 	Subject  string // decoded
@@ -25,7 +25,7 @@ type Message struct {
 	taken    bool
 }
 
-// read returns what the text of a message says.
+// read parses the text of a message.
 func read(raw []byte) (*Message, error) {
 	parsed, err := mail.ReadMessage(bytes.NewReader(raw))
 	if err != nil {
@@ -62,7 +62,7 @@ func read(raw []byte) (*Message, error) {
 
 var link = regexp.MustCompile(`https?://\S+`)
 
-// Link returns the link in the text, nil if there is none.
+// Link returns the link in the text, or nil.
 func (m *Message) Link() *url.URL {
 	u, err := url.Parse(link.FindString(m.Text))
 	if err != nil || u.Host == "" {
@@ -71,7 +71,7 @@ func (m *Message) Link() *url.URL {
 	return u
 }
 
-// Token returns the secret that the link bears, empty if there is none.
+// Token returns the secret in the link, or an empty text.
 func (m *Message) Token() string {
 	u := m.Link()
 	if u == nil {
