@@ -92,7 +92,7 @@ type seeder struct {
 	store     *store.Store
 	directory *directory.Service
 	hash      string    // of the password
-	sessions  io.Writer // nil: nobody is signed in
+	sessions  io.Writer // nil to create no sessions
 	bar       *progress.Bar
 }
 
