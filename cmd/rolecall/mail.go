@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/outbox"
 )
 
-// mailboxFrom is who writes mail that nobody gets.
+// mailboxFrom is the sender address of mail that is not sent to a mail server.
 const mailboxFrom = "rolecall@localhost"
 
 func (s *settings) readMail() (err error) {

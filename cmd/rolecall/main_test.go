@@ -48,7 +48,7 @@ type process struct {
 	command *exec.Cmd
 	address string        // host:port
 	began   time.Time     // when the process was started
-	stdout  *bufio.Reader // what it prints
+	stdout  *bufio.Reader // the output of the process
 	log     chan logLine  // what it logs after "serving"; closed at its end
 	before  []logLine     // what it logged before, but for noMail and noKeyFile
 

@@ -23,7 +23,7 @@ type settings struct {
 	trustedProxies []netip.Prefix
 	templates      *mail.Templates
 	smtp           *mail.SMTP // nil: none
-	warnings       []string   // what is weaker than it could be
+	warnings       []string   // settings that are less secure than they could be
 }
 
 // settings returns the settings that the flags describe, or the error in them.

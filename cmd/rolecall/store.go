@@ -84,7 +84,7 @@ func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 		if err != nil || len(secrets) > 0 {
 			return err
 		}
-		for _, status := range []rolecall.TenantStatus{"", rolecall.TenantDeleted} { // what is deleted can be restored
+		for _, status := range []rolecall.TenantStatus{"", rolecall.TenantDeleted} { // deleted tenants too, because they can be restored
 			tenants, err := tx.Tenants(rolecall.TenantQuery{Status: status, Limit: 1})
 			if err != nil || len(tenants) > 0 {
 				return err
