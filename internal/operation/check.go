@@ -15,9 +15,9 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// serve runs the checks in the order that the contract fixes, then the operation: framing,
-// credentials, tenant, permission, then everything that is wrong with header, path, query
-// and the syntax of the body at once, and at last what the body means.
+// serve runs the checks in the order of the contract, and then the operation. The order is framing,
+// credentials, tenant and permission. Errors in headers, path, query and the syntax of the body are
+// reported together. Errors in the content of the body come last.
 func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in reflect.Value, b *buffers) error {
 	q, takes := web.RequestOf(r), op.Input()
 	if err := s.checkFraming(op, r); err != nil {
@@ -28,7 +28,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	if err != nil {
 		return err
 	}
-	if !op.Policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // nothing is looked up, so nothing need wait for it
+	if !op.Policy.Public && len(sent.sessions) == 0 && sent.bearer == "" { // refused without a look-up, so it does not wait for a limiter
 		return unauthenticated(op)
 	}
 	if err := q.Enter(op.Limiter); err != nil {
@@ -79,7 +79,7 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 	return err
 }
 
-// checkFraming refuses what can be refused by looking at the header alone.
+// checkFraming runs the checks that need the header only.
 func (s *Runner) checkFraming(op *Operation, r *http.Request) error {
 	if r.ContentLength > web.MaxBody {
 		return web.ErrContentTooLarge
@@ -139,7 +139,7 @@ func checkContent(r *http.Request) error {
 	return nil
 }
 
-// admit authenticates the caller, and checks that they may call the operation at all.
+// admit authenticates the caller, and checks that the caller may call the operation.
 func (s *Runner) admit(op *Operation, q *web.Request, in reflect.Value, sent credentials) (err error) {
 	if q.Principal, err = s.principal(op, q, in, sent); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (s *Runner) admit(op *Operation, q *web.Request, in reflect.Value, sent cre
 	return nil
 }
 
-// principal returns the caller whom the credentials prove.
+// principal returns the caller that the credentials authenticate.
 func (s *Runner) principal(op *Operation, q *web.Request, in reflect.Value, sent credentials) (*authz.Principal, error) {
 	if op.Policy.Operators {
 		p, err := s.Callers.AuthenticateOperator(q, sent.bearer, q.Source)
@@ -183,8 +183,8 @@ func (s *Runner) anonymous(r *http.Request, sessions []secret.Token) (access.Ano
 	}, err
 }
 
-// readBody reads the whole body into the buffer, and adds what is wrong with its syntax.
-// It returns an error for a body that is too large.
+// readBody reads the whole body into the buffer, and adds field errors for its syntax. It returns an
+// error for a body that is too large.
 func readBody(op *Operation, w http.ResponseWriter, r *http.Request, buffer []byte, faults *rolecall.Faults) ([]byte, error) {
 	body, err := web.ReadBody(r, buffer)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
@@ -202,8 +202,8 @@ func readBody(op *Operation, w http.ResponseWriter, r *http.Request, buffer []by
 	return body, nil
 }
 
-// fingerprint tells requests with the same idempotency key apart: by the operation, the
-// ids of the path, and the body, in which JSON counts by value.
+// fingerprint returns a hash that distinguishes requests with the same idempotency key. It covers the
+// operation, the ids in the path and the canonical JSON of the body.
 func fingerprint(op *Operation, u *url.URL, body []byte) []byte {
 	ids := strings.ToLower(u.Path) // a UUID is the same in either case
 	return secret.Digest([]byte(op.Method+" "+op.Path), []byte(ids), canonicalJSON(body))
