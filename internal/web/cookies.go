@@ -20,8 +20,8 @@ const (
 // 4.1.3.2).
 const hostPrefix = "__Host-"
 
-// cookies are the names and attributes of the cookies. They follow from the
-// configuration and never from the connection, which a proxy may have opened.
+// cookies are the names and attributes of the cookies. They depend on the configuration only, and not
+// on the connection, because a proxy may have opened it.
 type cookies struct {
 	session, device     string // names
 	ofSession, ofDevice string // attributes
@@ -70,7 +70,7 @@ func (s *Site) SetDevices(w http.ResponseWriter, r *http.Request, tokens []strin
 	addCookie(w.Header(), c.device, strings.Join(tokens, betweenDevices), lifetime, c.ofDevice)
 }
 
-// betweenDevices stands between the known-device tokens of several accounts.
+// betweenDevices separates the known-device tokens of several accounts.
 const betweenDevices = "."
 
 // Devices returns the known-device tokens of the request's cookies. A cookie under
@@ -84,8 +84,8 @@ func Devices(r *http.Request) (tokens []string) {
 	return tokens
 }
 
-// AppendSessions appends the tokens of the request's session cookies, each once, at most
-// four. Values that are no tokens belong to other programs.
+// AppendSessions appends the tokens of the request's session cookies, without duplicates, at most four.
+// It ignores values that are not tokens, because they belong to other programs.
 func (s *Site) AppendSessions(tokens []secret.Token, r *http.Request) []secret.Token {
 	return appendTokens(tokens, s.cookies.session, r.Header["Cookie"])
 }
@@ -104,11 +104,11 @@ func addCookie(h http.Header, name, value string, lifetime time.Duration, attrib
 // seconds rounds a lifetime up, so that a cookie never expires too early.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// maxTokens is how many session cookies are looked up.
+// maxTokens is the maximum number of session cookies that are looked up.
 const maxTokens = 4
 
-// appendTokens appends the well-formed values of the cookies of that name in the
-// Cookie lines, each once, at most four. Other values are another program's.
+// appendTokens appends the well-formed values of the cookies with that name, without duplicates, at most
+// four. It ignores other values, because they belong to other programs.
 func appendTokens(tokens []secret.Token, cookie string, lines []string) []secret.Token {
 	for _, line := range lines {
 		for pair := range strings.SplitSeq(line, ";") {

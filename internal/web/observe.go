@@ -70,8 +70,8 @@ func (s *Site) observe(next http.Handler) http.Handler {
 	})
 }
 
-// log writes the line of the request: its method and route, by whom it was sent and how
-// it ended. It has nothing of the content.
+// log writes the access log line of the request: method, route, caller and result. It has no content of
+// the request.
 func (s *Site) log(q *Request, method string, took time.Duration) {
 	ctx := q.Context
 	if q.Cause != nil {

@@ -27,7 +27,7 @@ var (
 	ErrCrossSite        = &rolecall.Error{Kind: rolecall.Forbidden, Code: "cross-site", Detail: "The browser would drop the session cookie, because the page is on another site than this service. Serve both under one site, such as https://app.example.com and https://id.example.com, or let your back end hold the session."}
 )
 
-// statuses is the status of each kind of error.
+// statuses maps kinds of errors to HTTP statuses.
 var statuses = [...]int{
 	rolecall.Internal:             http.StatusInternalServerError,
 	rolecall.Malformed:            http.StatusBadRequest,
@@ -52,8 +52,8 @@ var framingStatuses = map[string]int{
 	ErrMediaType.Code:        http.StatusUnsupportedMediaType,
 }
 
-// StatusOf returns the status of err, and the part of err that clients may see. Of an
-// error without a kind they may see nothing.
+// StatusOf returns the status of err, and the part of err that clients may read. Clients may not read
+// an error without a kind.
 func StatusOf(err error) (int, *rolecall.Error) {
 	known, ok := errors.AsType[*rolecall.Error](err)
 	if !ok || known.Kind == rolecall.Internal {
@@ -100,10 +100,10 @@ func (q *Request) ProblemOf(err error) *Problem {
 	return &Problem{Error: known, Status: status, Title: TitleOf(known.Code), RequestID: q.ID}
 }
 
-// successHeaders are those that a handler may have set before it failed.
+// successHeaders are the headers that a handler may have set before it failed.
 var successHeaders = []string{"Etag", "Location", "Link", "Withheld-Fields", "Set-Cookie", "Idempotent-Replayed"}
 
-// SetHeaders sets the headers that go with the status, in place of those of success.
+// SetHeaders removes the headers of a success and sets the headers of the problem's status.
 func (p *Problem) SetHeaders(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	for _, name := range successHeaders {

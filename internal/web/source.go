@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// proxies are the networks whose machines are believed what they say about a
-// request that they pass on. What any other peer says is ignored.
+// proxies are the networks of trusted proxies. Forwarding headers of other peers are ignored.
 type proxies []netip.Prefix
 
 // include reports whether the address is a trusted proxy's.
@@ -16,10 +15,9 @@ func (p proxies) include(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// source returns where the request comes from, and whether a trusted proxy
-// passed it on. Each proxy adds the peer that it saw at the right end of
-// X-Forwarded-For, so the source is the right-most hop that is no trusted proxy:
-// what stands left of it, that client may have made up.
+// source returns the address of the client, and whether a trusted proxy passed the request on. Each
+// proxy appends its peer at the right end of X-Forwarded-For. So the source is the right-most hop that
+// is not a trusted proxy. The client may have forged the hops to the left of it.
 func (p proxies) source(r *http.Request) (source string, trusted bool) {
 	peer, ok := readHop(r.RemoteAddr)
 	if !ok {
@@ -55,7 +53,7 @@ func readHop(text string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), true
 }
 
-// maxRequestID bounds an x-request-id that is taken over.
+// maxRequestID is the maximum length of an x-request-id from a proxy.
 const maxRequestID = 64
 
 // passedRequestID returns the x-request-id from a trusted proxy, or an empty text if the header is
