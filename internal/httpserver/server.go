@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// http.Server.Shutdown alone loses requests: it drops those that a connection has just
-// read, and the listener that it closes resets the connections that are not accepted yet.
-// So at first the open connections end, each after its next answer, while new ones are
-// still accepted. Then the listener is shut down and what it accepted last is answered.
-// Shutdown of the server ends what is left.
+// http.Server.Shutdown alone loses requests. It drops requests that a connection has just read, and
+// closing the listener resets connections that are not accepted yet. So the server first ends each open
+// connection after its next response, and still accepts new ones. Then it shuts down the listener and
+// answers the last accepted connections. At the end, Shutdown closes the rest.
 const (
 	partingTime  = time.Second      // for clients to send one more request on their connections
 	shutdownTime = 20 * time.Second // for requests in progress: longer than the deadline of any
