@@ -8,22 +8,22 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// Transport brings messages on their way.
+// Transport sends messages.
 type Transport interface {
 	// Send returns nil as soon as the mail server is responsible for the message. After any error but
 	// rolecall.ErrNoMailbox, the caller may send it again unchanged.
 	Send(ctx context.Context, m Message) error
 }
 
-// Mailer writes mails and hands them to a transport.
+// Mailer renders mails and passes them to a transport.
 type Mailer struct {
 	templates *Templates
 	public    string
 	transport Transport
 }
 
-// NewMailer returns a mailer with the words of the templates. Links begin with the
-// public URL of the service, which ends without a slash.
+// NewMailer returns a mailer with the templates. public is the URL that links begin with. It has no
+// slash at the end.
 func NewMailer(templates *Templates, public string, transport Transport) *Mailer {
 	return &Mailer{templates, public, transport}
 }
@@ -47,8 +47,8 @@ func (s *Mailer) Send(ctx context.Context, tenant rolecall.Tenant, m rolecall.Ma
 	})
 }
 
-// link returns where the mail's token is to be presented, empty if it bears none.
-// The token stands in the fragment, which a browser sends to no server and no log.
+// link returns the link with the mail's token, or an empty text without a token. The token is in the
+// fragment, which browsers do not send to servers, so it is in no log.
 func (s *Mailer) link(tenant rolecall.Tenant, m rolecall.Mail) string {
 	if m.Token == "" {
 		return ""
