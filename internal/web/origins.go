@@ -2,9 +2,8 @@ package web
 
 import "net/http"
 
-// origins are the web origins whose pages may use the service from a browser
-// with its session cookie. Each is compared as a whole, the way browsers send
-// it: so no prefix, suffix, port or scheme of one makes another.
+// origins are the web origins whose pages may call the service from a browser with its session cookie.
+// An origin must match exactly, including scheme and port, in the form that browsers send.
 type origins struct {
 	own       string              // of the public URL, "" if there is none
 	allowed   map[string]struct{} // other origins; nil without any
@@ -25,7 +24,7 @@ func newOrigins(o *Options) origins {
 	return list
 }
 
-// allow reports whether the request says that it comes from an allowed origin.
+// allow reports whether the Origin header names an allowed origin.
 func (o *origins) allow(r *http.Request) bool {
 	lines := r.Header["Origin"]
 	if len(lines) != 1 {
@@ -35,9 +34,8 @@ func (o *origins) allow(r *http.Request) bool {
 	return ok
 }
 
-// check returns an error for a request that could change something and that a
-// page of an origin not allowed made a browser send. The public origin is one's
-// own also behind a proxy that puts another name into Host.
+// check returns an error for a request that could change data, if a page of an origin that is not
+// allowed made it. The public origin is allowed, also behind a proxy that changes Host.
 func (o *origins) check(r *http.Request) error {
 	if o.allow(r) {
 		return nil
@@ -45,7 +43,7 @@ func (o *origins) check(r *http.Request) error {
 	return o.checkOwn(r)
 }
 
-// checkOwn is check where no other origin is allowed.
+// checkOwn is like check, but allows no other origins.
 func (o *origins) checkOwn(r *http.Request) error {
 	if o.own != "" && r.Header.Get("Origin") == o.own {
 		return nil
@@ -53,11 +51,11 @@ func (o *origins) checkOwn(r *http.Request) error {
 	return o.protected.Check(r)
 }
 
-// preflightAge is how long, in seconds, a browser may remember the answer to a
-// preflight: the most that Chromium does.
+// preflightAge is how long browsers may cache the answer to a preflight, in seconds. It is the maximum
+// of Chromium.
 const preflightAge = "7200"
 
-// What pages of allowed origins may send and read, shared by all answers.
+// The CORS headers for pages of allowed origins, shared by all responses.
 var (
 	varyOrigin       = []string{"Origin"}
 	allowCredentials = []string{"true"}
@@ -85,7 +83,7 @@ func (s *Site) crossOriginResponse(next http.Handler) http.Handler {
 	})
 }
 
-// OwnPagesOnly removes what lets the pages of allowed origins read the response.
+// OwnPagesOnly removes the headers that let pages of allowed origins read the response.
 func OwnPagesOnly(h http.Header) {
 	delete(h, "Access-Control-Allow-Origin")
 	delete(h, "Access-Control-Allow-Credentials")
@@ -113,10 +111,10 @@ func (s *Site) preflight(next http.Handler) http.Handler {
 	})
 }
 
-// CheckOrigin returns an error for a request that could change something and that a page
-// of an origin that is not allowed made a browser send.
+// CheckOrigin returns an error for a request that could change data, if a page of an origin that is not
+// allowed made it.
 func (s *Site) CheckOrigin(r *http.Request) error { return s.origins.check(r) }
 
-// CheckOwnOrigin returns an error for a request that could change something and that a
-// page of any other origin made a browser send.
+// CheckOwnOrigin returns an error for a request that could change data, if a page of another origin made
+// it.
 func (s *Site) CheckOwnOrigin(r *http.Request) error { return s.origins.checkOwn(r) }

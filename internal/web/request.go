@@ -9,8 +9,8 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// Request is what the middleware and the handlers know of one request. It is the context
-// of the request: RequestOf returns it.
+// Request holds the data of one request for the middleware and the handlers. It is the context of the
+// request: RequestOf returns it.
 type Request struct {
 	deadline // the context
 
@@ -63,7 +63,7 @@ func (s *Site) newRequest(next http.Handler) http.Handler {
 	})
 }
 
-// identify sets where the request comes from, and its ID in the log.
+// identify sets the source address and the id of the request.
 func (q *Request) identify(r *http.Request) {
 	source, isFromProxy := q.site.proxies.source(r)
 	q.Source = source

@@ -13,9 +13,8 @@ type response struct {
 	bytes   int // of the body
 }
 
-// WriteHeader sends the status and the header. It ends the connection while the process
-// drains, and leaves the concurrency limiter: no place is held while a client is slow
-// to read.
+// WriteHeader sends the status and the header. It leaves the concurrency limiter first, so that slow
+// clients hold no place. While the process drains, it also ends the connection.
 func (w *response) WriteHeader(status int) {
 	w.request.Leave()
 	w.status = status
