@@ -10,15 +10,15 @@ import (
 const (
 	apiTokenColumns = `r.id, r.user_id, r.service_account_id, r.name, r.permissions, r.created_by, r.created_at, r.expires_at, r.last_used_at`
 
-	// stateColumns are those of a token beside a holder, which is called r.
+	// stateColumns are the columns of a token t that is joined with its holder r.
 	stateColumns = `t.id, t.user_id, t.service_account_id, t.name, t.permissions, t.created_by, t.created_at, t.expires_at, t.last_used_at`
 
-	// guarded is whether the user, who is called r, has a second factor.
+	// guarded is 1 if the user r has a second factor, otherwise 0.
 	guarded = `case when exists (select 1 from totp where tenant_id = $1 and user_id = r.id and sealed is not null)
 			or exists (select 1 from passkeys where tenant_id = $1 and user_id = r.id) then 1 else 0 end`
 
-	// The holder is a user or a service account, which is shown as one: one of the
-	// two parts finds it by its key, the other finds nothing.
+	// The holder is a user or a service account. A service account is read into the
+	// fields of a user. Each token matches only one of the two parts.
 	selectAPITokenState = `select ` + stateColumns + `, ` + guarded + `, ` + userColumns + `, ` + assignmentColumns + `
 		from api_tokens t
 		join users r on r.tenant_id = t.tenant_id and r.id = t.user_id
@@ -56,8 +56,8 @@ func apiTokenDest(token *rolecall.APIToken) []any {
 }
 
 // APITokenByHash returns the token with its holder and all assignments of the
-// holder, sorted by role id, in one statement, or ErrNotFound. The caller checks
-// whether they have expired.
+// holder, sorted by role id, in one statement, or ErrNotFound. It also returns expired
+// tokens and assignments: the caller checks their expiry.
 func (t *Tx) APITokenByHash(hash []byte) (state rolecall.APITokenState, err error) {
 	n, err := t.q.Query(selectAPITokenState, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
 		var a rolecall.Assignment
@@ -82,7 +82,7 @@ func (t *Tx) APIToken(id rolecall.APITokenID) (token rolecall.APIToken, err erro
 }
 
 // APITokens returns a page of a holder's tokens, sorted by id, in bounded work. It
-// includes tokens that ended less than 30 days ago.
+// includes tokens that expired less than 30 days ago.
 func (t *Tx) APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToken], error) {
 	holder := where("user_id = ?", q.Holder.ID)
 	if q.Holder.IsAccount {
@@ -104,8 +104,8 @@ func (t *Tx) InsertAPIToken(token rolecall.APIToken, hash []byte) {
 		token.CreatedBy, token.CreatedAt, token.ExpiresAt, token.LastUsedAt)
 }
 
-// TouchAPIToken writes the last use, unless another process has written one in the
-// TouchInterval before.
+// TouchAPIToken writes the time of the last use, unless the stored time is less than
+// TouchInterval older.
 func (t *Tx) TouchAPIToken(id rolecall.APITokenID, at rolecall.Time) {
 	t.q.Exec(touchAPIToken, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
 	t.invalidateHere(id)
@@ -123,8 +123,7 @@ func (t *Tx) DeleteAPIToken(id rolecall.APITokenID) (bool, error) {
 	return t.invalidateIf(ok, err, id)
 }
 
-// DeleteUserAPITokens deletes all tokens of the user that have not ended, and
-// returns them.
+// DeleteUserAPITokens deletes all unexpired tokens of the user, and returns them.
 func (t *Tx) DeleteUserAPITokens(user rolecall.UserID, now rolecall.Time) ([]rolecall.APIToken, error) {
 	var revoked []rolecall.APIToken
 	_, err := t.q.Query(deleteAPITokensOfUser, []any{t.tenant, user, now}, into(&revoked, apiTokenDest))

@@ -9,8 +9,8 @@ import (
 const (
 	assignmentColumns = `a.user_id, ` + heldColumns
 
-	// Who holds no role has one row of nulls in a left join, such as that of
-	// selectSession; the coalesce makes them readable, and its role id is zero.
+	// For a holder without roles, a left join such as that of selectSession returns one
+	// row of nulls. The coalesce makes them readable, and the role id is zero.
 	heldColumns = `a.departments, coalesce(a.expires_at, 0), a.granted_by, coalesce(a.granted_at, 0),
 		o.id, o."key", coalesce(o.name, ''), coalesce(o.description, ''), coalesce(o.permissions, '[]'),
 		coalesce(o.grants, '[]'), coalesce(o.system, 0), coalesce(o.created_at, 0), coalesce(o.updated_at, 0),
@@ -61,8 +61,8 @@ const (
 			limit 2) owners`
 )
 
-// departments is the column of an assignment's reach: a JSON array of names, or
-// null for everywhere.
+// departments reads and writes the column of an assignment's reach: a JSON array of
+// department names, or null for the whole tenant.
 type departments struct{ reach *rolecall.Reach }
 
 // Value returns the JSON text (driver.Valuer).
@@ -90,8 +90,8 @@ func assignmentDest(a *rolecall.Assignment) []any {
 	return append([]any{&a.Holder.ID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt}, roleDest(&a.Role)...)
 }
 
-// statementFor returns the statement for holders of this kind. The assignments of service
-// accounts are in a table of their own.
+// statementFor returns the statement for this kind of holder. The assignments of
+// service accounts have a separate table.
 func statementFor(h rolecall.Holder, ofUser, ofAccount string) string {
 	if h.IsAccount {
 		return ofAccount
@@ -130,15 +130,15 @@ func (t *Tx) DeleteAssignment(h rolecall.Holder, role rolecall.RoleID) (bool, er
 	return t.invalidateIf(ok, err, h.ID)
 }
 
-// TakeAssignments deletes up to limit assignments of the role to users, and returns them.
-// Of the role they have the id alone. It invalidates nothing, because the deletion of the
+// TakeAssignments deletes up to limit assignments of the role to users, and returns
+// them. Their roles have only the id. It invalidates nothing, because the deletion of the
 // role has invalidated the tenant.
 func (t *Tx) TakeAssignments(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
 	return t.takeAssignments(selectHolders, takeAssignments, rolecall.Assignment{Role: rolecall.Role{ID: role}}, limit)
 }
 
-// takeAssignments removes assignments with the role and the kind of holder of a from the
-// first up to limit holders. It removes a range: PostgreSQL would find the rows of a
+// takeAssignments deletes the assignments of the role of a for the first limit holders,
+// in the order of their ids. It deletes a range of ids, because PostgreSQL would evaluate a
 // subquery again for each row of the table.
 func (t *Tx) takeAssignments(holders, take string, a rolecall.Assignment, limit int) ([]rolecall.Assignment, error) {
 	var last rolecall.UserID
@@ -155,20 +155,20 @@ func (t *Tx) takeAssignments(holders, take string, a rolecall.Assignment, limit 
 	return taken, err
 }
 
-// RoleInUse reports whether a user or service account has an assignment of the role
-// that has not expired. It also reports true if there are more than MaxScan assignments.
+// RoleInUse reports whether a user or service account has an unexpired assignment of
+// the role. It also reports true if the role has more than MaxScan assignments.
 func (t *Tx) RoleInUse(id rolecall.RoleID, now rolecall.Time) (bool, error) {
 	n, err := t.returned(selectRoleInUse, t.tenant, id, now)
 	return n > 0, err
 }
 
-// LockOwners makes this Update wait for all others in the tenant that call it. An
-// Update calls it before it removes an owner, before it makes a decision about who
-// has which role, and before it counts rows to enforce a limit.
+// LockOwners makes this Update wait for all other Updates of the tenant that call it.
+// An Update calls it before it removes an owner, before it makes a decision that depends on
+// the assignments of others, and before it counts rows to enforce a limit.
 func (t *Tx) LockOwners() { t.q.Exec(lockOwners, t.tenant) }
 
-// Owners returns how many active users have the owner role without expiry and
-// without reach. It counts to two at most and reads at most MaxScan assignments.
+// Owners returns the number of active users with a permanent assignment of the owner
+// role in the whole tenant. It counts to two at most and reads at most MaxScan assignments.
 func (t *Tx) Owners() (n int, err error) {
 	err = t.row(countOwners, []any{t.tenant, rolecall.OwnerKey, rolecall.Never, string(rolecall.UserActive)}, &n)
 	return n, err

@@ -9,12 +9,12 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// builder writes a statement whose shape depends on its arguments. $1 is the
-// tenant; each ? becomes the next placeholder.
+// builder builds a statement whose text depends on its arguments. $1 is the tenant.
+// Each ? becomes the next placeholder.
 type builder struct {
 	text  strings.Builder
 	args  []any
-	first [4]any // memory for args of most statements
+	first [4]any // avoids an allocation for statements with few arguments
 }
 
 func newBuilder(tenant rolecall.TenantID) *builder {
@@ -35,7 +35,7 @@ func (b *builder) write(sql string, args ...any) {
 	b.text.WriteString(sql)
 }
 
-// condition is a part of a where clause, with ? for each argument.
+// condition is part of a where clause, with a ? for each argument.
 type condition struct {
 	sql  string
 	args []any
@@ -43,7 +43,7 @@ type condition struct {
 
 func where(sql string, args ...any) condition { return condition{sql, args} }
 
-// oneOf is the condition that a column has one of the values.
+// oneOf returns the condition that the column has one of the values.
 func oneOf[T any](column string, values []T) condition {
 	c := condition{sql: column + " in (" + strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ") + ")"}
 	for _, value := range values {
@@ -52,12 +52,12 @@ func oneOf[T any](column string, values []T) condition {
 	return c
 }
 
-// either is the condition that one of two holds.
+// either returns the condition c or d.
 func either(c, d condition) condition {
 	return condition{"(" + c.sql + " or " + d.sql + ")", append(c.args[:len(c.args):len(c.args)], d.args...)}
 }
 
-// both is the condition that two hold.
+// both returns the condition c and d.
 func both(c, d condition) condition {
 	return condition{"(" + c.sql + " and " + d.sql + ")", append(c.args[:len(c.args):len(c.args)], d.args...)}
 }
@@ -69,13 +69,13 @@ func (b *builder) all(conditions []condition) {
 	}
 }
 
-// limit writes a limit as a number: SQLite would prepare a statement anew each
-// time a placeholder of a limit is bound.
+// limit writes the limit as a number, because SQLite prepares a statement again each
+// time a placeholder in a limit is bound.
 func (b *builder) limit(n int) { b.text.WriteString(" limit " + strconv.Itoa(n)) }
 
-// joined writes the conditions on r so that they are judged only for the rows that
-// c names. Else PostgreSQL, which expects few rows to fulfil them, looks for those
-// in the whole table first, and reads c once for each.
+// joined writes the conditions on r so that the database evaluates them only for the
+// rows whose ids are in c. Without the case, PostgreSQL expects few rows to match, searches
+// the whole table for them first, and reads c once for each match.
 func (b *builder) joined(conditions []condition) {
 	for _, c := range conditions {
 		b.write(" and case when r.id = c.id then "+c.sql+" end", c.args...)
@@ -88,13 +88,13 @@ func (b *builder) query(q Querier, each func(scan func(dest ...any) error) error
 
 func (b *builder) exec(q Querier) { q.Exec(b.text.String(), b.args...) }
 
-// rowsAtOnce is how many rows one statement writes in bulk. PostgreSQL's COPY is
-// no choice: it refuses tables under row-level security. A statement of many rows
-// is the same on both databases, and costs what its indexes cost.
+// rowsAtOnce is the number of rows that one statement inserts. COPY of PostgreSQL
+// is no alternative, because it refuses tables with row-level security. A statement with many
+// rows is the same on both databases, and its cost is that of the indexes.
 const rowsAtOnce = 250
 
-// InsertUsers inserts many users in few statements. Update returns the same errors
-// as for InsertUser.
+// InsertUsers inserts many users in few statements. Update returns the same errors as
+// for InsertUser.
 func (t *Tx) InsertUsers(users []rolecall.User) {
 	var found []foundBy
 	insertRows(t, insertUsers, users, func(b *builder, u rolecall.User) {
@@ -107,7 +107,7 @@ func (t *Tx) InsertUsers(users []rolecall.User) {
 			u.Department, u.DepartmentKey(), u.ExternalID, u.Metadata, string(u.Status), words.text(),
 			u.CreatedAt, u.UpdatedAt, u.Version)
 	})
-	// In the order of the index each page of it is visited once.
+	// In the order of the index, each page of the index is visited once.
 	slices.SortStableFunc(found, func(a, b foundBy) int { return cmp.Compare(a.word, b.word) })
 	insertRows(t, insertWords, found, func(b *builder, f foundBy) { b.write("($1, ?, ?, ?)", f.word, f.user, f.beginnings) })
 }
@@ -127,7 +127,7 @@ func (t *Tx) InsertAssignments(assignments []rolecall.Assignment) {
 	})
 }
 
-// insertRows writes the rows of all, rowsAtOnce in a statement.
+// insertRows inserts all rows, rowsAtOnce per statement.
 func insertRows[T any](t *Tx, insertion string, all []T, row func(*builder, T)) {
 	for chunk := range slices.Chunk(all, rowsAtOnce) {
 		b := newBuilder(t.tenant)

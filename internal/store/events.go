@@ -11,7 +11,6 @@ const insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor
 		subject_type, subject_id, members, request_id, session_id, source, reason, before, after)
 	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
 
-// InsertEvent inserts the event with its values.
 func (t *Tx) InsertEvent(e rolecall.Event) {
 	var values rolecall.EventValues
 	if e.Values != nil {
@@ -22,22 +21,22 @@ func (t *Tx) InsertEvent(e rolecall.Event) {
 		textOf(values.Before), textOf(values.After))
 }
 
-// eventColumns reads along, for the rows of a page only, where the subject is if it
-// is a user.
+// eventColumns also selects the current place of a subject that is a user: the
+// table with the user, and the department. Only the rows of a page are looked up.
 const eventColumns = `r.id, r.type, r.occurred_at, r.actor_type, r.actor_id, r.actor_via, r.actor_token, r.subject_type,
 	r.subject_id, r.members, r.request_id, r.session_id, r.source, r.reason, r.before, r.after, coalesce(
 		(select 'user' || coalesce(':' || u.department, '') from users u where u.tenant_id = $1 and u.id = r.subject_id),
 		(select 'tombstone' || coalesce(':' || t.department, '') from tombstones t where t.tenant_id = $1 and t.user_id = r.subject_id))`
 
-// eventRow is an event whose values may be none.
+// eventRow is an event as it is stored. Its values can be null.
 type eventRow struct {
 	rolecall.Event
 	values rolecall.EventValues
-	place  *string // the table that has the user, and the department; nil: none has
+	place  *string // the table with the user ("user" or "tombstone") and the department; nil if neither table has the user
 }
 
-// event returns the event with what of its values may be known: nothing that is
-// left of somebody who is gone for good.
+// event returns the event. It omits the values if they are null, or if the subject is a
+// user who is in neither table any more, because that user's data must not be shown.
 func (r *eventRow) event() rolecall.Event {
 	e := r.Event
 	if r.place != nil {

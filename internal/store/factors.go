@@ -48,7 +48,7 @@ const (
 	deletePasskeys = `delete from passkeys where tenant_id = $1 and user_id = $2`
 )
 
-// Factors returns the user's second factors, none if the user does not exist.
+// Factors returns the user's second factors. They are empty if the user does not exist.
 func (t *Tx) Factors(user rolecall.UserID) (f rolecall.Factors, err error) {
 	_, err = t.q.Query(selectFactors, []any{t.tenant, user, rolecall.PasskeysMax}, func(scan func(dest ...any) error) error {
 		key := rolecall.Passkey{UserID: user}
@@ -63,22 +63,22 @@ func (t *Tx) Factors(user rolecall.UserID) (f rolecall.Factors, err error) {
 	return f, err
 }
 
-// PutPendingTOTP inserts or replaces the TOTP secret that the user has yet to
-// confirm. Update returns ErrNotFound if the user does not exist.
+// PutPendingTOTP inserts or replaces the TOTP secret that the user has not confirmed
+// yet. Update returns ErrNotFound if the user does not exist.
 func (t *Tx) PutPendingTOTP(user rolecall.UserID, sealed []byte) {
 	t.q.Exec(putPendingTOTP, t.tenant, user, sealed)
 }
 
-// ConfirmTOTP activates the pending secret with the time step of the code that
-// confirmed it. It reports false if another secret is pending by now.
+// ConfirmTOTP activates the pending secret and stores the time step of the code that
+// confirmed it. It reports false if this secret is no longer the pending one.
 func (t *Tx) ConfirmTOTP(user rolecall.UserID, pending []byte, step int64, at rolecall.Time) (bool, error) {
 	ok, err := t.changed(confirmTOTP, at, step, t.tenant, user, pending)
 	return t.invalidateIf(ok, err, user)
 }
 
 // UseTOTP records that a code of the time step was used, and replaces the sealed
-// secret. It reports false if the stored secret is no longer old, or if a code of
-// this step or a later one was used before.
+// secret. It reports false if old is not the stored secret any more, or if a code of this
+// step or a later one was used before.
 func (t *Tx) UseTOTP(user rolecall.UserID, old, sealed []byte, step int64) (bool, error) {
 	return t.changed(useTOTP, step, sealed, t.tenant, user, old)
 }
@@ -116,13 +116,13 @@ func (t *Tx) InsertPasskey(key rolecall.Passkey) {
 	t.invalidate(key.UserID)
 }
 
-// UsePasskey writes the credential and the last use of a passkey. It reports false
-// if the stored credential is no longer the one of old.
+// UsePasskey writes the credential and the time of the last use of a passkey. It
+// reports false if the stored credential differs from that of old.
 func (t *Tx) UsePasskey(old, used rolecall.Passkey) (bool, error) {
 	return t.changed(usePasskey, textOf(used.Credential), used.LastUsedAt, t.tenant, old.ID, old.UserID, textOf(old.Credential))
 }
 
-// RenamePasskey writes the name of the passkey and reports whether its user has it.
+// RenamePasskey renames the passkey and reports whether it exists and belongs to the user.
 func (t *Tx) RenamePasskey(key rolecall.Passkey) (bool, error) {
 	return t.changed(renamePasskey, key.Name, t.tenant, key.ID, key.UserID)
 }

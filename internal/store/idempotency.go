@@ -7,7 +7,7 @@ const (
 			resource_id, event_id)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
-	// What was created is in its event. Of a deleted user it is not shown.
+	// The created resource is in its event. It is null if the resource is a deleted user.
 	selectKey = `select k.user_id, k.event_id, k.operation, k.hash, k.fingerprint, k.expires_at, k.status, k.location, k.resource_id,
 			case when t.user_id is null then coalesce(k.resource, e.after) end
 		from idempotency_keys k
@@ -38,8 +38,8 @@ const (
 )
 
 // InsertKey claims the key. It must be the first write of its Update, which returns
-// ErrKeyClaimed if the key exists. Keys of operators belong to no tenant and are stored
-// with the resource. The others name the event of the creation, which has it.
+// ErrKeyClaimed if the key exists. A key of an operator belongs to no tenant and is stored
+// with the resource. Any other key refers to the creation's event, which has the resource.
 func (t *Tx) InsertKey(k rolecall.IdempotencyKey) {
 	if !k.Operator.IsZero() {
 		t.q.Exec(insertRequest, k.Operator, k.Operation, k.Hash, k.Fingerprint, k.ExpiresAt, k.Status, k.Location,
@@ -50,7 +50,7 @@ func (t *Tx) InsertKey(k rolecall.IdempotencyKey) {
 		k.ResourceID, k.EventID)
 }
 
-// Key returns what is stored under the scope and hash of k, or ErrNotFound.
+// Key returns the stored key with the scope and hash of k, or ErrNotFound.
 func (t *Tx) Key(k rolecall.IdempotencyKey) (stored rolecall.IdempotencyKey, err error) {
 	rest := []any{&stored.Operation, &stored.Hash, &stored.Fingerprint, &stored.ExpiresAt, &stored.Status,
 		&stored.Location, &stored.ResourceID, &stored.Resource}
@@ -71,8 +71,8 @@ func (t *Tx) DeleteKey(k rolecall.IdempotencyKey, now rolecall.Time) {
 	t.q.Exec(deleteKey, t.tenant, k.UserID, k.Operation, k.Hash, now)
 }
 
-// CountKeys returns the number of stored keys of the user or operator of k, and
-// counts to limit at most.
+// CountKeys returns the number of stored keys of the user or operator of k, at most
+// limit.
 func (t *Tx) CountKeys(k rolecall.IdempotencyKey, limit int) (n int, err error) {
 	if !k.Operator.IsZero() {
 		err = t.row(countRequests, []any{k.Operator, limit}, &n)
@@ -82,8 +82,8 @@ func (t *Tx) CountKeys(k rolecall.IdempotencyKey, limit int) (n int, err error) 
 	return n, err
 }
 
-// PurgeRequests deletes up to limit expired keys of operators, and returns how many
-// it deleted.
+// PurgeRequests deletes up to limit expired keys of operators, and returns the
+// number of deleted keys.
 func (t *Tx) PurgeRequests(now rolecall.Time, limit int) (int, error) {
 	return t.returned(purgeRequests, now, limit)
 }

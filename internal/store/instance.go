@@ -31,14 +31,14 @@ func (t *Tx) InstanceKeys() ([][]byte, error) {
 	return keys, err
 }
 
-// InsertInstanceKey makes a secret the current one. Its creation time must be
-// unique: keys are sorted by it.
+// InsertInstanceKey makes the secret the current one. Its creation time must be
+// unique, because it is also the id by which the keys are sorted.
 func (t *Tx) InsertInstanceKey(key []byte, at rolecall.Time) {
 	t.q.Exec(insertInstanceKey, at, key, at)
 }
 
-// CountAttempt adds one to each bucket and returns their states in the same order. A
-// bucket whose window has ended starts again. The buckets must be different.
+// CountAttempt adds one to each bucket and returns their states in the same order. It
+// starts a new window for a bucket whose window has ended. The buckets must differ.
 func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.Attempts, error) {
 	sorted := bucketsByKey(buckets)
 	var b builder
@@ -55,7 +55,7 @@ func (t *Tx) CountAttempt(buckets []rolecall.Bucket, now rolecall.Time) ([]rolec
 	return t.attemptStates(&b, buckets)
 }
 
-// ClearAttempts deletes the counts of the buckets.
+// ClearAttempts deletes the counters of the buckets.
 func (t *Tx) ClearAttempts(buckets []rolecall.Bucket) {
 	for _, bucket := range bucketsByKey(buckets) {
 		t.q.Exec(clearAttempts, bucket.Key)
@@ -63,27 +63,27 @@ func (t *Tx) ClearAttempts(buckets []rolecall.Bucket) {
 	}
 }
 
-// bucketsByKey is byKey for buckets.
+// bucketsByKey returns the buckets in the order of byKey.
 func bucketsByKey(buckets []rolecall.Bucket) []rolecall.Bucket {
 	return slices.SortedFunc(slices.Values(buckets), func(a, b rolecall.Bucket) int { return bytes.Compare(a.Key, b.Key) })
 }
 
-// byKey returns what was counted in the order in which the rows are locked, so that
-// two sign-ins cannot wait for each other.
+// byKey returns the counted buckets sorted by key. All sign-ins lock the rows in this
+// order, so that two of them cannot deadlock.
 func byKey(counted []rolecall.Counted) []rolecall.Counted {
 	return slices.SortedFunc(slices.Values(counted), func(a, b rolecall.Counted) int { return bytes.Compare(a.Key, b.Key) })
 }
 
-// UncountAttempt subtracts one from each bucket whose window is still the counted
-// one.
+// UncountAttempt subtracts one from each bucket whose window has not changed since the
+// attempt was counted.
 func (t *Tx) UncountAttempt(counted []rolecall.Counted) {
 	for _, c := range byKey(counted) {
 		t.q.Exec(forgiveAttempt, c.Key, c.EndsAt)
 	}
 }
 
-// ForgiveAttempt deletes the count of the first bucket and subtracts one from each
-// of the others, if its window is still the counted one.
+// ForgiveAttempt deletes the counter of the first bucket and subtracts one from the
+// others. It changes only buckets whose window has not changed since the attempt was counted.
 func (t *Tx) ForgiveAttempt(counted []rolecall.Counted) {
 	for _, c := range byKey(counted) {
 		if bytes.Equal(c.Key, counted[0].Key) {
@@ -109,8 +109,8 @@ func (t *Tx) Attempts(buckets []rolecall.Bucket, now rolecall.Time) ([]rolecall.
 	return t.attemptStates(&b, buckets)
 }
 
-// attemptStates runs a statement that returns keys, counts and ends, and returns the
-// states of the buckets in their order.
+// attemptStates runs a statement that returns keys, counts and ends of windows, and
+// returns the states in the order of the buckets.
 func (t *Tx) attemptStates(b *builder, buckets []rolecall.Bucket) ([]rolecall.Attempts, error) {
 	states := make([]rolecall.Attempts, len(buckets))
 	_, err := b.query(t.q, func(scan func(dest ...any) error) error {
@@ -125,8 +125,8 @@ func (t *Tx) attemptStates(b *builder, buckets []rolecall.Bucket) ([]rolecall.At
 	return states, err
 }
 
-// PurgeAttempts deletes up to limit buckets whose window has ended, and returns how
-// many it deleted.
+// PurgeAttempts deletes up to limit buckets whose window has ended, and returns the
+// number of deleted buckets.
 func (t *Tx) PurgeAttempts(now rolecall.Time, limit int) (int, error) {
 	return t.returned(purgeAttempts, now, limit)
 }

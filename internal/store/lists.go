@@ -9,13 +9,13 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// wordCandidates bounds how many words of a search are tried as the driver of a
-// page. The longest are tried, as they are likely the rarest.
+// wordCandidates is the maximum number of search words that are tried as the source
+// of a page. The longest words are tried, because they are likely the rarest.
 const wordCandidates = 4
 
 // Users returns a page of the users that q selects, in bounded work. It counts the
-// candidates by word, role and department. It reads the smallest group if it fits in
-// the work of one page, and otherwise follows the order of the list.
+// candidates by word, role and department. It reads the smallest candidate if the work limit
+// of one page allows it. Otherwise it scans in the order of the list.
 func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	if q.Within.IsNowhere() || len(q.Words) > 0 && q.NameWords.IsNowhere() && q.EmailWords.IsNowhere() {
 		return nothing[rolecall.User](q.Count), nil
@@ -42,8 +42,7 @@ func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	return l.serve(candidates, q.Count)
 }
 
-// serve returns the page driven by the best of its sources, with the total if it
-// is asked for.
+// serve chooses the source and returns its page, with the total if count is true.
 func (l *listing[T]) serve(candidates []source, count bool) (rolecall.Page[T], error) {
 	pick, err := l.choose(candidates)
 	if err != nil {
@@ -60,8 +59,8 @@ func (l *listing[T]) serve(candidates []source, count bool) (rolecall.Page[T], e
 	return page, err
 }
 
-// choose returns the candidate that drives the page, or nil if the walk does. A shortcut
-// replaces the walk. It comes first if no other candidate can be smaller.
+// choose returns the candidate from which the page is read, or nil for the walk. A
+// shortcut replaces the walk. It is tried first if no other candidate can be smaller.
 func (l *listing[T]) choose(candidates []source) (*source, error) {
 	if len(candidates) == 0 {
 		return nil, nil
@@ -87,7 +86,7 @@ func (l *listing[T]) choose(candidates []source) (*source, error) {
 	return nil, nil
 }
 
-// takeShortcut makes the shortcut the walk, if there is one.
+// takeShortcut replaces the walk with the shortcut, and reports whether it exists.
 func (l *listing[T]) takeShortcut() (bool, error) {
 	if l.shortcut == nil {
 		return false, nil
@@ -100,7 +99,7 @@ func (l *listing[T]) takeShortcut() (bool, error) {
 	return true, nil
 }
 
-// nothing returns the page of a list that holds nothing.
+// nothing returns the page of an empty list.
 func nothing[T any](count bool) rolecall.Page[T] {
 	if !count {
 		return rolecall.Page[T]{}
@@ -108,8 +107,8 @@ func nothing[T any](count bool) rolecall.Page[T] {
 	return rolecall.Page[T]{Total: &rolecall.Total{Exact: true}}
 }
 
-// userSources returns the source in the order of the list, and the candidates
-// that may drive it instead.
+// userSources returns the source in the order of the list, and the candidates that
+// can replace it.
 func userSources(q *rolecall.UserQuery) (walk source, candidates []source) {
 	walk = source{table: "users", id: "id"}
 	switch {
@@ -134,7 +133,7 @@ func userSources(q *rolecall.UserQuery) (walk source, candidates []source) {
 		candidates = append(candidates, department)
 	}
 	words := wordSources(q.Words)
-	if !canReadWords(q) { // then beginnings of words would count that the caller may not read
+	if !canReadWords(q) { // otherwise, beginnings would also match words that the caller may not read
 		for i := range words {
 			words[i].also = nil
 		}
@@ -142,13 +141,13 @@ func userSources(q *rolecall.UserQuery) (walk source, candidates []source) {
 	return walk, append(candidates, words...)
 }
 
-// canReadWords reports whether the caller can read all words of all users of q.
+// canReadWords reports whether the caller may read all words of all users that q selects.
 func canReadWords(q *rolecall.UserQuery) bool {
 	return q.NameWords.Covers(q.Within) && q.EmailWords.Covers(q.Within)
 }
 
-// departmentSource returns the users of the departments to which q is narrowed,
-// and how many departments that are; none if it is not.
+// departmentSource returns the users of the departments to which q is restricted,
+// and the number of these departments. The number is 0 if q is not restricted.
 func departmentSource(q *rolecall.UserQuery) (source, int) {
 	keys := q.Within.DepartmentKeys()
 	if q.Department != nil {
@@ -160,8 +159,8 @@ func departmentSource(q *rolecall.UserQuery) (source, int) {
 	return source{table: "users", id: "id", conditions: []condition{oneOf("department_key", keys)}}, len(keys)
 }
 
-// wordSources returns the users who have a word that begins with one of the
-// longest of the words, and who can have the others.
+// wordSources returns a source for each of the longest words: the users with a word
+// that begins with it, and who may also have the other words.
 func wordSources(all []string) []source {
 	longest := slices.Clone(all)
 	slices.SortStableFunc(longest, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
@@ -172,13 +171,14 @@ func wordSources(all []string) []source {
 	return sources
 }
 
-// startingWith is the condition that a word begins with the text.
+// startingWith returns the condition that a word begins with the text.
 func startingWith(text string) condition {
-	// No character comes after U+10FFFF.
+	// U+10FFFF is the last character.
 	return where("word >= ? and word < ?", text, text+"\U0010FFFF")
 }
 
-// wordSource returns the users who have such a word, and who can have the others.
+// wordSource returns the users with a word that meets the condition. The bits of the
+// beginnings exclude most users without the other words.
 func wordSource(word condition, others words) source {
 	s := source{table: "user_words", id: "user_id", conditions: []condition{word}}
 	if bits := others.beginnings(); bits != 0 {
@@ -187,8 +187,9 @@ func wordSource(word condition, others words) source {
 	return s
 }
 
-// wordInOrder returns the users who have one of the words, in the order of their ids, and
-// who can have the others. It returns nil if all words have several continuations.
+// wordInOrder looks for a search word with which only one stored word begins. It returns
+// the users with that word, in the order of their ids. It returns nil if it finds none among
+// the first wordCandidates words.
 func (t *Tx) wordInOrder(words []string) (*source, error) {
 	for i, word := range words[:min(len(words), wordCandidates)] {
 		b := newBuilder(t.tenant)
@@ -209,7 +210,7 @@ func (t *Tx) wordInOrder(words []string) (*source, error) {
 	return nil, nil
 }
 
-// userConditions returns everything that a user of the list must fulfil.
+// userConditions returns all conditions that q sets for a user.
 func userConditions(q *rolecall.UserQuery) []condition {
 	var all []condition
 	if !q.Within.IsEverywhere() {
@@ -228,7 +229,7 @@ func userConditions(q *rolecall.UserQuery) []condition {
 		all = append(all, where("r.status = ?", string(q.Status)))
 	}
 	if !q.Role.IsZero() {
-		// Were it "exists", PostgreSQL might read all holders of the role to hash them.
+		// With "exists", PostgreSQL might read all holders of the role to hash them.
 		all = append(all, where("(select a.expires_at from assignments a where a.tenant_id = $1"+
 			" and a.user_id = r.id and a.role_id = ?) > ?", q.Role, q.Now))
 	}
@@ -239,8 +240,8 @@ func userConditions(q *rolecall.UserQuery) []condition {
 	return all
 }
 
-// wordReach returns where words of a member may be used among users within: there
-// is nothing to check where they may be used for all of those.
+// wordReach returns the reach in which words of a member may be searched. It returns
+// everywhere if the reach covers all users within, so that nothing has to be checked.
 func wordReach(reach, within rolecall.Reach) rolecall.Reach {
 	if reach.Covers(within) {
 		return rolecall.Everywhere()
@@ -252,8 +253,8 @@ func inReach(reach rolecall.Reach) condition {
 	return oneOf("r.department_key", reach.DepartmentKeys())
 }
 
-// wordCondition returns that a user has a word that begins with word, in the name
-// or the address, as far as these may be searched.
+// wordCondition returns the condition that the name or the address of a user has a
+// word that begins with word. It uses each of them only where the caller may search it.
 func wordCondition(word string, names, emails rolecall.Reach) condition {
 	inName, inEmail := memberWord(memberOfName, word, names), memberWord(memberOfEmail, word, emails)
 	switch {
@@ -267,8 +268,9 @@ func wordCondition(word string, names, emails rolecall.Reach) condition {
 	return either(inName, inEmail)
 }
 
-// memberWord returns that the name or the address of a user within reach has a
-// word that begins with word. A word is letters and digits: nothing to escape.
+// memberWord returns the condition that the name or the address of a user within reach
+// has a word that begins with word. Words contain only letters and digits, so that nothing
+// has to be escaped.
 func memberWord(member, word string, reach rolecall.Reach) condition {
 	has := where("r.words like ?", "% "+member+word+"%")
 	if reach.IsEverywhere() || reach.IsNowhere() {
@@ -277,41 +279,40 @@ func memberWord(member, word string, reach rolecall.Reach) condition {
 	return both(has, inReach(reach))
 }
 
-// fewRows is how many rows of a source are so few that no smaller source is looked
-// for.
+// fewRows is the size up to which a candidate is used without looking for a smaller
+// one.
 const fewRows = 500
 
-// source is an index range that yields the ids of rows that a list may hold.
+// source is an index range with the ids of rows that can be in a list.
 type source struct {
 	table      string
 	id         string // the column with the id
 	conditions []condition
-	also       []condition // on its columns; few of its rows meet them, and no index has these
+	also       []condition // conditions on columns of the table that no index serves; few rows meet them
 }
 
-// listing is a list of the rows of a table, called r in its conditions:
-// filtered, sorted by a key and the id, in pages, in bounded work.
-//
-// A page is driven by one source and looks at no more than MaxScan of its rows.
-// Either the source is in the order of the list and read until the page is full
-// (a walk), or all of it fits and is sorted (a pick).
+// listing is a list of the rows of a table, which its conditions call r. It filters the
+// rows, sorts them by a key and the id, and returns pages in bounded work.
+// A page is read from one source, and reads at most MaxScan of its rows. If the source is in
+// the order of the list, it is scanned until the page is full (a walk). Otherwise all of its
+// rows are read and sorted (a pick).
 type listing[T any] struct {
 	tx         *Tx
 	table      string
 	columns    string
 	id         func(*T) rolecall.AnyID
 	dest       func(*T) []any
-	key        string // the column by which rows are sorted before their id; empty for none
+	key        string // the first sort column, before the id; empty to sort by id only
 	desc       bool
 	after      *rolecall.Position
 	limit      int
 	walk       source
 	shortcut   func() (*source, error) // returns a shorter walk, or nil
 	conditions []condition
-	common     []condition // conditions that nearly every row meets, so a page is soon full
+	common     []condition // conditions that nearly every row meets, so that a page fills quickly
 }
 
-// page returns the next page, driven by the pick if there is one.
+// page returns the next page, from the pick if it is not nil.
 func (l *listing[T]) page(pick *source) (rolecall.Page[T], error) {
 	if pick != nil {
 		return l.read(l.picking(*pick), false)
@@ -322,20 +323,20 @@ func (l *listing[T]) page(pick *source) (rolecall.Page[T], error) {
 	return l.read(l.walking(), true)
 }
 
-// whole reports whether the list holds every row of its table, but for the few that do
-// not meet its common conditions.
+// whole reports whether the list contains every row of its table that meets the common
+// conditions.
 func (l *listing[T]) whole() bool { return len(l.conditions) == 0 && l.throughout() }
 
-// filters returns all conditions that a row must meet.
+// filters returns all conditions of the list.
 func (l *listing[T]) filters() []condition { return slices.Concat(l.conditions, l.common) }
 
-// throughout reports whether the walk goes through every row of the list's table.
+// throughout reports whether the walk scans the whole table of the list.
 func (l *listing[T]) throughout() bool {
 	return l.walk.table == l.table && len(l.walk.conditions) == 0
 }
 
-// read runs the statement of a page. After the rows of a walk that has not ended
-// comes the last place that it looked at, from which a short page goes on.
+// read runs the statement of a page. If walks is true, the last row can be the last
+// one that the walk scanned. The next page of a page that is not full starts after that row.
 func (l *listing[T]) read(b *builder, walks bool) (rolecall.Page[T], error) {
 	page := rolecall.Page[T]{Items: make([]T, 0, l.limit)}
 	var item T
@@ -350,7 +351,7 @@ func (l *listing[T]) read(b *builder, walks bool) (rolecall.Page[T], error) {
 			page.Next = &last
 			return nil
 		}
-		item = *new(T) // shares nothing with the row before
+		item = *new(T) // the fields must not share memory with the previous row
 		if err := scan(dest...); err != nil {
 			return err
 		}
@@ -368,7 +369,7 @@ func (l *listing[T]) read(b *builder, walks bool) (rolecall.Page[T], error) {
 	return page, nil
 }
 
-// plain writes the statement of a list that holds every row.
+// plain builds the statement of a list that contains every row of its table.
 func (l *listing[T]) plain() *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select " + l.selected() + " from " + l.table + " r where r.tenant_id = $1")
@@ -379,10 +380,10 @@ func (l *listing[T]) plain() *builder {
 	return b
 }
 
-// walking writes the statement of a page that a walk drives through MaxScan rows,
-// and, where the page is not full, of the last of them: in one statement, so that
-// no row slips between two snapshots. The parts of a "union all" run in turn, and
-// the second only if the first does not reach the limit.
+// walking builds the statement of a page that scans MaxScan rows of the walk. If the
+// page is not full, it also returns the last scanned row. Both are one statement, so that no
+// row is lost between two snapshots. The parts of a "union all" run in order, and the second
+// runs only if the first does not reach the limit.
 func (l *listing[T]) walking() *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select * from (")
@@ -402,7 +403,7 @@ func (l *listing[T]) walking() *builder {
 	return b
 }
 
-// rows writes the rows of the page, read in the order of the list.
+// rows writes the query for the rows of the page, in the order of the list.
 func (l *listing[T]) rows(b *builder) {
 	b.write("select " + l.selected() + ", false from (select *")
 	l.along(b)
@@ -412,8 +413,8 @@ func (l *listing[T]) rows(b *builder) {
 	l.order(b, "r.", "id")
 }
 
-// named writes n rows of the walk, with whether they are its last. The walk gives
-// ids and keys only, so that an index alone has them.
+// named writes the query for n rows of the walk, and marks them with last. The walk
+// selects only ids and keys, so that an index-only scan suffices.
 func (l *listing[T]) named(b *builder, last string, offset, n int) {
 	b.write("select " + l.selected() + ", " + last + " from (select " + l.walk.id + " as id")
 	if l.key != "" {
@@ -427,15 +428,15 @@ func (l *listing[T]) named(b *builder, last string, offset, n int) {
 	b.write(" offset " + strconv.Itoa(offset) + ") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
 }
 
-// along writes the rows of the walk after the last page, in its order.
+// along writes the part of the walk after the previous page, in its order.
 func (l *listing[T]) along(b *builder) {
 	l.walk.from(b)
 	l.beyond(b, "", l.walk.id)
 	l.order(b, "", l.walk.id)
 }
 
-// picking writes the statement of a page that a pick drives. The cross join
-// keeps SQLite from walking the whole table in order instead.
+// picking builds the statement of a page from a pick. With the cross join, SQLite
+// does not scan the whole table in order instead.
 func (l *listing[T]) picking(pick source) *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select " + l.selected() + " from (select distinct " + pick.id + " as id")
@@ -449,7 +450,7 @@ func (l *listing[T]) picking(pick source) *builder {
 	return b
 }
 
-// total counts the rows of the list among those that the source yields.
+// total counts the rows of the source that are in the list.
 func (l *listing[T]) total(from source) (*rolecall.Total, error) {
 	b := newBuilder(l.tx.tenant)
 	b.write("select coalesce(max(c.looked), 0), count(case when r.tenant_id = $1")
@@ -464,8 +465,8 @@ func (l *listing[T]) total(from source) (*rolecall.Total, error) {
 	return &rolecall.Total{Count: min(matched, rolecall.MaxCount), Exact: looked <= rolecall.MaxCount}, err
 }
 
-// fewest returns the source that yields the fewest rows, and how many, counting no
-// further than one more than enough.
+// fewest returns the source with the fewest rows and its number of rows. It counts to
+// enough + 1 at most.
 func (t *Tx) fewest(sources []source, enough int) (*source, int, error) {
 	b := newBuilder(t.tenant)
 	counts := make([]int, len(sources))
@@ -493,13 +494,13 @@ func (t *Tx) fewest(sources []source, enough int) (*source, int, error) {
 	return &sources[least], counts[least], nil
 }
 
-// from writes the table of the source and its conditions.
+// from writes the from clause of the source with its conditions.
 func (s source) from(b *builder) {
 	b.write(" from " + s.table + " where tenant_id = $1")
 	b.all(s.conditions)
 }
 
-// beyond restricts rows to those after the place where the last page ended.
+// beyond restricts the rows to those after the end of the previous page.
 func (l *listing[T]) beyond(b *builder, row, id string) {
 	operator := l.direction(">", "<")
 	switch {
@@ -527,8 +528,8 @@ func (l *listing[T]) direction(ascending, descending string) string {
 	return ascending
 }
 
-// selected returns what a page has of each row: its columns and the sort key,
-// empty where a list is sorted by id.
+// selected returns the columns of a page: those of the row and the sort key, which is
+// empty if the list is sorted by id.
 func (l *listing[T]) selected() string {
 	if l.key == "" {
 		return l.columns + ", ''"

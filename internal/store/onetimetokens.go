@@ -15,9 +15,9 @@ const (
 	selectOneTimeToken = `select purpose, user_id, data, created_at, expires_at, credential, operator_key from one_time_tokens
 		where tenant_id = $1 and hash = $2 and purpose = $3 and ` + keyNotRevoked
 
-	// keyNotRevoked excludes links that were requested with an operator key that was
-	// revoked since. Nobody knows in which tenants such links are, so that they stay
-	// until they expire.
+	// keyNotRevoked excludes links that were requested with an operator key that has
+	// been revoked. A revocation does not delete these links, because it is not known which
+	// tenants have them. They stay until they expire.
 	keyNotRevoked = `(operator_key is null or exists (select 1 from operator_keys k where k.id = operator_key))`
 
 	deleteOneTimeToken = `delete from one_time_tokens where tenant_id = $1 and hash = $2 returning hash`
@@ -32,8 +32,8 @@ func (t *Tx) InsertOneTimeToken(token rolecall.OneTimeToken, hash []byte) {
 	t.q.Exec(insertOneTimeToken, t.tokenArgs(token, hash)...)
 }
 
-// SpendOneTimeToken inserts a token that is stored only when it is used. It reports
-// false if it was used before.
+// SpendOneTimeToken stores a token when it is used, if it was not stored before. It
+// reports false if it was used before.
 func (t *Tx) SpendOneTimeToken(token rolecall.OneTimeToken, hash []byte) (bool, error) {
 	return t.changed(spendOneTimeToken, t.tokenArgs(token, hash)...)
 }
@@ -42,8 +42,7 @@ func (t *Tx) tokenArgs(token rolecall.OneTimeToken, hash []byte) []any {
 	return []any{t.tenant, hash, string(token.Purpose), token.UserID, token.Data, token.CreatedAt, token.ExpiresAt, token.Credential, token.OperatorKey}
 }
 
-// OneTimeToken returns what the token stands for, or ErrNotFound if it does not
-// exist for this purpose.
+// OneTimeToken returns the token with this hash and purpose, or ErrNotFound.
 func (t *Tx) OneTimeToken(hash []byte, purpose rolecall.TokenPurpose) (token rolecall.OneTimeToken, err error) {
 	err = t.row(selectOneTimeToken, []any{t.tenant, hash, string(purpose)},
 		&token.Purpose, &token.UserID, &token.Data, &token.CreatedAt, &token.ExpiresAt, &token.Credential, &token.OperatorKey)

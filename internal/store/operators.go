@@ -32,10 +32,10 @@ func (t *Tx) OperatorKeyByToken(hash []byte) (k rolecall.OperatorKey, err error)
 	return k, err
 }
 
-// OperatorKeys returns up to limit keys that follow the given id, sorted by id. The
-// zero id precedes all keys.
+// OperatorKeys returns up to limit keys whose ids are greater than after, sorted by
+// id. The zero id returns the first keys.
 func (t *Tx) OperatorKeys(after rolecall.OperatorKeyID, limit int) ([]rolecall.OperatorKey, error) {
-	if after.IsZero() { // which is NULL, and nothing comes after that
+	if after.IsZero() { // a zero id is stored as NULL, and no id is greater than NULL
 		after = rolecall.OperatorKeyID{15: 1}
 	}
 	var keys []rolecall.OperatorKey
@@ -43,8 +43,8 @@ func (t *Tx) OperatorKeys(after rolecall.OperatorKeyID, limit int) ([]rolecall.O
 	return keys, err
 }
 
-// TouchOperatorKey writes the last use, unless another process has written one in
-// the TouchInterval before.
+// TouchOperatorKey writes the time of the last use, unless the stored time is less than
+// TouchInterval older.
 func (t *Tx) TouchOperatorKey(id rolecall.OperatorKeyID, at rolecall.Time) {
 	t.q.Exec(touchOperatorKey, at, id, at.Add(-rolecall.TouchInterval))
 	t.invalidateHere(id)
@@ -60,7 +60,7 @@ func operatorKeyDest(k *rolecall.OperatorKey) []any {
 	return []any{&k.ID, &k.Name, namesOrNull{&k.Tenants}, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt}
 }
 
-// namesOrNull keeps a list of names as a JSON array, and none at all as NULL.
+// namesOrNull stores a list of names as a JSON array, and a nil list as NULL.
 type namesOrNull struct{ names *[]string }
 
 // Value returns the JSON text or nil (driver.Valuer).

@@ -7,8 +7,8 @@ const (
 
 	insertMail = `insert into outbox (` + mailColumns + `) values ($1, $2, $3, $4, $5, $6, $7, $8)`
 
-	// claimMail says twice what is due: of two who claim the same, the second looks
-	// again at what the first has left.
+	// claimMail has the condition on due_at twice. If two processes select the same mail,
+	// the second one checks the condition again after the first has changed the row.
 	claimMail = `update outbox set due_at = $1, attempts = attempts + 1
 		where id in (select id from outbox where due_at <= $2 and expires_at > $2 order by due_at limit 1) and due_at <= $2
 		returning ` + mailColumns
@@ -34,16 +34,16 @@ func (t *Tx) InsertMail(m rolecall.OutboxMail) {
 	t.mailed()
 }
 
-// ClaimMail returns the mail that has been due for the longest time, of all tenants,
-// and counts one more attempt to send it. It is not due again before until.
-// ClaimMail returns ErrNotFound if no unexpired mail is due or if another process
-// claims it at the same time.
+// ClaimMail returns the mail of any tenant that has been due for the longest time,
+// and counts an attempt to send it. The mail is not due again before until. ClaimMail returns
+// ErrNotFound if no unexpired mail is due, or if another process claims the mail at the same
+// time.
 func (t *Tx) ClaimMail(now, until rolecall.Time) (m rolecall.OutboxMail, err error) {
 	err = t.row(claimMail, []any{until, now}, mailDest(&m)...)
 	return m, err
 }
 
-// PostponeMail sets when the mail is due, unless it has been claimed again since the
+// PostponeMail sets when the mail is due, unless it was claimed again after the
 // attempt.
 func (t *Tx) PostponeMail(id rolecall.MailID, attempt int, due rolecall.Time) {
 	t.q.Exec(postponeMail, due, id, attempt)
@@ -62,8 +62,7 @@ func (t *Tx) ExpiredMail(now rolecall.Time, limit int) ([]rolecall.OutboxMail, e
 	return all, err
 }
 
-// CountMail returns the number of waiting mails of all tenants, and counts to limit
-// at most.
+// CountMail returns the number of waiting mails of all tenants, at most limit.
 func (t *Tx) CountMail(limit int) (n int, err error) {
 	err = t.row(countMail, []any{limit}, &n)
 	return n, err

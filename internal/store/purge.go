@@ -6,11 +6,11 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// keptExpired is how long an API token that is over is still listed: whoever wonders
-// why a program has stopped finds it there.
+// keptExpired is how long an expired API token is still listed, so that users can find
+// out why a program has stopped working.
 const keptExpired = 30 * 24 * time.Hour
 
-// The statements that remove what is over: up to $3 rows older than $2.
+// The statements that delete up to $3 expired rows. $2 is the time or id limit.
 var (
 	purgeKeys          = purge("idempotency_keys", "user_id, operation, hash", "expires_at <= $2")
 	purgeSessions      = purge("sessions", "id", "expires_at <= $2")
@@ -21,8 +21,8 @@ var (
 	purgeTombstones    = purge("tombstones", "user_id", "deleted_at <= $2")
 )
 
-// emptyings empty a deleted tenant, up to $2 rows each, in an order that leaves
-// nothing for a cascade.
+// emptyings delete the rows of a deleted tenant, up to $2 rows each. In this order, no
+// delete cascades to other tables.
 var emptyings = []string{
 	empty("events", "id"), empty("idempotency_keys", "user_id, operation, hash"),
 	empty("session_tokens", "hash"), empty("sessions", "id"), empty("assignments", "user_id, role_id"),
@@ -41,24 +41,24 @@ const (
 	finishPurge = `update tenants set status = 'purged' where id = $1 and status = 'deleted'`
 )
 
-// purge returns the statement that removes up to $3 of a tenant's rows for which the
-// condition on $2 holds. The key tells the rows of a tenant apart.
+// purge returns the statement that deletes up to $3 rows of a tenant that meet the
+// condition on $2. The key columns identify a row within the tenant.
 func purge(table, key, condition string) string {
 	return "delete from " + table + " where tenant_id = $1 and (" + key + ") in (select " + key + " from " + table +
 		" where tenant_id = $1 and " + condition + " limit $3) returning " + key
 }
 
-// empty is purge for any up to $2 of a tenant's rows.
+// empty returns the statement that deletes up to $2 rows of a tenant.
 func empty(table, key string) string {
 	return "delete from " + table + " where tenant_id = $1 and (" + key + ") in (select " + key + " from " + table +
 		" where tenant_id = $1 limit $2) returning " + key
 }
 
-// PurgeExpired deletes up to limit each of the tenant's expired idempotency keys,
-// sessions, invitations and one-time tokens, of the API tokens that ended and the
-// tombstones that are older than 30 days, and of the events before eventsBefore. It
-// continues erasures that are due. It returns the number of rows that it changed,
-// which is at least limit if there can be more.
+// PurgeExpired deletes the tenant's expired idempotency keys, sessions, invitations
+// and one-time tokens, API tokens and tombstones that expired or were created more than 30
+// days ago, and events before eventsBefore. It deletes up to limit rows of each kind. It also
+// continues erasures that are due. It returns the number of rows that it changed. The number
+// is at least limit if more rows can be left.
 func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int, err error) {
 	for _, over := range []struct {
 		statement string
@@ -83,7 +83,7 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 	return total, nil
 }
 
-// purgeTombstones removes old tombstones. Of each person nothing is left in a while.
+// purgeTombstones deletes old tombstones and schedules the erasure of these users' data.
 func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
 	var gone []rolecall.UserID
 	_, err := t.q.Query(purgeTombstones, []any{t.tenant, now.Add(-rolecall.TombstoneLifetime), limit}, into(&gone, itself))
@@ -91,14 +91,14 @@ func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
 	return len(gone), err
 }
 
-// BeginPurge reports whether the tenant is deleted and was due to be purged before
-// the given time. If so, it can no longer be restored.
+// BeginPurge reports whether the tenant was deleted before the given time. If so, the
+// tenant can no longer be restored.
 func (t *Tx) BeginPurge(before rolecall.Time) (bool, error) {
 	return t.changed(beginPurge, t.tenant, before)
 }
 
-// PurgeTenant deletes up to limit rows of the tenant, whose purge has begun, and
-// reports whether none are left.
+// PurgeTenant deletes up to limit rows of a tenant whose purge has begun, and reports
+// whether all rows are deleted.
 func (t *Tx) PurgeTenant(limit int) (bool, error) {
 	for _, statement := range emptyings {
 		n, err := t.returned(statement, t.tenant, limit)

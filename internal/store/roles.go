@@ -25,11 +25,11 @@ const (
 
 	deleteRole = `delete from roles where tenant_id = $1 and id = $2 and version = $3 and deletion is null returning version`
 
-	// hideRole frees the name and the key. No name begins with a space.
+	// hideRole frees the name and the key for new roles. No valid name begins with a space.
 	hideRole = `update roles set "key" = null, name_key = $1, deletion = $2
 		where tenant_id = $3 and id = $4 and version = $5 and deletion is null returning version`
 
-	// The event can be purged already. Its type is empty then.
+	// The event may have been purged. Then its type is empty.
 	selectHiddenRole = `select r.id, coalesce(e.type, ''), coalesce(e.actor_type, ''), e.actor_id, coalesce(e.actor_via, ''), e.actor_token,
 			coalesce(e.request_id, ''), e.session_id, coalesce(e.source, '')
 		from roles r left join events e on e.tenant_id = r.tenant_id and e.id = r.deletion
@@ -55,13 +55,13 @@ func (t *Tx) RoleByKey(key string) (r rolecall.Role, err error) {
 	return r, err
 }
 
-// RolesByID returns the roles that exist, in no particular order.
+// RolesByID returns the roles with these ids that exist, in no particular order.
 func (t *Tx) RolesByID(ids []rolecall.RoleID) ([]rolecall.Role, error) {
 	return among(t, selectRoles, "r.id", ids, roleDest)
 }
 
-// among returns the rows of the selection of which the column has one of the ids and
-// the conditions hold, in no order.
+// among returns the rows of the selection whose column has one of the ids and that meet
+// the conditions, in no particular order.
 func among[T, ID any](t *Tx, selection, column string, ids []ID, dest func(*T) []any, conditions ...condition) ([]T, error) {
 	var rows []T
 	for chunk := range slices.Chunk(ids, rowsAtOnce) {
@@ -97,8 +97,8 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 	return l.serve(candidates, q.Count)
 }
 
-// nameWords returns the words of a name as the row of a role or a service account
-// keeps them.
+// nameWords returns the words of a name in the form of the words column of roles and
+// service accounts.
 func nameWords(name string) string { return words(rolecall.Words(name)).text() }
 
 // nameWord is the condition that the name has a word that begins with word.
@@ -111,9 +111,9 @@ func (t *Tx) InsertRole(r rolecall.Role) {
 		asJSON(&r.Permissions), asJSON(&r.Grants), flag(r.System), r.CreatedAt, r.UpdatedAt, r.Version)
 }
 
-// UpdateRole replaces old by changed. It reports false if the stored version is no
-// longer the one of old. Update returns the same errors as for InsertRole. The
-// tenant is invalidated, because any user can have the role.
+// UpdateRole replaces old with changed. It reports false if the stored version differs
+// from that of old. Update returns the same errors as for InsertRole. It invalidates the
+// tenant, because any user can have the role.
 func (t *Tx) UpdateRole(old, changed rolecall.Role) (bool, error) {
 	ok, err := t.updateVersioned(updateRole, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
 		asJSON(&changed.Permissions), asJSON(&changed.Grants), changed.UpdatedAt, changed.Version)
@@ -121,23 +121,23 @@ func (t *Tx) UpdateRole(old, changed rolecall.Role) (bool, error) {
 }
 
 // DeleteRole deletes the role with its assignments, and invalidates the tenant. It
-// reports false if the stored version is no longer the one of r. It deletes all
-// assignments at once, so it is for roles that have few. HideRole is for the others.
+// reports false if the stored version differs from that of r. It deletes all assignments at
+// once. For roles with many assignments, use HideRole.
 func (t *Tx) DeleteRole(r rolecall.Role) (bool, error) {
 	ok, err := t.updateVersioned(deleteRole, r.ID, r.Version)
 	return t.invalidateIf(ok, err, t.tenant)
 }
 
-// HideRole is DeleteRole for a role with many assignments. From now on no method finds
-// the role or its assignments, except for HiddenRole and the methods that take
-// assignments. The event is that of the deletion.
+// HideRole is DeleteRole for a role with many assignments. After it, only HiddenRole
+// and the methods that take assignments find the role or its assignments. The deletion is the
+// id of the deletion's event.
 func (t *Tx) HideRole(r rolecall.Role, deletion rolecall.EventID) (bool, error) {
 	ok, err := t.updateVersioned(hideRole, r.ID, r.Version, " "+r.ID.String(), deletion)
 	return t.invalidateIf(ok, err, t.tenant)
 }
 
-// HiddenRole returns a hidden role and the event of its deletion, or ErrNotFound. Of the
-// event, it returns the type, the actor and the request. The event is empty if it was purged.
+// HiddenRole returns a hidden role and the event of its deletion, or ErrNotFound. The
+// event has only the type, the actor and the request. It is empty if it was purged.
 func (t *Tx) HiddenRole() (id rolecall.RoleID, deletion rolecall.Event, err error) {
 	e := &deletion
 	err = t.row(selectHiddenRole, []any{t.tenant}, &id, &e.Type, &e.Actor.Type, &e.Actor.ID, &e.Actor.Via, &e.Actor.Token,
@@ -145,5 +145,5 @@ func (t *Tx) HiddenRole() (id rolecall.RoleID, deletion rolecall.Event, err erro
 	return id, deletion, err
 }
 
-// DeleteHiddenRole deletes a hidden role with the assignments that are left.
+// DeleteHiddenRole deletes a hidden role with its remaining assignments.
 func (t *Tx) DeleteHiddenRole(id rolecall.RoleID) { t.q.Exec(deleteHiddenRole, t.tenant, id) }

@@ -52,8 +52,8 @@ func (t *Tx) ServiceAccountByID(id rolecall.ServiceAccountID) (a rolecall.Servic
 	return a, err
 }
 
-// ServiceAccountsByID returns the service accounts that exist, in no particular
-// order.
+// ServiceAccountsByID returns the service accounts with these ids that exist, in no
+// particular order.
 func (t *Tx) ServiceAccountsByID(ids []rolecall.ServiceAccountID) ([]rolecall.ServiceAccount, error) {
 	return among(t, selectServiceAccounts, "r.id", ids, serviceAccountDest)
 }
@@ -83,9 +83,8 @@ func (t *Tx) InsertServiceAccount(a rolecall.ServiceAccount) {
 		a.CreatedAt, a.UpdatedAt, a.Version)
 }
 
-// UpdateServiceAccount replaces old by changed. It reports false if the stored
-// version is no longer the one of old. Update returns ErrAccountNameTaken on a
-// conflict.
+// UpdateServiceAccount replaces old with changed. It reports false if the stored
+// version differs from that of old. Update returns ErrAccountNameTaken on a conflict.
 func (t *Tx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, error) {
 	ok, err := t.updateVersioned(updateServiceAccount, old.ID, old.Version, changed.Name, changed.NameKey(), nameWords(changed.Name), changed.Description,
 		string(changed.Status), changed.UpdatedAt, changed.Version)
@@ -93,7 +92,7 @@ func (t *Tx) UpdateServiceAccount(old, changed rolecall.ServiceAccount) (bool, e
 }
 
 // DeleteServiceAccount deletes the service account with its tokens and assignments.
-// It reports false if the stored version is no longer the one of a.
+// It reports false if the stored version differs from that of a.
 func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
 	ok, err := t.updateVersioned(deleteServiceAccount, a.ID, a.Version)
 	return t.invalidateIf(ok, err, a.ID)

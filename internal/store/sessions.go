@@ -2,8 +2,8 @@ package store
 
 import "github.com/rolecall/rolecall"
 
-// generationsKept is how many retired generations of a session's tokens are kept
-// to recognise their reuse.
+// generationsKept is the number of retired token generations of a session that are kept
+// to detect their reuse.
 const generationsKept = 100
 
 const (
@@ -49,7 +49,7 @@ const (
 	deleteUserSession = `delete from sessions
 		where tenant_id = $1 and user_id = $2 and id = $3 and expires_at > $4 and last_used_at > $5 and authenticated_at > $6 returning id`
 
-	// deleteOldestSessions places what is over behind what lives.
+	// deleteOldestSessions sorts expired sessions after all others.
 	deleteOldestSessions = `delete from sessions where tenant_id = $1 and id in (
 			select id from (
 				select id, row_number() over (order by case when expires_at > $2 and last_used_at > $3 and authenticated_at > $4 then 0 else 1 end, id desc) as place
@@ -66,7 +66,8 @@ func sessionDest(s *rolecall.Session) []any {
 }
 
 // SessionByToken returns the session of the token with its user and all assignments
-// in one statement, or ErrNotFound. The caller checks whether they have expired.
+// in one statement, or ErrNotFound. It also returns expired sessions and assignments: the
+// caller checks their expiry.
 func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error) {
 	session, token := &state.Session, &state.Token
 	n, err := t.q.Query(selectSession, []any{t.tenant, hash}, func(scan func(dest ...any) error) error {
@@ -85,8 +86,8 @@ func (t *Tx) SessionByToken(hash []byte) (state rolecall.SessionState, err error
 	return state, err
 }
 
-// InsertSession inserts a session with its first token, generation 1, and writes the
-// user's last sign-in. Update returns ErrNotFound if the user does not exist.
+// InsertSession inserts a session with its first token, generation 1, and updates the
+// time of the user's last sign-in. Update returns ErrNotFound if the user does not exist.
 func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 	t.q.Exec(insertSession, t.tenant, s.ID, s.UserID, s.AuthenticatedAt, s.LastUsedAt, s.ExpiresAt, s.Source,
 		s.Client, s.ConfirmedAt, flag(s.SecondFactor))
@@ -94,18 +95,18 @@ func (t *Tx) InsertSession(s rolecall.Session, hash []byte) {
 	t.q.Exec(updateLastLogin, s.AuthenticatedAt, t.tenant, s.UserID)
 }
 
-// TouchSession writes the last use, unless another process has written one in the
-// TouchInterval before.
+// TouchSession writes the time of the last use, unless the stored time is less than
+// TouchInterval older.
 func (t *Tx) TouchSession(id rolecall.SessionID, at rolecall.Time) {
 	t.q.Exec(touchSession, at, t.tenant, id, at.Add(-rolecall.TouchInterval))
 	t.invalidateHere(id)
 }
 
-// SealSuccessor stores the next generation of the token. It reports false if that
-// exists, or if the session has ended.
+// SealSuccessor stores the next generation of the token. It reports false if the next
+// generation already exists, or if the session has ended.
 func (t *Tx) SealSuccessor(id rolecall.SessionID, token rolecall.SessionToken, successor, sealed []byte) (bool, error) {
 	// A sign-out locks the session before its tokens. In the other order, a refresh and a
-	// sign-out at once would wait for each other.
+	// concurrent sign-out could deadlock.
 	if ok, err := t.LockSession(id); !ok {
 		return false, err
 	}
@@ -117,8 +118,7 @@ func (t *Tx) SealSuccessor(id rolecall.SessionID, token rolecall.SessionToken, s
 }
 
 // ConfirmGeneration records that a client has sent this generation of the session's
-// token. It retires the generation before it and deletes those that are more than
-// 100 older.
+// token. It retires the previous generation and deletes those that are more than 100 older.
 func (t *Tx) ConfirmGeneration(id rolecall.SessionID, generation int64, at rolecall.Time) {
 	t.q.Exec(updateGeneration, generation, t.tenant, id)
 	t.q.Exec(retireToken, at, t.tenant, id, generation-1)
@@ -145,17 +145,17 @@ func (t *Tx) DeleteSession(id rolecall.SessionID) (bool, error) {
 	return t.invalidateIf(ok, err, id)
 }
 
-// DeleteUserSession deletes one session of the user. It reports false if it does not
-// exist or has expired.
+// DeleteUserSession deletes one session of the user. It reports false if the session
+// does not exist or has expired.
 func (t *Tx) DeleteUserSession(user rolecall.UserID, id rolecall.SessionID, settings rolecall.TenantSettings, now rolecall.Time) (bool, error) {
 	used, began := settings.SessionsSince(now)
 	ok, err := t.changed(deleteUserSession, t.tenant, user, id, now, used, began)
 	return t.invalidateIf(ok, err, id)
 }
 
-// DeleteOldestSessions deletes the user's expired sessions and all others but the
-// newest, of which it keeps the given number. It returns the ids of the deleted
-// sessions that had not expired. It reads the newest MaxScan sessions.
+// DeleteOldestSessions keeps the user's newest sessions, up to the given number, and
+// deletes the others and the expired ones. It returns the ids of the deleted sessions that had
+// not expired. It reads the newest MaxScan sessions.
 func (t *Tx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolecall.TenantSettings, now rolecall.Time) ([]rolecall.SessionID, error) {
 	var ended []rolecall.SessionID
 	used, began := settings.SessionsSince(now)
@@ -213,10 +213,9 @@ const summarizeSignIn = `select u.last_login_at, count(s.id), coalesce(max(s.aut
 		where tenant_id = $1 and user_id = $2 order by id desc limit 5000) s on s.expires_at > $3 and s.last_used_at > $4 and s.authenticated_at > $5
 	where u.tenant_id = $1 and u.id = $2 group by u.last_login_at`
 
-// SignInSummary returns what is stored about how the user signs in, or ErrNotFound. The
-// keys are of the buckets that count the attempts with passwords and with second factors.
-// The counters are read by a statement of their own: they belong to no tenant, and can be
-// on another server than its rows.
+// SignInSummary returns how the user can sign in, or ErrNotFound. The keys are those of
+// the buckets that count attempts with passwords and with second factors. A separate statement
+// reads these counters, because they belong to no tenant and can be on another server.
 func (t *Tx) SignInSummary(user rolecall.UserID, passwords, factors []byte, settings rolecall.TenantSettings, now rolecall.Time) (s rolecall.SignInSummary, err error) {
 	var hashes, totp int
 	used, began := settings.SessionsSince(now)

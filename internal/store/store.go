@@ -25,7 +25,7 @@ type Database interface {
 	// nothing is written. After a serialization conflict, Update can call fn again.
 	Update(ctx context.Context, tenant rolecall.TenantID, fn func(Querier) error) error
 
-	// Watch reports to w what other processes change. It starts by invalidating
+	// Watch reports changes by other processes to w. It starts by invalidating
 	// everything. It returns nil when ctx ends, and otherwise the error that stopped it.
 	Watch(ctx context.Context, w Watcher) error
 
@@ -35,17 +35,17 @@ type Database interface {
 
 // Querier runs the statements of one transaction.
 type Querier interface {
-	// Exec runs a write without a result. It may be sent only when the
-	// transaction ends. Its failure ends the transaction.
+	// Exec runs a write without a result. The write may be sent as late as the end of
+	// the transaction. If it fails, the transaction fails.
 	Exec(query string, args ...any)
-	// Query runs a statement, calls each for every row that it returns, and returns how
-	// many those were; scan reads the columns of the row. Query stops at the first error.
+	// Query runs a statement, calls each for every row, and returns the number of
+	// rows. The function scan reads the columns of the row. Query stops at the first error.
 	Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error)
 	// Announce makes Watch in other processes report the id after the commit.
 	Announce(id rolecall.AnyID)
 }
 
-// Watcher receives what other processes change in a database.
+// Watcher receives the changes that other processes make in a database.
 type Watcher interface {
 	// Invalidate reports that cached copies of the tenant, user, service account,
 	// session, token, key or bucket are stale. The zero id means everything.
@@ -61,15 +61,15 @@ type Effects struct {
 	Mailed      bool             // the outbox has new mail
 }
 
-// Store runs functions in transactions of one tenant. The zero tenant has no rows of
-// its own; its transactions use the tables of the whole instance.
+// Store runs functions in transactions of one tenant. The zero tenant has no rows. Its
+// transactions use the tables of the whole instance.
 type Store struct {
 	db       Database
 	onUpdate func(Effects)
 }
 
-// New returns a Store on the database. onUpdate, which can be nil, is called at the end
-// of each Update, also of one that failed: its outcome can be unknown.
+// New returns a Store on the database. It calls onUpdate, which can be nil, at the end
+// of each Update. It also calls it after a failed Update, because the outcome can be unknown.
 func New(db Database, onUpdate func(Effects)) *Store { return &Store{db, onUpdate} }
 
 // View calls fn to read. Each statement sees its own snapshot, so values that must be
@@ -78,10 +78,10 @@ func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx)
 	return s.db.View(ctx, tenant, func(q Querier) error { return fn(&Tx{q: q, tenant: tenant}) })
 }
 
-// Update calls fn and commits its writes: all of them, or none if fn or a statement
-// fails. It returns an error of fn unchanged. Update can call fn again after a
-// serialization conflict, so fn must have no side effects outside of the transaction.
-// What fn has read is as durable as what it writes.
+// Update calls fn and commits its writes. If fn or a statement fails, nothing is
+// written. Update returns an error of fn unchanged. After a serialization conflict, Update can
+// call fn again, so fn must have no side effects outside of the transaction. When Update has
+// returned nil, the data that fn has read is durable, like the data that it wrote.
 //
 // A method of Tx without a result can run after fn has returned. Update then returns
 // its error.
@@ -97,7 +97,7 @@ func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*T
 	return err
 }
 
-// Watch reports to w what other processes change. It starts by invalidating everything.
+// Watch reports changes by other processes to w. It starts by invalidating everything.
 // It returns nil when ctx ends, and otherwise the error that stopped it.
 func (s *Store) Watch(ctx context.Context, w Watcher) error { return s.db.Watch(ctx, w) }
 
@@ -105,7 +105,7 @@ func (s *Store) Watch(ctx context.Context, w Watcher) error { return s.db.Watch(
 func (s *Store) Ready(ctx context.Context) error { return s.db.Ready(ctx) }
 
 // Nested returns a Database whose transactions are part of tx, which commits them
-// together. An Update that fails does not undo its own writes.
+// together. A failed Update does not undo its own writes.
 func Nested(tx *Tx) Database { return nested{tx.q} }
 
 type nested struct{ q Querier }
@@ -125,7 +125,7 @@ func (nested) Watch(ctx context.Context, _ Watcher) error {
 
 func (nested) Ready(context.Context) error { return nil }
 
-// violations names the error that a violated constraint or unique index means.
+// violations maps constraints and unique indexes to the errors of their violation.
 // Both databases use these names.
 var violations = map[string]*rolecall.Error{
 	"users_email":            rolecall.ErrEmailTaken,
@@ -152,8 +152,8 @@ var violations = map[string]*rolecall.Error{
 	"api_tokens_service_account":    rolecall.ErrNotFound,
 }
 
-// Violation returns the error that the violated constraint means, nil if none of
-// ours has that name.
+// Violation returns the error for a violated constraint, or nil if the constraint is
+// unknown.
 func Violation(constraint string) error {
 	if err, ok := violations[constraint]; ok {
 		return err

@@ -6,11 +6,11 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// keptDeleted is how long the name of a deleted tenant stays taken.
+// keptDeleted is how long the name of a deleted tenant cannot be used again.
 const keptDeleted = 30 * 24 * time.Hour
 
-// Tenants belong to no tenant: their statements do not depend on the tenant of the
-// transaction.
+// The table of tenants belongs to no tenant, so these statements do not depend on the
+// tenant of the transaction.
 const (
 	tenantColumns = `id, name, display_name, status, settings, created_at, updated_at, version`
 
@@ -20,7 +20,7 @@ const (
 	selectTenantByID = `select ` + tenantColumns + ` from tenants
 		where id = $1 and status <> 'deleted' and status <> 'purged'`
 
-	// The updated_at of a deleted tenant is when it is purged.
+	// The updated_at of a deleted tenant is the time at which it is purged.
 	selectDeletedTenant = `select ` + tenantColumns + ` from tenants
 		where name = $1 and status = 'deleted' and restores_to is not null and updated_at > $2`
 
@@ -93,7 +93,7 @@ func (t *Tx) DeletedTenant(name string, now rolecall.Time) (tenant rolecall.Tena
 	return tenant, err
 }
 
-// setPurge sets when the tenant as it was read is purged, and when it was deleted.
+// setPurge sets PurgeAt and UpdatedAt of a deleted tenant as it was read.
 func setPurge(t *rolecall.Tenant) {
 	if t.Status == rolecall.TenantDeleted {
 		t.PurgeAt, t.UpdatedAt = t.UpdatedAt, t.UpdatedAt.Add(-rolecall.TenantRestorable)
@@ -101,8 +101,8 @@ func setPurge(t *rolecall.Tenant) {
 }
 
 // InsertTenant inserts a tenant, in a transaction of that tenant. Update returns
-// ErrTenantExists if the name is in use or belonged to a tenant that was deleted
-// less than 30 days ago.
+// ErrTenantExists if the name is in use or belonged to a tenant that was deleted less than 30
+// days ago.
 func (t *Tx) InsertTenant(tenant rolecall.Tenant) {
 	t.q.Exec(forgetTenant, tenant.Name, tenant.CreatedAt.Add(rolecall.TenantRestorable-keptDeleted))
 	t.q.Exec(insertTenant, tenant.ID, tenant.Name, tenant.DisplayName, string(tenant.Status), asJSON(&tenant.Settings),
@@ -111,24 +111,23 @@ func (t *Tx) InsertTenant(tenant rolecall.Tenant) {
 	t.invalidateHere(rolecall.TenantNameID(tenant.Name))
 }
 
-// UpdateTenant replaces old by changed. It reports false if the stored version is no
-// longer the one of old.
+// UpdateTenant replaces old with changed. It reports false if the stored version
+// differs from that of old.
 func (t *Tx) UpdateTenant(old, changed rolecall.Tenant) (bool, error) {
 	ok, err := t.changed(updateTenant, changed.DisplayName, string(changed.Status), asJSON(&changed.Settings),
 		changed.UpdatedAt, changed.Version, old.ID, old.Version)
 	return t.invalidateIf(ok, err, old.ID)
 }
 
-// DeleteTenant hides the tenant at once and schedules its purge. Its name cannot be
-// used for 30 days. It reports false if the stored version is no longer the one of
-// tenant.
+// DeleteTenant hides the tenant immediately and schedules its purge. Its name cannot
+// be used for 30 days. It reports false if the stored version differs from that of tenant.
 func (t *Tx) DeleteTenant(tenant rolecall.Tenant, purgeAt rolecall.Time) (bool, error) {
 	ok, err := t.changed(deleteTenant, purgeAt, tenant.ID, tenant.Version)
 	return t.invalidateIf(ok, err, tenant.ID)
 }
 
 // RestoreTenant restores the deleted tenant with its former status. It reports false
-// if the stored version is no longer the one of tenant, or if the purge is due.
+// if the stored version differs from that of tenant, or if the purge is due.
 func (t *Tx) RestoreTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, error) {
 	ok, err := t.changed(restoreTenant, at, tenant.ID, tenant.Version)
 	if ok {
@@ -137,8 +136,8 @@ func (t *Tx) RestoreTenant(tenant rolecall.Tenant, at rolecall.Time) (bool, erro
 	return t.invalidateIf(ok, err, tenant.ID)
 }
 
-// TenantsToPurge returns up to limit deleted tenants that have rows left and were
-// due to be purged before the given time, sorted by that time.
+// TenantsToPurge returns up to limit deleted tenants that were due to be purged before
+// the given time and still have rows, sorted by that time.
 func (t *Tx) TenantsToPurge(before rolecall.Time, limit int) ([]rolecall.TenantID, error) {
 	var ids []rolecall.TenantID
 	_, err := t.q.Query(selectTenantsToPurge, []any{before, limit}, into(&ids, itself))

@@ -18,7 +18,7 @@ const (
 		returning id, deleted_at, content`
 )
 
-// tombstone is how a tombstone is stored.
+// tombstone is the stored content of a tombstone.
 type tombstone struct {
 	User        rolecall.User     `json:"user"`
 	Version     int64             `json:"version"`
@@ -27,13 +27,13 @@ type tombstone struct {
 
 type tombstoneHolder struct {
 	RoleID      rolecall.RoleID `json:"roleId"`
-	Departments []string        `json:"departments,omitempty"` // none: everywhere
+	Departments []string        `json:"departments,omitempty"` // empty for the whole tenant
 	ExpiresAt   int64           `json:"expiresAt"`             // microseconds, as in the table
 	GrantedBy   rolecall.UserID `json:"grantedBy,omitzero"`
 	GrantedAt   int64           `json:"grantedAt"`
 }
 
-// insertTombstone keeps what a restore needs of the user.
+// insertTombstone stores the data that a restore of the user needs.
 func (t *Tx) insertTombstone(u rolecall.User, assignments []rolecall.Assignment, at rolecall.Time) {
 	content := tombstone{User: u, Version: u.Version}
 	for _, a := range assignments {
@@ -69,7 +69,7 @@ func (t *Tx) TakeTombstone(id rolecall.UserID, since rolecall.Time) (taken rolec
 	return taken, err
 }
 
-// tombstoneRow is a tombstone as it is read.
+// tombstoneRow is a row of the table of tombstones.
 type tombstoneRow struct {
 	rolecall.Tombstone
 	stored tombstone
@@ -77,7 +77,6 @@ type tombstoneRow struct {
 
 func tombstoneDest(r *tombstoneRow) []any { return []any{&r.ID, &r.DeletedAt, asJSON(&r.stored)} }
 
-// tombstonesOf returns the tombstones of the rows.
 func tombstonesOf(rows []tombstoneRow) []rolecall.Tombstone {
 	list := make([]rolecall.Tombstone, len(rows))
 	for i := range rows {
@@ -87,14 +86,14 @@ func tombstonesOf(rows []tombstoneRow) []rolecall.Tombstone {
 	return list
 }
 
-// TombstonesByUser returns the tombstones of the users that were deleted after
+// TombstonesByUser returns the tombstones of those users that were deleted after
 // since, in no particular order.
 func (t *Tx) TombstonesByUser(ids []rolecall.UserID, since rolecall.Time) ([]rolecall.Tombstone, error) {
 	rows, err := among(t, selectTombstones, "r.user_id", ids, tombstoneDest, where("r.deleted_at > ?", since))
 	return tombstonesOf(rows), err
 }
 
-// Tombstones returns a page of the tombstones that q selects, the last deleted
+// Tombstones returns a page of the tombstones that q selects, the newest deletion
 // first, in bounded work.
 func (t *Tx) Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombstone], error) {
 	if q.Within.IsNowhere() {
@@ -126,14 +125,15 @@ const (
 
 	selectEventsAfter = `select id from events where tenant_id = $1 and subject_id = $2 and id > $3 order by id limit $4`
 
-	// The address is the person's own where they acted, or where nobody knows who did.
+	// The source is the user's own address if the user is the actor, or if the actor is
+	// unknown.
 	eraseValues = `update events set before = null, after = null, reason = '',
 			source = case when actor_id is null or actor_id = subject_id then '' else source end
 		where tenant_id = $1 and subject_id = $2 and id > $3 and id <= $4
 			and (before is not null or after is not null or reason <> '' or source <> '')`
 
-	// eraseActs leaves of what the person did to others that they did it. What it has
-	// gone through is in the index no more.
+	// eraseActs erases only the source of the events that the user caused about others.
+	// An erased event is no longer in the index that the statement uses.
 	eraseActs = `update events set source = '' where tenant_id = $1 and id in (
 			select id from events where tenant_id = $1 and actor_id = $2 and actor_id <> subject_id and source <> '' limit $3)
 		returning id`
@@ -147,18 +147,17 @@ const (
 // beforeAll is smaller than the id of every event.
 var beforeAll = rolecall.EventID{15: 1}
 
-// InsertErasure schedules the erasure of what is left of a deleted user:
-// PurgeExpired does it from due on.
+// InsertErasure schedules the erasure of the remaining data of a deleted user.
+// PurgeExpired erases it after due.
 func (t *Tx) InsertErasure(id rolecall.UserID, due rolecall.Time) {
 	t.q.Exec(insertErasure, t.tenant, id, due)
 }
 
-// EraseTraces erases what is left of a deleted user. It removes the content of up to
-// limit events about the user that follow the given event, the sources of up to
-// limit events that the user caused, up to limit idempotency keys that the user
-// sent, and the user's other rows. It returns the last event about the user that it
-// has seen and the number of rows that it changed, which is at least limit if there
-// can be more.
+// EraseTraces erases the remaining data of a deleted user. It removes the content of up
+// to limit events about the user that follow the given event, the sources of up to limit events
+// that the user caused, up to limit idempotency keys that the user sent, and the user's other
+// rows. It returns the last event about the user that it has read and the number of rows that
+// it changed. The number is at least limit if more rows can be left.
 func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) (last rolecall.EventID, taken int, err error) {
 	if after.IsZero() {
 		after = beforeAll
@@ -184,8 +183,8 @@ func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) 
 	return last, taken + acts + keys, err
 }
 
-// eraseKeys removes up to limit of the idempotency keys that the user sent, and
-// returns how many.
+// eraseKeys deletes up to limit of the idempotency keys that the user sent, and
+// returns the number of deleted keys.
 func (t *Tx) eraseKeys(id rolecall.UserID, limit int) (n int, err error) {
 	var operation string
 	var hash []byte
@@ -199,8 +198,8 @@ func (t *Tx) eraseKeys(id rolecall.UserID, limit int) (n int, err error) {
 	return n, err
 }
 
-// purgeErasures goes on with the erasures that are due, and returns how many rows it
-// took: at least limit if there may be more.
+// purgeErasures continues the erasures that are due, and returns the number of changed
+// rows. The number is at least limit if more rows can be left.
 func (t *Tx) purgeErasures(now rolecall.Time, limit int) (taken int, err error) {
 	for taken < limit {
 		var id rolecall.UserID

@@ -16,20 +16,20 @@ type Tx struct {
 	effects *Effects // nil in a View
 }
 
-// NewTx returns the data of the tenant as q reads and writes it.
+// NewTx returns a Tx that reads and writes the data of the tenant through q.
 func NewTx(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant, new(Effects)} }
 
-// invalidate records that cached copies of what id names are stale, in this process
-// and in all others. Rows that were just created are in no cache; only the name of a
-// tenant can be cached as unknown.
+// invalidate records that cached copies of the object with the id are stale, in this
+// process and in all others. A new row needs no invalidation, because it is in no cache. Only
+// the name of a tenant can be cached as unknown.
 func (t *Tx) invalidate(id [16]byte) {
 	t.invalidateHere(id)
 	t.q.Announce(id)
 }
 
-// invalidateHere records that cached copies are stale in this process. It is enough for
-// the time of the last use, because a process with an older time reads it again before
-// it writes its own, and for names, which other processes cache for less than a second.
+// invalidateHere records that cached copies are stale in this process. That is enough
+// for the time of the last use: a process with an older time reads it again before it writes
+// its own. It is also enough for names, which other processes cache for less than a second.
 func (t *Tx) invalidateHere(id [16]byte) {
 	if t.effects != nil { // otherwise this is a View, and the write fails
 		t.effects.Invalidated = append(t.effects.Invalidated, id)
@@ -51,8 +51,8 @@ func (t *Tx) invalidateIf(changed bool, err error, id [16]byte) (bool, error) {
 	return changed, err
 }
 
-// row runs a statement that returns at most one row and scans it into dest. It
-// returns ErrNotFound if there is none.
+// row runs a statement that returns at most one row and scans it into dest. Without a
+// row, it returns ErrNotFound.
 func (t *Tx) row(query string, args []any, dest ...any) error {
 	n, err := t.q.Query(query, args, func(scan func(dest ...any) error) error { return scan(dest...) })
 	if err == nil && n == 0 {
@@ -61,7 +61,7 @@ func (t *Tx) row(query string, args []any, dest ...any) error {
 	return err
 }
 
-// into returns what appends a row to the items, each read as dest says.
+// into returns a function that scans each row with dest and appends it to the items.
 func into[T any](items *[]T, dest func(*T) []any) func(scan func(dest ...any) error) error {
 	return func(scan func(dest ...any) error) error {
 		var item T
@@ -71,7 +71,7 @@ func into[T any](items *[]T, dest func(*T) []any) func(scan func(dest ...any) er
 	}
 }
 
-// itself is the dest of rows of one column.
+// itself is the dest function for rows of one column.
 func itself[T any](value *T) []any { return []any{value} }
 
 // returned runs a statement and returns how many rows it returned.
@@ -79,22 +79,22 @@ func (t *Tx) returned(query string, args ...any) (int, error) {
 	return t.q.Query(query, args, func(func(dest ...any) error) error { return nil })
 }
 
-// changed runs a write of at most one row that returns the row if it changed it,
-// and reports whether it did.
+// changed runs a write of at most one row that returns the changed row, and reports
+// whether it returned one.
 func (t *Tx) changed(query string, args ...any) (bool, error) {
 	n, err := t.returned(query, args...)
 	return n > 0, err
 }
 
-// updateVersioned runs an update or delete of the row with the id, and reports whether
-// the row exists and has the version. The last three placeholders of the statement are
-// the tenant, the id and the version, and it returns the row that it changed.
+// updateVersioned runs an update or delete of the row with the id and the version, and
+// reports whether it found the row. The last three placeholders of the statement are the
+// tenant, the id and the version, and the statement returns the changed row.
 func (t *Tx) updateVersioned(query string, id [16]byte, version int64, args ...any) (bool, error) {
 	return t.changed(query, append(args, t.tenant, rolecall.AnyID(id), version)...)
 }
 
-// document keeps what v points to in a text column, as JSON. An empty slice or
-// map is [] or {}, never null.
+// document stores the value of v as JSON in a text column. An empty slice or map is []
+// or {}, never null.
 type document[T any] struct{ v *T }
 
 func asJSON[T any](v *T) document[T] { return document[T]{v} }
@@ -116,7 +116,7 @@ func (d document[T]) Scan(src any) error {
 	return fmt.Errorf("store: cannot read JSON from %T", src)
 }
 
-// textOf returns JSON bytes as the text that a text column takes, nil for none.
+// textOf returns JSON bytes as the string for a text column, or nil for nil.
 func textOf(data []byte) *string {
 	if data == nil {
 		return nil
@@ -125,7 +125,7 @@ func textOf(data []byte) *string {
 	return &text
 }
 
-// flag is a truth that is stored as 0 or 1.
+// flag is a bool that is stored as 0 or 1.
 type flag bool
 
 // Value returns 0 or 1 (driver.Valuer).

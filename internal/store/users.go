@@ -43,7 +43,8 @@ const (
 
 	selectPassword = `select hash from passwords where tenant_id = $1 and user_id = $2`
 
-	// From one department to the next, however many users are in each.
+	// The recursion jumps from one department to the next, so that its cost does not depend
+	// on the number of users.
 	selectDepartments = `with recursive departments (key) as (
 			select min(department_key) from users where tenant_id = $1 and department_key is not null
 			union all
@@ -85,8 +86,8 @@ func (t *Tx) InsertUser(u rolecall.User) {
 	t.insertWords(u.ID, words.rows())
 }
 
-// UpdateUser replaces old by changed. It reports false if the stored version is no
-// longer the one of old. Update returns the same errors as for InsertUser.
+// UpdateUser replaces old with changed. It reports false if the stored version differs
+// from that of old. Update returns the same errors as for InsertUser.
 func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 	before, after := userWords(&old), userWords(&changed)
 	ok, err := t.updateVersioned(updateUser, old.ID, old.Version, changed.Email, changed.EmailKey(), changed.Name, changed.NameKey(), changed.Department,
@@ -94,7 +95,7 @@ func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 		changed.UpdatedAt, changed.Version)
 	if ok {
 		gone, come := before.rows(), after.rows()
-		if !slices.Equal(gone, come) { // each row has the beginnings of all
+		if !slices.Equal(gone, come) { // each row contains the beginnings of all words
 			t.deleteWords(old.ID, gone)
 			t.insertWords(old.ID, come)
 		}
@@ -103,7 +104,7 @@ func (t *Tx) UpdateUser(old, changed rolecall.User) (bool, error) {
 }
 
 // DeleteUser deletes the user with all dependent rows and inserts a tombstone. It
-// reports false if the stored version is no longer the one of u.
+// reports false if the stored version differs from that of u.
 func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 	assignments, err := t.Assignments(rolecall.HolderOf(u.ID))
 	if err != nil {
@@ -128,8 +129,8 @@ func (t *Tx) SetPassword(id rolecall.UserID, hash string, at rolecall.Time) {
 }
 
 // ReplacePassword replaces the password hash. It reports false if the stored hash is
-// no longer old. With hash equal to old, it only prevents other changes of it until
-// the end of this Update.
+// not old. If hash equals old, it only prevents other changes of the hash until the end of this
+// Update.
 func (t *Tx) ReplacePassword(id rolecall.UserID, old, hash string, at rolecall.Time) (bool, error) {
 	return t.changed(replacePassword, hash, at, t.tenant, id, old)
 }
@@ -140,7 +141,7 @@ func (t *Tx) LockActiveUser(id rolecall.UserID) (bool, error) {
 	return t.changed(lockActiveUser, t.tenant, id, string(rolecall.UserActive))
 }
 
-// LastLogin returns when the user last signed in, zero for never, or ErrNotFound.
+// LastLogin returns when the user last signed in, or ErrNotFound. Zero means never.
 func (t *Tx) LastLogin(id rolecall.UserID) (at rolecall.Time, err error) {
 	err = t.row(selectLastLogin, []any{t.tenant, id}, &at)
 	return at, err
@@ -155,8 +156,8 @@ func (t *Tx) PasswordHash(id rolecall.UserID) (hash string, err error) {
 	return hash, err
 }
 
-// Departments returns up to 200 departments of users, sorted by key, in bounded
-// work. Each is spelled as its oldest user has it.
+// Departments returns up to 200 departments of users, sorted by key, in bounded work.
+// The spelling of each is that of its oldest user.
 func (t *Tx) Departments() (list []string, err error) {
 	_, err = t.q.Query(selectDepartments, []any{t.tenant}, func(scan func(dest ...any) error) error {
 		var department string
@@ -167,7 +168,7 @@ func (t *Tx) Departments() (list []string, err error) {
 	return list, err
 }
 
-// The letters that say which member of a user a word is of.
+// The letters that mark the member of a user from which a word is.
 const (
 	memberOfName   = "n"
 	memberOfEmail  = "e"
@@ -176,8 +177,7 @@ const (
 
 const insertWords = `insert into user_words (tenant_id, word, user_id, beginnings) values `
 
-// words are the words by which a user is found: member letter and word, each
-// once.
+// words are the search words of a user. Each begins with the letter of its member.
 type words []string
 
 func userWords(u *rolecall.User) words {
@@ -191,8 +191,8 @@ func userWords(u *rolecall.User) words {
 	return all
 }
 
-// text returns the words as a row of users keeps them, for conditions that are
-// checked beside those of an index.
+// text returns the words in the form of the words column of users. Conditions on this
+// column are checked in addition to those on the index.
 func (w words) text() string {
 	if len(w) == 0 {
 		return ""
@@ -200,8 +200,8 @@ func (w words) text() string {
 	return " " + strings.Join(w, " ")
 }
 
-// rows returns what the user has a row for: each word once, whichever member it is
-// of. Whose members a search may use is checked at the user.
+// rows returns the words for the rows of user_words: each word once, without the letter
+// of its member. A condition on the user checks which members the search may use.
 func (w words) rows() words {
 	var rows words
 	for _, word := range w {
@@ -211,10 +211,11 @@ func (w words) rows() words {
 	return slices.Compact(rows)
 }
 
-// beginnings returns bits of the beginnings of the rows. A user who has words that begin
-// with some texts has all bits of these texts. Others seldom do.
+// beginnings returns a bit set of the beginnings of the words, similar to a Bloom
+// filter. A user with words that begin with some texts has all bits of these texts. Other users
+// rarely have all of them.
 func (w words) beginnings() (bits int64) {
-	const letters = 4 // of each word; more would set too many bits
+	const letters = 4 // per word; more letters would set too many bits
 	for _, word := range w {
 		hash := uint64(0)
 		n := 0
@@ -229,7 +230,7 @@ func (w words) beginnings() (bits int64) {
 	return bits
 }
 
-// insertWords writes all rows of the user in one statement, which names the user once.
+// insertWords writes all rows of the user in one statement, which contains the user's id once.
 func (t *Tx) insertWords(id rolecall.UserID, rows words) {
 	if len(rows) == 0 {
 		return
@@ -242,7 +243,6 @@ func (t *Tx) insertWords(id rolecall.UserID, rows words) {
 	b.exec(t.q)
 }
 
-// deleteWords removes the rows in one statement.
 func (t *Tx) deleteWords(id rolecall.UserID, rows words) {
 	if len(rows) == 0 {
 		return
