@@ -26,7 +26,7 @@ var (
 	heldByProgram = rolecall.Assignment{Holder: rolecall.HolderOf(aProgram), Role: rolecall.Role{ID: aRole}}
 )
 
-// invalidations are the mutations of cached data, each with what it invalidates.
+// invalidations are the methods that change cached data, each with the id that it invalidates.
 var invalidations = map[string]struct {
 	run  func(*Tx)
 	id   [16]byte
@@ -94,8 +94,8 @@ var uncached = []string{
 	"UseRecoveryCode", "UseTOTP",
 }
 
-// changing is a Querier of which each statement returns rows rows, and which keeps what
-// is announced.
+// changing is a Querier whose statements return the given number of rows. It records the
+// announced ids.
 type changing struct {
 	rows      int
 	announced []rolecall.AnyID
@@ -149,7 +149,7 @@ func TestEveryMutationOfCachedDataInvalidatesIt(t *testing.T) {
 func TestAMutationWithoutAnEffectInvalidatesNothing(t *testing.T) {
 	blind := []string{"PutAssignment", "PutAssignment of a service account", "TouchSession", "ConfirmGeneration", "TouchAPIToken", "DeleteTOTP", "InsertPasskey", "DeleteFactors", "TouchOperatorKey", "ClearAttempts", "InsertTenant"}
 	for method, c := range invalidations {
-		if slices.Contains(blind, method) { // its result is not known
+		if slices.Contains(blind, method) { // the method does not know whether it changed a row
 			continue
 		}
 		q := &changing{}

@@ -14,9 +14,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// TestEveryStatementNamesTheTenant walks every statement: the constants of the
-// source, and each shape that is built. A table without its tenant_id could be
-// read across tenants.
+// TestEveryStatementNamesTheTenant checks every statement: the constants of the source, and each form
+// of the built ones. A table without its tenant_id could be read across tenants.
 func TestEveryStatementNamesTheTenant(t *testing.T) {
 	for sql := range allStatements(t) {
 		tables := 0
@@ -36,9 +35,8 @@ var tableOf = regexp.MustCompile(`(?:^update|from|into|join) ([a-z_]+)`)
 // ofInstance are the tables that belong to no tenant.
 var ofInstance = map[string]bool{"tenants": true, "instance_keys": true, "attempts": true, "outbox": true, "operator_keys": true, "operator_requests": true}
 
-// TestPlaceholdersAreInOrder fails on a statement whose placeholders do not
-// first appear in the order of their numbers: drivers of SQLite differ in whether
-// they bind by number or by appearance.
+// TestPlaceholdersAreInOrder fails on a statement whose placeholders do not first appear in the order
+// of their numbers. SQLite drivers differ in whether they bind by number or by appearance.
 func TestPlaceholdersAreInOrder(t *testing.T) {
 	for sql := range allStatements(t) {
 		highest := 0
@@ -100,7 +98,7 @@ func constantStatements(t *testing.T) map[string]bool {
 
 var isStatement = regexp.MustCompile(`^(select|insert|update|delete) `)
 
-// textOfExpr returns the text of a constant expression, empty if it is no text.
+// textOfExpr returns the value of a constant string expression, or "" for other expressions.
 func textOfExpr(values map[string]ast.Expr, expr ast.Expr) string {
 	switch expr := expr.(type) {
 	case *ast.BasicLit:
@@ -117,8 +115,8 @@ func textOfExpr(values map[string]ast.Expr, expr ast.Expr) string {
 	return ""
 }
 
-// recorder is a Querier that notes statements. Each one returns a row, whose
-// counts are all n.
+// recorder is a Querier that records statements. Each statement returns a row, and all counts in it
+// are n.
 type recorder struct {
 	n          int
 	statements []string
@@ -126,7 +124,7 @@ type recorder struct {
 
 func (r *recorder) Exec(query string, _ ...any) { r.statements = append(r.statements, query) }
 
-// Announce is no statement of this package.
+// Announce records nothing, because its statement is not in this package.
 func (r *recorder) Announce(rolecall.AnyID) {}
 
 func (r *recorder) Query(query string, _ []any, each func(func(...any) error) error) (int, error) {
@@ -136,7 +134,7 @@ func (r *recorder) Query(query string, _ []any, each func(func(...any) error) er
 			switch d := d.(type) {
 			case *int:
 				*d = r.n
-			case **string: // such as the only word with a beginning
+			case **string: // for example the only word with a prefix
 				*d = new("ada")
 			}
 		}
@@ -144,8 +142,8 @@ func (r *recorder) Query(query string, _ []any, each func(func(...any) error) er
 	})
 }
 
-// builtStatements returns the statements that the package builds, in the shapes
-// that arguments give them.
+// builtStatements returns the statements that the package builds, in all forms that depend on
+// arguments.
 func builtStatements(t *testing.T) map[string]bool {
 	t.Helper()
 	now := rolecall.Time(1_800_000_000_000_000)
@@ -240,7 +238,7 @@ func builtStatements(t *testing.T) map[string]bool {
 	return statements
 }
 
-// userQueries returns queries of every combination of filter, order and place.
+// userQueries returns queries with every combination of filter, order and position.
 func userQueries(now rolecall.Time) []rolecall.UserQuery {
 	sales := "sales"
 	filters := []func(*rolecall.UserQuery){
@@ -275,7 +273,7 @@ func userQueries(now rolecall.Time) []rolecall.UserQuery {
 	return queries
 }
 
-// eventQueries returns queries of every combination of filters and place.
+// eventQueries returns queries with every combination of filters and position.
 func eventQueries(now rolecall.Time) []rolecall.EventQuery {
 	id := rolecall.NewID[any](now)
 	var queries []rolecall.EventQuery

@@ -12,24 +12,23 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// sharedTables are the tables that belong to no tenant. Every other one must be
-// held by row-level security.
+// sharedTables are the tables that belong to no tenant. Row-level security must protect every
+// other table.
 var sharedTables = []string{"attempts", "compatibility", "instance_keys", "migrations", "operator_keys", "operator_requests", "outbox", "tenants"}
 
-// ofCatalogue begins a query over the tables of the schema; tenant is the number
-// of their column tenant_id, null if they have none.
+// ofCatalogue begins a query over the tables of the schema. The column tenant is the number of
+// their column tenant_id, null without one.
 const ofCatalogue = `with tables as (
 	select c.oid, c.relname::text as name, c.relrowsecurity, c.relforcerowsecurity, c.relacl, c.relowner,
 		a.attnum as tenant, a.attnotnull, a.atttypid
 	from pg_class c left join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped
 	where c.relkind in ('r', 'p') and c.relnamespace = current_schema()::regnamespace) `
 
-// isolation is what policies let through, as the server writes it.
+// isolation is the condition of the policies, in the server's notation.
 const isolation = `(tenant_id = (NULLIF(current_setting('rolecall.tenant'::text, true), ''::text))::uuid)`
 
-// catalogueRules are what holds for a schema that isolates tenants. Each names what
-// breaks it, given the shared tables and the isolation, and is shown to see a
-// breach.
+// catalogueRules are the rules of a schema that isolates tenants. The query of a rule selects
+// the offenders, given the shared tables and the isolation. The breach shows that it finds one.
 var catalogueRules = []struct{ rule, offenders, breach string }{
 	{
 		"a table without tenant_id is on the list of those that are shared",
@@ -102,11 +101,11 @@ var catalogueRules = []struct{ rule, offenders, breach string }{
 	},
 }
 
-// TestTheCatalogueIsolatesTenants checks a migrated database as its owner, who may
-// serve, and as a role that may do no more than serve.
+// TestTheCatalogueIsolatesTenants checks a migrated database as its owner, and after a grant to
+// a role that may only serve.
 func TestTheCatalogueIsolatesTenants(t *testing.T) {
 	url := pgtest.Migrated(t)
-	conn := connect(t, pgtest.Admin(t, url)) // whose every breach is possible
+	conn := connect(t, pgtest.Admin(t, url)) // as a superuser, which can make every breach
 	server := "rolecall_server_" + strings.ReplaceAll(rolecall.NewID[any](now).String(), "-", "_")
 	run(t, conn, "create role "+server)
 	defer run(t, conn, "drop owned by "+server, "drop role "+server)
@@ -131,7 +130,7 @@ func TestTheCatalogueIsolatesTenants(t *testing.T) {
 	run(t, conn, "reset role")
 }
 
-// offendersOf returns what breaks a rule.
+// offendersOf returns the names of tables that break a rule.
 func offendersOf(t *testing.T, conn *pgx.Conn, query string) []string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), ofCatalogue+query+" and $1::text[] is not null and $2::text is not null", sharedTables, isolation)
@@ -145,8 +144,8 @@ func offendersOf(t *testing.T, conn *pgx.Conn, query string) []string {
 	return names
 }
 
-// tenantTables returns for each table of a tenant the statement that inserts a row
-// of the tenant, made up by the types of the columns.
+// tenantTables returns, for each table of tenants, the statement that inserts a row of the tenant.
+// The values are made up from the types of the columns.
 func tenantTables(t *testing.T, conn *pgx.Conn, tenant rolecall.TenantID) map[string]string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), ofCatalogue+`
@@ -172,13 +171,13 @@ func tenantTables(t *testing.T, conn *pgx.Conn, tenant rolecall.TenantID) map[st
 	return inserts
 }
 
-// TestEveryTableFailsClosed puts a row of two tenants into every table, and then
-// reads and writes as the owner of the tables with each setting there can be.
+// TestEveryTableFailsClosed inserts rows of two tenants into every table. Then it reads and writes
+// as the owner of the tables, with each possible setting.
 func TestEveryTableFailsClosed(t *testing.T) {
 	url := pgtest.Migrated(t)
 	acme, other := rolecall.NewID[rolecall.Tenant](now), rolecall.NewID[rolecall.Tenant](now)
 	admin, owner := connect(t, pgtest.Admin(t, url)), connect(t, url)
-	run(t, admin, "set session_replication_role = replica") // which leaves references unchecked
+	run(t, admin, "set session_replication_role = replica") // disables the checks of references
 	foreign := tenantTables(t, admin, other)
 	for table, insert := range tenantTables(t, admin, acme) {
 		run(t, admin, insert, foreign[table])
@@ -219,8 +218,8 @@ func TestEveryTableFailsClosed(t *testing.T) {
 	}
 }
 
-// attempt runs the statement after the setting, undoes both, and returns how many
-// rows it reached.
+// attempt runs the statement after the setting, undoes both, and returns the number of affected
+// rows.
 func attempt(t *testing.T, conn *pgx.Conn, setting, statement string) (rows int64, err error) {
 	t.Helper()
 	run(t, conn, "begin", setting)

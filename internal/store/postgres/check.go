@@ -11,12 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// oldestServer is the first release with everything the schema and the checks
-// use.
+// oldestServer is the oldest release of PostgreSQL with all features that the schema and
+// the checks use.
 const oldestServer = 15
 
-// checkServer refuses a server that is too old, and a role that row-level
-// security does not hold. It reports whether the database has the Citus extension.
+// checkServer rejects a server that is too old, and a role that bypasses row-level security.
+// It reports whether the database has the Citus extension.
 func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (citus bool, err error) {
 	var version int
 	var role, exempt string
@@ -40,8 +40,9 @@ func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (
 	}
 }
 
-// checkRowSecurity refuses a schema in which a table of tenants is open. A second
-// policy opens it too: what any one lets through is visible.
+// checkRowSecurity rejects a schema in which a tenant's table has no forced row-level
+// security. It also rejects a second policy on a table, because a row is visible if any policy
+// allows it.
 func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 	rows, err := pool.Query(ctx, `
 		select c.relname from pg_class c
@@ -64,15 +65,15 @@ func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// versions are what a database says of its schema: the number of its newest
-// migration, and of the oldest that a program must know to serve it. A migration
-// that does not say serves no older program.
+// versions describe the schema of a database: the number of its newest migration, and the
+// number of the oldest migration that a program must know to serve it. A migration without an
+// entry in compatibility serves no older program.
 type versions struct{ stored, oldest int64 }
 
 const selectVersions = `select coalesce(max(m.version_id), 0), coalesce(max(coalesce(c.oldest, m.version_id)), 0)
 	from ` + migrationsTable + ` m left join compatibility c on c.migration = m.version_id where m.is_applied`
 
-// checkVersion refuses a schema that this program cannot serve. It returns
+// checkVersion rejects a schema that this program cannot serve. It returns
 // rolecall.ErrUnavailable if the database does not answer.
 func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
 	conn, err := acquire(ctx, pool)
@@ -91,7 +92,8 @@ func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
 	return v.check()
 }
 
-// check returns nil if this program can serve the schema, else what to do.
+// check returns nil if this program can serve the schema. Otherwise, the error says what to
+// do.
 func (v versions) check() error {
 	switch {
 	case v.stored == 0:

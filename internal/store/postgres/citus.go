@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// oldestCitus is the first release of the extension that this program is tested with.
+// oldestCitus is the oldest release of the extension with which this program is tested.
 const oldestCitus = 13
 
-// distributionLock is the advisory lock of a transaction that distributes tables.
+// distributionLock is the advisory lock that a transaction takes while it distributes tables.
 const distributionLock = 7_355_609
 
-// placement is where Citus keeps a table.
+// placement is the place where Citus stores a table.
 type placement string
 
 const (
@@ -29,16 +29,16 @@ const (
 	// and to a worker is committed in two phases.
 	managed placement = "select citus_add_local_table_to_metadata(%s)"
 
-	// replicated tables are on every node, so that statements of tenants can join them.
-	// A write to them fails while a node is down.
+	// replicated tables are on every node, so that statements of tenants can join them. A
+	// write to them fails while a node is down.
 	replicated placement = "select create_reference_table(%s)"
 
-	// unmanaged tables are on the coordinator, and Citus does not know them. Writes to
-	// them are not committed together with those to a worker.
+	// unmanaged tables are on the coordinator, and Citus does not know them. A commit of
+	// writes to them and to a worker is not atomic.
 	unmanaged placement = ""
 )
 
-// placements are those of the tables without tenant_id. All others are distributed.
+// placements has the tables without tenant_id. All other tables are distributed.
 var placements = map[string]placement{
 	"tenants":           managed,    // listed over all tenants, and written together with their rows
 	"outbox":            managed,    // one sender sends the mail of all tenants
@@ -51,15 +51,15 @@ var placements = map[string]placement{
 }
 
 // Distribute distributes the tables of the database at url over the nodes of a Citus
-// cluster. It returns for how long no other transaction could use the tables. If all
-// tables are distributed already, it does nothing.
+// cluster. It returns for how long no other transaction could use the tables. It does nothing
+// if all tables are already distributed.
 func Distribute(ctx context.Context, url string) (locked time.Duration, err error) {
 	return distribute(ctx, url, true)
 }
 
-// distribute is Distribute. Unless it must, it does nothing where the extension is not
-// installed, or where there are tenants and the tables are not distributed: to copy
-// their rows locks all tables.
+// distribute is Distribute. If must is false, it does nothing without the extension. It
+// also does nothing if tenants exist and the tables are not distributed, because copying their
+// rows locks all tables.
 func distribute(ctx context.Context, url string, must bool) (locked time.Duration, err error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -86,7 +86,7 @@ func distribute(ctx context.Context, url string, must bool) (locked time.Duratio
 }
 
 // citusRelease returns the major release of the extension, 0 if the database does not
-// have it. It refuses one that is too old.
+// have it. It rejects a release that is too old.
 func citusRelease(ctx context.Context, conn interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (release int, err error) {
@@ -145,20 +145,20 @@ func (d *distribution) exec(statements ...string) error {
 	return nil
 }
 
-// table is a table that is not yet where it belongs.
+// table is a table that Citus does not manage yet.
 type table struct {
 	Name       string // quoted
 	Relname    string
 	HasTenant  bool
-	Forced     bool // row security is
+	Forced     bool // row-level security is forced
 	References []reference
 }
 
 // reference is a foreign key.
 type reference struct{ Table, Name, Definition, Target string }
 
-// missing returns the tables that are not where they belong, users first. If there are
-// tenants and the tables are not distributed, it returns none unless it must.
+// missing returns the tables that must be moved, users first. If tenants exist and the
+// tables are not distributed, it returns no tables unless must is true.
 func (d *distribution) missing(must bool) ([]table, error) {
 	var leave bool
 	err := d.tx.QueryRow(d.ctx, `select not exists (select from pg_dist_partition where logicalrelid = 'users'::regclass)
@@ -185,12 +185,11 @@ func (d *distribution) missing(must bool) ([]table, error) {
 	}), err
 }
 
-// run moves the tables to where they belong, and returns when it has locked them. As
-// long as a table has references to others or forces row security, Citus cannot copy its
-// rows.
+// run moves the tables, and returns the time at which it began to lock them. Citus cannot
+// copy the rows of a table that has references to others or forces row-level security.
 func (d *distribution) run(tables []table) (began time.Time, err error) {
-	// In parallel, Citus would use several connections to a worker, of which one does not
-	// see what another has created.
+	// In parallel mode, Citus would use several connections to a worker. One connection does
+	// not see what another one has created.
 	if err := d.exec("set local citus.multi_shard_modify_mode = 'sequential'"); err != nil {
 		return began, err
 	}
@@ -218,7 +217,7 @@ func (d *distribution) run(tables []table) (began time.Time, err error) {
 }
 
 // dropReferences drops the foreign keys from and to the tables. It returns those to add
-// again: all but those to a table on the coordinator, which cannot have any.
+// again. A table on the coordinator cannot be the target of foreign keys.
 func (d *distribution) dropReferences(tables []table) (again []reference, err error) {
 	names := make([]string, len(tables))
 	for i, t := range tables {
@@ -246,7 +245,6 @@ func (d *distribution) dropReferences(tables []table) (again []reference, err er
 	return again, nil
 }
 
-// move moves one table.
 func (d *distribution) move(t table) error {
 	where := placements[t.Relname]
 	switch {
@@ -270,8 +268,8 @@ func (d *distribution) move(t table) error {
 	return d.exec("alter table "+t.Name+" no force row level security", statement, "alter table "+t.Name+" force row level security")
 }
 
-// removeCopied removes the rows that Citus has left on the coordinator when it copied
-// them to the workers. Nobody reads them any more.
+// removeCopied deletes the rows that Citus has left on the coordinator after it copied
+// them to the workers. They are never read again.
 func removeCopied(ctx context.Context, conn *pgx.Conn) error {
 	rows, err := conn.Query(ctx, `select format('select truncate_local_data_after_distributing_table(%L)', logicalrelid)
 		from pg_dist_partition join pg_class c on c.oid = logicalrelid
@@ -292,9 +290,9 @@ func removeCopied(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// setRole gives the planner's settings to the sessions that Citus opens on the workers:
-// those of a session on the coordinator do not reach them. It writes only what differs,
-// because each change needs all nodes.
+// setRole applies the planner's settings to the sessions that Citus opens on the workers,
+// because settings of a session on the coordinator do not reach them. It writes only values that
+// differ, because each change needs all nodes.
 func setRole(ctx context.Context, conn *pgx.Conn) error {
 	var database string
 	var set []string

@@ -31,8 +31,8 @@ func TestTheTablesWithoutATenantHaveAPlace(t *testing.T) {
 	}
 }
 
-// TestEveryStatementGoesToOneShard runs the conformance suite, and looks at the plan of
-// each statement before it is run.
+// TestEveryStatementGoesToOneShard runs the conformance suite, and checks the plan of each
+// statement before it runs.
 func TestEveryStatementGoesToOneShard(t *testing.T) {
 	pgtest.RequireCitus(t)
 	storetest.Run(t, func(t *testing.T) store.Database {
@@ -74,8 +74,8 @@ func (e *explainer) Query(query string, args []any, each func(scan func(dest ...
 	return e.Querier.Query(query, args, each)
 }
 
-// explain fails the test unless Citus sends the statement to one shard. Statements about
-// tables of the coordinator alone have a plan without tasks.
+// explain fails the test unless Citus sends the statement to one shard. Statements that use only
+// tables of the coordinator have a plan without tasks.
 func (e *explainer) explain(query string, args []any) {
 	var plan strings.Builder
 	_, err := e.Querier.Query("explain (costs off) "+query, args, func(scan func(dest ...any) error) error {
@@ -84,7 +84,7 @@ func (e *explainer) explain(query string, args []any) {
 		plan.WriteString(line + "\n")
 		return err
 	})
-	if err != nil { // of an earlier statement, or of this one
+	if err != nil { // the error is that of an earlier statement, or of this one
 		return
 	}
 	ofTenant := strings.Contains(query, "tenant_id")
@@ -94,7 +94,7 @@ func (e *explainer) explain(query string, args []any) {
 	}
 }
 
-// TestTheShardsIsolateTenants checks the catalogue of the coordinator, and that of each
+// TestTheShardsIsolateTenants checks the catalogue of the coordinator, and the catalogue of each
 // worker for its shards.
 func TestTheShardsIsolateTenants(t *testing.T) {
 	url := pgtest.CitusMigrated(t)
@@ -104,7 +104,7 @@ func TestTheShardsIsolateTenants(t *testing.T) {
 			t.Errorf("%s: broken by %q", r.rule, names)
 		}
 	}
-	// A shard is named after its table.
+	// The name of a shard begins with the name of its table.
 	rows, err := connect(t, pgtest.Admin(t, url)).Query(t.Context(), `select nodeport::text || ' ' || success::text || ' ' || result
 		from run_command_on_workers($$
 			select count(*) || ' shards, open: ' || coalesce(string_agg(relname, ', ') filter (where not (relrowsecurity and relforcerowsecurity and 1 = (
@@ -136,7 +136,7 @@ func TestEveryShardFailsClosed(t *testing.T) {
 	run(t, owner, "set citus.propagate_set_commands = 'local'")
 	foreign := tenantTables(t, admin, other)
 	for table, insert := range tenantTables(t, admin, acme) {
-		// As a replica, the worker leaves references unchecked.
+		// As a replica, the worker does not check references.
 		run(t, admin, "begin", "set local session_replication_role = replica", insert, foreign[table], "commit")
 	}
 	for _, state := range []struct {
@@ -167,7 +167,7 @@ func TestEveryShardFailsClosed(t *testing.T) {
 	}
 }
 
-// placed returns the tables that Citus knows, each with its kind.
+// placed returns the tables that Citus manages, each with its kind.
 func placed(t *testing.T, url string) []string {
 	t.Helper()
 	rows, err := connect(t, pgtest.Admin(t, url)).Query(t.Context(), `
@@ -204,8 +204,8 @@ func TestMigrateDistributesAnEmptyDatabase(t *testing.T) {
 	}
 }
 
-// A database that holds tenants is distributed only if that is asked for. Then the
-// service, which runs on, goes on with the same rows.
+// A database with tenants is distributed only by Distribute. A running service continues with the
+// same rows.
 func TestDistributeMovesTheRows(t *testing.T) {
 	url := pgtest.CitusURL(t)
 	cluster := pgtest.Admin(t, url)
@@ -261,11 +261,11 @@ func TestDistributeMovesTheRows(t *testing.T) {
 	if err := connect(t, cluster).QueryRow(t.Context(), "select coalesce(sum(pg_relation_size(logicalrelid)), 0)::int from pg_dist_partition where partmethod = 'h'").Scan(&left); err != nil || left > 0 {
 		t.Errorf("%d bytes of rows are left on the coordinator (%v)", left, err)
 	}
-	open(t, url, postgres.Options{}) // which checks row security
+	open(t, url, postgres.Options{}) // checks row-level security
 }
 
-// A later migration that adds a table with references distributes it before it adds
-// them. Citus passes on the others by itself.
+// A later migration that adds a table with references distributes the table before it adds them.
+// Citus forwards other statements of the migration by itself.
 func TestLaterMigrationsWorkOnDistributedTables(t *testing.T) {
 	url := pgtest.CitusMigrated(t)
 	conn := connect(t, url)
@@ -292,7 +292,7 @@ func TestLaterMigrationsWorkOnDistributedTables(t *testing.T) {
 	}
 }
 
-// A table that is neither a tenant's nor known has no place.
+// Migrate does not know where to place a table that has no tenant_id and is not in placements.
 func TestMigrateRefusesAnUnknownTable(t *testing.T) {
 	url := pgtest.CitusMigrated(t)
 	run(t, connect(t, url), "create table strangers (id uuid primary key)")

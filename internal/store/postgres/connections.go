@@ -10,25 +10,25 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// What the database may take. All are shorter than the five seconds after which a
-// node serves again when a fault of the network is over.
+// Time limits for the database. All are shorter than five seconds, the time within which
+// a node serves again after a network fault has ended.
 const (
-	// transactionLimit is for a whole transaction that somebody waits for, and the
-	// wait for a connection.
+	// transactionLimit is for a whole transaction with a waiting caller, including the wait
+	// for a connection.
 	transactionLimit = 4 * time.Second
 
 	// connectLimit is for a new connection, if the URL has no connect_timeout.
 	connectLimit = 3 * time.Second
 
-	// pingLimit is for the answer of a connection that nobody used for pingAfter.
+	// pingLimit is for the ping of a connection that was idle for pingAfter.
 	pingLimit = time.Second
 	pingAfter = time.Second
 )
 
 var errSlow = unavailable("no answer within " + transactionLimit.String())
 
-// limited returns a context that ends with errSlow when a transaction takes too
-// long. Work without a deadline, such as a command's, may take as long as it does.
+// limited returns a context that ends with errSlow when a transaction takes too long. A
+// context without a deadline, such as that of a command, gets no limit.
 func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, awaited := ctx.Deadline(); !awaited {
 		return ctx, func() {}
@@ -36,10 +36,11 @@ func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, transactionLimit, errSlow)
 }
 
-// idleKey is where a connection keeps that it was idle when it was taken.
+// idleKey marks a connection that was idle when the pool returned it.
 const idleKey = "rolecall.idle"
 
-// noteIdle leaves the ping of a connection to acquire.
+// noteIdle marks idle connections, and makes the pool skip its own ping. Function acquire
+// pings them.
 func noteIdle(_ context.Context, p pgxpool.ShouldPingParams) bool {
 	if p.IdleDuration > pingAfter {
 		p.Conn.PgConn().CustomData()[idleKey] = true
@@ -47,8 +48,8 @@ func noteIdle(_ context.Context, p pgxpool.ShouldPingParams) bool {
 	return false
 }
 
-// acquire takes a connection that was alive a moment ago. The pool's own ping would
-// let those that are not keep their place for a quarter of a minute.
+// acquire returns a connection that works. It does not use the pool's own ping, because
+// with it dead connections would keep their places in the pool for a quarter of a minute.
 func acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	for {
 		conn, err := pool.Acquire(ctx)
@@ -63,8 +64,8 @@ func acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	}
 }
 
-// answers reports whether the connection was used lately or answers now. Otherwise
-// it is closed.
+// answers reports whether the connection was used recently or answers a ping. Otherwise
+// it closes the connection.
 func answers(ctx context.Context, conn *pgx.Conn) bool {
 	data := conn.PgConn().CustomData()
 	if data[idleKey] == nil {
@@ -76,9 +77,9 @@ func answers(ctx context.Context, conn *pgx.Conn) bool {
 	return conn.Ping(ctx) == nil || !conn.IsClosed()
 }
 
-// release gives back a connection after its use ended with err. If it was lost, so
-// are most likely those of the pool, of which none is used again. One that does not
-// answer gives up its place: it takes time to close.
+// release returns a connection to the pool after its use ended with err. After a lost
+// connection, release resets the pool, because its other connections are probably lost too. A
+// connection that does not answer is removed from the pool, because closing it takes time.
 func release(ctx context.Context, pool *pgxpool.Pool, conn *pgxpool.Conn, err error) {
 	lost := isLost(ctx, conn)
 	if lost || isReadOnly(err) {
@@ -91,13 +92,13 @@ func release(ctx context.Context, pool *pgxpool.Pool, conn *pgxpool.Conn, err er
 	conn.Release()
 }
 
-// isLost reports whether the connection was closed by something else than the end
-// of ctx.
+// isLost reports whether the connection was closed for another reason than the end of
+// ctx.
 func isLost(ctx context.Context, conn *pgxpool.Conn) bool {
 	return conn.Conn().IsClosed() && ctx.Err() == nil
 }
 
-// isReadOnly reports whether the database is a standby, or became one.
+// isReadOnly reports whether the error means that the database is a standby, or became one.
 func isReadOnly(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == codeReadOnlyTransaction

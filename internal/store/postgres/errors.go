@@ -16,11 +16,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// maxAttempts bounds how often a transaction runs that others get in the way of.
+// maxAttempts limits how often a transaction runs that conflicts with others.
 const maxAttempts = 6
 
-// The codes that this package acts on, by SQLSTATE (appendix A of the
-// PostgreSQL manual).
+// The SQLSTATE codes and classes that this package handles (appendix A of the PostgreSQL
+// manual).
 const (
 	codeWarning              = "01000"
 	codeReadOnlyTransaction  = "25006"
@@ -36,14 +36,13 @@ const (
 	classOperator   = "57"
 	classSystem     = "58"
 
-	// severityFatal is of an error that ends the connection, and is none of the
-	// statement: a time-out that the server is set to, for example.
+	// severityFatal is the severity of an error that ends the connection and that the statement
+	// did not cause, such as a timeout that is set on the server.
 	severityFatal = "FATAL"
 )
 
-// translate returns what err means to the service. PostgreSQL's own word comes
-// first, then the end of the context; any other failure that cost the connection
-// is one of the network.
+// translate returns the error of Rolecall for err. An error of PostgreSQL takes precedence,
+// then the end of the context. Any other failure that closed the connection is a network failure.
 func translate(ctx context.Context, conn *pgx.Conn, err error) error {
 	if err == nil {
 		return nil
@@ -60,7 +59,7 @@ func translate(ctx context.Context, conn *pgx.Conn, err error) error {
 	return err
 }
 
-// translateAcquire returns what the failure to get a connection means.
+// translateAcquire returns the error of Rolecall for a failure to get a connection.
 func translateAcquire(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -81,9 +80,9 @@ func translatePgError(e *pgconn.PgError) error {
 	return e
 }
 
-// violation returns the error that the violated constraint means, nil if it means none.
-// Citus puts the number of the shard behind the constraint's name, and gives the name in
-// the message alone if the shard is on a worker.
+// violation returns the error for the violated constraint, or nil if the constraint is
+// unknown. Citus appends the number of the shard to the constraint's name. If the shard is on a
+// worker, the name is only in the message.
 func violation(e *pgconn.PgError) error {
 	if meant := store.Violation(e.ConstraintName); meant != nil || !strings.HasPrefix(e.Code, classConstraint) {
 		return meant
@@ -96,28 +95,27 @@ func violation(e *pgconn.PgError) error {
 	return nil
 }
 
-// lostWorker matches what Citus and libpq say when a worker is lost during a commit, where
-// Citus does not give the code of a connection failure.
+// lostWorker matches the messages of Citus and libpq for a worker that is lost during a
+// commit. In this case, Citus does not return the code of a connection failure.
 var lostWorker = regexp.MustCompile(`^(could not commit transaction for shard|failure on connection marked as essential|failed to prepare transaction|` +
 	`server closed the connection|connection not open|no connection to the server|could not send data to server|could not receive data from server|SSL )`)
 
 var constraintOfShard = regexp.MustCompile(`(\w+)_\d+`)
 
-// unavailable returns rolecall.ErrUnavailable with its cause, which is for the
-// log.
+// unavailable returns rolecall.ErrUnavailable with its cause for the log.
 func unavailable(cause any) error {
 	return fmt.Errorf("%w: postgres: %v", rolecall.ErrUnavailable, cause)
 }
 
-// isConflict reports whether err is the fault of a transaction at the same time,
-// so that another attempt may pass.
+// isConflict reports whether err was caused by a concurrent transaction, so that another
+// attempt may succeed.
 func isConflict(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (e.Code == codeSerializationFailure || e.Code == codeDeadlock)
 }
 
-// backOff waits before the attempt after the given one: longer each time, and a
-// random part of it, so that those who collided do not meet again.
+// backOff waits before the attempt that follows the given one. The wait is random, and its
+// maximum doubles with each attempt, so that colliding transactions do not collide again.
 func backOff(ctx context.Context, attempt int) error {
 	longest := time.Millisecond << attempt
 	timer := time.NewTimer(rand.N(longest))
@@ -130,19 +128,18 @@ func backOff(ctx context.Context, attempt int) error {
 	}
 }
 
-// warningKey is where a connection keeps the warning that came last.
+// warningKey is the key of the last warning in the data of a connection.
 const warningKey = "rolecall.warning"
 
-// noteWarning keeps the warnings by which PostgreSQL says that a commit did not
-// reach the standby it had to wait for. The commit itself then looks like a
-// success.
+// noteWarning stores the warnings with which PostgreSQL reports that a commit did not
+// reach a synchronous standby. Apart from the warning, such a commit looks successful.
 func noteWarning(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if notice.Code == codeWarning || notice.Code == codeAdminShutdown {
 		conn.CustomData()[warningKey] = notice.Message
 	}
 }
 
-// takeWarning returns the warning that came since the last call, "" if none did.
+// takeWarning returns and clears the stored warning. It returns "" without one.
 func takeWarning(conn *pgx.Conn) string {
 	data := conn.PgConn().CustomData()
 	warning, _ := data[warningKey].(string)

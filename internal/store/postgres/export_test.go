@@ -6,28 +6,26 @@ import (
 	"slices"
 )
 
-// Settings are what holds in every transaction; the arguments are the tenant, and
-// true.
+// Settings is the statement that sets the settings of a transaction. Its arguments are the tenant,
+// and true.
 var Settings = setTenantAndSession
 
-// NewestMigration is the oldest schema that this program serves.
+// NewestMigration is the number of the newest migration.
 const NewestMigration = newestMigration
 
-// Placed returns the tables that have a place of their own on Citus.
+// Placed returns the tables with an entry in placements.
 func Placed() []string { return slices.Sorted(maps.Keys(placements)) }
 
-// RegisterIDs makes a plain connection read and write ids as those of the pool do.
+// RegisterIDs makes a plain connection send and receive ids like those of the pool.
 var RegisterIDs = registerIDs
 
-// TenantLeft returns the tenant that is still set on a connection of the pool when
-// it is taken.
+// TenantLeft returns the tenant that is still set on a connection from the pool.
 func (d *Database) TenantLeft(ctx context.Context) (tenant string, err error) {
 	err = d.pool.QueryRow(ctx, "select coalesce(current_setting('rolecall.tenant', true), '')").Scan(&tenant)
 	return tenant, err
 }
 
-// SettingAtRest returns what a session of the pool is set to while no transaction is
-// under way.
+// SettingAtRest returns a setting of a session of the pool outside of a transaction.
 func (d *Database) SettingAtRest(ctx context.Context, name string) (setting string, err error) {
 	err = d.pool.QueryRow(ctx, selectSetting, name).Scan(&setting)
 	return setting, err

@@ -16,8 +16,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// failing makes the database refuse the first inserts into users with an error of
-// the code.
+// failing makes the database reject the first inserts into users with an error of this code.
 func failing(t *testing.T, url, code string, times int) {
 	t.Helper()
 	run(t, connect(t, url), "create sequence failures", fmt.Sprintf(`
@@ -210,7 +209,7 @@ func cutAll(t *testing.T, admin *pgx.Conn) {
 	run(t, admin, "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and application_name = 'rolecall'")
 }
 
-// Whoever waits for an answer does not wait long for a lock, nor for a connection.
+// An operation with a waiting caller does not wait long for a lock or a connection.
 func TestATransactionThatTakesTooLongIsUnavailable(t *testing.T) {
 	url := pgtest.Migrated(t)
 	s := open(t, url+"&pool_max_conns=1", postgres.Options{})
@@ -247,7 +246,7 @@ func TestATransactionThatTakesTooLongIsUnavailable(t *testing.T) {
 	}
 }
 
-// What a server gives up by a setting of its own is no fault of the program.
+// An error that a setting of the server causes is not a fault of the program.
 func TestWhatTheServerGivesUpIsUnavailable(t *testing.T) {
 	for _, code := range []string{"55P03", "57014", "58030"} {
 		url := pgtest.Migrated(t)
@@ -260,7 +259,7 @@ func TestWhatTheServerGivesUpIsUnavailable(t *testing.T) {
 	}
 }
 
-// A cancelled wait for a standby makes COMMIT succeed with a warning.
+// If the wait for a standby is cancelled, COMMIT succeeds with a warning.
 func TestACommitThatNoStandbyConfirmedIsNotASuccess(t *testing.T) {
 	server, err := pgtest.Start("synchronous_standby_names=absent", "synchronous_commit=local")
 	if errors.Is(err, pgtest.ErrNotInstalled) {
@@ -305,7 +304,7 @@ func TestACommitThatNoStandbyConfirmedIsNotASuccess(t *testing.T) {
 	}
 }
 
-// cancelCommit cancels the commit that waits for a standby, once there is one.
+// cancelCommit waits for a commit that waits for a standby, and cancels it.
 func cancelCommit(t *testing.T, url string) {
 	t.Helper()
 	conn := connect(t, url)

@@ -8,8 +8,8 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// registerIDs makes a connection read and write ids as uuid without a detour over
-// text, and makes ids uuid also where statements are not prepared.
+// registerIDs makes a connection send and receive ids as binary uuids. Ids are also uuids
+// in statements that are not prepared.
 func registerIDs(types *pgtype.Map) {
 	types.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: idCodec{}})
 	for _, id := range []any{
@@ -20,11 +20,10 @@ func registerIDs(types *pgtype.Map) {
 	}
 }
 
-// idCodec is pgtype.UUIDCodec that knows the ids of this module; the zero id is
-// NULL.
+// idCodec is a pgtype.UUIDCodec for the ids of this module. The zero id is NULL.
 type idCodec struct{ pgtype.UUIDCodec }
 
-// PlanEncode returns how to send value.
+// PlanEncode returns the plan to send value.
 func (c idCodec) PlanEncode(types *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
 	if _, ok := bytesOf(value); !ok {
 		return c.UUIDCodec.PlanEncode(types, oid, format, value)
@@ -35,7 +34,7 @@ func (c idCodec) PlanEncode(types *pgtype.Map, oid uint32, format int16, value a
 	return encodeText{}
 }
 
-// PlanScan returns how to read into target.
+// PlanScan returns the plan to scan into target.
 func (c idCodec) PlanScan(types *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
 	if format == pgtype.BinaryFormatCode && targetOf(target) != nil {
 		return scanBinary{}
@@ -73,7 +72,7 @@ func (scanBinary) Scan(src []byte, target any) error {
 	return targetOf(target).Scan(value)
 }
 
-// bytesOf returns the id that value is.
+// bytesOf returns value as an id, and whether it is one.
 func bytesOf(value any) (id rolecall.AnyID, ok bool) {
 	switch id := value.(type) {
 	case rolecall.TenantID:
@@ -102,7 +101,7 @@ func bytesOf(value any) (id rolecall.AnyID, ok bool) {
 	return id, false
 }
 
-// targetOf returns the id that target points to, nil if it does not.
+// targetOf returns target as a pointer to an id, or nil if it has another type.
 func targetOf(target any) *rolecall.AnyID {
 	switch id := target.(type) {
 	case *rolecall.TenantID:

@@ -11,8 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// TestTheTenantDoesNotOutliveItsTransaction uses the one connection of a pool in
-// every way that it can be used, and looks at what the next one finds on it.
+// TestTheTenantDoesNotOutliveItsTransaction uses the only connection of a pool in every possible
+// way, and checks that no tenant is set on it afterwards.
 func TestTheTenantDoesNotOutliveItsTransaction(t *testing.T) { onServers(t, leaveNoTenant) }
 
 func leaveNoTenant(t *testing.T, url string) {
@@ -84,7 +84,7 @@ func leaveNoTenant(t *testing.T, url string) {
 	}
 }
 
-// recovered runs fn and returns its error, also one that it panics with.
+// recovered runs fn and returns its error, or the error with which it panics.
 func recovered(fn func() error) (err error) {
 	defer func() {
 		if thrown, ok := recover().(error); ok {
@@ -94,7 +94,7 @@ func recovered(fn func() error) (err error) {
 	return fn()
 }
 
-// A statement that is prepared once and planned for good still follows the tenant.
+// A prepared statement with a generic plan still uses the current tenant.
 func TestPreparedStatementsFollowTheTenant(t *testing.T) { onServers(t, followTheTenant) }
 
 func followTheTenant(t *testing.T, url string) {
@@ -104,7 +104,7 @@ func followTheTenant(t *testing.T, url string) {
 		tenants[i], users[i] = newTenant(t, s, name), aUser("ada@example.com")
 		write(t, s, tenants[i], func(tx *store.Tx) { tx.InsertUser(users[i]) })
 	}
-	for i := range 20 { // the server keeps a plan after five
+	for i := range 20 { // the server uses a generic plan after five runs
 		own, foreign := i%2, (i+1)%2
 		if !has(t, s, tenants[own], users[own].ID) || has(t, s, tenants[own], users[foreign].ID) {
 			t.Fatalf("use %d of the statement does not see just its tenant", i)

@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// PostgreSQL ends a deadlock after a second, and Update runs its function again. So each
-// function runs once if there was none.
+// PostgreSQL ends a deadlock after a second, and Update runs its function again. So without a
+// deadlock, each function runs once.
 func TestRefreshesAndASignOutAtOnceDoNotDeadlock(t *testing.T) {
 	s := open(t, pgtest.Reused(t), postgres.Options{})
 	tenant := newTenant(t, s, "acme")
@@ -54,7 +54,7 @@ func TestRefreshesAndASignOutAtOnceDoNotDeadlock(t *testing.T) {
 	}
 }
 
-// random returns the hash of a token that nobody has.
+// random returns the hash of an unused token.
 func random() []byte {
 	hash := make([]byte, 32)
 	rand.Read(hash)

@@ -17,23 +17,23 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrationsTable records which migrations the database has had.
+// migrationsTable records the migrations of the database.
 const migrationsTable = "migrations"
 
 // newestMigration is the number of the last file in migrations.
 const newestMigration = 4
 
-// How long a migration waits for another one to end, in tries a second apart.
+// lockTries is how often a migration tries to get the lock, once a second.
 const lockTries = 300
 
 // Migrations returns the files that make the schema, in order of their names.
 func Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
 
-// Migrate brings the schema at url up to date, under a lock that lets one process
-// at a time do so. The connection must be a direct one, not through a pooler, of
-// the role that owns the tables or will. A newer schema that this program cannot
-// serve is an error. In a database with the Citus extension, Migrate also distributes the
-// tables, but not those of a database that holds tenants and is not distributed yet.
+// Migrate applies missing migrations to the schema at url. A lock ensures that only one
+// process does so at a time. The connection must be a direct one, not through a pooler, of the
+// role that owns the tables or will own them. Migrate returns an error if the schema is newer and
+// this program cannot serve it. In a database with the Citus extension, Migrate also distributes
+// the tables, unless the database has tenants and is not distributed yet.
 func Migrate(ctx context.Context, url string) (err error) {
 	db, err := openDirect(url)
 	if err != nil {
@@ -69,8 +69,8 @@ func Migrate(ctx context.Context, url string) (err error) {
 	return v.check()
 }
 
-// Grant lets role serve from the schema at url without owning it: it may read and
-// write rows, and change no table. The connection is one of the owner.
+// Grant lets role serve from the schema at url without owning it. The role may read and
+// write rows, but not change tables. The connection at url must be one of the owner.
 func Grant(ctx context.Context, url, role string) (err error) {
 	db, err := openDirect(url)
 	if err != nil {
@@ -96,7 +96,7 @@ func Grant(ctx context.Context, url, role string) (err error) {
 	return nil
 }
 
-// openDirect returns the database at url for migrations. The URL may hold what
+// openDirect returns the database at url for migrations. The URL may contain settings that
 // only a pool understands.
 func openDirect(url string) (*sql.DB, error) {
 	config, err := pgxpool.ParseConfig(url)

@@ -23,7 +23,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// A schema without the newest migration is not served, so its number has to be known.
+// This program does not serve a schema without its newest migration, so the number must be right.
 func TestTheNewestMigrationIsKnown(t *testing.T) {
 	files, err := postgres.Migrations()
 	if err != nil {
@@ -39,7 +39,7 @@ func TestTheNewestMigrationIsKnown(t *testing.T) {
 	}
 }
 
-// An older program serves on beside a newer schema that says it may.
+// An older program can serve a newer schema if the newer migration allows it.
 func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
 	url := pgtest.URL(t)
 	refused := func(sentence string) {
@@ -109,7 +109,7 @@ func TestEveryMigrationSaysWhomItServes(t *testing.T) {
 	}
 }
 
-// A key of an older program has a copy of what was created.
+// A key of an older program contains a copy of the created resource.
 func TestKeysOfAnOlderProgramNameTheirEvent(t *testing.T) {
 	url := pgtest.URL(t)
 	files, err := postgres.Migrations()
@@ -226,8 +226,8 @@ func TestARoleThatOwnsNothingServes(t *testing.T) {
 	}
 }
 
-// Both databases have the same tables, columns and named indexes; the primary
-// keys' names are PostgreSQL's own.
+// Both databases have the same tables, columns and named indexes. Only PostgreSQL names the primary
+// keys.
 func TestBothSchemasAgree(t *testing.T) {
 	conn := connect(t, pgtest.Migrated(t))
 	collect := func(query string) []string {

@@ -14,20 +14,20 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// planner is a store.Querier that notes how PostgreSQL ran each statement.
+// planner is a store.Querier that records the plan of each statement.
 type planner struct {
 	*testing.T
 	tx    pgx.Tx
 	plans []string
 }
 
-// Exec refuses: lists only read.
+// Exec fails the test, because lists only read.
 func (p *planner) Exec(query string, _ ...any) { p.Errorf("a list writes: %s", query) }
 
-// Announce refuses, as Exec does.
+// Announce fails the test, like Exec.
 func (p *planner) Announce(rolecall.AnyID) { p.Error("a list announces something") }
 
-// Query notes the plan, and then runs the statement.
+// Query records the plan, and then runs the statement.
 func (p *planner) Query(query string, args []any, each func(scan func(dest ...any) error) error) (n int, err error) {
 	rows, err := p.tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)
 	if err != nil {
@@ -51,8 +51,8 @@ func (p *planner) Query(query string, args []any, each func(scan func(dest ...an
 	return n, rows.Err()
 }
 
-// crowd makes twice as many users as one page of a list may look at: every tenth
-// in Support, the others in Sales, all holding the role, all called Ada but one.
+// crowd inserts twice as many users as one page of a list may read. Every tenth is in Support, and
+// the others are in Sales. All have the role, and all but one are called Ada.
 func crowd(t *testing.T, s *postgres.Database) (rolecall.TenantID, rolecall.Role) {
 	t.Helper()
 	tenant, role := newTenant(t, s, "crowd"), rolecall.BuiltInRoles(now)[2]
@@ -83,8 +83,8 @@ func crowd(t *testing.T, s *postgres.Database) (rolecall.TenantID, rolecall.Role
 	return tenant, role
 }
 
-// plannerOf returns a planner in a transaction as those of the store, with as much
-// known of the tables as after a while.
+// plannerOf returns a planner in a transaction with the settings of the store. The statistics of
+// the tables are up to date.
 func plannerOf(t *testing.T, url string, tenant rolecall.TenantID) *planner {
 	t.Helper()
 	conn := connect(t, url)
@@ -192,8 +192,8 @@ func TestManyIDsAreSoughtOneByOne(t *testing.T) {
 	}
 }
 
-// check fails the test if a statement of the list, in any order, reads a table
-// without an index or a node of its plan looks at more rows than the bound.
+// check fails the test if a statement of the list, in any order, reads a table without an index, or
+// if a node of its plan reads more rows than the bound.
 func (p *planner) check(name string, tenant rolecall.TenantID, q rolecall.UserQuery, bound float64) {
 	p.Helper()
 	if q.Within.IsNowhere() {

@@ -19,31 +19,30 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// connectionsPerCore sizes the pool where the URL does not: enough to keep the
-// database busy while others wait for their commit.
+// connectionsPerCore sizes the pool if the URL does not. The pool must keep the database
+// busy while other transactions wait for their commit.
 const connectionsPerCore = 8
 
-// Options are what may differ from one deployment to another. The zero Options
-// suit most.
+// Options are settings of a deployment. The zero Options suit most deployments.
 type Options struct {
-	AllowSuperuser bool            // accept a role that row-level security does not hold
-	Direct         string          // URL of the same database past a pooler, to listen on; empty: the URL itself
-	Dial           pgconn.DialFunc // makes the connections; nil: the usual way
+	AllowSuperuser bool            // accept a role that bypasses row-level security
+	Direct         string          // URL of the same database that bypasses the pooler, for the listening connection; empty: the URL itself
+	Dial           pgconn.DialFunc // opens the connections; nil: the default
 }
 
 // Database is a pool of connections to one database. It implements store.Database.
 type Database struct {
 	pool     *pgxpool.Pool
 	listener *pgx.ConnConfig
-	citus    atomic.Bool // new connections are to Citus; Open decides it
+	citus    atomic.Bool // the database has the Citus extension; set by Open
 }
 
 var _ store.Database = (*Database)(nil)
 
-// Open connects to the database at url, a URL or keywords as libpq takes them,
-// with pool_max_conns and default_query_exec_mode besides. It refuses a server,
-// a role or a schema that this program cannot work with safely; the error then
-// says what to do. The caller closes the database.
+// Open connects to the database at url. The url is a URL or keywords in the form of libpq,
+// and can also contain pool_max_conns and default_query_exec_mode. Open rejects a server, a role
+// or a schema with which this program cannot work safely. The error then says what to do. The
+// caller closes the database.
 func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	config, err := parse(url, "rolecall", options)
 	if err != nil {
@@ -54,10 +53,10 @@ func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	}
 	config.ShouldPing = noteIdle
 	config.ConnConfig.OnNotice = noteWarning
-	config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // of a LISTEN that a pooler mixed up: pgx would keep them
+	config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // of a LISTEN in a session that a pooler shares; pgx would collect them
 	d := new(Database)
 	config.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
-		if d.citus.Load() { // a preparer prepares
+		if d.citus.Load() { // the preparer prepares the statements
 			config.DefaultQueryExecMode = pgx.QueryExecModeExec
 		}
 		return nil
@@ -70,7 +69,7 @@ func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener.ConnConfig.RuntimeParams["synchronous_commit"] = "off" // what it commits is nothing but its pulse
+	listener.ConnConfig.RuntimeParams["synchronous_commit"] = "off" // its commits only send the pulse
 	d.listener = listener.ConnConfig
 	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
@@ -82,8 +81,7 @@ func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	return d, nil
 }
 
-// parse returns what the URL says, with a name for the connections if it gives
-// none.
+// parse parses the URL, and sets a default name and connect timeout for the connections.
 func parse(url, name string, options Options) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -116,16 +114,14 @@ func (d *Database) check(ctx context.Context, options Options) error {
 	return checkRowSecurity(ctx, d.pool)
 }
 
-// Close waits for the transactions under way and closes the connections.
+// Close waits for running transactions and closes the connections.
 func (d *Database) Close() { d.pool.Close() }
 
-// Ready returns nil if the database answers and its schema is one that this
-// program can serve.
+// Ready returns nil if the database answers and this program can serve its schema.
 func (d *Database) Ready(ctx context.Context) error { return checkVersion(ctx, d.pool) }
 
-// View runs fn for reading, each statement in a transaction and one round trip
-// of its own. If ctx has a deadline it returns rolecall.ErrUnavailable after four
-// seconds, as Update does.
+// View calls fn to read. Each statement is a separate transaction in one round trip. If ctx
+// has a deadline, View returns rolecall.ErrUnavailable after four seconds, like Update.
 func (d *Database) View(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -136,10 +132,10 @@ func (d *Database) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	return v.err
 }
 
-// Update runs fn in a READ COMMITTED transaction and commits it. While fn only
-// writes blindly nothing is sent; then all goes in one round trip. It runs fn
-// again after a deadlock or a conflict of serialization, a few times. It returns
-// rolecall.ErrUnavailable if the outcome of the commit is not known.
+// Update calls fn in a READ COMMITTED transaction and commits it. Writes without a result
+// are queued, so that an fn that only makes such writes costs one round trip. After a deadlock or
+// a serialization conflict, Update calls fn again, a few times. It returns rolecall.ErrUnavailable
+// if the outcome of the commit is unknown.
 func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -154,7 +150,7 @@ func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 	}
 }
 
-// attempt runs fn once and reports whether it is worth running again.
+// attempt runs fn once and reports whether it failed because of a conflict.
 func (d *Database) attempt(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) (conflict bool, err error) {
 	u := &update{ctx: ctx, pool: d.pool, tenant: tenant}
 	defer u.release()

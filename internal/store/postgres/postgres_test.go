@@ -20,8 +20,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// In transaction mode a pooler knows no prepared statements. With -short, a sample of
-// the suite runs behind it; make check runs all.
+// In transaction mode, a pooler does not support prepared statements. With -short, a sample of the
+// suite runs behind the pooler. make check runs all of it.
 func TestStoreBehindPgBouncer(t *testing.T) {
 	through, every := pgtest.Bouncer(t), 1
 	if testing.Short() {
@@ -82,7 +82,7 @@ func newTenant(t *testing.T, s *postgres.Database, name string) rolecall.TenantI
 	return tenant.ID
 }
 
-// write runs blind writes, which must be committed.
+// write runs writes without a result, and fails the test if they are not committed.
 func write(t *testing.T, s *postgres.Database, tenant rolecall.TenantID, fn func(*store.Tx)) {
 	t.Helper()
 	if err := tryWrite(t, s, tenant, fn); err != nil {

@@ -12,17 +12,17 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// writingPlanner is a planner of statements that write.
+// writingPlanner is a planner for statements that write.
 type writingPlanner struct{ *planner }
 
-// Exec notes the plan of the statement, and runs it.
+// Exec records the plan of the statement, which also runs it.
 func (p *writingPlanner) Exec(query string, args ...any) {
 	if _, err := p.Query(query, args, nil); err != nil {
 		p.Error(err)
 	}
 }
 
-// Query notes the plan of the statement, which is run by that, and answers nothing.
+// Query records the plan of the statement, which also runs it, and returns no rows.
 func (p *writingPlanner) Query(query string, args []any, _ func(scan func(dest ...any) error) error) (int, error) {
 	rows, err := p.tx.Query(p.Context(), "explain (analyze, timing off, costs off, buffers off, summary off) "+query, args...)
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *writingPlanner) Query(query string, args []any, _ func(scan func(dest .
 	return 0, err
 }
 
-// TestPurgesAreDrivenByAnIndex has nothing purged that is over, and then some.
+// TestPurgesAreDrivenByAnIndex purges without expired rows, and then with some.
 func TestPurgesAreDrivenByAnIndex(t *testing.T) {
 	url := pgtest.Migrated(t)
 	tenant, _ := crowd(t, open(t, url, postgres.Options{}))

@@ -8,9 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// The first time on a connection a statement is also prepared, and a connection
-// that was idle for a second is tried first; so each operation runs a few times
-// and the least counts.
+// On a new connection, a statement is also prepared, and a connection that was idle for a second is
+// pinged first. So each operation runs a few times, and the smallest number counts.
 func TestRoundTripsPerOperation(t *testing.T) { onServers(t, countRoundTrips) }
 
 func countRoundTrips(t *testing.T, url string) {

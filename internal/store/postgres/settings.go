@@ -11,33 +11,32 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// plannerSettings keep the planner to the indexes: conditions whose selectivity it
-// cannot know make it take few rows for granted and read a table once for each of
-// them. What has no index then looks dear enough to be compiled first, a third of a
-// second for two rows.
+// plannerSettings make the planner use indexes. It cannot know the selectivity of many
+// conditions. It then expects few rows, and reads a whole table once for each of them. With these
+// settings, a plan without an index looks so expensive that PostgreSQL would compile it first,
+// which takes a third of a second even for two rows. Therefore, jit is off.
 var plannerSettings = []setting{
 	{"enable_seqscan", "off"}, {"enable_hashjoin", "off"}, {"enable_mergejoin", "off"}, {"enable_material", "off"},
 	{"enable_bitmapscan", "off"}, {"max_parallel_workers_per_gather", "0"}, {"jit", "off"},
 }
 
-// sessionSettings are all that a session has. Since the planner is not to know the
-// values, it plans a statement once instead of each time, which costs more than most
-// statements do. A node that vanishes in a transaction keeps its locks no longer than
-// ten seconds.
+// sessionSettings are all settings of a session. As the planner need not know the values,
+// it plans a statement once instead of each time: planning costs more than running most
+// statements. If a node disappears in a transaction, its locks are released after ten seconds.
 var sessionSettings = slices.Concat(plannerSettings, []setting{
 	{"plan_cache_mode", "force_generic_plan"}, {"idle_in_transaction_session_timeout", "10s"},
 })
 
-// citusSettings are sessionSettings on Citus, which has to know the tenant when it plans
-// a statement, and passes on to the workers what a transaction sets only if it is told to.
+// citusSettings are the sessionSettings on Citus. Citus has to know the tenant when it
+// plans a statement. By default, it does not pass settings of a transaction on to the workers.
 var citusSettings = slices.Concat(plannerSettings, []setting{
 	{"plan_cache_mode", "auto"}, {"idle_in_transaction_session_timeout", "10s"}, {"citus.propagate_set_commands", "local"},
 })
 
 type setting struct{ name, value string }
 
-// setAll returns the expressions that set the settings. Whether they end with the
-// transaction is the parameter that until names.
+// setAll returns the expressions that set the settings. until is the parameter or value
+// that decides whether they end with the transaction.
 func setAll(settings []setting, until string) string {
 	calls := make([]string, len(settings))
 	for i, s := range settings {
@@ -48,8 +47,8 @@ func setAll(settings []setting, until string) string {
 
 const setTenant = `select set_config('rolecall.tenant', $1, true)`
 
-// Statements that set what holds for a transaction or a session. The tenant, $1,
-// makes its rows visible until the transaction ends.
+// Statements that set the settings of a transaction or a session. The rows of the tenant,
+// $1, are visible until the transaction ends.
 var (
 	setTenantAndSession = setTenant + `, ` + setAll(sessionSettings, "$2")
 	setSession          = `select ` + setAll(sessionSettings, "false") + ` where pg_backend_pid() = $1`
@@ -57,17 +56,17 @@ var (
 	setCitusTransaction = `select ` + setAll(citusSettings, "true")
 )
 
-// settledKey is where a connection keeps that its session has the sessionSettings.
+// settledKey marks a connection whose session has the sessionSettings.
 const settledKey = "rolecall.settled"
 
-// citusKey is where a connection to Citus keeps which statements it has prepared.
+// citusKey is the key of the preparer of a connection to Citus.
 const citusKey = "rolecall.citus"
 
-// settle gives the session the sessionSettings, so that no transaction has to: they
-// cost as much as reading a row. Behind a pooler the next transaction may be in
-// another session, so there each has them for itself. A pooler shows by naming
-// another process than the one that answers. It takes no longer than a connection
-// may: the pool waits for both with a place taken.
+// settle sets the sessionSettings of the session, so that transactions need not set them:
+// that costs as much as reading a row. Behind a pooler, the next transaction may run in another
+// session, so there each transaction sets them itself. settle detects a pooler by its process id,
+// which differs from that of the server process that answers. settle has the time limit of a new
+// connection, because the pool reserves a place during both.
 func settle(ctx context.Context, conn *pgx.Conn, citus bool) error {
 	ctx, cancel := context.WithTimeout(ctx, conn.Config().ConnectTimeout)
 	defer cancel()
@@ -83,11 +82,10 @@ func settle(ctx context.Context, conn *pgx.Conn, citus bool) error {
 	return err
 }
 
-// isCitus reports whether the connection is one to Citus.
 func isCitus(conn *pgx.Conn) bool { return conn.PgConn().CustomData()[citusKey] != nil }
 
-// queueTenant queues the settings of a transaction of the tenant. The zero tenant
-// sees no rows.
+// queueTenant queues the settings of a transaction of the tenant. The zero tenant sees no
+// rows.
 func queueTenant(batch *pgx.Batch, conn *pgx.Conn, tenant rolecall.TenantID) {
 	name := ""
 	if !tenant.IsZero() {
@@ -99,7 +97,7 @@ func queueTenant(batch *pgx.Batch, conn *pgx.Conn, tenant rolecall.TenantID) {
 		if !settled {
 			batch.Queue(setCitusTransaction)
 		}
-		batch.Queue("set local rolecall.tenant = '" + name + "'") // takes no parameter; the name is an id
+		batch.Queue("set local rolecall.tenant = '" + name + "'") // the statement takes no parameters; the name is an id, so it needs no escaping
 	case settled:
 		batch.Queue(setTenant, name)
 	default:

@@ -7,8 +7,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// A session of its own keeps the settings; one that a pooler lends to others is
-// given back as it was.
+// A direct session keeps the settings. A session that a pooler shares is returned unchanged.
 func TestSessionsAreSet(t *testing.T) {
 	const planner, orphans = "enable_seqscan", "idle_in_transaction_session_timeout"
 	t.Run("direct", func(t *testing.T) {

@@ -11,13 +11,12 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// rollbackTimeout bounds the wait for a rollback, which also follows a cancelled
-// request.
+// rollbackTimeout limits a rollback, which also runs after a cancelled request.
 const rollbackTimeout = 5 * time.Second
 
 var errWriteInView = errors.New("postgres: a write in View")
 
-// view is a store.Querier that sends each statement by itself.
+// view is a store.Querier that sends each statement in a separate transaction.
 type view struct {
 	ctx    context.Context
 	pool   *pgxpool.Pool
@@ -25,11 +24,11 @@ type view struct {
 	err    error
 }
 
-// Exec refuses: View is for reading.
+// Exec fails, because a View only reads.
 func (v *view) Exec(string, ...any) { v.err = errWriteInView }
 
-// Query runs the statement with the tenant set, in one round trip. If the connection
-// is lost before the first row it does so again on another, once.
+// Query runs the statement with the tenant set, in one round trip. If the connection is
+// lost before the first row, Query tries once more on another connection.
 func (v *view) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	rows, lost, err := v.try(query, args, each)
 	if lost && rows == 0 {
@@ -60,19 +59,19 @@ func (v *view) try(query string, args []any, each func(scan func(dest ...any) er
 	return rows, isLost(v.ctx, conn), translate(v.ctx, conn.Conn(), err)
 }
 
-// Announce refuses, as Exec does.
+// Announce fails, like Exec.
 func (v *view) Announce(rolecall.AnyID) { v.err = errWriteInView }
 
-// update is a store.Querier that holds back writes until something must be
-// awaited: a statement's rows, or the commit.
+// update is a store.Querier that queues writes until it needs a result: the rows of a
+// statement, or the commit.
 type update struct {
 	ctx    context.Context
 	pool   *pgxpool.Pool
 	tenant rolecall.TenantID
 	queued []statement
 	wrote  bool
-	conn   *pgxpool.Conn // in a transaction; nil while nothing was sent
-	err    error         // the first failure, as it came; the transaction is lost
+	conn   *pgxpool.Conn // in a transaction; nil until something is sent
+	err    error         // the first failure, not translated; the transaction cannot continue
 }
 
 type statement struct {
@@ -91,8 +90,8 @@ func (u *update) Announce(id rolecall.AnyID) {
 	u.Exec("select pg_notify($1, $2)", channel, id.String())
 }
 
-// Query sends the queued writes and the statement in one round trip; the first
-// one begins the transaction on the way.
+// Query sends the queued writes and the statement in one round trip. The first Query also
+// begins the transaction.
 func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	batch := new(pgx.Batch)
 	if u.conn == nil && u.err == nil {
@@ -107,9 +106,9 @@ func (u *update) Query(query string, args []any, each func(scan func(dest ...any
 	return u.send(batch, each)
 }
 
-// commit sends what is queued and ends the transaction. Without one the batch
-// itself is the transaction, so that nothing has to be rolled back after a violation.
-// Citus sets the tenant on a worker in an explicit transaction only.
+// commit sends the queued writes and ends the transaction. If nothing was sent before, the
+// batch is an implicit transaction, so that no rollback is needed after a violation. On Citus, the
+// transaction is explicit, because Citus sets the tenant on a worker only in an explicit one.
 func (u *update) commit() error {
 	batch := new(pgx.Batch)
 	switch {
@@ -136,7 +135,7 @@ func (u *update) commit() error {
 		}
 	}
 	if u.err == nil {
-		takeWarning(u.conn.Conn()) // of an earlier statement
+		takeWarning(u.conn.Conn()) // discards a warning of an earlier statement
 	}
 	if _, err := u.send(batch, nil); err != nil {
 		return err
@@ -148,9 +147,9 @@ func (u *update) commit() error {
 	return nil
 }
 
-// awaitStandby makes the commit of a transaction without a write wait for a
-// synchronous standby like any other. What it found to be done already may be the
-// work of a transaction whose own wait was cut short, and is acknowledged now.
+// awaitStandby makes the commit of a transaction without a write wait for a synchronous
+// standby. The transaction may have read a commit whose own wait for the standby was cut short,
+// and its result acknowledges that commit.
 const awaitStandby = `select case when current_setting('synchronous_standby_names') <> ''
 	then pg_logical_emit_message(true, 'rolecall', '') end`
 
@@ -176,8 +175,8 @@ func (u *update) send(batch *pgx.Batch, each func(scan func(dest ...any) error) 
 	return rows, translate(u.ctx, u.conn.Conn(), u.err)
 }
 
-// release rolls back what was not committed and gives the connection back. A
-// connection that still is in a transaction after that is closed by the pool.
+// release rolls back an uncommitted transaction and returns the connection. If the
+// rollback fails, the pool closes the connection.
 func (u *update) release() {
 	if u.conn == nil {
 		return
@@ -196,9 +195,9 @@ func rollBack(ctx context.Context, conn *pgx.Conn) {
 	_, _ = conn.Exec(ctx, "rollback")
 }
 
-// exchange sends the batch and reads all results in one round trip. It calls each,
-// which can be nil, for the rows of the statement that is asked for by its place, and
-// returns how many those were.
+// exchange sends the batch and reads all results in one round trip. It calls each, which
+// can be nil, for the rows of the statement with the index asked, and returns the number of these
+// rows.
 func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, asked int, each func(scan func(dest ...any) error) error) (n int, err error) {
 	if p, ok := conn.Conn().PgConn().CustomData()[citusKey].(*preparer); ok {
 		if err := p.prepare(ctx, conn.Conn(), batch); err != nil {
@@ -224,7 +223,7 @@ func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, asked i
 	return n, nil
 }
 
-// readRows calls each for the rows of the next result, and returns how many those were.
+// readRows calls each for the rows of the next result, and returns their number.
 func readRows(results pgx.BatchResults, each func(scan func(dest ...any) error) error) (n int, err error) {
 	rows, err := results.Query()
 	if err != nil {
@@ -240,16 +239,16 @@ func readRows(results pgx.BatchResults, each func(scan func(dest ...any) error) 
 	return n, rows.Err()
 }
 
-// statementsKept bounds the prepared statements of a connection.
+// statementsKept limits the prepared statements of a connection.
 const statementsKept = 512
 
-// preparer prepares the statements of a connection to Citus before they are sent. There
-// the statement that sets the tenant has its id in its text: pgx, which would prepare all
-// that it sends, would prepare it for each tenant.
+// preparer prepares the statements of a connection to Citus. There, the statement that
+// sets the tenant contains the tenant's id. pgx prepares all statements that it sends, so it would
+// prepare this one for each tenant.
 type preparer struct{ known map[string]bool }
 
-// prepare prepares the statements with parameters, unless the connection is told to
-// prepare none, as behind a pooler.
+// prepare prepares the statements that have parameters. It prepares nothing on a
+// connection whose session has not been set up, as behind a pooler.
 func (p *preparer) prepare(ctx context.Context, conn *pgx.Conn, batch *pgx.Batch) error {
 	if conn.PgConn().CustomData()[settledKey] != true {
 		return nil

@@ -17,19 +17,19 @@ import (
 const channel = "rolecall"
 
 const (
-	// pulseEvery is how often a watch notifies itself. As notifications arrive in
-	// the order of the commits, its own says that nothing before it is missing.
+	// pulseEvery is how often a watch sends a notification to itself. Notifications arrive
+	// in the order of the commits, so all earlier ones have arrived before it.
 	pulseEvery = 250 * time.Millisecond
 
-	// pulseLimit is how long a pulse, or the start, may take before the connection is
-	// given up.
+	// pulseLimit is the time limit of a pulse, and of the start, after which the connection
+	// is closed.
 	pulseLimit = 5 * time.Second
 )
 
 var errNoPulse = errors.New("no notification arrives: if a pooler stands between, give the way past it with --direct-database")
 
-// Watch listens on its own connection, which bypasses a pooler, and reports to w what is
-// announced. It returns nil when ctx ends, and otherwise why the connection was lost.
+// Watch listens on a separate connection, which bypasses a pooler, and reports the
+// announced changes to w. It returns nil when ctx ends, and otherwise the error of the connection.
 func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
 	if err := d.listen(ctx, w); ctx.Err() == nil {
 		return fmt.Errorf("postgres: listening: %w", err)
@@ -59,16 +59,16 @@ func (d *Database) listen(ctx context.Context, w store.Watcher) (err error) {
 	return l.run(ctx)
 }
 
-// listening is one connection that listens.
+// listening is the listening connection of a watch.
 type listening struct {
 	conn    *pgx.Conn
 	own     string // the channel of the pulse
 	began   time.Time
-	heard   time.Duration // after began: when the last pulse was sent that arrived
+	heard   time.Duration // when the last received pulse was sent, as the time since began
 	watcher store.Watcher
 }
 
-// run sends the pulse and passes on what arrives, until that fails or ctx ends.
+// run sends pulses and forwards notifications until it fails or ctx ends.
 func (l *listening) run(ctx context.Context) error {
 	for pulse := time.Duration(0); ; {
 		if now := time.Since(l.began); now >= pulse {
@@ -86,7 +86,7 @@ func (l *listening) run(ctx context.Context) error {
 	}
 }
 
-// pulse notifies itself of the moment.
+// pulse sends a notification with the time to itself.
 func (l *listening) pulse(ctx context.Context, now time.Duration) error {
 	return l.exec(ctx, "select pg_notify($1, $2)", l.own, strconv.FormatInt(int64(now), 10))
 }
@@ -98,7 +98,7 @@ func (l *listening) exec(ctx context.Context, statement string, args ...any) err
 	return err
 }
 
-// receive passes on the next notification, if one arrives in time.
+// receive forwards the next notification, if one arrives within the limit.
 func (l *listening) receive(ctx context.Context, limit time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -119,7 +119,7 @@ func (l *listening) receive(ctx context.Context, limit time.Duration) error {
 	}
 	id, err := rolecall.ParseID[any](n.Payload)
 	if err != nil {
-		id = rolecall.AnyID{} // of a version that says it in another way
+		id = rolecall.AnyID{} // from a program of another version, with another format
 	}
 	l.watcher.Invalidate(id)
 	return nil

@@ -13,16 +13,16 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// told is a Watcher that passes on what it is told.
+// told is a Watcher that sends the reports to channels.
 type told struct {
 	changed chan rolecall.AnyID
 	current chan time.Duration
 }
 
-// Invalidate passes on the id.
+// Invalidate sends the id to the channel.
 func (w told) Invalidate(id rolecall.AnyID) { w.changed <- id }
 
-// CaughtUp passes on the lag, unless nobody has taken the last one yet.
+// CaughtUp sends the lag to the channel, unless the channel is full.
 func (w told) CaughtUp(lag time.Duration) {
 	select {
 	case w.current <- lag:
@@ -30,8 +30,8 @@ func (w told) CaughtUp(lag time.Duration) {
 	}
 }
 
-// watch watches the store until the test ends, and returns once it is told of
-// changes, with how the watch ends.
+// watch watches the store until the test ends, and returns after the first report. The channel
+// receives the error of the watch.
 func watch(t *testing.T, s *postgres.Database) (told, <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -92,7 +92,7 @@ func TestEveryWatchIsToldWhatIsCommitted(t *testing.T) {
 	}
 	announce(t, other, tenant, last)
 	for i, w := range watches {
-		for _, want := range []rolecall.AnyID{first, second, last} { // and not what was rolled back
+		for _, want := range []rolecall.AnyID{first, second, last} { // and not the id that was rolled back
 			if got := await(t, w.changed); got != want {
 				t.Errorf("watch %d is told of %v, want %v", i, got, want)
 			}

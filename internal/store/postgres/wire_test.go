@@ -11,8 +11,8 @@ import (
 // wire counts round trips and cuts connections. It is the network between the
 // store and the server.
 type wire struct {
-	turns   atomic.Int64 // times that something was awaited after something was sent
-	severed atomic.Bool  // answers are lost from now on
+	turns   atomic.Int64 // number of round trips: reads that follow a write
+	severed atomic.Bool  // answers are dropped from now on
 }
 
 func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -23,7 +23,7 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	return &wireConn{Conn: conn, wire: w}, nil
 }
 
-// during returns how many round trips fn takes.
+// during returns the number of round trips of fn.
 func (w *wire) during(fn func()) int64 {
 	before := w.turns.Load()
 	fn()

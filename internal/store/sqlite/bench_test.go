@@ -35,7 +35,7 @@ func filled(b *testing.B) (*store.Store, rolecall.TenantID, []rolecall.UserID) {
 
 func report(b *testing.B) { b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "op/s") }
 
-// BenchmarkCreate creates users as the service does: key, user, words and event.
+// BenchmarkCreate creates users like the service: key, user, words and event.
 func BenchmarkCreate(b *testing.B) {
 	db := openNew(b)
 	s, tenant := store.New(db, nil), newTenant(b, db)

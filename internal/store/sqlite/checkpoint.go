@@ -2,19 +2,19 @@ package sqlite
 
 import "time"
 
-// checkpointPause is how long commits collect in the log before they are moved to the
-// file. A page that was written often meanwhile is moved once.
+// checkpointPause is how long commits collect in the log before they are copied to the
+// file. A page that was written several times in this pause is copied once.
 const checkpointPause = 200 * time.Millisecond
 
-// logMax makes the writer itself move what the checkpointer has left when the log has
-// 64 MiB. Only then can the log begin anew while writes follow each other without a pause.
+// logMax makes the writer itself do a checkpoint when the log has 64 MiB. Under continuous
+// writes, SQLite can restart the log only then.
 const logMax = "wal_autocheckpoint(16000)"
 
-// checkpointer moves what was committed from the log to the file, so that no
-// commit waits for that. It was a seventh of the writer's time for a create.
+// checkpointer copies commits from the log to the file, so that no commit waits for it.
+// In the writer, this took a seventh of the time of a create.
 type checkpointer struct {
 	conn  *conn
-	dirty chan struct{} // something was committed
+	dirty chan struct{} // receives a value after a commit
 	end   chan struct{}
 	ended chan struct{}
 }
@@ -25,11 +25,11 @@ func startCheckpointer(c *conn) *checkpointer {
 	return p
 }
 
-// wake says that something was committed.
+// wake makes the checkpointer run after a commit.
 func (p *checkpointer) wake() {
 	select {
 	case p.dirty <- struct{}{}:
-	default: // it knows
+	default: // it is already awake
 	}
 }
 
@@ -55,7 +55,6 @@ func (p *checkpointer) loop() {
 	}
 }
 
-// close ends the loop and closes the connection.
 func (p *checkpointer) close() error {
 	close(p.end)
 	<-p.ended

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Without the checkpointer nothing would be in the file before the log has 64 MiB.
+// Without the checkpointer, the file stays unchanged until the log has 64 MiB.
 func TestWhatIsCommittedIsMovedToTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rolecall.db")
 	tenant := newTenant(t, open(t, path, Options{Migrate: true}))
@@ -20,7 +20,7 @@ func TestWhatIsCommittedIsMovedToTheFile(t *testing.T) {
 	}
 }
 
-// isInFile reports whether the file has the tenant, without the log.
+// isInFile reports whether the file without the log contains the tenant.
 func isInFile(t *testing.T, path string, tenant []byte) bool {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?immutable=1")

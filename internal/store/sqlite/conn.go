@@ -5,13 +5,13 @@ import (
 	"database/sql"
 )
 
-// preparedMax bounds the prepared statements of a connection. The fixed ones are
-// fewer than a hundred; the others are shapes of lists.
+// preparedMax limits the prepared statements of a connection. Fewer than a hundred are
+// constant. The others are forms of lists.
 const preparedMax = 256
 
-// conn is a connection with its prepared statements, used by one goroutine at a
-// time. Statements are never interrupted: each is bounded work, and an
-// interrupted write would roll back the whole group.
+// conn is a connection with its prepared statements. One goroutine at a time uses it.
+// Statements are never interrupted: each is bounded work, and an interrupted write would roll back
+// the whole group.
 type conn struct {
 	*sql.Conn
 	prepared map[string]*sql.Stmt
@@ -24,7 +24,7 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 		return stmt, nil
 	}
 	if len(c.prepared) >= preparedMax {
-		for old, stmt := range c.prepared { // any one: what is in use is soon prepared again
+		for old, stmt := range c.prepared { // any one; a statement in use is prepared again soon
 			delete(c.prepared, old)
 			if err := stmt.Close(); err != nil {
 				return nil, err

@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// constraints names the unique indexes by their columns, which is all that an
-// error of SQLite tells.
+// constraints maps the columns of unique indexes to the names of these indexes. An error
+// of SQLite contains only the columns.
 var constraints = map[string]string{
 	"users.tenant_id, users.email_key":                      "users_email",
 	"users.tenant_id, users.external_id":                    "users_external_id",
@@ -26,10 +26,9 @@ var constraints = map[string]string{
 	"operator_requests.key_id, operator_requests.operation, operator_requests.hash":                           "operator_requests_pkey",
 }
 
-// translate returns the error of Rolecall that the driver's error means:
-// ErrNotFound for a missing parent, the Conflict of a unique index, and
-// ErrUnavailable, with the cause for the log, if SQLite cannot work now. Other
-// errors stay as they are.
+// translate returns the error of Rolecall for an error of the driver: ErrNotFound for a
+// missing parent, the Conflict of a unique index, and ErrUnavailable, with the cause for the log,
+// if SQLite cannot work at the moment. It returns other errors unchanged.
 func translate(err error) error {
 	failure, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -53,8 +52,8 @@ func translate(err error) error {
 	return err
 }
 
-// isConstraint reports whether a statement failed by a constraint, which undoes
-// that statement alone.
+// isConstraint reports whether a statement violated a constraint. Only that statement is
+// undone.
 func isConstraint(err error) bool {
 	failure, ok := errors.AsType[*sqlite.Error](err)
 	return ok && failure.Code()&0xff == sqlite3.SQLITE_CONSTRAINT

@@ -11,7 +11,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// planner is a Querier that notes how SQLite runs each statement.
+// planner is a Querier that records the plan of each statement.
 type planner struct {
 	*update
 	plans []string
@@ -33,7 +33,7 @@ func (p *planner) Query(query string, args []any, each func(scan func(dest ...an
 	return p.update.Query(query, args, each)
 }
 
-// plansOf returns how SQLite runs the statements of fn.
+// plansOf returns the plans of the statements of fn.
 func plansOf(t *testing.T, s *Database, tenant rolecall.TenantID, fn func(*store.Tx) error) []string {
 	t.Helper()
 	var plans []string
@@ -48,8 +48,8 @@ func plansOf(t *testing.T, s *Database, tenant rolecall.TenantID, fn func(*store
 	return plans
 }
 
-// crowd makes more users than one page of a list may look at: every tenth in
-// Support, the others in Sales, all holding the role, all called Ada but one.
+// crowd inserts more users than one page of a list may read. Every tenth is in Support, and the
+// others are in Sales. All have the role, and all but one are called Ada.
 func crowd(t *testing.T, s *Database) (rolecall.TenantID, rolecall.Role) {
 	t.Helper()
 	tenant := newTenant(t, s)
@@ -85,7 +85,7 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 		name   string
 		query  rolecall.UserQuery
 		drives string // part of the plan of the page
-		sorts  bool   // as a pick may
+		sorts  bool   // allowed for a pick
 	}{
 		{"all by id", rolecall.UserQuery{}, "SEARCH r USING PRIMARY KEY (tenant_id=?", false},
 		{"all by name", rolecall.UserQuery{Sort: rolecall.SortByName}, "SEARCH r USING INDEX users_name", false},
@@ -141,8 +141,8 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
-// withoutWindow returns the plan without the step that reads the rows that a walk
-// looks at: made from an index as they are asked for, they are no table.
+// withoutWindow returns the plan without the step that reads the rows of a walk. These rows come from
+// an index on demand, so the step does not read a table.
 func withoutWindow(plan string) string {
 	if strings.Contains(plan, "\tCO-ROUTINE r\n") {
 		return strings.Replace(plan, "\tSCAN r\n", "", 1)
@@ -336,8 +336,7 @@ func TestSessionListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
-// TestEveryIndexHasFigures fails on a migration that adds an index of a tenant's rows
-// and forgets to write the figures anew.
+// TestEveryIndexHasFigures fails if a migration adds an index without figures in sqlite_stat1.
 func TestEveryIndexHasFigures(t *testing.T) {
 	s := openNew(t)
 	c := <-s.readers
@@ -360,12 +359,12 @@ func TestEveryIndexHasFigures(t *testing.T) {
 	}
 }
 
-// few are the tables that have a few rows in all, or for each tenant; m are the
-// migrations.
+// few are the tables with few rows in total, or with few rows per tenant. m is the alias of the
+// table of migrations.
 var few = []string{"instance_keys", "m", "tenant_guards"}
 
-// noTableIsScanned fails the test if one of all the statements that were run on the
-// store reads a table without an index, or a whole tenant without a limit.
+// noTableIsScanned fails the test if a statement that was run on the store reads a table without an
+// index, or all rows of a tenant without a limit.
 func noTableIsScanned(t *testing.T, s *Database) {
 	check := func(c *conn) {
 		for query := range c.prepared {
@@ -389,8 +388,8 @@ func noTableIsScanned(t *testing.T, s *Database) {
 	<-looked
 }
 
-// scans returns the tables that a statement reads from one end to the other, or
-// those of a tenant, but for those that are made by the statement itself.
+// scans returns the tables that a statement reads completely, or completely for a tenant. It omits
+// tables that the statement itself creates.
 func scans(t *testing.T, c *conn, query string) (tables []string) {
 	made := map[string]bool{"CONSTANT": true}
 	arguments := make([]any, 0, 16)

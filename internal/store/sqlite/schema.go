@@ -14,21 +14,22 @@ import (
 // schemaVersion is the number of the newest migration.
 const schemaVersion = 4
 
-// How often, and how much later, a migration is tried again that may have failed
-// only because another process was at it: SQLite has no lock for the whole of it.
+// A migration can fail only because another process migrates the file at the same time,
+// as SQLite has no lock for all migrations together. It is tried again migrateTries times, after
+// migratePause each.
 const (
 	migrateTries = 20
 	migratePause = 100 * time.Millisecond
 )
 
-// migrationsTable records which migrations a file has had.
+// migrationsTable records the migrations of a file.
 const migrationsTable = "migrations"
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// ensureSchema returns nil if the file has the schema that this program needs,
-// after migrating if it may.
+// ensureSchema returns nil if this program can serve the schema of the file. If migrate is
+// true, it first applies missing migrations.
 func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
 	v, err := storedVersions(ctx, db)
 	if err != nil {
@@ -45,7 +46,7 @@ func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
 		if tries == migrateTries {
 			return fmt.Errorf("migrate: %w", failed)
 		}
-		select { // another process may be at it, one migration ahead
+		select { // another process may be migrating, one migration ahead
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(migratePause):
@@ -54,15 +55,15 @@ func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
 	return v.check()
 }
 
-// versions are what a file says of its schema: the number of its newest migration,
-// and of the oldest that a program must know to serve it. A migration that does not
-// say serves no older program.
+// versions describe the schema of a file: the number of its newest migration, and the
+// number of the oldest migration that a program must know to serve it. A migration without an
+// entry in compatibility serves no older program.
 type versions struct{ stored, oldest int64 }
 
 const selectVersions = `select coalesce(max(m.version_id), 0), coalesce(max(coalesce(c.oldest, m.version_id)), 0)
 	from ` + migrationsTable + ` m left join compatibility c on c.migration = m.version_id`
 
-// storedVersions returns what the file says, zeros if it has had no migration.
+// storedVersions returns the versions of the file, zeros if it has no schema.
 func storedVersions(ctx context.Context, db *sql.DB) (v versions, err error) {
 	var tables int
 	err = db.QueryRowContext(ctx, "select count(*) from sqlite_schema where name = 'compatibility'").Scan(&tables)
@@ -73,7 +74,8 @@ func storedVersions(ctx context.Context, db *sql.DB) (v versions, err error) {
 	return v, err
 }
 
-// check returns nil if this program can serve the schema, else what to do.
+// check returns nil if this program can serve the schema. Otherwise, the error says what to
+// do.
 func (v versions) check() error {
 	switch {
 	case v.stored < schemaVersion:

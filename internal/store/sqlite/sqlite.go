@@ -23,29 +23,29 @@ import (
 // busyTimeout is how long a connection waits for the lock of another process.
 const busyTimeout = 5 * time.Second
 
-// Options say how a file is opened.
+// Options are the settings of Open.
 type Options struct {
-	Migrate bool // make the file if there is none, and bring an older schema up to date
-	Readers int  // connections that read; 0: as many as cores, at least two
+	Migrate bool // create the file if it does not exist, and apply missing migrations
+	Readers int  // number of reading connections; 0: the number of cores, at least two
 }
 
-// Database is one SQLite file. It implements store.Database. Several processes can
-// have the same file open.
+// Database is one SQLite file. It implements store.Database. Several processes can open the
+// same file.
 type Database struct {
 	reads   *sql.DB
 	writes  *sql.DB
-	readers chan *conn // those that are free
-	count   int        // of all readers
+	readers chan *conn // free readers
+	count   int        // number of all readers
 	writer  *writer
 	logs    *checkpointer
 	closing chan struct{}
-	close   func() error // once
+	close   func() error // runs once
 }
 
 var _ store.Database = (*Database)(nil)
 
-// Open opens the file at path. It refuses a newer schema that this
-// program cannot serve, and, unless it may migrate, one that is older or missing.
+// Open opens the file at path. It rejects a newer schema that this program cannot serve.
+// Without options.Migrate, it also rejects an older or a missing one.
 func Open(ctx context.Context, path string, options Options) (*Database, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -100,8 +100,8 @@ func (d *Database) open(ctx context.Context, path string, options Options) (err 
 	return nil
 }
 
-// prepareFile makes the file, readable by its owner alone, as everything SQLite
-// puts beside it then is too.
+// prepareFile checks that the file exists or creates it. Only the owner can read it. The
+// files that SQLite creates next to it get the same permissions.
 func prepareFile(path string, create bool) error {
 	if !create {
 		_, err := os.Stat(path)
@@ -120,8 +120,8 @@ func prepareFile(path string, create bool) error {
 	return file.Close()
 }
 
-// openPool returns up to size connections to the file. What holds for each of
-// them is in the address: a pragma that is executed reaches only one.
+// openPool returns up to size connections to the file. The settings of the connections are
+// in the address, because a pragma statement would change only one connection.
 func openPool(path string, size int, options url.Values) (*sql.DB, error) {
 	options.Set("_busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10))
 	options.Set("_foreign_keys", "on")
@@ -162,8 +162,9 @@ func connectFirst(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// checkDurable returns nil if what is committed is on the disk. No test by killing
-// can tell: what the kernel holds outlives the process, but not a loss of power.
+// checkDurable returns an error if a commit would not be synced to the disk. Tests that
+// kill the process cannot detect this, because the kernel's cache outlives the process, but not a
+// loss of power.
 func checkDurable(ctx context.Context, db *sql.DB) error {
 	const full = 2 // PRAGMA synchronous
 	var journal string
@@ -175,9 +176,8 @@ func checkDurable(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// View runs fn for reading. Each statement is its own transaction on any of the
-// readers; waiting for one ends with ctx, a statement itself does not: its work
-// is bounded.
+// View calls fn to read. Each statement is a separate transaction on a free reader. The
+// wait for a reader ends with ctx. A statement does not, because its work is bounded.
 func (d *Database) View(ctx context.Context, _ rolecall.TenantID, fn func(store.Querier) error) error {
 	v := &view{ctx: ctx, db: d}
 	err := fn(v)
@@ -187,14 +187,13 @@ func (d *Database) View(ctx context.Context, _ rolecall.TenantID, fn func(store.
 	return err
 }
 
-// Update runs fn and commits what it wrote, together with other updates. It
-// returns ErrUnavailable if too many are waiting or the file is being closed.
+// Update calls fn and commits its writes together with other updates. It returns
+// ErrUnavailable if too many updates are waiting or the file is being closed.
 func (d *Database) Update(ctx context.Context, _ rolecall.TenantID, fn func(store.Querier) error) error {
 	return d.writer.do(ctx, fn)
 }
 
-// Ready returns nil if the store answers and its schema is one that this program
-// can serve.
+// Ready returns nil if the database answers and this program can serve its schema.
 func (d *Database) Ready(ctx context.Context) error {
 	v := &view{ctx: ctx, db: d}
 	var schema versions
@@ -207,7 +206,7 @@ func (d *Database) Ready(ctx context.Context) error {
 	return schema.check()
 }
 
-// Close waits for what is under way and closes the file.
+// Close waits for running work and closes the file.
 func (d *Database) Close() error { return d.close() }
 
 func (d *Database) shut() error {
@@ -250,7 +249,7 @@ func (v *view) Query(query string, args []any, each func(scan func(dest ...any) 
 	return rows, translate(err)
 }
 
-// reader returns a free reader, which goes back into the channel after use.
+// reader returns a free reader, which the caller sends back to the channel after use.
 func (d *Database) reader(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -56,8 +56,8 @@ func open(t testing.TB, path string, options Options) *Database {
 	return s
 }
 
-// migrated returns the content of a migrated file. Under the race detector, the parser
-// of migrations allocates 4 MB for every fourth line.
+// migrated returns the content of a migrated file. It migrates once, because under the race
+// detector the parser of migrations allocates 4 MB for every fourth line.
 var migrated = sync.OnceValues(func() (content []byte, err error) {
 	folder, err := os.MkdirTemp("", "rolecall-sqlite")
 	if err != nil {
@@ -69,13 +69,13 @@ var migrated = sync.OnceValues(func() (content []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := database.Close(); err != nil { // which moves all into the file
+	if err := database.Close(); err != nil { // moves the log into the file
 		return nil, err
 	}
 	return os.ReadFile(path)
 })
 
-// newTenant makes a tenant.
+// newTenant inserts a tenant.
 func newTenant(t testing.TB, s *Database) rolecall.TenantID {
 	t.Helper()
 	tenant := rolecall.Tenant{ID: rolecall.NewID[rolecall.Tenant](now), Status: rolecall.TenantActive, CreatedAt: now, UpdatedAt: now, Version: 1}
@@ -89,7 +89,7 @@ func newTenant(t testing.TB, s *Database) rolecall.TenantID {
 	return tenant.ID
 }
 
-// newUser returns a user of its own address.
+// newUser returns a user with a unique address.
 func newUser(name string) rolecall.User {
 	id := rolecall.NewID[rolecall.User](now)
 	return rolecall.User{ID: id, Name: name, Email: id.String() + "@example.com",
@@ -156,7 +156,7 @@ func TestTheFileIsReadableByItsOwnerAlone(t *testing.T) {
 	}
 }
 
-// A file without the newest migration is not served, so its number has to be known.
+// This program does not serve a file without its newest migration, so the number must be right.
 func TestTheNewestMigrationIsKnown(t *testing.T) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -168,7 +168,7 @@ func TestTheNewestMigrationIsKnown(t *testing.T) {
 	}
 }
 
-// An older program serves on beside a newer schema that says it may.
+// An older program can serve a newer schema if the newer migration allows it.
 func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
 	const newer = "insert into migrations (version_id, is_applied) values (999, true)"
 	serving := func(oldest int) string {

@@ -10,16 +10,16 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// told is a Watcher that passes on what it is told.
+// told is a Watcher that sends the reports to channels.
 type told struct {
 	changed chan rolecall.AnyID
 	current chan time.Duration
 }
 
-// Invalidate passes on the id.
+// Invalidate sends the id to the channel.
 func (w told) Invalidate(id rolecall.AnyID) { w.changed <- id }
 
-// CaughtUp passes on the lag.
+// CaughtUp sends the lag to the channel.
 func (w told) CaughtUp(lag time.Duration) { w.current <- lag }
 
 func TestAWatchIsToldWhatAnotherProcessChanges(t *testing.T) {
@@ -67,7 +67,7 @@ func TestAWatchIsToldWhatAnotherProcessChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := func() bool { // the first look may have begun before the write
+	told := func() bool { // the first check may have begun before the write
 		first, second := look(), look()
 		return first || second
 	}

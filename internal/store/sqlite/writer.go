@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	queueMax = 1024 // updates that may wait
-	groupMax = 128  // updates that are committed together
+	queueMax = 1024 // maximum number of waiting updates
+	groupMax = 128  // maximum number of updates per commit
 )
 
-// writer runs the updates that are waiting in one transaction, so that they share
-// one fsync. Nobody learns a result, an error neither, before the group is
-// committed: until then it may be rolled back and run again.
+// writer runs the waiting updates in one transaction, so that they share one fsync. No
+// caller gets a result, not even an error, before the group is committed, because the group may be
+// rolled back and run again until then.
 type writer struct {
 	conn  *conn
 	wrote func() // called after a group
 	queue chan *job
-	looks chan func() // run between groups
+	looks chan func() // functions to run between groups
 	ended chan struct{}
 
 	mu     sync.RWMutex
@@ -38,15 +38,15 @@ func startWriter(c *conn, wrote func()) *writer {
 // job is one update.
 type job struct {
 	fn    func(store.Querier) error
-	taken atomic.Bool // by the writer, or by its caller who no longer wants it
+	taken atomic.Bool // by the writer, or by its caller, who has given up
 	done  chan struct{}
 
 	err      error
-	panicked any // thrown again in the goroutine of the caller
+	panicked any // the caller's goroutine panics with it again
 }
 
-// do waits for its turn and returns when fn is committed or has failed. The
-// context counts until its turn comes, not after.
+// do returns when fn is committed or has failed. The end of ctx cancels an update only
+// while it waits for its turn.
 func (w *writer) do(ctx context.Context, fn func(store.Querier) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -83,8 +83,7 @@ func (w *writer) enqueue(j *job) bool {
 	}
 }
 
-// close refuses new updates, waits for those that are queued, and closes the
-// connection.
+// close rejects new updates, waits for those that are queued, and closes the connection.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -114,8 +113,9 @@ func (w *writer) loop() {
 	}
 }
 
-// dataVersion returns a number that differs from the one before if another process
-// has changed the file since. Only the connection of all writes here can tell.
+// dataVersion returns a number that changes when another process changes the file. Only the
+// writer's connection can return it, because on the others the writes of this process change it
+// too.
 func (w *writer) dataVersion(ctx context.Context) (version int64, err error) {
 	done := make(chan struct{})
 	look := func() {
@@ -133,7 +133,7 @@ func (w *writer) dataVersion(ctx context.Context) (version int64, err error) {
 	}
 }
 
-// gather returns the updates that are waiting and still wanted.
+// gather returns the waiting updates whose callers have not given up.
 func (w *writer) gather(first *job) []*job {
 	var group []*job
 	for j, ok := first, true; ok && j != nil; {
@@ -152,18 +152,18 @@ func (w *writer) gather(first *job) []*job {
 	return group
 }
 
-// verdict is how an attempt to commit a group went.
+// verdict is the result of an attempt to commit a group.
 type verdict int
 
 const (
 	committed verdict = iota
-	rejected          // a member failed and all were rolled back
+	rejected          // a member failed, and all were rolled back
 	lost              // a statement failed in a way that may have ended the transaction
-	down              // nothing can be written; every member has its error
+	down              // nothing can be written, and every member has its error
 )
 
-// serve commits the group. Savepoints cost half the rate, so they are only used
-// once a member has failed.
+// serve commits the group. It uses savepoints only after a member has failed, because they
+// halve the rate.
 func (w *writer) serve(group []*job) {
 	if len(group) == 0 {
 		return
@@ -186,8 +186,9 @@ func (w *writer) serve(group []*job) {
 	}
 }
 
-// attempt runs the group in one transaction. With savepoints a member that fails
-// undoes its own writes only; without, it undoes all, unless it wrote nothing.
+// attempt runs the group in one transaction. With savepoints, only the writes of a failed
+// member are undone. Without them, a failed member rolls back the whole group, unless it wrote
+// nothing.
 func (w *writer) attempt(group []*job, savepoints bool) verdict {
 	if err := w.conn.exec("begin immediate"); err != nil {
 		return w.giveUp(group, err)
@@ -237,11 +238,11 @@ func fail(group []*job, err error) {
 	}
 }
 
-// rollBack ends the transaction. It fails only if there is none any more, which
-// is as good; anything else shows at the next begin.
+// rollBack ends the transaction. It fails if the transaction has already ended, which does
+// no harm. The next begin reports any other failure.
 func (w *writer) rollBack() { _ = w.conn.exec("rollback") }
 
-// run runs the update and keeps how it ended.
+// run runs the update and stores its error or panic.
 func (j *job) run(u *update) {
 	j.err, j.panicked = nil, nil
 	defer func() { j.panicked = recover() }()
@@ -251,10 +252,10 @@ func (j *job) run(u *update) {
 	}
 }
 
-// update is the Querier of one Update. After a failure it does nothing more.
+// update is the Querier of one Update. After a failure, it ignores all statements.
 type update struct {
 	conn  *conn
-	err   error // the first failure, as the driver told it
+	err   error // the first failure, not translated
 	wrote bool
 }
 
@@ -269,7 +270,7 @@ func (u *update) try(query string, args ...any) {
 	}
 }
 
-// Announce does nothing: another process sees by itself that the file has changed.
+// Announce does nothing, because another process detects that the file has changed.
 func (u *update) Announce(rolecall.AnyID) {}
 
 func (u *update) Query(query string, args []any, each func(scan func(dest ...any) error) error) (rows int, err error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// together runs the updates in one group: the writer is held until all wait.
+// together runs the updates in one group. It blocks the writer until all are waiting.
 func together(t *testing.T, s *Database, tenant rolecall.TenantID, updates ...func(*store.Tx) error) []error {
 	t.Helper()
 	held, release := make(chan struct{}), make(chan struct{})
@@ -98,8 +98,8 @@ func TestAFailedMemberHurtsNobodyElse(t *testing.T) {
 	}
 }
 
-// TestAFullDiskStopsOnlyWhatDoesNotFit limits the file to a few more pages: the
-// member that does not fit ends the transaction of the whole group.
+// TestAFullDiskStopsOnlyWhatDoesNotFit limits the file to a few more pages. The member that exceeds
+// the limit ends the transaction of the whole group.
 func TestAFullDiskStopsOnlyWhatDoesNotFit(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
@@ -136,8 +136,8 @@ func TestAFullDiskStopsOnlyWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestCancelledCallersLoseNobodysWrite has clients that give up at random beside
-// others, and failures that have groups run again.
+// TestCancelledCallersLoseNobodysWrite runs clients that give up at random next to others. Failing
+// updates make groups run again.
 func TestCancelledCallersLoseNobodysWrite(t *testing.T) {
 	const clients, rounds = 32, 40
 	s := openNew(t)

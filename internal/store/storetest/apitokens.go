@@ -156,7 +156,7 @@ var apiTokenCases = []testCase{
 	}},
 }
 
-// anAPIToken returns a token by an operator that has no holder yet.
+// anAPIToken returns a token by an operator that has no holder yet and is not stored.
 func anAPIToken() rolecall.APIToken {
 	return rolecall.APIToken{
 		ID: rolecall.NewID[rolecall.APIToken](start), Name: "Nightly \"run\"", Permissions: []rolecall.Permission{rolecall.RolesRead, rolecall.UsersRead},

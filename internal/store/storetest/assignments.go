@@ -185,7 +185,7 @@ var assignmentCases = []testCase{
 	}},
 }
 
-// leave takes the owner role from the user unless nobody else has it.
+// leave removes the owner role from the user if another owner exists.
 func (f *fixture) leave(u rolecall.User, owner rolecall.Role) error {
 	return f.tryUpdate(func(tx *store.Tx) error {
 		tx.LockOwners()
@@ -249,5 +249,5 @@ func (f *fixture) owners() int {
 	return read(f, func(tx *store.Tx) (int, error) { return tx.Owners() })
 }
 
-// takes reports whether there was an assignment to take.
+// takes reports whether assignments were deleted.
 func takes(taken []rolecall.Assignment, err error) (bool, error) { return len(taken) > 0, err }

@@ -77,7 +77,7 @@ var eventListCases = []testCase{
 	{"Events are cut at the microsecond, from a moment on and before one", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		var events []rolecall.Event
-		for i := range rolecall.Time(5) { // about the end of a millisecond of the ids
+		for i := range rolecall.Time(5) { // around the end of a millisecond of the ids
 			events = append(events, anEventAt(u.ID, start-start%1000+998+i))
 		}
 		f.write(func(tx *store.Tx) {
@@ -104,7 +104,7 @@ var eventListCases = []testCase{
 		f.write(func(tx *store.Tx) {
 			tx.InsertEvent(rare)
 			for i := range rolecall.Time(rolecall.MaxScan + 10) {
-				tx.InsertEvent(anEventAt(u.ID, start.Add(time.Millisecond)+i)) // within one, ids need not be in order
+				tx.InsertEvent(anEventAt(u.ID, start.Add(time.Millisecond)+i)) // within one millisecond, ids need not be in order
 			}
 		})
 		q := rolecall.EventQuery{Type: rolecall.EventUserDeleted, Limit: 10}
@@ -113,7 +113,7 @@ var eventListCases = []testCase{
 			f.Fatalf("the first page has %d items and goes on at %v", len(first.Items), first.Next)
 		}
 		same(f, eventIDs(f.events(q)), eventIDs([]rolecall.Event{rare}))
-		q.To = start + 2 // within a moment there is nothing to look through
+		q.To = start + 2 // the range has no ids, so no rows are read
 		same(f, eventIDs(f.eventPage(q).Items), eventIDs([]rolecall.Event{rare}))
 	}},
 	{"An event shows the department that its subject has now, or had when they were deleted", func(f *fixture) {
@@ -170,8 +170,7 @@ var eventListCases = []testCase{
 	}},
 }
 
-// eventsAgreeWithModel compares walks of random queries over random events with
-// the plain way.
+// eventsAgreeWithModel compares lists of random queries over random events with the model.
 func eventsAgreeWithModel(f *fixture) {
 	users := []rolecall.User{f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Alan Turing")}
 	anyone := rapid.Custom(func(t *rapid.T) rolecall.AnyID {
@@ -217,8 +216,7 @@ func eventsAgreeWithModel(f *fixture) {
 	})
 }
 
-// expectedEvents returns what a walk of q over the events must return, the plain
-// way.
+// expectedEvents returns the events that a list of q must contain, computed without an index.
 func expectedEvents(events []rolecall.Event, q rolecall.EventQuery) []rolecall.Event {
 	var matching []rolecall.Event
 	for _, e := range events {
@@ -233,8 +231,7 @@ func expectedEvents(events []rolecall.Event, q rolecall.EventQuery) []rolecall.E
 	return matching
 }
 
-// anEventAt returns an event about the user of that moment, whose id is of the
-// same millisecond, as ids are while the clock goes on.
+// anEventAt returns an event about the user at this time. Its id has the same millisecond.
 func anEventAt(about rolecall.UserID, at rolecall.Time) rolecall.Event {
 	e := anEvent(about)
 	e.OccurredAt = at

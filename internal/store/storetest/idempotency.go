@@ -122,7 +122,7 @@ func (f *fixture) insertKey(k rolecall.IdempotencyKey) {
 	})
 }
 
-// aKey returns a key of a user of its own that is not stored yet.
+// aKey returns an unstored key of a new user.
 func (f *fixture) aKey() rolecall.IdempotencyKey {
 	return rolecall.IdempotencyKey{
 		UserID: aUser("Ada Lovelace").ID, Operation: "createUser", Hash: aHash(), Fingerprint: bytes.Repeat([]byte{0, 0xff}, 16),

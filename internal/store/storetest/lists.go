@@ -63,10 +63,10 @@ var listCases = []testCase{
 	{"Lists agree with a naive filter", agreesWithModel},
 }
 
-// departments of a crowd; "" is none.
+// departments are those of the users of crowd; "" means no department.
 var departments = []string{"", "Sales", "SALES", "Säles", "Research", "Ops"}
 
-// crowd writes n users of many departments, states and names.
+// crowd inserts n users with many departments, states and names.
 func (f *fixture) crowd(n int) []rolecall.User {
 	f.Helper()
 	given := []string{"Ada", "Grace", "Zoë", "Alan", "Änne", "ada"}
@@ -268,10 +268,10 @@ func walkUnderChange(f *fixture) {
 	}
 }
 
-// manyUsers looks for few among more users than one statement may look at.
+// manyUsers searches for few users among more than one statement may read.
 func manyUsers(f *fixture) {
 	const count, batch = rolecall.MaxCount + 50, 2_010
-	// About where the first page ends, in both directions.
+	// These are near the end of the first page, in both directions.
 	numbers := []int{20, rolecall.MaxScan - 1, rolecall.MaxScan, count - 1 - rolecall.MaxScan, count - rolecall.MaxScan, count - 1}
 	var rare, titled []rolecall.User
 	for written := 0; written < count; written += batch {
@@ -312,7 +312,7 @@ func manyUsers(f *fixture) {
 			q.Desc = desc
 			same(f, ids(f.walk(q, nil)), ids(expected(titled, nil, q)))
 		}
-		q := withWords("name", "title") // each is common, and nobody has both
+		q := withWords("name", "title") // each word is common, and no user has both
 		q.Desc = desc
 		pages := 1
 		same(f, len(f.walk(q, func() { pages++ })), 0)
@@ -367,8 +367,8 @@ func departmentsOnce(f *fixture) {
 	same(f, departments()[199], "Branch 199")
 }
 
-// everyPage returns what a list holds, page by page from the first. between, if not
-// nil, runs after each page but the last.
+// everyPage returns all items of a list, page by page. between, if not nil, runs after each page but
+// the last.
 func everyPage[T any](f *fixture, limit int, look func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[T], error), between func()) (all []T) {
 	f.Helper()
 	var after *rolecall.Position
@@ -391,8 +391,8 @@ func everyPage[T any](f *fixture, limit int, look func(tx *store.Tx, after *role
 	}
 }
 
-// pagesInOrder holds that n things are listed by id and by the key of their names,
-// both ways, whatever the size of a page.
+// pagesInOrder checks that n items are listed by id and by the key of their names, in both directions
+// and with several page sizes.
 func pagesInOrder[T any](f *fixture, n int, list func(byName, desc bool, limit int) []T, place func(*T) (id [16]byte, key string)) {
 	f.Helper()
 	for _, byName := range []bool{false, true} {

@@ -11,7 +11,7 @@ var oneTimeTokenCases = []testCase{
 		for _, want := range []rolecall.OneTimeToken{
 			aReset(u),
 			{Purpose: rolecall.TokenEmailChange, UserID: u.ID, Data: "ädä@example.com", CreatedAt: start, ExpiresAt: start + day},
-			{Purpose: rolecall.TokenPasswordReset, CreatedAt: start, ExpiresAt: start + hour}, // a decoy
+			{Purpose: rolecall.TokenPasswordReset, CreatedAt: start, ExpiresAt: start + hour}, // of an unknown address, without a user
 			{Purpose: rolecall.TokenEmailChange, UserID: u.ID, CreatedAt: start, ExpiresAt: start + day, Origin: rolecall.Origin{Credential: rolecall.NewID[any](start)}},
 		} {
 			same(f, f.oneTimeToken(f.handOut(want), want.Purpose), want)
@@ -180,7 +180,7 @@ var oneTimeTokenCases = []testCase{
 		f.is(f.tryOneTimeToken(hashes[deleted.ID], rolecall.TokenEmailChange), rolecall.ErrNotFound)
 		f.is(f.tryOneTimeToken(hashes[asking.ID], rolecall.TokenEmailChange), rolecall.ErrNotFound)
 		f.is(f.tryOneTimeToken(hashes[stays.ID], rolecall.TokenEmailChange), nil)
-		same(f, f.purge(start+day, 0, 10), 2) // nothing but what the third has is left
+		same(f, f.purge(start+day, 0, 10), 2) // only the data of the third token is left
 	}},
 	{"Purging what expired removes one-time tokens that are over, decoys too, up to the limit", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
@@ -208,13 +208,13 @@ var oneTimeTokenCases = []testCase{
 	}},
 }
 
-// aReset returns a token for a new password of the user that is not stored yet; a
-// decoy for the zero user.
+// aReset returns an unstored token for a password reset of the user. For the zero user, it is a
+// token that belongs to no user.
 func aReset(u rolecall.User) rolecall.OneTimeToken {
 	return rolecall.OneTimeToken{Purpose: rolecall.TokenPasswordReset, UserID: u.ID, Data: u.Email, CreatedAt: start, ExpiresAt: start + hour}
 }
 
-// handOut writes the token and returns its hash.
+// handOut inserts the token and returns its hash.
 func (f *fixture) handOut(t rolecall.OneTimeToken) []byte {
 	f.Helper()
 	hash := aHash()
@@ -222,7 +222,7 @@ func (f *fixture) handOut(t rolecall.OneTimeToken) []byte {
 	return hash
 }
 
-// takeOneTimeToken removes the token; errRefused if it is not there.
+// takeOneTimeToken deletes the token, or returns errRefused if it does not exist.
 func (f *fixture) takeOneTimeToken(hash []byte) error {
 	return f.tryUpdate(func(tx *store.Tx) error {
 		if taken, err := tx.DeleteOneTimeToken(hash); err != nil || taken {

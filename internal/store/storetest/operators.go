@@ -139,8 +139,7 @@ func (f *fixture) tryOperatorKey(hash []byte) error {
 	return err
 }
 
-// aRequest returns an idempotency key of an operator of its own that is not stored
-// yet.
+// aRequest returns an unstored idempotency key of a new operator key.
 func (f *fixture) aRequest() rolecall.IdempotencyKey {
 	k := f.aKey()
 	k.UserID, k.EventID, k.Operator = rolecall.UserID{}, rolecall.EventID{}, anOperatorKey().ID

@@ -134,14 +134,14 @@ var outboxCases = []testCase{
 	}},
 }
 
-// aMail returns a mail of a day that is not stored yet.
+// aMail returns an unstored mail that expires after a day.
 func aMail(due rolecall.Time) rolecall.OutboxMail {
 	return rolecall.OutboxMail{
 		ID: rolecall.NewID[rolecall.Mail](due), UserID: rolecall.NewID[rolecall.User](due), Sealed: fmt.Appendf(nil, "sealed %d", serial.Add(1)), DueAt: due, CreatedAt: due, ExpiresAt: due + day,
 	}
 }
 
-// mail puts a mail into the outbox.
+// mail inserts a mail into the outbox.
 func (f *fixture) mail(due rolecall.Time) rolecall.OutboxMail {
 	f.Helper()
 	m := aMail(due)
@@ -149,7 +149,7 @@ func (f *fixture) mail(due rolecall.Time) rolecall.OutboxMail {
 	return m
 }
 
-// claimed returns what ClaimMail does.
+// claimed returns the result of ClaimMail.
 func (f *fixture) claimed(now, until rolecall.Time) (m rolecall.OutboxMail, err error) {
 	err = f.tryUpdate(func(tx *store.Tx) (err error) {
 		m, err = tx.ClaimMail(now, until)
@@ -182,7 +182,7 @@ func (f *fixture) expired(now rolecall.Time, limit int) []rolecall.OutboxMail {
 	return read(f, func(tx *store.Tx) ([]rolecall.OutboxMail, error) { return tx.ExpiredMail(now, limit) })
 }
 
-// countDue returns how many mails nobody has claimed, as if all were expired.
+// countDue returns the number of mails that are due and not claimed, as if all had expired.
 func (f *fixture) countDue(now rolecall.Time) int {
 	f.Helper()
 	n := 0

@@ -247,7 +247,7 @@ func (f *fixture) hiddenRole() error {
 	return err
 }
 
-// mustHiddenRole returns what HiddenRole does.
+// mustHiddenRole returns the result of HiddenRole.
 func (f *fixture) mustHiddenRole() (id rolecall.RoleID, deletion rolecall.Event) {
 	f.Helper()
 	read(f, func(tx *store.Tx) (_ bool, err error) {

@@ -184,7 +184,7 @@ var sessionCases = []testCase{
 			all = append(all, s.ID)
 		}
 		f.write(func(tx *store.Tx) { tx.TouchSession(all[0], start+idle) })
-		now := start + idle + hour // the second is over; the first was used
+		now := start + idle + hour // the second session has expired; the first was used
 		end := func(keep int) []rolecall.SessionID {
 			ended := change(f, func(tx *store.Tx) ([]rolecall.SessionID, error) {
 				return tx.DeleteOldestSessions(u.ID, keep, rolecall.TenantSettings{}, now)
@@ -194,7 +194,7 @@ var sessionCases = []testCase{
 		}
 		same(f, len(end(5)), 0)
 		same(f, f.sessionsOf(u, start, 10), []rolecall.SessionID{all[4], all[3], all[2], all[1], all[0]})
-		same(f, len(end(4)), 0) // but the second is gone
+		same(f, len(end(4)), 0) // but the second has been deleted
 		same(f, f.sessionsOf(u, start, 10), []rolecall.SessionID{all[4], all[3], all[2], all[0]})
 		same(f, end(2), []rolecall.SessionID{all[0], all[2]})
 		same(f, end(0), []rolecall.SessionID{all[3], all[4]})
@@ -275,7 +275,7 @@ var sessionCases = []testCase{
 		same(f, end(first.ID, guarded), false)
 		same(f, change(f, func(tx *store.Tx) ([]rolecall.SessionID, error) {
 			return tx.DeleteOldestSessions(u.ID, 1, guarded, start+day)
-		}), nil) // the first, which has ended already
+		}), nil) // the first had already expired
 		same(f, listed(start+day, rolecall.TenantSettings{}), one)
 		same(f, end(second.ID, guarded), true)
 		same(f, len(f.sessionsOf(other, start, 10)), 0)
@@ -285,7 +285,7 @@ var sessionCases = []testCase{
 // idle is how long a session lives without a request.
 const idle = rolecall.Time(rolecall.DefaultSessionIdle / time.Microsecond)
 
-// sessionsOf walks through the live sessions of the user.
+// sessionsOf lists the live sessions of the user.
 func (f *fixture) sessionsOf(u rolecall.User, now rolecall.Time, limit int) (ids []rolecall.SessionID) {
 	f.Helper()
 	q := rolecall.SessionQuery{User: u.ID, Now: now, Limit: limit}
@@ -337,7 +337,7 @@ func (f *fixture) trySession(hash []byte) error {
 	return err
 }
 
-// succeed makes the token's successor and returns its hash.
+// succeed stores the token's successor and returns its hash.
 func (f *fixture) succeed(s rolecall.Session, hash []byte) []byte {
 	f.Helper()
 	token, successor := f.session(hash).Token, aHash()

@@ -47,7 +47,7 @@ var signInCases = []testCase{
 		same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, []byte("secret"), 1, start) }), true)
 		want.HasTOTP, want.Tokens, want.PasswordAttempts, want.FactorAttempts = true, 1, 0, 0
 		want.Sessions, want.NewestAt = 0, 0
-		same(f, summary(start+day), want) // a token, the session and the window are over
+		same(f, summary(start+day), want) // a token, the session and the window have ended
 		same(f, f.signInSummary(other, aHash(), aHash(), start), rolecall.SignInSummary{Tokens: 1})
 	}},
 }
@@ -176,7 +176,7 @@ func aBucket(window rolecall.Seconds) rolecall.Bucket {
 	return rolecall.Bucket{Key: aHash(), Limit: 10, Window: window}
 }
 
-// counted counts an attempt and returns what can be refunded for it.
+// counted counts an attempt and returns the counted buckets, for a refund.
 func (f *fixture) counted(now rolecall.Time, buckets ...rolecall.Bucket) (counted []rolecall.Counted) {
 	f.Helper()
 	for i, state := range f.attempt(now, buckets...) {

@@ -1,5 +1,5 @@
-// Package storetest is the conformance suite of package store: what it must do on every
-// database, one case a sentence, without exceptions.
+// Package storetest is the conformance suite of package store. Each case tests one sentence
+// about the behavior that every database must have.
 package storetest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// suite is all cases, by subject.
+// suite contains all cases, by subject.
 var suite = []struct {
 	subject string
 	cases   []testCase
@@ -54,7 +54,7 @@ type testCase struct {
 // until the test ends. Cases run in parallel, each on its own database.
 func Run(t *testing.T, open func(t *testing.T) store.Database) { RunSample(t, 1, open) }
 
-// RunSample runs one case in so many of each subject, like Run.
+// RunSample is Run for one case in every cases of each subject.
 func RunSample(t *testing.T, every int, open func(t *testing.T) store.Database) {
 	for _, group := range suite {
 		t.Run(group.subject, func(t *testing.T) {
@@ -82,7 +82,7 @@ type fixture struct {
 	tenant   rolecall.TenantID
 }
 
-// start is a moment of all cases; nothing depends on the clock.
+// start is the time of all cases. They do not depend on the real clock.
 const start rolecall.Time = 1_800_000_000_123_456
 
 const (
@@ -92,7 +92,7 @@ const (
 	day                  = 24 * hour
 )
 
-// serial makes addresses and keys distinct.
+// serial makes addresses and keys unique.
 var serial atomic.Int64
 
 var errRefused = errors.New("refused by the closure")
@@ -102,12 +102,12 @@ func (f *fixture) in(tenant rolecall.TenantID) *fixture {
 	return &fixture{T: f.T, database: f.database, store: f.store, tenant: tenant}
 }
 
-// tryUpdate runs fn in the tenant and returns what Update returns.
+// tryUpdate runs fn in the tenant and returns the result of Update.
 func (f *fixture) tryUpdate(fn func(tx *store.Tx) error) error {
 	return f.store.Update(f.Context(), f.tenant, fn)
 }
 
-// update runs fn in the tenant; it must be committed.
+// update runs fn in the tenant, and fails the case if it is not committed.
 func (f *fixture) update(fn func(tx *store.Tx) error) {
 	f.Helper()
 	if err := f.tryUpdate(fn); err != nil {
@@ -115,7 +115,7 @@ func (f *fixture) update(fn func(tx *store.Tx) error) {
 	}
 }
 
-// write runs blind writes in the tenant; they must be committed.
+// write runs writes without a result in the tenant, and fails the case if they are not committed.
 func (f *fixture) write(fn func(tx *store.Tx)) {
 	f.Helper()
 	if err := f.tryWrite(fn); err != nil {
@@ -123,7 +123,7 @@ func (f *fixture) write(fn func(tx *store.Tx)) {
 	}
 }
 
-// tryWrite runs blind writes in the tenant and returns what Update returns.
+// tryWrite runs writes without a result in the tenant and returns the result of Update.
 func (f *fixture) tryWrite(fn func(tx *store.Tx)) error {
 	return f.tryUpdate(func(tx *store.Tx) error {
 		fn(tx)
@@ -131,7 +131,7 @@ func (f *fixture) tryWrite(fn func(tx *store.Tx)) error {
 	})
 }
 
-// read returns what fn reads in the tenant.
+// read returns the result of fn in a View of the tenant.
 func read[T any](f *fixture, fn func(tx *store.Tx) (T, error)) T {
 	f.Helper()
 	value, err := tryRead(f, fn)
@@ -149,7 +149,7 @@ func tryRead[T any](f *fixture, fn func(tx *store.Tx) (T, error)) (value T, err 
 	return value, err
 }
 
-// change returns what fn returns from an update that must be committed.
+// change returns the result of fn in an update, and fails the case if it is not committed.
 func change[T any](f *fixture, fn func(tx *store.Tx) (T, error)) (value T) {
 	f.Helper()
 	f.update(func(tx *store.Tx) (err error) {
@@ -167,7 +167,7 @@ func (f *fixture) is(err, want error) {
 	}
 }
 
-// same fails the case unless got and want are equal in every member.
+// same fails the case unless got and want are deeply equal.
 func same[T any](f *fixture, got, want T) {
 	f.Helper()
 	if !reflect.DeepEqual(got, want) {
@@ -186,8 +186,7 @@ func parallel(n int, fn func(i int) error) []error {
 	return results
 }
 
-// oneWins fails the case unless exactly one of the errors is nil and all others
-// are the loser's error.
+// oneWins fails the case unless exactly one of the errors is nil and all others are loser.
 func (f *fixture) oneWins(results []error, loser error) {
 	f.Helper()
 	winners := 0
@@ -206,7 +205,7 @@ func (f *fixture) oneWins(results []error, loser error) {
 
 func ptr[T any](value T) *T { return &value }
 
-// newTenant writes a tenant with the built-in roles.
+// newTenant inserts a tenant with the built-in roles.
 func (f *fixture) newTenant(name string) rolecall.TenantID {
 	f.Helper()
 	tenant := rolecall.Tenant{
@@ -222,7 +221,7 @@ func (f *fixture) newTenant(name string) rolecall.TenantID {
 	return tenant.ID
 }
 
-// aUser returns a user that is not stored yet, with an address of its own.
+// aUser returns an unstored user with a unique address.
 func aUser(name string) rolecall.User {
 	draft := rolecall.UserDraft{Email: fmt.Sprintf("user%d@example.com", serial.Add(1)), Name: name}
 	u := draft.User(start)
@@ -261,7 +260,7 @@ func (f *fixture) owner() rolecall.Role {
 	return read(f, func(tx *store.Tx) (rolecall.Role, error) { return tx.RoleByKey(rolecall.OwnerKey) })
 }
 
-// assign gives the user the role everywhere and without end.
+// assign gives the user the role in the whole tenant and without expiry.
 func (f *fixture) assign(u rolecall.User, r rolecall.Role) rolecall.Assignment {
 	f.Helper()
 	a := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
@@ -269,7 +268,7 @@ func (f *fixture) assign(u rolecall.User, r rolecall.Role) rolecall.Assignment {
 	return a
 }
 
-// signIn writes a session of the user and returns it with its first token's hash.
+// signIn inserts a session of the user and returns it with the hash of its first token.
 func (f *fixture) signIn(u rolecall.User, at rolecall.Time) (rolecall.Session, []byte) {
 	f.Helper()
 	s := rolecall.Session{
@@ -282,7 +281,7 @@ func (f *fixture) signIn(u rolecall.User, at rolecall.Time) (rolecall.Session, [
 	return s, hash
 }
 
-// aHash returns 32 bytes that no other call returns.
+// aHash returns 32 bytes that are different for each call.
 func aHash() []byte { return fmt.Appendf(nil, "%032d", serial.Add(1)) }
 
 // hasUser reports whether the tenant has the user.
@@ -295,7 +294,7 @@ func (f *fixture) hasUser(id rolecall.UserID) bool {
 	return err == nil
 }
 
-// everyone is a query of all users of the tenant.
+// everyone returns a query of all users of the tenant.
 func everyone() rolecall.UserQuery {
 	return rolecall.UserQuery{
 		Within: rolecall.Everywhere(), NameWords: rolecall.Everywhere(), EmailWords: rolecall.Everywhere(),
@@ -324,7 +323,7 @@ func (f *fixture) found(q rolecall.UserQuery) []string {
 	return names
 }
 
-// cancelled returns a context that is over.
+// cancelled returns a cancelled context.
 func cancelled(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

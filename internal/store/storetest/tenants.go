@@ -115,7 +115,7 @@ var tenantCases = []testCase{
 			restore := func(t rolecall.Tenant, now rolecall.Time) bool {
 				return change(there, func(tx *store.Tx) (bool, error) { return tx.RestoreTenant(t, now) })
 			}
-			same(f, restore(old, start+1), false) // stale
+			same(f, restore(old, start+1), false) // the version is stale
 			same(f, restore(deleted, start+day), false)
 			same(f, restore(deleted, start+day-1), true)
 			same(f, restore(deleted, start+day-1), false)
@@ -143,12 +143,12 @@ var tenantCases = []testCase{
 		same(f, purge(start+day-1), false)
 		same(f, f.state(c), before)
 		same(f, restore(), true)
-		same(f, purge(start+day), false) // it was restored after somebody had looked
+		same(f, purge(start+day), false) // it was restored after the purge had been scheduled
 		same(f, f.state(c), before)
 		f.deleteTenant(f.tenantByName("acme"))
 		deleted.Version += 2
 		same(f, purge(start+day), true)
-		same(f, purge(start+day), true) // the next step
+		same(f, purge(start+day), true) // the next batch
 		same(f, restore(), false)
 		_, err := tryRead(f, func(tx *store.Tx) (rolecall.Tenant, error) { return tx.DeletedTenant("acme", start) })
 		f.is(err, rolecall.ErrNotFound)
@@ -247,7 +247,7 @@ func (f *fixture) tenantsToPurge(before rolecall.Time) []rolecall.TenantID {
 	return read(f, func(tx *store.Tx) ([]rolecall.TenantID, error) { return tx.TenantsToPurge(before, 10) })
 }
 
-// tenants returns the names of the tenants of the status at a moment.
+// tenants returns the names of the tenants that have the status at this time.
 func (f *fixture) tenants(status rolecall.TenantStatus, now rolecall.Time) (names []string) {
 	f.Helper()
 	q := rolecall.TenantQuery{Status: status, Now: now, Limit: 10}
@@ -257,7 +257,7 @@ func (f *fixture) tenants(status rolecall.TenantStatus, now rolecall.Time) (name
 	return names
 }
 
-// fill writes rows of every kind into the tenant and returns what they hold.
+// fill inserts rows of every kind into the tenant and returns its contents.
 func (f *fixture) fill() contents {
 	f.Helper()
 	users := f.crowd(12)
@@ -293,7 +293,7 @@ func (f *fixture) fill() contents {
 	return c
 }
 
-// contents is what a filled tenant holds.
+// contents describes the rows of a filled tenant.
 type contents struct {
 	users    []rolecall.User
 	deleted  rolecall.User
@@ -303,7 +303,7 @@ type contents struct {
 	keys     []rolecall.IdempotencyKey
 
 	invitations   [][]byte // hashes of the tokens
-	oneTimeTokens [][]byte // hashes; for a password
+	oneTimeTokens [][]byte // hashes; for password resets
 	factors       []rolecall.Factors
 	accounts      []rolecall.ServiceAccount
 	apiTokens     [][]byte // hashes
@@ -315,7 +315,7 @@ func (c *contents) addToken(f *fixture, token rolecall.APIToken) {
 	c.apiTokens, c.tokenIDs = append(c.apiTokens, f.newAPIToken(token)), append(c.tokenIDs, token.ID)
 }
 
-// state is everything that can be read of the contents.
+// state contains all data of the contents that can be read.
 type state struct {
 	users       []rolecall.User
 	roles       []rolecall.Role
@@ -379,8 +379,8 @@ func purgeRemovesAll(f *fixture) {
 	same(f, other.state(kept), before)
 }
 
-// purge removes what is over at the moment, up to the limit of each kind, and
-// returns how many rows.
+// purge purges data that has expired at this time, up to the limit of each kind, and returns the
+// number of changed rows.
 func (f *fixture) purge(now, eventsBefore rolecall.Time, limit int) int {
 	f.Helper()
 	return change(f, func(tx *store.Tx) (int, error) { return tx.PurgeExpired(now, eventsBefore, limit) })

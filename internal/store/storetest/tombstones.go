@@ -150,8 +150,8 @@ func (f *fixture) deleteAt(u rolecall.User, at rolecall.Time) {
 	same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteUser(u, at) }), true)
 }
 
-// insertTombstones writes the tombstones of n users that never were, because to delete
-// as many takes seconds.
+// insertTombstones inserts the tombstones of n users that never existed, because deleting n users
+// takes seconds.
 func (f *fixture) insertTombstones(n int, at rolecall.Time) {
 	f.Helper()
 	f.is(f.database.Update(f.Context(), f.tenant, func(q store.Querier) error {
@@ -175,7 +175,7 @@ func (f *fixture) tryTakeTombstone(id rolecall.UserID, since rolecall.Time) erro
 	})
 }
 
-// takesTombstone reports whether there was a tombstone to take.
+// takesTombstone reports whether it deleted a tombstone.
 func takesTombstone(tx *store.Tx, id rolecall.UserID) (bool, error) {
 	_, err := tx.TakeTombstone(id, 0)
 	if errors.Is(err, rolecall.ErrNotFound) {
@@ -184,7 +184,7 @@ func takesTombstone(tx *store.Tx, id rolecall.UserID) (bool, error) {
 	return true, err
 }
 
-// tombstones returns whom a walk of the query finds, in its order.
+// tombstones returns the users in a list of the query, in its order.
 func (f *fixture) tombstones(q rolecall.TombstoneQuery) (found []rolecall.UserID) {
 	f.Helper()
 	for _, t := range everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.Tombstone], error) {
@@ -207,9 +207,9 @@ var erasureCases = []testCase{
 			bare := e
 			bare.Values, bare.Reason = nil, ""
 			switch i {
-			case 1: // their own act
+			case 1: // the user is the actor
 				e.Actor.ID, bare.Actor.ID, bare.Source = gone.ID, gone.ID, ""
-			case 2: // nobody knows whose
+			case 2: // the actor is unknown
 				e.Actor.ID, bare.Actor.ID, bare.Source = rolecall.UserID{}, rolecall.UserID{}, ""
 			}
 			events, erased = append([]rolecall.Event{e}, events...), append([]rolecall.Event{bare}, erased...)

@@ -197,8 +197,7 @@ var transactionCases = []testCase{
 	}},
 }
 
-// countUp adds to the version of the user, as often as rounds says, by optimistic
-// changes.
+// countUp increments the version of the user rounds times, with optimistic locking.
 func (f *fixture) countUp(id rolecall.UserID, rounds int) error {
 	for done := 0; done < rounds; {
 		err := f.tryUpdate(func(tx *store.Tx) error {

@@ -155,7 +155,7 @@ var userCases = []testCase{
 		same(f, f.found(withWords("ada")), []string{})
 	}},
 	{"Users written in bulk are like those written one by one", func(f *fixture) {
-		one := f.crowd(700) // more than one statement takes
+		one := f.crowd(700) // more than one statement inserts
 		other := f.in(f.newTenant("other"))
 		other.write(func(tx *store.Tx) { tx.InsertUsers(one) })
 		for _, q := range []rolecall.UserQuery{everyone(), withWords("ada"), withWords("east", "l"), withWords("nobody")} {
@@ -282,8 +282,7 @@ func (f *fixture) deleteUser(u rolecall.User) bool {
 	return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteUser(u, start) })
 }
 
-// password returns the hash of the user's password, which both ways to read it
-// must agree on.
+// password returns the hash of the user's password. It checks that both methods that read it agree.
 func (f *fixture) password(u rolecall.User) string {
 	f.Helper()
 	hash := read(f, func(tx *store.Tx) (string, error) { return tx.PasswordHash(u.ID) })
