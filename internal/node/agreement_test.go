@@ -18,8 +18,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// rehearsal is a database that takes back what is written, so that every act can be
-// tried on the same state.
+// rehearsal is a database that rolls back every update, so that every action can be tried on the
+// same state.
 type rehearsal struct{ store.Database }
 
 var errTakenBack = errors.New("taken back")
@@ -34,19 +34,19 @@ func (r rehearsal) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 	})
 }
 
-// somebody is one person of a random tenant.
+// somebody is a user of a random tenant.
 type somebody struct {
 	user        rolecall.User
 	assignments []rolecall.Assignment
 }
 
-// somebodies generates people of every status, who hold anything in any way.
+// somebodies generates users of every status, with any assignments.
 func somebodies(f *fixture) *rapid.Generator[somebody] {
 	var texts []string
 	for _, p := range rolecall.OwnPermissions() {
 		texts = append(texts, p.String())
 	}
-	for range 4 { // those that allow much
+	for range 4 { // patterns that allow many actions
 		texts = append(texts, "users:*", "users.*:read", "*:read", "*:*", "roles:*", "shop/invoices:approve", "*/*:*")
 	}
 	permissions := rapid.SliceOfN(rapid.SampledFrom(texts), 0, 4)
@@ -75,7 +75,7 @@ var triedActions = []struct {
 	action     string
 	permission rolecall.Permission
 	applies    func(*rolecall.User) bool
-	own        bool // everybody may do it to themselves
+	own        bool // every user may do it to themselves
 	try        func(*node.Node, context.Context, access.Caller, *rolecall.User, rolecall.RoleID) error
 }{
 	{"delete", rolecall.UsersDelete, always, false, func(s *node.Node, ctx context.Context, c access.Caller, u *rolecall.User, _ rolecall.RoleID) error {
@@ -117,18 +117,18 @@ func always(*rolecall.User) bool           { return true }
 func isSuspended(u *rolecall.User) bool    { return u.Status == rolecall.UserSuspended }
 func isNotSuspended(u *rolecall.User) bool { return !isSuspended(u) }
 
-// patches change one member each.
+// patches returns a patch for each member.
 func patches(u *rolecall.User) map[rolecall.UserMember]rolecall.UserPatch {
 	return map[rolecall.UserMember]rolecall.UserPatch{
 		rolecall.MemberName:       {Name: rolecall.Some("Somebody Else")},
-		rolecall.MemberDepartment: {Department: rolecall.Some(u.Department)}, // where to is another question
+		rolecall.MemberDepartment: {Department: rolecall.Some(u.Department)}, // unchanged, because the target department has other rules
 		rolecall.MemberExternalID: {ExternalID: rolecall.Some(&u.Email)},
 		rolecall.MemberMetadata:   {Metadata: rolecall.Some(map[string]*string{"key": &u.Email})},
 	}
 }
 
-// TestWhatIsSaidToBeAllowedIsWhatIsAllowed compares, for random people, what an
-// overview calls allowed, what a check answers, and what the verbs then do.
+// TestWhatIsSaidToBeAllowedIsWhatIsAllowed compares, for random users, the allowed actions of an
+// overview, the answers of checks, and the results of the service methods.
 func TestWhatIsSaidToBeAllowedIsWhatIsAllowed(t *testing.T) {
 	db, _ := onSQLite(t)
 	f := &fixture{T: t, clock: &clock{}, db: &recorded{Database: db}, keys: secret.NewKeys(secret.NewKey())}
@@ -162,8 +162,8 @@ func TestWhatIsSaidToBeAllowedIsWhatIsAllowed(t *testing.T) {
 	})
 }
 
-// agree fails the test unless the caller can do to the user what an overview says,
-// and nothing that a check denies.
+// agree fails the test unless the caller can do exactly the actions to the user that an overview and
+// checks allow.
 func agree(t *rapid.T, ctx context.Context, s *node.Node, c access.Caller, u *rolecall.User, role rolecall.RoleID) {
 	o, err := s.Directory.Overview(ctx, c, u.ID)
 	seen := err == nil
@@ -199,8 +199,8 @@ func agree(t *rapid.T, ctx context.Context, s *node.Node, c access.Caller, u *ro
 	}
 }
 
-// checksAgreeWithGrants fails the test unless checks say what the session of the
-// caller lists.
+// checksAgreeWithGrants fails the test unless checks agree with the permissions in the session of the
+// caller.
 func checksAgreeWithGrants(t *rapid.T, c access.Caller) {
 	everywhere, scoped := c.Grants()
 	for _, p := range append(rolecall.OwnPermissions(), rolecall.Permission{Application: "shop", Resource: "invoices", Action: "approve"}) {

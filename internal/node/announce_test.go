@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// someone is a user with a role and a session, on whom a verb is tried.
+// someone is a user with a role and a session, on whom a service method is tested.
 type someone struct {
 	name  string
 	user  rolecall.User
@@ -23,9 +23,9 @@ type someone struct {
 	token secret.Token
 }
 
-// verbs are all that change something, each with whether other nodes have to know.
-// What is only added, nobody has cached; and a node that thinks a session unused
-// looks again.
+// verbs are all service methods that change data, each with whether it must be announced to other
+// nodes. Inserts are not announced, because a new row is in no cache. A touched session is not
+// announced either, because a node reads the session again before it treats it as unused.
 var verbs = []struct {
 	method    string
 	what      string
@@ -337,7 +337,7 @@ var verbs = []struct {
 	}},
 }
 
-// onAccount is a verb that acts on a service account that holds somebody's role.
+// onAccount returns a test of a service method on a service account with the role of someone.
 func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) func(*fixture, someone) func() error {
 	return func(f *fixture, s someone) func() error {
 		account := f.account("Account of "+s.name, s.role.ID)
@@ -345,15 +345,15 @@ func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) fun
 	}
 }
 
-// alone signs somebody in, and ends their other sessions: what is announced then is
-// not that these are over.
+// alone signs the user in after ending their other sessions, so that a later announcement cannot come
+// from these sessions.
 func (f *fixture) alone(s someone) access.Caller {
 	f.Helper()
 	f.ok(f.SignIn.EndUserSessions(f.Context(), f.owner, s.user.ID))
 	return f.call(f.signIn(s.name))
 }
 
-// harmless are the methods that change nothing which is cached.
+// harmless are the methods that change no cached data.
 var harmless = []string{
 	"AskAgain", "Assignments", "AuthenticateOperator", "BeginEnrolment", "CheckLink", "CreateOperatorKey", "CreateTenant",
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "Factors",

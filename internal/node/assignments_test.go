@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// described says of which roles the assignments are and when they end.
+// described returns the role and the end of each assignment.
 func described(assignments []rolecall.Assignment) (list []string) {
 	for _, a := range assignments {
 		end := "never"

@@ -25,7 +25,7 @@ func TestAHolderHasSoManyTokens(t *testing.T) {
 			},
 		}
 		for what, make := range another {
-			for i := range rolecall.APITokensMax - 6 { // one is there
+			for i := range rolecall.APITokensMax - 6 { // one token exists already
 				f.ok(make(i))
 			}
 			var made atomic.Int32

@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// aSecond is how long a change by another process may go unseen.
+// aSecond is the longest time for which a node may use data that another process has changed.
 const aSecond = time.Second
 
 func TestEveryChangeHoldsForTheNextRequestAndWithinASecondElsewhere(t *testing.T) {
@@ -26,7 +26,7 @@ func TestEveryChangeHoldsForTheNextRequestAndWithinASecondElsewhere(t *testing.T
 	}
 	for _, c := range []struct {
 		what   string
-		holds  func(*authz.Principal) bool // of somebody with a role of users:read
+		holds  func(*authz.Principal) bool // the principal of a user with a role that allows users:read
 		after  bool
 		change func(*fixture, rolecall.User, rolecall.Role, secret.Token)
 	}{
@@ -78,7 +78,7 @@ func TestEveryChangeHoldsForTheNextRequestAndWithinASecondElsewhere(t *testing.T
 				if p, _ := f.authenticate(f.Node, token); c.holds(p) != c.after {
 					t.Error("the next request does not see it")
 				}
-				f.eventually(func() bool { // the clock stands still: only being told ends what is cached
+				f.eventually(func() bool { // the clock stands still, so only an invalidation can expire the cache
 					p, _ := f.authenticate(watching, token)
 					return c.holds(p) == c.after
 				})

@@ -13,11 +13,11 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// act is what a caller tries.
+// act is an action that a caller tries.
 type act func(f *fixture, c access.Caller) error
 
-// ceilingCase is an act by somebody who may do such acts and holds something
-// besides: barred if it would reach beyond that.
+// ceilingCase is an action by a user with the permissions for it and the assignments in holds. It is
+// barred if it would exceed these assignments.
 type ceilingCase struct {
 	what   string
 	holds  []held
@@ -30,7 +30,7 @@ const (
 	nextWeek = start + rolecall.Time(7*24*time.Hour/time.Microsecond)
 )
 
-// manager is what the acts themselves need.
+// manager has the permissions that the actions themselves need.
 var manager = holding("users:*", "roles:*", "service-accounts:*")
 
 func hold(holds ...held) []held { return holds }
@@ -43,7 +43,6 @@ func createRole(r held) act {
 	}
 }
 
-// insertRole writes the role.
 func (f *fixture) insertRole(r held) rolecall.Role {
 	f.Helper()
 	role := r.role(f)
@@ -61,7 +60,7 @@ func editRole(before, after held) act {
 	}
 }
 
-// editOwn adds to the first of the caller's roles.
+// editOwn adds permissions to the caller's first role.
 func editOwn(more ...string) act {
 	return func(f *fixture, c access.Caller) error {
 		role, permissions := c.Assignments[0].Role, more
@@ -86,7 +85,7 @@ func deleteRole(r held) act {
 	}
 }
 
-// assign gives somebody the role.
+// assign gives another user the role.
 func assign(r held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, _ := f.person("Sales")
@@ -101,14 +100,14 @@ func assignSelf(r held) act {
 	}
 }
 
-// keepLonger replaces how the caller holds the first of their roles.
+// keepLonger replaces the caller's first assignment.
 func keepLonger(draft rolecall.AssignmentDraft) act {
 	return func(f *fixture, c access.Caller) error {
 		return errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(c.User.ID), c.Assignments[0].Role.ID, draft))
 	}
 }
 
-// replace changes how somebody holds a role.
+// replace changes another user's assignment of a role.
 func replace(before, after held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, assignments := f.person("Sales", before)
@@ -116,7 +115,7 @@ func replace(before, after held) act {
 	}
 }
 
-// unassign takes the role from somebody.
+// unassign removes the role from another user.
 func unassign(r held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, assignments := f.person("Sales", r)
@@ -124,7 +123,7 @@ func unassign(r held) act {
 	}
 }
 
-// invite makes an invitation for somebody who holds the roles.
+// invite invites a user with the roles.
 func invite(holds ...held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, _ := f.person("Sales", holds...)
@@ -139,7 +138,7 @@ func suspend(holds ...held) act {
 	}
 }
 
-// resume resumes a suspended user who holds the roles.
+// resume resumes a suspended user with the roles.
 func resume(holds ...held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, _ := f.person("Sales", holds...)
@@ -152,7 +151,7 @@ func resume(holds ...held) act {
 	}
 }
 
-// resumeAccount resumes a suspended service account that holds the roles.
+// resumeAccount resumes a suspended service account with the roles.
 func resumeAccount(holds ...held) act {
 	return func(f *fixture, c access.Caller) error {
 		created, err := f.Directory.CreateServiceAccount(f.Context(), f.owner, newKey(), rolecall.ServiceAccountDraft{Name: newKey().Text})
@@ -170,7 +169,7 @@ func resumeAccount(holds ...held) act {
 	}
 }
 
-// withdraw withdraws the invitation of somebody who holds the roles.
+// withdraw withdraws the invitation of a user with the roles.
 func withdraw(holds ...held) act {
 	return func(f *fixture, c access.Caller) error {
 		user, _ := f.person("Sales", holds...)
@@ -190,7 +189,7 @@ var (
 	approver  = holding("shop/invoices:approve")
 	shop      = holding("shop/*:*")
 	auditor   = holding("events:read")
-	appointer = granting("shop/*:*") // may make approvers without being one
+	appointer = granting("shop/*:*") // may grant the role of approvers without having it
 	nothing   = held{}
 )
 
@@ -351,7 +350,7 @@ func TestNobodyActsBeyondWhatTheyHold(t *testing.T) {
 	})
 }
 
-// Who may hand a role on without holding it gives it to others, and not to themselves.
+// Callers who may grant a role without holding it can give it to others, but not to themselves.
 func TestWhatCanBeGivenIsWhatMayBe(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		deleter := holding("users:delete").role(f)

@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// reconfirm confirms the session of a sign-in by the token that it was given.
+// reconfirm re-authenticates in the session of a sign-in, with the token of that sign-in.
 func (f *fixture) reconfirm(in signin.SignIn, password string, p signin.Proof) error {
 	return errorOf(f.SignIn.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, p))
 }
@@ -96,7 +96,7 @@ func TestASignInIsRecentForAsLongAsTheTenantSays(t *testing.T) {
 		f.patchTenant(setting("reauthenticationSeconds", nil))
 		next := f.refresh(f.Node, in.Token)
 		in.Token = next
-		f.is(recent(), rolecall.ErrNotRecent) // a new token is no new sign-in
+		f.is(recent(), rolecall.ErrNotRecent) // a new token is not a re-authentication
 
 		f.ok(f.reconfirm(in, password, signin.Proof{}))
 		p, err := f.authenticate(f.Node, in.Token)
@@ -107,7 +107,7 @@ func TestASignInIsRecentForAsLongAsTheTenantSays(t *testing.T) {
 		f.ok(recent())
 		f.clock.advance(rolecall.DefaultReauthentication + time.Microsecond)
 		f.is(recent(), rolecall.ErrNotRecent)
-		f.clock.until(start) // a clock that is set back
+		f.clock.until(start) // the clock is set back
 		f.ok(recent())
 	})
 }
@@ -172,7 +172,7 @@ func TestAWrongPasswordConfirmsNothing(t *testing.T) {
 					t.Errorf("the faults are %q", got)
 				}
 			}
-			f.ok(try(password)) // which forgives
+			f.ok(try(password)) // resets the counter
 		}
 		f.clock.advance(time.Hour)
 		var evaluated, refused int
@@ -199,7 +199,7 @@ func TestAWrongPasswordConfirmsNothing(t *testing.T) {
 			t.Errorf("%d were evaluated and %d refused, with %d hashes", evaluated, refused, f.hashes.Hashed()-before)
 		}
 		f.is(try(password), rolecall.ErrTooManyAttempts)
-		f.ok(f.guess("203.0.113.1", "ada", password)) // and signing in is another matter
+		f.ok(f.guess("203.0.113.1", "ada", password)) // sign-ins have a separate counter
 		p, err := f.authenticate(f.Node, in.Token)
 		f.ok(err)
 		f.is(authz.RequireRecent(p, f.Access.Now()), rolecall.ErrNotRecent)
@@ -238,7 +238,7 @@ func TestWhoHasASecondFactorConfirmsByThatToo(t *testing.T) {
 				t.Errorf("%+v: %q", wrong, got)
 			}
 		}
-		f.ok(try(password, signin.Proof{Code: code})) // which no failure has used up
+		f.ok(try(password, signin.Proof{Code: code})) // a failed attempt has not consumed the code
 		if got := faultsOf(try(password, signin.Proof{Code: code})); len(got) != 1 || got[0] != "/code wrong" {
 			t.Errorf("the same code again: %q", got)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// TestAChangedCredentialVoidsWhatWasHandedOut has an invitation, a link for a new
-// password and one for a new address out when a credential changes.
+// TestAChangedCredentialVoidsWhatWasHandedOut creates an invitation, a link for a password reset and
+// one for an email change, and then changes a credential.
 func TestAChangedCredentialVoidsWhatWasHandedOut(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, c := range []struct {
@@ -53,9 +53,9 @@ func TestAChangedCredentialVoidsWhatWasHandedOut(t *testing.T) {
 	})
 }
 
-// TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne has API tokens of a user
-// who gets a new password: by a link or from an operator, maybe because somebody else
-// was in, or else by naming the old one.
+// TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne creates API tokens of a user and then sets
+// a new password. A password that is set by a link or by an operator revokes them, because an
+// attacker may have had access. A change with the old password does not.
 func TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, c := range []struct {
@@ -113,7 +113,7 @@ func TestAFirstPasswordIsNoNews(t *testing.T) {
 			f.ok(f.SignIn.SetPassword(f.Context(), f.tenant.Name, bob.Email, anotherPassword))
 		}, "credentials-changed bob")
 
-		active, _ := f.person("") // who signs in by something else
+		active, _ := f.person("") // signs in without a password
 		f.ok(f.askReset("192.0.2.7", active.Email))
 		name, _, _ := strings.Cut(active.Email, "@")
 		f.expectMailed(func() { f.ok(f.reset(f.lastToken(rolecall.MailPasswordReset, name), password)) }, "credentials-changed "+name)

@@ -16,7 +16,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// guessBy is guess from a browser with a device mark.
+// guessBy is guess from a browser with a known-device token.
 func (f *fixture) guessBy(device, source, name, secret string) (signin.SignIn, error) {
 	a := f.attempt()
 	a.Source, a.Devices = source, []string{device}
@@ -169,7 +169,7 @@ func TestAnotherPasswordEndsWhatIsKnown(t *testing.T) {
 			t.Error("a browser is known by a password that an operator has replaced")
 		}
 
-		// Under attack the mark of an old password opens nothing.
+		// Under attack, a known-device token of an old password has no effect.
 		for i := range 100 {
 			f.is(f.guess(fmt.Sprintf("198.51.100.%d", i), "ada", "wrong"), rolecall.ErrWrongCredentials)
 		}

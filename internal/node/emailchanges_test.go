@@ -18,8 +18,8 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// emailLink asks for another address of a user and returns what is mailed there. The
-// user is notified, unless it is the same address in another spelling.
+// emailLink requests another address for a user and returns the token that is mailed there. It expects a
+// notification to the user, unless the address differs only in its spelling.
 func (f *fixture) emailLink(c access.Caller, id rolecall.UserID, name string) secret.Token {
 	f.Helper()
 	user, err := f.Directory.User(f.Context(), f.owner, id)
@@ -36,7 +36,7 @@ func (f *fixture) askEmail(c access.Caller, id rolecall.UserID, name string) err
 	return errorOf(f.SignIn.RequestEmailChange(f.Context(), c, newKey(), id, address(name)))
 }
 
-// confirm uses the link of a new address, in a browser with the sessions.
+// confirm uses the link in a mail to a new address, in a browser with the sessions.
 func (f *fixture) confirm(token secret.Token, sessions ...secret.Token) error {
 	return f.SignIn.ChangeEmail(f.Context(), f.attempt(sessions...), token)
 }
@@ -46,7 +46,7 @@ func TestAnAddressIsConfirmedWhereItIs(t *testing.T) {
 		ada := f.member("ada")
 		this, other, foreign := f.signIn("ada"), f.signIn("ada"), f.signIn("owner")
 		token := f.emailLink(f.call(this), ada.ID, "lovelace")
-		f.ok(f.guess("192.0.2.7", "ada", password)) // nothing has changed yet
+		f.ok(f.guess("192.0.2.7", "ada", password)) // the address has not changed yet
 		f.clock.advance(time.Minute)
 
 		f.expectMailed(func() { f.ok(f.confirm(token, foreign.Token, this.Token)) }, "email-changed ada")
@@ -85,8 +85,8 @@ func TestWithoutASessionANewAddressEndsThemAll(t *testing.T) {
 	})
 }
 
-// TestTheSameAddressInOtherLettersIsNoFarewell respells addresses: mail still reaches
-// them, so nobody is told that it does not.
+// TestTheSameAddressInOtherLettersIsNoFarewell changes the spelling of addresses. No notification is
+// sent, because the old spelling still receives mail.
 func TestTheSameAddressInOtherLettersIsNoFarewell(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, bob := f.member("ada"), f.member("bob")
@@ -107,7 +107,7 @@ func TestTheSameAddressInOtherLettersIsNoFarewell(t *testing.T) {
 	})
 }
 
-// TestAnAddressThatIsTakenIsAskedForLikeAnother compares the answers and the work.
+// TestAnAddressThatIsTakenIsAskedForLikeAnother compares the responses and the database work.
 func TestAnAddressThatIsTakenIsAskedForLikeAnother(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
@@ -121,7 +121,7 @@ func TestAnAddressThatIsTakenIsAskedForLikeAnother(t *testing.T) {
 			})
 			return answer, asked
 		}
-		ask(address("warm-up")) // counts the keys of the user
+		ask(address("warm-up")) // counts the user's keys
 		var freeAnswer, takenAnswer idempotency.Created[rolecall.EmailChange]
 		var freeAsked, takenAsked []string
 		f.expectMailed(func() { freeAnswer, freeAsked = ask(address("free")) }, "email-change free", "email-change-requested ada")
@@ -132,7 +132,7 @@ func TestAnAddressThatIsTakenIsAskedForLikeAnother(t *testing.T) {
 		if want := []string{"update", "count in 1 buckets", "user by address", "delete tokens", "insert token", "mail", "mail"}; !slices.Equal(freeAsked, want) {
 			t.Errorf("the work is %q, not %q", freeAsked, want)
 		}
-		f.is(f.confirm(f.lastToken(rolecall.MailEmailChange, "free")), rolecall.ErrEmailChangeInvalid) // it was replaced, as by any other
+		f.is(f.confirm(f.lastToken(rolecall.MailEmailChange, "free")), rolecall.ErrEmailChangeInvalid) // it was replaced, like any other
 	})
 }
 
@@ -279,8 +279,8 @@ func TestAChangeOfOnesOwnAddressCountsWhateverOneIsGiven(t *testing.T) {
 	})
 }
 
-// TestWhoeverIsPutOutMovesNoAddress has the thief of a session ask for an address of
-// their own before they are put out.
+// TestWhoeverIsPutOutMovesNoAddress requests an email change in a stolen session, and then revokes the
+// session.
 func TestWhoeverIsPutOutMovesNoAddress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, c := range []struct {
@@ -310,7 +310,7 @@ func TestWhoeverIsPutOutMovesNoAddress(t *testing.T) {
 				t.Errorf("%s: the thief's address counts: %v", c.what, err)
 			}
 			f.is(errorOf(f.authenticate(f.Node, thief.Token)), rolecall.ErrUnauthenticated)
-			f.ok(f.reset(reset, anotherPassword)) // which went to the right address
+			f.ok(f.reset(reset, anotherPassword)) // it was sent to the user's address
 		}
 	})
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// dying is a store whose process ends after so many updates.
+// dying is a store that fails after a number of updates, as if its process had ended.
 type dying struct {
 	store.Database
 	left int
 }
 
-// Update fails once the process is dead.
+// Update fails after the last allowed update.
 func (d *dying) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if d.left--; d.left < 0 {
 		return errBroken
@@ -27,11 +27,11 @@ func (d *dying) Update(ctx context.Context, tenant rolecall.TenantID, fn func(st
 	return d.Database.Update(ctx, tenant, fn)
 }
 
-// talkedAbout is somebody about whom there are more events than go in one step.
+// talkedAbout creates a user with more events than an erasure handles in one step.
 func (f *fixture) talkedAbout(name string) rolecall.User {
 	f.Helper()
 	user := f.user(name)
-	// On the database itself: f.db refuses events without a change.
+	// On the database itself, because f.db rejects events without a change.
 	f.ok(store.New(f.db.Database, nil).Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 		for i := range 1200 {
 			tx.InsertEvent(rolecall.Event{
@@ -45,7 +45,7 @@ func (f *fixture) talkedAbout(name string) rolecall.User {
 	return user
 }
 
-// saying returns how many of the events about a user say anything.
+// saying returns the number of events about a user, and how many of them have content.
 func (f *fixture) saying(id rolecall.UserID) (all, saying int) {
 	f.Helper()
 	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
@@ -68,7 +68,7 @@ func (f *fixture) saying(id rolecall.UserID) (all, saying int) {
 
 func TestAnErasureThatWasCutShortIsFinishedInTheBackground(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		for steps, left := range []int{1201, 701, 201} { // with the creation
+		for steps, left := range []int{1201, 701, 201} { // including the creation
 			user := f.talkedAbout(fmt.Sprintf("ada-%d", steps))
 			peer := node.New(&dying{f.db, 1 + steps}, access.Options{Clock: f.clock.Now, Keys: f.keys, Logger: slog.New(slog.DiscardHandler)})
 			f.ok(peer.Directory.EraseUser(f.Context(), f.owner, user.ID))

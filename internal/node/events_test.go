@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// shown returns the names of the members that the event shows before and after.
+// shown returns the members that the event shows before and after the change.
 func (f *fixture) shown(e rolecall.Event) (before, after string) {
 	f.Helper()
 	names := func(object []byte) string {
@@ -32,8 +32,8 @@ func (f *fixture) shown(e rolecall.Event) (before, after string) {
 	return names(e.Values.Before), names(e.Values.After)
 }
 
-// changedInSales is somebody of Sales whose name, department and address have
-// changed, one after the other.
+// changedInSales returns a user of Sales after changes of the name, the department and the address, one
+// after the other.
 func (f *fixture) changedInSales() rolecall.User {
 	f.Helper()
 	department := "Sales"
@@ -52,7 +52,7 @@ func TestEventsShowTheMembersThatTheCallerMayRead(t *testing.T) {
 		for _, c := range []struct {
 			what                      string
 			holds                     []held
-			address, changed, created string // the members that are shown
+			address, changed, created string // the visible members
 		}{
 			{"everything", []held{holding("users:read")}, "email", "externalId name", everything},
 			{"everything in Sales", []held{holding("users:read").within("sales")}, "email", "externalId name", everything},
@@ -179,7 +179,7 @@ func TestEventsAboutOtherThingsThanUsers(t *testing.T) {
 			caller := f.caller(holding("events:read"), held{permissions: []string{c.permission}, departments: c.within})
 			for kind, n := range map[rolecall.EventType]int{rolecall.EventRoleAssigned: 2, rolecall.EventRoleUnassigned: 1, rolecall.EventRoleUpdated: 1, rolecall.EventTenantUpdated: 1} {
 				events := f.events(caller, directory.EventListing{Type: string(kind)})
-				if len(events) != n { // the first owner was assigned a role too
+				if len(events) != n { // the first owner also got a role
 					t.Fatalf("there are %d events %s", len(events), kind)
 				}
 				if before, after := f.shown(events[0]); before != c.shown[kind][0] || after != c.shown[kind][1] {
@@ -228,7 +228,7 @@ func TestEventsAreKeptAsLongAsTheTenantSays(t *testing.T) {
 		f.ok(errorOf(f.Directory.UpdateTenant(f.Context(), f.owner, kept, nil)))
 		subject := rolecall.Subject{Type: rolecall.SubjectRole, ID: rolecall.NewID[any](start)}
 		old, young := start.Add(-aDay-time.Second), start.Add(-aDay)
-		// On the database itself: f.db refuses events without a change.
+		// On the database itself, because f.db rejects events without a change.
 		f.ok(store.New(f.db.Database, nil).Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			for _, at := range []rolecall.Time{old, young} {
 				tx.InsertEvent(rolecall.Event{
@@ -246,8 +246,8 @@ func TestEventsAreKeptAsLongAsTheTenantSays(t *testing.T) {
 	})
 }
 
-// TestOnesOwnEventsHideFromWhereOthersActed has an administrator and an operator act on
-// a user, who reads that. An auditor sees all of it.
+// TestOnesOwnEventsHideFromWhereOthersActed changes a user as an administrator and as an operator. The
+// user's own list of events omits their source addresses. An auditor sees all of it.
 func TestOnesOwnEventsHideFromWhereOthersActed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		const elsewhere = "203.0.113.9"

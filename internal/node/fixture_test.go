@@ -29,30 +29,30 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// start is when every test begins.
+// start is the time at which every test begins.
 const start rolecall.Time = 1_800_000_000_000_000
 
 const password = "correct horse battery"
 
-// origin is where the pages of the tests are.
+// origin is the origin of the pages in the tests.
 const origin = "https://id.example.com"
 
 // clock is a clock that only the test moves.
 type clock struct{ now atomic.Int64 }
 
-// Now returns the moment.
+// Now returns the current time of the clock.
 func (c *clock) Now() rolecall.Time { return rolecall.Time(c.now.Load()) }
 
 func (c *clock) advance(d time.Duration) { c.now.Add(d.Microseconds()) }
 
-// until moves the clock to a moment.
+// until sets the clock.
 func (c *clock) until(t rolecall.Time) { c.now.Store(int64(t)) }
 
-// fixture is one store with a node that serves it, and a tenant with its owner.
+// fixture is a store with a node, and a tenant with its owner.
 type fixture struct {
 	*testing.T
 	clock    *clock
-	open     func() store.Database // another process's connection to the same database
+	open     func() store.Database // opens the same database as another process
 	db       *recorded
 	store    *store.Store // on db
 	keys     *secret.Keys
@@ -64,9 +64,9 @@ type fixture struct {
 	owner  access.Caller
 }
 
-// onEachStore runs the test on both stores, each new. With -short, one test in three
-// runs on PostgreSQL: what internal/store/storetest and internal/e2e test there depends
-// more on the store. make check runs all.
+// onEachStore runs the test on a new database of each store. With -short, only one test in three runs
+// on PostgreSQL, because the tests of internal/store/storetest and internal/e2e depend more on the
+// store. make check runs all.
 func onEachStore(t *testing.T, run func(*fixture)) {
 	t.Helper()
 	onEachStoreLimited(t, ratelimit.Limits{}, run)
@@ -97,7 +97,7 @@ func onEachStoreLimited(t *testing.T, limits ratelimit.Limits, run func(*fixture
 	}
 }
 
-// checkEvents fails the test if an event that it has caused is not as docs/events.md says.
+// checkEvents fails the test if an event differs from its description in docs/events.md.
 func (f *fixture) checkEvents() {
 	f.Helper()
 	q := rolecall.EventQuery{Limit: rolecall.MaxLimit}
@@ -141,7 +141,7 @@ func (f *fixture) checkEvent(e *rolecall.Event) {
 	}
 }
 
-// onSQLite returns an empty database, and what opens it once more.
+// onSQLite returns an empty database, and a function that opens it again.
 func onSQLite(t *testing.T) (store.Database, func() store.Database) {
 	path := sqlitetest.Migrated(t)
 	open := func() store.Database {
@@ -159,7 +159,7 @@ func onSQLite(t *testing.T) (store.Database, func() store.Database) {
 	return open(), open
 }
 
-// onPostgres returns an empty database, and what opens it once more.
+// onPostgres returns an empty database, and a function that opens it again.
 func onPostgres(t *testing.T) (store.Database, func() store.Database) {
 	db, url := pgtest.Opened(t)
 	return db, func() store.Database {
@@ -172,12 +172,12 @@ func onPostgres(t *testing.T) (store.Database, func() store.Database) {
 	}
 }
 
-// node returns another process over the same store, which does not watch it.
+// node returns a node of another process on the same store. It does not watch the store.
 func (f *fixture) node() *node.Node {
 	return f.nodeWith(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1})
 }
 
-// watchingNode returns another process on the same database, which watches it.
+// watchingNode returns a node of another process on the same database. It watches the database.
 func (f *fixture) watchingNode() *node.Node {
 	f.Helper()
 	db := &watchedDatabase{Database: f.open(), told: make(chan struct{})}
@@ -195,14 +195,14 @@ func (f *fixture) watchingNode() *node.Node {
 	return peer
 }
 
-// watchedDatabase closes a channel when it is watched.
+// watchedDatabase closes a channel when a watch has caught up.
 type watchedDatabase struct {
 	store.Database
 	once sync.Once
-	told chan struct{} // closed once the watch works
+	told chan struct{} // closed when the watch has caught up
 }
 
-// Watch watches the store and notes when that works.
+// Watch watches the store and detects when the watch has caught up.
 func (s *watchedDatabase) Watch(ctx context.Context, w store.Watcher) error {
 	return s.Database.Watch(ctx, notedWatcher{w, s})
 }
@@ -212,13 +212,13 @@ type notedWatcher struct {
 	db *watchedDatabase
 }
 
-// CaughtUp is noted.
+// CaughtUp closes the channel at the first call.
 func (w notedWatcher) CaughtUp(lag time.Duration) {
 	w.Watcher.CaughtUp(lag)
 	w.db.once.Do(func() { close(w.db.told) })
 }
 
-// nodeWith is node with the cost of password hashes.
+// nodeWith is node with the given cost of password hashes.
 func (f *fixture) nodeWith(cost secret.Parameters) *node.Node {
 	f.hashes = secret.NewPasswords(cost, 4, 1000)
 	return node.New(f.db, access.Options{
@@ -226,7 +226,7 @@ func (f *fixture) nodeWith(cost secret.Parameters) *node.Node {
 	})
 }
 
-// ok fails the test at once if there is an error.
+// ok stops the test if err is not nil.
 func (f *fixture) ok(err error) {
 	f.Helper()
 	if err != nil {
@@ -234,7 +234,7 @@ func (f *fixture) ok(err error) {
 	}
 }
 
-// is fails the test unless the error is the wanted one; nil is none.
+// is fails the test unless the error is the wanted one. nil means success.
 func (f *fixture) is(err, wanted error) {
 	f.Helper()
 	if !errors.Is(err, wanted) {
@@ -251,12 +251,12 @@ func (f *fixture) newTenant(name string) rolecall.Tenant {
 
 func address(name string) string { return name + "@example.com" }
 
-// attempt is a request without a session, with the tokens that it came with.
+// attempt returns a request without a session that sends the tokens.
 func (f *fixture) attempt(tokens ...secret.Token) access.Anonymous {
 	return access.Anonymous{Tenant: f.tenant, TenantName: f.tenant.Name, Presented: tokens, RequestID: "request", Source: "192.0.2.1"}
 }
 
-// signIn signs somebody of the tenant in.
+// signIn signs in a user of the tenant.
 func (f *fixture) signIn(name string) signin.SignIn {
 	f.Helper()
 	in, err := f.SignIn.Login(f.Context(), f.attempt(), address(name), password)
@@ -264,12 +264,12 @@ func (f *fixture) signIn(name string) signin.SignIn {
 	return in
 }
 
-// call is a request by whoever has signed in.
+// call returns a request by the user who has signed in.
 func (f *fixture) call(in signin.SignIn) access.Caller {
 	return access.Caller{Principal: in.Principal, RequestID: "request", Source: "192.0.2.1"}
 }
 
-// authenticate resolves a token on a node, with a use of the session.
+// authenticate resolves a token on a node, and counts as a use of the session.
 func (f *fixture) authenticate(peer *node.Node, token secret.Token) (*authz.Principal, error) {
 	return peer.SignIn.Authenticate(f.Context(), f.tenant, []secret.Token{token}, true)
 }
@@ -281,7 +281,7 @@ func newKey() idempotency.Key {
 	return idempotency.Key{Text: text, Fingerprint: secret.Digest([]byte(text))}
 }
 
-// user makes a pending user.
+// user creates a pending user.
 func (f *fixture) user(name string) rolecall.User {
 	f.Helper()
 	created, err := f.Directory.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: address(name), Name: "User " + name})
@@ -289,7 +289,7 @@ func (f *fixture) user(name string) rolecall.User {
 	return created.Value
 }
 
-// member makes a user who can sign in.
+// member creates a user who can sign in.
 func (f *fixture) member(name string) rolecall.User {
 	f.Helper()
 	user := f.user(name)
@@ -317,7 +317,7 @@ func (f *fixture) ownerRole() rolecall.RoleID {
 	return page.Items[0].ID
 }
 
-// settings changes the settings of the tenant, as its operator would.
+// settings changes the settings of the tenant, like its operator.
 func (f *fixture) settings(settings rolecall.TenantSettings) {
 	f.Helper()
 	changed := f.tenant
@@ -329,7 +329,7 @@ func (f *fixture) settings(settings rolecall.TenantSettings) {
 	f.tenant = changed
 }
 
-// eventTypes returns what happened to a user, newest first.
+// eventTypes returns the types of the events about a user, newest first.
 func (f *fixture) eventTypes(id rolecall.UserID) (types []rolecall.EventType) {
 	f.Helper()
 	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
@@ -342,7 +342,7 @@ func (f *fixture) eventTypes(id rolecall.UserID) (types []rolecall.EventType) {
 	return types
 }
 
-// eventually fails the test unless the condition holds soon by the real clock.
+// eventually fails the test unless the condition becomes true soon. It uses the real clock.
 func (f *fixture) eventually(holds func() bool) {
 	f.Helper()
 	retry, deadline := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
@@ -356,8 +356,7 @@ func (f *fixture) eventually(holds func() bool) {
 	}
 }
 
-// inParallel runs fn so often at once and counts what it returns, each error of
-// rolecall as that.
+// inParallel runs fn n times concurrently and counts its results by error.
 func (f *fixture) inParallel(n int, fn func(i int) error) map[error]int {
 	f.Helper()
 	var mu sync.Mutex

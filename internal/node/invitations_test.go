@@ -131,8 +131,8 @@ func TestAnInvitationLetsNoSuspendedUserIn(t *testing.T) {
 	})
 }
 
-// refusedPasswords are passwords that Augusta Ada Lovelace of ada.lovelace@example.com
-// may not choose, with the code of their fault.
+// refusedPasswords are passwords that Augusta Ada Lovelace of ada.lovelace@example.com may not choose,
+// each with the code of the field error.
 var refusedPasswords = map[string]string{
 	"14 characters!":                    "length",
 	strings.Repeat("p", 1025):           "length",
@@ -142,7 +142,7 @@ var refusedPasswords = map[string]string{
 	"\xff a password that is not UTF-8": "encoding",
 }
 
-// faultsOf returns where and what the faults of an error are.
+// faultsOf returns the pointers and codes of an error's field errors.
 func faultsOf(err error) (faults []string) {
 	if e, ok := errors.AsType[*rolecall.Error](err); ok {
 		for _, fault := range e.Faults {
@@ -220,15 +220,15 @@ func TestOnlyWhomOneSeesAndReachesCanBeInvited(t *testing.T) {
 	})
 }
 
-// TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed has somebody invite a guest, or
-// ask for another address of theirs, who may do that no more when the guest says yes.
+// TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed lets a user invite a guest or request another address
+// for a guest. That user loses the permission before the guest uses the link.
 func TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed(t *testing.T) {
 	clerk := []held{holding("users:read", "users:invite", "users.email:update")}
 	for _, c := range []struct {
 		what   string
 		change func(f *fixture, clerk access.Caller, guests ...rolecall.User)
 		void   bool
-		gone   bool // with the sessions of the clerk, so that the overview has nothing to say of it
+		gone   bool // deleted with the clerk's sessions, so that the overview does not mention it
 	}{
 		{"nothing changes", func(*fixture, access.Caller, ...rolecall.User) {}, false, false},
 		{"the guest gets a role that the clerk has too", func(f *fixture, _ access.Caller, guests ...rolecall.User) {

@@ -14,11 +14,11 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// links are three links that were requested for others, one of each kind.
+// links are three links that were requested for other users, one of each kind.
 type links struct{ invitation, reset, change secret.Token }
 
-// requestLinks has the caller invite a user, send another a password link, and change
-// the address of a third.
+// requestLinks lets the caller invite a user, send a password link to a second, and change the address
+// of a third.
 func (f *fixture) requestLinks(c access.Caller) links {
 	f.Helper()
 	n := serial.Add(1)
@@ -33,7 +33,7 @@ func (f *fixture) requestLinks(c access.Caller) links {
 	}
 }
 
-// expectLinks fails the test unless all of the links work, or none does.
+// expectLinks fails the test unless all of the links work, or none of them does.
 func (f *fixture) expectLinks(what string, l links, work bool) {
 	f.Helper()
 	for _, link := range []struct {
@@ -49,7 +49,7 @@ func (f *fixture) expectLinks(what string, l links, work bool) {
 	}
 }
 
-// reuse presents a token of the session after its successor was used.
+// reuse sends a token of the session after its successor was used.
 func (f *fixture) reuse(in signin.SignIn) {
 	f.Helper()
 	f.ok(errorOf(f.authenticate(f.Node, f.refresh(f.Node, in.Token))))
@@ -171,8 +171,8 @@ func TestLinksEndWithTheTokenThatRequestedThem(t *testing.T) {
 	})
 }
 
-// TestARevokedCredentialRequestsNoLinks has requests run that were let in just before
-// their session or token was revoked.
+// TestARevokedCredentialRequestsNoLinks runs requests that passed authentication just before their session
+// or token was revoked.
 func TestARevokedCredentialRequestsNoLinks(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		admin, pending := f.member("admin"), f.user("pending")
@@ -226,8 +226,8 @@ func TestTheCurrentAddressIsToldOfARequestForANewOne(t *testing.T) {
 	})
 }
 
-// TestATenantMailsSoManyLinksToOthersInAnHour counts all links together, on two nodes.
-// What is refused, repeated or requested by people for themselves does not count.
+// TestATenantMailsSoManyLinksToOthersInAnHour counts all links together, on two nodes. Links that are
+// rejected, repeated or requested by users for themselves do not count.
 func TestATenantMailsSoManyLinksToOthersInAnHour(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{TenantMails: 4}, func(f *fixture) {
 		ada, pending, other := f.member("ada"), f.user("pending"), f.node()
@@ -257,7 +257,7 @@ func TestATenantMailsSoManyLinksToOthersInAnHour(t *testing.T) {
 				}
 			}
 		})
-		f.user("refused") // nothing was made
+		f.user("refused") // the rejected request created no user
 		f.ok(f.askEmail(f.call(f.signIn("ada")), ada.ID, "own-2"))
 		foreign := f.newTenant("other")
 		home := f.tenant
@@ -271,8 +271,8 @@ func TestATenantMailsSoManyLinksToOthersInAnHour(t *testing.T) {
 	})
 }
 
-// TestTheLinksOfARevokedOperatorKeyAreVoid revokes a key by which a tenant was made and
-// links were requested in another one. The links of a key that expired stay.
+// TestTheLinksOfARevokedOperatorKeyAreVoid revokes an operator key that was used to create a tenant and
+// to request links in another one. The links of an expired key stay valid.
 func TestTheLinksOfARevokedOperatorKeyAreVoid(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		revoked, token := f.operatorKey("Revoked")

@@ -17,7 +17,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// account makes a service account that holds the role.
+// account creates a service account with the role.
 func (f *fixture) account(name string, role rolecall.RoleID) rolecall.ServiceAccount {
 	f.Helper()
 	created, err := f.Directory.CreateServiceAccount(f.Context(), f.owner, newKey(), rolecall.ServiceAccountDraft{Name: name})
@@ -31,7 +31,7 @@ func (f *fixture) assignToAccount(id rolecall.ServiceAccountID, role rolecall.Ro
 	f.ok(errorOf3(f.Directory.AssignRole(f.Context(), f.owner, rolecall.HolderOf(id), role, rolecall.AssignmentDraft{})))
 }
 
-// tokenDraft is a token of the permissions, for a day.
+// tokenDraft returns a draft of a token with the permissions that expires after a day.
 func (f *fixture) tokenDraft(permissions ...string) rolecall.APITokenDraft {
 	return rolecall.APITokenDraft{Name: "Nightly", Permissions: permissions, ExpiresAt: f.clock.Now().Add(24 * time.Hour)}
 }
@@ -43,7 +43,7 @@ func (f *fixture) accountToken(id rolecall.ServiceAccountID, permissions ...stri
 	return created.Value
 }
 
-// userToken makes a token that speaks for whoever calls.
+// userToken creates an API token of the caller.
 func (f *fixture) userToken(c access.Caller, permissions ...string) directory.APIToken {
 	f.Helper()
 	created, err := f.Directory.CreateToken(f.Context(), c, newKey(), rolecall.HolderOf(c.User.ID), f.tokenDraft(permissions...))
@@ -51,13 +51,13 @@ func (f *fixture) userToken(c access.Caller, permissions ...string) directory.AP
 	return created.Value
 }
 
-// bears resolves a token on a node.
+// bears resolves an API token on a node.
 func (f *fixture) bears(node *node.Node, token directory.APIToken) (*authz.Principal, error) {
 	return node.SignIn.AuthenticateBearer(f.Context(), f.tenant, string(token.Secret), "192.0.2.1")
 }
 
-// programs are a token of a user and one of a service account. Both hold the role,
-// which lets them read users.
+// programs returns a token of a user and one of a service account. Both have the role, which allows
+// them to read users.
 func (f *fixture) programs() (role rolecall.Role, member rolecall.User, account rolecall.ServiceAccount, tokens []directory.APIToken) {
 	f.Helper()
 	role, member = f.role("Reader", "users:read"), f.member("programmer")
@@ -85,7 +85,7 @@ func TestATokenIsRememberedUntilItsHolderChanges(t *testing.T) {
 			},
 		}
 		for i, token := range tokens {
-			if !reads(token) { // which writes the use
+			if !reads(token) { // also updates the last use
 				t.Error("the token does not do what it is for")
 			}
 			reads(token)
@@ -119,7 +119,7 @@ func TestATokenOfAUserWithoutADemandedFactorCountsForNothing(t *testing.T) {
 		}
 		becomes := func(what string, wanted error) {
 			t.Helper()
-			for i, wanted := range []error{wanted, nil} { // service accounts have no factors
+			for i, wanted := range []error{wanted, nil} { // service accounts have no second factors
 				if _, err := f.bears(f.Node, tokens[i]); !errors.Is(err, wanted) {
 					t.Errorf("%s: %v", what, err)
 				}
@@ -138,7 +138,7 @@ func TestATokenOfAUserWithoutADemandedFactorCountsForNothing(t *testing.T) {
 		f.assignToAccount(account.ID, demanding.ID)
 		becomes("the user is one of those now", rolecall.ErrUnauthenticated)
 
-		f.ok(f.SignIn.EndUserSessions(f.Context(), f.owner, member.ID)) // so that it is not their end that is announced
+		f.ok(f.SignIn.EndUserSessions(f.Context(), f.owner, member.ID)) // so that the announcement does not come from ending them
 		challenge := secret.Token(f.challenge(f.attempt(), "programmer", rolecall.ErrEnrolmentRequired).Token)
 		e, err := f.SignIn.BeginEnrolment(f.Context(), f.attempt(), challenge)
 		f.ok(err)
@@ -166,7 +166,7 @@ func TestATokenTakesNoFactorsFromItsUser(t *testing.T) {
 		f.enrol(f.owner)
 		program := access.Caller{Principal: p}
 		f.is(f.SignIn.ResetFactors(f.Context(), program, f.owner.User.ID), rolecall.ErrSessionRequired)
-		f.ok(f.SignIn.ResetFactors(f.Context(), program, ada.ID)) // as who bears it could
+		f.ok(f.SignIn.ResetFactors(f.Context(), program, ada.ID)) // as the user of the token could
 		own, err := f.SignIn.Factors(f.Context(), f.owner)
 		f.ok(err)
 		if own.Methods() == nil {
@@ -322,7 +322,7 @@ func TestATokenThatIsRevokedDuringFiftyUsesIsGoneAfterwards(t *testing.T) {
 	})
 }
 
-// ofProgram is a request with the token.
+// ofProgram returns a request with the token.
 func (f *fixture) ofProgram(token directory.APIToken) access.Caller {
 	f.Helper()
 	p, err := f.bears(f.Node, token)
@@ -362,8 +362,8 @@ func TestATokenDoesNothingInThePersonsPlace(t *testing.T) {
 	})
 }
 
-// What a program does is bounded by the token also where the holder could do more:
-// giving roles, making them, and taking access away.
+// A request with a token cannot exceed the permissions of the token, even if the holder could do more.
+// This also applies to assigning and creating roles, and to revoking access.
 func TestTheCeilingOfATokenIsItsOwn(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		account := f.account("Sync", f.ownerRole())
@@ -380,7 +380,7 @@ func TestTheCeilingOfATokenIsItsOwn(t *testing.T) {
 		f.assign(target.ID, writer.ID, rolecall.AssignmentDraft{})
 		f.is(errorOf(f.Directory.SuspendUser(f.Context(), c, target.ID, "")), rolecall.ErrBeyondOwnPermissions)
 
-		// The account itself and others like it, too.
+		// This also protects the account itself and others with its role.
 		f.is(errorOf3(f.Directory.AssignRole(f.Context(), c, rolecall.HolderOf(account.ID), writer.ID, rolecall.AssignmentDraft{})), rolecall.ErrBeyondOwnPermissions)
 		f.is(errorOf(f.Directory.SuspendServiceAccount(f.Context(), c, account.ID, "")), rolecall.ErrBeyondOwnPermissions)
 		f.is(f.Directory.UnassignRole(f.Context(), c, rolecall.HolderOf(account.ID), f.ownerRole()), rolecall.ErrBeyondOwnPermissions)
@@ -389,8 +389,7 @@ func TestTheCeilingOfATokenIsItsOwn(t *testing.T) {
 	})
 }
 
-// Nobody gives themselves more by their grants: neither does a service account, by a
-// role that it holds.
+// A user cannot gain permissions by grants. Nor can a service account, by a role that it holds.
 func TestAServiceAccountGivesItselfNoMore(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		created, err := f.Directory.CreateRole(f.Context(), f.owner, newKey(), rolecall.RoleDraft{

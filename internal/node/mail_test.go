@@ -9,8 +9,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// mails returns the mails that were committed, as they were opened by the keys of
-// the instance.
+// mails returns the committed mails, opened with the keys of the instance.
 func (f *fixture) mails() (mails []rolecall.Mail) {
 	f.Helper()
 	f.db.mu.Lock()
@@ -28,7 +27,7 @@ func (f *fixture) mails() (mails []rolecall.Mail) {
 	return mails
 }
 
-// mailed returns the mails that fn has sent: to whom, of which kind.
+// mailed returns the kinds and recipients of the mails that fn sends.
 func (f *fixture) mailed(fn func()) (mails []string) {
 	f.Helper()
 	before := len(f.mails())
@@ -49,7 +48,7 @@ func (f *fixture) expectMailed(fn func(), want ...string) {
 	}
 }
 
-// lastToken returns what the link of the newest mail of the kind to somebody bears.
+// lastToken returns the token in the link of the newest mail of this kind to the user.
 func (f *fixture) lastToken(kind rolecall.MailKind, name string) secret.Token {
 	f.Helper()
 	for _, m := range slices.Backward(f.mails()) {

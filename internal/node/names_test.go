@@ -26,8 +26,8 @@ func TestNamesAreForThoseWhoMayReadThem(t *testing.T) {
 		for _, c := range []struct {
 			what  string
 			holds []held
-			want  []directory.Named // nil of who may not be known of
-			known []int             // which of the ids are known
+			want  []directory.Named // nil if the caller may not know of them
+			known []int             // indexes of the ids that the caller may know of
 		}{
 			{"nothing", nil, nil, nil},
 			{"events", hold(holding("events:read")), nil, nil},

@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// from is an attempt from a browser with these known-device tokens.
+// from returns an anonymous request from a browser with these known-device tokens.
 func (f *fixture) from(devices ...string) access.Anonymous {
 	a := f.attempt()
 	a.Devices, a.Client, a.Source = devices, "Firefox on Linux", "198.51.100.7"
@@ -29,7 +29,7 @@ func TestASignInFromANewBrowserIsMailed(t *testing.T) {
 				f.ok(err)
 			}
 		}
-		f.expectMailed(signIn(f.from(), password)) // the first one
+		f.expectMailed(signIn(f.from(), password)) // the user's first sign-in
 		f.expectMailed(signIn(f.from(in.Device), password))
 		f.expectMailed(func() {
 			f.is(errorOf(f.SignIn.Login(f.Context(), f.from(), address("ada"), "wrong")), rolecall.ErrWrongCredentials)
@@ -45,7 +45,7 @@ func TestASignInFromANewBrowserIsMailed(t *testing.T) {
 		mark, err := f.SignIn.ChangePassword(f.Context(), f.call(in), password, another)
 		f.ok(err)
 		f.expectMailed(signIn(f.from(mark), another))
-		f.expectMailed(signIn(f.from(known), another), "new-browser ada") // it was known by the old password
+		f.expectMailed(signIn(f.from(known), another), "new-browser ada") // the browser was known with the old password
 		f.clock.advance(signin.DeviceLifetime)
 		f.expectMailed(signIn(f.from(mark), another), "new-browser ada")
 	})
@@ -77,7 +77,7 @@ func TestANewBrowserIsMailedWithEveryWayToSignIn(t *testing.T) {
 		_, phone := f.withPasskey("grace")
 		f.clock.advance(time.Hour)
 		var in signin.SignIn
-		f.expectMailed(func() { f.asked("ada") }) // the second factor is not shown yet
+		f.expectMailed(func() { f.asked("ada") }) // the second factor has not been proved yet
 		f.expectMailed(func() {
 			f.is(errorOf(f.answer(f.asked("ada"), signin.Proof{Code: "000000"})), rolecall.ErrWrongCode)
 		})

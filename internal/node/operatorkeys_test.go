@@ -16,7 +16,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// operatorKey makes a key for an hour, for all tenants unless some are named.
+// operatorKey creates an operator key for an hour. Without names, it is for all tenants.
 func (f *fixture) operatorKey(name string, tenants ...string) (rolecall.OperatorKey, secret.Token) {
 	f.Helper()
 	key, token, err := f.Directory.CreateOperatorKey(f.Context(), rolecall.OperatorKeyDraft{Name: name, Tenants: tenants, Lifetime: time.Hour})
@@ -24,13 +24,13 @@ func (f *fixture) operatorKey(name string, tenants ...string) (rolecall.Operator
 	return key, token
 }
 
-// operator returns a request with the key, in the tenant of the fixture.
+// operator returns a request with the key in the fixture's tenant.
 func (f *fixture) operator(node *node.Node, token secret.Token) (access.Caller, error) {
 	p, err := node.SignIn.AuthenticateBearer(f.Context(), f.tenant, string(token), "192.0.2.1")
 	return access.Caller{Principal: p, RequestID: "request", Source: "192.0.2.1"}, err
 }
 
-// operates returns a request about tenants with a new key.
+// operates returns a request about tenants with a new operator key.
 func (f *fixture) operates(name string, tenants ...string) access.Caller {
 	f.Helper()
 	_, token := f.operatorKey(name, tenants...)
@@ -69,7 +69,7 @@ func TestAnOperatorActsInATenantAndIsNobodyThere(t *testing.T) {
 	})
 }
 
-// flipped returns the key with another last character.
+// flipped returns the key with a different last character.
 func flipped(token secret.Token) secret.Token {
 	last := len(token) - 1
 	if token[last] == '0' {

@@ -18,8 +18,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// sender returns another process on the same database that sends mail to the
-// server, and what stops it.
+// sender returns a node of another process on the same database that sends mail to the server, and a
+// function that stops it.
 func (f *fixture) sender(server *mailtest.Server) (peer *node.Node, stop func()) {
 	f.Helper()
 	templates, err := mail.LoadTemplates("")
@@ -50,7 +50,7 @@ func (f *fixture) waiting() int {
 	return n
 }
 
-// recipients returns to whom mail came, sorted.
+// recipients returns the recipients of the mails that the server received, sorted.
 func recipients(server *mailtest.Server) (all []string) {
 	for _, m := range server.Messages() {
 		all = append(all, m.To)
@@ -90,7 +90,7 @@ func TestMailWaitsForItsServerAndBacksOff(t *testing.T) {
 		for _, pause := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute} {
 			peer, stop := f.sender(server)
 			f.eventually(func() bool { return peer.Access.Outbox.Counts().Failed == 1 })
-			stop() // what became of the attempt is written now
+			stop() // now the outcome of the attempt is stored
 			if due := f.dueIn(); due != pause {
 				t.Errorf("the mail is due in %v, want %v", due, pause)
 			}
@@ -105,7 +105,7 @@ func TestMailWaitsForItsServerAndBacksOff(t *testing.T) {
 	})
 }
 
-// dueIn returns in what time the only waiting mail is due.
+// dueIn returns the time until the only waiting mail is due.
 func (f *fixture) dueIn() (pause time.Duration) {
 	f.Helper()
 	f.ok(f.store.View(f.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {
@@ -138,8 +138,8 @@ func TestMailThatIsNotWorthItAnyMoreIsGivenUpWithAnEvent(t *testing.T) {
 	})
 }
 
-// Somebody whom the server refuses keeps nobody waiting, and in the end the log, a
-// count and an event say so.
+// A recipient whom the mail server rejects does not delay other mail. In the end, the log, a counter and
+// an event report the failure.
 func TestOneWhomTheServerRefuses(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		server := mailtest.Start(f, mailtest.Options{})
@@ -170,7 +170,7 @@ func TestOneWhomTheServerRefuses(t *testing.T) {
 	})
 }
 
-// What cannot be recorded of one tenant keeps no other's mail from being given up.
+// If a failure cannot be recorded in one tenant, mail of other tenants is still given up.
 func TestMailOfATenantThatCannotBeWrittenKeepsNoOther(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		other := f.newTenant("other")
@@ -206,7 +206,7 @@ func TestMailToNoMailboxIsGivenUpAtOnce(t *testing.T) {
 	})
 }
 
-// A node that dies has its mail sent by another, when its claim is over.
+// If a node dies, another one sends its mail after the claim has expired.
 func TestMailOfANodeThatDiedIsSentByAnother(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.invite(f.user("ada").ID)
@@ -262,7 +262,7 @@ func TestMailOfNobodyGoesNowhere(t *testing.T) {
 	})
 }
 
-// sealed is a mail as the service keeps it.
+// sealed returns a mail as the service stores it.
 func (f *fixture) sealed(tenant rolecall.TenantID, m rolecall.Mail) rolecall.OutboxMail {
 	f.Helper()
 	id, now := rolecall.NewID[rolecall.Mail](f.clock.Now()), f.clock.Now()

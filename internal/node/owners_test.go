@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// acts are all that can take an owner away.
+// acts are all actions that can remove an owner.
 var acts = map[string]func(*fixture, access.Caller, rolecall.UserID, rolecall.RoleID) error{
 	"take the role": func(f *fixture, c access.Caller, id rolecall.UserID, role rolecall.RoleID) error {
 		return f.Directory.UnassignRole(f.Context(), c, rolecall.HolderOf(id), role)
@@ -53,8 +53,8 @@ func TestTheLastOwnerStays(t *testing.T) {
 	}
 }
 
-// TestTwoOwnersRemoveEachOther lets two owners act on each other at the same
-// moment, 200 times: one succeeds, by whatever acts.
+// TestTwoOwnersRemoveEachOther lets two owners act on each other concurrently, 200 times. For every pair
+// of actions, exactly one succeeds.
 func TestTwoOwnersRemoveEachOther(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.owner.Assignments[0].Role
@@ -88,7 +88,7 @@ func TestTwoOwnersRemoveEachOther(t *testing.T) {
 	})
 }
 
-// rival is another owner.
+// rival returns another owner.
 func (f *fixture) rival(role rolecall.Role) access.Caller {
 	f.Helper()
 	user, _ := f.person("")
@@ -100,7 +100,7 @@ func (f *fixture) rival(role rolecall.Role) access.Caller {
 	return f.callBy(user, []rolecall.Assignment{a})
 }
 
-// owners counts the owners that a tenant must keep one of, no further than two.
+// owners counts permanent, unrestricted owners, at most two.
 func (f *fixture) owners() (n int) {
 	f.Helper()
 	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) (err error) {

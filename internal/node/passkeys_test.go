@@ -13,7 +13,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// passkey gives whoever calls a passkey of the authenticator.
+// passkey registers a passkey of the authenticator for the caller.
 func (f *fixture) passkey(c access.Caller, a *passkeytest.Authenticator) rolecall.Passkey {
 	f.Helper()
 	options, err := f.SignIn.PasskeyCreationOptions(f.Context(), c)
@@ -23,7 +23,7 @@ func (f *fixture) passkey(c access.Caller, a *passkeytest.Authenticator) rolecal
 	return created.Value.Passkey
 }
 
-// withPasskey makes a user with a passkey.
+// withPasskey creates a user with a passkey.
 func (f *fixture) withPasskey(name string) (rolecall.User, *passkeytest.Authenticator) {
 	f.Helper()
 	user, phone := f.member(name), passkeytest.New(origin)
@@ -31,7 +31,7 @@ func (f *fixture) withPasskey(name string) (rolecall.User, *passkeytest.Authenti
 	return user, phone
 }
 
-// signInOptions returns what asks for any passkey.
+// signInOptions returns the options of a sign-in with any passkey.
 func (f *fixture) signInOptions() []byte {
 	f.Helper()
 	options, err := f.SignIn.PasskeySignInOptions(f.attempt())
@@ -50,7 +50,7 @@ func TestAPasskeyIsASecondFactor(t *testing.T) {
 		if !slices.Contains(asked.Methods, rolecall.FactorPasskey) {
 			t.Errorf("asked for %q", asked.Methods)
 		}
-		phone.Verifies = false // the password is shown already
+		phone.Verifies = false // the password has already been proved
 		challenge, signed := secret.Token(asked.Token), phone.Get(t, asked.PublicKey)
 		forged := bytes.Replace(signed, []byte(`"signature":"ME`), []byte(`"signature":"MF`), 1)
 		f.is(errorOf(f.answer(challenge, signin.Proof{Passkey: forged})), rolecall.ErrWrongCode)
@@ -130,7 +130,7 @@ func TestWhatSignsNobodyInWithoutAPassword(t *testing.T) {
 		f.is(errorOf(f.byPasskey(hers.Get(t, f.signInOptions()))), rolecall.ErrPasskeyRefused)
 		elsewhere := hers.Get(t, f.signInOptions())
 		f.tenant = home
-		f.is(errorOf(f.byPasskey(elsewhere)), rolecall.ErrPasskeyRefused) // the challenge is the other tenant's
+		f.is(errorOf(f.byPasskey(elsewhere)), rolecall.ErrPasskeyRefused) // the challenge belongs to the other tenant
 		foreign = hers.Get(t, f.signInOptions())
 		f.ok(errorOf(f.byPasskey(foreign)))
 
@@ -141,7 +141,7 @@ func TestWhatSignsNobodyInWithoutAPassword(t *testing.T) {
 	})
 }
 
-// strangersAnswer returns what a passkey signs that is stored nowhere.
+// strangersAnswer returns an assertion of a passkey that is not stored.
 func (f *fixture) strangersAnswer() []byte {
 	f.Helper()
 	stranger := passkeytest.New(origin)
@@ -171,11 +171,11 @@ func TestOneAnswerOfAPasskeySignsInOnce(t *testing.T) {
 	})
 }
 
-// TestAnAnswerOfAPasskeyStaysUsed changes the password after it was used.
+// TestAnAnswerOfAPasskeyStaysUsed changes the password after the assertion was used.
 func TestAnAnswerOfAPasskeyStaysUsed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, phone := f.member("ada"), passkeytest.New(origin)
-		phone.Synced = true // it counts nothing
+		phone.Synced = true // a synced passkey has no signature counter
 		f.passkey(f.call(f.signIn("ada")), phone)
 		signed := phone.Get(t, f.signInOptions())
 		f.ok(errorOf(f.byPasskey(signed)))
@@ -215,7 +215,7 @@ func TestAddingPasskeys(t *testing.T) {
 		if !again.Replayed || again.Value.RecoveryCodes != nil || string(again.Value.ID) != string(first.Value.ID) {
 			t.Errorf("%+v", again)
 		}
-		f.is(errorOf(f.SignIn.AddPasskey(f.Context(), c, newKey(), "Telefon", document)), rolecall.ErrValidation) // over by now
+		f.is(errorOf(f.SignIn.AddPasskey(f.Context(), c, newKey(), "Telefon", document)), rolecall.ErrValidation) // expired
 		f.is(errorOf(f.SignIn.AddPasskey(f.Context(), c, newKey(), "", []byte("{}"))), rolecall.ErrValidation)
 
 		options, err = f.SignIn.PasskeyCreationOptions(f.Context(), f.owner)

@@ -18,14 +18,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// askReset asks for a new password for an address from a source.
+// askReset requests a password reset for an address, from a source address.
 func (f *fixture) askReset(source, email string) error {
 	a := f.attempt()
 	a.Source = source
 	return f.SignIn.RequestPasswordReset(f.Context(), a, email)
 }
 
-// resetLink asks for a new password for somebody and returns what they are mailed.
+// resetLink requests a password reset for a user and returns the token that is mailed.
 func (f *fixture) resetLink(name string) secret.Token {
 	f.Helper()
 	f.expectMailed(func() { f.ok(f.askReset("192.0.2.7", address(name))) }, "password-reset "+name)
@@ -58,7 +58,7 @@ func TestAPasswordIsResetByMail(t *testing.T) {
 
 		f.ok(f.Access.Refusals.Flush(f.Context()))
 		want := []rolecall.EventType{
-			rolecall.EventResetRequested, rolecall.EventSignInFailed, // both were tallied
+			rolecall.EventResetRequested, rolecall.EventSignInFailed, // both were counted
 			rolecall.EventSignedIn, rolecall.EventSessionEnded, rolecall.EventPasswordReset, rolecall.EventUserInvited,
 			rolecall.EventSignedIn, rolecall.EventPasswordChanged, rolecall.EventUserCreated,
 		}
@@ -71,8 +71,8 @@ func TestAPasswordIsResetByMail(t *testing.T) {
 	})
 }
 
-// TestEveryRequestForANewPasswordIsTheSameWork asks for all kinds of addresses. One
-// of them is mailed.
+// TestEveryRequestForANewPasswordIsTheSameWork requests resets for all kinds of addresses. Only one of
+// them gets a mail.
 func TestEveryRequestForANewPasswordIsTheSameWork(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
@@ -154,13 +154,13 @@ func TestAnAccountIsSentThreeNewPasswordsInAnHour(t *testing.T) {
 
 		f.clock.advance(time.Hour - time.Microsecond)
 		f.expectMailed(func() { f.ok(f.askReset("192.0.2.7", address("ada"))) }, "nothing")
-		f.ok(f.reset(newest, anotherPassword)) // whoever is not sent one has one that works
+		f.ok(f.reset(newest, anotherPassword)) // no new link was sent, because an earlier one still works
 		f.clock.advance(time.Microsecond)
 		f.resetLink("ada")
 	})
 }
 
-// TestALinkOutlivesTheWaitForAnother has links that end before the hour is over.
+// TestALinkOutlivesTheWaitForAnother uses links that expire in less than an hour.
 func TestALinkOutlivesTheWaitForAnother(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
@@ -187,15 +187,15 @@ func TestASourceAsksForThirtyNewPasswordsInTenMinutes(t *testing.T) {
 			}
 		}
 		f.ok(f.askReset("2001:db8:0:1::7", address("owner")))
-		f.ok(f.guess("2001:db8::7", "owner", password)) // sign-ins count apart
+		f.ok(f.guess("2001:db8::7", "owner", password)) // sign-ins have a separate counter
 		f.clock.advance(10 * time.Minute)
 		f.ok(f.askReset("2001:db8::7", address("owner")))
 	})
 }
 
-// TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn fills all that counts failed
-// sign-ins, on two nodes that remember what is full. A new password clears what
-// counts them for the account, and not what counts them for a source.
+// TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn fills all counters of failed sign-ins, on two nodes
+// that cache full counters. A new password clears the counters of the account, but not those of a
+// source.
 func TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 2, Account: 3, Source: 2}, func(f *fixture) {
 		f.member("ada")
@@ -270,7 +270,7 @@ func TestALinkForANewPasswordEnds(t *testing.T) {
 
 		gone := f.resetLink("ada")
 		f.ok(f.Directory.DeleteUser(f.Context(), f.owner, ada.ID, nil))
-		f.member("ada") // somebody else of the same address
+		f.member("ada") // another user with the same address
 		f.is(f.reset(gone, password), rolecall.ErrPasswordResetInvalid)
 		f.is(f.reset(secret.NewToken(), password), rolecall.ErrPasswordResetInvalid)
 	})
@@ -294,8 +294,7 @@ func TestALinkForANewPasswordLetsNoSuspendedUserIn(t *testing.T) {
 	})
 }
 
-// TestASuspensionAcrossANewPasswordWins suspends the user while the password is
-// hashed.
+// TestASuspensionAcrossANewPasswordWins suspends the user while the password is hashed.
 func TestASuspensionAcrossANewPasswordWins(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
@@ -307,7 +306,7 @@ func TestASuspensionAcrossANewPasswordWins(t *testing.T) {
 	})
 }
 
-// across returns a node on which something happens after its next reading.
+// across returns a node that calls happen after its next read.
 func (f *fixture) across(happen func()) *node.Node {
 	return node.New(&interrupted{f.db, happen}, access.Options{
 		Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, Logger: slog.New(slog.DiscardHandler), Limits: f.limits,
@@ -348,8 +347,8 @@ func TestALinkForANewPasswordIsUsedOnce(t *testing.T) {
 	})
 }
 
-// TestOfLinksMadeAtOnceOneIsUsed has two links out, as two requests leave them that do
-// not see each other.
+// TestOfLinksMadeAtOnceOneIsUsed creates two valid links, like two concurrent requests that do not see
+// each other.
 func TestOfLinksMadeAtOnceOneIsUsed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
@@ -466,8 +465,8 @@ func TestWhoMaySendANewPassword(t *testing.T) {
 	})
 }
 
-// TestALinkIsBoundToTheAddressItWentTo changes the address between the reading of it
-// and the writing of the link.
+// TestALinkIsBoundToTheAddressItWentTo changes the address between the read of the address and the
+// insertion of the link.
 func TestALinkIsBoundToTheAddressItWentTo(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")

@@ -14,32 +14,32 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// held is a role that somebody holds, and how.
+// held is an assignment of a role with these permissions and grants.
 type held struct {
 	permissions, grants []string
-	departments         []string      // nil: everywhere
-	until               rolecall.Time // zero: without end
+	departments         []string      // nil: the whole tenant
+	until               rolecall.Time // zero: no expiry
 }
 
-// holding is a role of the permissions, everywhere and without end.
+// holding returns a role with the permissions, in the whole tenant and without expiry.
 func holding(permissions ...string) held { return held{permissions: permissions} }
 
-// granting is a role that only lets its holders hand the permissions on.
+// granting returns a role that only lets its holders grant the permissions.
 func granting(grants ...string) held { return held{grants: grants} }
 
-// within is the same role, in the departments only.
+// within returns the assignment restricted to the departments.
 func (h held) within(departments ...string) held {
 	h.departments = departments
 	return h
 }
 
-// to is the same role until the moment.
+// to returns the assignment with this expiry.
 func (h held) to(until rolecall.Time) held {
 	h.until = until
 	return h
 }
 
-// expiry returns the moment from which the assignment counts for nothing.
+// expiry returns the time at which the assignment expires.
 func (h held) expiry() rolecall.Time {
 	if h.until == 0 {
 		return rolecall.Never
@@ -47,7 +47,7 @@ func (h held) expiry() rolecall.Time {
 	return h.until
 }
 
-// draft is how the role is held.
+// draft returns the assignment as a draft.
 func (h held) draft() rolecall.AssignmentDraft {
 	draft := rolecall.AssignmentDraft{Departments: h.departments}
 	if h.until != 0 {
@@ -56,7 +56,7 @@ func (h held) draft() rolecall.AssignmentDraft {
 	return draft
 }
 
-// role returns the role, with a name of its own.
+// role returns the role with a unique name.
 func (h held) role(t testing.TB) rolecall.Role {
 	draft := rolecall.RoleDraft{Name: fmt.Sprintf("Role %d", serial.Add(1)), Permissions: h.permissions, Grants: h.grants}
 	role, faults := draft.Role(start)
@@ -72,7 +72,7 @@ func (h held) assignment(t testing.TB, id rolecall.UserID) rolecall.Assignment {
 	return rolecall.Assignment{Holder: rolecall.HolderOf(id), Role: h.role(t), Reach: draft.Reach(), ExpiresAt: h.expiry(), GrantedAt: start}
 }
 
-// person is an active user without a password, and what they hold.
+// person creates an active user without a password, with the assignments.
 func (f *fixture) person(department string, holds ...held) (rolecall.User, []rolecall.Assignment) {
 	f.Helper()
 	draft := rolecall.UserDraft{Email: fmt.Sprintf("person-%d@example.com", serial.Add(1)), Name: "A Person"}
@@ -96,14 +96,14 @@ func (f *fixture) person(department string, holds ...held) (rolecall.User, []rol
 	return user, assignments
 }
 
-// caller is a person who asks for something.
+// caller creates a user with the assignments and returns a request by them.
 func (f *fixture) caller(holds ...held) access.Caller {
 	f.Helper()
 	user, assignments := f.person("", holds...)
 	return f.callBy(user, assignments)
 }
 
-// callBy is a request by the user, who holds the assignments.
+// callBy returns a request by the user with the assignments.
 func (f *fixture) callBy(user rolecall.User, assignments []rolecall.Assignment) access.Caller {
 	f.Helper()
 	session := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: user.ID, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: rolecall.Never}
@@ -117,7 +117,7 @@ func (f *fixture) callBy(user rolecall.User, assignments []rolecall.Assignment) 
 	}
 }
 
-// invite makes an invitation by the owner and returns its token.
+// invite invites the user as the owner and returns the token.
 func (f *fixture) invite(id rolecall.UserID) secret.Token {
 	f.Helper()
 	f.ok(errorOf(f.Directory.InviteUser(f.Context(), f.owner, newKey(), id)))
@@ -141,7 +141,7 @@ func (f *fixture) accept(token secret.Token, password string) (signin.SignIn, er
 	return f.SignIn.AcceptInvitation(f.Context(), f.attempt(), token, password)
 }
 
-// events returns the newest events of the listing that the caller is shown.
+// events returns the newest events of the listing that the caller may see.
 func (f *fixture) events(c access.Caller, l directory.EventListing) []rolecall.Event {
 	f.Helper()
 	l.Limit = rolecall.MaxLimit

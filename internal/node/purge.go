@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// purgeFirst is after the start, when also what a process was at that died is due.
-	// A process may never get as old as the interval.
+	// purgeFirst is the time from the start of a process to its first purge. By then, work that a dead
+	// process left behind is due too. The interval is not enough, because a process may end earlier.
 	purgeFirst    = access.SettleTime + 30*time.Second
 	purgeInterval = 10 * time.Minute
-	purgePage     = 100 // tenants listed at once
+	purgePage     = 100 // tenants per page
 )
 
-// Run has the store watched, sends mail, records what was refused, every second,
-// finishes deletions, and removes what is over, in bounded batches, until ctx ends.
+// Run does the background work of the node until ctx ends. It watches the store, sends mail, records
+// refusals every second, finishes deletions, and purges expired data in bounded batches.
 func (n *Node) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { n.Access.Invalidation.Watch(ctx, n.watch, n.Access.Log) })
@@ -43,20 +43,20 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 }
 
-// recordRefusals records what was refused. The end of ctx does not interrupt it, because
-// the refusals of a write with an unknown outcome are recorded once more.
+// recordRefusals writes the refusals that were counted. The end of ctx does not interrupt it: after a
+// write with an unknown outcome, the same refusals would be written again.
 func (n *Node) recordRefusals(ctx context.Context) error {
 	ctx, cancel := access.Outliving(ctx)
 	defer cancel()
 	return n.Access.Refusals.Flush(ctx)
 }
 
-// watch hands the changes of other processes to the table of invalidations.
+// watch reports changes by other processes to the table of invalidations.
 func (n *Node) watch(ctx context.Context) error {
 	return n.Access.Store.Watch(ctx, n.Access.Invalidation)
 }
 
-// finishDeletions goes on with deletions as soon as requests have begun them.
+// finishDeletions continues deletions as soon as requests have begun them.
 func (n *Node) finishDeletions(ctx context.Context) {
 	for {
 		tenant, ok := n.Access.NextUnfinished(ctx)
@@ -82,9 +82,9 @@ func (n *Node) purgeRepeatedly(ctx context.Context) {
 	}
 }
 
-// Purge removes what is over now: expired keys, sessions, invitations and counters,
-// mail that could not be sent, old tombstones and events, what is left of deleted roles,
-// and the rows of deleted tenants. What fails for one tenant does not keep the others from being purged.
+// Purge deletes expired data: keys, sessions, invitations, counters, unsent mail, old tombstones and
+// events, the rest of deleted roles, and the rows of deleted tenants. A failure for one tenant does not
+// prevent the purge of the others.
 func (n *Node) Purge(ctx context.Context) error {
 	failures := []error{
 		n.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeAttempts(n.Access.Now(), access.BatchSize) }),
@@ -116,7 +116,7 @@ func (n *Node) Purge(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// purgeAll repeats a batch until it removes nothing more.
+// purgeAll repeats a batch until nothing is left to remove.
 func (n *Node) purgeAll(ctx context.Context, tenant rolecall.TenantID, batch func(*store.Tx) (int, error)) error {
 	for removed := access.BatchSize; removed >= access.BatchSize; {
 		err := n.Access.Store.Update(ctx, tenant, func(tx *store.Tx) (err error) {

@@ -65,7 +65,7 @@ func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
 			return errorOf3(f.Directory.CreateTenantWithPassword(f.Context(), rolecall.TenantDraft{Name: "other", Owner: rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}}, password))
 		}
 		f.is(create(), rolecall.ErrTenantExists)
-		f.clock.advance(aDay + time.Minute) // until no node can restore it
+		f.clock.advance(aDay + time.Minute) // after this, no node can restore it
 		f.ok(f.Node.Purge(f.Context()))
 		f.ok(f.store.View(f.Context(), other.ID, func(tx *store.Tx) error {
 			if _, _, err := tx.UserByEmail(rolecall.EmailKey(address("owner"))); !errors.Is(err, rolecall.ErrNotFound) {
@@ -87,8 +87,8 @@ func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
 
 func errorOf3[T, U any](_ T, _ U, err error) error { return err }
 
-// TestPurgingBesideCreations runs purges without a pause while keys are used at
-// the moment of their expiry: no key has two effects and none is refused.
+// TestPurgingBesideCreations runs purges without a pause while keys are used at the moment of their
+// expiry. No key has two effects, and no key is rejected.
 func TestPurgingBesideCreations(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.settings(rolecall.TenantSettings{IdempotencyKept: new(rolecall.Seconds(1))})
@@ -142,7 +142,7 @@ func TestTheBackgroundWorkEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// broken is a store of which the rows of one tenant cannot be written.
+// broken is a store in which writes of one tenant fail.
 type broken struct {
 	store.Database
 	tenant rolecall.TenantID
@@ -164,7 +164,7 @@ func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
 			f.newTenant(name)
 			f.ok(f.Directory.DeleteTenant(f.Context(), access.Command, name, nil))
 		}
-		living := f.newTenant("zeta") // after acme, which fails
+		living := f.newTenant("zeta") // sorted after acme, whose purge fails
 		expired := rolecall.IdempotencyKey{UserID: f.owner.User.ID, Operation: "old", Hash: secret.NewKey(), Fingerprint: secret.NewKey(), ExpiresAt: start, Status: 201, ResourceID: rolecall.NewID[any](start)}
 		f.ok(f.store.Update(f.Context(), living.ID, func(tx *store.Tx) error {
 			tx.InsertKey(expired)

@@ -15,13 +15,13 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// interrupted is a store on which something else happens after the next reading.
+// interrupted is a store that calls a function after the next read.
 type interrupted struct {
 	store.Database
 	meanwhile func()
 }
 
-// View reads, and then lets happen what is to happen.
+// View reads, and then calls the function once.
 func (s *interrupted) View(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	err := s.Database.View(ctx, tenant, fn)
 	if happen := s.meanwhile; happen != nil {
@@ -31,8 +31,8 @@ func (s *interrupted) View(ctx context.Context, tenant rolecall.TenantID, fn fun
 	return err
 }
 
-// signInAcross signs ada in on a node that finds every hash too weak, while
-// something happens between the reading of her hash and the session.
+// signInAcross signs ada in on a node that considers every hash too weak. It calls happen between the
+// read of her hash and the insertion of the session.
 func (f *fixture) signInAcross(happen func()) error {
 	f.Helper()
 	peer := node.New(&interrupted{f.db, happen}, access.Options{
@@ -66,9 +66,8 @@ func TestASignInAcrossASuspensionOrADeletionLeavesNoSession(t *testing.T) {
 	})
 }
 
-// TestARoleIsNotDeletedUnderWhoIsGivenIt deletes a role without force while
-// somebody is given it: one of both is refused, so that no assignment that was
-// answered is lost.
+// TestARoleIsNotDeletedUnderWhoIsGivenIt deletes a role without force while it is assigned to a user.
+// One of the two requests is rejected, so that no acknowledged assignment is lost.
 func TestARoleIsNotDeletedUnderWhoIsGivenIt(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, peer := f.user("ada"), f.node()

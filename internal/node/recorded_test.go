@@ -12,11 +12,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// recorded is a database that records its transactions and statements, and that can be
-// made to fail.
+// recorded is a database that records its transactions and statements. It can also be made to fail.
 type recorded struct {
 	store.Database
-	committed func() // runs after each Update; nil: nothing does
+	committed func() // runs after each Update; can be nil
 
 	mu      sync.Mutex
 	asked   []string
@@ -32,9 +31,9 @@ func (w *recorded) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	return w.Database.View(ctx, tenant, func(q store.Querier) error { return fn(recordedQuerier{q, w, &written{}}) })
 }
 
-// Update records the transaction and its statements. It refuses an event without the
-// change that it records, and a mail without the event or token that caused it: if the
-// process ends between two transactions, one of them is lost.
+// Update records the transaction and its statements. It rejects an event without the change that it
+// records, and a mail without the event or token that caused it. In two transactions, one of them could
+// be lost if the process ends between them.
 func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if err := w.note("update"); err != nil {
 		return err
@@ -62,7 +61,7 @@ func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 	return err
 }
 
-// written is what a transaction has written.
+// written describes the writes of a transaction.
 type written struct {
 	mails  []rolecall.OutboxMail
 	cause  bool   // an event, or the token of a link
@@ -70,10 +69,10 @@ type written struct {
 	change bool   // anything but events
 }
 
-// counted are the events that record no change.
+// counted are the types of events that do not record a change.
 var counted = []rolecall.EventType{rolecall.EventRefused, rolecall.EventSignInFailed, rolecall.EventResetRequested}
 
-// note notes what the statement writes.
+// note records the write of the statement.
 func (w *written) note(query string, args []any) {
 	switch {
 	case strings.HasPrefix(query, "select "), strings.HasPrefix(query, "with "):
@@ -93,14 +92,14 @@ func (w *recorded) note(what string) error {
 	return w.failure
 }
 
-// fail makes every transaction fail with the error, none with nil.
+// fail makes every transaction fail with the error. A nil error ends this.
 func (w *recorded) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failure = err
 }
 
-// during returns what was recorded while fn ran.
+// during returns the records that fn adds.
 func (w *recorded) during(fn func()) []string {
 	w.mu.Lock()
 	before := len(w.asked)
@@ -111,8 +110,7 @@ func (w *recorded) during(fn func()) []string {
 	return slices.Clone(w.asked[before:])
 }
 
-// recordedQuerier records the statements that an anonymous request can cause, and
-// announcements.
+// recordedQuerier records announcements, and the statements that an anonymous request can cause.
 type recordedQuerier struct {
 	store.Querier
 	database *recorded
@@ -125,7 +123,7 @@ func (q recordedQuerier) note(what string) {
 	q.database.asked = append(q.database.asked, what)
 }
 
-// recordedWrites are the writes to record, by the beginning of their statements.
+// recordedWrites are the writes to record, by the prefix of their statements.
 var recordedWrites = map[string]string{
 	"insert into outbox":          "mail",
 	"insert into one_time_tokens": "insert token",
@@ -134,7 +132,7 @@ var recordedWrites = map[string]string{
 	"update api_tokens set last_used_at":                                                 "touch of a token",
 }
 
-// Exec records the write, and keeps a mail.
+// Exec records the write, and stores a mail.
 func (q recordedQuerier) Exec(query string, args ...any) {
 	for beginning, what := range recordedWrites {
 		if strings.HasPrefix(query, beginning) {
@@ -154,7 +152,7 @@ func (q recordedQuerier) Exec(query string, args ...any) {
 	q.Querier.Exec(query, args...)
 }
 
-// recordedReads are the reads to record, by a part of their statements.
+// recordedReads are the reads to record, by a substring of their statements.
 var recordedReads = map[string]string{
 	"r.email_key = $2":                           "user by address",
 	"from operator_keys where hash = $1":         "operator key by token",
@@ -162,8 +160,8 @@ var recordedReads = map[string]string{
 	"t.hash = $2\n\t\tunion all":                 "API token by hash",
 }
 
-// Query records the statement: a count of attempts with the number of buckets, and a
-// purge of one-time tokens if it deleted any.
+// Query records the statement. For a count of attempts, it includes the number of buckets. It records a
+// purge of one-time tokens only if it deleted any.
 func (q recordedQuerier) Query(query string, args []any, each func(scan func(dest ...any) error) error) (int, error) {
 	for part, what := range recordedReads {
 		if strings.Contains(query, part) {

@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// refresh refreshes on a node and fails the test if that does not work.
+// refresh refreshes the token on a node and fails the test if that fails.
 func (f *fixture) refresh(node *node.Node, token secret.Token) secret.Token {
 	f.Helper()
 	next, err := node.SignIn.Refresh(f.Context(), f.attempt(token))
@@ -76,8 +76,8 @@ func TestAnyOlderGenerationEndsTheSession(t *testing.T) {
 	})
 }
 
-// errorOf returns the error. For a sign-in that waits for a second factor, it returns the
-// problem that asks for it.
+// errorOf returns the error. For a sign-in that needs a second factor, it returns the problem of the
+// challenge.
 func errorOf[T any](value T, err error) error {
 	if in, ok := any(value).(signin.SignIn); ok && in.Challenge != nil && err == nil {
 		return in.Challenge.Problem

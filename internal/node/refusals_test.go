@@ -14,8 +14,7 @@ import (
 	"github.com/rolecall/rolecall/internal/ratelimit"
 )
 
-// refusals returns how many events of the kind there are, by the type of their subject
-// and their reason.
+// refusals returns the number of events of this type, by the type of their subject and their reason.
 func (f *fixture) refusals(kind rolecall.EventType) map[string]int {
 	f.Helper()
 	recorded := map[string]int{}
@@ -40,7 +39,7 @@ func (f *fixture) expectRefusals(kind rolecall.EventType, want map[string]int) {
 	}
 }
 
-// unlimited lets every sign-in be tried.
+// unlimited effectively disables the limits of sign-ins.
 var unlimited = ratelimit.Limits{AccountAndSource: 1e6, Account: 1e6, Source: 1e6}
 
 func TestFailedSignInsOfASecondBecomeOneEventEach(t *testing.T) {
@@ -81,8 +80,7 @@ func TestWhatIsNobodysIsNotRecorded(t *testing.T) {
 	})
 }
 
-// refusedOf returns the number of events by the type of their subject, and the sum of
-// what they count.
+// refusedOf returns the number of events by the type of their subject, and the sum of their counts.
 func (f *fixture) refusedOf(kind rolecall.EventType) (events map[rolecall.SubjectType]int, sum int) {
 	f.Helper()
 	events = map[rolecall.SubjectType]int{}

@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// holders makes people who hold the role, the first until a moment that is over.
+// holders creates users with the role. The first assignment has expired.
 func (f *fixture) holders(role rolecall.Role, n int) (ids []rolecall.UserID) {
 	f.Helper()
 	var users []rolecall.User
@@ -72,7 +72,7 @@ func TestEverybodyFromWhomADeletedRoleIsTakenHasAnEvent(t *testing.T) {
 	})
 }
 
-// finishDeletions runs the work in the background until the tenant has no hidden role.
+// finishDeletions runs the background work until the tenant has no hidden role.
 func (f *fixture) finishDeletions() {
 	f.Helper()
 	ctx, stop := context.WithCancel(f.Context())
@@ -80,7 +80,7 @@ func (f *fixture) finishDeletions() {
 	go func() { done <- f.Node.Run(ctx) }()
 	for left := true; left; {
 		time.Sleep(time.Millisecond)
-		// On the database itself: f.db would count it.
+		// On the database itself, because f.db would record it.
 		err := store.New(f.db.Database, nil).View(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			_, _, err := tx.HiddenRole()
 			return err
@@ -97,7 +97,7 @@ func TestADeletedRoleWithManyHoldersEndsAtOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.insertRole(holding("shop/a:b"))
 		holders := f.holders(role, 1300)
-		last := holders[1299] // the first step does not reach it
+		last := holders[1299] // the first batch does not include it
 		account := f.account("Import", role.ID)
 		token := f.accountToken(account.ID, "shop/a:b")
 		f.ok(errorOf(f.bears(f.Node, token)))

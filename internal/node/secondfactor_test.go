@@ -17,16 +17,16 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// app is somebody's authenticator app.
+// app is a user's authenticator app.
 type app struct {
 	f      *fixture
 	secret secret.TOTP
 }
 
-// code returns the code of this moment.
+// code returns the current code.
 func (a *app) code() string { return a.secret.Code(a.f.clock.Now().Std().Unix() / 30) }
 
-// next waits for a code that was not used, and returns it.
+// next advances the clock to an unused code, and returns it.
 func (a *app) next() string {
 	a.f.clock.advance(30 * time.Second)
 	return a.code()
@@ -40,8 +40,7 @@ func (f *fixture) appOf(s signin.TOTPSecret) *app {
 	return &app{f, raw}
 }
 
-// enrol gives whoever calls an authenticator app, and returns the recovery codes
-// that come with it.
+// enrol registers an authenticator app for the caller, and returns the app with the recovery codes.
 func (f *fixture) enrol(c access.Caller) (*app, []secret.RecoveryCode) {
 	f.Helper()
 	begun, err := f.SignIn.BeginTOTP(f.Context(), c)
@@ -52,7 +51,7 @@ func (f *fixture) enrol(c access.Caller) (*app, []secret.RecoveryCode) {
 	return a, codes
 }
 
-// protected makes a user with an authenticator app.
+// protected creates a user with an authenticator app.
 func (f *fixture) protected(name string) (rolecall.User, *app, []secret.RecoveryCode) {
 	f.Helper()
 	user := f.member(name)
@@ -60,7 +59,7 @@ func (f *fixture) protected(name string) (rolecall.User, *app, []secret.Recovery
 	return user, a, codes
 }
 
-// challenge gives the right password and returns what is asked for then.
+// challenge signs in with the correct password and returns the challenge of the second factor.
 func (f *fixture) challenge(a access.Anonymous, name string, wanted error) signin.Challenge {
 	f.Helper()
 	in, err := f.SignIn.Login(f.Context(), a, address(name), password)
@@ -71,7 +70,7 @@ func (f *fixture) challenge(a access.Anonymous, name string, wanted error) signi
 	return *in.Challenge
 }
 
-// asked is challenge for somebody who has a second factor.
+// asked is challenge for a user with a second factor.
 func (f *fixture) asked(name string) secret.Token {
 	f.Helper()
 	return secret.Token(f.challenge(f.attempt(), name, rolecall.ErrSecondFactorRequired).Token)
@@ -91,7 +90,7 @@ func TestASecondFactorIsAskedForAfterTheRightPassword(t *testing.T) {
 		}
 		challenge := secret.Token(asked.Token)
 		f.is(errorOf(f.answer(challenge, signin.Proof{Code: "000000"})), rolecall.ErrWrongCode)
-		f.is(errorOf(f.answer(challenge, signin.Proof{Code: app.code()})), rolecall.ErrWrongCode) // the one that confirmed the secret
+		f.is(errorOf(f.answer(challenge, signin.Proof{Code: app.code()})), rolecall.ErrWrongCode) // the code that confirmed the secret
 		code := app.next()
 		in, err := f.answer(challenge, signin.Proof{Code: code})
 		f.ok(err)
@@ -322,8 +321,8 @@ func TestCodesOfAnAccountAreGuessedTenTimesAnHour(t *testing.T) {
 	})
 }
 
-// TestNoPathToAChallengeGivesMoreGuesses guesses codes in between whatever makes a
-// browser a known one, and new passwords.
+// TestNoPathToAChallengeGivesMoreGuesses guesses codes between new passwords and other actions that make a
+// browser a known device.
 func TestNoPathToAChallengeGivesMoreGuesses(t *testing.T) {
 	for what, next := range map[string]func(f *fixture, id rolecall.UserID, c access.Caller, round int) (device, password string){
 		"links for a new password": func(f *fixture, id rolecall.UserID, _ access.Caller, round int) (string, string) {

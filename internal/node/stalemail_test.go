@@ -15,8 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// stale are ways in which mail becomes void before there is a mail server, each by a
-// user of its own, and what is sent to that user in the end.
+// stale are events that make mail void before a mail server is available. Each has a separate user,
+// and the mails that this user gets in the end.
 var stale = []struct {
 	name string
 	void func(f *fixture, name string)
@@ -106,7 +106,7 @@ func TestMailThatIsVoidWhenItIsDueIsNotSent(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("sent were\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		// Mail about a user goes with the user, so that of "removed" is not there to be dropped.
+		// Mail about a user is deleted with the user, so the mail of "removed" is not among the dropped mails.
 		if counts := node.Access.Outbox.Counts(); counts.Dropped != 10 || counts.Failed != 0 || counts.GivenUp != 0 {
 			t.Errorf("counted were %+v", counts)
 		}
@@ -133,8 +133,7 @@ func TestMailAboutSomebodyWhoWasDeletedIsDropped(t *testing.T) {
 	})
 }
 
-// What a suspension shuts can be opened again, so the mail waits as long as it is of
-// use.
+// A suspension can be lifted, so the mail waits until it expires.
 func TestMailWaitsWhileItsUserOrTenantIsSuspended(t *testing.T) {
 	for name, c := range map[string]struct {
 		suspend, resume func(*fixture, rolecall.UserID) error

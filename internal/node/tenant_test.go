@@ -12,12 +12,12 @@ import (
 	"github.com/rolecall/rolecall/internal/directory"
 )
 
-// setting is a patch of one setting; a nil value is the default again.
+// setting returns a patch of one setting. A nil value restores the default.
 func setting(name string, value *int64) rolecall.TenantPatch {
 	return rolecall.TenantPatch{Settings: rolecall.SettingsPatch{Numbers: map[string]*int64{name: value}}}
 }
 
-// patchTenant changes the tenant by the owner and has the next request see it.
+// patchTenant changes the tenant as the owner, and uses the changed tenant in later requests.
 func (f *fixture) patchTenant(patch rolecall.TenantPatch) rolecall.Tenant {
 	f.Helper()
 	changed, err := f.Directory.UpdateTenant(f.Context(), f.owner, patch, nil)
@@ -32,7 +32,7 @@ func (f *fixture) patchTenant(patch rolecall.TenantPatch) rolecall.Tenant {
 
 func TestTheSettingsOfATenantHaveBounds(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
-		f.patchTenant(setting("sessionAbsoluteSeconds", new(int64(30*86400)))) // else no session is idle for as long as it may be
+		f.patchTenant(setting("sessionAbsoluteSeconds", new(int64(30*86400)))) // otherwise, sessions expire before they can be idle for the maximum
 		for _, n := range rolecall.NumberSettings {
 			for _, beyond := range []int64{n.Min - 1, n.Max + 1} {
 				_, err := f.Directory.UpdateTenant(f.Context(), f.owner, setting(n.Name, &beyond), nil)
@@ -44,7 +44,7 @@ func TestTheSettingsOfATenantHaveBounds(t *testing.T) {
 			before := f.tenant.Settings
 			least := n.Min
 			if n.Name == "passwordMinimum" {
-				least = n.Default() // alone; with a factor see below
+				least = n.Default() // without a second factor; the minimum with one is tested below
 			}
 			for _, value := range []*int64{&least, &n.Max, nil} {
 				want := n.Default()

@@ -14,7 +14,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// servedBy waits until the node serves the tenant of the fixture, or does not.
+// servedBy waits until the node serves the tenant of the fixture, or until it does not.
 func (f *fixture) servedBy(node *node.Node, served bool) {
 	f.Helper()
 	f.eventually(func() bool {
@@ -26,8 +26,8 @@ func (f *fixture) servedBy(node *node.Node, served bool) {
 	})
 }
 
-// A deleted tenant is unknown to everybody on every node within a second, and a restore
-// brings back all that it had, on every node within a second.
+// After its deletion, a tenant is unknown to every caller on every node within a second. A restore makes
+// all its data available again, on every node within a second.
 func TestADeletedTenantIsRestoredAsItWas(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
@@ -68,7 +68,7 @@ func TestADeletedTenantIsRestoredAsItWas(t *testing.T) {
 			t.Errorf("a repeat restores %+v", again)
 		}
 		f.servedBy(f.Node, true)
-		f.clock.advance(aSecond) // for which another node can remember that it was unknown
+		f.clock.advance(aSecond) // another node can cache for so long that the tenant is unknown
 		f.servedBy(other, true)
 		works(f.Node, nil)
 		works(other, nil)
@@ -117,7 +117,7 @@ func TestATenantIsRestoredWithinADayAndNoLonger(t *testing.T) {
 			t.Errorf("deleted it is %+v", deleted)
 		}
 		f.clock.advance(aDay)
-		for range 3 { // before the purge, amid it, and after it
+		for range 3 { // before, during and after the purge
 			f.is(restore(), rolecall.ErrNotFound)
 			f.is(errorOf(f.Directory.OperatedTenant(f.Context(), operator, f.tenant.Name)), rolecall.ErrNotFound)
 			f.is(f.Directory.DeleteTenant(f.Context(), access.Command, f.tenant.Name, nil), rolecall.ErrNotFound)
@@ -127,7 +127,7 @@ func TestATenantIsRestoredWithinADayAndNoLonger(t *testing.T) {
 	})
 }
 
-// Whoever may delete a tenant may restore it, and to others there is none.
+// An operator who may delete a tenant may restore it. For others, it does not exist.
 func TestAKeyOfOneTenantRestoresThatOne(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		own, other := f.operates("Own", f.tenant.Name), f.operates("Other", f.newTenant("other").Name)
@@ -153,8 +153,7 @@ func TestAKeyOfOneTenantRestoresThatOne(t *testing.T) {
 	})
 }
 
-// Mail waits while its tenant is deleted, is sent after a restore, and is purged with
-// the tenant.
+// Mail waits while its tenant is deleted. It is sent after a restore, and deleted by a purge.
 func TestMailWaitsWhileItsTenantIsDeleted(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		token := f.invite(f.user("ada").ID)

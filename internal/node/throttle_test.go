@@ -18,7 +18,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// guess tries a password for a user from a source.
+// guess tries a password of a user from a source address.
 func (f *fixture) guess(source, name, secret string) error {
 	a := f.attempt()
 	a.Source = source
@@ -46,8 +46,8 @@ func TestTenFailuresOfAnAccountFromOneSource(t *testing.T) {
 	})
 }
 
-// TestASecondFactorRefundsWhatItsPasswordCounted signs in from one source, and shows
-// the second factor at another one. The counters of the second source stay as they are.
+// TestASecondFactorRefundsWhatItsPasswordCounted proves the password from one source, and the second
+// factor from another. The counters of the second source do not change.
 func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 4, Source: 4}, func(f *fixture) {
 		_, app, _ := f.protected("ada")
@@ -67,7 +67,7 @@ func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 		accepted, err := f.SignIn.AcceptInvitation(f.Context(), from(home), f.invite(guest.ID), anotherPassword)
 		f.is(errorOf(accepted, err), rolecall.ErrEnrolmentRequired)
 
-		for range 3 { // of the account from away, and the source is full with one more
+		for range 3 { // the counter of the account and this source, and that of the source, are full after one more
 			f.is(f.guess(away, "ada", "wrong"), rolecall.ErrWrongCredentials)
 		}
 		f.is(f.guess(away, "nobody", "wrong"), rolecall.ErrWrongCredentials)
@@ -77,7 +77,7 @@ func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 		complete(away, *accepted.Challenge, signin.Proof{Code: f.appOf(begun.TOTPSecret).code()})
 		f.is(f.guess(away, "nobody", "wrong"), rolecall.ErrTooManyAttempts)
 
-		// The attempt at home was forgiven: four more fit.
+		// The attempt at home was refunded, so four more are allowed.
 		for range 4 {
 			f.is(f.guess(home, "ada", "wrong"), rolecall.ErrWrongCredentials)
 		}
@@ -85,12 +85,12 @@ func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 	})
 }
 
-// TestASecondFactorRefundsNothingInALaterWindow keeps challenges until the window of
-// their source is over: what they refund is not taken from the next one.
+// TestASecondFactorRefundsNothingInALaterWindow keeps challenges until the window of their source has
+// ended. Their refund does not reduce the counter of the next window.
 func TestASecondFactorRefundsNothingInALaterWindow(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{Source: 4}, func(f *fixture) {
 		_, _, codes := f.protected("ada")
-		f.clock.advance(6 * time.Minute) // four minutes are left of the window of the sign-ins before
+		f.clock.advance(6 * time.Minute) // the window of the earlier sign-ins has four minutes left
 		kept := f.asked("ada")
 		f.clock.advance(4 * time.Minute)
 		for i := range 4 {
@@ -225,7 +225,7 @@ func TestTheCountIsSharedByNodesAndSurvivesARestart(t *testing.T) {
 
 func TestWhoIsRefusedWritesNothingMore(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{Source: 3}, func(f *fixture) {
-		f.signIn("owner") // of another source than the guesses
+		f.signIn("owner") // from another source than the guesses
 		for i := range 3 {
 			f.is(f.guess("192.0.2.7", fmt.Sprintf("user-%d", i), "wrong"), rolecall.ErrWrongCredentials)
 		}
@@ -260,13 +260,13 @@ func TestAnAttemptThatNobodyHadTimeForCountsNowhere(t *testing.T) {
 	})
 }
 
-// unbounded is a store that counts the updates which nothing would end.
+// unbounded is a store that counts updates without a deadline.
 type unbounded struct {
 	store.Database
 	count atomic.Int64
 }
 
-// Update counts those without a deadline.
+// Update counts the update if ctx has no deadline.
 func (s *unbounded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		s.count.Add(1)

@@ -13,13 +13,13 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// remove deletes the user by the owner.
+// remove deletes the user as the owner.
 func (f *fixture) remove(id rolecall.UserID) {
 	f.Helper()
 	f.ok(f.Directory.DeleteUser(f.Context(), f.owner, id, nil))
 }
 
-// assignments returns what is stored of the roles of a user.
+// assignments returns the stored assignments of a user.
 func (f *fixture) assignments(id rolecall.UserID) (all []rolecall.Assignment) {
 	f.Helper()
 	f.ok(f.store.View(f.Context(), f.tenant.ID, func(tx *store.Tx) (err error) {
@@ -262,7 +262,7 @@ func TestOneOfManyGetsTheAddressOfWhoWasDeleted(t *testing.T) {
 			if len(page.Items) != 1 || page.Items[0].ID != who[0] {
 				t.Errorf("the address is that of %+v", page.Items)
 			}
-			if who[0] != user.ID { // nobody was lost
+			if who[0] != user.ID { // no user is missing
 				f.remove(who[0])
 				f.ok(errorOf(f.Directory.RestoreUser(f.Context(), f.owner, user.ID)))
 				who[0] = user.ID

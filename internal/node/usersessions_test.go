@@ -28,7 +28,7 @@ func (f *fixture) sessionsOf(c access.Caller, id rolecall.UserID) (ids []rolecal
 	return ids
 }
 
-// sessionOf makes a session of the user, without a sign-in.
+// sessionOf inserts a session of the user, without a sign-in.
 func (f *fixture) sessionOf(id rolecall.UserID) rolecall.SessionID {
 	f.Helper()
 	s := rolecall.Session{ID: rolecall.NewID[rolecall.Session](start), UserID: id, AuthenticatedAt: start, LastUsedAt: start, ExpiresAt: start.Add(time.Hour)}
@@ -108,8 +108,8 @@ func TestOnesOwnSessionsNeedNoPermission(t *testing.T) {
 	})
 }
 
-// TestASessionEndedElsewhereIsRefusedByEveryNode ends sessions by an administrator,
-// and asks the same node at once and another that watches the store until it refuses.
+// TestASessionEndedElsewhereIsRefusedByEveryNode ends sessions as an administrator. The same node must
+// reject them immediately, and another node that watches the store must reject them soon.
 func TestASessionEndedElsewhereIsRefusedByEveryNode(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, far := f.member("ada"), f.watchingNode()
@@ -132,7 +132,7 @@ func TestASessionEndedElsewhereIsRefusedByEveryNode(t *testing.T) {
 			if _, err := f.authenticate(f.Node, in.Token); !errors.Is(err, rolecall.ErrUnauthenticated) {
 				t.Errorf("%s: the next request on the same node: %v", what, err)
 			}
-			f.eventually(func() bool { // the clock stands still: only an announcement can do it
+			f.eventually(func() bool { // the clock stands still, so only an announcement can cause it
 				_, err := f.authenticate(far, in.Token)
 				return errors.Is(err, rolecall.ErrUnauthenticated)
 			})
@@ -158,7 +158,7 @@ func TestTheOldestSessionEndsWhereThereAreTooMany(t *testing.T) {
 		if len(ended) != 2 || ended[0].Reason != "too many sessions" || ended[0].SessionID != all[1].Principal.Session.ID || ended[0].Actor.ID != ada.ID {
 			t.Errorf("the events are %+v", ended)
 		}
-		f.clock.advance(rolecall.DefaultSessionIdle) // what is over makes room, and without an event
+		f.clock.advance(rolecall.DefaultSessionIdle) // expired sessions make room, without an event
 		f.signIn("ada")
 		if got := f.events(f.owner, directory.EventListing{Type: string(rolecall.EventSessionEnded)}); len(got) != 2 {
 			t.Errorf("there are %d events", len(got))
@@ -186,7 +186,7 @@ func TestTheLimitOfSessionsHoldsUnderParallelSignIns(t *testing.T) {
 		for range 50 {
 			signing.Go(func() {
 				_, err := f.SignIn.Login(f.Context(), f.attempt(), address("ada"), password)
-				if err != nil && !errors.Is(err, rolecall.ErrUnauthenticated) { // it was the oldest at once
+				if err != nil && !errors.Is(err, rolecall.ErrUnauthenticated) { // this session was the oldest at some point, so it was ended
 					t.Error(err)
 				}
 			})
