@@ -13,8 +13,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// TestKillDuringAnswer kills the program when its answer comes out, and hands the
-// client half of it or none. The repeat tells what the lost answer told.
+// TestKillDuringAnswer kills the program while it sends its response. The client gets half of the
+// response or nothing. The repeat must return the same result as the lost response.
 func TestKillDuringAnswer(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
 		s := serve(t, database)
@@ -32,12 +32,11 @@ func TestKillDuringAnswer(t *testing.T) {
 	})
 }
 
-// committed is how PostgreSQL ends its answer to what it has committed: ready for
-// a query, in no transaction.
+// committed is the end of PostgreSQL's answer after a commit: ready for query, in no transaction.
 var committed = []byte("Z\x00\x00\x00\x05I")
 
-// TestKillAroundCommit kills the program before its last words on a creation reach
-// PostgreSQL, and before PostgreSQL's answer that all is committed reaches it.
+// TestKillAroundCommit kills the program before its last message about a creation reaches
+// PostgreSQL, or before PostgreSQL's confirmation of the commit reaches the program.
 func TestKillAroundCommit(t *testing.T) {
 	alongside(t)
 	database := pgtest.URL(t)
@@ -50,7 +49,7 @@ func TestKillAroundCommit(t *testing.T) {
 	s := serve(t, before(t, way, database))
 	testDeaths(t, newLoad(t, s), way, times(6, 200), func(c *creation, round int, die func()) (wasMade bool) {
 		after := round%2 == 0
-		seen := make(chan struct{}, 100) // more than there are pieces
+		seen := make(chan struct{}, 100) // more than the number of pieces
 		forth := func(sent []byte) int {
 			if !bytes.Contains(sent, []byte(c.address)) {
 				return len(sent)
@@ -74,7 +73,7 @@ func TestKillAroundCommit(t *testing.T) {
 	})
 }
 
-// before returns the URL of the database by way of the tap.
+// before returns the URL of the database through the tap.
 func before(t *testing.T, way *tap, database string) string {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -85,9 +84,8 @@ func before(t *testing.T, way *tap, database string) string {
 	return u.String()
 }
 
-// testDeaths has the program die during creations, as prepare arranges, and
-// repeats each when it is back: the repeat tells of the one that was made, where
-// one was.
+// testDeaths kills the program during creations, as prepare arranges, and repeats each creation
+// after the restart. If the user was created, the repeat must return that user.
 func testDeaths(t *testing.T, l *load, way *tap, rounds int, prepare func(c *creation, round int, die func()) (wasMade bool)) {
 	l.spread = 1
 	l.open()
@@ -120,8 +118,7 @@ func testDeaths(t *testing.T, l *load, way *tap, rounds int, prepare func(c *cre
 	t.Logf("killed %d times; each user was made once, and the repeat answered within %v", rounds, slowest.Round(time.Millisecond))
 }
 
-// afterDeath starts the program again and repeats the creation, which took so
-// long.
+// afterDeath starts the program again and repeats the creation. It returns how long both took.
 func (tn *tenant) afterDeath(c *creation) (again result, took time.Duration) {
 	l := tn.load
 	l.t.Helper()

@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// result is one request and what became of it.
+// result is one request and its outcome.
 type result struct {
-	start, end int64 // on one clock
-	status     int   // 0: there was no answer
+	start, end int64 // both on the clock of histories
+	status     int   // 0: no response
 	header     http.Header
 	body       []byte
 
-	// known says that the outcome is: there was an answer below 500, or the
-	// request was never sent. Anything else may have had an effect, and may yet
-	// have one.
+	// known reports whether the outcome is known: a response below 500, or a request that was never
+	// sent. Any other request may have had an effect, or may still have one.
 	known bool
 }
 
@@ -30,24 +29,24 @@ var begun = time.Now()
 
 func clock() int64 { return int64(time.Since(begun)) }
 
-// caller sends requests with one session of a tenant, or with none.
+// caller sends requests of a tenant, with a session or without one.
 type caller struct {
 	load   *load
 	tenant string
 	token  string
 }
 
-// send sends "METHOD /path" with a body, if there is one, and header lines "name:
-// value". The transport never repeats one with a body.
+// send sends "METHOD /path" with an optional body and header lines "name: value". The transport
+// never repeats a request with a body.
 func (c caller) send(line, body string, header ...string) result {
 	method, path, _ := strings.Cut(line, " ")
 	var content io.Reader
 	if body != "" {
-		content = io.MultiReader(strings.NewReader(body)) // which the transport cannot rewind
+		content = io.MultiReader(strings.NewReader(body)) // cannot be rewound by the transport
 	}
 	r, err := http.NewRequestWithContext(context.Background(), method, c.load.url+path, content)
 	if err != nil {
-		panic(err) // the tests write their requests
+		panic(err) // the requests of the tests are valid
 	}
 	r.Header.Set("X-Tenant-Schema", c.tenant)
 	if c.token != "" {
@@ -64,8 +63,8 @@ func (c caller) send(line, body string, header ...string) result {
 	return c.load.do(r)
 }
 
-// insist sends a request until its outcome is known, and reports whether one of
-// those before may have had an effect.
+// insist sends a request until its outcome is known, and reports whether an earlier attempt may have
+// had an effect.
 func (c caller) insist(line, body string, header ...string) (of result, again bool) {
 	for of = c.send(line, body, header...); !of.known || of.status == 0; of = c.send(line, body, header...) {
 		again = again || !of.known
@@ -74,7 +73,7 @@ func (c caller) insist(line, body string, header ...string) (of result, again bo
 	return of, again
 }
 
-// do sends the request and counts what became of it.
+// do sends the request and counts its outcome.
 func (l *load) do(r *http.Request) (of result) {
 	l.tried.Add(1)
 	of.start = clock()
@@ -89,7 +88,7 @@ func (l *load) do(r *http.Request) (of result) {
 			l.acknowledged.Add(1)
 		}
 	}()
-	var sent atomic.Bool // on any connection: the transport repeats a GET by itself
+	var sent atomic.Bool // on any connection, as the transport repeats a GET by itself
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
 	response, err := l.client.Do(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	if err != nil {
@@ -111,7 +110,7 @@ func (l *load) do(r *http.Request) (of result) {
 // decode reads the body into v.
 func (of result) decode(v any) {
 	if err := json.Unmarshal(of.body, v); err != nil {
-		panic(fmt.Sprintf("%d %s: %v", of.status, of.body, err)) // an answer that is not whole is no answer
+		panic(fmt.Sprintf("%d %s: %v", of.status, of.body, err)) // a truncated body is not a response
 	}
 }
 
@@ -122,7 +121,7 @@ func (of result) code() string {
 	return problem.Code
 }
 
-// session returns the value of the session cookie that was set, "" if none was.
+// session returns the value of the session cookie in the response, or "".
 func (of result) session() string {
 	for _, cookie := range (&http.Response{Header: of.header}).Cookies() {
 		if cookie.Name == "session" {

@@ -24,13 +24,13 @@ import (
 
 const (
 	canaryClients = 64
-	markLead      = "cnry" // every mark begins so
+	markLead      = "cnry" // prefix of every mark
 	markLength    = 12
 )
 
-// marked is a tenant of which every stored value carries its mark.
+// marked is a tenant whose stored values all contain its mark.
 type marked struct {
-	mark    string // and the name of the tenant
+	mark    string // also the name of the tenant
 	token   string // of the owner's session
 	address string // of the owner
 	owner   string // ids
@@ -38,20 +38,20 @@ type marked struct {
 	shared  string // the user whose address and idempotency key every tenant has
 }
 
-// isolation is many tenants on the same nodes, and what their clients have seen.
+// isolation is many tenants on the same nodes, and everything that their clients have seen.
 type isolation struct {
 	t        *testing.T
 	nodes    []string // addresses
 	client   *http.Client
 	tenants  []*marked
-	tenantOf sync.Map // of each id that was seen: *marked
+	tenantOf sync.Map // from each seen id to its *marked
 
 	asked, dropped, unavailable, foreign, bare atomic.Int64
 	answers                                    [600]atomic.Int64 // by status
 }
 
-// canaryTopologies are the ways from many tenants to one store in which one could
-// get what is another's: by few connections that all use in turn.
+// canaryTopologies are deployments in which many tenants share few connections, so that one tenant
+// could get the data of another.
 var canaryTopologies = []struct {
 	name  string
 	serve func(t *testing.T) (commands *process.Server, nodes []string, database string)
@@ -80,9 +80,9 @@ var canaryTopologies = []struct {
 	}},
 }
 
-// TestNoTenantSeesAnother lets many clients of many tenants ask for everything at
-// once, leave amid their requests, and lose connections and statements. Whatever is
-// answered carries the mark of who asks, and of nobody else.
+// TestNoTenantSeesAnother runs many clients of many tenants with all kinds of requests at once. Clients
+// abort requests, and connections and statements are lost. A response may contain only the mark of its
+// tenant.
 func TestNoTenantSeesAnother(t *testing.T) {
 	alongside(t)
 	for _, topology := range canaryTopologies {
@@ -112,8 +112,8 @@ func TestNoTenantSeesAnother(t *testing.T) {
 	}
 }
 
-// settle makes a tenant by the command line and over HTTP, with the same address
-// and key in each.
+// settle creates a tenant by the command line and over HTTP. Every tenant gets the same address and
+// idempotency key.
 func (all *isolation) settle(commands *process.Server, i int) {
 	all.t.Helper()
 	mark := fmt.Sprintf("%s%02d%06x", markLead, i, rand.N(1<<24))
@@ -139,8 +139,8 @@ func (all *isolation) settle(commands *process.Server, i int) {
 	all.tenants = append(all.tenants, c)
 }
 
-// judge fails the test if the answer holds the mark or an id of another tenant, or,
-// if it must hold its own, does not.
+// judge fails the test if the response contains the mark or an id of another tenant. If must is true,
+// it also fails the test if the response lacks the tenant's own mark.
 func (all *isolation) judge(c *marked, of reply, must bool) bool {
 	own, text := 0, of.text()
 	for rest := text; ; {
@@ -179,15 +179,14 @@ func (all *isolation) judge(c *marked, of reply, must bool) bool {
 	return true
 }
 
-// isMark reports whether a tenant has the mark: in a million sealed cursors one
-// begins like a mark by chance.
+// isMark reports whether a tenant has the mark. By chance, one in a million sealed cursors contains the
+// prefix of marks.
 func (all *isolation) isMark(mark string) bool {
 	return slices.ContainsFunc(all.tenants, func(c *marked) bool { return c.mark == mark })
 }
 
-// disturb cancels statements, ends connections and holds rows back, so that
-// transactions end in every way that they can. On Citus, it does the first two to the
-// coordinator's connections to the workers as well.
+// disturb cancels statements, ends connections and locks rows, so that transactions end in every
+// possible way. On Citus, it also cancels and ends the coordinator's connections to the workers.
 func (all *isolation) disturb(database string, onCitus bool, over <-chan struct{}) {
 	conn, err := pgx.Connect(context.Background(), database)
 	if err != nil {
@@ -230,7 +229,7 @@ func (all *isolation) report() {
 	all.t.Logf("tried %d, dropped %d, unavailable %d, foreign %d, without an own mark %d; %s",
 		all.asked.Load(), all.dropped.Load(), all.unavailable.Load(), all.foreign.Load(), all.bare.Load(), strings.Join(statuses, ", "))
 	wanted := []int{200, 201, 204, 304, 401, 404, 409, 422}
-	if !testing.Short() { // in which a failed condition is too rare
+	if !testing.Short() { // too rare with -short
 		wanted = append(wanted, http.StatusPreconditionFailed)
 	}
 	for _, status := range wanted {
@@ -243,15 +242,15 @@ func (all *isolation) report() {
 	}
 }
 
-// reply is what came back.
+// reply is a response.
 type reply struct {
 	line   string
-	status int // 0: nothing did
+	status int // 0: no response
 	header http.Header
 	body   []byte
 }
 
-// text returns all of the answer that could tell something.
+// text returns all parts of the response that could contain data.
 func (of reply) text() []byte {
 	var text bytes.Buffer
 	for _, name := range []string{"Location", "Link", "X-Auth-User", "X-Auth-Tenant", "Withheld-Fields"} {
@@ -276,12 +275,12 @@ func (of reply) id() string {
 	return document.ID
 }
 
-// visitor is a client who speaks for one tenant after another.
+// visitor is a client that sends requests for one tenant after another.
 type visitor struct {
 	*isolation
 	*marked
 	random *rand.Rand
-	made   map[*marked][]string // the users whom it made and who are still there
+	made   map[*marked][]string // users that it created and that still exist
 	serial int
 	name   uint64
 }
@@ -290,7 +289,7 @@ func newVisitor(all *isolation, name uint64) *visitor {
 	return &visitor{isolation: all, random: rand.New(rand.NewPCG(name, 7)), made: map[*marked][]string{}, name: name}
 }
 
-// askUntil asks for everything in a random order until all have asked so often.
+// askUntil sends requests of all kinds in random order until all visitors together have sent limit.
 func (v *visitor) askUntil(limit int64) {
 	for v.asked.Load() < limit && !v.t.Failed() {
 		v.marked = v.tenants[v.random.IntN(len(v.tenants))]
@@ -314,7 +313,7 @@ func (v *visitor) askWithin(ctx context.Context, line, body string, header ...st
 	method, path, _ := strings.Cut(line, " ")
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+v.nodes[v.random.IntN(len(v.nodes))]+path, io.NopCloser(strings.NewReader(body)))
 	if err != nil {
-		panic(err) // the tests write their requests
+		panic(err) // the requests of the tests are valid
 	}
 	if r.ContentLength = int64(len(body)); body == "" {
 		r.Body = nil
@@ -337,9 +336,8 @@ func (v *visitor) askWithin(ctx context.Context, line, body string, header ...st
 	return reply{line, response.StatusCode, response.Header, content}
 }
 
-// expect asks, and fails the test unless the answer has one of the statuses, and
-// the mark if it is one of success that says something. It reports whether there was
-// an answer: a request may come to nothing.
+// expect sends a request, and fails the test unless the response has one of the statuses. A successful
+// response with a body must contain the mark. It reports whether there was a usable response.
 func (v *visitor) expect(line, body string, header []string, statuses ...int) (reply, bool) {
 	of := v.ask(line, body, header...)
 	if of.status == 0 || of.status == http.StatusServiceUnavailable {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// visits are the kinds of requests, and how often each is made beside the
-// others.
+// visits are the kinds of requests, each with its relative frequency.
 var visits = []struct {
 	weight int
 	ask    func(*visitor)
@@ -26,7 +25,7 @@ var allWeights = func() (sum int) {
 	return sum
 }()
 
-// user returns one whom this client made in the tenant, or the owner.
+// user returns a user whom this client created in the tenant, or the owner.
 func (v *visitor) user() string {
 	if made := v.made[v.marked]; len(made) > 0 {
 		return made[v.random.IntN(len(made))]
@@ -43,8 +42,7 @@ func (v *visitor) other() *marked {
 	}
 }
 
-// signIn begins a session, and keeps it if it is the first of the tenant: the
-// others are only to be made.
+// signIn starts a session, and keeps it if it is the tenant's first. The others only cause load.
 func (v *visitor) signIn() {
 	body := fmt.Sprintf(`{"email":%q,"password":%q}`, v.address, password)
 	of, told := v.expect("POST /auths/login", body, []string{"cookie: a=b"}, 200) // a=b: a session that comes with it would end
@@ -74,8 +72,7 @@ func (v *visitor) list() {
 	v.something(line)
 }
 
-// search finds what every tenant has, what only this one has, and nothing of what
-// only another has.
+// search finds the user that every tenant has and those of this tenant, but none of another tenant.
 func (v *visitor) search() {
 	v.something("/users?email=same@everywhere.example")
 	v.something("/users?q=" + v.mark + "+same")
@@ -84,14 +81,14 @@ func (v *visitor) search() {
 	v.nothing("/users?department=Department+" + v.other().mark)
 }
 
-// something asks for a list that has items.
+// something requests a list that must have items.
 func (v *visitor) something(path string) {
 	if of, told := v.expect("GET "+path, "", nil, 200); told && of.id() == "" {
 		v.t.Errorf("%s asked %s and got %s", v.mark, path, of.body)
 	}
 }
 
-// nothing asks for a list that has none.
+// nothing requests a list that must be empty.
 func (v *visitor) nothing(path string) {
 	if of, told := v.expect("GET "+path, "", nil, 200); told && of.id() != "" {
 		v.foreign.Add(1)
@@ -101,7 +98,7 @@ func (v *visitor) nothing(path string) {
 
 func (v *visitor) overview() { v.expect("GET /users/"+v.user()+"/overview", "", nil, 200) }
 
-// readForeign asks for what another tenant has, with its own session.
+// readForeign requests objects of another tenant, with its own session.
 func (v *visitor) readForeign() {
 	c := v.other()
 	for _, line := range []string{"GET /users/" + c.shared, "GET /users/" + c.owner + "/overview", "GET /roles/" + c.role, "GET /roles/" + c.role + "/users", "PUT /users/" + v.owner + "/roles/" + c.role} {
@@ -111,7 +108,7 @@ func (v *visitor) readForeign() {
 	v.nothing("/events?subject=" + c.shared)
 }
 
-// crossOver names another tenant, where its session is none.
+// crossOver names another tenant in the header, where its session is not valid.
 func (v *visitor) crossOver() {
 	v.expect("GET /users", "", []string{"x-tenant-schema: " + v.other().mark}, 401)
 	v.expect("POST /users", `{"email":"x@`+v.mark+`.example","name":"Cuckoo"}`, []string{"x-tenant-schema: " + v.other().mark, "idempotency-key: x"}, 401)
@@ -128,8 +125,8 @@ func (v *visitor) readEvents() {
 	v.expect("GET /users/"+v.shared+"/events?limit=10", "", nil, 200)
 }
 
-// create makes a user and sends the same again. A first one that came to nothing
-// may have had its effect, so that only the second is known.
+// create creates a user and repeats the request. The first request may have had an effect without a
+// response, so only the result of the second is known.
 func (v *visitor) create() {
 	v.serial++
 	name := fmt.Sprintf("%d-%d", v.name, v.serial)
@@ -145,7 +142,7 @@ func (v *visitor) create() {
 	}
 }
 
-// replayShared sends the creation that every tenant sent, under the same key.
+// replayShared repeats the creation that every tenant sent, with the same key.
 func (v *visitor) replayShared() {
 	of, told := v.expect("POST /users", `{"email":"same@everywhere.example","name":"Same `+v.mark+`"}`, []string{"idempotency-key: same"}, 201)
 	if told && of.id() != v.shared {
@@ -202,7 +199,7 @@ func (v *visitor) check() {
 
 func (v *visitor) tenant() { v.expect("GET /tenant", "", nil, 200) }
 
-// leave drops a request after a moment in which it may have come anywhere.
+// leave aborts a request after a random time.
 func (v *visitor) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.Int64N(int64(20*time.Millisecond))))
 	defer cancel()

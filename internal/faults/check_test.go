@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// check reads all that is there, once nothing is under way any more, and compares
-// it with what was acknowledged.
+// check reads all data after all requests have ended, and compares it with the acknowledged results.
 func (tn *tenant) check() {
 	tn.load.t.Helper()
 	tn.resolve()
@@ -32,8 +31,8 @@ func (tn *tenant) check() {
 	}
 }
 
-// resolve asks once more for every creation of which the outcome is not known.
-// What is refused now was never made, and never will be.
+// resolve repeats every creation with an unknown outcome. A creation that is rejected now was never
+// made, and never will be.
 func (tn *tenant) resolve() {
 	for _, c := range tn.pending {
 		switch of := tn.tryCreate(c); {
@@ -125,7 +124,7 @@ func (tn *tenant) checkEvents() {
 		}
 	})
 	for kind := range tn.tally {
-		delete(told[kind], tn.ownerID) // who signs in, and came with the tenant
+		delete(told[kind], tn.ownerID) // the events of the owner, who was created with the tenant and signs in
 		for id := range maps.Keys(told[kind]) {
 			if _, expected := tn.tally[kind][id]; !expected {
 				l.doubled++

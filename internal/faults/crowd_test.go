@@ -20,7 +20,7 @@ import (
 
 const (
 	crowdSize  = 64
-	crowdPause = 20 * time.Millisecond // at most, between requests of those that pause
+	crowdPause = 20 * time.Millisecond // maximum pause between requests of clients that pause
 
 	failuresShown = 20
 )
@@ -28,8 +28,8 @@ const (
 // The tenant of a crowd, and its owner.
 const crowdTenant, crowdOwner, crowdPassword = "crowd", "owner@crowd.example", "correct horse battery staple"
 
-// crowd is clients that create users and ask who they are until they are told to
-// stop. Not one of their requests may fail.
+// crowd is a number of clients that create users and read their session until they are stopped. None of
+// their requests may fail.
 type crowd struct {
 	t       *testing.T
 	address string
@@ -38,30 +38,30 @@ type crowd struct {
 
 	stopping atomic.Bool
 	running  sync.WaitGroup
-	users    atomic.Int64 // that were asked for
+	users    atomic.Int64 // that were requested
 	answered atomic.Int64
 	failed   atomic.Int64
 	longest  atomic.Int64 // nanoseconds that a request took
 }
 
-// crowds numbers crowds.
+// crowds numbers the crowds.
 var crowds atomic.Int64
 
 // asker is one client of a crowd.
 type asker interface {
-	// ask sends the request, once, and returns the status of the answer.
+	// ask sends the request once, and returns the status of the response.
 	ask(r *http.Request) (status int, err error)
-	// CloseIdleConnections ends the connection that is kept.
+	// CloseIdleConnections closes the connection that is kept open.
 	CloseIdleConnections()
 }
 
-// makeCrowdTenant makes the tenant on the database of s.
+// makeCrowdTenant creates the crowd's tenant on the database of s.
 func makeCrowdTenant(t *testing.T, s *process.Server) {
 	t.Helper()
 	command(t, s, crowdPassword+"\n", "tenant", "create", crowdTenant, "--owner-email", crowdOwner, "--owner-name", "Olga Owner", "--password-stdin")
 }
 
-// gather returns a crowd that asks at the address from now on.
+// gather starts a crowd that sends requests to the address.
 func gather(t *testing.T, address string) *crowd {
 	t.Helper()
 	c := &crowd{t: t, address: address, number: crowds.Add(1)}
@@ -101,7 +101,7 @@ func (c *crowd) signIn() {
 func (c *crowd) request(method, path, body string) *http.Request {
 	r, err := http.NewRequestWithContext(context.Background(), method, "http://"+c.address+path, strings.NewReader(body))
 	if err != nil {
-		panic(err) // the tests write their requests
+		panic(err) // the requests of the tests are valid
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Tenant-Schema", crowdTenant)
@@ -109,8 +109,8 @@ func (c *crowd) request(method, path, body string) *http.Request {
 	return r
 }
 
-// repeats is how many requests go to one user: half of them say who asks, and of
-// the others the first creates the user and the rest are told so once more.
+// repeats is the number of requests per user. Half of them read the session. Of the others, the first
+// creates the user, and the rest are replays.
 const repeats = 8
 
 func (c *crowd) askOn(a asker, pauses bool) {
@@ -123,7 +123,7 @@ func (c *crowd) askOn(a asker, pauses bool) {
 		r, want := c.request(http.MethodGet, "/auths/session", ""), http.StatusOK
 		if i%2 == 0 {
 			r, want = c.request(http.MethodPost, "/users", fmt.Sprintf(`{"email":%q,"name":"One of many"}`, c.email(user))), http.StatusCreated
-			r.Header["idempotency-key"] = []string{c.email(user)} // in a spelling at which net/http does not repeat it
+			r.Header["idempotency-key"] = []string{c.email(user)} // net/http does not repeat requests with the key in this spelling
 		}
 		began := time.Now()
 		status, err := a.ask(r)
@@ -135,7 +135,7 @@ func (c *crowd) askOn(a asker, pauses bool) {
 		case c.failed.Add(1) <= failuresShown:
 			c.t.Errorf("%s %s by %T after %v: %d, %v", r.Method, r.URL.Path, a, time.Since(began), status, err)
 		}
-		if pauses || failed { // so that connections are idle at times
+		if pauses || failed { // so that connections are sometimes idle
 			time.Sleep(rand.N(crowdPause))
 		}
 	}
@@ -146,28 +146,27 @@ func (c *crowd) email(user int64) string {
 	return fmt.Sprintf("user-%d@crowd-%d.example", user, c.number)
 }
 
-// note keeps how long a request took, if none took longer.
+// note updates the longest duration of a request.
 func (c *crowd) note(took time.Duration) {
 	for longest := c.longest.Load(); int64(took) > longest && !c.longest.CompareAndSwap(longest, int64(took)); {
 		longest = c.longest.Load()
 	}
 }
 
-// moreAnswers returns when n more requests have been answered.
+// moreAnswers waits until n more requests have been answered.
 func (c *crowd) moreAnswers(n int64) {
 	c.t.Helper()
 	want := c.answered.Load() + n
 	await(c.t, "requests are not answered", func() bool { return c.answered.Load() >= want })
 }
 
-// disperse ends the asking.
+// disperse stops the crowd.
 func (c *crowd) disperse() {
 	c.stopping.Store(true)
 	c.running.Wait()
 }
 
-// leave ends the asking, and checks that each user that was asked for is there
-// once.
+// leave stops the crowd, and checks that each requested user exists exactly once.
 func (c *crowd) leave() {
 	c.t.Helper()
 	c.disperse()
@@ -190,13 +189,13 @@ func (c *crowd) leave() {
 	}
 }
 
-// String says how it went.
+// String returns a summary of the requests.
 func (c *crowd) String() string {
 	return fmt.Sprintf("%d clients: %d requests answered, %d failed; the longest took %v",
 		crowdSize, c.answered.Load(), c.failed.Load(), time.Duration(c.longest.Load()).Round(time.Millisecond))
 }
 
-// cookie sends the session with each request.
+// cookie is a transport that sends the session with each request.
 type cookie string
 
 func (c cookie) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -205,8 +204,8 @@ func (c cookie) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// ordinary asks as programs in Go do: a GET that fails on a connection which it has
-// kept is sent again, a POST is not.
+// ordinary sends requests like other Go programs. If a request on a kept connection fails, it repeats a
+// GET, but not a POST.
 type ordinary struct{ *http.Transport }
 
 func (o ordinary) ask(r *http.Request) (int, error) {
@@ -217,7 +216,7 @@ func (o ordinary) ask(r *http.Request) (int, error) {
 	return answer.StatusCode, readToEnd(answer)
 }
 
-// strict asks once. It notices that a connection was closed only by asking.
+// strict sends each request once. It detects a closed connection only when a request fails.
 type strict struct {
 	address string
 	keep    bool
@@ -244,7 +243,7 @@ func (s *strict) ask(r *http.Request) (status int, err error) {
 
 func (s *strict) CloseIdleConnections() {
 	if s.conn != nil {
-		_ = s.conn.Close() // what matters has been answered, or failed
+		_ = s.conn.Close() // all important responses have arrived or failed
 		s.conn = nil
 	}
 }
@@ -272,8 +271,7 @@ func readToEnd(answer *http.Response) error {
 	return answer.Body.Close()
 }
 
-// await returns when the condition holds, and fails the test if it does not
-// within half a minute.
+// await waits until the condition is true, and fails the test after half a minute.
 func await(t *testing.T, otherwise string, condition func() bool) {
 	t.Helper()
 	tick, deadline := time.NewTicker(10*time.Millisecond), time.After(30*time.Second)

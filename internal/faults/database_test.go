@@ -11,8 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// halves are statements that count what would be half done, or done twice, by what
-// that would be. They are the same for both stores.
+// halves are queries that count rows of incomplete or duplicate changes. Their keys describe these
+// changes. The queries are the same for both stores.
 var halves = map[string]string{
 	"versions that are not one more than the changes": `select count(*) from users u where version <> 1 +
 		(select count(*) from events e where e.tenant_id = u.tenant_id and e.subject_id = u.id and e.type in ('user.updated', 'user.suspended', 'user.resumed', 'user.restored'))
@@ -68,7 +68,7 @@ var halves = map[string]string{
 		(select 1 from session_tokens t where t.tenant_id = s.tenant_id and t.session_id = s.id)`,
 }
 
-// checkDatabase looks into the database for what no request shows.
+// checkDatabase checks in the database what no request shows.
 func (l *load) checkDatabase() {
 	l.t.Helper()
 	db := l.openDatabase()
@@ -92,8 +92,8 @@ func (l *load) checkDatabase() {
 	}
 }
 
-// gather copies the tables of a Citus cluster into temporary ones of the same names, on
-// the one connection of db: Citus does not run all queries over several tenants.
+// gather copies the tables of a Citus cluster into temporary tables with the same names, on the only
+// connection of db, because Citus cannot run all queries over several tenants.
 func (l *load) gather(db *sql.DB) {
 	l.t.Helper()
 	if !strings.HasPrefix(l.server.Database, "postgres") {
@@ -128,7 +128,7 @@ func (l *load) openDatabase() *sql.DB {
 	return db
 }
 
-// checkFile has SQLite check its file.
+// checkFile runs SQLite's own checks of the file.
 func (l *load) checkFile(db *sql.DB) {
 	l.t.Helper()
 	for _, check := range []string{"select * from pragma_integrity_check where integrity_check <> 'ok'", `select "table" from pragma_foreign_key_check`} {

@@ -15,9 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/process"
 )
 
-// TestWritesFail has the disk refuse what SQLite writes, or refuse to say that it
-// is safe, again and again. Then the program is killed, so that nothing but the
-// files can tell what was done.
+// TestWritesFail makes the disk reject writes or syncs of SQLite, again and again. Then it kills the
+// program, so that only the files show which changes were made.
 func TestWritesFail(t *testing.T) {
 	alongside(t)
 	needTool(t, "strace")
@@ -49,9 +48,8 @@ func TestWritesFail(t *testing.T) {
 	}
 }
 
-// TestDiskFull takes all space of the disk that the file of SQLite is on. Writes
-// are refused, signing out among them, and reads go on; when there is space again
-// all is well without a restart.
+// TestDiskFull fills the disk that has the SQLite file. Writes are rejected, also sign-outs, and reads
+// continue. When space is free again, everything works without a restart.
 func TestDiskFull(t *testing.T) {
 	alongside(t)
 	disk := smallDisk(t, 24<<20)
@@ -88,7 +86,7 @@ func TestDiskFull(t *testing.T) {
 	l.report("disk full")
 }
 
-// smallDisk returns the folder of a disk of its own, in memory.
+// smallDisk returns the folder of a separate disk in memory.
 func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -106,7 +104,7 @@ func smallDisk(t *testing.T, size int) string {
 	return folder
 }
 
-// fill takes what space there is on the disk, until it is freed.
+// fill uses all free space of the disk until free is called.
 func fill(t *testing.T, disk string) (free func()) {
 	t.Helper()
 	path := filepath.Join(disk, "rest")
@@ -127,8 +125,8 @@ func fill(t *testing.T, disk string) (free func()) {
 	}
 }
 
-// TestBackup takes back-ups of a file of SQLite that is in use, as the operations
-// guide says. Each holds no half of anything, and can be served.
+// TestBackup makes backups of a SQLite file in use, as the operations guide says. Each is consistent and
+// can be served.
 func TestBackup(t *testing.T) {
 	alongside(t)
 	needTool(t, "sqlite3")

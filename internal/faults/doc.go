@@ -1,4 +1,4 @@
-// Package faults breaks what Rolecall runs on while many clients use it, and
-// checks afterwards that nothing acknowledged was lost, nothing was done twice and
-// nothing was half done. It has tests only.
+// Package faults causes faults in the environment of Rolecall while many clients use it. Afterwards it
+// checks that no acknowledged change was lost, and that no change was made twice or in part. It contains
+// only tests.
 package faults

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// TestDuplicates sends a hundred duplicates of a creation at once, and in every
-// third round kills the program among them. One user is made, and every duplicate
-// hears of that one in the end.
+// TestDuplicates sends a hundred duplicates of a creation at once, and kills the program during every
+// third round. One user is created, and every duplicate finally gets that user.
 func TestDuplicates(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
 		const duplicates = 100
@@ -51,7 +50,7 @@ func TestDuplicates(t *testing.T) {
 	})
 }
 
-// awaitTried returns when so many requests were begun, or all are answered.
+// awaitTried waits until n requests were started, or all were answered.
 func awaitTried(l *load, n int64) {
 	poll := time.NewTicker(100 * time.Microsecond)
 	defer poll.Stop()

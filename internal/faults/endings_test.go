@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestKillDuringEndings kills the program while users are deleted, brought back and
-// erased. Somebody is there with their role, or is among the deleted, or is neither
-// once they were erased, and never two of these; and what was acknowledged holds.
+// TestKillDuringEndings kills the program while users are deleted, restored and erased. A user is either
+// present with their role, or deleted, or erased, but never two of these. Acknowledged changes persist.
 func TestKillDuringEndings(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
@@ -34,7 +33,7 @@ func TestKillDuringEndings(t *testing.T) {
 	})
 }
 
-// endings are the lives of users of one tenant.
+// endings deletes, restores and erases users of one tenant.
 type endings struct {
 	load  *load
 	owner caller
@@ -62,8 +61,7 @@ func (e *endings) expect(what string, of result, status int) bool {
 	return of.status == status
 }
 
-// act does what can be done once, as its repeats are answered 404, until it is known
-// to be done.
+// act sends a request that can succeed only once, because repeats get 404, until it is known to be done.
 func (e *endings) act(line string, status int) {
 	of, again := e.owner.insist(line, "")
 	if of.status != http.StatusNotFound || !again {
@@ -71,7 +69,7 @@ func (e *endings) act(line string, status int) {
 	}
 }
 
-// live makes a user, lets them go and come back, and erases them.
+// live creates a user, and randomly deletes, restores and erases them.
 func (e *endings) live(address string) {
 	of, _ := e.owner.insist("POST /users", `{"email":`+quoted(address)+`,"name":"A Mortal"}`, "idempotency-key: "+address)
 	if !e.expect("creation", of, http.StatusCreated) {
@@ -92,13 +90,13 @@ func (e *endings) live(address string) {
 		e.check(id, "there")
 	}
 	if rand.IntN(4) == 0 {
-		return // stays as they are
+		return // stays as it is
 	}
 	e.act("POST /users/"+id+"/erase", http.StatusNoContent)
 	e.check(id, "erased")
 }
 
-// check looks where the user is: there, deleted or erased.
+// check checks whether the user is present, deleted or erased.
 func (e *endings) check(id, want string) {
 	user, _ := e.owner.insist("GET /users/"+id, "")
 	roles, _ := e.owner.insist("GET /users/"+id+"/roles", "")

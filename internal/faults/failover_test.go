@@ -8,15 +8,15 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// cluster is a primary and its synchronous standby, each at an address that stays
-// while servers come and go.
+// cluster is a primary and its synchronous standby. Their addresses stay the same when servers are
+// replaced.
 type cluster struct {
 	t         *testing.T
 	primary   *pgtest.Server
 	standby   *pgtest.Server
-	standbys  []*pgtest.Server // that there were
+	standbys  []*pgtest.Server // all standbys so far
 	addresses [2]*relay
-	first     int // of the addresses: that of the primary
+	first     int // index of the primary's address
 	database  string
 }
 
@@ -32,14 +32,14 @@ func newCluster(t *testing.T) *cluster {
 	})
 	c.primary, c.database = startPostgres(t, "wal_keep_size=256MB")
 	c.addresses = [2]*relay{newRelay(t, socket(t, c.primary)), newRelay(t, "")}
-	execute(t, c.primary, "alter system set synchronous_standby_names to '*'") // which its copies have too
+	execute(t, c.primary, "alter system set synchronous_standby_names to '*'") // also applies to its copies
 	execute(t, c.primary, "select pg_reload_conf()")
 	c.follow()
 	c.database = through(c.database, c.addresses[:]...)
 	return c
 }
 
-// follow gives the primary a standby, and returns when commits wait for it.
+// follow adds a standby to the primary, and returns when commits wait for it.
 func (c *cluster) follow() {
 	c.t.Helper()
 	var err error
@@ -50,7 +50,7 @@ func (c *cluster) follow() {
 	c.addresses[1-c.first].lead(socket(c.t, c.standby))
 }
 
-// failOver kills the primary and promotes the standby. There is no standby then.
+// failOver kills the primary and promotes the standby. Afterwards there is no standby.
 func (c *cluster) failOver() {
 	c.t.Helper()
 	var state string
@@ -66,8 +66,8 @@ func (c *cluster) failOver() {
 	c.primary, c.standby, c.first = c.standby, nil, 1-c.first
 }
 
-// TestFailover kills the primary under load and promotes its standby, again and
-// again. The program finds it by itself, and nothing acknowledged is lost.
+// TestFailover kills the primary under load and promotes its standby, again and again. The program finds the
+// new primary by itself, and no acknowledged change is lost.
 func TestFailover(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -89,9 +89,9 @@ func TestFailover(t *testing.T) {
 	t.Logf("failed over %d times; the new primary was read %v after its promotion", cycles, longest)
 }
 
-// TestNoStandbyIsNoSuccess takes the standby away. What it did not confirm is not
-// acknowledged: neither when PostgreSQL gives up waiting and commits with a warning,
-// nor to a repeat, which finds it done.
+// TestNoStandbyIsNoSuccess removes the standby. A change that the standby did not confirm is not
+// acknowledged: neither when PostgreSQL stops waiting and commits with a warning, nor to a repeat that
+// finds the change already made.
 func TestNoStandbyIsNoSuccess(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -127,7 +127,7 @@ func TestNoStandbyIsNoSuccess(t *testing.T) {
 	}
 }
 
-// cancelCommits cancels whatever waits for a standby until there is an answer.
+// cancelCommits cancels commits that wait for a standby until a response arrives.
 func (c *cluster) cancelCommits(answered <-chan result) {
 	c.t.Helper()
 	admin := connectTo(c.t, c.primary)

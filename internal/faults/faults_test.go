@@ -16,7 +16,7 @@ import (
 
 var full = flag.Bool("full", false, "break things as often as a proof needs, which takes an hour, not as often as a check does")
 
-// times returns how often to do something: as a check, or with -full as a proof.
+// times returns a number of repetitions: check, or proof with -full.
 func times(check, proof int) int {
 	if *full {
 		return proof
@@ -32,7 +32,7 @@ func fewer(short, check, proof int) int {
 	return times(check, proof)
 }
 
-// stores are the databases to serve from, by what --database is told.
+// stores are the databases to serve from, in the form of --database.
 var stores = []struct {
 	name     string
 	database func(*testing.T) string
@@ -42,7 +42,7 @@ var stores = []struct {
 	{"citus", func(t *testing.T) string { return pgtest.CitusURL(t) }},
 }
 
-// onStores runs a test on each store, alongside the others.
+// onStores runs a test on each store, in parallel with the others.
 func onStores(t *testing.T, run func(t *testing.T, database string)) {
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
@@ -52,8 +52,8 @@ func onStores(t *testing.T, run func(t *testing.T, database string)) {
 	}
 }
 
-// alongside lets the test run beside the others, since most of its time is
-// waiting. For a proof each has the machine to itself.
+// alongside runs the test in parallel with others, because it mostly waits. With -full, each test runs
+// alone.
 func alongside(t *testing.T) {
 	t.Helper()
 	if !*full {
@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 	os.Exit(runIn(m))
 }
 
-// folder is where the programs are built for all tests.
+// folder contains the programs that are built for all tests.
 var folder string
 
 func runIn(m *testing.M) (code int) {
@@ -94,8 +94,8 @@ func runIn(m *testing.M) (code int) {
 // release returns the path of the program with full password hashes.
 var release = sync.OnceValues(func() (string, error) { return buildAs("release") })
 
-// cheap returns the path of the program with password hashes that cost nothing. Most
-// faults have nothing to do with what a guess costs. A proof breaks the release.
+// cheap returns the path of the program with cheap password hashes. The cost of hashes does not matter for
+// most faults. With -full, it returns the release.
 var cheap = sync.OnceValues(func() (string, error) {
 	if *full {
 		return release()
@@ -108,11 +108,11 @@ func buildAs(name string, flags ...string) (string, error) {
 	return binary, process.Build(context.Background(), binary, append(process.BuildFlags(), flags...)...)
 }
 
-// unlimited are the flags by which sign-ins that a fault cut short, which count as
-// failed, do not keep anybody out.
+// unlimited are flags that disable the limits of sign-ins. A sign-in that a fault interrupts counts as
+// failed, and would lock users out.
 var unlimited = []string{"--attempts-per-account-and-source=1000000", "--attempts-per-account=1000000", "--attempts-per-source=1000000"}
 
-// newServer returns the program on the database, not yet started.
+// newServer returns the program on the database. It is not started.
 func newServer(t *testing.T, database string, flags ...string) *process.Server {
 	t.Helper()
 	binary, err := cheap()
@@ -126,8 +126,7 @@ func newServer(t *testing.T, database string, flags ...string) *process.Server {
 	return &process.Server{Binary: binary, Database: database, Address: address, Flags: append(flags, unlimited...), Folder: t.TempDir()}
 }
 
-// serve starts the program on the database. It must run when the test ends; then
-// it is stopped.
+// serve starts the program on the database. The program must still run when the test ends, which stops it.
 func serve(t *testing.T, database string, flags ...string) *process.Server {
 	t.Helper()
 	s := newServer(t, database, flags...)
@@ -135,8 +134,7 @@ func serve(t *testing.T, database string, flags ...string) *process.Server {
 	return s
 }
 
-// startUntilEnd starts the program. It must run when the test ends; then it is
-// stopped.
+// startUntilEnd starts the program. The program must still run when the test ends, which stops it.
 func startUntilEnd(t *testing.T, s *process.Server) {
 	t.Helper()
 	start(t, s)
@@ -162,7 +160,7 @@ func kill(t *testing.T, s *process.Server) {
 	}
 }
 
-// checkLog looks for panics, which no fault excuses.
+// checkLog fails the test on panics, which no fault justifies.
 func checkLog(t *testing.T, s *process.Server) {
 	t.Helper()
 	for line := range strings.Lines(s.Log()) {
@@ -180,5 +178,5 @@ func command(t *testing.T, s *process.Server, input string, arguments ...string)
 	}
 }
 
-// quoted returns text as a JSON string: the tests use none that needs an escape.
+// quoted returns text as a JSON string. The tests use no text that needs escaping.
 func quoted(text string) string { return fmt.Sprintf("%q", text) }

@@ -13,10 +13,10 @@ type guest struct {
 	*tenant
 	id, email string
 	token     string // "" while signed out
-	session   string // its id
+	session   string // the id of the session
 }
 
-// newGuest makes a guest, whose password an operator sets.
+// newGuest creates a guest, whose password an operator sets.
 func newGuest(tn *tenant) *guest {
 	tn.load.t.Helper()
 	c := tn.newCreation("")
@@ -26,7 +26,7 @@ func newGuest(tn *tenant) *guest {
 	return &guest{tenant: tn, id: id, email: c.address}
 }
 
-// signIn starts a session, and reports whether there is one.
+// signIn starts a session, and reports whether that succeeded.
 func (g *guest) signIn() bool {
 	of := (caller{load: g.load, tenant: g.name}).send("POST /auths/login", credentials(g.email))
 	g.expect(of, of.status == http.StatusOK, "session.started", g.id)
@@ -47,14 +47,14 @@ func (g *guest) signIn() bool {
 	return false
 }
 
-// send sends a request with the token and notes what it says of the session.
+// send sends a request with the token and records the result for the session.
 func (g *guest) send(token, line string) result {
 	of := caller{g.load, g.name, token}.send(line, "")
 	g.sessions.add(g.session, of, sessionUsed(of, token), "%s with %.6s", line, token)
 	return of
 }
 
-// refresh exchanges the token. The successor is not presented by that.
+// refresh refreshes the token. The successor is not used yet.
 func (g *guest) refresh(token string) (successor string) {
 	of := caller{g.load, g.name, token}.send("POST /auths/refresh", "")
 	if of.known && of.status == http.StatusOK {
@@ -64,8 +64,8 @@ func (g *guest) refresh(token string) (successor string) {
 	return successor
 }
 
-// comeAndGo signs a guest in, uses and refreshes the session by several requests
-// at once, and ends it in one of the ways there are.
+// comeAndGo signs a guest in, uses and refreshes the session by several requests at once, and ends it in
+// one of the possible ways.
 func (tn *tenant) comeAndGo(random *rand.Rand) {
 	g := <-tn.guests
 	defer func() { tn.guests <- g }()
@@ -89,7 +89,7 @@ func (tn *tenant) comeAndGo(random *rand.Rand) {
 			return
 		}
 		if old != "" && random.IntN(6) == 0 {
-			g.send(old, "GET /auths/session") // as a thief would
+			g.send(old, "GET /auths/session") // like a thief
 			g.send(g.token, "GET /auths/session")
 			return
 		}
@@ -100,7 +100,7 @@ func (tn *tenant) comeAndGo(random *rand.Rand) {
 	}
 }
 
-// end ends the session, while others still use it.
+// end ends the session while other requests use it.
 func (g *guest) end(random *rand.Rand) {
 	var users sync.WaitGroup
 	token := g.token
@@ -119,7 +119,7 @@ func (g *guest) end(random *rand.Rand) {
 	}
 }
 
-// changeRoles gives a guest a role and takes it away while the guest uses it.
+// changeRoles assigns a role to a guest and removes it while the guest uses it.
 func (tn *tenant) changeRoles(random *rand.Rand) {
 	g := <-tn.grantees
 	defer func() { tn.grantees <- g }()

@@ -11,11 +11,11 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// step is what an operation may do to a state: it returns the states that it may
-// leave, none if it cannot have gone as it did.
+// step is the effect of an operation on a state. It returns the possible next states, or none if the
+// operation cannot have had its result in this state.
 type step[S comparable] func(S) []S
 
-// only is a step that can go only if it may, and leaves one state.
+// only returns the next state if the operation is possible, and otherwise no state.
 func only[S comparable](may bool, next S) []S {
 	if !may {
 		return nil
@@ -23,13 +23,12 @@ func only[S comparable](may bool, next S) []S {
 	return []S{next}
 }
 
-// either is the step of an operation whose outcome is not known: it was made, if
-// it could be, or it was not.
+// either is the step of an operation with an unknown outcome: it was made if possible, or it was not.
 func either[S comparable](effect step[S]) step[S] {
 	return func(s S) []S { return append(effect(s), s) }
 }
 
-// register holds what was done to things that each have one state, by their keys.
+// register records the operations on objects with one state each, by key.
 type register[S comparable] struct {
 	name string
 	mu   sync.Mutex
@@ -40,14 +39,14 @@ func newRegister[S comparable](name string) *register[S] {
 	return &register[S]{name: name, ops: map[string][]porcupine.Operation{}}
 }
 
-// done is an operation: what it did, and how to tell it.
+// done is an operation: its step and its text in a history.
 type done[S comparable] struct {
 	step step[S]
 	text string
 }
 
-// add records an operation, if it was sent. What is not known to have ended may
-// take effect until the end of the history.
+// add records an operation, if it was sent. An operation that is not known to have ended may take effect
+// until the end of the history.
 func (r *register[S]) add(key string, of result, step step[S], format string, args ...any) {
 	end := of.end
 	switch {
@@ -61,9 +60,9 @@ func (r *register[S]) add(key string, of result, step step[S], format string, ar
 	r.ops[key] = append(r.ops[key], porcupine.Operation{Input: done[S]{step, fmt.Sprintf("%d ", of.status) + fmt.Sprintf(format, args...)}, Call: of.start, Return: end})
 }
 
-// wrong looks for an order of the operations on each thing, each at some moment
-// between its call and its answer, in which all can have gone as they did. It
-// returns the histories that have none, or for which that is not decided in time.
+// wrong checks linearizability: whether the operations on each object have an order, each between its
+// call and its response, that explains all results. It returns the histories that have no such order, or
+// for which none was found in time.
 func (r *register[S]) wrong() (histories []string) {
 	const limit = 20 * time.Second
 	model := porcupine.NondeterministicModel{
@@ -84,7 +83,7 @@ func (r *register[S]) wrong() (histories []string) {
 	return histories
 }
 
-// check reports the histories that are wrong, and how many there are.
+// check reports the histories that are wrong, and their number.
 func (r *register[S]) check(t testing.TB) (checked, refuted int) {
 	t.Helper()
 	histories := r.wrong()
@@ -94,8 +93,7 @@ func (r *register[S]) check(t testing.TB) (checked, refuted int) {
 	return len(r.ops), len(histories)
 }
 
-// told writes a history, one line an operation, with its times in microseconds
-// from the first call.
+// told formats a history, one line per operation, with times in microseconds from the first call.
 func told[S comparable](ops []porcupine.Operation) string {
 	var b strings.Builder
 	first := int64(math.MaxInt64)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TestKill kills the program at random moments of its work, again and again, while
-// the clients go on. Whatever was acknowledged is there when it is back.
+// TestKill kills the program at random moments under load, again and again. After each restart, all
+// acknowledged changes are present.
 func TestKill(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
-		const together = 10 // deaths that one history goes over
+		const together = 10 // number of kills per history
 		s := serve(t, database)
 		l := newLoad(t, s)
 		var slowest time.Duration
@@ -33,8 +33,7 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// dieAgain kills the program amid the load and starts it again, so many times, and
-// ends the load soon after.
+// dieAgain kills the program under load and starts it again, kills times, and ends the load soon after.
 func (l *load) dieAgain(kills int) {
 	l.t.Helper()
 	for range kills {

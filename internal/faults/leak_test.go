@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// What a program may hold more than before it was used, when nobody is connected
-// any more: connections to its database, and what they need.
+// slack is how many more goroutines and descriptors than before its use a program may have after all
+// clients have disconnected, for connections to its database.
 const slack = 32
 
-// Bounds of the memory of a program that this crowd uses, in bytes.
+// Limits for the memory of the program with this crowd, in bytes.
 const (
 	memoryMax    = 120 << 20
-	memoryGrowth = 16 << 20 // from one half of the requests to the other
+	memoryGrowth = 16 << 20 // from the first half of the requests to the second
 )
 
-// TestNothingLeaks lets a crowd ask 200,000 times, with clients in between that go
-// away in the middle of a request, and looks at what the program still holds.
+// TestNothingLeaks lets a crowd send 200,000 requests, while other clients disconnect in the middle of a
+// request. Then it checks the resources that the program still holds.
 func TestNothingLeaks(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
@@ -37,8 +37,8 @@ func TestNothingLeaks(t *testing.T) {
 	})
 }
 
-// useAndRest makes half of the requests, and returns what the program holds when
-// it is nearly as little as before. That may take a moment.
+// useAndRest sends half of the requests. It returns the resources of the program when they are nearly as few
+// as before, which may take a moment.
 func useAndRest(t *testing.T, address, metrics string, before holdings) (after holdings) {
 	t.Helper()
 	requests := int64(times(2_000, 100_000))
@@ -50,7 +50,7 @@ func useAndRest(t *testing.T, address, metrics string, before holdings) (after h
 		c.moreAnswers(requests / 10)
 	}
 	c.leave()
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections() // with which users were counted
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections() // the connection that counted the users
 	await(t, "the program goes on holding more than before it was used", func() bool {
 		after = holdingsAt(t, metrics)
 		return after.goroutines <= before.goroutines+slack && after.descriptors <= before.descriptors+slack
@@ -58,7 +58,7 @@ func useAndRest(t *testing.T, address, metrics string, before holdings) (after h
 	return after
 }
 
-// goAwayMidway sends the first half of a request and goes away.
+// goAwayMidway sends the first half of a request and disconnects.
 func goAwayMidway(t *testing.T, address string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -73,10 +73,10 @@ func goAwayMidway(t *testing.T, address string) {
 	}
 }
 
-// holdings are what a process holds.
+// holdings are the resources of a process.
 type holdings struct{ goroutines, descriptors, memory float64 }
 
-// holdingsAt returns what the process that serves the metrics says that it holds.
+// holdingsAt returns the resources of the process according to its metrics.
 func holdingsAt(t *testing.T, metrics string) (h holdings) {
 	t.Helper()
 	answer, err := http.Get("http://" + metrics + "/metrics")
@@ -99,7 +99,7 @@ func holdingsAt(t *testing.T, metrics string) (h holdings) {
 	return h
 }
 
-// String says what is held.
+// String returns the resources as text.
 func (h holdings) String() string {
 	return fmt.Sprintf("%.0f goroutines, %.0f descriptors, %.1f MiB", h.goroutines, h.descriptors, h.memory/(1<<20))
 }

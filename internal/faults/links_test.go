@@ -12,13 +12,12 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
-// linkLimit is how long a mail may take through a death: the claim of who died over
-// it lives a minute.
+// linkLimit is how long a mail may take if its sender was killed. The claim of the dead process expires
+// after a minute.
 const linkLimit = 2 * time.Minute
 
-// TestKillDuringLinks kills the program while users get new passwords and addresses
-// by links. Either a link is used and the credential is new, or neither is; and
-// whatever was acknowledged is mailed.
+// TestKillDuringLinks kills the program while users change passwords and addresses by links. Either a link
+// is used and the credential is new, or neither is. A mail is sent for every acknowledged request.
 func TestKillDuringLinks(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, killDuringLinks)
@@ -62,12 +61,12 @@ type forgetful struct {
 	owner           caller
 	id              string
 	email, password string
-	changes         int      // of the password, after the first
-	left            []string // addresses that were theirs
+	changes         int      // number of password changes after the first password
+	left            []string // former addresses of the user
 	used            atomic.Int64
 }
 
-// newForgetful makes users of a new tenant who can sign in.
+// newForgetful creates users of a new tenant who can sign in.
 func newForgetful(l *load, mail *mailtest.Server, n int) (people []*forgetful) {
 	l.t.Helper()
 	tenant := fmt.Sprintf("links-%d", loads.Add(1))
@@ -85,14 +84,14 @@ func newForgetful(l *load, mail *mailtest.Server, n int) (people []*forgetful) {
 
 func (f *forgetful) nobody() caller { return caller{load: f.load, tenant: f.owner.tenant} }
 
-// signsIn reports whether the address and the password belong together.
+// signsIn reports whether a sign-in with the address and the password succeeds.
 func (f *forgetful) signsIn(email, password string) bool {
 	of, _ := f.nobody().insist("POST /auths/login", fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password)))
 	return of.status == http.StatusOK
 }
 
-// follow uses links that are mailed to the address until one has worked, and
-// reports whether one has. worked says of what a request left whose answer was lost.
+// follow uses links that are mailed to the address until one has worked, and reports whether one has.
+// worked reports whether a request with a lost response had an effect.
 func (f *forgetful) follow(to, page, line string, body func(token string) string, worked func() bool) bool {
 	for {
 		m, err := f.mail.Await(to, func(m *mailtest.Message) bool {
@@ -104,7 +103,7 @@ func (f *forgetful) follow(to, page, line string, body func(token string) string
 		}
 		of, again := f.nobody().insist(line, body(m.Token()))
 		if of.status != http.StatusNoContent && (!again || !worked()) {
-			continue // it was replaced, or is a copy
+			continue // the link was replaced, or the mail is a copy
 		}
 		f.used.Add(1)
 		if !worked() {
@@ -117,7 +116,7 @@ func (f *forgetful) follow(to, page, line string, body func(token string) string
 	}
 }
 
-// forgetPassword gets a new password by a link.
+// forgetPassword sets a new password by a link.
 func (f *forgetful) forgetPassword(random *rand.Rand) {
 	chosen := fmt.Sprintf("%s %d", password, random.Uint64())
 	f.nobody().insist("POST /auths/password-resets", `{"email":`+quoted(f.email)+`}`)
@@ -133,7 +132,7 @@ func (f *forgetful) forgetPassword(random *rand.Rand) {
 	f.changes++
 }
 
-// move gets another address by a link.
+// move changes the address by a link.
 func (f *forgetful) move(random *rand.Rand) {
 	next := fmt.Sprintf("moved-%d@faults.example", random.Uint64())
 	f.owner.insist("POST /users/"+f.id+"/email-changes", `{"email":`+quoted(next)+`}`, "idempotency-key: "+next)
@@ -151,7 +150,7 @@ func (f *forgetful) move(random *rand.Rand) {
 // checkNotices waits until the user is told of every change, wherever they read
 // mail then.
 func (f *forgetful) checkNotices() {
-	deadline := time.Now().Add(linkLimit) // of all: a lost one keeps nobody waiting again
+	deadline := time.Now().Add(linkLimit) // for all notices, so that only one lost notice costs the full wait
 	await := func(to, subject string) {
 		if _, err := f.mail.Await(to, func(m *mailtest.Message) bool { return strings.HasPrefix(m.Subject, subject) }, time.Until(deadline)); err != nil {
 			f.load.lost++

@@ -15,29 +15,27 @@ import (
 const (
 	password = "correct horse battery staple"
 
-	// answerLimit is how long a client waits. What it then gives up may still
-	// have an effect.
+	// answerLimit is how long a client waits. A request that it then gives up may still have an effect.
 	answerLimit = 20 * time.Second
 
-	// retryPause is how long a client waits after a request that came to nothing.
+	// retryPause is how long a client waits after a request without a known outcome.
 	retryPause = 5 * time.Millisecond
 )
 
-// load is many clients that use a server at once, as its users would, while
-// faults happen. Their histories are kept and checked afterwards.
+// load is many clients that use a server at once while faults happen. It records their histories and checks
+// them afterwards.
 type load struct {
 	t       *testing.T
 	server  *process.Server
-	url     string // where the clients send: the server, or what stands before it
-	inspect string // the URL of the database for looking into it; empty: as the server's says
+	url     string // where the clients send: the server, or a relay before it
+	inspect string // the URL of the database for checks; empty: that of the server
 	client  *http.Client
 	tenants []*tenant
-	spread  int // tenants, unless it is zero
+	spread  int // number of tenants, unless zero
 	over    chan struct{}
 	running sync.WaitGroup
 
-	// stop lets the clients end what they are at. Requests that hang keep them as
-	// long as clients wait.
+	// stop lets the clients finish their requests. Requests that hang delay it by the clients' time limit.
 	stop func()
 
 	tried, acknowledged, refused, unknown atomic.Int64
@@ -46,7 +44,7 @@ type load struct {
 
 var loads atomic.Int64 // numbers tenants
 
-// newLoad returns clients of the server, which do nothing yet.
+// newLoad returns clients of the server that are not started.
 func newLoad(t *testing.T, s *process.Server) *load {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
 	l := &load{t: t, server: s, url: s.URL(), spread: 2, client: &http.Client{Transport: transport, Timeout: answerLimit}, stop: func() {}}
@@ -57,7 +55,7 @@ func newLoad(t *testing.T, s *process.Server) *load {
 	return l
 }
 
-// open makes new tenants, whom only the test uses. The server must be well.
+// open creates new tenants for this test. The server must work.
 func (l *load) open() {
 	l.t.Helper()
 	l.tenants, l.over = nil, make(chan struct{})
@@ -70,7 +68,7 @@ func (l *load) open() {
 	}
 }
 
-// start makes new tenants and lets the clients begin. The server must be well.
+// start creates new tenants and starts the clients. The server must work.
 func (l *load) start() {
 	l.t.Helper()
 	l.open()
@@ -95,8 +93,7 @@ func (l *load) isOver() bool {
 	}
 }
 
-// pause lets a client wait before it tries again, and reports whether it still
-// should.
+// pause makes a client wait before it tries again, and reports whether it still should.
 func (l *load) pause() bool {
 	select {
 	case <-l.over:
@@ -106,7 +103,7 @@ func (l *load) pause() bool {
 	}
 }
 
-// await returns when as many more requests have been acknowledged.
+// await waits until so many more requests have been acknowledged as more says.
 func (l *load) await(more int64) {
 	l.t.Helper()
 	poll := time.NewTicker(time.Millisecond)
@@ -120,7 +117,7 @@ func (l *load) await(more int64) {
 	}
 }
 
-// finish stops the clients and checks all they did. The server must be well.
+// finish stops the clients and checks everything that they did. The server must work.
 func (l *load) finish() {
 	l.t.Helper()
 	l.stop()
@@ -131,14 +128,14 @@ func (l *load) finish() {
 	l.tenants = nil
 }
 
-// report logs what was tried and what came of it.
+// report logs the numbers of requests by outcome.
 func (l *load) report(what string) {
 	l.t.Helper()
 	l.t.Logf("%s: tried %d, acknowledged %d, refused %d, unknown %d; lost %d, doubled %d; histories %d, refuted %d",
 		what, l.tried.Load(), l.acknowledged.Load(), l.refused.Load(), l.unknown.Load(), l.lost, l.doubled, l.histories, l.refuted)
 }
 
-// acts are what the clients of a tenant do, each again and again.
+// acts are the actions that the clients of a tenant repeat.
 func (tn *tenant) acts() []func(*rand.Rand) {
 	acts := []func(*rand.Rand){tn.createUsers, tn.createUsers, tn.readEvents, tn.changeRoles, tn.comeAndGo, tn.comeAndGo}
 	for range 4 {
@@ -150,8 +147,8 @@ func (tn *tenant) acts() []func(*rand.Rand) {
 	return acts
 }
 
-// createUsers makes a user, one in three times by parallel duplicates of one
-// request, repeats that now and then, and deletes some.
+// createUsers creates a user, one time in three by parallel duplicates of one request. It sometimes repeats
+// the request, and deletes some users.
 func (tn *tenant) createUsers(random *rand.Rand) {
 	c := tn.newCreation("")
 	var users sync.WaitGroup
@@ -182,8 +179,8 @@ func (tn *tenant) readEvents(*rand.Rand) {
 	}
 }
 
-// contend creates, looks up and deletes users of few addresses. An address is left
-// after a while, so that its history stays short.
+// contend creates, looks up and deletes users of few addresses. It abandons an address after a while, so
+// that its history stays short.
 func (tn *tenant) contend(random *rand.Rand) {
 	const places, uses = 2, 25
 	n := tn.contended.Add(1)
@@ -198,8 +195,7 @@ func (tn *tenant) contend(random *rand.Rand) {
 	}
 }
 
-// editor changes users that others change too, and remembers how it last saw
-// them.
+// editor changes users that others change too, and stores the state in which it last read them.
 type editor struct {
 	*tenant
 	seen map[string]userState

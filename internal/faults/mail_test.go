@@ -10,12 +10,12 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
-// mailLimit is longer than a mail waits whose sender was killed.
+// mailLimit is longer than the delay of a mail whose sender was killed.
 const mailLimit = 90 * time.Second
 
-// TestKillBesideMail kills the program while it invites people and sends them mail.
-// Every invitation that was acknowledged arrives, a mail that comes twice is the same
-// mail, and none comes to who was not made.
+// TestKillBesideMail kills the program while it invites users and sends them mail. Every acknowledged
+// invitation arrives, a mail that arrives twice is the same mail, and no mail goes to a user who was not
+// created.
 func TestKillBesideMail(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
@@ -44,15 +44,15 @@ func TestKillBesideMail(t *testing.T) {
 	})
 }
 
-// invitations are the people who are made and invited in one request each.
+// invitations are the users who are created and invited in one request each.
 type invitations struct {
 	tenant       *tenant
 	mu           sync.Mutex
 	acknowledged map[string]bool // by address
 }
 
-// send invites one after the other until the load is over, each until it is
-// acknowledged or that is no longer asked for.
+// send invites users one after the other until the load ends. It repeats each request until it is
+// acknowledged or the load ends.
 func (i *invitations) send(client int) {
 	for n := 0; !i.tenant.load.isOver(); n++ {
 		address := fmt.Sprintf("guest-%d-%d@faults.example", client, n)
@@ -74,7 +74,7 @@ func (i *invitations) count() int {
 	return len(i.acknowledged)
 }
 
-// await waits until so many more invitations were acknowledged.
+// await waits until more further invitations were acknowledged.
 func (i *invitations) await(t *testing.T, more int) {
 	t.Helper()
 	want := i.count() + more
@@ -85,10 +85,10 @@ func (i *invitations) await(t *testing.T, more int) {
 	}
 }
 
-// check compares what was acknowledged with what arrived.
+// check compares the acknowledged invitations with the received mails.
 func (i *invitations) check(t *testing.T, server *mailtest.Server) {
 	t.Helper()
-	deadline := time.Now().Add(mailLimit) // of all: a lost one keeps nobody waiting again
+	deadline := time.Now().Add(mailLimit) // for all mails, so that only one lost mail costs the full wait
 	for address := range i.acknowledged {
 		if _, err := server.Await(address, nil, time.Until(deadline)); err != nil {
 			t.Errorf("a mail was lost: %v", err)

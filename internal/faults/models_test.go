@@ -2,15 +2,14 @@ package faults
 
 import "net/http"
 
-// userState is a user's record as far as the load changes it. The version is what
-// the ETag tells; "" stands for one that nobody has read yet.
+// userState is the part of a user's record that the load changes. The etag is the version. "" means that
+// no client has read it yet.
 type userState struct {
 	there                    bool
 	mark, name, status, etag string
 }
 
-// as reports whether a state may be what was read. The version of a list is not
-// read.
+// as reports whether a state matches a read state. Lists contain no version.
 func (s userState) as(read userState) bool {
 	return s.there && s.mark == read.mark && s.name == read.name && s.status == read.status &&
 		(s.etag == "" || read.etag == "" || s.etag == read.etag)
@@ -29,11 +28,10 @@ func userRead(u userState) step[userState] {
 	}
 }
 
-// userGone is the step of an answer that there is no such user.
+// userGone is the step of a response that the user does not exist.
 func userGone(s userState) []userState { return only(!s.there, s) }
 
-// userChanged is the step of a change by one who may have asked for it on the
-// condition that the user still was as basis says.
+// userChanged is the step of a change. It may have had a precondition: the state in basis.
 func userChanged(of result, basis *userState, change func(*userState)) step[userState] {
 	changed := func(s userState) userState {
 		next := s
@@ -73,20 +71,20 @@ func userDeleted(of result) step[userState] {
 	return impossible[userState]
 }
 
-// impossible is the step of an answer that a request cannot have.
+// impossible is the step of a response that the request cannot have.
 func impossible[S comparable](S) []S { return nil }
 
-// same is the step of an answer that tells nothing.
+// same is the step of a response without information.
 func same[S comparable](s S) []S { return []S{s} }
 
-// addressState is the id of the user who has an address of a tenant.
+// addressState is the id of the user who has an address in a tenant.
 type addressState string
 
 func addressTaken(id string) step[addressState] {
 	return func(s addressState) []addressState { return only(s == "", addressState(id)) }
 }
 
-// addressHeld is the step of an answer that somebody has the address.
+// addressHeld is the step of a response that the address is taken.
 func addressHeld(s addressState) []addressState { return only(s != "", s) }
 
 func addressFound(id string) step[addressState] {
@@ -104,7 +102,7 @@ func addressFreed(of result, id string) step[addressState] {
 	return func(s addressState) []addressState { return only(s != addressState(id), s) }
 }
 
-// keyState is the id of what was made with an idempotency key.
+// keyState is the id of the resource that was created with an idempotency key.
 type keyState string
 
 const made keyState = "made, and the answer was lost"
@@ -132,11 +130,11 @@ func keyUsed(of result) step[keyState] {
 	return impossible[keyState]
 }
 
-// sessionState is a session whose old tokens have no grace.
+// sessionState is a session whose retired tokens have no grace period.
 type sessionState struct {
 	started, ended bool
-	token          string // the newest that was presented
-	successor      string // that was answered, or made and not answered; "" if there is none
+	token          string // the newest token that was used
+	successor      string // that was returned, or created with a lost response; "" if it does not exist
 }
 
 const sealed = "made, and the answer was lost"
@@ -147,8 +145,8 @@ func sessionStarted(token string) step[sessionState] {
 	}
 }
 
-// presents returns the state after a request with the token: its successor retires
-// it, and the use of a retired one ends the session.
+// presents returns the state after a request with the token. The use of the successor retires the token, and
+// the use of a retired token ends the session.
 func (s sessionState) presents(token string) sessionState {
 	switch {
 	case s.ended || token == s.token:
@@ -200,7 +198,7 @@ func sessionRefreshed(of result, token string) step[sessionState] {
 	}
 }
 
-// sessionEnded is the step of what ends the session if it is done.
+// sessionEnded is the step of a request that ends the session if it succeeds.
 func sessionEnded(of result, success int) step[sessionState] {
 	end := func(s sessionState) []sessionState {
 		s.ended = true
@@ -215,7 +213,7 @@ func sessionEnded(of result, success int) step[sessionState] {
 	return impossible[sessionState]
 }
 
-// grantState says whether a user holds a role.
+// grantState reports whether a user holds a role.
 type grantState bool
 
 func granted(of result) step[grantState] {
@@ -242,7 +240,7 @@ func withdrawn(of result) step[grantState] {
 	return impossible[grantState]
 }
 
-// grantSeen is the step of an answer that shows whether the role is held.
+// grantSeen is the step of a response that shows whether the role is held.
 func grantSeen(held bool) step[grantState] {
 	return func(s grantState) []grantState { return only(bool(s) == held, s) }
 }

@@ -12,7 +12,7 @@ import (
 	generator "github.com/rolecall/rolecall/bench/load"
 )
 
-// probe asks one thing again and again, as one client would, until it is stopped.
+// probe repeats one request, like one client, until it is stopped.
 type probe struct {
 	ask     func() result
 	stop    chan struct{}
@@ -22,7 +22,7 @@ type probe struct {
 	latency  generator.Histogram
 }
 
-// begin asks from now on, a few hundred times a second.
+// begin starts a probe that sends a few hundred requests a second.
 func begin(ask func() result) *probe {
 	p := &probe{ask: ask, stop: make(chan struct{}), statuses: map[int]int{}}
 	p.running.Go(func() {
@@ -55,7 +55,7 @@ func (p *probe) String() string {
 // only reports whether all answers had the status.
 func (p *probe) only(status int) bool { return len(p.statuses) == 1 && p.statuses[status] > 0 }
 
-// people makes users for the tenant, so that its lists are long.
+// people creates users in the tenant, so that its lists are long.
 func people(t *testing.T, tn *tenant, n int) {
 	t.Helper()
 	for range n {
@@ -65,7 +65,7 @@ func people(t *testing.T, tn *tenant, n int) {
 	}
 }
 
-// text returns a request of the owner as it goes over the connection.
+// text returns a request of the owner in the format of the connection.
 func (tn *tenant) text(line, body string) string {
 	header := "Host: rolecall\r\nX-Tenant-Schema: " + tn.name + "\r\n"
 	if body == "" {
@@ -85,12 +85,10 @@ func run(t *testing.T, plan generator.Plan) *generator.Result {
 	return result
 }
 
-// TestOverload asks for five times as many lists as can be answered. What waits too
-// long is told to come back, all else is answered; who is signed in is told so
-// all the while, and so is whether the process is well.
+// TestOverload requests five times as many lists as the program can answer. Requests that wait too long get
 func TestOverload(t *testing.T) {
 	skipIfShort(t)
-	for _, store := range stores { // one after the other: each needs the machine to itself
+	for _, store := range stores { // one after the other, because each needs the whole machine
 		t.Run(store.name, func(t *testing.T) { overload(t, store.database(t)) })
 	}
 }
@@ -133,8 +131,8 @@ func overload(t *testing.T, database string) {
 	l.finish()
 }
 
-// TestSignInFlood has more clients sign in than there are hashes for. All others
-// are served; how much later than without is logged, since a time is no test.
+// TestSignInFlood sends more sign-ins than the program can hash. All other requests are served. Their
+// additional delay is only logged, because a limit would make the test unreliable.
 func TestSignInFlood(t *testing.T) {
 	skipIfShort(t)
 	s := newServer(t, filepath.Join(t.TempDir(), "rolecall.db"))
@@ -148,7 +146,7 @@ func TestSignInFlood(t *testing.T) {
 	l.open()
 	tn := l.tenants[0]
 	duration := time.Duration(times(2, 30)) * time.Second
-	guest := newGuest(tn) // not the owner, whose session would be the oldest of too many
+	guest := newGuest(tn) // not the owner, whose sessions would exceed the limit and end
 	read := func() result { return tn.owner.send("GET /users/"+tn.ownerID, "") }
 	calm := begin(read)
 	<-time.After(duration) // for as long as is measured

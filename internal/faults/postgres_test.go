@@ -14,16 +14,15 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// recoveryLimit is how long after the end of a fault all must be well again.
+// recoveryLimit is how soon after the end of a fault everything must work again.
 const recoveryLimit = 5 * time.Second
 
-// failFast is how soon a request must fail when the database is not there at all.
+// failFast is how soon a request must fail when the database is not reachable.
 const failFast = 2 * time.Second
 
 const databaseName = "rolecall"
 
-// startPostgres starts a server with an empty database, and returns the URL of
-// that too.
+// startPostgres starts a server with an empty database, and returns also its URL.
 func startPostgres(t *testing.T, settings ...string) (server *pgtest.Server, database string) {
 	t.Helper()
 	server, err := pgtest.Start(append(settings, pgtest.Production...)...)
@@ -69,12 +68,11 @@ func inside(t *testing.T, server *pgtest.Server) string {
 	return u.String()
 }
 
-// through returns the URL of the database through relays, to the first that is a
-// primary.
+// through returns the URL of the database through relays, which leads to the first primary.
 func through(database string, relays ...*relay) string {
 	u, err := url.Parse(database)
 	if err != nil {
-		panic(err) // it was made by url.URL.String
+		panic(err) // the URL comes from url.URL.String
 	}
 	query := url.Values{"sslmode": {"disable"}, "target_session_attrs": {"read-write"}}
 	hosts := ""
@@ -102,17 +100,17 @@ func connectTo(t *testing.T, server *pgtest.Server) *pgx.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The server may be gone by then, and with it the connection.
+	// The server may have stopped by then, so the connection may be lost.
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	return conn
 }
 
-// probe reads from the database as the first owner, which no cache answers.
+// probe reads from the database as the first owner. No cache can answer it.
 func (l *load) probe() result { return l.tenants[0].owner.send("GET /users?limit=1", "") }
 
 func (of result) took() time.Duration { return time.Duration(of.end - of.start) }
 
-// expectUnavailable checks that the answer says to come again, and came soon.
+// expectUnavailable checks that the response has Retry-After, and came soon.
 func (l *load) expectUnavailable(of result, limit time.Duration) {
 	l.t.Helper()
 	if of.status != http.StatusServiceUnavailable || of.header.Get("Retry-After") == "" || of.took() > limit {
@@ -120,7 +118,7 @@ func (l *load) expectUnavailable(of result, limit time.Duration) {
 	}
 }
 
-// recover returns how long it takes from now until the database is read again.
+// recover returns how long it takes until the database can be read again.
 func (l *load) recover() time.Duration {
 	l.t.Helper()
 	began := time.Now()
@@ -132,7 +130,7 @@ func (l *load) recover() time.Duration {
 	return time.Since(began)
 }
 
-// expectRecovery checks that all is well again soon.
+// expectRecovery checks that everything works again soon.
 func (l *load) expectRecovery() (took time.Duration) {
 	l.t.Helper()
 	if took = l.recover(); took > recoveryLimit {
@@ -174,8 +172,8 @@ func TestPostgresKill(t *testing.T) {
 	t.Logf("killed %d times; refused within %v, well again %v after it was", cycles, slowest, longest)
 }
 
-// TestCutAtCommit cuts connections to the database just when a commit passes: before
-// it arrives, so that it may or may not, and before its answer arrives.
+// TestCutAtCommit cuts connections to the database during a commit: before the commit arrives, while it may
+// or may not arrive, and before its answer arrives.
 func TestCutAtCommit(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -183,7 +181,7 @@ func TestCutAtCommit(t *testing.T) {
 	r := newRelay(t, socket(t, server))
 	l := newLoad(t, serve(t, through(database, r)+"&default_query_exec_mode=exec"))
 	l.inspect = inside(t, server)
-	const together = 100 // cuts that one history goes over
+	const together = 100 // number of cuts per history
 	wanted := int64(times(40, 1000))
 	for r.commits.done() < wanted {
 		l.start()

@@ -16,11 +16,11 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// waitLimit is how long the program waits for its database: four seconds, and time
-// to say so on a busy machine.
+// waitLimit is how long the program waits for its database: four seconds, and some time for a busy
+// machine.
 const waitLimit = 8 * time.Second
 
-// lockUsers keeps everybody from the users until unlock.
+// lockUsers locks the table of users until unlock is called.
 func lockUsers(t *testing.T, server *pgtest.Server) (unlock func()) {
 	t.Helper()
 	tx, err := connectTo(t, server).Begin(t.Context())
@@ -37,9 +37,9 @@ func lockUsers(t *testing.T, server *pgtest.Server) (unlock func()) {
 	}
 }
 
-// TestALockedTable has more requests wait for a table than there are connections.
-// Each fails in its time, what needs no database goes on, and all is well at once
-// when the table is free.
+// TestALockedTable makes more requests wait for a table than there are connections. Each fails within its
+// time limit, requests without the database continue, and everything works as soon as the table is
+// unlocked.
 func TestALockedTable(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -68,8 +68,8 @@ func TestALockedTable(t *testing.T) {
 	}
 }
 
-// TestClientsWhoLeave has clients leave while their requests wait for the database.
-// None leaves a transaction there.
+// TestClientsWhoLeave makes clients disconnect while their requests wait for the database. None leaves a
+// transaction there.
 func TestClientsWhoLeave(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -115,8 +115,7 @@ func TestClientsWhoLeave(t *testing.T) {
 	}
 }
 
-// awaitTransactions returns when as many transactions of the program as wanted are
-// under way.
+// awaitTransactions waits until the number of running transactions of the program is as wanted.
 func awaitTransactions(t *testing.T, admin *pgx.Conn, limit time.Duration, wanted func(n int) bool) {
 	t.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
@@ -135,8 +134,7 @@ func awaitTransactions(t *testing.T, admin *pgx.Conn, limit time.Duration, wante
 	}
 }
 
-// TestAPoolerThatIsGoneForAMoment cuts all connections to PgBouncer under load, as
-// its restart does.
+// TestAPoolerThatIsGoneForAMoment cuts all connections to PgBouncer under load, like a restart of it.
 func TestAPoolerThatIsGoneForAMoment(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -150,7 +148,7 @@ func TestAPoolerThatIsGoneForAMoment(t *testing.T) {
 	l.start()
 	for range times(5, 50) {
 		l.await(50)
-		r.lead("127.0.0.1:1") // where nobody listens
+		r.lead("127.0.0.1:1") // no process listens there
 		r.cut()
 		l.expectUnavailable(l.probe(), failFast)
 		r.lead(bouncer)

@@ -14,21 +14,20 @@ import (
 )
 
 const (
-	// requestLimit is how long a request takes at most, whatever the network does:
-	// as long as the program documents.
+	// requestLimit is the documented maximum time of a request, with any state of the network.
 	requestLimit = 15 * time.Second
 
-	// leakLimit is how long what a fault left may take to go.
+	// leakLimit is how soon resources must be released after a fault.
 	leakLimit = 20 * time.Second
 )
 
-// storm is a kind of weather.
+// storm is a named network fault.
 type storm struct {
 	name string
 	weather
 }
 
-// silence is what clients cannot wait out: a reset is what they see of it.
+// silence is a fault that outlasts the clients' time limits. They see a reset.
 var silence = storm{"silence", weather{silent: true}}
 
 var storms = []storm{
@@ -38,8 +37,7 @@ var storms = []storm{
 	{"slices of 3 bytes", weather{slice: 3}},
 }
 
-// TestStormsBeforeTheDatabase lets every kind of weather be between the program and
-// its database.
+// TestStormsBeforeTheDatabase applies every network fault between the program and its database.
 func TestStormsBeforeTheDatabase(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -63,8 +61,7 @@ func TestStormsBeforeTheDatabase(t *testing.T) {
 	l.report("storms before the database")
 }
 
-// TestStormsBeforeTheProgram lets every kind of weather be between the clients and
-// the program.
+// TestStormsBeforeTheProgram applies every network fault between the clients and the program.
 func TestStormsBeforeTheProgram(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -93,8 +90,8 @@ func TestStormsBeforeTheProgram(t *testing.T) {
 	l.report("storms before the program")
 }
 
-// weather lets the weather be for a while, in which no request may take too long,
-// and expects that all is well soon after it.
+// weather applies the fault for a while. No request may take too long, and everything must work soon after
+// it.
 func (l *load) weather(r *relay, name string, w weather) {
 	l.t.Helper()
 	r.change(w)
@@ -121,8 +118,8 @@ func (l *load) weather(r *relay, name string, w weather) {
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)$`)
 
-// expectNoLeak checks that the program soon has no more goroutines, and the
-// database no more connections, than an idle one has.
+// expectNoLeak checks that soon the program has no more goroutines, and the database no more connections,
+// than an idle program needs.
 func expectNoLeak(t *testing.T, metrics string, server *pgtest.Server) {
 	t.Helper()
 	const mostGoroutines, mostConnections = 80, 64

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// moment is a request that was answered, or not, between two times.
+// moment returns a request between two times. Status 0 means no response.
 func moment(start, end int64, status int) result {
 	return result{start: start, end: end, status: status, known: status != 0, header: http.Header{}}
 }
@@ -20,8 +20,8 @@ func answerOf(start, end int64, status int, etag, body string) result {
 
 func setMark(mark string) func(*userState) { return func(s *userState) { s.mark = mark } }
 
-// TestHistories has the models judge histories that can be and histories that
-// cannot: each of these is what one kind of fault of a service would look like.
+// TestHistories lets the models check possible and impossible histories. Each impossible one is what one
+// kind of fault of a service would look like.
 func TestHistories(t *testing.T) {
 	skipIfShort(t)
 	fresh := userState{there: true, name: "N", status: "pending", etag: "1"}

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// weather is what a network does to what passes. The zero weather is fine.
+// weather is the behavior of a network. The zero weather has no faults.
 type weather struct {
-	latency, jitter time.Duration // jitter adds at most as much, and keeps the order
-	perSecond       int           // bytes that pass in each direction; zero: any number
-	slice           int           // bytes that pass together; zero: any number
-	silent          bool          // connections end without anybody being told, those made now too
+	latency, jitter time.Duration // jitter is the maximum additional latency; it keeps the order
+	perSecond       int           // bytes per second in each direction; zero: no limit
+	slice           int           // bytes per write; zero: no limit
+	silent          bool          // connections, also new ones, lose all data without notification
 }
 
 // relay is a network between clients and one server.
@@ -122,9 +122,9 @@ func (r *relay) pass(near *net.TCPConn) {
 type passage struct {
 	relay   *relay
 	near    *net.TCPConn
-	far     net.Conn // nil: there was none
+	far     net.Conn // nil: not connected
 	lost    atomic.Bool
-	answers atomic.Bool // the next answer does not arrive
+	answers atomic.Bool // the next answer is dropped
 }
 
 // reset ends both sides at once. What an end still holds is lost.
@@ -136,7 +136,7 @@ func (p *passage) reset() {
 	}
 }
 
-// carry passes bytes on until either side ends the connection, and then ends it.
+// carry forwards bytes until either side ends the connection, and then ends it.
 func (p *passage) carry(to io.Writer, from io.Reader, sent bool) {
 	defer func() {
 		if !p.lost.Load() {
@@ -162,7 +162,7 @@ func (p *passage) carry(to io.Writer, from io.Reader, sent bool) {
 	}
 }
 
-// meet lets the cutter see what passes, and reports whether it passes.
+// meet shows the chunk to the cutter, and reports whether to forward it.
 func (p *passage) meet(chunk []byte, to io.Writer, sent bool) bool {
 	if !sent {
 		return !p.answers.Load()
@@ -171,7 +171,7 @@ func (p *passage) meet(chunk []byte, to io.Writer, sent bool) bool {
 	case cutBefore:
 		return false
 	case cutAt:
-		_, _ = to.Write(chunk) // whether it arrives is left open
+		_, _ = to.Write(chunk) // it may or may not arrive
 		return false
 	case cutAfter:
 		p.answers.Store(true)
@@ -179,7 +179,7 @@ func (p *passage) meet(chunk []byte, to io.Writer, sent bool) bool {
 	return true
 }
 
-// pass writes the chunk as the weather lets it, and reports whether it could.
+// pass writes the chunk as the weather allows, and reports whether that succeeded.
 func (w *weather) pass(to io.Writer, chunk []byte) bool {
 	if w.latency > 0 {
 		time.Sleep(w.latency + rand.N(w.jitter+1))
@@ -204,23 +204,23 @@ func (w *weather) pass(to io.Writer, chunk []byte) bool {
 	return true
 }
 
-// Where a connection is cut when a commit passes.
+// The point at which a connection is cut during a commit.
 const (
 	cutNot    = iota
 	cutBefore // the commit does not arrive
 	cutAt     // the commit may arrive
-	cutAfter  // the commit is done, and the answer does not arrive
+	cutAfter  // the commit is made, and the answer does not arrive
 )
 
-// cutter cuts connections just when a commit passes. It knows a commit by its
-// text, which statements that are prepared do not show.
+// cutter cuts connections during a commit. It detects a commit by its text, which prepared statements do
+// not contain.
 type cutter struct {
-	oneIn atomic.Int64 // commits of which one is cut; zero: none are
+	oneIn atomic.Int64 // one of so many commits is cut; zero: none
 	cuts  [cutAfter + 1]atomic.Int64
 }
 
-// commits are what is in what a client sends when a transaction ends with it: the
-// word itself, or the event of a transaction that is one batch.
+// commits are texts in the data that a client sends at the end of a transaction: the word commit, or the
+// event of a transaction in one batch.
 var commits = [][]byte{[]byte("\x00commit\x00"), []byte("insert into events")}
 
 func (c *cutter) choose(chunk []byte) int {
@@ -238,7 +238,7 @@ func (c *cutter) choose(chunk []byte) int {
 	return cutNot
 }
 
-// done returns how many connections were cut.
+// done returns the number of connections that were cut.
 func (c *cutter) done() (n int64) {
 	for where := range c.cuts {
 		n += c.cuts[where].Load()

@@ -15,11 +15,11 @@ import (
 	"github.com/rolecall/rolecall/internal/process"
 )
 
-// restartGuide holds the configurations of proxies that these tests run.
+// restartGuide contains the configurations of proxies that these tests run.
 const restartGuide = "../../docs/restarts.md"
 
-// TestRestartsBehindHAProxyFailNoRequest restarts two nodes in turn, a hundred
-// times, behind an haproxy that looks at /readyz and never sends anything twice.
+// TestRestartsBehindHAProxyFailNoRequest restarts two nodes in turn, a hundred times, behind an haproxy that
+// checks /readyz and never repeats a request.
 func TestRestartsBehindHAProxyFailNoRequest(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -49,8 +49,8 @@ func TestRestartsBehindHAProxyFailNoRequest(t *testing.T) {
 	t.Logf("%d restarts behind haproxy, %v", rounds, c)
 }
 
-// TestRestartsBehindNginxFailNoRequest is the same behind an nginx, which finds out
-// by itself that a node is not there.
+// TestRestartsBehindNginxFailNoRequest is the same test behind an nginx, which detects by itself that a node
+// is down.
 func TestRestartsBehindNginxFailNoRequest(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -76,7 +76,7 @@ func TestRestartsBehindNginxFailNoRequest(t *testing.T) {
 	t.Logf("%d restarts behind nginx, %v", rounds, c)
 }
 
-// startNodes starts two nodes of one PostgreSQL, with the tenant of a crowd.
+// startNodes starts two nodes on one PostgreSQL database, with the tenant of a crowd.
 func startNodes(t *testing.T, flags ...string) [2]*process.Server {
 	t.Helper()
 	database := pgtest.URL(t)
@@ -92,8 +92,8 @@ func restartNode(t *testing.T, node *process.Server) {
 	start(t, node)
 }
 
-// installed returns the path of another project's program. Without it the test is
-// skipped, but not where everything must be tested.
+// installed returns the path of a third-party program. Without it, the test is skipped, or fails where all
+// tests must run.
 func installed(t *testing.T, name string) string {
 	t.Helper()
 	for _, candidate := range []string{name, "/usr/sbin/" + name} {
@@ -117,7 +117,7 @@ func freeAddress(t *testing.T) string {
 	return address
 }
 
-// guideBlock returns what the guide shows in a language, with these replacements.
+// guideBlock returns the block of the guide in this language, with these replacements.
 func guideBlock(t *testing.T, language string, replacements map[string]string) string {
 	t.Helper()
 	guide, err := os.ReadFile(restartGuide)
@@ -139,8 +139,8 @@ func guideBlock(t *testing.T, language string, replacements map[string]string) s
 	return block
 }
 
-// startProxy runs a proxy in a folder of its own, with a file of configuration as
-// its last argument, until the test ends.
+// startProxy runs a proxy in a separate folder until the test ends. Its last argument is the path of the
+// configuration.
 func startProxy(t *testing.T, binary, configuration string, arguments ...string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -158,14 +158,14 @@ func startProxy(t *testing.T, binary, configuration string, arguments ...string)
 		if err := command.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Errorf("the proxy has ended before: %v", err)
 		}
-		_ = command.Wait() // haproxy leaves as one that was stopped
+		_ = command.Wait() // haproxy exits like a process that was stopped by a signal
 		if t.Failed() {
 			t.Logf("the proxy said:\n%s", log.String())
 		}
 	})
 }
 
-// haproxyState returns what haproxy says of a node: UP, DOWN, or on its way.
+// haproxyState returns the state of a node in haproxy: UP, DOWN, or a transition.
 func haproxyState(t *testing.T, address, node string) string {
 	t.Helper()
 	answer, err := http.Get("http://" + address + "/;csv")
@@ -186,7 +186,7 @@ func haproxyState(t *testing.T, address, node string) string {
 	return ""
 }
 
-// statusOf returns how readiness is answered at the address, zero if it is not.
+// statusOf returns the status of /readyz at the address, or zero without a response.
 func statusOf(t *testing.T, address string) int {
 	t.Helper()
 	answer, err := http.Get("http://" + address + "/readyz")

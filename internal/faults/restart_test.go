@@ -9,12 +9,11 @@ import (
 	"github.com/rolecall/rolecall/internal/process"
 )
 
-// between is how many requests are answered between two restarts, at least.
+// between is the minimum number of answered requests between two restarts.
 const between = 300
 
-// TestRestartsFailNoRequest restarts a program alone on its address, a hundred
-// times. Whoever starts it has made the listening socket, as systemd would, and so
-// the kernel keeps those waiting who come while nobody accepts.
+// TestRestartsFailNoRequest restarts a program alone on its address, a hundred times. Like systemd, the test
+// creates the listening socket, so the kernel queues connections while no process accepts them.
 func TestRestartsFailNoRequest(t *testing.T) {
 	for _, way := range []struct {
 		name    string
@@ -50,19 +49,18 @@ func TestRestartsFailNoRequest(t *testing.T) {
 	}
 }
 
-// stopAndStart is a restart in which one process starts when the other is gone.
+// stopAndStart is a restart in which the new process starts after the old one has ended.
 func stopAndStart(t *testing.T, leaving, coming *process.Server) {
 	stop(t, leaving)
 	start(t, coming)
 }
 
-// startAndStop is a restart in which one process serves already when the other is
-// asked to leave.
+// startAndStop is a restart in which the new process serves before the old one is stopped.
 func startAndStop(t *testing.T, leaving, coming *process.Server) {
 	if err := coming.Launch(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the next process does not serve", func() bool { // at the address the other one answers, too
+	await(t, "the next process does not serve", func() bool { // not at the address, where the old process answers too
 		return strings.Contains(coming.Log(), `"msg":"serving"`)
 	})
 	stop(t, leaving)
@@ -75,7 +73,7 @@ func stop(t *testing.T, s *process.Server) {
 	}
 }
 
-// listeningSocket returns a socket to pass on, and its address.
+// listeningSocket returns a socket to pass to processes, and its address.
 func listeningSocket(t *testing.T) (socket *os.File, address string) {
 	t.Helper()
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})

@@ -11,10 +11,9 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
-// TestKillDuringSignUps kills the program while another one signs tenants up with the
-// key of an operator. A tenant is there whole, with an owner who is invited by mail,
-// or not at all; and however often it is asked for with one idempotency key, it is
-// made once and answered alike.
+// TestKillDuringSignUps kills the program while another one creates tenants with an operator key. A tenant
+// exists completely, with an owner who is invited by mail, or not at all. All requests with the same
+// idempotency key create it once and get the same response.
 func TestKillDuringSignUps(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, killDuringSignUps)
@@ -42,7 +41,7 @@ func killDuringSignUps(t *testing.T, database string) {
 	t.Logf("killed %d times; %d tenants were made", kills, len(f.made))
 }
 
-// founder is a program that signs tenants up.
+// founder is a program that creates tenants.
 type founder struct {
 	load     *load
 	mail     *mailtest.Server
@@ -65,7 +64,7 @@ func newFounder(l *load, mail *mailtest.Server) *founder {
 	return &founder{load: l, mail: mail, operator: "authorization: Bearer " + key.Key}
 }
 
-// newTenantAnswer is what a sign-up answers.
+// newTenantAnswer is the response to a sign-up.
 type newTenantAnswer struct {
 	Tenant     struct{ ID, Name, CreatedAt string }
 	Owner      struct{ ID, Email string }
@@ -77,7 +76,7 @@ type newTenantAnswer struct {
 
 func ownerOf(tenant string) string { return tenant + "@faults.example" }
 
-// found makes a tenant, asks for it again, and looks into it.
+// found creates a tenant, repeats the request, and checks the tenant.
 func (f *founder) found(name string) {
 	ask := func() (answer newTenantAnswer, again bool) {
 		of, again := (caller{load: f.load}).insist("POST /operator/tenants", fmt.Sprintf(`{"name":%s,"owner":{"email":%s,"name":"Olga Owner"}}`, quoted(name), quoted(ownerOf(name))),
@@ -111,7 +110,7 @@ func (f *founder) found(name string) {
 	f.made = append(f.made, name)
 }
 
-// check waits for every owner's mail, and has some of them come in.
+// check waits for every owner's mail, and lets some of them accept the invitation.
 func (f *founder) check() {
 	for i, name := range f.made {
 		m, err := f.mail.Await(ownerOf(name), func(m *mailtest.Message) bool {

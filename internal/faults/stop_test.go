@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestPause stops the process in the middle of its work, as a suspended machine
-// does, and lets it go on. Nobody who was signed out meanwhile or before comes back.
+// TestPause suspends the process in the middle of its work, and continues it. No session that was ended
+// before or during the pause is valid afterwards.
 func TestPause(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
@@ -35,9 +35,8 @@ func signal(t *testing.T, err error) {
 	}
 }
 
-// TestManyConnections opens more connections than the process may have files, and
-// leaves each in a state that holds it open. Others are served all the while, and
-// the log tells of no failure to accept.
+// TestManyConnections opens more connections than the process may have files, and leaves each in a state
+// that keeps it open. Other clients are always served, and the log contains no failure to accept.
 func TestManyConnections(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -75,8 +74,8 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// TestSlowClients sends bodies and reads answers so slowly that each holds its
-// connection. Others are served all the while.
+// TestSlowClients sends bodies and reads responses so slowly that each occupies its connection. Other
+// clients are always served.
 func TestSlowClients(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)

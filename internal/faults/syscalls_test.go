@@ -14,14 +14,13 @@ import (
 	"time"
 )
 
-// writing are the system calls by which a creation gets to the log of SQLite, to
-// the disk and to the client, and how many to leave out at a time in a check.
+// writing are the system calls by which a creation reaches the log of SQLite, the disk and the client, each
+// with the step between two tested calls without -full.
 var writing = map[string]int{"pwrite64": 4, "fsync,fdatasync": 1, "write": 1}
 
-// TestKillAtSystemCalls kills the program at the first system call of a kind that
-// a creation or a change makes, at the second, and so on until one is answered: so
-// before, during and after the commit. Each is made once or not at all, with its
-// event, and what is repeated is made once.
+// TestKillAtSystemCalls kills the program at the first system call of a kind that a creation or a change
+// makes, at the second, and so on until one is answered. So it dies before, during and after the commit. Each
+// change is made once with its event or not at all, and its repeat makes it once.
 func TestKillAtSystemCalls(t *testing.T) {
 	alongside(t)
 	needTool(t, "strace")
@@ -31,7 +30,7 @@ func TestKillAtSystemCalls(t *testing.T) {
 	l.open()
 	l.tenants[0].anybody()
 	for name, act := range map[string]func(*tenant) (answered bool, repeat func() (was bool)){"create": createOnce, "change": changeOnce} {
-		found := map[string]int{} // how often the death came where
+		found := map[string]int{} // how often the program died at which point
 		for calls, step := range writing {
 			for call := 1; ; call += times(step, 1) {
 				detach := killAtCall(t, s.PID(), calls, call)
@@ -78,7 +77,7 @@ func createOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
 	}
 }
 
-// changeOnce changes a user who is there.
+// changeOnce changes an existing user.
 func changeOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
 	id, mark := tn.anybody(), fmt.Sprint(tn.marks.Add(1))
 	change := func(s *userState) { s.mark = mark }
@@ -91,7 +90,7 @@ func changeOnce(tn *tenant) (answered bool, repeat func() (was bool)) {
 	}
 }
 
-// anybody returns the id of a user who is no guest.
+// anybody returns the id of a user who is not a guest.
 func (tn *tenant) anybody() (id string) {
 	for id, address := range tn.known {
 		if address == "anybody@faults.example" {
@@ -106,7 +105,7 @@ func (tn *tenant) anybody() (id string) {
 	return tn.make(c, of).ID
 }
 
-// needTool skips the test if there is no such tool, but where CI is set.
+// needTool skips the test if the tool is not installed, unless CI is set.
 func needTool(t *testing.T, tool string) {
 	t.Helper()
 	if _, err := exec.LookPath(tool); err == nil {
@@ -118,19 +117,18 @@ func needTool(t *testing.T, tool string) {
 	t.Skipf("NOT TESTED: there is no %s", tool)
 }
 
-// killAtCall has the process die as soon as a thread of it makes its nth of these
-// system calls from now on. That can be called off.
+// killAtCall kills the process at its nth of these system calls from now on, until detach is called.
 func killAtCall(t *testing.T, pid int, calls string, nth int) (detach func()) {
 	t.Helper()
 	return tamper(t, pid, calls, fmt.Sprintf("signal=KILL:when=%d", nth))
 }
 
-// detachLimit is after how long a tracer is killed that waits for threads which are
-// dead already, as happens now and then.
+// detachLimit is the time after which a tracer is killed that still waits for dead threads, as sometimes
+// happens.
 const detachLimit = 5 * time.Second
 
-// tamper has the effect, in the words of strace, on these system calls of the
-// process until it is called off.
+// tamper applies the effect, in the syntax of strace, to these system calls of the process until detach is
+// called.
 func tamper(t *testing.T, pid int, calls, effect string) (detach func()) {
 	t.Helper()
 	inject := "inject=" + calls + ":" + effect
@@ -158,6 +156,6 @@ func tamper(t *testing.T, pid int, calls, effect string) (detach func()) {
 	return func() {
 		callOff()
 		<-drained
-		_ = tracer.Wait() // it ends as the traced process did, or by the signal
+		_ = tracer.Wait() // it exits like the traced process, or by the signal
 	}
 }

@@ -8,24 +8,23 @@ import (
 	"testing"
 )
 
-// tap stands between a client and a server and sees all that passes. It closes a
-// connection of which it is not to pass on all.
+// tap is a proxy between a client and a server that sees all data. It closes a connection if a hook does
+// not forward a piece completely.
 type tap struct {
 	network, target string
 	listener        net.Listener
 
 	mu       sync.Mutex
-	forth    hook // of what clients send
-	back     hook // of what the server answers
+	forth    hook // for data of clients
+	back     hook // for data of the server
 	open     map[net.Conn]bool
 	relaying sync.WaitGroup
 }
 
-// hook sees a piece on its way and returns how many bytes of it to pass on. A nil
-// one passes all.
+// hook sees a piece of data and returns how many bytes of it to forward. A nil hook forwards all.
 type hook func(piece []byte) (pass int)
 
-// newTap returns a tap before the server at the target, until the test ends.
+// newTap starts a tap for the server at the target, until the test ends.
 func newTap(t *testing.T, network, target string) *tap {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +45,7 @@ func newTap(t *testing.T, network, target string) *tap {
 
 func (p *tap) address() string { return p.listener.Addr().String() }
 
-// watch sets what sees the pieces from now on.
+// watch sets the hooks.
 func (p *tap) watch(forth, back hook) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +71,7 @@ func (p *tap) accept() {
 	}
 }
 
-// relay passes on what comes from one end to the other, until either is gone.
+// relay forwards data from one side to the other, until either closes.
 func (p *tap) relay(to, from net.Conn, current func() hook) {
 	defer p.close(to)
 	defer p.close(from)
@@ -95,7 +94,7 @@ func (p *tap) relay(to, from net.Conn, current func() hook) {
 	}
 }
 
-// close closes a connection that the other direction may have closed already.
+// close closes a connection, which the other direction may have closed already.
 func (p *tap) close(conn net.Conn) {
 	p.mu.Lock()
 	delete(p.open, conn)

@@ -9,40 +9,40 @@ import (
 	"sync/atomic"
 )
 
-// tenant is one that the load uses, and all that was done in it.
+// tenant is a tenant that the load uses, with the record of all actions in it.
 type tenant struct {
 	load    *load
 	name    string
 	owner   caller
 	ownerID string
-	role    string // with which one may read events
+	role    string // a role that allows reading events
 
 	users     *register[userState]
 	addresses *register[addressState]
 	keys      *register[keyState]
 	sessions  *register[sessionState]
-	grants    *register[grantState] // as the list of a user's roles shows them
-	rights    *register[grantState] // as what the user may do shows them
+	grants    *register[grantState] // according to the list of a user's roles
+	rights    *register[grantState] // according to what the user may do
 
 	contended, marks, created atomic.Int64
 
 	mu        sync.Mutex
 	known     map[string]string // the addresses of the users whose creation was acknowledged, by id
 	lost      map[string]result // the first creation of each key whose answer was lost
-	firsthand map[string]bool   // the keys of which an answer says that it was no replay
-	pending   []*creation       // which may have been made
-	hot       []*hotUser        // that the editors share
-	guests    chan *guest       // who come and go, and nobody else uses now
-	grantees  chan *guest       // whose role changes
+	firsthand map[string]bool   // keys with a response that was not a replay
+	pending   []*creation       // creations with an unknown outcome
+	hot       []*hotUser        // shared by the editors
+	guests    chan *guest       // guests who sign in and out and are free
+	grantees  chan *guest       // guests whose role changes
 	tally     tally
 }
 
-// tally counts the events that there must be and may be, by type and subject.
+// tally counts the events that must and may exist, by type and subject.
 type tally map[string]map[string]bounds
 
 type bounds struct{ least, most int }
 
-// expect notes that a request left an event, or may have.
+// expect records that a request caused an event, or may have.
 func (tn *tenant) expect(of result, success bool, kind, subject string) {
 	switch {
 	case !of.known:
@@ -62,7 +62,7 @@ func (tn *tenant) allow(kind, subject string, more bounds) {
 	tn.tally[kind][subject] = bounds{b.least + more.least, b.most + more.most}
 }
 
-// user is one as it was answered.
+// user is a user in a response.
 type user struct {
 	ID       string
 	Email    string
@@ -83,8 +83,7 @@ func readUser(of result) (u user) {
 	return u
 }
 
-// newTenant makes a tenant by the command line, and what is in it before faults
-// happen.
+// newTenant creates a tenant by the command line, and its content before the faults.
 func newTenant(l *load) *tenant {
 	l.t.Helper()
 	tn := &tenant{
@@ -112,7 +111,7 @@ func newTenant(l *load) *tenant {
 	return tn
 }
 
-// must sends a request of the owner before any fault.
+// must sends a request of the owner before the faults.
 func (tn *tenant) must(status int, line, body string, header ...string) result {
 	tn.load.t.Helper()
 	of := tn.owner.send(line, body, header...)
@@ -122,7 +121,7 @@ func (tn *tenant) must(status int, line, body string, header ...string) result {
 	return of
 }
 
-// ask sends a request of the owner, whom nothing may keep out.
+// ask sends a request of the owner, which must never be rejected with 401 or 403.
 func (tn *tenant) ask(line, body string, header ...string) result {
 	of := tn.owner.send(line, body, header...)
 	if of.known && (of.status == http.StatusUnauthorized || of.status == http.StatusForbidden) {
@@ -138,7 +137,7 @@ func credentials(email string) string {
 	return fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password))
 }
 
-// userID returns the id of the one who signed in.
+// userID returns the id of the signed-in user.
 func (of result) userID() string {
 	var in struct{ User struct{ ID string } }
 	of.decode(&in)

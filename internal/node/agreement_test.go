@@ -70,7 +70,7 @@ func somebodies(f *fixture) *rapid.Generator[somebody] {
 }
 
 // triedActions are the actions that an overview can allow: the permission that each
-// needs, and the verb.
+// needs, and the service method.
 var triedActions = []struct {
 	action     string
 	permission rolecall.Permission

@@ -131,7 +131,7 @@ func TestWhichDevicesAreKnown(t *testing.T) {
 	})
 }
 
-// knows reports whether a sign-in to the account is counted by its device.
+// knows reports whether a sign-in to the account uses the counter of the device.
 func (f *fixture) knows(device, email string) bool {
 	f.Helper()
 	a := f.attempt()

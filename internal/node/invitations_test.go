@@ -272,7 +272,7 @@ func TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed(t *testing.T) {
 }
 
 // TestAnInvitationGoesToTheAddressOfTheMoment changes the address between the
-// decision and the writing of the invitation.
+// authorization and the insertion of the invitation.
 func TestAnInvitationGoesToTheAddressOfTheMoment(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.user("ada")

@@ -33,8 +33,8 @@ func (f *fixture) obstacles(id rolecall.UserID) (reasons []string) {
 	return reasons
 }
 
-// voidInvitation reports whether the owner is told that the user's invitation counts
-// no more, as whoever made it could not make it now.
+// voidInvitation reports whether the owner sees that the user's invitation is void,
+// because its author could no longer create it.
 func (f *fixture) voidInvitation(id rolecall.UserID) bool {
 	f.Helper()
 	return slices.Contains(f.obstacles(id), "invitation-void UsersController_inviteUser")
