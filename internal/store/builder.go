@@ -88,8 +88,8 @@ func (b *builder) query(q Querier, each func(scan func(dest ...any) error) error
 
 func (b *builder) exec(q Querier) { q.Exec(b.text.String(), b.args...) }
 
-// rowsAtOnce is the number of rows that one statement inserts. COPY of PostgreSQL
-// is no alternative, because it refuses tables with row-level security. A statement with many
+// rowsAtOnce is the number of rows that one statement inserts. COPY of PostgreSQL is no
+// alternative, because it refuses tables with row-level security. A statement with many
 // rows is the same on both databases, and its cost is that of the indexes.
 const rowsAtOnce = 250
 

@@ -26,7 +26,8 @@ var (
 	heldByProgram = rolecall.Assignment{Holder: rolecall.HolderOf(aProgram), Role: rolecall.Role{ID: aRole}}
 )
 
-// invalidations are the methods that change cached data, each with the id that it invalidates.
+// invalidations are the methods that change cached data, each with the id that it
+// invalidates.
 var invalidations = map[string]struct {
 	run  func(*Tx)
 	id   [16]byte

@@ -83,7 +83,8 @@ func (t *Tx) UncountAttempt(counted []rolecall.Counted) {
 }
 
 // ForgiveAttempt deletes the counter of the first bucket and subtracts one from the
-// others. It changes only buckets whose window has not changed since the attempt was counted.
+// others. It changes only buckets whose window has not changed since the attempt was
+// counted.
 func (t *Tx) ForgiveAttempt(counted []rolecall.Counted) {
 	for _, c := range byKey(counted) {
 		if bytes.Equal(c.Key, counted[0].Key) {

@@ -14,8 +14,8 @@ import (
 const wordCandidates = 4
 
 // Users returns a page of the users that q selects, in bounded work. It counts the
-// candidates by word, role and department. It reads the smallest candidate if the work limit
-// of one page allows it. Otherwise it scans in the order of the list.
+// candidates by word, role and department. It reads the smallest candidate if the work
+// limit of one page allows it. Otherwise it scans in the order of the list.
 func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 	if q.Within.IsNowhere() || len(q.Words) > 0 && q.NameWords.IsNowhere() && q.EmailWords.IsNowhere() {
 		return nothing[rolecall.User](q.Count), nil
@@ -188,8 +188,8 @@ func wordSource(word condition, others words) source {
 }
 
 // wordInOrder looks for a search word with which only one stored word begins. It returns
-// the users with that word, in the order of their ids. It returns nil if it finds none among
-// the first wordCandidates words.
+// the users with that word, in the order of their ids. It returns nil if it finds none
+// among the first wordCandidates words.
 func (t *Tx) wordInOrder(words []string) (*source, error) {
 	for i, word := range words[:min(len(words), wordCandidates)] {
 		b := newBuilder(t.tenant)
@@ -292,9 +292,9 @@ type source struct {
 }
 
 // listing is a list of the rows of a table, which its conditions call r. It filters the
-// rows, sorts them by a key and the id, and returns pages in bounded work.
-// A page is read from one source, and reads at most MaxScan of its rows. If the source is in
-// the order of the list, it is scanned until the page is full (a walk). Otherwise all of its
+// rows, sorts them by a key and the id, and returns pages in bounded work. A page is
+// read from one source, and reads at most MaxScan of its rows. If the source is in the
+// order of the list, it is scanned until the page is full (a walk). Otherwise all of its
 // rows are read and sorted (a pick).
 type listing[T any] struct {
 	tx         *Tx
@@ -335,8 +335,8 @@ func (l *listing[T]) throughout() bool {
 	return l.walk.table == l.table && len(l.walk.conditions) == 0
 }
 
-// read runs the statement of a page. If walks is true, the last row can be the last
-// one that the walk scanned. The next page of a page that is not full starts after that row.
+// read runs the statement of a page. If walks is true, the last row can be the last one
+// that the walk scanned. The next page of a page that is not full starts after that row.
 func (l *listing[T]) read(b *builder, walks bool) (rolecall.Page[T], error) {
 	page := rolecall.Page[T]{Items: make([]T, 0, l.limit)}
 	var item T
@@ -381,9 +381,9 @@ func (l *listing[T]) plain() *builder {
 }
 
 // walking builds the statement of a page that scans MaxScan rows of the walk. If the
-// page is not full, it also returns the last scanned row. Both are one statement, so that no
-// row is lost between two snapshots. The parts of a "union all" run in order, and the second
-// runs only if the first does not reach the limit.
+// page is not full, it also returns the last scanned row. Both are one statement, so
+// that no row is lost between two snapshots. The parts of a "union all" run in order,
+// and the second runs only if the first does not reach the limit.
 func (l *listing[T]) walking() *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select * from (")

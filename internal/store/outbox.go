@@ -34,10 +34,10 @@ func (t *Tx) InsertMail(m rolecall.OutboxMail) {
 	t.mailed()
 }
 
-// ClaimMail returns the mail of any tenant that has been due for the longest time,
-// and counts an attempt to send it. The mail is not due again before until. ClaimMail returns
-// ErrNotFound if no unexpired mail is due, or if another process claims the mail at the same
-// time.
+// ClaimMail returns the mail of any tenant that has been due for the longest time, and
+// counts an attempt to send it. The mail is not due again before until. ClaimMail
+// returns ErrNotFound if no unexpired mail is due, or if another process claims the mail
+// at the same time.
 func (t *Tx) ClaimMail(now, until rolecall.Time) (m rolecall.OutboxMail, err error) {
 	err = t.row(claimMail, []any{until, now}, mailDest(&m)...)
 	return m, err

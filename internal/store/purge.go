@@ -54,11 +54,11 @@ func empty(table, key string) string {
 		" where tenant_id = $1 limit $2) returning " + key
 }
 
-// PurgeExpired deletes the tenant's expired idempotency keys, sessions, invitations
-// and one-time tokens, API tokens and tombstones that expired or were created more than 30
-// days ago, and events before eventsBefore. It deletes up to limit rows of each kind. It also
-// continues erasures that are due. It returns the number of rows that it changed. The number
-// is at least limit if more rows can be left.
+// PurgeExpired deletes the tenant's expired idempotency keys, sessions, invitations and
+// one-time tokens, API tokens and tombstones that expired or were created more than 30
+// days ago, and events before eventsBefore. It deletes up to limit rows of each kind. It
+// also continues erasures that are due. It returns the number of rows that it changed.
+// The number is at least limit if more rows can be left.
 func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int, err error) {
 	for _, over := range []struct {
 		statement string

@@ -11,7 +11,8 @@ import (
 
 var tableOfTenant = regexp.MustCompile(`create table (\w+) \(\s+(?:id\s+uuid\s+not null primary key,\s+)?tenant(?:_id)? `)
 
-// TestNoTableKeepsADeletedTenant checks that a purge empties every tenant table in the migrations.
+// TestNoTableKeepsADeletedTenant checks that a purge empties every tenant table in the
+// migrations.
 func TestNoTableKeepsADeletedTenant(t *testing.T) {
 	files, err := filepath.Glob("postgres/migrations/*.sql")
 	if err != nil || len(files) == 0 {

@@ -128,9 +128,9 @@ func (t *Tx) DeleteRole(r rolecall.Role) (bool, error) {
 	return t.invalidateIf(ok, err, t.tenant)
 }
 
-// HideRole is DeleteRole for a role with many assignments. After it, only HiddenRole
-// and the methods that take assignments find the role or its assignments. The deletion is the
-// id of the deletion's event.
+// HideRole is DeleteRole for a role with many assignments. After it, only HiddenRole and
+// the methods that take assignments find the role or its assignments. The deletion is
+// the id of the deletion's event.
 func (t *Tx) HideRole(r rolecall.Role, deletion rolecall.EventID) (bool, error) {
 	ok, err := t.updateVersioned(hideRole, r.ID, r.Version, " "+r.ID.String(), deletion)
 	return t.invalidateIf(ok, err, t.tenant)

@@ -154,8 +154,8 @@ func (t *Tx) DeleteUserSession(user rolecall.UserID, id rolecall.SessionID, sett
 }
 
 // DeleteOldestSessions keeps the user's newest sessions, up to the given number, and
-// deletes the others and the expired ones. It returns the ids of the deleted sessions that had
-// not expired. It reads the newest MaxScan sessions.
+// deletes the others and the expired ones. It returns the ids of the deleted sessions
+// that had not expired. It reads the newest MaxScan sessions.
 func (t *Tx) DeleteOldestSessions(user rolecall.UserID, keep int, settings rolecall.TenantSettings, now rolecall.Time) ([]rolecall.SessionID, error) {
 	var ended []rolecall.SessionID
 	used, began := settings.SessionsSince(now)
@@ -214,8 +214,9 @@ const summarizeSignIn = `select u.last_login_at, count(s.id), coalesce(max(s.aut
 	where u.tenant_id = $1 and u.id = $2 group by u.last_login_at`
 
 // SignInSummary returns how the user can sign in, or ErrNotFound. The keys are those of
-// the buckets that count attempts with passwords and with second factors. A separate statement
-// reads these counters, because they belong to no tenant and can be on another server.
+// the buckets that count attempts with passwords and with second factors. A separate
+// statement reads these counters, because they belong to no tenant and can be on another
+// server.
 func (t *Tx) SignInSummary(user rolecall.UserID, passwords, factors []byte, settings rolecall.TenantSettings, now rolecall.Time) (s rolecall.SignInSummary, err error) {
 	var hashes, totp int
 	used, began := settings.SessionsSince(now)

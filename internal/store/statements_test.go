@@ -14,8 +14,9 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// TestEveryStatementNamesTheTenant checks every statement: the constants of the source, and each form
-// of the built ones. A table without its tenant_id could be read across tenants.
+// TestEveryStatementNamesTheTenant checks every statement: the constants of the source,
+// and each form of the built ones. A table without its tenant_id could be read across
+// tenants.
 func TestEveryStatementNamesTheTenant(t *testing.T) {
 	for sql := range allStatements(t) {
 		tables := 0
@@ -35,8 +36,9 @@ var tableOf = regexp.MustCompile(`(?:^update|from|into|join) ([a-z_]+)`)
 // ofInstance are the tables that belong to no tenant.
 var ofInstance = map[string]bool{"tenants": true, "instance_keys": true, "attempts": true, "outbox": true, "operator_keys": true, "operator_requests": true}
 
-// TestPlaceholdersAreInOrder fails on a statement whose placeholders do not first appear in the order
-// of their numbers. SQLite drivers differ in whether they bind by number or by appearance.
+// TestPlaceholdersAreInOrder fails on a statement whose placeholders do not first appear
+// in the order of their numbers. SQLite drivers differ in whether they bind by number or
+// by appearance.
 func TestPlaceholdersAreInOrder(t *testing.T) {
 	for sql := range allStatements(t) {
 		highest := 0
@@ -98,7 +100,8 @@ func constantStatements(t *testing.T) map[string]bool {
 
 var isStatement = regexp.MustCompile(`^(select|insert|update|delete) `)
 
-// textOfExpr returns the value of a constant string expression, or "" for other expressions.
+// textOfExpr returns the value of a constant string expression, or "" for other
+// expressions.
 func textOfExpr(values map[string]ast.Expr, expr ast.Expr) string {
 	switch expr := expr.(type) {
 	case *ast.BasicLit:
@@ -115,8 +118,8 @@ func textOfExpr(values map[string]ast.Expr, expr ast.Expr) string {
 	return ""
 }
 
-// recorder is a Querier that records statements. Each statement returns a row, and all counts in it
-// are n.
+// recorder is a Querier that records statements. Each statement returns a row, and all
+// counts in it are n.
 type recorder struct {
 	n          int
 	statements []string
@@ -142,8 +145,8 @@ func (r *recorder) Query(query string, _ []any, each func(func(...any) error) er
 	})
 }
 
-// builtStatements returns the statements that the package builds, in all forms that depend on
-// arguments.
+// builtStatements returns the statements that the package builds, in all forms that
+// depend on arguments.
 func builtStatements(t *testing.T) map[string]bool {
 	t.Helper()
 	now := rolecall.Time(1_800_000_000_000_000)

@@ -69,7 +69,8 @@ type Store struct {
 }
 
 // New returns a Store on the database. It calls onUpdate, which can be nil, at the end
-// of each Update. It also calls it after a failed Update, because the outcome can be unknown.
+// of each Update. It also calls it after a failed Update, because the outcome can be
+// unknown.
 func New(db Database, onUpdate func(Effects)) *Store { return &Store{db, onUpdate} }
 
 // View calls fn to read. Each statement sees its own snapshot, so values that must be
@@ -79,12 +80,13 @@ func (s *Store) View(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx)
 }
 
 // Update calls fn and commits its writes. If fn or a statement fails, nothing is
-// written. Update returns an error of fn unchanged. After a serialization conflict, Update can
-// call fn again, so fn must have no side effects outside of the transaction. When Update has
-// returned nil, the data that fn has read is durable, like the data that it wrote.
+// written. Update returns an error of fn unchanged. After a serialization conflict,
+// Update can call fn again, so fn must have no side effects outside of the transaction.
+// When Update has returned nil, the data that fn has read is durable, like the data that
+// it wrote.
 //
-// A method of Tx without a result can run after fn has returned. Update then returns
-// its error.
+// A method of Tx without a result can run after fn has returned. Update then returns its
+// error.
 func (s *Store) Update(ctx context.Context, tenant rolecall.TenantID, fn func(*Tx) error) error {
 	var effects Effects
 	err := s.db.Update(ctx, tenant, func(q Querier) error {

@@ -101,8 +101,8 @@ func setPurge(t *rolecall.Tenant) {
 }
 
 // InsertTenant inserts a tenant, in a transaction of that tenant. Update returns
-// ErrTenantExists if the name is in use or belonged to a tenant that was deleted less than 30
-// days ago.
+// ErrTenantExists if the name is in use or belonged to a tenant that was deleted less
+// than 30 days ago.
 func (t *Tx) InsertTenant(tenant rolecall.Tenant) {
 	t.q.Exec(forgetTenant, tenant.Name, tenant.CreatedAt.Add(rolecall.TenantRestorable-keptDeleted))
 	t.q.Exec(insertTenant, tenant.ID, tenant.Name, tenant.DisplayName, string(tenant.Status), asJSON(&tenant.Settings),

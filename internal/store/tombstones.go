@@ -154,10 +154,10 @@ func (t *Tx) InsertErasure(id rolecall.UserID, due rolecall.Time) {
 }
 
 // EraseTraces erases the remaining data of a deleted user. It removes the content of up
-// to limit events about the user that follow the given event, the sources of up to limit events
-// that the user caused, up to limit idempotency keys that the user sent, and the user's other
-// rows. It returns the last event about the user that it has read and the number of rows that
-// it changed. The number is at least limit if more rows can be left.
+// to limit events about the user that follow the given event, the sources of up to limit
+// events that the user caused, up to limit idempotency keys that the user sent, and the
+// user's other rows. It returns the last event about the user that it has read and the
+// number of rows that it changed. The number is at least limit if more rows can be left.
 func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) (last rolecall.EventID, taken int, err error) {
 	if after.IsZero() {
 		after = beforeAll

@@ -20,16 +20,17 @@ type Tx struct {
 func NewTx(q Querier, tenant rolecall.TenantID) *Tx { return &Tx{q, tenant, new(Effects)} }
 
 // invalidate records that cached copies of the object with the id are stale, in this
-// process and in all others. A new row needs no invalidation, because it is in no cache. Only
-// the name of a tenant can be cached as unknown.
+// process and in all others. A new row needs no invalidation, because it is in no cache.
+// Only the name of a tenant can be cached as unknown.
 func (t *Tx) invalidate(id [16]byte) {
 	t.invalidateHere(id)
 	t.q.Announce(id)
 }
 
 // invalidateHere records that cached copies are stale in this process. That is enough
-// for the time of the last use: a process with an older time reads it again before it writes
-// its own. It is also enough for names, which other processes cache for less than a second.
+// for the time of the last use: a process with an older time reads it again before it
+// writes its own. It is also enough for names, which other processes cache for less than
+// a second.
 func (t *Tx) invalidateHere(id [16]byte) {
 	if t.effects != nil { // otherwise this is a View, and the write fails
 		t.effects.Invalidated = append(t.effects.Invalidated, id)

@@ -128,9 +128,9 @@ func (t *Tx) SetPassword(id rolecall.UserID, hash string, at rolecall.Time) {
 	t.q.Exec(putPassword, t.tenant, id, hash, at)
 }
 
-// ReplacePassword replaces the password hash. It reports false if the stored hash is
-// not old. If hash equals old, it only prevents other changes of the hash until the end of this
-// Update.
+// ReplacePassword replaces the password hash. It reports false if the stored hash is not
+// old. If hash equals old, it only prevents other changes of the hash until the end of
+// this Update.
 func (t *Tx) ReplacePassword(id rolecall.UserID, old, hash string, at rolecall.Time) (bool, error) {
 	return t.changed(replacePassword, hash, at, t.tenant, id, old)
 }
@@ -212,8 +212,8 @@ func (w words) rows() words {
 }
 
 // beginnings returns a bit set of the beginnings of the words, similar to a Bloom
-// filter. A user with words that begin with some texts has all bits of these texts. Other users
-// rarely have all of them.
+// filter. A user with words that begin with some texts has all bits of these texts.
+// Other users rarely have all of them.
 func (w words) beginnings() (bits int64) {
 	const letters = 4 // per word; more letters would set too many bits
 	for _, word := range w {
@@ -230,7 +230,8 @@ func (w words) beginnings() (bits int64) {
 	return bits
 }
 
-// insertWords writes all rows of the user in one statement, which contains the user's id once.
+// insertWords writes all rows of the user in one statement, which contains the user's id
+// once.
 func (t *Tx) insertWords(id rolecall.UserID, rows words) {
 	if len(rows) == 0 {
 		return

@@ -12,12 +12,12 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// sharedTables are the tables that belong to no tenant. Row-level security must protect every
-// other table.
+// sharedTables are the tables that belong to no tenant. Row-level security must protect
+// every other table.
 var sharedTables = []string{"attempts", "compatibility", "instance_keys", "migrations", "operator_keys", "operator_requests", "outbox", "tenants"}
 
-// ofCatalogue begins a query over the tables of the schema. The column tenant is the number of
-// their column tenant_id, null without one.
+// ofCatalogue begins a query over the tables of the schema. The column tenant is the
+// number of their column tenant_id, null without one.
 const ofCatalogue = `with tables as (
 	select c.oid, c.relname::text as name, c.relrowsecurity, c.relforcerowsecurity, c.relacl, c.relowner,
 		a.attnum as tenant, a.attnotnull, a.atttypid
@@ -27,8 +27,9 @@ const ofCatalogue = `with tables as (
 // isolation is the condition of the policies, in the server's notation.
 const isolation = `(tenant_id = (NULLIF(current_setting('rolecall.tenant'::text, true), ''::text))::uuid)`
 
-// catalogueRules are the rules of a schema that isolates tenants. The query of a rule selects
-// the offenders, given the shared tables and the isolation. The breach shows that it finds one.
+// catalogueRules are the rules of a schema that isolates tenants. The query of a rule
+// selects the offenders, given the shared tables and the isolation. The breach shows
+// that it finds one.
 var catalogueRules = []struct{ rule, offenders, breach string }{
 	{
 		"a table without tenant_id is on the list of those that are shared",
@@ -101,8 +102,8 @@ var catalogueRules = []struct{ rule, offenders, breach string }{
 	},
 }
 
-// TestTheCatalogueIsolatesTenants checks a migrated database as its owner, and after a grant to
-// a role that may only serve.
+// TestTheCatalogueIsolatesTenants checks a migrated database as its owner, and after a
+// grant to a role that may only serve.
 func TestTheCatalogueIsolatesTenants(t *testing.T) {
 	url := pgtest.Migrated(t)
 	conn := connect(t, pgtest.Admin(t, url)) // as a superuser, which can make every breach
@@ -144,8 +145,8 @@ func offendersOf(t *testing.T, conn *pgx.Conn, query string) []string {
 	return names
 }
 
-// tenantTables returns, for each table of tenants, the statement that inserts a row of the tenant.
-// The values are made up from the types of the columns.
+// tenantTables returns, for each table of tenants, the statement that inserts a row of
+// the tenant. The values are made up from the types of the columns.
 func tenantTables(t *testing.T, conn *pgx.Conn, tenant rolecall.TenantID) map[string]string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), ofCatalogue+`
@@ -171,8 +172,8 @@ func tenantTables(t *testing.T, conn *pgx.Conn, tenant rolecall.TenantID) map[st
 	return inserts
 }
 
-// TestEveryTableFailsClosed inserts rows of two tenants into every table. Then it reads and writes
-// as the owner of the tables, with each possible setting.
+// TestEveryTableFailsClosed inserts rows of two tenants into every table. Then it reads
+// and writes as the owner of the tables, with each possible setting.
 func TestEveryTableFailsClosed(t *testing.T) {
 	url := pgtest.Migrated(t)
 	acme, other := rolecall.NewID[rolecall.Tenant](now), rolecall.NewID[rolecall.Tenant](now)
@@ -218,8 +219,8 @@ func TestEveryTableFailsClosed(t *testing.T) {
 	}
 }
 
-// attempt runs the statement after the setting, undoes both, and returns the number of affected
-// rows.
+// attempt runs the statement after the setting, undoes both, and returns the number of
+// affected rows.
 func attempt(t *testing.T, conn *pgx.Conn, setting, statement string) (rows int64, err error) {
 	t.Helper()
 	run(t, conn, "begin", setting)

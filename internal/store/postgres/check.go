@@ -15,8 +15,8 @@ import (
 // the checks use.
 const oldestServer = 15
 
-// checkServer rejects a server that is too old, and a role that bypasses row-level security.
-// It reports whether the database has the Citus extension.
+// checkServer rejects a server that is too old, and a role that bypasses row-level
+// security. It reports whether the database has the Citus extension.
 func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (citus bool, err error) {
 	var version int
 	var role, exempt string
@@ -41,8 +41,8 @@ func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (
 }
 
 // checkRowSecurity rejects a schema in which a tenant's table has no forced row-level
-// security. It also rejects a second policy on a table, because a row is visible if any policy
-// allows it.
+// security. It also rejects a second policy on a table, because a row is visible if any
+// policy allows it.
 func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 	rows, err := pool.Query(ctx, `
 		select c.relname from pg_class c
@@ -65,9 +65,9 @@ func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// versions describe the schema of a database: the number of its newest migration, and the
-// number of the oldest migration that a program must know to serve it. A migration without an
-// entry in compatibility serves no older program.
+// versions describe the schema of a database: the number of its newest migration, and
+// the number of the oldest migration that a program must know to serve it. A migration
+// without an entry in compatibility serves no older program.
 type versions struct{ stored, oldest int64 }
 
 const selectVersions = `select coalesce(max(m.version_id), 0), coalesce(max(coalesce(c.oldest, m.version_id)), 0)

@@ -15,7 +15,8 @@ import (
 // oldestCitus is the oldest release of the extension with which this program is tested.
 const oldestCitus = 13
 
-// distributionLock is the advisory lock that a transaction takes while it distributes tables.
+// distributionLock is the advisory lock that a transaction takes while it distributes
+// tables.
 const distributionLock = 7_355_609
 
 // placement is the place where Citus stores a table.
@@ -51,15 +52,15 @@ var placements = map[string]placement{
 }
 
 // Distribute distributes the tables of the database at url over the nodes of a Citus
-// cluster. It returns for how long no other transaction could use the tables. It does nothing
-// if all tables are already distributed.
+// cluster. It returns for how long no other transaction could use the tables. It does
+// nothing if all tables are already distributed.
 func Distribute(ctx context.Context, url string) (locked time.Duration, err error) {
 	return distribute(ctx, url, true)
 }
 
 // distribute is Distribute. If must is false, it does nothing without the extension. It
-// also does nothing if tenants exist and the tables are not distributed, because copying their
-// rows locks all tables.
+// also does nothing if tenants exist and the tables are not distributed, because copying
+// their rows locks all tables.
 func distribute(ctx context.Context, url string, must bool) (locked time.Duration, err error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -188,8 +189,8 @@ func (d *distribution) missing(must bool) ([]table, error) {
 // run moves the tables, and returns the time at which it began to lock them. Citus cannot
 // copy the rows of a table that has references to others or forces row-level security.
 func (d *distribution) run(tables []table) (began time.Time, err error) {
-	// In parallel mode, Citus would use several connections to a worker. One connection does
-	// not see what another one has created.
+	// In parallel mode, Citus would use several connections to a worker. One connection
+	// does not see what another one has created.
 	if err := d.exec("set local citus.multi_shard_modify_mode = 'sequential'"); err != nil {
 		return began, err
 	}
@@ -290,9 +291,9 @@ func removeCopied(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// setRole applies the planner's settings to the sessions that Citus opens on the workers,
-// because settings of a session on the coordinator do not reach them. It writes only values that
-// differ, because each change needs all nodes.
+// setRole applies the planner's settings to the sessions that Citus opens on the
+// workers, because settings of a session on the coordinator do not reach them. It writes
+// only values that differ, because each change needs all nodes.
 func setRole(ctx context.Context, conn *pgx.Conn) error {
 	var database string
 	var set []string

@@ -74,8 +74,8 @@ func (e *explainer) Query(query string, args []any, each func(scan func(dest ...
 	return e.Querier.Query(query, args, each)
 }
 
-// explain fails the test unless Citus sends the statement to one shard. Statements that use only
-// tables of the coordinator have a plan without tasks.
+// explain fails the test unless Citus sends the statement to one shard. Statements that
+// use only tables of the coordinator have a plan without tasks.
 func (e *explainer) explain(query string, args []any) {
 	var plan strings.Builder
 	_, err := e.Querier.Query("explain (costs off) "+query, args, func(scan func(dest ...any) error) error {
@@ -94,8 +94,8 @@ func (e *explainer) explain(query string, args []any) {
 	}
 }
 
-// TestTheShardsIsolateTenants checks the catalogue of the coordinator, and the catalogue of each
-// worker for its shards.
+// TestTheShardsIsolateTenants checks the catalogue of the coordinator, and the catalogue
+// of each worker for its shards.
 func TestTheShardsIsolateTenants(t *testing.T) {
 	url := pgtest.CitusMigrated(t)
 	conn := connect(t, url)
@@ -204,8 +204,8 @@ func TestMigrateDistributesAnEmptyDatabase(t *testing.T) {
 	}
 }
 
-// A database with tenants is distributed only by Distribute. A running service continues with the
-// same rows.
+// A database with tenants is distributed only by Distribute. A running service continues
+// with the same rows.
 func TestDistributeMovesTheRows(t *testing.T) {
 	url := pgtest.CitusURL(t)
 	cluster := pgtest.Admin(t, url)
@@ -264,8 +264,8 @@ func TestDistributeMovesTheRows(t *testing.T) {
 	open(t, url, postgres.Options{}) // checks row-level security
 }
 
-// A later migration that adds a table with references distributes the table before it adds them.
-// Citus forwards other statements of the migration by itself.
+// A later migration that adds a table with references distributes the table before it
+// adds them. Citus forwards other statements of the migration by itself.
 func TestLaterMigrationsWorkOnDistributedTables(t *testing.T) {
 	url := pgtest.CitusMigrated(t)
 	conn := connect(t, url)
@@ -292,7 +292,8 @@ func TestLaterMigrationsWorkOnDistributedTables(t *testing.T) {
 	}
 }
 
-// Migrate does not know where to place a table that has no tenant_id and is not in placements.
+// Migrate does not know where to place a table that has no tenant_id and is not in
+// placements.
 func TestMigrateRefusesAnUnknownTable(t *testing.T) {
 	url := pgtest.CitusMigrated(t)
 	run(t, connect(t, url), "create table strangers (id uuid primary key)")

@@ -78,8 +78,9 @@ func answers(ctx context.Context, conn *pgx.Conn) bool {
 }
 
 // release returns a connection to the pool after its use ended with err. After a lost
-// connection, release resets the pool, because its other connections are probably lost too. A
-// connection that does not answer is removed from the pool, because closing it takes time.
+// connection, release resets the pool, because its other connections are probably lost
+// too. A connection that does not answer is removed from the pool, because closing it
+// takes time.
 func release(ctx context.Context, pool *pgxpool.Pool, conn *pgxpool.Conn, err error) {
 	lost := isLost(ctx, conn)
 	if lost || isReadOnly(err) {

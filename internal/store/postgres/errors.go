@@ -36,13 +36,14 @@ const (
 	classOperator   = "57"
 	classSystem     = "58"
 
-	// severityFatal is the severity of an error that ends the connection and that the statement
-	// did not cause, such as a timeout that is set on the server.
+	// severityFatal is the severity of an error that ends the connection and that the
+	// statement did not cause, such as a timeout that is set on the server.
 	severityFatal = "FATAL"
 )
 
-// translate returns the error of Rolecall for err. An error of PostgreSQL takes precedence,
-// then the end of the context. Any other failure that closed the connection is a network failure.
+// translate returns the error of Rolecall for err. An error of PostgreSQL takes
+// precedence, then the end of the context. Any other failure that closed the connection
+// is a network failure.
 func translate(ctx context.Context, conn *pgx.Conn, err error) error {
 	if err == nil {
 		return nil
@@ -81,8 +82,8 @@ func translatePgError(e *pgconn.PgError) error {
 }
 
 // violation returns the error for the violated constraint, or nil if the constraint is
-// unknown. Citus appends the number of the shard to the constraint's name. If the shard is on a
-// worker, the name is only in the message.
+// unknown. Citus appends the number of the shard to the constraint's name. If the shard
+// is on a worker, the name is only in the message.
 func violation(e *pgconn.PgError) error {
 	if meant := store.Violation(e.ConstraintName); meant != nil || !strings.HasPrefix(e.Code, classConstraint) {
 		return meant

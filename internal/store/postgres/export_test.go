@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Settings is the statement that sets the settings of a transaction. Its arguments are the tenant,
-// and true.
+// Settings is the statement that sets the settings of a transaction. Its arguments are
+// the tenant, and true.
 var Settings = setTenantAndSession
 
 // NewestMigration is the number of the newest migration.

@@ -16,7 +16,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// failing makes the database reject the first inserts into users with an error of this code.
+// failing makes the database reject the first inserts into users with an error of this
+// code.
 func failing(t *testing.T, url, code string, times int) {
 	t.Helper()
 	run(t, connect(t, url), "create sequence failures", fmt.Sprintf(`

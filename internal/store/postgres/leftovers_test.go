@@ -11,8 +11,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// TestTheTenantDoesNotOutliveItsTransaction uses the only connection of a pool in every possible
-// way, and checks that no tenant is set on it afterwards.
+// TestTheTenantDoesNotOutliveItsTransaction uses the only connection of a pool in every
+// possible way, and checks that no tenant is set on it afterwards.
 func TestTheTenantDoesNotOutliveItsTransaction(t *testing.T) { onServers(t, leaveNoTenant) }
 
 func leaveNoTenant(t *testing.T, url string) {

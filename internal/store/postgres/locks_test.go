@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// PostgreSQL ends a deadlock after a second, and Update runs its function again. So without a
-// deadlock, each function runs once.
+// PostgreSQL ends a deadlock after a second, and Update runs its function again. So
+// without a deadlock, each function runs once.
 func TestRefreshesAndASignOutAtOnceDoNotDeadlock(t *testing.T) {
 	s := open(t, pgtest.Reused(t), postgres.Options{})
 	tenant := newTenant(t, s, "acme")

@@ -30,10 +30,11 @@ const lockTries = 300
 func Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
 
 // Migrate applies missing migrations to the schema at url. A lock ensures that only one
-// process does so at a time. The connection must be a direct one, not through a pooler, of the
-// role that owns the tables or will own them. Migrate returns an error if the schema is newer and
-// this program cannot serve it. In a database with the Citus extension, Migrate also distributes
-// the tables, unless the database has tenants and is not distributed yet.
+// process does so at a time. The connection must be a direct one, not through a pooler,
+// of the role that owns the tables or will own them. Migrate returns an error if the
+// schema is newer and this program cannot serve it. In a database with the Citus
+// extension, Migrate also distributes the tables, unless the database has tenants and is
+// not distributed yet.
 func Migrate(ctx context.Context, url string) (err error) {
 	db, err := openDirect(url)
 	if err != nil {

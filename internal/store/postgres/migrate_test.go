@@ -23,7 +23,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// This program does not serve a schema without its newest migration, so the number must be right.
+// This program does not serve a schema without its newest migration, so the number must
+// be right.
 func TestTheNewestMigrationIsKnown(t *testing.T) {
 	files, err := postgres.Migrations()
 	if err != nil {
@@ -226,8 +227,8 @@ func TestARoleThatOwnsNothingServes(t *testing.T) {
 	}
 }
 
-// Both databases have the same tables, columns and named indexes. Only PostgreSQL names the primary
-// keys.
+// Both databases have the same tables, columns and named indexes. Only PostgreSQL names
+// the primary keys.
 func TestBothSchemasAgree(t *testing.T) {
 	conn := connect(t, pgtest.Migrated(t))
 	collect := func(query string) []string {

@@ -51,8 +51,9 @@ func (p *planner) Query(query string, args []any, each func(scan func(dest ...an
 	return n, rows.Err()
 }
 
-// crowd inserts twice as many users as one page of a list may read. Every tenth is in Support, and
-// the others are in Sales. All have the role, and all but one are called Ada.
+// crowd inserts twice as many users as one page of a list may read. Every tenth is in
+// Support, and the others are in Sales. All have the role, and all but one are called
+// Ada.
 func crowd(t *testing.T, s *postgres.Database) (rolecall.TenantID, rolecall.Role) {
 	t.Helper()
 	tenant, role := newTenant(t, s, "crowd"), rolecall.BuiltInRoles(now)[2]
@@ -83,8 +84,8 @@ func crowd(t *testing.T, s *postgres.Database) (rolecall.TenantID, rolecall.Role
 	return tenant, role
 }
 
-// plannerOf returns a planner in a transaction with the settings of the store. The statistics of
-// the tables are up to date.
+// plannerOf returns a planner in a transaction with the settings of the store. The
+// statistics of the tables are up to date.
 func plannerOf(t *testing.T, url string, tenant rolecall.TenantID) *planner {
 	t.Helper()
 	conn := connect(t, url)
@@ -192,8 +193,8 @@ func TestManyIDsAreSoughtOneByOne(t *testing.T) {
 	}
 }
 
-// check fails the test if a statement of the list, in any order, reads a table without an index, or
-// if a node of its plan reads more rows than the bound.
+// check fails the test if a statement of the list, in any order, reads a table without
+// an index, or if a node of its plan reads more rows than the bound.
 func (p *planner) check(name string, tenant rolecall.TenantID, q rolecall.UserQuery, bound float64) {
 	p.Helper()
 	if q.Within.IsNowhere() {

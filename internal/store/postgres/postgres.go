@@ -39,10 +39,10 @@ type Database struct {
 
 var _ store.Database = (*Database)(nil)
 
-// Open connects to the database at url. The url is a URL or keywords in the form of libpq,
-// and can also contain pool_max_conns and default_query_exec_mode. Open rejects a server, a role
-// or a schema with which this program cannot work safely. The error then says what to do. The
-// caller closes the database.
+// Open connects to the database at url. The url is a URL or keywords in the form of
+// libpq, and can also contain pool_max_conns and default_query_exec_mode. Open rejects a
+// server, a role or a schema with which this program cannot work safely. The error then
+// says what to do. The caller closes the database.
 func Open(ctx context.Context, url string, options Options) (*Database, error) {
 	config, err := parse(url, "rolecall", options)
 	if err != nil {
@@ -132,10 +132,10 @@ func (d *Database) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	return v.err
 }
 
-// Update calls fn in a READ COMMITTED transaction and commits it. Writes without a result
-// are queued, so that an fn that only makes such writes costs one round trip. After a deadlock or
-// a serialization conflict, Update calls fn again, a few times. It returns rolecall.ErrUnavailable
-// if the outcome of the commit is unknown.
+// Update calls fn in a READ COMMITTED transaction and commits it. Writes without a
+// result are queued, so that an fn that only makes such writes costs one round trip.
+// After a deadlock or a serialization conflict, Update calls fn again, a few times. It
+// returns rolecall.ErrUnavailable if the outcome of the commit is unknown.
 func (d *Database) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()

@@ -20,8 +20,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// In transaction mode, a pooler does not support prepared statements. With -short, a sample of the
-// suite runs behind the pooler. make check runs all of it.
+// In transaction mode, a pooler does not support prepared statements. With -short, a
+// sample of the suite runs behind the pooler. make check runs all of it.
 func TestStoreBehindPgBouncer(t *testing.T) {
 	through, every := pgtest.Bouncer(t), 1
 	if testing.Short() {

@@ -12,23 +12,26 @@ import (
 )
 
 // plannerSettings make the planner use indexes. It cannot know the selectivity of many
-// conditions. It then expects few rows, and reads a whole table once for each of them. With these
-// settings, a plan without an index looks so expensive that PostgreSQL would compile it first,
-// which takes a third of a second even for two rows. Therefore, jit is off.
+// conditions. It then expects few rows, and reads a whole table once for each of them.
+// With these settings, a plan without an index looks so expensive that PostgreSQL would
+// compile it first, which takes a third of a second even for two rows. Therefore, jit is
+// off.
 var plannerSettings = []setting{
 	{"enable_seqscan", "off"}, {"enable_hashjoin", "off"}, {"enable_mergejoin", "off"}, {"enable_material", "off"},
 	{"enable_bitmapscan", "off"}, {"max_parallel_workers_per_gather", "0"}, {"jit", "off"},
 }
 
-// sessionSettings are all settings of a session. As the planner need not know the values,
-// it plans a statement once instead of each time: planning costs more than running most
-// statements. If a node disappears in a transaction, its locks are released after ten seconds.
+// sessionSettings are all settings of a session. As the planner need not know the
+// values, it plans a statement once instead of each time: planning costs more than
+// running most statements. If a node disappears in a transaction, its locks are released
+// after ten seconds.
 var sessionSettings = slices.Concat(plannerSettings, []setting{
 	{"plan_cache_mode", "force_generic_plan"}, {"idle_in_transaction_session_timeout", "10s"},
 })
 
 // citusSettings are the sessionSettings on Citus. Citus has to know the tenant when it
-// plans a statement. By default, it does not pass settings of a transaction on to the workers.
+// plans a statement. By default, it does not pass settings of a transaction on to the
+// workers.
 var citusSettings = slices.Concat(plannerSettings, []setting{
 	{"plan_cache_mode", "auto"}, {"idle_in_transaction_session_timeout", "10s"}, {"citus.propagate_set_commands", "local"},
 })
@@ -62,11 +65,12 @@ const settledKey = "rolecall.settled"
 // citusKey is the key of the preparer of a connection to Citus.
 const citusKey = "rolecall.citus"
 
-// settle sets the sessionSettings of the session, so that transactions need not set them:
-// that costs as much as reading a row. Behind a pooler, the next transaction may run in another
-// session, so there each transaction sets them itself. settle detects a pooler by its process id,
-// which differs from that of the server process that answers. settle has the time limit of a new
-// connection, because the pool reserves a place during both.
+// settle sets the sessionSettings of the session, so that transactions need not set
+// them: that costs as much as reading a row. Behind a pooler, the next transaction may
+// run in another session, so there each transaction sets them itself. settle detects a
+// pooler by its process id, which differs from that of the server process that answers.
+// settle has the time limit of a new connection, because the pool reserves a place
+// during both.
 func settle(ctx context.Context, conn *pgx.Conn, citus bool) error {
 	ctx, cancel := context.WithTimeout(ctx, conn.Config().ConnectTimeout)
 	defer cancel()

@@ -7,7 +7,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// A direct session keeps the settings. A session that a pooler shares is returned unchanged.
+// A direct session keeps the settings. A session that a pooler shares is returned
+// unchanged.
 func TestSessionsAreSet(t *testing.T) {
 	const planner, orphans = "enable_seqscan", "idle_in_transaction_session_timeout"
 	t.Run("direct", func(t *testing.T) {

@@ -106,9 +106,10 @@ func (u *update) Query(query string, args []any, each func(scan func(dest ...any
 	return u.send(batch, each)
 }
 
-// commit sends the queued writes and ends the transaction. If nothing was sent before, the
-// batch is an implicit transaction, so that no rollback is needed after a violation. On Citus, the
-// transaction is explicit, because Citus sets the tenant on a worker only in an explicit one.
+// commit sends the queued writes and ends the transaction. If nothing was sent before,
+// the batch is an implicit transaction, so that no rollback is needed after a violation.
+// On Citus, the transaction is explicit, because Citus sets the tenant on a worker only
+// in an explicit one.
 func (u *update) commit() error {
 	batch := new(pgx.Batch)
 	switch {
@@ -148,8 +149,8 @@ func (u *update) commit() error {
 }
 
 // awaitStandby makes the commit of a transaction without a write wait for a synchronous
-// standby. The transaction may have read a commit whose own wait for the standby was cut short,
-// and its result acknowledges that commit.
+// standby. The transaction may have read a commit whose own wait for the standby was cut
+// short, and its result acknowledges that commit.
 const awaitStandby = `select case when current_setting('synchronous_standby_names') <> ''
 	then pg_logical_emit_message(true, 'rolecall', '') end`
 
@@ -196,8 +197,8 @@ func rollBack(ctx context.Context, conn *pgx.Conn) {
 }
 
 // exchange sends the batch and reads all results in one round trip. It calls each, which
-// can be nil, for the rows of the statement with the index asked, and returns the number of these
-// rows.
+// can be nil, for the rows of the statement with the index asked, and returns the number
+// of these rows.
 func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, asked int, each func(scan func(dest ...any) error) error) (n int, err error) {
 	if p, ok := conn.Conn().PgConn().CustomData()[citusKey].(*preparer); ok {
 		if err := p.prepare(ctx, conn.Conn(), batch); err != nil {
@@ -243,8 +244,8 @@ func readRows(results pgx.BatchResults, each func(scan func(dest ...any) error) 
 const statementsKept = 512
 
 // preparer prepares the statements of a connection to Citus. There, the statement that
-// sets the tenant contains the tenant's id. pgx prepares all statements that it sends, so it would
-// prepare this one for each tenant.
+// sets the tenant contains the tenant's id. pgx prepares all statements that it sends,
+// so it would prepare this one for each tenant.
 type preparer struct{ known map[string]bool }
 
 // prepare prepares the statements that have parameters. It prepares nothing on a

@@ -29,7 +29,8 @@ const (
 var errNoPulse = errors.New("no notification arrives: if a pooler stands between, give the way past it with --direct-database")
 
 // Watch listens on a separate connection, which bypasses a pooler, and reports the
-// announced changes to w. It returns nil when ctx ends, and otherwise the error of the connection.
+// announced changes to w. It returns nil when ctx ends, and otherwise the error of the
+// connection.
 func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
 	if err := d.listen(ctx, w); ctx.Err() == nil {
 		return fmt.Errorf("postgres: listening: %w", err)

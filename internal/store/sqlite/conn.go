@@ -10,8 +10,8 @@ import (
 const preparedMax = 256
 
 // conn is a connection with its prepared statements. One goroutine at a time uses it.
-// Statements are never interrupted: each is bounded work, and an interrupted write would roll back
-// the whole group.
+// Statements are never interrupted: each is bounded work, and an interrupted write would
+// roll back the whole group.
 type conn struct {
 	*sql.Conn
 	prepared map[string]*sql.Stmt

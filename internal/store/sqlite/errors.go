@@ -27,8 +27,8 @@ var constraints = map[string]string{
 }
 
 // translate returns the error of Rolecall for an error of the driver: ErrNotFound for a
-// missing parent, the Conflict of a unique index, and ErrUnavailable, with the cause for the log,
-// if SQLite cannot work at the moment. It returns other errors unchanged.
+// missing parent, the Conflict of a unique index, and ErrUnavailable, with the cause for
+// the log, if SQLite cannot work at the moment. It returns other errors unchanged.
 func translate(err error) error {
 	failure, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

@@ -48,8 +48,8 @@ func plansOf(t *testing.T, s *Database, tenant rolecall.TenantID, fn func(*store
 	return plans
 }
 
-// crowd inserts more users than one page of a list may read. Every tenth is in Support, and the
-// others are in Sales. All have the role, and all but one are called Ada.
+// crowd inserts more users than one page of a list may read. Every tenth is in Support,
+// and the others are in Sales. All have the role, and all but one are called Ada.
 func crowd(t *testing.T, s *Database) (rolecall.TenantID, rolecall.Role) {
 	t.Helper()
 	tenant := newTenant(t, s)
@@ -141,8 +141,8 @@ func TestListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
-// withoutWindow returns the plan without the step that reads the rows of a walk. These rows come from
-// an index on demand, so the step does not read a table.
+// withoutWindow returns the plan without the step that reads the rows of a walk. These
+// rows come from an index on demand, so the step does not read a table.
 func withoutWindow(plan string) string {
 	if strings.Contains(plan, "\tCO-ROUTINE r\n") {
 		return strings.Replace(plan, "\tSCAN r\n", "", 1)
@@ -336,7 +336,8 @@ func TestSessionListsAreDrivenByAnIndex(t *testing.T) {
 	}
 }
 
-// TestEveryIndexHasFigures fails if a migration adds an index without figures in sqlite_stat1.
+// TestEveryIndexHasFigures fails if a migration adds an index without figures in
+// sqlite_stat1.
 func TestEveryIndexHasFigures(t *testing.T) {
 	s := openNew(t)
 	c := <-s.readers
@@ -359,12 +360,12 @@ func TestEveryIndexHasFigures(t *testing.T) {
 	}
 }
 
-// few are the tables with few rows in total, or with few rows per tenant. m is the alias of the
-// table of migrations.
+// few are the tables with few rows in total, or with few rows per tenant. m is the alias
+// of the table of migrations.
 var few = []string{"instance_keys", "m", "tenant_guards"}
 
-// noTableIsScanned fails the test if a statement that was run on the store reads a table without an
-// index, or all rows of a tenant without a limit.
+// noTableIsScanned fails the test if a statement that was run on the store reads a table
+// without an index, or all rows of a tenant without a limit.
 func noTableIsScanned(t *testing.T, s *Database) {
 	check := func(c *conn) {
 		for query := range c.prepared {
@@ -388,8 +389,8 @@ func noTableIsScanned(t *testing.T, s *Database) {
 	<-looked
 }
 
-// scans returns the tables that a statement reads completely, or completely for a tenant. It omits
-// tables that the statement itself creates.
+// scans returns the tables that a statement reads completely, or completely for a
+// tenant. It omits tables that the statement itself creates.
 func scans(t *testing.T, c *conn, query string) (tables []string) {
 	made := map[string]bool{"CONSTANT": true}
 	arguments := make([]any, 0, 16)

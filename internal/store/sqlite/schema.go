@@ -15,8 +15,8 @@ import (
 const schemaVersion = 4
 
 // A migration can fail only because another process migrates the file at the same time,
-// as SQLite has no lock for all migrations together. It is tried again migrateTries times, after
-// migratePause each.
+// as SQLite has no lock for all migrations together. It is tried again migrateTries
+// times, after migratePause each.
 const (
 	migrateTries = 20
 	migratePause = 100 * time.Millisecond
@@ -56,8 +56,8 @@ func ensureSchema(ctx context.Context, db *sql.DB, migrate bool) error {
 }
 
 // versions describe the schema of a file: the number of its newest migration, and the
-// number of the oldest migration that a program must know to serve it. A migration without an
-// entry in compatibility serves no older program.
+// number of the oldest migration that a program must know to serve it. A migration
+// without an entry in compatibility serves no older program.
 type versions struct{ stored, oldest int64 }
 
 const selectVersions = `select coalesce(max(m.version_id), 0), coalesce(max(coalesce(c.oldest, m.version_id)), 0)

@@ -163,8 +163,8 @@ func connectFirst(ctx context.Context, db *sql.DB) error {
 }
 
 // checkDurable returns an error if a commit would not be synced to the disk. Tests that
-// kill the process cannot detect this, because the kernel's cache outlives the process, but not a
-// loss of power.
+// kill the process cannot detect this, because the kernel's cache outlives the process,
+// but not a loss of power.
 func checkDurable(ctx context.Context, db *sql.DB) error {
 	const full = 2 // PRAGMA synchronous
 	var journal string

@@ -156,7 +156,8 @@ func TestTheFileIsReadableByItsOwnerAlone(t *testing.T) {
 	}
 }
 
-// This program does not serve a file without its newest migration, so the number must be right.
+// This program does not serve a file without its newest migration, so the number must be
+// right.
 func TestTheNewestMigrationIsKnown(t *testing.T) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {

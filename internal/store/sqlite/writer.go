@@ -16,8 +16,8 @@ const (
 )
 
 // writer runs the waiting updates in one transaction, so that they share one fsync. No
-// caller gets a result, not even an error, before the group is committed, because the group may be
-// rolled back and run again until then.
+// caller gets a result, not even an error, before the group is committed, because the
+// group may be rolled back and run again until then.
 type writer struct {
 	conn  *conn
 	wrote func() // called after a group
@@ -113,9 +113,9 @@ func (w *writer) loop() {
 	}
 }
 
-// dataVersion returns a number that changes when another process changes the file. Only the
-// writer's connection can return it, because on the others the writes of this process change it
-// too.
+// dataVersion returns a number that changes when another process changes the file. Only
+// the writer's connection can return it, because on the others the writes of this
+// process change it too.
 func (w *writer) dataVersion(ctx context.Context) (version int64, err error) {
 	done := make(chan struct{})
 	look := func() {
@@ -186,9 +186,9 @@ func (w *writer) serve(group []*job) {
 	}
 }
 
-// attempt runs the group in one transaction. With savepoints, only the writes of a failed
-// member are undone. Without them, a failed member rolls back the whole group, unless it wrote
-// nothing.
+// attempt runs the group in one transaction. With savepoints, only the writes of a
+// failed member are undone. Without them, a failed member rolls back the whole group,
+// unless it wrote nothing.
 func (w *writer) attempt(group []*job, savepoints bool) verdict {
 	if err := w.conn.exec("begin immediate"); err != nil {
 		return w.giveUp(group, err)

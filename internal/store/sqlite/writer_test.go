@@ -98,8 +98,8 @@ func TestAFailedMemberHurtsNobodyElse(t *testing.T) {
 	}
 }
 
-// TestAFullDiskStopsOnlyWhatDoesNotFit limits the file to a few more pages. The member that exceeds
-// the limit ends the transaction of the whole group.
+// TestAFullDiskStopsOnlyWhatDoesNotFit limits the file to a few more pages. The member
+// that exceeds the limit ends the transaction of the whole group.
 func TestAFullDiskStopsOnlyWhatDoesNotFit(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
@@ -136,8 +136,8 @@ func TestAFullDiskStopsOnlyWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestCancelledCallersLoseNobodysWrite runs clients that give up at random next to others. Failing
-// updates make groups run again.
+// TestCancelledCallersLoseNobodysWrite runs clients that give up at random next to
+// others. Failing updates make groups run again.
 func TestCancelledCallersLoseNobodysWrite(t *testing.T) {
 	const clients, rounds = 32, 40
 	s := openNew(t)

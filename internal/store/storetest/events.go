@@ -216,7 +216,8 @@ func eventsAgreeWithModel(f *fixture) {
 	})
 }
 
-// expectedEvents returns the events that a list of q must contain, computed without an index.
+// expectedEvents returns the events that a list of q must contain, computed without an
+// index.
 func expectedEvents(events []rolecall.Event, q rolecall.EventQuery) []rolecall.Event {
 	var matching []rolecall.Event
 	for _, e := range events {

@@ -66,8 +66,8 @@ var isolationCases = []testCase{
 	}},
 }
 
-// writeAndWalk inserts users with the mark and reads the tenant's list after each. The list must not
-// contain users without the mark.
+// writeAndWalk inserts users with the mark and reads the tenant's list after each. The
+// list must not contain users without the mark.
 func (f *fixture) writeAndWalk(mark, rounds int) error {
 	name := fmt.Sprintf("Canary %d", mark)
 	for round := range rounds {
@@ -270,8 +270,8 @@ func changesNoSession(f *fixture, c contents) {
 	f.write(func(tx *store.Tx) { tx.TouchSession(session.ID, start+day) })
 	f.write(func(tx *store.Tx) { tx.ConfirmGeneration(session.ID, 2, start+day) })
 
-	// SealSuccessor may fail or report false. The successor cannot reference a session that the tenant
-	// does not have.
+	// SealSuccessor may fail or report false. The successor cannot reference a session
+	// that the tenant does not have.
 	err := f.tryUpdate(func(tx *store.Tx) error {
 		sealed, err := tx.SealSuccessor(session.ID, rolecall.SessionToken{Hash: token, Generation: 1}, aHash(), aHash())
 		if err == nil && !sealed {

@@ -367,8 +367,8 @@ func departmentsOnce(f *fixture) {
 	same(f, departments()[199], "Branch 199")
 }
 
-// everyPage returns all items of a list, page by page. between, if not nil, runs after each page but
-// the last.
+// everyPage returns all items of a list, page by page. between, if not nil, runs after
+// each page but the last.
 func everyPage[T any](f *fixture, limit int, look func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[T], error), between func()) (all []T) {
 	f.Helper()
 	var after *rolecall.Position
@@ -391,8 +391,8 @@ func everyPage[T any](f *fixture, limit int, look func(tx *store.Tx, after *role
 	}
 }
 
-// pagesInOrder checks that n items are listed by id and by the key of their names, in both directions
-// and with several page sizes.
+// pagesInOrder checks that n items are listed by id and by the key of their names, in
+// both directions and with several page sizes.
 func pagesInOrder[T any](f *fixture, n int, list func(byName, desc bool, limit int) []T, place func(*T) (id [16]byte, key string)) {
 	f.Helper()
 	for _, byName := range []bool{false, true} {

@@ -13,8 +13,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// expected returns the users that a list of q must contain, computed without an index. holds reports
-// whether a user has the role of q. It is nil if q has no role.
+// expected returns the users that a list of q must contain, computed without an index.
+// holds reports whether a user has the role of q. It is nil if q has no role.
 func expected(users []rolecall.User, holds func(rolecall.User) bool, q rolecall.UserQuery) []rolecall.User {
 	matching := []rolecall.User{}
 	for _, u := range users {

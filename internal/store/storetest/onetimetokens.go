@@ -208,8 +208,8 @@ var oneTimeTokenCases = []testCase{
 	}},
 }
 
-// aReset returns an unstored token for a password reset of the user. For the zero user, it is a
-// token that belongs to no user.
+// aReset returns an unstored token for a password reset of the user. For the zero user,
+// it is a token that belongs to no user.
 func aReset(u rolecall.User) rolecall.OneTimeToken {
 	return rolecall.OneTimeToken{Purpose: rolecall.TokenPasswordReset, UserID: u.ID, Data: u.Email, CreatedAt: start, ExpiresAt: start + hour}
 }

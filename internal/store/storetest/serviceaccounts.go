@@ -152,7 +152,8 @@ func (f *fixture) newServiceAccount(name string) rolecall.ServiceAccount {
 	return a
 }
 
-// assignToAccount gives the service account the role in the whole tenant and without expiry.
+// assignToAccount gives the service account the role in the whole tenant and without
+// expiry.
 func (f *fixture) assignToAccount(account rolecall.ServiceAccount, r rolecall.Role) rolecall.Assignment {
 	f.Helper()
 	a := rolecall.Assignment{Holder: rolecall.HolderOf(account.ID), Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}

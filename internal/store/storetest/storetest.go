@@ -115,7 +115,8 @@ func (f *fixture) update(fn func(tx *store.Tx) error) {
 	}
 }
 
-// write runs writes without a result in the tenant, and fails the case if they are not committed.
+// write runs writes without a result in the tenant, and fails the case if they are not
+// committed.
 func (f *fixture) write(fn func(tx *store.Tx)) {
 	f.Helper()
 	if err := f.tryWrite(fn); err != nil {

@@ -379,8 +379,8 @@ func purgeRemovesAll(f *fixture) {
 	same(f, other.state(kept), before)
 }
 
-// purge purges data that has expired at this time, up to the limit of each kind, and returns the
-// number of changed rows.
+// purge purges data that has expired at this time, up to the limit of each kind, and
+// returns the number of changed rows.
 func (f *fixture) purge(now, eventsBefore rolecall.Time, limit int) int {
 	f.Helper()
 	return change(f, func(tx *store.Tx) (int, error) { return tx.PurgeExpired(now, eventsBefore, limit) })

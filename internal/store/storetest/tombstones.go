@@ -150,8 +150,8 @@ func (f *fixture) deleteAt(u rolecall.User, at rolecall.Time) {
 	same(f, change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteUser(u, at) }), true)
 }
 
-// insertTombstones inserts the tombstones of n users that never existed, because deleting n users
-// takes seconds.
+// insertTombstones inserts the tombstones of n users that never existed, because
+// deleting n users takes seconds.
 func (f *fixture) insertTombstones(n int, at rolecall.Time) {
 	f.Helper()
 	f.is(f.database.Update(f.Context(), f.tenant, func(q store.Querier) error {

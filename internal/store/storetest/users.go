@@ -282,7 +282,8 @@ func (f *fixture) deleteUser(u rolecall.User) bool {
 	return change(f, func(tx *store.Tx) (bool, error) { return tx.DeleteUser(u, start) })
 }
 
-// password returns the hash of the user's password. It checks that both methods that read it agree.
+// password returns the hash of the user's password. It checks that both methods that
+// read it agree.
 func (f *fixture) password(u rolecall.User) string {
 	f.Helper()
 	hash := read(f, func(tx *store.Tx) (string, error) { return tx.PasswordHash(u.ID) })
