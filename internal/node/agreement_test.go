@@ -18,8 +18,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// rehearsal is a database that rolls back every update, so that every action can be tried on the
-// same state.
+// rehearsal is a database that rolls back every update, so that every action can be
+// tried on the same state.
 type rehearsal struct{ store.Database }
 
 var errTakenBack = errors.New("taken back")
@@ -127,8 +127,8 @@ func patches(u *rolecall.User) map[rolecall.UserMember]rolecall.UserPatch {
 	}
 }
 
-// TestWhatIsSaidToBeAllowedIsWhatIsAllowed compares, for random users, the allowed actions of an
-// overview, the answers of checks, and the results of the service methods.
+// TestWhatIsSaidToBeAllowedIsWhatIsAllowed compares, for random users, the allowed
+// actions of an overview, the answers of checks, and the results of the service methods.
 func TestWhatIsSaidToBeAllowedIsWhatIsAllowed(t *testing.T) {
 	db, _ := onSQLite(t)
 	f := &fixture{T: t, clock: &clock{}, db: &recorded{Database: db}, keys: secret.NewKeys(secret.NewKey())}
@@ -162,8 +162,8 @@ func TestWhatIsSaidToBeAllowedIsWhatIsAllowed(t *testing.T) {
 	})
 }
 
-// agree fails the test unless the caller can do exactly the actions to the user that an overview and
-// checks allow.
+// agree fails the test unless the caller can do exactly the actions to the user that an
+// overview and checks allow.
 func agree(t *rapid.T, ctx context.Context, s *node.Node, c access.Caller, u *rolecall.User, role rolecall.RoleID) {
 	o, err := s.Directory.Overview(ctx, c, u.ID)
 	seen := err == nil
@@ -199,8 +199,8 @@ func agree(t *rapid.T, ctx context.Context, s *node.Node, c access.Caller, u *ro
 	}
 }
 
-// checksAgreeWithGrants fails the test unless checks agree with the permissions in the session of the
-// caller.
+// checksAgreeWithGrants fails the test unless checks agree with the permissions in the
+// session of the caller.
 func checksAgreeWithGrants(t *rapid.T, c access.Caller) {
 	everywhere, scoped := c.Grants()
 	for _, p := range append(rolecall.OwnPermissions(), rolecall.Permission{Application: "shop", Resource: "invoices", Action: "approve"}) {

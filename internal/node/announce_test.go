@@ -23,9 +23,10 @@ type someone struct {
 	token secret.Token
 }
 
-// verbs are all service methods that change data, each with whether it must be announced to other
-// nodes. Inserts are not announced, because a new row is in no cache. A touched session is not
-// announced either, because a node reads the session again before it treats it as unused.
+// verbs are all service methods that change data, each with whether it must be announced
+// to other nodes. Inserts are not announced, because a new row is in no cache. A touched
+// session is not announced either, because a node reads the session again before it
+// treats it as unused.
 var verbs = []struct {
 	method    string
 	what      string
@@ -337,7 +338,8 @@ var verbs = []struct {
 	}},
 }
 
-// onAccount returns a test of a service method on a service account with the role of someone.
+// onAccount returns a test of a service method on a service account with the role of
+// someone.
 func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) func(*fixture, someone) func() error {
 	return func(f *fixture, s someone) func() error {
 		account := f.account("Account of "+s.name, s.role.ID)
@@ -345,8 +347,8 @@ func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) fun
 	}
 }
 
-// alone signs the user in after ending their other sessions, so that a later announcement cannot come
-// from these sessions.
+// alone signs the user in after ending their other sessions, so that a later
+// announcement cannot come from these sessions.
 func (f *fixture) alone(s someone) access.Caller {
 	f.Helper()
 	f.ok(f.SignIn.EndUserSessions(f.Context(), f.owner, s.user.ID))

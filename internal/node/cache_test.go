@@ -12,7 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// aSecond is the longest time for which a node may use data that another process has changed.
+// aSecond is the longest time for which a node may use data that another process has
+// changed.
 const aSecond = time.Second
 
 func TestEveryChangeHoldsForTheNextRequestAndWithinASecondElsewhere(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 // act is an action that a caller tries.
 type act func(f *fixture, c access.Caller) error
 
-// ceilingCase is an action by a user with the permissions for it and the assignments in holds. It is
-// barred if it would exceed these assignments.
+// ceilingCase is an action by a user with the permissions for it and the assignments in
+// holds. It is barred if it would exceed these assignments.
 type ceilingCase struct {
 	what   string
 	holds  []held
@@ -350,7 +350,8 @@ func TestNobodyActsBeyondWhatTheyHold(t *testing.T) {
 	})
 }
 
-// Callers who may grant a role without holding it can give it to others, but not to themselves.
+// Callers who may grant a role without holding it can give it to others, but not to
+// themselves.
 func TestWhatCanBeGivenIsWhatMayBe(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		deleter := holding("users:delete").role(f)

@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// TestAChangedCredentialVoidsWhatWasHandedOut creates an invitation, a link for a password reset and
-// one for an email change, and then changes a credential.
+// TestAChangedCredentialVoidsWhatWasHandedOut creates an invitation, a link for a
+// password reset and one for an email change, and then changes a credential.
 func TestAChangedCredentialVoidsWhatWasHandedOut(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, c := range []struct {
@@ -53,9 +53,10 @@ func TestAChangedCredentialVoidsWhatWasHandedOut(t *testing.T) {
 	})
 }
 
-// TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne creates API tokens of a user and then sets
-// a new password. A password that is set by a link or by an operator revokes them, because an
-// attacker may have had access. A change with the old password does not.
+// TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne creates API tokens of a
+// user and then sets a new password. A password that is set by a link or by an operator
+// revokes them, because an attacker may have had access. A change with the old password
+// does not.
 func TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, c := range []struct {

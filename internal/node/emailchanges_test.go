@@ -18,8 +18,9 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// emailLink requests another address for a user and returns the token that is mailed there. It expects a
-// notification to the user, unless the address differs only in its spelling.
+// emailLink requests another address for a user and returns the token that is mailed
+// there. It expects a notification to the user, unless the address differs only in its
+// spelling.
 func (f *fixture) emailLink(c access.Caller, id rolecall.UserID, name string) secret.Token {
 	f.Helper()
 	user, err := f.Directory.User(f.Context(), f.owner, id)
@@ -85,8 +86,8 @@ func TestWithoutASessionANewAddressEndsThemAll(t *testing.T) {
 	})
 }
 
-// TestTheSameAddressInOtherLettersIsNoFarewell changes the spelling of addresses. No notification is
-// sent, because the old spelling still receives mail.
+// TestTheSameAddressInOtherLettersIsNoFarewell changes the spelling of addresses. No
+// notification is sent, because the old spelling still receives mail.
 func TestTheSameAddressInOtherLettersIsNoFarewell(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, bob := f.member("ada"), f.member("bob")
@@ -107,7 +108,8 @@ func TestTheSameAddressInOtherLettersIsNoFarewell(t *testing.T) {
 	})
 }
 
-// TestAnAddressThatIsTakenIsAskedForLikeAnother compares the responses and the database work.
+// TestAnAddressThatIsTakenIsAskedForLikeAnother compares the responses and the database
+// work.
 func TestAnAddressThatIsTakenIsAskedForLikeAnother(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
@@ -279,8 +281,8 @@ func TestAChangeOfOnesOwnAddressCountsWhateverOneIsGiven(t *testing.T) {
 	})
 }
 
-// TestWhoeverIsPutOutMovesNoAddress requests an email change in a stolen session, and then revokes the
-// session.
+// TestWhoeverIsPutOutMovesNoAddress requests an email change in a stolen session, and
+// then revokes the session.
 func TestWhoeverIsPutOutMovesNoAddress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, c := range []struct {

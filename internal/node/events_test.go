@@ -32,8 +32,8 @@ func (f *fixture) shown(e rolecall.Event) (before, after string) {
 	return names(e.Values.Before), names(e.Values.After)
 }
 
-// changedInSales returns a user of Sales after changes of the name, the department and the address, one
-// after the other.
+// changedInSales returns a user of Sales after changes of the name, the department and
+// the address, one after the other.
 func (f *fixture) changedInSales() rolecall.User {
 	f.Helper()
 	department := "Sales"
@@ -246,8 +246,9 @@ func TestEventsAreKeptAsLongAsTheTenantSays(t *testing.T) {
 	})
 }
 
-// TestOnesOwnEventsHideFromWhereOthersActed changes a user as an administrator and as an operator. The
-// user's own list of events omits their source addresses. An auditor sees all of it.
+// TestOnesOwnEventsHideFromWhereOthersActed changes a user as an administrator and as an
+// operator. The user's own list of events omits their source addresses. An auditor sees
+// all of it.
 func TestOnesOwnEventsHideFromWhereOthersActed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		const elsewhere = "203.0.113.9"

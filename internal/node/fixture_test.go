@@ -64,9 +64,9 @@ type fixture struct {
 	owner  access.Caller
 }
 
-// onEachStore runs the test on a new database of each store. With -short, only one test in three runs
-// on PostgreSQL, because the tests of internal/store/storetest and internal/e2e depend more on the
-// store. make check runs all.
+// onEachStore runs the test on a new database of each store. With -short, only one test
+// in three runs on PostgreSQL, because the tests of internal/store/storetest and
+// internal/e2e depend more on the store. make check runs all.
 func onEachStore(t *testing.T, run func(*fixture)) {
 	t.Helper()
 	onEachStoreLimited(t, ratelimit.Limits{}, run)
@@ -177,7 +177,8 @@ func (f *fixture) node() *node.Node {
 	return f.nodeWith(secret.Parameters{Time: 1, MemoryKiB: 64, Threads: 1})
 }
 
-// watchingNode returns a node of another process on the same database. It watches the database.
+// watchingNode returns a node of another process on the same database. It watches the
+// database.
 func (f *fixture) watchingNode() *node.Node {
 	f.Helper()
 	db := &watchedDatabase{Database: f.open(), told: make(chan struct{})}

@@ -131,8 +131,8 @@ func TestAnInvitationLetsNoSuspendedUserIn(t *testing.T) {
 	})
 }
 
-// refusedPasswords are passwords that Augusta Ada Lovelace of ada.lovelace@example.com may not choose,
-// each with the code of the field error.
+// refusedPasswords are passwords that Augusta Ada Lovelace of ada.lovelace@example.com
+// may not choose, each with the code of the field error.
 var refusedPasswords = map[string]string{
 	"14 characters!":                    "length",
 	strings.Repeat("p", 1025):           "length",
@@ -220,8 +220,9 @@ func TestOnlyWhomOneSeesAndReachesCanBeInvited(t *testing.T) {
 	})
 }
 
-// TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed lets a user invite a guest or request another address
-// for a guest. That user loses the permission before the guest uses the link.
+// TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed lets a user invite a guest or
+// request another address for a guest. That user loses the permission before the guest
+// uses the link.
 func TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed(t *testing.T) {
 	clerk := []held{holding("users:read", "users:invite", "users.email:update")}
 	for _, c := range []struct {

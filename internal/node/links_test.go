@@ -17,8 +17,8 @@ import (
 // links are three links that were requested for other users, one of each kind.
 type links struct{ invitation, reset, change secret.Token }
 
-// requestLinks lets the caller invite a user, send a password link to a second, and change the address
-// of a third.
+// requestLinks lets the caller invite a user, send a password link to a second, and
+// change the address of a third.
 func (f *fixture) requestLinks(c access.Caller) links {
 	f.Helper()
 	n := serial.Add(1)
@@ -171,8 +171,8 @@ func TestLinksEndWithTheTokenThatRequestedThem(t *testing.T) {
 	})
 }
 
-// TestARevokedCredentialRequestsNoLinks runs requests that passed authentication just before their session
-// or token was revoked.
+// TestARevokedCredentialRequestsNoLinks runs requests that passed authentication just
+// before their session or token was revoked.
 func TestARevokedCredentialRequestsNoLinks(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		admin, pending := f.member("admin"), f.user("pending")
@@ -226,8 +226,8 @@ func TestTheCurrentAddressIsToldOfARequestForANewOne(t *testing.T) {
 	})
 }
 
-// TestATenantMailsSoManyLinksToOthersInAnHour counts all links together, on two nodes. Links that are
-// rejected, repeated or requested by users for themselves do not count.
+// TestATenantMailsSoManyLinksToOthersInAnHour counts all links together, on two nodes.
+// Links that are rejected, repeated or requested by users for themselves do not count.
 func TestATenantMailsSoManyLinksToOthersInAnHour(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{TenantMails: 4}, func(f *fixture) {
 		ada, pending, other := f.member("ada"), f.user("pending"), f.node()
@@ -271,8 +271,9 @@ func TestATenantMailsSoManyLinksToOthersInAnHour(t *testing.T) {
 	})
 }
 
-// TestTheLinksOfARevokedOperatorKeyAreVoid revokes an operator key that was used to create a tenant and
-// to request links in another one. The links of an expired key stay valid.
+// TestTheLinksOfARevokedOperatorKeyAreVoid revokes an operator key that was used to
+// create a tenant and to request links in another one. The links of an expired key stay
+// valid.
 func TestTheLinksOfARevokedOperatorKeyAreVoid(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		revoked, token := f.operatorKey("Revoked")

@@ -56,8 +56,8 @@ func (f *fixture) bears(node *node.Node, token directory.APIToken) (*authz.Princ
 	return node.SignIn.AuthenticateBearer(f.Context(), f.tenant, string(token.Secret), "192.0.2.1")
 }
 
-// programs returns a token of a user and one of a service account. Both have the role, which allows
-// them to read users.
+// programs returns a token of a user and one of a service account. Both have the role,
+// which allows them to read users.
 func (f *fixture) programs() (role rolecall.Role, member rolecall.User, account rolecall.ServiceAccount, tokens []directory.APIToken) {
 	f.Helper()
 	role, member = f.role("Reader", "users:read"), f.member("programmer")
@@ -362,8 +362,9 @@ func TestATokenDoesNothingInThePersonsPlace(t *testing.T) {
 	})
 }
 
-// A request with a token cannot exceed the permissions of the token, even if the holder could do more.
-// This also applies to assigning and creating roles, and to revoking access.
+// A request with a token cannot exceed the permissions of the token, even if the holder
+// could do more. This also applies to assigning and creating roles, and to revoking
+// access.
 func TestTheCeilingOfATokenIsItsOwn(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		account := f.account("Sync", f.ownerRole())
@@ -389,7 +390,8 @@ func TestTheCeilingOfATokenIsItsOwn(t *testing.T) {
 	})
 }
 
-// A user cannot gain permissions by grants. Nor can a service account, by a role that it holds.
+// A user cannot gain permissions by grants. Nor can a service account, by a role that it
+// holds.
 func TestAServiceAccountGivesItselfNoMore(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		created, err := f.Directory.CreateRole(f.Context(), f.owner, newKey(), rolecall.RoleDraft{

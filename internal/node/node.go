@@ -1,6 +1,7 @@
-// Package node combines the services of one process on its database, and runs their background work: it
-// receives changes by other processes, sends mail, records refusals, and purges expired rows. It may
-// import directory, signin and the packages that these may import.
+// Package node combines the services of one process on its database, and runs their
+// background work: it receives changes by other processes, sends mail, records refusals,
+// and purges expired rows. It may import directory, signin and the packages that these
+// may import.
 package node
 
 import (

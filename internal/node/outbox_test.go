@@ -18,8 +18,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// sender returns a node of another process on the same database that sends mail to the server, and a
-// function that stops it.
+// sender returns a node of another process on the same database that sends mail to the
+// server, and a function that stops it.
 func (f *fixture) sender(server *mailtest.Server) (peer *node.Node, stop func()) {
 	f.Helper()
 	templates, err := mail.LoadTemplates("")
@@ -138,8 +138,8 @@ func TestMailThatIsNotWorthItAnyMoreIsGivenUpWithAnEvent(t *testing.T) {
 	})
 }
 
-// A recipient whom the mail server rejects does not delay other mail. In the end, the log, a counter and
-// an event report the failure.
+// A recipient whom the mail server rejects does not delay other mail. In the end, the
+// log, a counter and an event report the failure.
 func TestOneWhomTheServerRefuses(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		server := mailtest.Start(f, mailtest.Options{})

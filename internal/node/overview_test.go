@@ -14,8 +14,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// obstacles returns the reasons that the owner sees why the user cannot sign in, each with the operation
-// that fixes it.
+// obstacles returns the reasons that the owner sees why the user cannot sign in, each
+// with the operation that fixes it.
 func (f *fixture) obstacles(id rolecall.UserID) (reasons []string) {
 	f.Helper()
 	o, err := f.Directory.Overview(f.Context(), f.owner, id)

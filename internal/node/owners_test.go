@@ -53,8 +53,8 @@ func TestTheLastOwnerStays(t *testing.T) {
 	}
 }
 
-// TestTwoOwnersRemoveEachOther lets two owners act on each other concurrently, 200 times. For every pair
-// of actions, exactly one succeeds.
+// TestTwoOwnersRemoveEachOther lets two owners act on each other concurrently, 200
+// times. For every pair of actions, exactly one succeeds.
 func TestTwoOwnersRemoveEachOther(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.owner.Assignments[0].Role

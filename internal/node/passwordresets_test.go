@@ -71,8 +71,8 @@ func TestAPasswordIsResetByMail(t *testing.T) {
 	})
 }
 
-// TestEveryRequestForANewPasswordIsTheSameWork requests resets for all kinds of addresses. Only one of
-// them gets a mail.
+// TestEveryRequestForANewPasswordIsTheSameWork requests resets for all kinds of
+// addresses. Only one of them gets a mail.
 func TestEveryRequestForANewPasswordIsTheSameWork(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
@@ -193,9 +193,9 @@ func TestASourceAsksForThirtyNewPasswordsInTenMinutes(t *testing.T) {
 	})
 }
 
-// TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn fills all counters of failed sign-ins, on two nodes
-// that cache full counters. A new password clears the counters of the account, but not those of a
-// source.
+// TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn fills all counters of failed
+// sign-ins, on two nodes that cache full counters. A new password clears the counters of
+// the account, but not those of a source.
 func TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 2, Account: 3, Source: 2}, func(f *fixture) {
 		f.member("ada")
@@ -347,8 +347,8 @@ func TestALinkForANewPasswordIsUsedOnce(t *testing.T) {
 	})
 }
 
-// TestOfLinksMadeAtOnceOneIsUsed creates two valid links, like two concurrent requests that do not see
-// each other.
+// TestOfLinksMadeAtOnceOneIsUsed creates two valid links, like two concurrent requests
+// that do not see each other.
 func TestOfLinksMadeAtOnceOneIsUsed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
@@ -465,8 +465,8 @@ func TestWhoMaySendANewPassword(t *testing.T) {
 	})
 }
 
-// TestALinkIsBoundToTheAddressItWentTo changes the address between the read of the address and the
-// insertion of the link.
+// TestALinkIsBoundToTheAddressItWentTo changes the address between the read of the
+// address and the insertion of the link.
 func TestALinkIsBoundToTheAddressItWentTo(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")

@@ -13,15 +13,17 @@ import (
 )
 
 const (
-	// purgeFirst is the time from the start of a process to its first purge. By then, work that a dead
-	// process left behind is due too. The interval is not enough, because a process may end earlier.
+	// purgeFirst is the time from the start of a process to its first purge. By then,
+	// work that a dead process left behind is due too. The interval is not enough,
+	// because a process may end earlier.
 	purgeFirst    = access.SettleTime + 30*time.Second
 	purgeInterval = 10 * time.Minute
 	purgePage     = 100 // tenants per page
 )
 
-// Run does the background work of the node until ctx ends. It watches the store, sends mail, records
-// refusals every second, finishes deletions, and purges expired data in bounded batches.
+// Run does the background work of the node until ctx ends. It watches the store, sends
+// mail, records refusals every second, finishes deletions, and purges expired data in
+// bounded batches.
 func (n *Node) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { n.Access.Invalidation.Watch(ctx, n.watch, n.Access.Log) })
@@ -43,8 +45,9 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 }
 
-// recordRefusals writes the refusals that were counted. The end of ctx does not interrupt it: after a
-// write with an unknown outcome, the same refusals would be written again.
+// recordRefusals writes the refusals that were counted. The end of ctx does not
+// interrupt it: after a write with an unknown outcome, the same refusals would be
+// written again.
 func (n *Node) recordRefusals(ctx context.Context) error {
 	ctx, cancel := access.Outliving(ctx)
 	defer cancel()
@@ -82,9 +85,9 @@ func (n *Node) purgeRepeatedly(ctx context.Context) {
 	}
 }
 
-// Purge deletes expired data: keys, sessions, invitations, counters, unsent mail, old tombstones and
-// events, the rest of deleted roles, and the rows of deleted tenants. A failure for one tenant does not
-// prevent the purge of the others.
+// Purge deletes expired data: keys, sessions, invitations, counters, unsent mail, old
+// tombstones and events, the rest of deleted roles, and the rows of deleted tenants. A
+// failure for one tenant does not prevent the purge of the others.
 func (n *Node) Purge(ctx context.Context) error {
 	failures := []error{
 		n.purgeAll(ctx, rolecall.TenantID{}, func(tx *store.Tx) (int, error) { return tx.PurgeAttempts(n.Access.Now(), access.BatchSize) }),

@@ -87,8 +87,8 @@ func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
 
 func errorOf3[T, U any](_ T, _ U, err error) error { return err }
 
-// TestPurgingBesideCreations runs purges without a pause while keys are used at the moment of their
-// expiry. No key has two effects, and no key is rejected.
+// TestPurgingBesideCreations runs purges without a pause while keys are used at the
+// moment of their expiry. No key has two effects, and no key is rejected.
 func TestPurgingBesideCreations(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.settings(rolecall.TenantSettings{IdempotencyKept: new(rolecall.Seconds(1))})

@@ -31,8 +31,8 @@ func (s *interrupted) View(ctx context.Context, tenant rolecall.TenantID, fn fun
 	return err
 }
 
-// signInAcross signs ada in on a node that considers every hash too weak. It calls happen between the
-// read of her hash and the insertion of the session.
+// signInAcross signs ada in on a node that considers every hash too weak. It calls
+// happen between the read of her hash and the insertion of the session.
 func (f *fixture) signInAcross(happen func()) error {
 	f.Helper()
 	peer := node.New(&interrupted{f.db, happen}, access.Options{
@@ -66,8 +66,9 @@ func TestASignInAcrossASuspensionOrADeletionLeavesNoSession(t *testing.T) {
 	})
 }
 
-// TestARoleIsNotDeletedUnderWhoIsGivenIt deletes a role without force while it is assigned to a user.
-// One of the two requests is rejected, so that no acknowledged assignment is lost.
+// TestARoleIsNotDeletedUnderWhoIsGivenIt deletes a role without force while it is
+// assigned to a user. One of the two requests is rejected, so that no acknowledged
+// assignment is lost.
 func TestARoleIsNotDeletedUnderWhoIsGivenIt(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, peer := f.user("ada"), f.node()

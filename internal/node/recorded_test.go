@@ -12,7 +12,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// recorded is a database that records its transactions and statements. It can also be made to fail.
+// recorded is a database that records its transactions and statements. It can also be
+// made to fail.
 type recorded struct {
 	store.Database
 	committed func() // runs after each Update; can be nil
@@ -31,9 +32,9 @@ func (w *recorded) View(ctx context.Context, tenant rolecall.TenantID, fn func(s
 	return w.Database.View(ctx, tenant, func(q store.Querier) error { return fn(recordedQuerier{q, w, &written{}}) })
 }
 
-// Update records the transaction and its statements. It rejects an event without the change that it
-// records, and a mail without the event or token that caused it. In two transactions, one of them could
-// be lost if the process ends between them.
+// Update records the transaction and its statements. It rejects an event without the
+// change that it records, and a mail without the event or token that caused it. In two
+// transactions, one of them could be lost if the process ends between them.
 func (w *recorded) Update(ctx context.Context, tenant rolecall.TenantID, fn func(store.Querier) error) error {
 	if err := w.note("update"); err != nil {
 		return err
@@ -110,7 +111,8 @@ func (w *recorded) during(fn func()) []string {
 	return slices.Clone(w.asked[before:])
 }
 
-// recordedQuerier records announcements, and the statements that an anonymous request can cause.
+// recordedQuerier records announcements, and the statements that an anonymous request
+// can cause.
 type recordedQuerier struct {
 	store.Querier
 	database *recorded
@@ -160,8 +162,8 @@ var recordedReads = map[string]string{
 	"t.hash = $2\n\t\tunion all":                 "API token by hash",
 }
 
-// Query records the statement. For a count of attempts, it includes the number of buckets. It records a
-// purge of one-time tokens only if it deleted any.
+// Query records the statement. For a count of attempts, it includes the number of
+// buckets. It records a purge of one-time tokens only if it deleted any.
 func (q recordedQuerier) Query(query string, args []any, each func(scan func(dest ...any) error) error) (int, error) {
 	for part, what := range recordedReads {
 		if strings.Contains(query, part) {

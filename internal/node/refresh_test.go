@@ -76,8 +76,8 @@ func TestAnyOlderGenerationEndsTheSession(t *testing.T) {
 	})
 }
 
-// errorOf returns the error. For a sign-in that needs a second factor, it returns the problem of the
-// challenge.
+// errorOf returns the error. For a sign-in that needs a second factor, it returns the
+// problem of the challenge.
 func errorOf[T any](value T, err error) error {
 	if in, ok := any(value).(signin.SignIn); ok && in.Challenge != nil && err == nil {
 		return in.Challenge.Problem

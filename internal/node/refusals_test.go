@@ -14,7 +14,8 @@ import (
 	"github.com/rolecall/rolecall/internal/ratelimit"
 )
 
-// refusals returns the number of events of this type, by the type of their subject and their reason.
+// refusals returns the number of events of this type, by the type of their subject and
+// their reason.
 func (f *fixture) refusals(kind rolecall.EventType) map[string]int {
 	f.Helper()
 	recorded := map[string]int{}
@@ -80,7 +81,8 @@ func TestWhatIsNobodysIsNotRecorded(t *testing.T) {
 	})
 }
 
-// refusedOf returns the number of events by the type of their subject, and the sum of their counts.
+// refusedOf returns the number of events by the type of their subject, and the sum of
+// their counts.
 func (f *fixture) refusedOf(kind rolecall.EventType) (events map[rolecall.SubjectType]int, sum int) {
 	f.Helper()
 	events = map[rolecall.SubjectType]int{}

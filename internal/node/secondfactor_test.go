@@ -40,7 +40,8 @@ func (f *fixture) appOf(s signin.TOTPSecret) *app {
 	return &app{f, raw}
 }
 
-// enrol registers an authenticator app for the caller, and returns the app with the recovery codes.
+// enrol registers an authenticator app for the caller, and returns the app with the
+// recovery codes.
 func (f *fixture) enrol(c access.Caller) (*app, []secret.RecoveryCode) {
 	f.Helper()
 	begun, err := f.SignIn.BeginTOTP(f.Context(), c)
@@ -59,7 +60,8 @@ func (f *fixture) protected(name string) (rolecall.User, *app, []secret.Recovery
 	return user, a, codes
 }
 
-// challenge signs in with the correct password and returns the challenge of the second factor.
+// challenge signs in with the correct password and returns the challenge of the second
+// factor.
 func (f *fixture) challenge(a access.Anonymous, name string, wanted error) signin.Challenge {
 	f.Helper()
 	in, err := f.SignIn.Login(f.Context(), a, address(name), password)
@@ -321,8 +323,8 @@ func TestCodesOfAnAccountAreGuessedTenTimesAnHour(t *testing.T) {
 	})
 }
 
-// TestNoPathToAChallengeGivesMoreGuesses guesses codes between new passwords and other actions that make a
-// browser a known device.
+// TestNoPathToAChallengeGivesMoreGuesses guesses codes between new passwords and other
+// actions that make a browser a known device.
 func TestNoPathToAChallengeGivesMoreGuesses(t *testing.T) {
 	for what, next := range map[string]func(f *fixture, id rolecall.UserID, c access.Caller, round int) (device, password string){
 		"links for a new password": func(f *fixture, id rolecall.UserID, _ access.Caller, round int) (string, string) {

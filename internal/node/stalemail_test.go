@@ -15,8 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// stale are events that make mail void before a mail server is available. Each has a separate user,
-// and the mails that this user gets in the end.
+// stale are events that make mail void before a mail server is available. Each has a
+// separate user, and the mails that this user gets in the end.
 var stale = []struct {
 	name string
 	void func(f *fixture, name string)
@@ -106,7 +106,8 @@ func TestMailThatIsVoidWhenItIsDueIsNotSent(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("sent were\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		// Mail about a user is deleted with the user, so the mail of "removed" is not among the dropped mails.
+		// Mail about a user is deleted with the user, so the mail of "removed" is not
+		// among the dropped mails.
 		if counts := node.Access.Outbox.Counts(); counts.Dropped != 10 || counts.Failed != 0 || counts.GivenUp != 0 {
 			t.Errorf("counted were %+v", counts)
 		}

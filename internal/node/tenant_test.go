@@ -17,7 +17,8 @@ func setting(name string, value *int64) rolecall.TenantPatch {
 	return rolecall.TenantPatch{Settings: rolecall.SettingsPatch{Numbers: map[string]*int64{name: value}}}
 }
 
-// patchTenant changes the tenant as the owner, and uses the changed tenant in later requests.
+// patchTenant changes the tenant as the owner, and uses the changed tenant in later
+// requests.
 func (f *fixture) patchTenant(patch rolecall.TenantPatch) rolecall.Tenant {
 	f.Helper()
 	changed, err := f.Directory.UpdateTenant(f.Context(), f.owner, patch, nil)

@@ -26,8 +26,8 @@ func (f *fixture) servedBy(node *node.Node, served bool) {
 	})
 }
 
-// After its deletion, a tenant is unknown to every caller on every node within a second. A restore makes
-// all its data available again, on every node within a second.
+// After its deletion, a tenant is unknown to every caller on every node within a second.
+// A restore makes all its data available again, on every node within a second.
 func TestADeletedTenantIsRestoredAsItWas(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
@@ -153,7 +153,8 @@ func TestAKeyOfOneTenantRestoresThatOne(t *testing.T) {
 	})
 }
 
-// Mail waits while its tenant is deleted. It is sent after a restore, and deleted by a purge.
+// Mail waits while its tenant is deleted. It is sent after a restore, and deleted by a
+// purge.
 func TestMailWaitsWhileItsTenantIsDeleted(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		token := f.invite(f.user("ada").ID)

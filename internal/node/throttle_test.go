@@ -46,8 +46,8 @@ func TestTenFailuresOfAnAccountFromOneSource(t *testing.T) {
 	})
 }
 
-// TestASecondFactorRefundsWhatItsPasswordCounted proves the password from one source, and the second
-// factor from another. The counters of the second source do not change.
+// TestASecondFactorRefundsWhatItsPasswordCounted proves the password from one source,
+// and the second factor from another. The counters of the second source do not change.
 func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 4, Source: 4}, func(f *fixture) {
 		_, app, _ := f.protected("ada")
@@ -85,8 +85,8 @@ func TestASecondFactorRefundsWhatItsPasswordCounted(t *testing.T) {
 	})
 }
 
-// TestASecondFactorRefundsNothingInALaterWindow keeps challenges until the window of their source has
-// ended. Their refund does not reduce the counter of the next window.
+// TestASecondFactorRefundsNothingInALaterWindow keeps challenges until the window of
+// their source has ended. Their refund does not reduce the counter of the next window.
 func TestASecondFactorRefundsNothingInALaterWindow(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{Source: 4}, func(f *fixture) {
 		_, _, codes := f.protected("ada")

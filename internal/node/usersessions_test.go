@@ -108,8 +108,9 @@ func TestOnesOwnSessionsNeedNoPermission(t *testing.T) {
 	})
 }
 
-// TestASessionEndedElsewhereIsRefusedByEveryNode ends sessions as an administrator. The same node must
-// reject them immediately, and another node that watches the store must reject them soon.
+// TestASessionEndedElsewhereIsRefusedByEveryNode ends sessions as an administrator. The
+// same node must reject them immediately, and another node that watches the store must
+// reject them soon.
 func TestASessionEndedElsewhereIsRefusedByEveryNode(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, far := f.member("ada"), f.watchingNode()
