@@ -13,8 +13,9 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// TestKillDuringAnswer kills the program while it sends its response. The client gets half of the
-// response or nothing. The repeat must return the same result as the lost response.
+// TestKillDuringAnswer kills the program while it sends its response. The client gets
+// half of the response or nothing. The repeat must return the same result as the lost
+// response.
 func TestKillDuringAnswer(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
 		s := serve(t, database)
@@ -32,7 +33,8 @@ func TestKillDuringAnswer(t *testing.T) {
 	})
 }
 
-// committed is the end of PostgreSQL's answer after a commit: ready for query, in no transaction.
+// committed is the end of PostgreSQL's answer after a commit: ready for query, in no
+// transaction.
 var committed = []byte("Z\x00\x00\x00\x05I")
 
 // TestKillAroundCommit kills the program before its last message about a creation reaches
@@ -84,8 +86,8 @@ func before(t *testing.T, way *tap, database string) string {
 	return u.String()
 }
 
-// testDeaths kills the program during creations, as prepare arranges, and repeats each creation
-// after the restart. If the user was created, the repeat must return that user.
+// testDeaths kills the program during creations, as prepare arranges, and repeats each
+// creation after the restart. If the user was created, the repeat must return that user.
 func testDeaths(t *testing.T, l *load, way *tap, rounds int, prepare func(c *creation, round int, die func()) (wasMade bool)) {
 	l.spread = 1
 	l.open()
@@ -118,7 +120,8 @@ func testDeaths(t *testing.T, l *load, way *tap, rounds int, prepare func(c *cre
 	t.Logf("killed %d times; each user was made once, and the repeat answered within %v", rounds, slowest.Round(time.Millisecond))
 }
 
-// afterDeath starts the program again and repeats the creation. It returns how long both took.
+// afterDeath starts the program again and repeats the creation. It returns how long both
+// took.
 func (tn *tenant) afterDeath(c *creation) (again result, took time.Duration) {
 	l := tn.load
 	l.t.Helper()

@@ -19,8 +19,9 @@ type result struct {
 	header     http.Header
 	body       []byte
 
-	// known reports whether the outcome is known: a response below 500, or a request that was never
-	// sent. Any other request may have had an effect, or may still have one.
+	// known reports whether the outcome is known: a response below 500, or a request
+	// that was never sent. Any other request may have had an effect, or may still have
+	// one.
 	known bool
 }
 
@@ -36,8 +37,8 @@ type caller struct {
 	token  string
 }
 
-// send sends "METHOD /path" with an optional body and header lines "name: value". The transport
-// never repeats a request with a body.
+// send sends "METHOD /path" with an optional body and header lines "name: value". The
+// transport never repeats a request with a body.
 func (c caller) send(line, body string, header ...string) result {
 	method, path, _ := strings.Cut(line, " ")
 	var content io.Reader
@@ -63,8 +64,8 @@ func (c caller) send(line, body string, header ...string) result {
 	return c.load.do(r)
 }
 
-// insist sends a request until its outcome is known, and reports whether an earlier attempt may have
-// had an effect.
+// insist sends a request until its outcome is known, and reports whether an earlier
+// attempt may have had an effect.
 func (c caller) insist(line, body string, header ...string) (of result, again bool) {
 	for of = c.send(line, body, header...); !of.known || of.status == 0; of = c.send(line, body, header...) {
 		again = again || !of.known

@@ -50,8 +50,8 @@ type isolation struct {
 	answers                                    [600]atomic.Int64 // by status
 }
 
-// canaryTopologies are deployments in which many tenants share few connections, so that one tenant
-// could get the data of another.
+// canaryTopologies are deployments in which many tenants share few connections, so that
+// one tenant could get the data of another.
 var canaryTopologies = []struct {
 	name  string
 	serve func(t *testing.T) (commands *process.Server, nodes []string, database string)
@@ -80,9 +80,9 @@ var canaryTopologies = []struct {
 	}},
 }
 
-// TestNoTenantSeesAnother runs many clients of many tenants with all kinds of requests at once. Clients
-// abort requests, and connections and statements are lost. A response may contain only the mark of its
-// tenant.
+// TestNoTenantSeesAnother runs many clients of many tenants with all kinds of requests
+// at once. Clients abort requests, and connections and statements are lost. A response
+// may contain only the mark of its tenant.
 func TestNoTenantSeesAnother(t *testing.T) {
 	alongside(t)
 	for _, topology := range canaryTopologies {
@@ -112,8 +112,8 @@ func TestNoTenantSeesAnother(t *testing.T) {
 	}
 }
 
-// settle creates a tenant by the command line and over HTTP. Every tenant gets the same address and
-// idempotency key.
+// settle creates a tenant by the command line and over HTTP. Every tenant gets the same
+// address and idempotency key.
 func (all *isolation) settle(commands *process.Server, i int) {
 	all.t.Helper()
 	mark := fmt.Sprintf("%s%02d%06x", markLead, i, rand.N(1<<24))
@@ -139,8 +139,8 @@ func (all *isolation) settle(commands *process.Server, i int) {
 	all.tenants = append(all.tenants, c)
 }
 
-// judge fails the test if the response contains the mark or an id of another tenant. If must is true,
-// it also fails the test if the response lacks the tenant's own mark.
+// judge fails the test if the response contains the mark or an id of another tenant. If
+// must is true, it also fails the test if the response lacks the tenant's own mark.
 func (all *isolation) judge(c *marked, of reply, must bool) bool {
 	own, text := 0, of.text()
 	for rest := text; ; {
@@ -179,14 +179,15 @@ func (all *isolation) judge(c *marked, of reply, must bool) bool {
 	return true
 }
 
-// isMark reports whether a tenant has the mark. By chance, one in a million sealed cursors contains the
-// prefix of marks.
+// isMark reports whether a tenant has the mark. By chance, one in a million sealed
+// cursors contains the prefix of marks.
 func (all *isolation) isMark(mark string) bool {
 	return slices.ContainsFunc(all.tenants, func(c *marked) bool { return c.mark == mark })
 }
 
-// disturb cancels statements, ends connections and locks rows, so that transactions end in every
-// possible way. On Citus, it also cancels and ends the coordinator's connections to the workers.
+// disturb cancels statements, ends connections and locks rows, so that transactions end
+// in every possible way. On Citus, it also cancels and ends the coordinator's
+// connections to the workers.
 func (all *isolation) disturb(database string, onCitus bool, over <-chan struct{}) {
 	conn, err := pgx.Connect(context.Background(), database)
 	if err != nil {
@@ -289,7 +290,8 @@ func newVisitor(all *isolation, name uint64) *visitor {
 	return &visitor{isolation: all, random: rand.New(rand.NewPCG(name, 7)), made: map[*marked][]string{}, name: name}
 }
 
-// askUntil sends requests of all kinds in random order until all visitors together have sent limit.
+// askUntil sends requests of all kinds in random order until all visitors together have
+// sent limit.
 func (v *visitor) askUntil(limit int64) {
 	for v.asked.Load() < limit && !v.t.Failed() {
 		v.marked = v.tenants[v.random.IntN(len(v.tenants))]
@@ -336,8 +338,9 @@ func (v *visitor) askWithin(ctx context.Context, line, body string, header ...st
 	return reply{line, response.StatusCode, response.Header, content}
 }
 
-// expect sends a request, and fails the test unless the response has one of the statuses. A successful
-// response with a body must contain the mark. It reports whether there was a usable response.
+// expect sends a request, and fails the test unless the response has one of the
+// statuses. A successful response with a body must contain the mark. It reports whether
+// there was a usable response.
 func (v *visitor) expect(line, body string, header []string, statuses ...int) (reply, bool) {
 	of := v.ask(line, body, header...)
 	if of.status == 0 || of.status == http.StatusServiceUnavailable {

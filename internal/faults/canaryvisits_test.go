@@ -42,7 +42,8 @@ func (v *visitor) other() *marked {
 	}
 }
 
-// signIn starts a session, and keeps it if it is the tenant's first. The others only cause load.
+// signIn starts a session, and keeps it if it is the tenant's first. The others only
+// cause load.
 func (v *visitor) signIn() {
 	body := fmt.Sprintf(`{"email":%q,"password":%q}`, v.address, password)
 	of, told := v.expect("POST /auths/login", body, []string{"cookie: a=b"}, 200) // a=b: a session that comes with it would end
@@ -72,7 +73,8 @@ func (v *visitor) list() {
 	v.something(line)
 }
 
-// search finds the user that every tenant has and those of this tenant, but none of another tenant.
+// search finds the user that every tenant has and those of this tenant, but none of
+// another tenant.
 func (v *visitor) search() {
 	v.something("/users?email=same@everywhere.example")
 	v.something("/users?q=" + v.mark + "+same")
@@ -125,8 +127,8 @@ func (v *visitor) readEvents() {
 	v.expect("GET /users/"+v.shared+"/events?limit=10", "", nil, 200)
 }
 
-// create creates a user and repeats the request. The first request may have had an effect without a
-// response, so only the result of the second is known.
+// create creates a user and repeats the request. The first request may have had an
+// effect without a response, so only the result of the second is known.
 func (v *visitor) create() {
 	v.serial++
 	name := fmt.Sprintf("%d-%d", v.name, v.serial)

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// check reads all data after all requests have ended, and compares it with the acknowledged results.
+// check reads all data after all requests have ended, and compares it with the
+// acknowledged results.
 func (tn *tenant) check() {
 	tn.load.t.Helper()
 	tn.resolve()
@@ -31,8 +32,8 @@ func (tn *tenant) check() {
 	}
 }
 
-// resolve repeats every creation with an unknown outcome. A creation that is rejected now was never
-// made, and never will be.
+// resolve repeats every creation with an unknown outcome. A creation that is rejected
+// now was never made, and never will be.
 func (tn *tenant) resolve() {
 	for _, c := range tn.pending {
 		switch of := tn.tryCreate(c); {
@@ -44,7 +45,7 @@ func (tn *tenant) resolve() {
 	}
 }
 
-// checkUsers compares the users that are there with those that were made.
+// checkUsers compares the existing users with those that were created.
 func (tn *tenant) checkUsers() {
 	l := tn.load
 	there := map[string]string{tn.ownerID: ""}
@@ -82,7 +83,8 @@ func (tn *tenant) checkUsers() {
 	}
 }
 
-// walk calls see with every page of a list, and returns what all took.
+// walk calls see with every page of a list. It returns the first page, with the end time
+// of the last one.
 func (tn *tenant) walk(path string, see func(page result)) (whole result) {
 	l := tn.load
 	for next := ""; ; {
@@ -103,8 +105,8 @@ func (tn *tenant) walk(path string, see func(page result)) (whole result) {
 	}
 }
 
-// checkEvents compares the events with what was acknowledged: one for each change,
-// and none that tells of what was not done.
+// checkEvents compares the events with the acknowledged changes: one for each change,
+// and none for a change that was not made.
 func (tn *tenant) checkEvents() {
 	l := tn.load
 	told := map[string]map[string]int{}

@@ -14,19 +14,20 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// citusRecoveryLimit is longer than recoveryLimit, because an interrupted two-phase commit keeps its
-// rows locked until Citus recovers it.
+// citusRecoveryLimit is longer than recoveryLimit, because an interrupted two-phase
+// commit keeps its rows locked until Citus recovers it.
 const citusRecoveryLimit = 3 * recoveryLimit
 
-// citus is a cluster with the durability settings of production, with the program and its clients.
+// citus is a cluster with the durability settings of production, with the program and
+// its clients.
 type citus struct {
 	*load
 	cluster *pgtest.Cluster
 	admin   string // URL of the coordinator's database
 }
 
-// newCitus starts a cluster of two workers with the program. Its clients use many tenants, so that each
-// worker has some of them.
+// newCitus starts a cluster of two workers with the program. Its clients use many
+// tenants, so that each worker has some of them.
 func newCitus(t *testing.T) *citus {
 	t.Helper()
 	pgtest.RequireCitus(t)
@@ -78,14 +79,15 @@ func (c *citus) isOn(tn *tenant, worker *pgtest.Server) (on bool) {
 	return on
 }
 
-// uses are requests of a tenant that read and write its rows. They commit in one phase and in two.
+// uses are requests of a tenant that read and write its rows. They commit in one phase
+// and in two.
 var uses = []struct{ line, body string }{
 	{"GET /users?limit=1", ""},
 	{"PATCH /tenant", `{"displayName":"Still here"}`},
 }
 
-// use sends each request of uses once. It returns the last response that was not a success, or the last
-// response.
+// use sends each request of uses once. It returns the last response that was not a
+// success, or the last response.
 func (tn *tenant) use() (worst result) {
 	for _, u := range uses {
 		if of := tn.owner.send(u.line, u.body); worst.status == 0 || of.status != http.StatusOK {
@@ -95,8 +97,8 @@ func (tn *tenant) use() (worst result) {
 	return worst
 }
 
-// TestCitusWorkerKill kills a worker under load and starts it again. Until then, only the requests of its
-// tenants are rejected.
+// TestCitusWorkerKill kills a worker under load and starts it again. Until then, only
+// the requests of its tenants are rejected.
 func TestCitusWorkerKill(t *testing.T) {
 	c := newCitus(t)
 	cycles := fewer(1, 3, 50)
@@ -195,9 +197,9 @@ func TestCitusCoordinatorKill(t *testing.T) {
 	t.Logf("killed %d times; refused within %v, well again %v after it was", cycles, slowest, longest)
 }
 
-// TestCitusRebalance adds a worker and moves shards to it under load. The requests of a tenant fail only
-// during the switch of its shard. In this time writes are blocked, because logical replication does not
-// support tables with row-level security.
+// TestCitusRebalance adds a worker and moves shards to it under load. The requests of a
+// tenant fail only during the switch of its shard. In this time writes are blocked,
+// because logical replication does not support tables with row-level security.
 func TestCitusRebalance(t *testing.T) {
 	const switchLimit = 5 * time.Second
 	c := newCitus(t)
@@ -234,8 +236,8 @@ func TestCitusRebalance(t *testing.T) {
 	t.Logf("moved %d of 12 shards in %v; tenants were refused for %v at the longest", shards, took, fmt.Sprint(longest))
 }
 
-// longestRefusal uses the tenant until over is closed. It returns the longest time between two
-// successful uses.
+// longestRefusal uses the tenant until over is closed. It returns the longest time
+// between two successful uses.
 func (tn *tenant) longestRefusal(over <-chan struct{}) (longest time.Duration) {
 	last := time.Now()
 	for {

@@ -28,8 +28,8 @@ const (
 // The tenant of a crowd, and its owner.
 const crowdTenant, crowdOwner, crowdPassword = "crowd", "owner@crowd.example", "correct horse battery staple"
 
-// crowd is a number of clients that create users and read their session until they are stopped. None of
-// their requests may fail.
+// crowd is a number of clients that create users and read their session until they are
+// stopped. None of their requests may fail.
 type crowd struct {
 	t       *testing.T
 	address string
@@ -109,8 +109,8 @@ func (c *crowd) request(method, path, body string) *http.Request {
 	return r
 }
 
-// repeats is the number of requests per user. Half of them read the session. Of the others, the first
-// creates the user, and the rest are replays.
+// repeats is the number of requests per user. Half of them read the session. Of the
+// others, the first creates the user, and the rest are replays.
 const repeats = 8
 
 func (c *crowd) askOn(a asker, pauses bool) {
@@ -204,8 +204,8 @@ func (c cookie) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// ordinary sends requests like other Go programs. If a request on a kept connection fails, it repeats a
-// GET, but not a POST.
+// ordinary sends requests like other Go programs. If a request on a kept connection
+// fails, it repeats a GET, but not a POST.
 type ordinary struct{ *http.Transport }
 
 func (o ordinary) ask(r *http.Request) (int, error) {

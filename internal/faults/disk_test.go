@@ -15,8 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/process"
 )
 
-// TestWritesFail makes the disk reject writes or syncs of SQLite, again and again. Then it kills the
-// program, so that only the files show which changes were made.
+// TestWritesFail makes the disk reject writes or syncs of SQLite, again and again. Then
+// it kills the program, so that only the files show which changes were made.
 func TestWritesFail(t *testing.T) {
 	alongside(t)
 	needTool(t, "strace")
@@ -48,8 +48,9 @@ func TestWritesFail(t *testing.T) {
 	}
 }
 
-// TestDiskFull fills the disk that has the SQLite file. Writes are rejected, also sign-outs, and reads
-// continue. When space is free again, everything works without a restart.
+// TestDiskFull fills the disk that has the SQLite file. Writes are rejected, also
+// sign-outs, and reads continue. When space is free again, everything works without a
+// restart.
 func TestDiskFull(t *testing.T) {
 	alongside(t)
 	disk := smallDisk(t, 24<<20)
@@ -125,8 +126,8 @@ func fill(t *testing.T, disk string) (free func()) {
 	}
 }
 
-// TestBackup makes backups of a SQLite file in use, as the operations guide says. Each is consistent and
-// can be served.
+// TestBackup makes backups of a SQLite file in use, as the operations guide says. Each
+// is consistent and can be served.
 func TestBackup(t *testing.T) {
 	alongside(t)
 	needTool(t, "sqlite3")

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestDuplicates sends a hundred duplicates of a creation at once, and kills the program during every
-// third round. One user is created, and every duplicate finally gets that user.
+// TestDuplicates sends a hundred duplicates of a creation at once, and kills the program
+// during every third round. One user is created, and every duplicate finally gets that
+// user.
 func TestDuplicates(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
 		const duplicates = 100

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestKillDuringEndings kills the program while users are deleted, restored and erased. A user is either
-// present with their role, or deleted, or erased, but never two of these. Acknowledged changes persist.
+// TestKillDuringEndings kills the program while users are deleted, restored and erased.
+// A user is either present with their role, or deleted, or erased, but never two of
+// these. Acknowledged changes persist.
 func TestKillDuringEndings(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
@@ -61,7 +62,8 @@ func (e *endings) expect(what string, of result, status int) bool {
 	return of.status == status
 }
 
-// act sends a request that can succeed only once, because repeats get 404, until it is known to be done.
+// act sends a request that can succeed only once, because repeats get 404, until it is
+// known to be done.
 func (e *endings) act(line string, status int) {
 	of, again := e.owner.insist(line, "")
 	if of.status != http.StatusNotFound || !again {

@@ -8,8 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// cluster is a primary and its synchronous standby. Their addresses stay the same when servers are
-// replaced.
+// cluster is a primary and its synchronous standby. Their addresses stay the same when
+// servers are replaced.
 type cluster struct {
 	t         *testing.T
 	primary   *pgtest.Server
@@ -66,8 +66,8 @@ func (c *cluster) failOver() {
 	c.primary, c.standby, c.first = c.standby, nil, 1-c.first
 }
 
-// TestFailover kills the primary under load and promotes its standby, again and again. The program finds the
-// new primary by itself, and no acknowledged change is lost.
+// TestFailover kills the primary under load and promotes its standby, again and again.
+// The program finds the new primary by itself, and no acknowledged change is lost.
 func TestFailover(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -89,9 +89,9 @@ func TestFailover(t *testing.T) {
 	t.Logf("failed over %d times; the new primary was read %v after its promotion", cycles, longest)
 }
 
-// TestNoStandbyIsNoSuccess removes the standby. A change that the standby did not confirm is not
-// acknowledged: neither when PostgreSQL stops waiting and commits with a warning, nor to a repeat that
-// finds the change already made.
+// TestNoStandbyIsNoSuccess removes the standby. A change that the standby did not
+// confirm is not acknowledged: neither when PostgreSQL stops waiting and commits with a
+// warning, nor to a repeat that finds the change already made.
 func TestNoStandbyIsNoSuccess(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)

@@ -52,8 +52,8 @@ func onStores(t *testing.T, run func(t *testing.T, database string)) {
 	}
 }
 
-// alongside runs the test in parallel with others, because it mostly waits. With -full, each test runs
-// alone.
+// alongside runs the test in parallel with others, because it mostly waits. With -full,
+// each test runs alone.
 func alongside(t *testing.T) {
 	t.Helper()
 	if !*full {
@@ -94,8 +94,8 @@ func runIn(m *testing.M) (code int) {
 // release returns the path of the program with full password hashes.
 var release = sync.OnceValues(func() (string, error) { return buildAs("release") })
 
-// cheap returns the path of the program with cheap password hashes. The cost of hashes does not matter for
-// most faults. With -full, it returns the release.
+// cheap returns the path of the program with cheap password hashes. The cost of hashes
+// does not matter for most faults. With -full, it returns the release.
 var cheap = sync.OnceValues(func() (string, error) {
 	if *full {
 		return release()
@@ -108,8 +108,8 @@ func buildAs(name string, flags ...string) (string, error) {
 	return binary, process.Build(context.Background(), binary, append(process.BuildFlags(), flags...)...)
 }
 
-// unlimited are flags that disable the limits of sign-ins. A sign-in that a fault interrupts counts as
-// failed, and would lock users out.
+// unlimited are flags that disable the limits of sign-ins. A sign-in that a fault
+// interrupts counts as failed, and would lock users out.
 var unlimited = []string{"--attempts-per-account-and-source=1000000", "--attempts-per-account=1000000", "--attempts-per-source=1000000"}
 
 // newServer returns the program on the database. It is not started.
@@ -126,7 +126,8 @@ func newServer(t *testing.T, database string, flags ...string) *process.Server {
 	return &process.Server{Binary: binary, Database: database, Address: address, Flags: append(flags, unlimited...), Folder: t.TempDir()}
 }
 
-// serve starts the program on the database. The program must still run when the test ends, which stops it.
+// serve starts the program on the database. The program must still run when the test
+// ends, which stops it.
 func serve(t *testing.T, database string, flags ...string) *process.Server {
 	t.Helper()
 	s := newServer(t, database, flags...)
@@ -134,7 +135,8 @@ func serve(t *testing.T, database string, flags ...string) *process.Server {
 	return s
 }
 
-// startUntilEnd starts the program. The program must still run when the test ends, which stops it.
+// startUntilEnd starts the program. The program must still run when the test ends, which
+// stops it.
 func startUntilEnd(t *testing.T, s *process.Server) {
 	t.Helper()
 	start(t, s)

@@ -64,8 +64,8 @@ func (g *guest) refresh(token string) (successor string) {
 	return successor
 }
 
-// comeAndGo signs a guest in, uses and refreshes the session by several requests at once, and ends it in
-// one of the possible ways.
+// comeAndGo signs a guest in, uses and refreshes the session by several requests at
+// once, and ends it in one of the possible ways.
 func (tn *tenant) comeAndGo(random *rand.Rand) {
 	g := <-tn.guests
 	defer func() { tn.guests <- g }()

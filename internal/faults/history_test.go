@@ -11,8 +11,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// step is the effect of an operation on a state. It returns the possible next states, or none if the
-// operation cannot have had its result in this state.
+// step is the effect of an operation on a state. It returns the possible next states, or
+// none if the operation cannot have had its result in this state.
 type step[S comparable] func(S) []S
 
 // only returns the next state if the operation is possible, and otherwise no state.
@@ -23,7 +23,8 @@ func only[S comparable](may bool, next S) []S {
 	return []S{next}
 }
 
-// either is the step of an operation with an unknown outcome: it was made if possible, or it was not.
+// either is the step of an operation with an unknown outcome: it was made if possible,
+// or it was not.
 func either[S comparable](effect step[S]) step[S] {
 	return func(s S) []S { return append(effect(s), s) }
 }
@@ -45,8 +46,8 @@ type done[S comparable] struct {
 	text string
 }
 
-// add records an operation, if it was sent. An operation that is not known to have ended may take effect
-// until the end of the history.
+// add records an operation, if it was sent. An operation that is not known to have ended
+// may take effect until the end of the history.
 func (r *register[S]) add(key string, of result, step step[S], format string, args ...any) {
 	end := of.end
 	switch {
@@ -60,9 +61,9 @@ func (r *register[S]) add(key string, of result, step step[S], format string, ar
 	r.ops[key] = append(r.ops[key], porcupine.Operation{Input: done[S]{step, fmt.Sprintf("%d ", of.status) + fmt.Sprintf(format, args...)}, Call: of.start, Return: end})
 }
 
-// wrong checks linearizability: whether the operations on each object have an order, each between its
-// call and its response, that explains all results. It returns the histories that have no such order, or
-// for which none was found in time.
+// wrong checks linearizability: whether the operations on each object have an order,
+// each between its call and its response, that explains all results. It returns the
+// histories that have no such order, or for which none was found in time.
 func (r *register[S]) wrong() (histories []string) {
 	const limit = 20 * time.Second
 	model := porcupine.NondeterministicModel{
@@ -93,7 +94,8 @@ func (r *register[S]) check(t testing.TB) (checked, refuted int) {
 	return len(r.ops), len(histories)
 }
 
-// told formats a history, one line per operation, with times in microseconds from the first call.
+// told formats a history, one line per operation, with times in microseconds from the
+// first call.
 func told[S comparable](ops []porcupine.Operation) string {
 	var b strings.Builder
 	first := int64(math.MaxInt64)

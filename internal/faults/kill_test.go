@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestKill kills the program at random moments under load, again and again. After each restart, all
-// acknowledged changes are present.
+// TestKill kills the program at random moments under load, again and again. After each
+// restart, all acknowledged changes are present.
 func TestKill(t *testing.T) {
 	onStores(t, func(t *testing.T, database string) {
 		const together = 10 // number of kills per history
@@ -33,7 +33,8 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// dieAgain kills the program under load and starts it again, kills times, and ends the load soon after.
+// dieAgain kills the program under load and starts it again, kills times, and ends the
+// load soon after.
 func (l *load) dieAgain(kills int) {
 	l.t.Helper()
 	for range kills {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// slack is how many more goroutines and descriptors than before its use a program may have after all
-// clients have disconnected, for connections to its database.
+// slack is how many more goroutines and descriptors than before its use a program may
+// have after all clients have disconnected, for connections to its database.
 const slack = 32
 
 // Limits for the memory of the program with this crowd, in bytes.
@@ -19,8 +19,8 @@ const (
 	memoryGrowth = 16 << 20 // from the first half of the requests to the second
 )
 
-// TestNothingLeaks lets a crowd send 200,000 requests, while other clients disconnect in the middle of a
-// request. Then it checks the resources that the program still holds.
+// TestNothingLeaks lets a crowd send 200,000 requests, while other clients disconnect in
+// the middle of a request. Then it checks the resources that the program still holds.
 func TestNothingLeaks(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
@@ -37,8 +37,8 @@ func TestNothingLeaks(t *testing.T) {
 	})
 }
 
-// useAndRest sends half of the requests. It returns the resources of the program when they are nearly as few
-// as before, which may take a moment.
+// useAndRest sends half of the requests. It returns the resources of the program when
+// they are nearly as few as before, which may take a moment.
 func useAndRest(t *testing.T, address, metrics string, before holdings) (after holdings) {
 	t.Helper()
 	requests := int64(times(2_000, 100_000))

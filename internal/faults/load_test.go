@@ -15,15 +15,16 @@ import (
 const (
 	password = "correct horse battery staple"
 
-	// answerLimit is how long a client waits. A request that it then gives up may still have an effect.
+	// answerLimit is how long a client waits. A request that it then gives up may still
+	// have an effect.
 	answerLimit = 20 * time.Second
 
 	// retryPause is how long a client waits after a request without a known outcome.
 	retryPause = 5 * time.Millisecond
 )
 
-// load is many clients that use a server at once while faults happen. It records their histories and checks
-// them afterwards.
+// load is many clients that use a server at once while faults happen. It records their
+// histories and checks them afterwards.
 type load struct {
 	t       *testing.T
 	server  *process.Server
@@ -35,7 +36,8 @@ type load struct {
 	over    chan struct{}
 	running sync.WaitGroup
 
-	// stop lets the clients finish their requests. Requests that hang delay it by the clients' time limit.
+	// stop lets the clients finish their requests. Requests that hang delay it by the
+	// clients' time limit.
 	stop func()
 
 	tried, acknowledged, refused, unknown atomic.Int64
@@ -147,8 +149,8 @@ func (tn *tenant) acts() []func(*rand.Rand) {
 	return acts
 }
 
-// createUsers creates a user, one time in three by parallel duplicates of one request. It sometimes repeats
-// the request, and deletes some users.
+// createUsers creates a user, one time in three by parallel duplicates of one request.
+// It sometimes repeats the request, and deletes some users.
 func (tn *tenant) createUsers(random *rand.Rand) {
 	c := tn.newCreation("")
 	var users sync.WaitGroup
@@ -179,8 +181,8 @@ func (tn *tenant) readEvents(*rand.Rand) {
 	}
 }
 
-// contend creates, looks up and deletes users of few addresses. It abandons an address after a while, so
-// that its history stays short.
+// contend creates, looks up and deletes users of few addresses. It abandons an address
+// after a while, so that its history stays short.
 func (tn *tenant) contend(random *rand.Rand) {
 	const places, uses = 2, 25
 	n := tn.contended.Add(1)
@@ -195,7 +197,8 @@ func (tn *tenant) contend(random *rand.Rand) {
 	}
 }
 
-// editor changes users that others change too, and stores the state in which it last read them.
+// editor changes users that others change too, and stores the state in which it last
+// read them.
 type editor struct {
 	*tenant
 	seen map[string]userState

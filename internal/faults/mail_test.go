@@ -13,9 +13,9 @@ import (
 // mailLimit is longer than the delay of a mail whose sender was killed.
 const mailLimit = 90 * time.Second
 
-// TestKillBesideMail kills the program while it invites users and sends them mail. Every acknowledged
-// invitation arrives, a mail that arrives twice is the same mail, and no mail goes to a user who was not
-// created.
+// TestKillBesideMail kills the program while it invites users and sends them mail. Every
+// acknowledged invitation arrives, a mail that arrives twice is the same mail, and no
+// mail goes to a user who was not created.
 func TestKillBesideMail(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
@@ -51,8 +51,8 @@ type invitations struct {
 	acknowledged map[string]bool // by address
 }
 
-// send invites users one after the other until the load ends. It repeats each request until it is
-// acknowledged or the load ends.
+// send invites users one after the other until the load ends. It repeats each request
+// until it is acknowledged or the load ends.
 func (i *invitations) send(client int) {
 	for n := 0; !i.tenant.load.isOver(); n++ {
 		address := fmt.Sprintf("guest-%d-%d@faults.example", client, n)

@@ -2,8 +2,8 @@ package faults
 
 import "net/http"
 
-// userState is the part of a user's record that the load changes. The etag is the version. "" means that
-// no client has read it yet.
+// userState is the part of a user's record that the load changes. The etag is the
+// version. "" means that no client has read it yet.
 type userState struct {
 	there                    bool
 	mark, name, status, etag string
@@ -145,8 +145,8 @@ func sessionStarted(token string) step[sessionState] {
 	}
 }
 
-// presents returns the state after a request with the token. The use of the successor retires the token, and
-// the use of a retired token ends the session.
+// presents returns the state after a request with the token. The use of the successor
+// retires the token, and the use of a retired token ends the session.
 func (s sessionState) presents(token string) sessionState {
 	switch {
 	case s.ended || token == s.token:

@@ -85,7 +85,9 @@ func run(t *testing.T, plan generator.Plan) *generator.Result {
 	return result
 }
 
-// TestOverload requests five times as many lists as the program can answer. Requests that wait too long get
+// TestOverload requests five times as many lists as the program can answer. Requests
+// that wait too long get 503 with Retry-After, and all others are answered. Requests
+// for the session and for health are always answered.
 func TestOverload(t *testing.T) {
 	skipIfShort(t)
 	for _, store := range stores { // one after the other, because each needs the whole machine
@@ -131,8 +133,9 @@ func overload(t *testing.T, database string) {
 	l.finish()
 }
 
-// TestSignInFlood sends more sign-ins than the program can hash. All other requests are served. Their
-// additional delay is only logged, because a limit would make the test unreliable.
+// TestSignInFlood sends more sign-ins than the program can hash. All other requests are
+// served. Their additional delay is only logged, because a limit would make the test
+// unreliable.
 func TestSignInFlood(t *testing.T) {
 	skipIfShort(t)
 	s := newServer(t, filepath.Join(t.TempDir(), "rolecall.db"))

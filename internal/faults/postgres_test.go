@@ -172,8 +172,8 @@ func TestPostgresKill(t *testing.T) {
 	t.Logf("killed %d times; refused within %v, well again %v after it was", cycles, slowest, longest)
 }
 
-// TestCutAtCommit cuts connections to the database during a commit: before the commit arrives, while it may
-// or may not arrive, and before its answer arrives.
+// TestCutAtCommit cuts connections to the database during a commit: before the commit
+// arrives, while it may or may not arrive, and before its answer arrives.
 func TestCutAtCommit(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// waitLimit is how long the program waits for its database: four seconds, and some time for a busy
-// machine.
+// waitLimit is how long the program waits for its database: four seconds, and some time
+// for a busy machine.
 const waitLimit = 8 * time.Second
 
 // lockUsers locks the table of users until unlock is called.
@@ -37,9 +37,9 @@ func lockUsers(t *testing.T, server *pgtest.Server) (unlock func()) {
 	}
 }
 
-// TestALockedTable makes more requests wait for a table than there are connections. Each fails within its
-// time limit, requests without the database continue, and everything works as soon as the table is
-// unlocked.
+// TestALockedTable makes more requests wait for a table than there are connections. Each
+// fails within its time limit, requests without the database continue, and everything
+// works as soon as the table is unlocked.
 func TestALockedTable(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -68,8 +68,8 @@ func TestALockedTable(t *testing.T) {
 	}
 }
 
-// TestClientsWhoLeave makes clients disconnect while their requests wait for the database. None leaves a
-// transaction there.
+// TestClientsWhoLeave makes clients disconnect while their requests wait for the
+// database. None leaves a transaction there.
 func TestClientsWhoLeave(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -115,7 +115,8 @@ func TestClientsWhoLeave(t *testing.T) {
 	}
 }
 
-// awaitTransactions waits until the number of running transactions of the program is as wanted.
+// awaitTransactions waits until the number of running transactions of the program is as
+// wanted.
 func awaitTransactions(t *testing.T, admin *pgx.Conn, limit time.Duration, wanted func(n int) bool) {
 	t.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
@@ -134,7 +135,8 @@ func awaitTransactions(t *testing.T, admin *pgx.Conn, limit time.Duration, wante
 	}
 }
 
-// TestAPoolerThatIsGoneForAMoment cuts all connections to PgBouncer under load, like a restart of it.
+// TestAPoolerThatIsGoneForAMoment cuts all connections to PgBouncer under load, like a
+// restart of it.
 func TestAPoolerThatIsGoneForAMoment(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// requestLimit is the documented maximum time of a request, with any state of the network.
+	// requestLimit is the documented maximum time of a request, with any state of the
+	// network.
 	requestLimit = 15 * time.Second
 
 	// leakLimit is how soon resources must be released after a fault.
@@ -37,7 +38,8 @@ var storms = []storm{
 	{"slices of 3 bytes", weather{slice: 3}},
 }
 
-// TestStormsBeforeTheDatabase applies every network fault between the program and its database.
+// TestStormsBeforeTheDatabase applies every network fault between the program and its
+// database.
 func TestStormsBeforeTheDatabase(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -61,7 +63,8 @@ func TestStormsBeforeTheDatabase(t *testing.T) {
 	l.report("storms before the database")
 }
 
-// TestStormsBeforeTheProgram applies every network fault between the clients and the program.
+// TestStormsBeforeTheProgram applies every network fault between the clients and the
+// program.
 func TestStormsBeforeTheProgram(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -90,8 +93,8 @@ func TestStormsBeforeTheProgram(t *testing.T) {
 	l.report("storms before the program")
 }
 
-// weather applies the fault for a while. No request may take too long, and everything must work soon after
-// it.
+// weather applies the fault for a while. No request may take too long, and everything
+// must work soon after it.
 func (l *load) weather(r *relay, name string, w weather) {
 	l.t.Helper()
 	r.change(w)
@@ -118,8 +121,8 @@ func (l *load) weather(r *relay, name string, w weather) {
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)$`)
 
-// expectNoLeak checks that soon the program has no more goroutines, and the database no more connections,
-// than an idle program needs.
+// expectNoLeak checks that soon the program has no more goroutines, and the database no
+// more connections, than an idle program needs.
 func expectNoLeak(t *testing.T, metrics string, server *pgtest.Server) {
 	t.Helper()
 	const mostGoroutines, mostConnections = 80, 64

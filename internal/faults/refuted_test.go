@@ -20,8 +20,8 @@ func answerOf(start, end int64, status int, etag, body string) result {
 
 func setMark(mark string) func(*userState) { return func(s *userState) { s.mark = mark } }
 
-// TestHistories lets the models check possible and impossible histories. Each impossible one is what one
-// kind of fault of a service would look like.
+// TestHistories lets the models check possible and impossible histories. Each impossible
+// one is what one kind of fault of a service would look like.
 func TestHistories(t *testing.T) {
 	skipIfShort(t)
 	fresh := userState{there: true, name: "N", status: "pending", etag: "1"}

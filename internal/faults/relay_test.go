@@ -89,8 +89,8 @@ func (r *relay) accept() {
 	}
 }
 
-// pass passes on what one connection brings, until either side ends it. If the
-// target is not there the connection is reset.
+// pass forwards the data of one connection until either side ends it. If the target
+// is not reachable, it resets the connection.
 func (r *relay) pass(near *net.TCPConn) {
 	p := &passage{relay: r, near: near}
 	p.lost.Store(r.weather.Load().silent)
@@ -212,15 +212,15 @@ const (
 	cutAfter  // the commit is made, and the answer does not arrive
 )
 
-// cutter cuts connections during a commit. It detects a commit by its text, which prepared statements do
-// not contain.
+// cutter cuts connections during a commit. It detects a commit by its text, which
+// prepared statements do not contain.
 type cutter struct {
 	oneIn atomic.Int64 // one of so many commits is cut; zero: none
 	cuts  [cutAfter + 1]atomic.Int64
 }
 
-// commits are texts in the data that a client sends at the end of a transaction: the word commit, or the
-// event of a transaction in one batch.
+// commits are texts in the data that a client sends at the end of a transaction: the
+// word commit, or the event of a transaction in one batch.
 var commits = [][]byte{[]byte("\x00commit\x00"), []byte("insert into events")}
 
 func (c *cutter) choose(chunk []byte) int {

@@ -18,8 +18,8 @@ import (
 // restartGuide contains the configurations of proxies that these tests run.
 const restartGuide = "../../docs/restarts.md"
 
-// TestRestartsBehindHAProxyFailNoRequest restarts two nodes in turn, a hundred times, behind an haproxy that
-// checks /readyz and never repeats a request.
+// TestRestartsBehindHAProxyFailNoRequest restarts two nodes in turn, a hundred times,
+// behind an haproxy that checks /readyz and never repeats a request.
 func TestRestartsBehindHAProxyFailNoRequest(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -49,8 +49,8 @@ func TestRestartsBehindHAProxyFailNoRequest(t *testing.T) {
 	t.Logf("%d restarts behind haproxy, %v", rounds, c)
 }
 
-// TestRestartsBehindNginxFailNoRequest is the same test behind an nginx, which detects by itself that a node
-// is down.
+// TestRestartsBehindNginxFailNoRequest is the same test behind an nginx, which detects
+// by itself that a node is down.
 func TestRestartsBehindNginxFailNoRequest(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -92,8 +92,8 @@ func restartNode(t *testing.T, node *process.Server) {
 	start(t, node)
 }
 
-// installed returns the path of a third-party program. Without it, the test is skipped, or fails where all
-// tests must run.
+// installed returns the path of a third-party program. Without it, the test is skipped,
+// or fails where all tests must run.
 func installed(t *testing.T, name string) string {
 	t.Helper()
 	for _, candidate := range []string{name, "/usr/sbin/" + name} {
@@ -139,8 +139,8 @@ func guideBlock(t *testing.T, language string, replacements map[string]string) s
 	return block
 }
 
-// startProxy runs a proxy in a separate folder until the test ends. Its last argument is the path of the
-// configuration.
+// startProxy runs a proxy in a separate folder until the test ends. Its last argument is
+// the path of the configuration.
 func startProxy(t *testing.T, binary, configuration string, arguments ...string) {
 	t.Helper()
 	folder := t.TempDir()

@@ -12,8 +12,9 @@ import (
 // between is the minimum number of answered requests between two restarts.
 const between = 300
 
-// TestRestartsFailNoRequest restarts a program alone on its address, a hundred times. Like systemd, the test
-// creates the listening socket, so the kernel queues connections while no process accepts them.
+// TestRestartsFailNoRequest restarts a program alone on its address, a hundred times.
+// Like systemd, the test creates the listening socket, so the kernel queues connections
+// while no process accepts them.
 func TestRestartsFailNoRequest(t *testing.T) {
 	for _, way := range []struct {
 		name    string

@@ -11,9 +11,10 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
-// TestKillDuringSignUps kills the program while another one creates tenants with an operator key. A tenant
-// exists completely, with an owner who is invited by mail, or not at all. All requests with the same
-// idempotency key create it once and get the same response.
+// TestKillDuringSignUps kills the program while another one creates tenants with an
+// operator key. A tenant exists completely, with an owner who is invited by mail, or not
+// at all. All requests with the same idempotency key create it once and get the same
+// response.
 func TestKillDuringSignUps(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, killDuringSignUps)

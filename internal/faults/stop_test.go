@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestPause suspends the process in the middle of its work, and continues it. No session that was ended
-// before or during the pause is valid afterwards.
+// TestPause suspends the process in the middle of its work, and continues it. No session
+// that was ended before or during the pause is valid afterwards.
 func TestPause(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
@@ -35,8 +35,9 @@ func signal(t *testing.T, err error) {
 	}
 }
 
-// TestManyConnections opens more connections than the process may have files, and leaves each in a state
-// that keeps it open. Other clients are always served, and the log contains no failure to accept.
+// TestManyConnections opens more connections than the process may have files, and leaves
+// each in a state that keeps it open. Other clients are always served, and the log
+// contains no failure to accept.
 func TestManyConnections(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
@@ -74,8 +75,8 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// TestSlowClients sends bodies and reads responses so slowly that each occupies its connection. Other
-// clients are always served.
+// TestSlowClients sends bodies and reads responses so slowly that each occupies its
+// connection. Other clients are always served.
 func TestSlowClients(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)

@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// writing are the system calls by which a creation reaches the log of SQLite, the disk and the client, each
-// with the step between two tested calls without -full.
+// writing are the system calls by which a creation reaches the log of SQLite, the disk
+// and the client, each with the step between two tested calls without -full.
 var writing = map[string]int{"pwrite64": 4, "fsync,fdatasync": 1, "write": 1}
 
-// TestKillAtSystemCalls kills the program at the first system call of a kind that a creation or a change
-// makes, at the second, and so on until one is answered. So it dies before, during and after the commit. Each
-// change is made once with its event or not at all, and its repeat makes it once.
+// TestKillAtSystemCalls kills the program at the first system call of a kind that a
+// creation or a change makes, at the second, and so on until one is answered. So it dies
+// before, during and after the commit. Each change is made once with its event or not at
+// all, and its repeat makes it once.
 func TestKillAtSystemCalls(t *testing.T) {
 	alongside(t)
 	needTool(t, "strace")
@@ -117,18 +118,19 @@ func needTool(t *testing.T, tool string) {
 	t.Skipf("NOT TESTED: there is no %s", tool)
 }
 
-// killAtCall kills the process at its nth of these system calls from now on, until detach is called.
+// killAtCall kills the process at its nth of these system calls from now on, until
+// detach is called.
 func killAtCall(t *testing.T, pid int, calls string, nth int) (detach func()) {
 	t.Helper()
 	return tamper(t, pid, calls, fmt.Sprintf("signal=KILL:when=%d", nth))
 }
 
-// detachLimit is the time after which a tracer is killed that still waits for dead threads, as sometimes
-// happens.
+// detachLimit is the time after which a tracer is killed that still waits for dead
+// threads, as sometimes happens.
 const detachLimit = 5 * time.Second
 
-// tamper applies the effect, in the syntax of strace, to these system calls of the process until detach is
-// called.
+// tamper applies the effect, in the syntax of strace, to these system calls of the
+// process until detach is called.
 func tamper(t *testing.T, pid int, calls, effect string) (detach func()) {
 	t.Helper()
 	inject := "inject=" + calls + ":" + effect

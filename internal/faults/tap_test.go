@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// tap is a proxy between a client and a server that sees all data. It closes a connection if a hook does
-// not forward a piece completely.
+// tap is a proxy between a client and a server that sees all data. It closes a
+// connection if a hook does not forward a piece completely.
 type tap struct {
 	network, target string
 	listener        net.Listener
@@ -21,7 +21,8 @@ type tap struct {
 	relaying sync.WaitGroup
 }
 
-// hook sees a piece of data and returns how many bytes of it to forward. A nil hook forwards all.
+// hook sees a piece of data and returns how many bytes of it to forward. A nil hook
+// forwards all.
 type hook func(piece []byte) (pass int)
 
 // newTap starts a tap for the server at the target, until the test ends.

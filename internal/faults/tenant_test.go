@@ -144,13 +144,13 @@ func (of result) userID() string {
 	return in.User.ID
 }
 
-// creation is the creation of one user, however often it is asked for.
+// creation is the creation of one user, which can be requested several times.
 type creation struct {
 	key, address string
 	first        int64 // when it was first asked for
 }
 
-// newCreation returns a creation with the address, or one that nobody else has.
+// newCreation returns a creation with the address, or with a unique one.
 func (tn *tenant) newCreation(address string) *creation {
 	n := tn.created.Add(1)
 	if address == "" {
@@ -159,8 +159,8 @@ func (tn *tenant) newCreation(address string) *creation {
 	return &creation{fmt.Sprintf("key-%d", n), address, clock()}
 }
 
-// create asks for the creation, and again with the same key until the outcome is
-// known. What it cannot learn is left for the end.
+// create requests the creation, and repeats it with the same key until the outcome
+// is known. If it stays unknown, resolve repeats it at the end.
 func (tn *tenant) create(c *creation) (u user, ok bool) {
 	doubtful := false
 	for {
@@ -210,7 +210,7 @@ func (tn *tenant) noteKey(c *creation, of result) {
 	tn.keys.add(c.key, of, keyUsed(of), "create %s, replayed: %q", c.address, of.header.Get("Idempotent-Replayed"))
 }
 
-// closeKeys adds the lost answers that count.
+// closeKeys records the lost responses that may have created a user.
 func (tn *tenant) closeKeys() {
 	for key, of := range tn.lost {
 		if !tn.firsthand[key] {
@@ -225,7 +225,7 @@ func (tn *tenant) leave(c *creation) {
 	tn.pending = append(tn.pending, c)
 }
 
-// make notes what a creation made, once: its repeats tell nothing new.
+// make records the user of a creation, once: repeats contain no new information.
 func (tn *tenant) make(c *creation, of result) user {
 	u := readUser(of)
 	tn.mu.Lock()
@@ -242,7 +242,7 @@ func (tn *tenant) make(c *creation, of result) user {
 	return u
 }
 
-// read reads a user. It returns nil if there is none or that could not be learnt.
+// read reads a user. It returns nil if the user does not exist or the outcome is unknown.
 func (tn *tenant) read(id string) *userState {
 	of := tn.ask("GET /users/"+id, "")
 	switch {
@@ -257,8 +257,7 @@ func (tn *tenant) read(id string) *userState {
 	return nil
 }
 
-// patch changes a user, if basis is given on the condition that the user still is
-// so.
+// patch changes a user. If basis is not nil, its ETag is the precondition.
 func (tn *tenant) patch(id string, basis *userState, body string, change func(*userState)) *userState {
 	var header []string
 	text := "patch " + body
@@ -287,7 +286,7 @@ func (tn *tenant) suspend(id string) result {
 	return tn.setStatus("suspend", id, func(s *userState) { s.status = "suspended" })
 }
 
-// resume makes a suspended user what they were.
+// resume restores the former status of a suspended user.
 func (tn *tenant) resume(id, was string) result {
 	return tn.setStatus("resume", id, func(s *userState) {
 		if s.status == "suspended" {
@@ -296,7 +295,7 @@ func (tn *tenant) resume(id, was string) result {
 	})
 }
 
-// changed notes a change that was asked for, and returns what it left.
+// changed records a requested change, and returns the resulting state.
 func (tn *tenant) changed(id string, of result, basis *userState, change func(*userState), text string) *userState {
 	step := userChanged(of, basis, change)
 	if of.status != http.StatusOK {
@@ -315,8 +314,8 @@ func (tn *tenant) delete(id, address string) {
 	tn.expect(of, of.status == http.StatusNoContent, "user.deleted", id)
 }
 
-// lookUp returns the id of the user with the address, "" if there is none, nil if
-// that could not be learnt.
+// lookUp returns the id of the user with the address, "" without such a user, and nil
+// if the outcome is unknown.
 func (tn *tenant) lookUp(address string) *string {
 	of := tn.ask("GET /users?email="+url.QueryEscape(address), "")
 	if of.status != http.StatusOK {
@@ -332,7 +331,7 @@ func (tn *tenant) lookUp(address string) *string {
 	return &holder
 }
 
-// hotUser is a user whom many change.
+// hotUser is a user whom many clients change.
 type hotUser struct {
 	user
 	address string

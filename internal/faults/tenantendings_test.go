@@ -9,8 +9,8 @@ import (
 )
 
 // TestKillDuringDeletionsOfTenants kills the program while tenants are deleted and
-// restored. A tenant is there whole, with its users and sessions, or is gone for them
-// and can be restored; and what was acknowledged holds.
+// restored. A tenant is either complete, with its users and sessions, or deleted for
+// them and can be restored. Acknowledged changes persist.
 func TestKillDuringDeletionsOfTenants(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
@@ -35,13 +35,13 @@ func TestKillDuringDeletionsOfTenants(t *testing.T) {
 	})
 }
 
-// tenantEndings are the deletions of one tenant.
+// tenantEndings deletes and restores one tenant.
 type tenantEndings struct {
 	load     *load
 	operator string // the header with the key
 	owner    caller
-	line     string // where operators find the tenant
-	users    string // as they are listed
+	line     string // path of the tenant for operators
+	users    string // the list of its users
 }
 
 func newTenantEndings(l *load, operator string) *tenantEndings {
@@ -63,7 +63,7 @@ func (e *tenantEndings) operate(line string, header ...string) (of result, again
 	return (caller{load: e.load}).insist(line, "", append(header, e.operator)...)
 }
 
-// deleteAndRestore deletes the tenant and brings it back.
+// deleteAndRestore deletes the tenant and restores it.
 func (e *tenantEndings) deleteAndRestore() {
 	etag := e.check("active").header.Get("Etag")
 	of, again := e.operate("DELETE "+e.line, "if-match: "+etag)
@@ -77,8 +77,8 @@ func (e *tenantEndings) deleteAndRestore() {
 	e.check("active")
 }
 
-// check looks whether the tenant is whole or gone, for its operator and its owner, and
-// returns what the operator sees.
+// check checks whether the tenant is complete or deleted, for its operator and its
+// owner, and returns the operator's answer.
 func (e *tenantEndings) check(want string) result {
 	seen, _ := e.operate("GET " + e.line)
 	var tenant struct{ Status, PurgeAt string }
