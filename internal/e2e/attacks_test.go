@@ -10,8 +10,7 @@ import (
 	"github.com/rolecall/rolecall/internal/e2e/browser"
 )
 
-// testAttacks lets the pages of a stranger and of a sibling host try what they
-// can on somebody who is signed in.
+// testAttacks lets pages of other sites and of a sibling host attack a signed-in user.
 func testAttacks(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
 	f := newFront(t)
@@ -37,17 +36,17 @@ func testAttacks(t *testing.T, b *browser.Browser, binary string) {
 	t.Run("tossed cookies", func(t *testing.T) { testTossing(t, f, p, b.NewTab(t)) })
 }
 
-// victim is somebody who is signed in and visits the page of an attacker.
+// victim is a signed-in user who visits an attacker's page.
 type victim struct {
 	front             *front
 	tab               *browser.Tab
 	id, app, attacker string // origins
-	cookie            bool   // whether the session comes with what the attacker sends
+	cookie            bool   // whether the attacker's requests include the session cookie
 }
 
-// attack runs a script in the attacker's page. Of all that the page tries, the
-// one request of that line must come through; it is refused if it could change
-// something, and the victim notices nothing.
+// attack runs a script in the attacker's page. Only the request of this line may reach
+// the program. It is refused if it could change something, and does not affect the
+// victim.
 func (v *victim) attack(t *testing.T, what, line string, run func(script string), script string) {
 	t.Helper()
 	v.tab.Visit(t, v.attacker)
@@ -128,9 +127,9 @@ return new Promise(resolve => {
 	v.attack(t, "loading as a script", "GET /auths/session", func(script string) { t.Helper(); expect(t, v.tab, "a script", "refused", script) }, script)
 }
 
-// testTossing lets a sibling host set cookies of the name that the service uses.
-// Without --host-cookie-prefix browsers do not prevent it, so what is tested is that
-// nobody acts as another without knowing.
+// testTossing lets a sibling host set cookies with the name of the session cookie.
+// Without --host-cookie-prefix, browsers do not prevent this. So the test checks that no
+// user acts as another without knowing.
 func testTossing(t *testing.T, f *front, p *program, tab *browser.Tab) {
 	id, app, blog := f.origin("id.example.test"), f.origin("app.example.test"), f.origin("blog.example.test")
 	attackers := attackersToken(t, p)

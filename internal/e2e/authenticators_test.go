@@ -90,8 +90,9 @@ return says(await call(service, 'POST /auths/passkeys/sign-in', {passkey: await 
 	return tab
 }
 
-// testStolenAnswer has the page of a sibling that nobody allowed ask the same
-// authenticator, which answers it: the domain is the same. The service sees where.
+// testStolenAnswer lets a page of a sibling host that is not allowed use the same
+// authenticator. The authenticator answers, because the domain is the same. The service
+// rejects the answer, because it contains the origin.
 func testStolenAnswer(t *testing.T, tab *browser.Tab, app, blog, service string) {
 	tab.Visit(t, app)
 	options := tab.Run(t, fmt.Sprintf(`return JSON.stringify((await call(%q, 'POST /auths/passkeys/sign-in-options')).json.publicKey)`, service))

@@ -10,9 +10,9 @@ import (
 	"github.com/rolecall/rolecall/client"
 )
 
-// backEnd is an application's back end that signs its people in at the program
-// and keeps their sessions itself. The browser gets a cookie of its own, which
-// may have the name that browsers guard best.
+// backEnd is the back end of an application. It signs its users in at the program and
+// keeps their sessions itself. The browser gets a separate cookie, which may have the
+// prefix __Host-.
 type backEnd struct {
 	http.ServeMux
 	program  *program
@@ -71,7 +71,7 @@ func setBackEndCookie(w http.ResponseWriter, value string, maxAge int) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// session returns the client of the one who asks, nil if nobody is signed in.
+// session returns the client of the signed-in user, or nil.
 func (b *backEnd) session(r *http.Request) *client.Client {
 	cookie, err := r.Cookie(backEndCookie)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// caller is somebody who sends requests: of a tenant, with a session or without.
+// caller is a user or program that sends requests to a tenant, with or without a session.
 type caller struct {
 	world  *world
 	tenant string
-	token  string // of a session, "" for none
-	bearer string // the token or key of a program, "" for none
-	id     string // of the user or whom the bearer speaks for, "" if there is nobody
+	token  string // of a session, or ""
+	bearer string // the token or key of a program, or ""
+	id     string // of the user whose session or bearer it is, or ""
 	email  string
 
 	bearerID string // of the token
@@ -160,7 +160,7 @@ type answer struct {
 	header  http.Header
 	body    []byte
 	cookies []*http.Cookie
-	decoded any // the body, once it was asked for
+	decoded any // the parsed body, after its first use
 }
 
 // expect fails the test unless the answer has the status.
@@ -204,13 +204,13 @@ func (a *answer) value(pointer string) any {
 	return value
 }
 
-// text returns the string at a JSON pointer, "" if there is none.
+// text returns the string at a JSON pointer, or "".
 func (a *answer) text(pointer string) string {
 	text, _ := a.value(pointer).(string)
 	return text
 }
 
-// list returns the array at a JSON pointer, nil if there is none.
+// list returns the array at a JSON pointer, or nil.
 func (a *answer) list(pointer string) []any {
 	list, _ := a.value(pointer).([]any)
 	return list
@@ -249,8 +249,8 @@ func (a *answer) faults() []string {
 	return faults
 }
 
-// session returns the value of the session cookie that was set, and fails the
-// test if there is none.
+// session returns the value of the session cookie in the answer, and fails the test
+// without one.
 func (a *answer) session(t testing.TB) string {
 	t.Helper()
 	if cookie := a.cookie("session"); cookie != nil && cookie.Value != "" {

@@ -72,8 +72,8 @@ func testCheck(t *testing.T, p *program) {
 	}
 }
 
-// awaitEvents returns the reasons of the events of a list, newest first, as soon
-// as there are as many: what is refused is recorded within two seconds.
+// awaitEvents returns the reasons of the events of a list, newest first, when the list
+// has n events. Refusals are recorded within two seconds.
 func awaitEvents(t *testing.T, c *caller, path string, n int) []string {
 	t.Helper()
 	var a *answer

@@ -20,11 +20,11 @@ const recentFor = 2
 
 func confirmation(password string) string { return `{"password":` + quoted(password) + `}` }
 
-// probe is a request that anybody may make who signed in recently, and that changes
-// nothing for who has no authenticator app.
+// probe is a request that every recently authenticated user may send. It changes nothing
+// for users without an authenticator app.
 const probe = "DELETE /auths/totp"
 
-// grows returns when the caller's sign-in is too long ago.
+// grows waits until the caller's sign-in is no longer recent.
 func (c *caller) grows(t *testing.T) {
 	t.Helper()
 	if !poll(func() bool { return c.do(t, probe, "").text("/code") == "reauthentication-required" }) {

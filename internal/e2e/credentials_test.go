@@ -8,13 +8,13 @@ import (
 	"github.com/rolecall/rolecall/internal/passkey/passkeytest"
 )
 
-// credentialChanges are all the ways in which it changes by what somebody signs in.
+// credentialChanges are all the ways to change a user's credentials.
 var credentialChanges = []struct {
 	what   string
-	before func(*testing.T, *caller) (codes []string) // nil: nothing; or a factor, and its recovery codes
+	before func(*testing.T, *caller) (codes []string) // nil: no preparation; otherwise adds a factor and returns its recovery codes
 	change func(*testing.T, *caller)
-	stays  bool   // the session in which it was done
-	notice string // "": the old address is told of the new one
+	stays  bool   // whether the session of the change stays valid
+	notice string // "": a notice to the old address about the new one
 }{
 	{"one's own password", nil, func(t *testing.T, c *caller) {
 		c.do(t, "PUT /auths/password", passwords(password, newPassword)).expect(t, 204)
@@ -57,8 +57,8 @@ func enrolled(t *testing.T, c *caller) []string {
 	return codes
 }
 
-// testCredentialChanges changes by what people sign in: their other sessions end, and
-// they are told.
+// testCredentialChanges changes credentials of users. Their other sessions end, and they
+// are notified.
 func testCredentialChanges(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	for i, change := range credentialChanges {

@@ -60,8 +60,8 @@ var loadDocument = sync.OnceValues(func() (*document, error) {
 	return d, nil
 })
 
-// find returns the operation that a request is for, nil if there is none. HEAD
-// is GET. A path that the document has is matched by no template.
+// find returns the operation of a request, or nil. HEAD is treated as GET. A template
+// does not match a path that the document contains literally.
 func (d *document) find(method, path string) *operation {
 	if method == http.MethodHead {
 		method = http.MethodGet

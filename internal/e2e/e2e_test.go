@@ -63,7 +63,7 @@ var rules = []suite{
 // come in.
 const public = "http://id.example.com"
 
-// stores are the databases to serve from, by what --database is told.
+// stores are the databases to serve from, in the form of --database.
 var stores = []struct {
 	name     string
 	database func(*testing.T) string

@@ -14,7 +14,7 @@ const changeByLink = "POST /auths/email-changes/complete"
 
 func linkBody(token string) string { return `{"token":` + quoted(token) + `}` }
 
-// emailLink asks for another address of a user and returns what the link bears that
+// emailLink requests another address for a user and returns the token in the link that
 // is mailed there.
 func (w *world) emailLink(t testing.TB, by *caller, user, email string) string {
 	t.Helper()
@@ -200,11 +200,11 @@ func testEmailsOfOthers(t *testing.T, w *world) {
 	w.mailTo(t, c.email, rolecall.MailEmailChanged)
 
 	send := "POST /users/" + c.id + "/email-changes"
-	// What the clerk asked for was judged by what the user held then.
+	// A request of the clerk was authorized by the roles that the user had then.
 	token := w.emailLink(t, clerk, c.id, address("corrected-3"))
 	w.assign(t, c.id, w.role(t, "Buys by mail", "shop/a:b"), "")
 	w.nobody().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")
-	// Nor does a clerk who is one no more move anybody.
+	// A request of a clerk who was deleted since has no effect either.
 	other, leaving := w.member(t, "left-alone", "Sales"), w.holder(t, "leaving-clerk", "", "Sales", "users:read", "users.email:update")
 	token = w.emailLink(t, leaving, other.id, address("left-alone-2"))
 	w.owner.do(t, "DELETE /users/"+leaving.id, "").expect(t, 204)

@@ -38,8 +38,8 @@ func (p *program) rows(t *testing.T) []byte {
 	return rows
 }
 
-// erasable makes somebody whose name is in all that can be said of them, and who has
-// done what leaves traces, from an address of their own.
+// erasable creates a user whose name is in all data about them. The user also acts, from
+// a separate address, so that traces remain.
 func (w *world) erasable(t *testing.T, name string, network byte) *caller {
 	t.Helper()
 	from := net.ParseIP(w.source).To4()

@@ -20,8 +20,8 @@ func testEvents(t *testing.T, p *program) {
 // count returns how many events the tenant has.
 func (w *world) count(t *testing.T) int { return len(w.owner.walk(t, "/events?limit=200")) }
 
-// testEventsOfChanges makes every change once. Each is one event that says who
-// did what to whom, and through which request; what changes nothing is none.
+// testEventsOfChanges makes every change once. Each causes one event with the actor, the
+// subject and the request. A request that changes nothing causes no event.
 func testEventsOfChanges(t *testing.T, w *world) {
 	user := w.user(t, "subject", "")
 	role := w.role(t, "Subject", "users:read")
@@ -87,7 +87,7 @@ func testEventsOfChanges(t *testing.T, w *world) {
 	s.check(t, w.owner.do(t, "GET /events?type=tenant.created", "").expect(t, 200))
 }
 
-// testEventsOfRefusals: what was refused is recorded too, many of a kind as one.
+// testEventsOfRefusals checks that refusals are recorded too, many of a kind as one event.
 func testEventsOfRefusals(t *testing.T, w *world) {
 	c, victim := w.guest(t, "refused", ""), w.guest(t, "victim", "")
 	for range 20 {
@@ -180,8 +180,8 @@ func testEventLists(t *testing.T, w *world) {
 	})
 }
 
-// testEventValues looks at values by whoever may read some of the members, now: a
-// department's reader sees nothing any more of who left it.
+// testEventValues reads values as users who may read some of the members. A reader of a
+// department no longer sees values of a user who has left it.
 func testEventValues(t *testing.T, w *world) {
 	user := w.owner.do(t, "POST /users", `{"email":"valued@canary.example","name":"First Name","department":"Sales"}`).expect(t, 201).text("/id")
 	w.owner.do(t, "PATCH /users/"+user, `{"name":"Second Name","metadata":{"k":"secret"}}`).expect(t, 200)

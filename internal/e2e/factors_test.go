@@ -32,8 +32,8 @@ func testFactors(t *testing.T, p *program) {
 	t.Run("passkeys alone", func(t *testing.T) { testPasskeysAlone(t, newWorld(t, p), newWorld(t, p)) })
 }
 
-// code returns the code of an app so many steps from now. Two in a row can be used
-// at once: those of this step and of the next, which a clock may be ahead by.
+// code returns the code of an app a number of steps from now. Two consecutive codes are
+// valid at once, those of this step and of the next, because a clock may be ahead.
 func code(t testing.TB, text string, steps int64) string {
 	t.Helper()
 	raw, err := base32.StdEncoding.DecodeString(text)
@@ -79,7 +79,7 @@ func (w *world) keepSecret(texts ...string) {
 	w.program.tokens = append(w.program.tokens, texts...)
 }
 
-// challenge gives the right password and returns what is asked for then.
+// challenge signs in with the correct password and returns the challenge.
 func (w *world) challenge(t testing.TB, email, wanted string) *answer {
 	t.Helper()
 	a := w.nobody().do(t, "POST /auths/login", credentials(email, password)).refused(t, 401, wanted)
@@ -508,7 +508,7 @@ func testPasskeys(t *testing.T, w *world) {
 	w.signIn(t, ada.email)
 }
 
-// testPasskeyNames renames a passkey, which nobody else is told of.
+// testPasskeyNames renames a passkey. No notification is sent.
 func testPasskeyNames(t *testing.T, ada *caller, id string) {
 	path, owner := "/auths/passkeys/"+id, ada.world.owner
 	about := "GET /users/" + ada.id + "/events?type="

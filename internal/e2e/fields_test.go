@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// testFields looks for a member that the caller may not read on every way by
-// which it could be told or guessed.
+// testFields looks for a member that the caller may not read, in every way that could
+// reveal it.
 func testFields(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	target := w.owner.do(t, "POST /users", `{"email":"secret@canary.example","name":"Known Name","department":"Hidden","externalId":"hid-1","metadata":{"m":"hidden"}}`).expect(t, 201).text("/id")

@@ -214,8 +214,8 @@ func testSizes(t *testing.T, w *world) {
 	a.refused(t, 413, "content-too-large")
 }
 
-// exchangeRaw sends bytes on a connection of its own and returns what comes back
-// until the server closes it or has answered once.
+// exchangeRaw sends bytes on a separate connection and returns the response. It reads
+// until the server closes the connection or has answered once.
 func (w *world) exchangeRaw(t *testing.T, raw string) (*http.Response, string) {
 	t.Helper()
 	connection, err := net.Dial("tcp", w.program.Address)

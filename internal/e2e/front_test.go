@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// front is what stands before a program in each topology: a server with TLS that
-// serves the pages of several hosts and passes on what is for the program.
+// front is the proxy before a program in each topology: a server with TLS that serves
+// the pages of several hosts and forwards the program's requests.
 type front struct {
 	port  string
 	mu    sync.Mutex
@@ -85,7 +85,7 @@ func (f *front) pass(p *program) http.Handler {
 	}
 }
 
-// passed returns what was passed on since it was last asked.
+// passed returns the requests that were forwarded since its last call.
 func (f *front) passed() []passage {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *front) passed() []passage {
 	return seen
 }
 
-// awaitPassed returns what was passed on, and waits until there is something.
+// awaitPassed waits for forwarded requests and returns them.
 func (f *front) awaitPassed(t *testing.T) (seen []passage) {
 	t.Helper()
 	if !poll(func() bool {

@@ -46,8 +46,8 @@ func runGuide(t *testing.T, guide, address, password string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a guide starts and does not reach to stop is stopped; what it did stop
-	// may be about to end.
+	// When a failing guide ends, the trap stops its processes. A process that the guide
+	// itself has stopped may already be ending.
 	script := "trap 'kill $(cat nginx.pid) 2>/dev/null || true' EXIT\n"
 	for _, block := range shellBlock.FindAllSubmatch(text, -1) {
 		script += string(block[1])

@@ -199,8 +199,8 @@ func testVoidInvitations(t *testing.T, w *world) {
 	}
 }
 
-// testInvitationResets invites somebody who has a password: the new one replaces
-// it, and whoever was signed in by the old one is not any more.
+// testInvitationResets invites a user who has a password. The new password replaces it,
+// and ends the sessions of the old one.
 func testInvitationResets(t *testing.T, w *world) {
 	c := w.guest(t, "resets", "")
 	other := w.signIn(t, address("resets"))

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// testJSON sends what parsers disagree about. A document that is not JSON, or
-// says two things at once, is 400; one that is JSON and not what is asked for is
-// 422; and nothing of either has an effect.
+// testJSON sends documents that parsers treat differently. A document that is not JSON,
+// or has a member twice, is 400. JSON that does not match the schema is 422. Neither has
+// an effect.
 func testJSON(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	const fine = `"email":"j@canary.example","name":"Jason"`

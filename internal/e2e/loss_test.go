@@ -93,8 +93,8 @@ func dumpTables(t *testing.T, database string) []byte {
 	return dump
 }
 
-// testLossOfProcess kills the process: what was counted is counted on, who was
-// signed in is, and an answer that was lost can be asked for again.
+// testLossOfProcess kills the process. Counters and sessions survive, and the request of
+// a lost answer can be repeated.
 func testLossOfProcess(t *testing.T, s *siege) {
 	c := s.guest(t, "survivor", "")
 	home := s.guess(t, c.email, password, "203.0.113.20").device(t)
@@ -120,9 +120,9 @@ func testLossOfProcess(t *testing.T, s *siege) {
 	s.nobody().do(t, "POST /auths/invitations/accept", acceptance(token, password)).expect(t, 200)
 }
 
-// testLossAmidWrites kills the process while many create users and change them.
-// What was acknowledged is there, each of it has its event, and no event tells of
-// what is not there; a repeat of what was not acknowledged makes it once.
+// testLossAmidWrites kills the process while many clients create users and change them.
+// Every acknowledged change exists with its event, and no event describes a change that
+// does not exist. A repeat of an unacknowledged request makes the change once.
 func testLossAmidWrites(t *testing.T, s *siege) {
 	for round := range 2 {
 		w := newWorld(t, s.program)
@@ -178,8 +178,8 @@ func userBody(name string) string {
 	return fmt.Sprintf(`{"email":%s,"name":"Lost and found"}`, quoted(address(name)))
 }
 
-// compareEvents returns the users, and checks that there is one event of the
-// creation of each, one of the change of each that was changed, and no other.
+// compareEvents returns the users. It checks that each has exactly one event of its
+// creation, and one for each change.
 func (w *world) compareEvents(t *testing.T) (users []string) {
 	t.Helper()
 	created, updated := w.told(t, "user.created"), w.told(t, "user.updated")

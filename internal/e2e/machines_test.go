@@ -262,8 +262,9 @@ func testTokenBodies(t *testing.T, w *world) {
 	delegated.do(t, "GET /users/"+outside, "").expect(t, 404)
 }
 
-// testRightsOfPrograms: what a token may do is what it and its holder may at the
-// moment, and of the right to oneself it has next to nothing.
+// testRightsOfPrograms checks that a token has only permissions that both it and its
+// holder have at the moment. It has almost none of the rights that users have on
+// themselves.
 func testRightsOfPrograms(t *testing.T, w *world) {
 	member := w.member(t, "programmer", "")
 	role := w.role(t, "Wide", "users:*", "sessions:*", "shop/*:*")
@@ -301,7 +302,8 @@ func testRightsOfPrograms(t *testing.T, w *world) {
 	})
 }
 
-// testRevokedAtOnce: the very next request is told, whatever ended the token.
+// testRevokedAtOnce checks that the next request with a token fails, for every action
+// that revokes the token.
 func testRevokedAtOnce(t *testing.T, w *world) {
 	role := w.role(t, "Reader", "users:read")
 	for i, end := range []struct {
@@ -390,8 +392,8 @@ func testEventsOfPrograms(t *testing.T, w *world) {
 	})
 }
 
-// testKeysOfPrograms: an idempotency key is that of who acts, also by several tokens,
-// and what is replayed to a token is what the token may see.
+// testKeysOfPrograms checks that an idempotency key belongs to the actor, also with
+// several tokens, and that a replay contains only members that the token may read.
 func testKeysOfPrograms(t *testing.T, w *world) {
 	account, other := w.account(t, "Import", "users:create", "users.name:read"), w.account(t, "Export", "users:create")
 	first, second := w.owner.makeToken(t, account, "users:create", "users.name:read"), w.owner.makeToken(t, account, "users:create")

@@ -17,8 +17,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// testMailInjection invites people whose names and tenants would be headers,
-// recipients or pages of their own.
+// testMailInjection invites users with names and tenants that contain headers,
+// recipients or links.
 func testMailInjection(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	for i, name := range []string{
@@ -90,7 +90,7 @@ func TestCommandsSealWithTheKeyFile(t *testing.T) {
 }
 
 // TestMailServerConfiguredLater starts the program without a mail server, and again with
-// one: what was accepted or replaced in the meantime is not mailed.
+// one. Links that were used or replaced before are not mailed.
 func TestMailServerConfiguredLater(t *testing.T) {
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestMailLimit(t *testing.T) {
 				}
 			}
 			w.owner.do(t, "POST /users/"+w.owner.id+"/email-changes", emailBody(address("own"))).expect(t, 202)
-			w.user(t, "second", "") // no mail, and the refused request made nobody
+			w.user(t, "second", "") // no mail, and the refused request created no user
 			newWorld(t, p).owner.do(t, "POST /users", invited("elsewhere")).expect(t, 201)
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// roleObject is a role that is asked about.
+// roleObject is a role in the requests.
 type roleObject struct {
 	name        string
 	id          string
@@ -19,15 +19,14 @@ type roleObject struct {
 	permissions []string
 }
 
-// matrix is one tenant with everybody who asks and everything that is asked
-// about.
+// matrix is one tenant with all principals and all objects.
 type matrix struct {
 	*world
 	foreign    *world
 	principals []*principal
 	roles      []*roleObject
 	fresh      int
-	last       []func(*testing.T) // what takes a principal away comes last
+	last       []func(*testing.T) // requests that remove a principal come last
 }
 
 // cells are the operations by id. Each sends its requests for a principal and
@@ -119,12 +118,12 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_changeEmail":             changeEmailCells,
 }
 
-// sampled is which part of the matrix is asked on PostgreSQL, one in so many. What
-// decides does not depend on the store.
+// sampled is the sampling rate of the matrix on PostgreSQL: one request of so many.
+// Authorization does not depend on the store.
 const sampled = 4
 
-// testMatrix asks every operation by every principal about every object. On
-// PostgreSQL it asks a sample, in which every operation and every principal occurs.
+// testMatrix sends every operation as every principal about every object. On PostgreSQL
+// it sends a sample with every operation and every principal.
 func testMatrix(t *testing.T, p *program) {
 	m := newMatrix(t, p)
 	whole := onBothStores() || !strings.HasPrefix(p.Database, "postgres:")

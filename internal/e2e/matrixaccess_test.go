@@ -92,7 +92,7 @@ func eventsCells(t *testing.T, m *matrix, p *principal) {
 		default:
 			wanted := sorted(strings.Fields(p.membersOf(s.department)))
 			if s.deleted && !p.may("users:restore", s.department) {
-				wanted = nil // gone from every answer
+				wanted = nil // omitted from every answer
 			}
 			if got := a.members(fmt.Sprintf("/items/%d/after", i)); !slices.Equal(got, wanted) {
 				t.Errorf("%s: the event shows %q, not %q", s.name, got, wanted)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// token makes a token of the permissions that speaks for a service account, or with
-// "" for whoever makes it.
+// token makes an API token with the permissions for a service account, or for the caller
+// if account is "".
 func (c *caller) makeToken(t testing.TB, account string, permissions ...string) *caller {
 	t.Helper()
 	path := "/users/" + c.id
@@ -90,7 +90,7 @@ func (m *matrix) revokedToken(t *testing.T) *principal {
 
 const everyAccountMember = "id name description status createdAt updatedAt"
 
-// accountSight returns what the principal reads of a service account.
+// accountSight returns the members of a service account that the principal may read.
 func (p *principal) accountSight() string {
 	if p.may("service-accounts:read", "") {
 		return everyAccountMember

@@ -15,8 +15,8 @@ func (p *principal) operated(tenant string) bool {
 	return slices.Contains(p.operates, tenant) || slices.Equal(p.operates, everyTenant)
 }
 
-// compareOperated is compare for what is about tenants, to which only the keys of
-// operators open.
+// compareOperated is compare for operations on tenants, for which only operator keys are
+// accepted.
 func (p *principal) compareOperated(t *testing.T, what, line, body string, wanted expectation, header ...string) *answer {
 	t.Helper()
 	who := *p

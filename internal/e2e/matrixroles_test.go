@@ -73,7 +73,7 @@ func listRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// roleSight returns what the principal reads of a role.
+// roleSight returns the members of a role that the principal may read.
 func (p *principal) roleSight() string {
 	if p.mayAnywhere("roles:read") {
 		return everyRoleMember

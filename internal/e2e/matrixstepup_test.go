@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// What an operation can do to somebody's access.
+// The effects that an operation can have on a user's access.
 const (
-	changesNothing = "none"    // nobody gains or loses access
+	changesNothing = "none"    // no user gains or loses access
 	grantsAccess   = "grants"  // gives or changes rights, a way to sign in or a credential
-	removesForGood = "removes" // takes what the same caller cannot simply give back
-	endsAccess     = "ends"    // takes access away at once
-	provesItself   = "proves"  // the request carries the proof of who sends it
+	removesForGood = "removes" // removes something that the caller cannot simply restore
+	endsAccess     = "ends"    // ends access immediately
+	provesItself   = "proves"  // the request itself authenticates the user
 )
 
 // effects says what each operation does to access. It states what the contract means, and
@@ -119,8 +119,8 @@ func stepsUp(effect string) bool { return effect == grantsAccess || effect == re
 const wrongQuery = "wrong-parameter=1"
 
 // testStepUp is the column of the matrix for step-up. Every principal sends every
-// operation soon after the sign-in and long after it. What differs must follow from what
-// the operation grants or removes.
+// operation soon after the sign-in and long after it. The expected difference follows
+// from the effect of the operation.
 func testStepUp(t *testing.T, p *program) {
 	for id := range effects {
 		if !p.document.has(id) {

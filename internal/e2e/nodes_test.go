@@ -18,12 +18,11 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// seenWithin is how long a right that was taken away may still be honoured on
-// another node, counted from the answer to whoever took it.
+// seenWithin is how long another node may still accept a revoked right, from the answer
+// to the revocation.
 const seenWithin = time.Second
 
-// revocation is one way to take away what somebody may do. The caller may read
-// users as long as nothing is revoked.
+// revocation is one way to revoke a user's rights. The caller may read users until then.
 type revocation struct {
 	name    string
 	command bool // done by the command line
@@ -32,7 +31,7 @@ type revocation struct {
 	restore func(*testing.T, *revoked)
 }
 
-// revoked is whom a revocation is tried on.
+// revoked is the user of a revocation.
 type revoked struct {
 	world  *world
 	caller *caller
@@ -180,7 +179,8 @@ func TestATokenThatIsRevokedEndsOnEveryNode(t *testing.T) {
 	t.Logf("the longest took %v", longest)
 }
 
-// A command beside a running server on one file is seen as soon.
+// A change by the command line on the same file is seen by a running server within the
+// same time.
 func TestARevocationByTheCommandLineIsSeenOnSQLite(t *testing.T) {
 	t.Parallel()
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
@@ -230,7 +230,7 @@ func (v *revocation) lag(t *testing.T, r *revoked, there *world, disturb func() 
 	t.Helper()
 	asks := *r.caller
 	asks.world = there
-	asks.until(t, 200) // what was undone before must be seen too
+	asks.until(t, 200) // the restore must have arrived too
 	asks.until(t, 200) // now from the cache
 	end := disturb()
 	v.revoke(t, r)
@@ -240,8 +240,8 @@ func (v *revocation) lag(t *testing.T, r *revoked, there *world, disturb func() 
 	return lag
 }
 
-// until asks for users until the answer has the status, and returns how long after
-// the beginning the last one was asked for that had another.
+// until requests users until the answer has the status. It returns how long after the
+// start the last request with another status was sent.
 func (c *caller) until(t *testing.T, status int) (other time.Duration) {
 	t.Helper()
 	began := time.Now()

@@ -161,8 +161,8 @@ func testOperatedTenant(t *testing.T, w *world) {
 	})
 }
 
-// testDeletedTenant deletes a tenant: it is gone for its users, and a restore brings
-// it back with its sessions, tokens and history.
+// testDeletedTenant deletes a tenant. Its users cannot use it, and a restore brings it
+// back with its sessions, tokens and history.
 func testDeletedTenant(t *testing.T, w *world) {
 	operator, line := w.program.operator.of(w), "/operator/tenants/"+w.name
 	ada := w.member(t, "ada", "")
@@ -347,7 +347,8 @@ func testGuessingKeys(t *testing.T, w *world) {
 	w.signIn(t, address("owner"))
 }
 
-// TestOperatorsAreServedOnceThereIsAKey: what nobody uses is not there.
+// TestOperatorsAreServedOnceThereIsAKey checks that the paths of operators do not exist
+// without operator keys.
 func TestOperatorsAreServedOnceThereIsAKey(t *testing.T) {
 	binary := build(t)
 	for _, store := range stores {
@@ -370,8 +371,8 @@ func TestOperatorsAreServedOnceThereIsAKey(t *testing.T) {
 	}
 }
 
-// TestOperatorsApart: with an address of their own, operators are served there and
-// nowhere else.
+// TestOperatorsApart checks that with --operator-listen, operators are served only at
+// that address.
 func TestOperatorsApart(t *testing.T) {
 	apart := freeAddress(t)
 	p := serve(t, build(t), stores[0].database(t), "--operator-listen", apart)

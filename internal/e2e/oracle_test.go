@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// The oracle says what the contract promises, in words of its own: it shares no
-// code with the product.
+// The oracle states what the contract promises. It is independent: it shares no code
+// with the product.
 
 // holding is a permission and the department it is for, "" for all.
 type holding struct{ permission, department string }
 
-// principal is somebody who asks.
+// principal is a user or program that sends requests.
 type principal struct {
 	*caller
 	name       string
 	department string
 	holds      []holding
-	grants     []holding // what may be handed on beyond that
+	grants     []holding // permissions that it may grant in addition
 	live       bool      // has a session of the tenant, or a key or token that is for it
-	program    bool      // is no person with a session
+	program    bool      // is not a user with a session
 	operates   []string  // the names of the tenants that its key is for; all: everyTenant
 	byToken    bool      // is a program with a token
-	holder     []holding // what the user has for whom a token speaks, which is no more than holds
+	holder     []holding // the permissions of the token's user; holds has no others
 }
 
-// subject is a user who is asked about.
+// subject is a user in the requests.
 type subject struct {
 	name       string
 	id         string
@@ -102,12 +102,12 @@ func (p *principal) is(s *subject) bool { return !p.program && p.speaksFor(s) }
 
 func (p *principal) speaksFor(s *subject) bool { return p.id != "" && p.id == s.id }
 
-// sees says whether the principal may know that there is the subject.
+// sees reports whether the principal may know that the subject exists.
 func (p *principal) sees(s *subject) bool {
 	return s.exists && (p.speaksFor(s) || p.knowsDepartment(s.department))
 }
 
-// membersOf returns what the principal reads of a user of the department.
+// membersOf returns the members of a user of the department that the principal may read.
 func (p *principal) membersOf(department string) string {
 	members := []string{"id"}
 	for _, m := range readable {
@@ -118,7 +118,7 @@ func (p *principal) membersOf(department string) string {
 	return strings.Join(members, " ")
 }
 
-// sight returns what the principal reads of the subject.
+// sight returns the members of the subject that the principal may read.
 func (p *principal) sight(s *subject) string {
 	if p.speaksFor(s) {
 		return everyMember
@@ -126,7 +126,7 @@ func (p *principal) sight(s *subject) string {
 	return p.membersOf(s.department)
 }
 
-// readsAnything says whether the principal reads a member of anybody.
+// readsAnything reports whether the principal may read a member of any user.
 func (p *principal) readsAnything() bool {
 	return slices.ContainsFunc(readable, func(m string) bool { return p.mayAnywhere("users." + m + ":read") })
 }
@@ -189,7 +189,7 @@ func first(success expectation, checks ...check) expectation {
 	return success
 }
 
-// check is a condition and what is answered if it does not hold.
+// check is a condition with the answer if it is false.
 type check struct {
 	holds     bool
 	otherwise expectation

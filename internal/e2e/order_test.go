@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// testOrder sends requests that break two rules at once: the one that is checked
-// first is the one that is told. Each scenario is one pair of neighbours.
+// testOrder sends requests that violate two rules at once. The answer must report the
+// rule that is checked first. Each scenario is one pair of consecutive rules.
 func testOrder(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	id := w.user(t, "ordered", "Ops")

@@ -20,8 +20,8 @@ const (
 // emailBody is the body that names an address.
 func emailBody(email string) string { return `{"email":` + quoted(email) + `}` }
 
-// resetLink asks for a new password for the member and returns what the link bears
-// that they are mailed.
+// resetLink requests a password reset for the member and returns the token in the mailed
+// link.
 func (w *world) resetLink(t testing.TB, email string) string {
 	t.Helper()
 	w.nobody().do(t, askForReset, emailBody(email)).expect(t, 202)
@@ -146,7 +146,7 @@ func testResetEnumeration(t *testing.T, w *world) {
 		}
 	}
 	w.resetToken(t, address("active"))
-	w.resetLink(t, address("owner")) // whatever was to be mailed before this has been
+	w.resetLink(t, address("owner")) // all earlier mail has been sent when this arrives
 	for _, m := range w.program.mail.Messages() {
 		if link := m.Link(); link != nil && strings.HasSuffix(link.Path, "/password-reset") &&
 			(strings.Contains(link.Path, "/"+suspended.name+"/") || strings.Contains(link.Path, "/"+w.name+"/") && m.To != address("active") && m.To != address("owner")) {

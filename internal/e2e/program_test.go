@@ -21,27 +21,27 @@ const (
 	startLimit = 30 * time.Second
 	retryEvery = 10 * time.Millisecond
 
-	// waitLimit is how long a test waits for what the program does after its answer.
+	// waitLimit is how long a test waits for work that the program does after its answer.
 	waitLimit = 30 * time.Second
 
-	// answerLimit is longer than the program takes over any request: past it the
-	// program hangs.
+	// answerLimit is longer than any request may take. After it, the program is
+	// considered hanging.
 	answerLimit = 20 * time.Second
 )
 
-// canary is part of every password and every address, so that one search tells
-// whether the log holds any of them.
+// canary is part of every password and every address, so that one search shows whether
+// the log contains any of them.
 const canary = "canary"
 
-// program is the real one, serving one store, and what the tests know of it.
+// program is the real program on one store, with the data that the tests record about it.
 type program struct {
 	process.Server
-	mail     *mailtest.Server // where its mail arrives; nil: nowhere
+	mail     *mailtest.Server // receives its mail; nil: no mail server
 	document *document
 	worlds   atomic.Uint32 // numbers tenants and source addresses
 	tokensMu sync.Mutex
-	tokens   []string // every secret it gave out
-	operator *caller  // with a key for all tenants, nil if there is none
+	tokens   []string // every secret that it returned
+	operator *caller  // with a key for all tenants, or nil
 }
 
 // TestMain removes the programs that the tests have built.
@@ -96,8 +96,8 @@ func buildWith(t *testing.T, flags ...string) string {
 	return filepath.Join(builds.folders[key], "rolecall")
 }
 
-// serve starts the program and waits until it is ready. When the test ends it is
-// asked to stop, and its log is searched for what must not be there.
+// serve starts the program and waits until it is ready. When the test ends, it stops the
+// program, and searches its log for forbidden text.
 func serve(t *testing.T, binary, database string, flags ...string) *program {
 	t.Helper()
 	p := newProgram(t, binary, database, flags...)
@@ -155,7 +155,7 @@ func poll(done func() bool) bool {
 	return true
 }
 
-// freeAddress returns a loopback address that nobody listens on.
+// freeAddress returns an unused loopback address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	address, err := process.FreeAddress()

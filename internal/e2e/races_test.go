@@ -81,8 +81,8 @@ func testEndDuringSignIn(t *testing.T, w *world) {
 	}
 }
 
-// testTwoPasswords changes a password from two browsers at once. One wins, stays
-// signed in and has the password that it set; the other is told.
+// testTwoPasswords changes a password from two browsers at once. One succeeds, stays
+// signed in and has the password that it set. The other gets an error.
 func testTwoPasswords(t *testing.T, w *world) {
 	w.guest(t, "twice", "")
 	current := password

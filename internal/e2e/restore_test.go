@@ -62,7 +62,7 @@ func testTakenMeanwhile(t *testing.T, w *world) {
 	w.owner.do(t, "POST /users/"+address+"/restore", "").refused(t, 409, "email-taken")
 }
 
-// testRestoreCeiling has somebody restore users who held more and less than they do.
+// testRestoreCeiling restores users who had more or fewer permissions than the caller.
 func testRestoreCeiling(t *testing.T, w *world) {
 	admin := w.member(t, "restoring-admin", "")
 	w.assign(t, admin.id, w.builtIn(t, "administrator"), "")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// everyRoleMember is what a role has for whoever may read roles.
+// everyRoleMember is the list of members of a role for callers who may read roles.
 const everyRoleMember = "id key name description permissions grants system createdAt updatedAt"
 
 func testRoles(t *testing.T, p *program) {

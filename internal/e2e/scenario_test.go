@@ -36,7 +36,7 @@ func play(t *testing.T, scenarios []scenario) {
 	}
 }
 
-// check compares the answer with what the scenario expects.
+// check compares the answer with the expectations of the scenario.
 func (s *scenario) check(t *testing.T, a *answer) {
 	t.Helper()
 	a.expect(t, s.status)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// testScripts: a text is stored as it was sent or refused, and what is compared is
-// compared alike by both stores.
+// testScripts checks that a text is stored unchanged or refused, and that both stores
+// compare texts in the same way.
 func testScripts(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	t.Run("names", func(t *testing.T) { testScriptsOfNames(t, w) })

@@ -276,7 +276,7 @@ func testSpraying(t *testing.T, s *siege) {
 	s.guess(t, address("sprayer"), password, "198.51.100.10").expect(t, 200)
 }
 
-// testEqualHashes: what a refused sign-in costs does not tell why it was refused.
+// testEqualHashes checks that the cost of a refused sign-in does not reveal the reason.
 func testEqualHashes(t *testing.T, s *siege) {
 	s.user(t, "pending", "")
 	suspended := s.guest(t, "suspended", "")
@@ -304,8 +304,8 @@ func testEqualHashes(t *testing.T, s *siege) {
 	}
 }
 
-// testForgedHeaders tries to pass as many sources: through the proxy, which adds
-// the real one at the right, and past it, where no header counts at all.
+// testForgedHeaders pretends to be many sources: through the proxy, which appends the
+// real source at the right, and without the proxy, where the header has no effect.
 func testForgedHeaders(t *testing.T, s *siege) {
 	count := func(name string, guess func(i int) *answer) {
 		t.Helper()

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// smugglers are requests that programs disagree about where they end. Each is
-// written around another request that is hidden in its body; by no reading of
-// ours is that a request of its own.
+// smugglers are requests whose end programs interpret differently. Each contains a
+// hidden request in its body. The program must never treat the hidden request as a
+// separate one.
 var smugglers = []struct {
 	name string
 	wrap func(s *smuggling, hidden string) string

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// testCancelStorm lets clients leave at random moments of their requests while
-// others write. What was acknowledged is there, nobody else's write is lost, and
-// whoever repeats with the same key has written once.
+// testCancelStorm lets clients disconnect at random moments of their requests while
+// others write. Every acknowledged change exists, no write of another client is lost,
+// and a repeat with the same key does not write twice.
 func testCancelStorm(t *testing.T, p *program) {
 	const workers, each = 16, 40
 	w := newWorld(t, p)

@@ -90,8 +90,8 @@ func testSettings(t *testing.T, w *world) {
 	play(t, factorScenarios(t, w, patch))
 }
 
-// factorScenarios try the settings that are no numbers, and those that must fit
-// together. After the last nobody without a second factor has a session.
+// factorScenarios test the settings that are not numbers, and those that depend on each
+// other. After the last scenario, users without a second factor have no session.
 func factorScenarios(t *testing.T, w *world, patch func(name, body string, faults ...string) scenario) []scenario {
 	role, foreign := w.builtIn(t, "administrator"), newWorld(t, w.program).builtIn(t, "administrator")
 	set := func(settings string) string { return `{"settings":{` + settings + `}}` }
@@ -136,7 +136,7 @@ func testConditionalTenant(t *testing.T, w *world) {
 	}
 }
 
-// testEffectOfSettings: what is set counts for the next request.
+// testEffectOfSettings checks that changed settings apply to the next request.
 func testEffectOfSettings(t *testing.T, w *world) {
 	w.owner.do(t, "PATCH /tenant", `{"displayName":"The Sesame Company","settings":{"sessionAbsoluteSeconds":300,"sessionIdleSeconds":60}}`).expect(t, 200)
 	a := w.nobody().do(t, "POST /auths/login", credentials(address("owner"), password)).expect(t, 200)

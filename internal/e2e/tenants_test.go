@@ -71,8 +71,8 @@ func anonymousBody(t *testing.T, a *answer) string {
 	return string(b)
 }
 
-// testEqualAnswers compares what must not be told apart: all of the answer but
-// the request id and the date.
+// testEqualAnswers compares answers that must be indistinguishable, except for the
+// request id and the date.
 func testEqualAnswers(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	w.user(t, "pending", "")
@@ -166,8 +166,7 @@ func awaitStatus(t *testing.T, c *caller, line string, status int) (a *answer) {
 	return a
 }
 
-// testGuessing checks the limits of failed sign-ins, each from sources of its
-// own.
+// testGuessing checks the limits of failed sign-ins, each from separate sources.
 func testGuessing(t *testing.T, p *program) {
 	one, two := newWorld(t, p), newWorld(t, p)
 	try := func(w *world, name, secret string) *answer {

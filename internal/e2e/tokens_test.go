@@ -61,8 +61,8 @@ func (c *caller) together(t *testing.T, n int, line, body string) []*answer {
 	return answers
 }
 
-// testParallelRefreshes has fifty tabs of a browser refresh at once, and go on with
-// what they got: there is one successor, and nobody is signed out.
+// testParallelRefreshes refreshes in fifty tabs of a browser at once, and continues with
+// the returned tokens. There is one successor, and the session does not end.
 func testParallelRefreshes(t *testing.T, w *world) {
 	c := w.guest(t, "tabs", "")
 	for range 3 {
@@ -150,8 +150,8 @@ func testStolenTokens(t *testing.T, w *world) {
 	}
 }
 
-// testGrace: within the grace the old token works for what is under way, and no
-// longer than the setting says now.
+// testGrace checks that the old token works within the grace period for concurrent
+// requests, and no longer than the current setting allows.
 func testGrace(t *testing.T, w *world) {
 	w.grace(t, 300)
 	old := w.guest(t, "graceful", "")
@@ -178,7 +178,7 @@ func testGrace(t *testing.T, w *world) {
 	both.do(t, "GET /auths/session", "", "cookie: session="+both.token+"; session="+newer.token).expect(t, 200)
 }
 
-// testFixation brings tokens along that somebody else chose.
+// testFixation signs in with tokens that another user chose.
 func testFixation(t *testing.T, w *world) {
 	thief, victim := w.guest(t, "thief", ""), w.guest(t, "fixed", "")
 	in := thief.do(t, "POST /auths/login", credentials(victim.email, password)).expect(t, 200)

@@ -47,9 +47,9 @@ func expect(t *testing.T, tab *browser.Tab, what, want, script string) {
 	}
 }
 
-// work is a script that does what an application does: it makes a user, follows
-// Location, changes the user under its ETag, fails to under the old one, and asks
-// for what is not there.
+// work is a script of a typical application. It creates a user, follows Location,
+// changes the user with its ETag, fails with the old ETag, and requests a resource that
+// does not exist.
 func work(service, host string) string {
 	return fmt.Sprintf(`
 const service = %q
@@ -150,8 +150,8 @@ func testSiblingHost(t *testing.T, b *browser.Browser, binary string) {
 	expect(t, tab, "session in the end", "200", fmt.Sprintf(`return (await call(%q, 'GET /auths/session')).status`, id))
 }
 
-// testOtherSite: the origin is allowed, and the page is told why nobody can sign in
-// from it.
+// testOtherSite checks that an allowed origin on another site gets an error that
+// explains why users cannot sign in from it.
 func testOtherSite(t *testing.T, b *browser.Browser, binary string) {
 	t.Parallel()
 	f := newFront(t)

@@ -115,8 +115,8 @@ func (a *answer) whole(t *testing.T) string {
 	return fmt.Sprint(a.status, header, anonymousBody(t, a))
 }
 
-// testEveryOperationWithoutSession: whoever has no session in a tenant is told the
-// same by every operation, whether or not there is such a tenant.
+// testEveryOperationWithoutSession checks that without a session in the tenant, every
+// operation returns the same answer, whether or not the tenant exists.
 func testEveryOperationWithoutSession(t *testing.T, w *world) {
 	foreign := newWorld(t, w.program)
 	for _, op := range w.program.document.operations {
@@ -156,9 +156,9 @@ func testEveryOperationWithoutSession(t *testing.T, w *world) {
 	}
 }
 
-// testEveryOperationByBearer: what is no token is told by every operation what one
-// that was revoked is told, whatever it is, from whatever page; together with another
-// credential it is nobody's, and elsewhere than in that header nothing.
+// testEveryOperationByBearer checks that every operation answers an invalid token like a
+// revoked one, from any origin. With another credential in the request, the token is
+// rejected. Outside of its header, a token has no effect.
 func testEveryOperationByBearer(t *testing.T, w *world) {
 	foreign := newWorld(t, w.program)
 	account := w.account(t, "Shop", "shop/a:b")
@@ -168,7 +168,7 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 	cut.bearer, shouting.bearer, session.bearer = c.bearer[:len(c.bearer)-1], strings.ToUpper(c.bearer), w.owner.token
 	for _, op := range w.program.document.operations {
 		line := op.line(w.owner.id, never)
-		if op.spec.Security == nil || len(*op.spec.Security) == 0 { // nobody is asked who they are
+		if op.spec.Security == nil || len(*op.spec.Security) == 0 { // the operation needs no authentication
 			continue
 		}
 		for _, header := range [][]string{{"+cookie: session=" + w.owner.token}, {"authorization: bearer x", "+cookie: session=" + w.owner.token}, {"authorization: Bearer", "+cookie: session=" + w.owner.token}} {
@@ -253,8 +253,8 @@ func testSuspendedTenant(t *testing.T, w *world) {
 	accept(token).expect(t, 200)
 }
 
-// testSafeMethods crawls everything that is safe, as somebody who may do
-// everything: nothing has changed afterwards.
+// testSafeMethods sends all safe requests as a caller with all permissions. They must
+// change nothing.
 func testSafeMethods(t *testing.T, w *world) {
 	user, role, account := w.user(t, "crawled", ""), w.role(t, "Crawled"), w.account(t, "Crawled")
 	w.assign(t, user, role, "")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// everyMember is what a user has for whoever may read all of them.
+// everyMember is the list of members of a user for callers who may read all of them.
 const everyMember = "id email name department externalId metadata status createdAt updatedAt"
 
 func testUsers(t *testing.T, p *program) {

@@ -18,7 +18,7 @@ const (
 	noAgent = "user-agent: " // else there is that of the test's client
 )
 
-// signInWith signs somebody in with a header line.
+// signInWith signs a user in with an additional header line.
 func (w *world) signInWith(t *testing.T, email, line string) *caller {
 	t.Helper()
 	a := w.nobody().do(t, "POST /auths/login", credentials(email, password), line).expect(t, 200)

@@ -97,7 +97,7 @@ func (b *Browser) read(from io.Reader) {
 		}
 		var m message
 		if json.Unmarshal(line[:len(line)-1], &m) != nil {
-			return // not the protocol: whoever waits reports it
+			return // not the protocol; the waiting caller reports it
 		}
 		b.mu.Lock()
 		answer, loads := b.answers[m.ID], b.loads[m.Session]

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Tab is one tab, with cookies of its own.
+// Tab is one tab, with separate cookies.
 type Tab struct {
 	browser *Browser
 	context string
@@ -13,7 +13,7 @@ type Tab struct {
 	loads   chan struct{}
 }
 
-// Cookie is what the browser keeps of a cookie.
+// Cookie is a cookie as the browser stores it.
 type Cookie struct {
 	Name, Value string
 	Domain      string // with a leading dot if it is for subdomains too
