@@ -27,9 +27,10 @@ const bouncerGuard = `"$1" "$2" & cat; kill $!; wait`
 const bouncerStart = 20 * time.Second
 
 // Bouncer starts a PgBouncer in transaction mode before the server of the test
-// databases, with any more settings, each a line, and returns what makes the URL of such a database one through it. The
-// test is skipped if there is none to be had, and fails if CI or
-// ROLECALL_REQUIRE_POSTGRES is set.
+// databases. Each of the settings is an additional line of its configuration. It returns
+// a function that makes the URL of such a database one through PgBouncer. If PgBouncer
+// is not installed, the test is skipped, or fails if CI or ROLECALL_REQUIRE_POSTGRES is
+// set.
 func Bouncer(t testing.TB, settings ...string) (through func(databaseURL string) string) {
 	t.Helper()
 	binary, err := findBouncer()
@@ -130,7 +131,7 @@ max_client_conn = 1000
 	return settings
 }
 
-// freeAddress returns a loopback address that nobody listens on.
+// freeAddress returns an unused loopback address.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -232,8 +232,8 @@ func CitusURL(t testing.TB) string {
 	return databaseURL
 }
 
-// dropDatabase drops a database, to which the extension's daemon may connect again
-// meanwhile.
+// dropDatabase drops a database. It tries again, because the extension's daemon may
+// reconnect.
 func (s *Server) dropDatabase(name string) (err error) {
 	for range 20 {
 		err = s.as(context.Background(), "postgres", fmt.Sprintf("drop database %s with (force)", quoted(name)))

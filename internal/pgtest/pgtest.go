@@ -1,6 +1,6 @@
-// Package pgtest gives tests a PostgreSQL database of their own: on the server
-// that ROLECALL_TEST_POSTGRES names by an administrator's URL, else on a
-// throw-away server of the test process.
+// Package pgtest creates a separate PostgreSQL database for each test: on the server
+// whose administrator's URL is in ROLECALL_TEST_POSTGRES, or on a throw-away server of
+// the test process.
 package pgtest
 
 import (

@@ -222,7 +222,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The server may be gone by then, and with it the connection.
+	// The server may have stopped by then, so the connection may be lost.
 	t.Cleanup(func() { _ = conn.Close(t.Context()) })
 	return conn
 }

@@ -26,7 +26,7 @@ func LookedAt(plan string) (most float64) {
 	return most
 }
 
-// number reads what the expressions above take for a number: it is one.
+// number parses a number that the expressions above have matched.
 func number(text string) float64 {
 	n, _ := strconv.ParseFloat(text, 64)
 	return n

@@ -155,7 +155,7 @@ func (l *lease) create(t testing.TB, original string) {
 	t.Helper()
 	admin := connect(t, server(t))
 	locked(t, admin, func() {
-		var exists bool // another process may have made it meanwhile
+		var exists bool // another process may have created it in the meantime
 		if err := admin.QueryRow(t.Context(), "select exists (select from pg_database where datname = $1)", l.name).Scan(&exists); err != nil {
 			t.Fatalf("pgtest: %v", err)
 		}

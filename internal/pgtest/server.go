@@ -31,8 +31,8 @@ var ErrNotInstalled = errors.New("no PostgreSQL server is installed (Debian, Ubu
 //go:embed guard.sh
 var guard string
 
-// Server is a throw-away PostgreSQL server. It keeps nothing on disk when it
-// stops. Its methods are not for concurrent use, but for URL.
+// Server is a throw-away PostgreSQL server. It deletes its data when it stops. Only URL
+// is safe for concurrent use.
 type Server struct {
 	folder   string
 	port     string // empty: the default
@@ -92,9 +92,10 @@ func start(primary string, settings []string) (*Server, error) {
 	return s, nil
 }
 
-// parentFolder returns where a server with the settings keeps its data: in memory
-// unless they are those of Production. To create and remove the hundreds of files of
-// a database costs a disk most of what a test does. Empty is the default folder.
+// parentFolder returns the folder for the data of a server with the settings. Unless the
+// settings are those of Production, it is in memory, because creating and removing the
+// hundreds of files of a database on a disk takes most of a test's time. Empty means the
+// default folder.
 func parentFolder(settings []string) string {
 	const memory, enough = "/dev/shm", 4 << 30
 	var stat syscall.Statfs_t
@@ -106,8 +107,8 @@ func parentFolder(settings []string) string {
 
 func (s *Server) startGuard() (err error) {
 	s.guard.Dir = s.folder
-	// A session of its own keeps an interrupt from the terminal away from the
-	// guard, which must outlive this process by a moment.
+	// A separate session keeps an interrupt from the terminal away from the guard, which
+	// must outlive this process for a moment.
 	s.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() == 0 {
 		if err := s.dropRoot(); err != nil {
@@ -126,8 +127,8 @@ func (s *Server) startGuard() (err error) {
 	return s.guard.Start()
 }
 
-// Kill ends the server as a loss of power does, but that the operating system
-// still writes what it was given. What was on the disk stays for Restart.
+// Kill ends the server like a loss of power, except that the operating system still
+// writes its cache. Restart uses the data on the disk.
 func (s *Server) Kill() error { return s.order("kill") }
 
 // Restart starts a server that was killed, and returns when it answers.
@@ -246,7 +247,7 @@ func (s *Server) Stop() error {
 // there are several.
 func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		path, err = filepath.EvalSymlinks(path) // beside the link not all of them may be
+		path, err = filepath.EvalSymlinks(path) // the folder of the link may not contain all programs
 		return filepath.Dir(path), err
 	}
 	var found []string
@@ -271,7 +272,7 @@ func findBinaries() (string, error) {
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return release(a) - release(b) })), nil
 }
 
-// release returns the first number in path, 0 if there is none.
+// release returns the first number in path, or 0.
 func release(path string) int {
 	start := strings.IndexAny(path, "0123456789")
 	if start < 0 {
