@@ -1,5 +1,5 @@
-// Package process runs the program as a process of its own, for all that looks at
-// it from outside: black-box tests, faults and benchmarks.
+// Package process runs the program as a separate process, for black-box tests, fault
+// tests and benchmarks.
 package process
 
 import (
@@ -74,11 +74,11 @@ type Server struct {
 	Database string     // a SQLite file or a postgres:// URL
 	Address  string     // host and port; empty: a free one of the loopback, chosen by Start
 	Flags    []string   // of serve
-	Under    []string   // a command that runs it, with its arguments: strace, for example
-	Env      []string   // beside that of this process
-	Folder   string     // where it runs; empty: where this process does
-	Files    []*os.File // that it inherits, from descriptor 3 on
-	LogFile  *os.File   // gets what it prints, instead of Log; nil: Log has it
+	Under    []string   // a command that runs the program, with its arguments, such as strace
+	Env      []string   // in addition to that of this process
+	Folder   string     // working directory; empty: that of this process
+	Files    []*os.File // inherited files, from descriptor 3 on
+	LogFile  *os.File   // receives the output instead of Log; nil: Log has it
 
 	process *os.Process
 	exited  chan error
