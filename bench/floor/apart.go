@@ -29,7 +29,7 @@ func Copy(ctx context.Context, source, file string) (database string, err error)
 	return file, copySQLite(ctx, source, file)
 }
 
-// Process is a floor in a process of its own.
+// Process is a floor in a separate process.
 type Process struct {
 	Address    string // where it listens
 	command    *exec.Cmd
@@ -37,7 +37,7 @@ type Process struct {
 	complaints bytes.Buffer
 }
 
-// Start starts a floor in a process of its own and waits until it answers. It ends
+// Start starts a floor in a separate process and waits until it answers. The floor ends
 // with this process at the latest. The program must call Serve first.
 func Start(o Options) (*Process, error) {
 	self, err := os.Executable()

@@ -1,7 +1,7 @@
-// Package floor serves the least that any service could do for five operations:
-// a constant answer, one prepared statement and the encoding of what it returns,
-// one durable insert, one password hash. It knows one tenant and lets everybody
-// in. What a real service takes above that is the price of what it does more.
+// Package floor serves five operations with the least work that any service needs: a
+// constant response, one prepared statement and the encoding of its rows, one durable
+// insert, one password hash. It has one tenant and no authentication. The additional
+// time of a real service is the price of its features.
 package floor
 
 import (
@@ -23,10 +23,10 @@ import (
 type Options struct {
 	Database string // a SQLite file or a postgres:// URL, as Copy left it
 	Tenant   string // the id of the tenant
-	Session  string // the answer to who somebody is
-	Login    string // the answer to the right password
-	Cursor   string // what a page says about the next one
-	Password string // the right password
+	Session  string // the response to a request for the session
+	Login    string // the response to the correct password
+	Cursor   string // the next cursor in the response of a page
+	Password string // the correct password
 }
 
 // table is a table of users.
@@ -175,7 +175,7 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // whoever asked notices
+	_, _ = w.Write(body) // the client detects a failure
 }
 
 func fail(w http.ResponseWriter, err error) {

@@ -19,8 +19,8 @@ type postgresTable struct {
 	tenant id
 }
 
-// copyPostgres makes the table, with the users that Rolecall has in the database.
-// An administrator's URL is past the row security of both.
+// copyPostgres creates the table, with the users that Rolecall has in the database. An
+// administrator's URL bypasses the row-level security of both.
 func copyPostgres(ctx context.Context, url string) (err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

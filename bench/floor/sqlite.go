@@ -138,7 +138,7 @@ func (t *sqliteTable) write(w *sql.Conn, put *sql.Stmt) {
 
 // commit inserts all of the group or none.
 func (t *sqliteTable) commit(w *sql.Conn, put *sql.Stmt, group []insert) error {
-	ctx := context.Background() // nobody waits for one of the group alone
+	ctx := context.Background() // no single request of the group may cancel it
 	if _, err := w.ExecContext(ctx, "begin immediate"); err != nil {
 		return err
 	}

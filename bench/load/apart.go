@@ -14,9 +14,9 @@ import (
 // variable is set in a process that RunApart started.
 const variable = "ROLECALL_BENCH_LOAD"
 
-// RunApart does what the plan says in a process of its own, with one thread for
-// all connections, so that neither's memory nor scheduling weighs on the other.
-// The program must call Serve first.
+// RunApart runs the plan in a separate process, with one thread for all connections, so
+// that memory and scheduling of the two processes do not affect each other. The program
+// must call Serve first.
 func RunApart(ctx context.Context, plan Plan) (*Result, error) {
 	input, err := json.Marshal(plan)
 	if err != nil {

@@ -44,7 +44,7 @@ func dial(ctx context.Context, address string) (*connection, error) {
 		return nil, err
 	}
 	hangUp := sync.OnceValue(dialed.Close)
-	forget := context.AfterFunc(ctx, func() { hangUp() }) // what it returns, the caller of close gets
+	forget := context.AfterFunc(ctx, func() { hangUp() }) // the caller of close gets its result
 	return &connection{Conn: dialed, buffer: make([]byte, 4096), close: func() error {
 		forget()
 		return hangUp()

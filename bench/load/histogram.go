@@ -47,14 +47,14 @@ func (h *Histogram) Count() (n int) {
 	return n
 }
 
-// Quantile returns the time that this share of the times is not above: 0.5 gives
-// the median. It is zero if there are none.
+// Quantile returns the time that this share of the times does not exceed: 0.5 gives the
+// median. It returns zero without times.
 func (h *Histogram) Quantile(share float64) time.Duration {
 	rank := share * float64(h.Count())
 	seen := 0.0
 	for i, in := range h.Buckets {
 		seen += float64(in)
-		if in > 0 && seen >= rank && i < buckets-1 { // the last one has no ceiling
+		if in > 0 && seen >= rank && i < buckets-1 { // the last bucket has no upper bound
 			return min(ceiling(i), h.Max)
 		}
 	}

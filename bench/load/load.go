@@ -1,6 +1,6 @@
-// Package load asks an HTTP/1.1 server for much, checks every answer, and counts
-// what came back and how long it took. It is cheap, because it shares the cores
-// with what it measures.
+// Package load sends many requests to an HTTP/1.1 server, checks every response, and
+// measures the response times. It uses little CPU, because it shares the cores with the
+// server.
 package load
 
 import (
@@ -19,18 +19,18 @@ import (
 const Number = "{number}"
 
 const (
-	patience = 30 * time.Second      // how long a run waits, past its end, for the last answers
-	breather = 10 * time.Millisecond // before a broken connection is made anew
+	patience = 30 * time.Second      // how long a run waits for the last responses after its end
+	breather = 10 * time.Millisecond // before a broken connection is opened again
 )
 
-// Plan is what is to be sent, for how long, and what a right answer is.
+// Plan describes the requests, their rate and duration, and the correct responses.
 type Plan struct {
 	Address     string        // host and port of the server
 	Connections int           // each carries one request at a time
-	Rate        float64       // requests a second, of all connections together; zero: the next one follows each answer
-	WarmUp      time.Duration // for which answers are checked, but not counted
-	Duration    time.Duration // for which they are counted
-	Limit       int           // requests in all, after which the run is over; zero: no limit
+	Rate        float64       // requests per second, of all connections together; zero: each request follows the previous response
+	WarmUp      time.Duration // responses are checked, but not counted
+	Duration    time.Duration // responses are counted
+	Limit       int           // maximum number of requests; zero: no limit
 	Requests    []string      // complete requests, sent in turn; see Number
 	Status      int           // of a right answer
 	AtLeast     int           // bytes that the body of a right answer has; zero: it may be empty
@@ -42,9 +42,9 @@ type Result struct {
 	Right    int           // all right answers, warming up included
 	Statuses map[int]int   // all whole answers by status
 	Short    int           // whole answers of the right status with a body that is too short, or no JSON object or array
-	Broken   int           // connections that were refused or ended before their answer
-	Reason   string        // what was wrong with the first answer that was not right
-	Took     time.Duration // the time for which answers were counted
+	Broken   int           // connections that were refused or ended before their response
+	Reason   string        // the error of the first wrong response
+	Took     time.Duration // the time in which responses were counted
 	Latency  Histogram     // of the right answers that were counted; at a Rate, from the moment the request was due
 	Spent    time.Duration // CPU time of the generator; known to RunApart alone
 }
@@ -55,7 +55,7 @@ func (r *Result) Counted() int { return r.Latency.Count() }
 // PerSecond returns the rate of the right answers that were counted.
 func (r *Result) PerSecond() float64 { return float64(r.Counted()) / r.Took.Seconds() }
 
-// Err returns what was wrong if any answer was not right, or none came.
+// Err returns an error if a response was wrong, or if no response arrived.
 func (r *Result) Err() error {
 	if r.Reason != "" {
 		return fmt.Errorf("%d of %d answers were not right: %s", r.Sent-r.Right, r.Sent, r.Reason)
@@ -77,9 +77,8 @@ type run struct {
 	end       time.Time
 }
 
-// Run does what the plan says, and returns what came back. Answers that are not
-// right are no error of Run; Result.Err tells of them. RunApart disturbs what is
-// measured less.
+// Run runs the plan, and returns the responses. Wrong responses are no error of Run, but
+// one of Result.Err. RunApart affects the measurement less.
 func Run(ctx context.Context, plan Plan) (*Result, error) {
 	if plan.Connections < 1 || len(plan.Requests) == 0 || plan.Duration <= 0 {
 		return nil, errors.New("load: a plan has connections, requests and a duration")
@@ -122,8 +121,8 @@ func sum(tallies []Result, took time.Duration) *Result {
 	return total
 }
 
-// next waits for the turn of the next request, and returns its ticket and the
-// moment from which its answer is awaited. There is none when the run is over.
+// next waits for the turn of the next request. It returns its ticket and the time from
+// which its response is measured. ok is false at the end of the run.
 func (r *run) next(ctx context.Context) (ticket int64, due time.Time, ok bool) {
 	ticket = r.tickets.Add(1) - 1
 	now := time.Now()
@@ -169,8 +168,8 @@ func (r *run) work(ctx context.Context, t *Result) {
 	t.hangUp(&c)
 }
 
-// exchange sends the request on the connection, which it makes if there is none,
-// and returns the answer.
+// exchange sends the request on the connection, which it opens if necessary, and returns
+// the response.
 func (r *run) exchange(ctx context.Context, c **connection, out []byte) (answer, error) {
 	if *c == nil {
 		dialed, err := dial(ctx, r.Address)

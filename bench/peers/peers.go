@@ -19,8 +19,7 @@ const (
 	people   = 16 // who sign in
 )
 
-// Operations are the names of what is measured, in the order in which it is
-// measured.
+// Operations are the names of the measured operations, in their order.
 var Operations = []string{"session", "read", "page", "login", "create"}
 
 // PostgreSQL is the store of a service that needs a PostgreSQL server.
@@ -64,7 +63,7 @@ type Peer interface {
 // All returns the peers that can be measured.
 func All() []Peer { return []Peer{pocketBase{}, keycloak{}, betterAuth{}} }
 
-// person returns the address of somebody who signs in.
+// person returns the address of a user who signs in.
 func person(n int) string { return fmt.Sprintf("person-%02d@example.com", n) }
 
 // names are those of the users that are created.

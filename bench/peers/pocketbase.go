@@ -12,8 +12,8 @@ import (
 	"github.com/rolecall/rolecall/bench/load"
 )
 
-// pocketBase is PocketBase as a program of its own module. "Who am I" is the
-// refresh of a token, the request with which PocketBase checks one.
+// pocketBase is PocketBase as a program in a separate module. Its session request is the
+// refresh of a token, with which PocketBase checks a token.
 type pocketBase struct{}
 
 func (pocketBase) About() About {

@@ -22,7 +22,7 @@ const (
 	stopLimit = 30 * time.Second
 )
 
-// Service is a peer with a store of its own.
+// Service is a peer with a separate store.
 type Service struct {
 	Peer     Peer
 	Program  string // what Fetch returned
@@ -124,7 +124,7 @@ func (s *Service) Ended() bool {
 // URL returns where the service serves.
 func (s *Service) URL() string { return "http://" + s.Address }
 
-// Log returns the end of what the service has printed.
+// Log returns the end of the service's output.
 func (s *Service) Log() string {
 	const most = 2000
 	content, err := os.ReadFile(s.log.Name())

@@ -44,8 +44,8 @@ var consolePages = []consolePage{
 	}},
 }
 
-// manyPages measures pages of users in the console, and their counts, which are
-// asked for apart.
+// manyPages measures pages of users in the console, and their counts, which are separate
+// requests.
 func (b *bench) manyPages(ctx context.Context) (err error) {
 	users := min(b.users, consoleUsers)
 	n, err := b.filled(ctx, "console", "--users", strconv.Itoa(users), "--departments", "20", "--passwords", "1",

@@ -25,7 +25,7 @@ import (
 
 const password = "correct horse battery"
 
-// session is somebody who is signed in.
+// session is the session of a user.
 type session struct{ tenant, user, token string }
 
 // node is the program, serving a store that was filled for it.
@@ -189,7 +189,7 @@ func (n *node) exchange(ctx context.Context, s session, method, path, body strin
 func memory(kind string, pids ...int) (total int, err error) {
 	for _, pid := range pids {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-		if errors.Is(err, os.ErrNotExist) { // it has ended meanwhile
+		if errors.Is(err, os.ErrNotExist) { // it has ended in the meantime
 			continue
 		}
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// explaining has PostgreSQL log how it ran each statement of the database, those of
-// its own for keys of other tables too.
+// explaining makes PostgreSQL log the plan of each statement of the database, including
+// those that check foreign keys.
 var explaining = []string{
 	"session_preload_libraries = auto_explain",
 	"auto_explain.log_min_duration = 0",

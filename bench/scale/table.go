@@ -21,13 +21,13 @@ type table struct {
 type row struct {
 	name         string
 	small, large string
-	ratio        float64 // zero: there is none
+	ratio        float64 // zero: no ratio
 	goal         string
 	missed       bool
 }
 
-// times records what an operation takes: the median of the rounds, and that of
-// their ratios, which is not to be above the goal; none if that is zero.
+// times records the duration of an operation: the medians of the rounds, and the median
+// of their ratios. The goal is the maximum ratio, zero for no goal.
 func (t *table) times(name string, small, large []time.Duration, goal float64) {
 	ratios := make([]float64, len(small))
 	for i := range small {
@@ -40,8 +40,7 @@ func (t *table) times(name string, small, large []time.Duration, goal float64) {
 	t.rows = append(t.rows, r)
 }
 
-// rates records how much is done in a second: the ratio is not to be below the
-// goal; none if that is zero.
+// rates records operations per second. The goal is the minimum ratio, zero for no goal.
 func (t *table) rates(name string, small, large []float64, goal float64) {
 	ratios := make([]float64, len(small))
 	for i := range small {
@@ -54,8 +53,7 @@ func (t *table) rates(name string, small, large []float64, goal float64) {
 	t.rows = append(t.rows, r)
 }
 
-// took records one time by itself, which is not to be above the goal; none if that
-// is zero.
+// took records a single duration. The goal is its maximum, zero for no goal.
 func (t *table) took(name string, took, goal time.Duration) {
 	r := row{name: name, large: inMilliseconds(took)}
 	if goal > 0 {
@@ -64,8 +62,8 @@ func (t *table) took(name string, took, goal time.Duration) {
 	t.rows = append(t.rows, r)
 }
 
-// memory records how much memory is used in MiB, which is not to be above the
-// goal times the small one; a fixed goal is in MiB.
+// memory records used memory in MiB. The goal is the maximum ratio of large to small. A
+// fixed goal is a maximum in MiB.
 func (t *table) memory(name string, small, large int, goal float64, fixed int) {
 	r := row{name: name, small: fmt.Sprintf("%d MiB", small), large: fmt.Sprintf("%d MiB", large), ratio: float64(large) / float64(small)}
 	if fixed > 0 {

@@ -147,7 +147,7 @@ func (n *node) survey(ctx context.Context, users int) (*survey, error) {
 	if err := n.get(ctx, n.owner(), "/roles?limit=20", &some); err != nil {
 		return nil, err
 	}
-	for _, role := range some.Items[5:] { // past the built-in ones and the first
+	for _, role := range some.Items[5:] { // without the built-in roles and the first
 		s.roles = append(s.roles, role.ID)
 	}
 	s.deep, err = n.walk(ctx, users*9/10)
@@ -166,7 +166,7 @@ func (n *node) byNumber(ctx context.Context, number int) (user, error) {
 	return found.Items[0], nil
 }
 
-// walk returns the cursor after so many users by name.
+// walk returns the cursor after a number of users by name.
 func (n *node) walk(ctx context.Context, rows int) (string, error) {
 	bar := progress.Start(os.Stderr, "rows walked", rows)
 	defer bar.End()
@@ -186,7 +186,7 @@ func (n *node) walk(ctx context.Context, rows int) (string, error) {
 	return cursor, nil
 }
 
-// operation is something that is asked of both.
+// operation is a request that is measured on both stores.
 type operation struct {
 	name     string
 	goal     float64 // of the ratio; zero: bounded, but dearer where there is more
@@ -235,7 +235,7 @@ func query(text string) string { return "/users?limit=50&q=" + url.QueryEscape(t
 func firstOf(u user) string { return strings.Fields(u.Name)[0] }
 func lastOf(u user) string  { return strings.Fields(u.Name)[1] }
 
-// uniqueOf returns the word of the address that nobody else has.
+// uniqueOf returns the word of the address that is unique to the user.
 func uniqueOf(u user) string {
 	local, _, _ := strings.Cut(u.Email, "@")
 	_, word, _ := strings.Cut(local, ".")
@@ -285,15 +285,15 @@ var operations = []operation{
 // bounded is how long anything may take that is done once.
 const bounded = time.Second
 
-// single measures, on the large store, what is done once and to what has much
-// hanging on it.
+// single measures operations on the large store that can be done only once, or that
+// affect many objects.
 func (b *bench) single(ctx context.Context, s *survey) error {
 	holder := s.sessions[1]
 	u, owner := "/users/"+s.holder, s.owner()
 	if _, err := s.send(ctx, owner, http.MethodPost, "/auths/confirm", `{"password":"`+password+`"}`); err != nil {
-		return err // it is some time since the store was filled
+		return err // the store was filled too long ago
 	}
-	last, err := s.byNumber(ctx, b.holders) // the last who holds the role
+	last, err := s.byNumber(ctx, b.holders) // the last user with the role
 	if err != nil {
 		return err
 	}

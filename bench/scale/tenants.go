@@ -65,14 +65,13 @@ func ownersOf(all []session) (owners []session) {
 	return owners
 }
 
-// asked is a node, and in whose sessions it is asked.
+// asked is a node with the sessions of its requests.
 type asked struct {
 	address  string
 	sessions []session
 }
 
-// rate asks both in turn, with many connections, once for each session again and
-// again.
+// rate sends requests to both in turn, with many connections, repeatedly once per session.
 func (b *bench) rate(ctx context.Context, name string, pair [2]asked, status int, request func(session) string) error {
 	var rates [2][]float64
 	for range b.rounds {
@@ -95,8 +94,8 @@ func (b *bench) rate(ctx context.Context, name string, pair [2]asked, status int
 	return nil
 }
 
-// memories records what the nodes hold, and, beside what all share, each of the
-// processes of PostgreSQL that serve them.
+// memories records the memory of the nodes and of each PostgreSQL process that serves
+// them, without the memory that all of them share.
 func (b *bench) memories(few, many *node) error {
 	var nodes, backends [2]int
 	for i, n := range []*node{few, many} {

@@ -43,7 +43,7 @@ type citusRow struct {
 	Coordinator float64 // or the one server
 	EachWorker  []float64
 	Rolecall    float64
-	Others      float64 // cores that other work took meanwhile
+	Others      float64 // cores that other processes used
 }
 
 // cluster is a database of one server or of several, with the program.

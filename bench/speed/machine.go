@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// tick is what Linux counts CPU time in, whatever its kernel counts in.
+// tick is the unit of CPU time in /proc on Linux, independent of the kernel's
+// configuration.
 const tick = 10 * time.Millisecond
 
 // cpu is CPU time that was spent. It is zero where the system does not say.

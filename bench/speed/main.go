@@ -1,8 +1,7 @@
-// Command speed measures how much slower Rolecall is than the least that a service
-// could do. It serves both stores with the program as it is in production, and
-// beside it a floor that does the same work and nothing else; one generator asks
-// them in turn for the same. It prints one table for each store, and fails if any
-// answer was not right.
+// Command speed compares the speed of Rolecall with that of a floor, which does the
+// least possible work. It serves both stores with the program as in production, and a
+// floor with the same work. One generator sends the same requests to both in turn. It
+// prints one table for each store, and fails if any response was wrong.
 package main
 
 import (
@@ -89,7 +88,7 @@ func run(ctx context.Context, o options) (err error) {
 	return errors.Join(measureErr, write(&r, o))
 }
 
-// measure measures every store that is asked for, and is here.
+// measure measures every requested store that is installed.
 func (r *report) measure(ctx context.Context, o options, binary, folder string) error {
 	for store := range strings.SplitSeq(o.stores, ",") {
 		measure := measureStore
@@ -188,7 +187,7 @@ func (s *subject) measureIdle(ctx context.Context, o options, r *storeReport) er
 	return nil
 }
 
-// measureOperations measures all that is asked for, and adds it to the report.
+// measureOperations measures the chosen operations, and adds them to the report.
 func (s *subject) measureOperations(ctx context.Context, o options, r *storeReport) (err error) {
 	b, err := s.openBench(ctx)
 	if err != nil {
@@ -234,7 +233,7 @@ func (s *subject) measureOperations(ctx context.Context, o options, r *storeRepo
 	return nil
 }
 
-// idle is how long nobody asks for anything before memory is looked at.
+// idle is how long no requests are sent before memory is measured.
 func (o *options) idle() time.Duration {
 	if o.full {
 		return 10 * time.Second

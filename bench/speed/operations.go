@@ -22,7 +22,7 @@ import (
 	"github.com/rolecall/rolecall/internal/progress"
 )
 
-// operation is what both are asked for.
+// operation is a request that is measured on both.
 type operation struct {
 	name     string
 	title    string
@@ -62,7 +62,7 @@ type bench struct {
 	floor      *floor.Process
 	operations []*operation
 	bar        *progress.Bar
-	database   int // process id of the PostgreSQL server; zero: there is none
+	database   int // process id of the PostgreSQL server; zero: no such server
 }
 
 // openBench starts the floor on a copy of the users, and checks that both answer
@@ -151,8 +151,8 @@ func (b *bench) plan(ctx context.Context, sessions []string) error {
 	return nil
 }
 
-// sample asks Rolecall for what the floor is to answer: the id of the tenant, who
-// somebody is, and the cursor of a page.
+// sample gets the data for the floor's responses from Rolecall: the id of the tenant,
+// the response of the session, and the cursor of a page.
 func (b *bench) sample(ctx context.Context, session string) (tenant, who, cursor string, err error) {
 	var principal struct{ Tenant struct{ ID string } }
 	var page struct{ NextCursor string }

@@ -65,8 +65,7 @@ func comparePeers(ctx context.Context, o options, m machine, binary, folder stri
 	return write(r, o)
 }
 
-// measureWithDatabase gives the service a PostgreSQL server of its own if it uses
-// one.
+// measureWithDatabase starts a separate PostgreSQL server for the service if it uses one.
 func (c *contender) measureWithDatabase(ctx context.Context, folder string) (_ *service, err error) {
 	if c.about.Store != peers.PostgreSQL {
 		return c.measure(ctx, folder, nil)

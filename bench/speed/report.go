@@ -29,8 +29,8 @@ type row struct {
 	Ratio           float64   // of the rates: the median of the pairs
 	Ratios          []float64 // of each pair
 	RatioByCPU      float64   // of the CPU time for an answer; tells more where other work takes the cores
-	Goal            float64   // of the ratio; zero: none
-	Others          float64   // cores that other work took meanwhile
+	Goal            float64   // of the ratio; zero: no goal
+	Others          float64   // cores that other processes used
 }
 
 // sample is one window of measuring.
@@ -38,8 +38,8 @@ type sample struct {
 	Rate      float64 // right answers a second
 	P50, P99  float64 // milliseconds
 	CPU       float64 // microseconds for each answer, of the server and its database
-	Generator float64 // microseconds for each answer, of the one who asked
-	Others    float64 // cores that other work took meanwhile
+	Generator float64 // microseconds of the generator per response
+	Others    float64 // cores that other processes used
 }
 
 // fact is something else that has a goal: to be no more than that.

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Each database server may use so much of the first processor. Three of them leave a
+// Each database server may use this share of the first processor. Three of them leave a
 // tenth of it to the system.
 const (
 	sharePeriod = 20 * time.Millisecond
 	shareQuota  = 6 * time.Millisecond
 )
 
-// shares are how the processors are shared out: the servers run on the first, each with
-// the same part of it, and this process and what it starts later on the others.
+// shares distributes the processors. The servers run on the first, each with the same
+// share of it. This process and those that it starts later run on the others.
 type shares struct {
 	groups  []string // folders of control groups
 	problem error    // why the servers have no shares

@@ -25,22 +25,21 @@ const (
 	host     = "id.example.com"
 	password = "correct horse battery"
 	users    = 10_000
-	owners   = 16 // who act, so that nobody has more live idempotency keys than allowed
+	owners   = 16 // they send the writes, so that no user exceeds the limit of live idempotency keys
 	crowd    = 32 // connections
 
 	startLimit = 2 * time.Minute
 )
 
-// subject is Rolecall as it is in production behind a proxy, with a store of its
-// own.
+// subject is Rolecall as in production behind a proxy, with a separate store.
 type subject struct {
 	process.Server
 	folder   string
 	postgres *pgtest.Server // nil: the store is a SQLite file
 }
 
-// fillStore returns the program with a store of its own in the folder, filled and
-// stopped. The caller closes it.
+// fillStore returns the program with a separate store in the folder, filled and stopped.
+// The caller closes it.
 func fillStore(ctx context.Context, store, binary, folder string) (*subject, error) {
 	s := &subject{folder: folder}
 	s.Binary = binary
@@ -141,7 +140,7 @@ func (s *subject) fill(ctx context.Context) error {
 	return errors.Join(err, filled.Err(), s.Stop())
 }
 
-// start starts Rolecall; what it says if it cannot is in its log.
+// start starts Rolecall. An error includes the log.
 func (s *subject) start(ctx context.Context) error {
 	if err := s.Start(ctx); err != nil {
 		said, readErr := os.ReadFile(s.LogFile.Name())

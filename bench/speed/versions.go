@@ -14,9 +14,9 @@ import (
 // versionPairs is how many pairs of windows decide between two versions.
 const versionPairs = 5
 
-// compareVersions measures the binary against the one of -before. Both run for the
-// whole time, each on a store of its own with the same users. Their windows
-// alternate, so that other work on the machine disturbs both alike.
+// compareVersions measures the binary against the one of -before. Both run for the whole
+// time, each on a separate store with the same users. Their windows alternate, so that
+// other work on the machine affects both equally.
 func compareVersions(ctx context.Context, o options, store, binary, folder string) (_ *storeReport, err error) {
 	before, err := startVersion(ctx, store, o.before, filepath.Join(folder, store+"-before"))
 	if err != nil {

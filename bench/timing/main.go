@@ -1,9 +1,8 @@
-// Command timing measures whether the time of an answer tells what the answer does
-// not: why somebody was refused, or whether an address is known or taken.
-// It serves a store of its own with the program as it is, asks the classes of
-// each group in turn, in a new order every round, and prints a table of medians
-// with their difference from the first class. It fails if one is further off than
-// the goal.
+// Command timing measures whether response times reveal information that the responses
+// hide: why a request was refused, or whether an address is known or taken. It serves a
+// separate store with the unmodified program. It requests the classes of each group in
+// turn, in a new order every round, and prints a table of medians with their difference
+// from the first class. It fails if a difference exceeds the goal.
 package main
 
 import (
@@ -121,8 +120,8 @@ func quantile(samples []time.Duration, share float64) time.Duration {
 
 func round(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
 
-// rankTest returns the standard score of the test of Mann and Whitney: beyond
-// ±2.6 two classes can be told apart by chance in one of a hundred runs only.
+// rankTest returns the standard score of the Mann-Whitney test. A score beyond ±2.6
+// occurs by chance in only one of a hundred runs.
 func rankTest(a, b []time.Duration) float64 {
 	var wins float64
 	sorted := slices.Sorted(slices.Values(a))

@@ -154,7 +154,7 @@ func (s *server) post(tenant, path string, members map[string]string) (*http.Req
 	return request, nil
 }
 
-// signIns are the sign-ins that must not be told apart.
+// signIns are the sign-ins that must be indistinguishable.
 func (s *server) signIns() []*class {
 	refuse := func(name, tenant, kind, password string) *class {
 		return &class{name: name, status: http.StatusUnauthorized, ask: func(round int) (*http.Request, error) {
@@ -175,7 +175,7 @@ func (s *server) signIns() []*class {
 	}
 }
 
-// resets are the requests for a new password that must not be told apart.
+// resets are the password reset requests that must be indistinguishable.
 func (s *server) resets() []*class {
 	accept := func(name, tenant, kind string) *class {
 		return &class{name: name, status: http.StatusAccepted, ask: func(round int) (*http.Request, error) {
@@ -196,8 +196,7 @@ func (s *server) resets() []*class {
 	}
 }
 
-// emailChanges are the requests for another address of a user that must not be told
-// apart.
+// emailChanges are the email change requests that must be indistinguishable.
 func (s *server) emailChanges() []*class {
 	accept := func(name, kind string) *class {
 		return &class{name: name, status: http.StatusAccepted, ask: func(round int) (*http.Request, error) {
