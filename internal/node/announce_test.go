@@ -338,8 +338,7 @@ var verbs = []struct {
 	}},
 }
 
-// onAccount returns a test of a service method on a service account with the role of
-// someone.
+// onAccount returns a test of a service method on a service account with the user's role.
 func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) func(*fixture, someone) func() error {
 	return func(f *fixture, s someone) func() error {
 		account := f.account("Account of "+s.name, s.role.ID)
