@@ -105,7 +105,7 @@ func (l *load) pause() bool {
 	}
 }
 
-// await waits until so many more requests have been acknowledged as more says.
+// await waits until more further requests have been acknowledged.
 func (l *load) await(more int64) {
 	l.t.Helper()
 	poll := time.NewTicker(time.Millisecond)

@@ -215,7 +215,7 @@ const (
 // cutter cuts connections during a commit. It detects a commit by its text, which
 // prepared statements do not contain.
 type cutter struct {
-	oneIn atomic.Int64 // one of so many commits is cut; zero: none
+	oneIn atomic.Int64 // one in this number of commits is cut; zero: none
 	cuts  [cutAfter + 1]atomic.Int64
 }
 

@@ -22,7 +22,7 @@ type tenant struct {
 	keys      *register[keyState]
 	sessions  *register[sessionState]
 	grants    *register[grantState] // according to the list of a user's roles
-	rights    *register[grantState] // according to what the user may do
+	rights    *register[grantState] // according to the user's permissions
 
 	contended, marks, created atomic.Int64
 
