@@ -90,7 +90,7 @@ func (w *world) challenge(t testing.TB, email, wanted string) *answer {
 	return a
 }
 
-// asked is challenge for somebody who has a second factor.
+// asked is challenge for a user with a second factor.
 func (w *world) asked(t testing.TB, email string) string {
 	t.Helper()
 	return w.challenge(t, email, "second-factor-required").text("/challenge")
@@ -121,7 +121,7 @@ func testApp(t *testing.T, w *world) {
 		t.Errorf("the uri is %s", begun.text("/uri"))
 	}
 	ada.do(t, "POST /auths/totp/confirm", `{"code":"000000"}`).refused(t, 422, "validation")
-	w.signIn(t, ada.email) // what is not confirmed is not asked for
+	w.signIn(t, ada.email) // an unconfirmed factor is not requested
 	confirmed := ada.do(t, "POST /auths/totp/confirm", `{"code":`+quoted(code(t, app, 0))+`}`).expect(t, 200)
 	w.keepSecret(app)
 	if codes := confirmed.recoveryCodes(w); len(codes) != 10 {

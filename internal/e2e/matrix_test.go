@@ -118,7 +118,7 @@ var cells = map[string]func(*testing.T, *matrix, *principal){
 	"AuthsController_changeEmail":             changeEmailCells,
 }
 
-// sampled is the sampling rate of the matrix on PostgreSQL: one request of so many.
+// sampled is the sampling rate of the matrix on PostgreSQL: one of four requests.
 // Authorization does not depend on the store.
 const sampled = 4
 

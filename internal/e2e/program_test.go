@@ -209,7 +209,7 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-// run runs the command line on the program's store and returns what it printed.
+// run runs the command line on the program's store and returns its output.
 func (p *program) run(t testing.TB, input string, arguments ...string) string {
 	t.Helper()
 	output, err := p.try(t, input, arguments...)

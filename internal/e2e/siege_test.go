@@ -157,9 +157,9 @@ func (a *answer) device(t testing.TB) string {
 	return ""
 }
 
-// testThousandSources guesses one account's password a thousand times, each from
-// another source. A hundred guesses are looked at; and the owner signs in at the
-// first try, from a browser that did before.
+// testThousandSources guesses one account's password a thousand times, each time from
+// another source. Only a hundred guesses are checked. The owner signs in at the first
+// attempt, from a browser with a known-device token.
 func testThousandSources(t *testing.T, s *siege) {
 	owner := address("owner")
 	home := s.guess(t, owner, password, "203.0.113.1").device(t)
@@ -193,9 +193,9 @@ func testThousandSources(t *testing.T, s *siege) {
 	t.Run("another browser's mark", func(t *testing.T) { testForeignDevices(t, s, home, elsewhere) })
 }
 
-// testForeignDevices brings marks along that are not of the account under attack:
-// they make nobody known, and keep nobody from being known. A mark of one's own
-// has a limit of its own.
+// testForeignDevices sends known-device tokens that are not valid for the attacked
+// account. They do not make a browser known, and do not stop a valid token from doing
+// so. A valid token has a separate limit.
 func testForeignDevices(t *testing.T, s *siege, home string, elsewhere *world) {
 	owner := address("owner")
 	thief := s.guest(t, "thief", "")
@@ -219,8 +219,8 @@ func testForeignDevices(t *testing.T, s *siege, home string, elsewhere *world) {
 	s.guess(t, owner, password, "203.0.113.7", home).refused(t, 429, "too-many-attempts")
 }
 
-// testGuessesAtOnce sends two hundred guesses at once: no more than ten are looked
-// at, also when one of those that are not is right.
+// testGuessesAtOnce sends two hundred guesses at once. No more than ten are checked,
+// even if one of the others is right.
 func testGuessesAtOnce(t *testing.T, s *siege) {
 	s.guest(t, "at-once", "")
 	before := s.hashes(t)

@@ -142,8 +142,8 @@ func userSessionsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// listingAccess is what the principal is told who lists by what the subject is let
-// in: sessions or tokens.
+// listingAccess is the expected answer to a principal who lists the subject's sessions
+// or tokens.
 func (p *principal) listingAccess(s *subject) expectation {
 	return first(done(200, "items nextCursor"),
 		check{p.is(s) || p.mayAnywhere("sessions:read"), mayNot}, check{p.sees(s), notThere}, check{p.is(s) || p.may("sessions:read", s.department), mayNot})

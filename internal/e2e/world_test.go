@@ -13,8 +13,8 @@ import (
 // password is what everybody in the tests signs in with.
 const password = canary + " correct horse battery"
 
-// world is one tenant of a test's own, seen from a source address of its own, so
-// that no test counts against another's limits.
+// world is the tenant of one test, with a separate source address, so that tests do not
+// count against each other's limits.
 type world struct {
 	program *program
 	client  *http.Client
@@ -61,7 +61,7 @@ func credentials(email, password string) string {
 	return fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password))
 }
 
-// signIn returns a caller with a session of its own.
+// signIn returns a caller with a new session.
 func (w *world) signIn(t testing.TB, email string) *caller {
 	t.Helper()
 	a := w.nobody().do(t, "POST /auths/login", credentials(email, password)).expect(t, 200)
