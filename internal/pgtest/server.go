@@ -25,8 +25,8 @@ import (
 // how to get one.
 var ErrNotInstalled = errors.New("no PostgreSQL server is installed (Debian, Ubuntu: apt install postgresql; Fedora: dnf install postgresql-server; Alpine: apk add postgresql; macOS: brew install postgresql), and " + Variable + " names none")
 
-// guard makes a server, does what it is told, and takes the server away at the end
-// of its input. That is also the end of this process, however sudden.
+// guard is a script that creates a server, executes commands from its input, and removes the server when
+// its input ends. The input also ends when this process dies.
 //
 //go:embed guard.sh
 var guard string
