@@ -246,9 +246,9 @@ func (s *Server) AwaitLog(ctx context.Context, expression *regexp.Regexp) ([]str
 	}
 }
 
-// FreeAddress returns a loopback address, with its port, that nobody listens on. The
-// port is below those that systems give to outgoing connections, of which one could
-// take it before a program listens there.
+// FreeAddress returns an unused loopback address with a port. The port is below the
+// range of outgoing connections, because one of these could take it before a program
+// listens there.
 func FreeAddress() (string, error) {
 	const lowest, highest, attempts = 10_000, 30_000, 100
 	var failure error
