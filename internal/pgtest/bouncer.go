@@ -17,11 +17,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// errNoBouncer says that this machine has no PgBouncer, and how to get it.
+// errNoBouncer means that PgBouncer is not installed. Its text says how to install it.
 var errNoBouncer = errors.New("no PgBouncer is installed (Debian, Ubuntu: apt install pgbouncer; Fedora: dnf install pgbouncer; Alpine: apk add pgbouncer; macOS: brew install pgbouncer)")
 
-// bouncerGuard runs PgBouncer until the end of its input, which is also the end of
-// the process that started it.
+// bouncerGuard runs PgBouncer until the end of its input. The input also ends when the
+// process that started it dies.
 const bouncerGuard = `"$1" "$2" & cat; kill $!; wait`
 
 const bouncerStart = 20 * time.Second
@@ -45,7 +45,7 @@ func Bouncer(t testing.TB, settings ...string) (through func(databaseURL string)
 	guard := exec.Command("/bin/sh", "-c", bouncerGuard, "guard", binary, configureBouncer(t, address, settings))
 	guard.Stdout, guard.Stderr = &log, &log
 	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if os.Geteuid() == 0 { // as which PgBouncer refuses to run
+	if os.Geteuid() == 0 { // PgBouncer refuses to run as root
 		if guard.SysProcAttr.Credential, err = ordinaryUser(); err != nil {
 			t.Fatalf("pgtest: %v", err)
 		}
@@ -85,7 +85,7 @@ func findBouncer() (string, error) {
 	return "", errNoBouncer
 }
 
-// configureBouncer writes the configuration and returns the path of it.
+// configureBouncer writes the configuration and returns its path.
 func configureBouncer(t testing.TB, address string, more []string) string {
 	t.Helper()
 	config, err := pgconn.ParseConfig(server(t))

@@ -20,16 +20,15 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// CitusVariable names the environment variable that lets tests on Citus run. The
-// command make test-citus sets it.
+// CitusVariable is the environment variable that enables tests on Citus. The command
+// make test-citus sets it.
 const CitusVariable = "ROLECALL_TEST_CITUS"
 
-// ErrNoCitus says that this machine has no Citus extension that its PostgreSQL server
-// can load. The errors that wrap it say why.
+// ErrNoCitus means that the PostgreSQL server of this machine cannot load the Citus
+// extension. The errors that wrap it contain the reason.
 var ErrNoCitus = errors.New("PostgreSQL cannot load the Citus extension here")
 
-// testShards is the number of shards of each table. Every one of them costs a test
-// time.
+// testShards is the number of shards of each table. Each shard makes the tests slower.
 const testShards = "4"
 
 // Cluster is a throw-away Citus cluster. Its methods are not for concurrent use.
@@ -40,8 +39,8 @@ type Cluster struct {
 	settings []string
 }
 
-// StartCluster starts a coordinator and workers with the settings of Start. It
-// returns ErrNotInstalled or ErrNoCitus if this machine has none.
+// StartCluster starts a coordinator and workers with the settings of Start. It returns
+// ErrNotInstalled without PostgreSQL, and ErrNoCitus without the extension.
 func StartCluster(workers int, settings ...string) (_ *Cluster, err error) {
 	c := &Cluster{settings: settings}
 	defer func() {
@@ -82,7 +81,7 @@ func (c *Cluster) start() (*Server, error) {
 		}
 		return nil, err
 	}
-	// Newer minor releases load no output plugin that they are not told to.
+	// Newer minor releases load only output plugins that are on this list.
 	err = s.as(context.Background(), "postgres", "alter system set output_plugin_libraries = pgoutput, citus", "select pg_reload_conf()")
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "42704" { // there is no such setting
 		err = nil
@@ -105,9 +104,9 @@ func (s *Server) as(ctx context.Context, database string, statements ...string) 
 	return nil
 }
 
-// NewDatabase makes an empty database on all servers, with the extension and an
-// ordinary role of the same name that owns it, and returns its URL on the coordinator
-// for that role.
+// NewDatabase creates an empty database on all servers, with the extension, and an
+// ordinary role with the same name that owns it. It returns the database's URL on the
+// coordinator for that role.
 func (c *Cluster) NewDatabase(ctx context.Context, name string) (string, error) {
 	for _, s := range c.servers() {
 		if err := s.addDatabase(ctx, name); err != nil {
@@ -117,7 +116,7 @@ func (c *Cluster) NewDatabase(ctx context.Context, name string) (string, error) 
 	return c.Coordinator.url(name, name), c.join(ctx, name)
 }
 
-// join makes a cluster of the servers' databases of the name.
+// join makes a cluster of the servers' databases with this name.
 func (c *Cluster) join(ctx context.Context, name string) error {
 	if err := c.Coordinator.as(ctx, name, fmt.Sprintf("select citus_set_coordinator_host('127.0.0.1', %s)", c.Coordinator.port)); err != nil {
 		return err
@@ -151,7 +150,7 @@ func (c *Cluster) addNode(ctx context.Context, worker *Server, database string) 
 	return c.Coordinator.as(ctx, database, fmt.Sprintf("select citus_add_node('127.0.0.1', %s)", worker.port))
 }
 
-// addDatabase makes the database and its role on this server alone.
+// addDatabase creates the database and its role on this server only.
 func (s *Server) addDatabase(ctx context.Context, name string) error {
 	err := s.as(ctx, "postgres", fmt.Sprintf("create role %s login", quoted(name)),
 		fmt.Sprintf("create database %[1]s owner %[1]s template template0", quoted(name)))
@@ -163,7 +162,7 @@ func (s *Server) addDatabase(ctx context.Context, name string) error {
 
 func (c *Cluster) servers() []*Server { return append([]*Server{c.Coordinator}, c.Workers...) }
 
-// Stop stops all servers at once and removes their data.
+// Stop stops all servers immediately and removes their data.
 func (c *Cluster) Stop() (err error) {
 	for _, s := range c.servers() {
 		if s != nil {
@@ -182,7 +181,7 @@ func freePort() (string, error) {
 	return port, errors.Join(err, listener.Close())
 }
 
-// ownCluster starts the cluster of this process at its first use, as ownServer does.
+// ownCluster starts the cluster of this process at its first use, like ownServer.
 var ownCluster = sync.OnceValues(func() (*Cluster, error) { return StartCluster(2) })
 
 // RequireCitus skips the test unless make test-citus runs it.
@@ -273,7 +272,7 @@ func AddCitus(t testing.TB, databaseURL string) {
 	}
 }
 
-// clusterLease is a migrated database of OwnCluster, which one test at a time uses.
+// clusterLease is a migrated database of OwnCluster. One test at a time uses it.
 type clusterLease struct {
 	url  string
 	open *postgres.Database

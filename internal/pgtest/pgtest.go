@@ -22,21 +22,20 @@ import (
 	"github.com/rolecall/rolecall/internal/store/postgres"
 )
 
-// Variable names the environment variable with the URL of the server to test on,
-// of a role that may make roles and databases.
+// Variable is the environment variable with the URL of the test server. The role of the
+// URL must be allowed to create roles and databases.
 const Variable = "ROLECALL_TEST_POSTGRES"
 
-// The role that owns every test database. It is an ordinary one, as the
-// service's own should be.
+// The role that owns every test database. It is an ordinary role, as in production.
 const role, password = "rolecall_test", "rolecall_test"
 
-// setupLock is the advisory lock under which the role and the template are made,
-// because test processes run side by side.
+// setupLock is the advisory lock for the creation of the role and the template, because
+// several test processes run at the same time.
 const setupLock = 7_355_608
 
-// URL returns the URL of a new empty database, of the ordinary role that owns it.
-// It is dropped when the test ends. The test is skipped if there is no server to
-// be had, and fails if CI or ROLECALL_REQUIRE_POSTGRES is set.
+// URL returns the URL of a new empty database, for the ordinary role that owns it. The
+// database is dropped when the test ends. Without a server, the test is skipped, or
+// fails if CI or ROLECALL_REQUIRE_POSTGRES is set.
 func URL(t testing.TB) string {
 	t.Helper()
 	return create(t, "template0")
@@ -49,8 +48,7 @@ func Migrated(t testing.TB) string {
 	return create(t, template(t))
 }
 
-// Admin returns the URL of the database that databaseURL names, but of the
-// administrator of the server.
+// Admin returns databaseURL with the administrator of the server as its user.
 func Admin(t testing.TB, databaseURL string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -64,8 +62,8 @@ func Admin(t testing.TB, databaseURL string) string {
 	return onDatabase(t, server(t), u.Path[1:], nil)
 }
 
-// ownServer starts the server of this process at its first use. It stops when
-// the process ends, however that happens.
+// ownServer starts the server of this process at its first use. The server stops when
+// the process ends, even after a crash.
 var ownServer = sync.OnceValues(func() (*Server, error) { return Start() })
 
 func server(t testing.TB) string {
@@ -97,14 +95,14 @@ func create(t testing.TB, template string) string {
 	return onDatabase(t, server(t), name, url.UserPassword(role, password))
 }
 
-// createFrom makes a database. To copy the files of the template takes a tenth of
-// the time of the default strategy, which logs every page.
+// createFrom creates a database. Copying the files of the template takes a tenth of the
+// time of the default strategy, which logs every page.
 func createFrom(t testing.TB, admin *pgx.Conn, name, template string) {
 	t.Helper()
 	run(t, admin, fmt.Sprintf("create database %s owner %s template %s strategy file_copy", quoted(name), role, quoted(template)))
 }
 
-// template returns the name of a migrated database to copy. It is made once per
+// template returns the name of a migrated database to copy. It is created once per
 // server and schema, and gets its name only when it is complete.
 func template(t testing.TB) string {
 	t.Helper()
@@ -170,7 +168,7 @@ func locked(t testing.TB, admin *pgx.Conn, fn func()) {
 	run(t, admin, fmt.Sprintf("select pg_advisory_unlock(%d)", setupLock))
 }
 
-// connect returns a connection that lives as long as the test.
+// connect returns a connection that is closed when the test ends.
 func connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -195,8 +193,8 @@ func run(t testing.TB, conn *pgx.Conn, statement string) {
 
 func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// onDatabase returns the server's URL with another database, and another user if
-// that is not nil.
+// onDatabase returns the server's URL with another database, and with another user if
+// user is not nil.
 func onDatabase(t testing.TB, serverURL, database string, user *url.Userinfo) string {
 	t.Helper()
 	u, err := url.Parse(serverURL)

@@ -11,8 +11,8 @@ var (
 	notTaken   = regexp.MustCompile(`Rows Removed by .*: (\d+)`)
 )
 
-// LookedAt returns the most rows that a node of a plan looked at, all its loops
-// together; the plan is one that EXPLAIN ANALYZE shows as text.
+// LookedAt returns the maximum number of rows that a node of a plan read in all of its
+// loops. The plan is the text of EXPLAIN ANALYZE.
 func LookedAt(plan string) (most float64) {
 	loops := 1.0
 	for line := range strings.Lines(plan) {

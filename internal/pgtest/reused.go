@@ -20,25 +20,26 @@ var reused struct {
 	free []*lease
 }
 
-// lease is a database that belongs to this process for as long as its connection
-// holds the advisory lock.
+// lease is a database that belongs to this process while its connection holds the
+// advisory lock.
 type lease struct {
 	conn *pgx.Conn // of the administrator, in the database
 	name string
 	open *postgres.Database // nil until Opened
 }
 
-// Reused returns the URL of a database with the schema of this program and without
-// rows, like Migrated. Earlier tests may have used it, because it takes a hundredth
-// of the time to delete their rows. Tests that change more than rows, or that count
-// or end connections, need Migrated.
+// Reused returns the URL of a database with the schema of this program and without rows,
+// like Migrated. Earlier tests may have used it, because deleting their rows takes a
+// hundredth of the time. Tests that change more than rows, or that count or end
+// connections, need Migrated.
 func Reused(t testing.TB) string {
 	t.Helper()
 	return borrow(t).url(t)
 }
 
-// Opened returns a database like that of Reused, and its URL. It is open already if
-// an earlier test has used it, because to connect takes longer than most tests.
+// Opened returns a database like that of Reused, and its URL. If an earlier test has
+// used the database, it is already open, because connecting takes longer than most
+// tests.
 func Opened(t testing.TB) (database *postgres.Database, url string) {
 	t.Helper()
 	l := borrow(t)
@@ -52,8 +53,8 @@ func Opened(t testing.TB) (database *postgres.Database, url string) {
 	return l.open, url
 }
 
-// closingIdle returns the URL for a pool that soon closes connections without use: the
-// server allows fewer than all pools together.
+// closingIdle returns the URL for a pool that soon closes idle connections, because all
+// pools together would exceed the server's limit.
 func closingIdle(t testing.TB, databaseURL string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -87,9 +88,9 @@ func (l *lease) url(t testing.TB) string {
 	return onDatabase(t, server(t), l.name, url.UserPassword(role, password))
 }
 
-// deleteRows deletes the rows of every table but those that describe the schema.
-// Truncating is faster only for tables with many rows. As a replica, the session
-// needs no order of the tables.
+// deleteRows deletes the rows of every table except those that describe the schema.
+// Truncating is faster only for tables with many rows. As a replica, the session does
+// not check references, so the order of the tables does not matter.
 const deleteRows = `set session_replication_role = replica;
 do $$
 declare
@@ -106,8 +107,8 @@ begin
 	end loop;
 end $$`
 
-// takeLease returns a free database of this process, else one that no process
-// uses, else a new one.
+// takeLease returns a free database of this process, or one that no process uses, or a
+// new one.
 func takeLease(t testing.TB) *lease {
 	t.Helper()
 	reused.Lock()
@@ -126,8 +127,8 @@ func takeLease(t testing.TB) *lease {
 	}
 }
 
-// lock makes the database if it does not exist, and reports whether it belongs to
-// this process now.
+// lock creates the database if it does not exist, and reports whether this process now
+// owns it.
 func (l *lease) lock(t testing.TB, original string) (mine bool) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -21,8 +21,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrNotInstalled says that this machine has no PostgreSQL server; its text says
-// how to get one.
+// ErrNotInstalled means that this machine has no PostgreSQL server. Its text says how to
+// install one.
 var ErrNotInstalled = errors.New("no PostgreSQL server is installed (Debian, Ubuntu: apt install postgresql; Fedora: dnf install postgresql-server; Alpine: apk add postgresql; macOS: brew install postgresql), and " + Variable + " names none")
 
 // guard is a script that creates a server, executes commands from its input, and removes the server when
@@ -40,31 +40,32 @@ type Server struct {
 	guard    *exec.Cmd
 	orders   io.WriteCloser
 	answers  *bufio.Reader
-	// complaints may be read when the guard has ended.
+	// complaints may be read only after the guard has ended.
 	complaints bytes.Buffer
 }
 
-// Production are the settings that Start needs for a server that writes to the disk
-// as one in production does.
+// Production are the settings with which a server writes to the disk like one in
+// production.
 var Production = []string{"fsync=on", "full_page_writes=on"}
 
-// portSetting begins the setting with the port of a server.
+// portSetting is the prefix of the setting with the port of a server.
 const portSetting = "port="
 
-// Start starts a server with the settings, each as in name=value. Without
-// Production it is careless about a loss of power, and its data is in memory where
-// there is enough. Start returns ErrNotInstalled if this machine has none.
+// Start starts a server with the settings, each in the form name=value. Without
+// Production, a loss of power can destroy its data, which is in memory if there is
+// enough of it. Start returns ErrNotInstalled if this machine has no PostgreSQL.
 func Start(settings ...string) (*Server, error) {
 	return start("", append([]string{"fsync=off", "full_page_writes=off"}, settings...))
 }
 
-// Standby makes a copy of the server, and starts it with the same settings. It
-// follows the server from then on.
+// Standby creates a copy of the server that follows it, and starts it with the same
+// settings.
 func (s *Server) Standby() (*Server, error) {
 	return start(fmt.Sprintf("host=%s user=admin", s.folder), s.settings)
 }
 
-// start starts a server: a standby, if primary says how to connect to another.
+// start starts a server. If primary is not empty, it is the connection string of the
+// primary, and the server is a standby.
 func start(primary string, settings []string) (*Server, error) {
 	binaries, err := findBinaries()
 	if err != nil {
@@ -134,11 +135,10 @@ func (s *Server) Kill() error { return s.order("kill") }
 // Restart starts a server that was killed, and returns when it answers.
 func (s *Server) Restart() error { return s.order("start") }
 
-// Promote makes a standby a primary, and returns when it is one.
+// Promote makes a standby a primary, and returns when that is done.
 func (s *Server) Promote() error { return s.order("promote") }
 
-// order has the guard do something. A guard that cannot has ended, and so has the
-// server.
+// order sends a command to the guard. If that fails, the guard and the server have ended.
 func (s *Server) order(what string) error {
 	_, err := io.WriteString(s.orders, what+"\n")
 	if err == nil {
@@ -180,8 +180,7 @@ func ordinaryUser() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// Installed reports whether this machine has all that the tests use: PostgreSQL
-// and PgBouncer.
+// Installed reports whether this machine has PostgreSQL and PgBouncer.
 func Installed() bool {
 	_, serverErr := findBinaries()
 	_, bouncerErr := findBouncer()
@@ -206,7 +205,7 @@ func (s *Server) url(role, database string) string {
 	return u.String()
 }
 
-// PID returns the id of the process that all others of the server come from.
+// PID returns the id of the server's main process.
 func (s *Server) PID() (int, error) {
 	content, err := os.ReadFile(filepath.Join(s.folder, "data", "postmaster.pid"))
 	if err != nil {
@@ -222,8 +221,8 @@ func (s *Server) Log() (string, error) {
 	return string(content), err
 }
 
-// NewDatabase makes an empty database and an ordinary role of the same name that
-// owns it, and returns the URL of the database for that role.
+// NewDatabase creates an empty database and an ordinary role with the same name that
+// owns it. It returns the URL of the database for that role.
 func (s *Server) NewDatabase(ctx context.Context, name string) (_ string, err error) {
 	admin, err := pgx.Connect(ctx, s.URL())
 	if err != nil {
@@ -238,13 +237,12 @@ func (s *Server) NewDatabase(ctx context.Context, name string) (_ string, err er
 	return s.url(name, name), nil
 }
 
-// Stop stops the server at once and removes its data.
+// Stop stops the server immediately and removes its data.
 func (s *Server) Stop() error {
 	return errors.Join(s.orders.Close(), s.guard.Wait())
 }
 
-// findBinaries returns the folder of initdb and pg_ctl, of the newest release if
-// there are several.
+// findBinaries returns the folder of initdb and pg_ctl, of the newest installed release.
 func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		path, err = filepath.EvalSymlinks(path) // the folder of the link may not contain all programs

@@ -56,7 +56,7 @@ func runOnCitus(command []string) (code int, err error) {
 	return run(command)
 }
 
-// run returns the exit code of the command, or 1 and why it did not run.
+// run returns the exit code of the command, or 1 and the reason why it did not run.
 func run(command []string) (code int, err error) {
 	if os.Getenv(pgtest.Variable) == "" {
 		server, err := start()
@@ -72,8 +72,8 @@ func run(command []string) (code int, err error) {
 			return 1, err
 		}
 	}
-	// The command gets the interrupt of the terminal too, and ends this process
-	// by ending itself.
+	// The command gets the interrupt of the terminal too. This process ends when the
+	// command ends.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 	child := exec.Command(command[0], command[1:]...)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -87,7 +87,7 @@ func run(command []string) (code int, err error) {
 	return 0, nil
 }
 
-// start starts a server, after installing what is missing where that can be done.
+// start starts a server, and first installs missing programs if possible.
 func start() (*pgtest.Server, error) {
 	if !pgtest.Installed() {
 		if err := install(); err != nil {
@@ -97,8 +97,7 @@ func start() (*pgtest.Server, error) {
 	return pgtest.Start()
 }
 
-// install installs PostgreSQL and PgBouncer with the first package manager that is
-// there.
+// install installs PostgreSQL and PgBouncer with the first available package manager.
 func install() error {
 	root := os.Geteuid() == 0
 	for _, manager := range []struct {
