@@ -23,7 +23,7 @@ import (
 
 const (
 	startLimit = 30 * time.Second
-	stopLimit  = 40 * time.Second // more than the program takes over requests under way
+	stopLimit  = 40 * time.Second // more than the program waits for running requests
 	retryEvery = 20 * time.Millisecond
 )
 
