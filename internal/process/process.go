@@ -27,17 +27,17 @@ const (
 	retryEvery = 20 * time.Millisecond
 )
 
-// BuildVariable is the environment variable with the flags of go build, by blanks,
-// for the program that tests ask: to watch for races, for example. What only asks
-// the program need not watch for its own, and is three times as fast.
+// BuildVariable is the environment variable with flags of go build, separated by blanks,
+// for the tested program, such as -race. The test process, which only sends requests, is
+// built without them and is three times as fast.
 const BuildVariable = "ROLECALL_TEST_BUILD"
 
-// BuildFlags returns the flags of go build that BuildVariable asks for.
+// BuildFlags returns the flags of go build in BuildVariable.
 func BuildFlags() []string { return strings.Fields(os.Getenv(BuildVariable)) }
 
-// Build builds the program of this module into the file, which must not exist, with
-// the flags of go build. It uses go run, which keeps what it has linked: go build
-// would link the program anew in each package of tests.
+// Build builds the program of this module into the file, which must not exist, with the
+// flags of go build. It uses go run, which caches the linked program. The command go
+// build would link it again in each test package.
 func Build(ctx context.Context, file string, flags ...string) error {
 	if err := lookAtSources(); err != nil {
 		return err
@@ -50,8 +50,8 @@ func Build(ctx context.Context, file string, flags ...string) error {
 	return nil
 }
 
-// lookAtSources opens every folder of the module. The results of a test are kept for
-// as long as what it opened stays the same, and what go build opens does not count.
+// lookAtSources opens every folder of the module. Go caches the result of a test until a
+// file that the test has opened changes. The files that go build opens do not count.
 func lookAtSources() error {
 	root := "."
 	for _, err := os.Stat(root + "/go.mod"); err != nil; _, err = os.Stat(root + "/go.mod") {
@@ -67,12 +67,12 @@ func lookAtSources() error {
 	})
 }
 
-// Server is the program, serving one database. It can be started again after its
-// end, on the same address. Its methods are not for concurrent use, but for Log.
+// Server is the program on one database. It can be started again on the same address.
+// Only Log is safe for concurrent use.
 type Server struct {
 	Binary   string
 	Database string     // a SQLite file or a postgres:// URL
-	Address  string     // host and port; empty: a free one of the loopback, chosen by Start
+	Address  string     // host and port; empty: Start chooses a free loopback address
 	Flags    []string   // of serve
 	Under    []string   // a command that runs the program, with its arguments, such as strace
 	Env      []string   // in addition to that of this process
@@ -98,8 +98,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	return s.AwaitReady(ctx)
 }
 
-// Launch starts the process and does not wait until it is ready. There must be an
-// address.
+// Launch starts the process without waiting until it is ready. Address must be set.
 func (s *Server) Launch() error {
 	line := append(s.Under[:len(s.Under):len(s.Under)], s.Binary, "serve", "--listen", s.Address, "--database", s.Database)
 	line = append(line, s.Flags...)
@@ -118,8 +117,8 @@ func (s *Server) Launch() error {
 	return nil
 }
 
-// AwaitReady waits until the process is ready, half a minute at most. Under a
-// public URL with a base path it is as soon as it answers.
+// AwaitReady waits until the process is ready, for at most half a minute. With a public
+// URL that has a base path, any answer means ready.
 func (s *Server) AwaitReady(ctx context.Context) error {
 	retry := time.NewTicker(retryEvery)
 	defer retry.Stop()
@@ -152,10 +151,10 @@ func (s *Server) answers(ctx context.Context) bool {
 	return response.Body.Close() == nil && response.StatusCode != http.StatusServiceUnavailable
 }
 
-// URL returns where the program serves.
+// URL returns the URL of the program.
 func (s *Server) URL() string { return "http://" + s.Address }
 
-// PID returns the id of the process that was started last, zero if none was.
+// PID returns the id of the latest process, or zero.
 func (s *Server) PID() int {
 	if s.process == nil {
 		return 0
@@ -177,8 +176,7 @@ func (s *Server) Ended() bool {
 // Signal sends the signal to the process.
 func (s *Server) Signal(signal os.Signal) error { return s.process.Signal(signal) }
 
-// Kill ends the process without a chance to finish anything, and waits for its
-// end.
+// Kill kills the process and waits for its end.
 func (s *Server) Kill() error {
 	if err := s.process.Kill(); err != nil {
 		return err
@@ -187,8 +185,8 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// Stop asks the process to leave, and returns how it left. What has not left after
-// 40 seconds is killed.
+// Stop stops the process with SIGTERM, and returns the error of its exit. It kills the
+// process after 40 seconds.
 func (s *Server) Stop() error {
 	if err := s.process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("the program was gone before it was asked to stop: %w", err)
@@ -196,7 +194,7 @@ func (s *Server) Stop() error {
 	return s.Wait()
 }
 
-// Wait returns how the process left, and kills it if it has not after 40 seconds.
+// Wait returns the error of the process's exit, and kills the process after 40 seconds.
 func (s *Server) Wait() error {
 	select {
 	case err := <-s.exited:
@@ -209,8 +207,8 @@ func (s *Server) Wait() error {
 	}
 }
 
-// Run runs a command of the program on its database and returns its result; of one
-// that failed, all that it printed.
+// Run runs a command of the program on its database and returns its result. If the
+// command fails, it returns all of its output.
 func (s *Server) Run(ctx context.Context, input string, arguments ...string) (output string, err error) {
 	command := exec.CommandContext(ctx, s.Binary, append(arguments, "--database", s.Database)...)
 	command.Stdin = strings.NewReader(input)
@@ -223,12 +221,12 @@ func (s *Server) Run(ctx context.Context, input string, arguments ...string) (ou
 	return string(result), nil
 }
 
-// Log returns all that the processes have printed, where there is no LogFile.
+// Log returns the output of all processes, if LogFile is nil.
 func (s *Server) Log() string { return s.output.String() }
 
-// AwaitLog waits until the processes have printed what the expression matches, half
-// a minute at most, and returns the match and its groups. What a process printed
-// before it answered may still be on its way.
+// AwaitLog waits until the output of the processes matches the expression, for at most
+// half a minute. It returns the match and its groups. It waits because output can arrive
+// later than an answer.
 func (s *Server) AwaitLog(ctx context.Context, expression *regexp.Regexp) ([]string, error) {
 	retry := time.NewTicker(retryEvery)
 	defer retry.Stop()
@@ -262,8 +260,7 @@ func FreeAddress() (string, error) {
 	return "", failure
 }
 
-// Output collects what a process prints that is still running. It is safe for
-// concurrent use.
+// Output collects the output of a running process. It is safe for concurrent use.
 type Output struct {
 	mu      sync.Mutex
 	content bytes.Buffer
