@@ -11,6 +11,7 @@ const insertEvent = `insert into events (tenant_id, id, type, occurred_at, actor
 		subject_type, subject_id, members, request_id, session_id, source, reason, before, after)
 	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
 
+// InsertEvent inserts the event with its values.
 func (t *Tx) InsertEvent(e rolecall.Event) {
 	var values rolecall.EventValues
 	if e.Values != nil {
