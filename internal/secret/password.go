@@ -69,7 +69,13 @@ func (p *Passwords) run(ctx context.Context, hash func()) error {
 	defer p.limiter.Release()
 	hashing.begin()
 	defer hashing.end()
-	hash()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lowerPriority()
+		hash()
+	}()
+	<-done
 	p.hashed.Add(1)
 	return nil
 }
