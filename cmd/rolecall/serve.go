@@ -61,6 +61,12 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	return serve(ctx, p, settings, db, listener, operators)
 }
 
+// ballast is memory that is never touched, so it takes no physical memory, but it counts
+// as live. Without it the garbage collector runs every few milliseconds, because so little is
+// live. It saves 13 of 136 thousand instructions of a request that is answered from memory
+// (ADR 0022).
+const ballast = 16 << 20
+
 // serve serves on the listener, and operators on theirs if they have one.
 func serve(ctx context.Context, p *program, settings settings, db store.Database, listener, operators *httpserver.Listener) (err error) {
 	defer runtime.KeepAlive(make([]byte, ballast))
@@ -130,7 +136,6 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	var background sync.WaitGroup
 	var workErr error
 	background.Go(func() { workErr = n.Run(working) })
-	background.Go(func() { limitMemory(working) })
 	serveErr := serveAll(ctx, servers)
 	stopWorking()
 	background.Wait()
