@@ -93,7 +93,7 @@ var onlyIn = map[string][]string{
 	"testing":                           {"internal/e2e/browser", "internal/mail/mailtest", "internal/passkey/passkeytest", "internal/store/storetest", "internal/pgtest", "internal/sqlitetest"},
 	"github.com/go-json-experiment/":    {"internal/httpapi", "internal/operation", "internal/store", "internal/wire"},
 	"golang.org/x/text/unicode/norm":    {".", "internal/secret"},
-	"golang.org/x/sys/":                 {"internal/argon2", "internal/httpserver"},
+	"golang.org/x/sys/":                 {"internal/argon2", "internal/httpserver", "internal/secret"},
 	"golang.org/x/sync/":                {"internal/seed"},
 	"golang.org/x/term":                 {"cmd/rolecall", "internal/progress"},
 	"github.com/getkin/kin-openapi/":    {"internal/openapitest"},
