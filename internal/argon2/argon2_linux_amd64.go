@@ -16,9 +16,8 @@ const (
 
 type block [words]uint64
 
-// IDKey returns a key of length bytes by Argon2id (RFC 9106) of the password and
-// the salt, after passes over memoryKiB of memory in as many lanes as threads.
-// The lanes are computed one after the other.
+// IDKey derives a key of length bytes from the password and the salt with Argon2id (RFC
+// 9106). The number of lanes is threads. The lanes are computed one after the other.
 func IDKey(password, salt []byte, passes, memoryKiB uint32, threads uint8, length uint32) []byte {
 	if !cpu.X86.HasAVX2 {
 		return argon2.IDKey(password, salt, passes, memoryKiB, threads, length)

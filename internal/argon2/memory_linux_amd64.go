@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// room has the memory of hashes. It is kept while any hash is computed, so hashes
-// that follow each other under load find it mapped. It is not in Go's heap, where
-// each hash would start a garbage collection.
+// room is the memory for hashes. It stays mapped while any hash is computed, so that
+// consecutive hashes under load can use it again. It is not in Go's heap, where each hash
+// would start a garbage collection.
 var room memory
 
 type memory struct {

@@ -29,7 +29,7 @@ func (l *Limiter) Acquire(ctx context.Context) bool {
 		return false
 	}
 	select {
-	case l.slots <- struct{}{}: // no operation waits, or it would have the slot
+	case l.slots <- struct{}{}: // a free slot means that no operation waits
 		return true
 	default:
 	}

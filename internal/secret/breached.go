@@ -3,7 +3,7 @@ package secret
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha1" // what the lists of leaked passwords use; it protects nothing here
+	"crypto/sha1" // lists of leaked passwords use it; it protects nothing here
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -16,24 +16,24 @@ import (
 const (
 	sha1Digits = 2 * sha1.Size
 
-	// longestLine is how many bytes a line has at most: a hash, a colon, 19 digits and
-	// a line end.
+	// longestLine is the maximum length of a line in bytes: a hash, a colon, 19 digits and a
+	// line end.
 	longestLine = 64
 
-	// breachedSamples is how many lines of a file are looked at before it is used.
+	// breachedSamples is the number of lines that NewBreached checks.
 	breachedSamples = 1000
 )
 
-// Breached looks passwords up in a file of leaked ones: a line for each, SHA-1 in
-// hexadecimal digits, a colon and a count, sorted by the hash. It reads a few dozen
-// lines for each password and keeps nothing in memory.
+// Breached looks up passwords in a file of leaked passwords. Each line of the file has a
+// SHA-1 hash in hexadecimal digits, a colon and a count. The lines are sorted by hash. A
+// lookup reads a few dozen lines and keeps nothing in memory.
 type Breached struct {
 	file io.ReaderAt
 	size int64
 }
 
-// NewBreached returns the passwords of the file of that size. It looks at lines all
-// over the file and returns an error if one has another form or is not in order.
+// NewBreached returns the leaked passwords of a file with the given size. It checks lines
+// all over the file, and returns an error if a line is malformed or not in order.
 func NewBreached(file io.ReaderAt, size int64) (*Breached, error) {
 	b := &Breached{file, size}
 	var last breachedLine
@@ -52,7 +52,7 @@ func NewBreached(file io.ReaderAt, size int64) (*Breached, error) {
 			return nil, err
 		}
 	}
-	last = breachedLine{end: max(0, size-longestLine-1)} // no later than the last line begins
+	last = breachedLine{end: max(0, size-longestLine-1)} // at or before the start of the last line
 	for last.end < size {
 		if err := look(last.end); err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func NewBreached(file io.ReaderAt, size int64) (*Breached, error) {
 	return b, nil
 }
 
-// Has reports whether the password was leaked. A nil list has none.
+// Has reports whether the password was leaked. A nil list is empty.
 func (b *Breached) Has(password string) (bool, error) {
 	if b == nil {
 		return false, nil
@@ -89,15 +89,15 @@ func (b *Breached) Has(password string) (bool, error) {
 	return false, nil
 }
 
-// breachedLine is a line of the file: where it is, and its hash.
+// breachedLine is the position of a line in the file, and its hash.
 type breachedLine struct {
 	start, end int64
 	hash       [sha1.Size]byte
 }
 
-// lineFrom returns the first line that begins at the byte or after it, or io.EOF.
+// lineFrom returns the first line that begins at the offset or after it, or io.EOF.
 func (b *Breached) lineFrom(at int64) (line breachedLine, err error) {
-	from := max(0, at-1) // a line begins at the byte if the one before ends a line
+	from := max(0, at-1) // a line begins at the offset if the byte before it ends a line
 	var buffer [2 * (longestLine + 1)]byte
 	wanted := min(int64(len(buffer)), b.size-from)
 	n, err := b.file.ReadAt(buffer[:wanted], from)
@@ -126,8 +126,8 @@ func (b *Breached) lineFrom(at int64) (line breachedLine, err error) {
 	return line, nil
 }
 
-// parseBreached returns the hash and the count of a line whose first digits are the
-// prefix, which the line leaves out.
+// parseBreached returns the hash and the count of a line. The hash begins with the prefix,
+// which the line omits.
 func parseBreached(prefix, line string) (hash [sha1.Size]byte, count string, err error) {
 	digits, count, _ := strings.Cut(strings.TrimSuffix(line, "\r"), ":")
 	if digits = prefix + digits; len(digits) == sha1Digits && len(line) <= longestLine {
@@ -140,7 +140,7 @@ func parseBreached(prefix, line string) (hash [sha1.Size]byte, count string, err
 
 // BreachedWriter writes the file that NewBreached reads.
 type BreachedWriter struct {
-	Hashes  int64 // that were written
+	Hashes  int64 // written so far
 	last    [sha1.Size]byte
 	written *bufio.Writer
 }
@@ -150,10 +150,10 @@ func NewBreachedWriter(w io.Writer) *BreachedWriter {
 	return &BreachedWriter{written: bufio.NewWriterSize(w, 1<<20)}
 }
 
-// Add writes the hashes of a list that is sorted, whose hashes begin with the prefix
-// and leave it out, as in a range file. It leaves out hashes with the count 0, by
-// which range files are padded. read is called with the bytes of each line. It returns
-// an error that names the line if one has another form or is not in order.
+// Add writes the hashes of a sorted list. As in a range file, all hashes begin with the
+// prefix, and the lines omit it. Add skips hashes with the count 0, which pad range files.
+// It calls read with the number of bytes of each line. If a line is malformed or not in
+// order, the error names it.
 func (w *BreachedWriter) Add(prefix string, r io.Reader, read func(bytes int)) error {
 	lines := bufio.NewScanner(r)
 	for number := 1; lines.Scan(); number++ {
@@ -182,5 +182,5 @@ func (w *BreachedWriter) Add(prefix string, r io.Reader, read func(bytes int)) e
 	return lines.Err()
 }
 
-// Flush writes what waits in memory.
+// Flush writes the buffered hashes.
 func (w *BreachedWriter) Flush() error { return w.written.Flush() }

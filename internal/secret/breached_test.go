@@ -15,14 +15,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sha1Of returns the SHA-1 of the password in upper-case digits.
 func sha1Of(password string) string {
 	sum := sha1.Sum([]byte(password))
 	return strings.ToUpper(hex.EncodeToString(sum[:]))
 }
 
-// breachedText returns the file of the passwords, with ends of lines like the
-// well-known lists.
+// breachedText returns a file of the passwords, with the line ends of the well-known lists.
 func breachedText(passwords ...string) string {
 	var lines []string
 	for i, password := range passwords {

@@ -8,12 +8,12 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// challengeHead is how much of a challenge is its end and eight random bytes; the
-// rest is half of their MAC.
+// challengeHead is the length of the first part of a challenge in bytes: 8 bytes of expiry
+// and 8 random bytes. The rest is half of their MAC.
 const challengeHead = 16
 
-// Challenge returns a token that Challenged knows again until the moment, for the
-// same purpose and parts: nothing need be stored for whoever asks for one.
+// Challenge returns a token that Challenged accepts until it expires, for the same purpose
+// and parts. The token contains its MAC, so nothing is stored for anonymous callers.
 func (k *Keys) Challenge(purpose string, until rolecall.Time, parts ...string) Token {
 	head := binary.BigEndian.AppendUint64(make([]byte, 0, tokenBytes), uint64(until))
 	head = head[:challengeHead]
@@ -21,8 +21,8 @@ func (k *Keys) Challenge(purpose string, until rolecall.Time, parts ...string) T
 	return Token(text.EncodeToString(append(head, k.challengeMAC(0, purpose, head, parts)...)))
 }
 
-// Challenged reports whether the token is one that Challenge returned for the
-// purpose and the parts, under the current or a previous key, and not over yet.
+// Challenged reports whether Challenge returned the token for the purpose and the parts,
+// under the current or a previous key, and the token has not expired.
 func (k *Keys) Challenged(purpose string, token Token, now rolecall.Time, parts ...string) bool {
 	raw, err := text.DecodeString(string(token))
 	if err != nil || len(raw) != tokenBytes || rolecall.Time(binary.BigEndian.Uint64(raw)) <= now {

@@ -5,28 +5,27 @@ import (
 	"strings"
 )
 
-// What tokens of programs begin with, so that people and scanners of source code
-// recognise one that lies where it should not.
+// The prefixes of tokens for programs. With them, people and secret scanners recognise a
+// leaked token.
 const (
 	apiTokenPrefix    = "rc_"
 	operatorKeyPrefix = "rco_"
 )
 
-// checksumLength is how many base62 digits a CRC-32 takes.
+// checksumLength is the length of a CRC-32 in base62 digits.
 const checksumLength = 6
 
-// NewAPIToken returns a new token for an API: rc_, a random Token, and a checksum.
+// NewAPIToken returns a new API token: rc_, a random Token, and a checksum.
 func NewAPIToken() Token { return newChecked(apiTokenPrefix) }
 
-// ParseAPIToken returns the token that s is, or false if s is not whole: then it
-// was mistyped, cut or made up, and there is nothing to look up.
+// ParseAPIToken returns s as a token. It returns false if the prefix, the shape or the
+// checksum is wrong. Such a token was mistyped, cut or made up and needs no lookup.
 func ParseAPIToken(s string) (Token, bool) { return parseChecked(apiTokenPrefix, s) }
 
-// NewOperatorKey returns a new key of an operator, an API token that begins with
-// rco_.
+// NewOperatorKey returns a new operator key: an API token with the prefix rco_.
 func NewOperatorKey() Token { return newChecked(operatorKeyPrefix) }
 
-// ParseOperatorKey returns the key that s is, or false if s is not whole.
+// ParseOperatorKey returns s as an operator key. It returns false as ParseAPIToken does.
 func ParseOperatorKey(s string) (Token, bool) { return parseChecked(operatorKeyPrefix, s) }
 
 func newChecked(prefix string) Token {
@@ -47,8 +46,8 @@ func parseChecked(prefix, s string) (Token, bool) {
 	return Token(s), true
 }
 
-// checksum returns the CRC-32 (IEEE 802.3) of the text in base62. It is no secret:
-// it tells a token from what only looks like one without asking the store.
+// checksum returns the CRC-32 (IEEE 802.3) of the text in base62. It is not a secret. It
+// detects damaged tokens without a query to the store.
 func checksum(text string) string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	var sum [checksumLength]byte

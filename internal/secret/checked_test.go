@@ -38,8 +38,8 @@ func TestAPITokenHashIsThatOfTheWhole(t *testing.T) {
 	}
 }
 
-// apiTokenSeeds are texts of every kind that ParseAPIToken tells apart. The
-// checksums were computed by another implementation of CRC-32.
+// apiTokenSeeds are valid and invalid texts for ParseAPIToken. The checksums were computed
+// by another implementation of CRC-32.
 var apiTokenSeeds = map[string]bool{
 	knownAPIToken: true,
 	"rc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAf400m7I9": true,  // a checksum of few digits

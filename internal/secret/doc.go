@@ -1,4 +1,4 @@
-// Package secret holds everything of Rolecall that is cryptography: password
-// hashes, bearer tokens, and what is sealed or authenticated under the keys of
-// the instance. No other package chooses an algorithm.
+// Package secret contains the cryptography of Rolecall: password hashes, bearer tokens,
+// one-time codes, and encryption and authentication with the keys of the instance. No other
+// package chooses an algorithm.
 package secret

@@ -31,8 +31,8 @@ func NewPasswords(cost Parameters, slots, queue int) *Passwords {
 	}
 }
 
-// Hash returns the password's hash as a PHC string. The error is ErrBusy if the
-// queue is full or ctx ended before the password's turn.
+// Hash returns the password's hash as a PHC string. It returns ErrBusy if the queue is
+// full, or if ctx ends while the password waits in it.
 func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	h := passwordHash{p.cost, make([]byte, saltBytes), make([]byte, hashBytes)}
 	_, _ = rand.Read(h.salt) // never fails: it ends the process instead
@@ -43,10 +43,9 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	return h.String(), nil
 }
 
-// Verify reports whether the password is the one that phc was made from, and if
-// so whether the hash is weaker than Hash would make it today. An empty phc costs
-// as much as a wrong password and is never ok. The errors are ErrBusy as for
-// Hash, and an internal one if phc cannot be read.
+// Verify reports whether phc is a hash of the password. If it is, outdated reports whether
+// the hash is weaker than a new one. An empty phc is never ok, and takes as long as a wrong
+// password. Verify returns ErrBusy as Hash does, and an internal error if phc cannot be read.
 func (p *Passwords) Verify(ctx context.Context, phc, password string) (ok, outdated bool, err error) {
 	h := p.dummy
 	if phc != "" {
@@ -59,7 +58,7 @@ func (p *Passwords) Verify(ctx context.Context, phc, password string) (ok, outda
 	return ok, ok && h.weaker(p.cost), err
 }
 
-// Hashed returns how many hashes were computed so far.
+// Hashed returns the number of hashes computed so far.
 func (p *Passwords) Hashed() uint64 { return p.hashed.Load() }
 
 func (p *Passwords) run(ctx context.Context, hash func()) error {

@@ -143,7 +143,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	}
 }
 
-// hashSeeds are texts of every kind that parseHash tells apart.
+// hashSeeds are valid and invalid texts for parseHash.
 var hashSeeds = map[string]bool{
 	"$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA": true,
 	"$argon2id$v=19$m=1048576,t=64,p=16$c29tZXNhbHQ$AAAAAAAAAAAAAAAAAAAAAA":                             true,
@@ -193,7 +193,7 @@ func FuzzParseHash(f *testing.F) {
 	})
 }
 
-// A release is built without tags.
+// Releases are built without build tags, so they have the default cost.
 func TestTheDefaultCostIsTheOneThatOWASPRecommends(t *testing.T) {
 	if full := (Parameters{Time: 2, MemoryKiB: 19 * 1024, Threads: 1}); CheapHashes || DefaultParameters != full {
 		t.Errorf("the default cost is %+v, want %+v", DefaultParameters, full)

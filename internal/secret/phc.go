@@ -23,15 +23,14 @@ const (
 	hashBytes = 32
 )
 
-// The bounds within which a stored hash is believed: a higher cost would be an
-// attack on the service, not a setting of ours.
+// mostParameters are the highest cost at which a stored hash is verified. A higher cost in
+// the database could only come from an attack on the service.
 var mostParameters = Parameters{Time: 64, MemoryKiB: 1 << 20, Threads: 16}
 
-// errHash says that a stored password hash cannot be read.
 var errHash = errors.New("malformed password hash")
 
-// passwordHash is a password hash with all that it takes to make it again. Its
-// text form is a PHC string: $argon2id$v=19$m=19456,t=2,p=1$salt$hash.
+// passwordHash is a password hash with its salt and its cost. Its text form is a PHC
+// string: $argon2id$v=19$m=19456,t=2,p=1$salt$hash.
 type passwordHash struct {
 	Parameters
 	salt, sum []byte

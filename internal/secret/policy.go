@@ -14,10 +14,11 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// productName is a word that attackers try in every instance (ASVS 5.0, 6.1.2).
+// productName is forbidden in passwords, because attackers try it in every instance (ASVS
+// 5.0, 6.1.2).
 const productName = "Rolecall"
 
-// PasswordMax is how long a password can be, in code points after NFC.
+// PasswordMax is the maximum length of a password, in code points after NFC.
 const PasswordMax = 1024
 
 // CheckPassword returns a field error's code and sentence if the password is too easy
@@ -54,15 +55,15 @@ func RandomPassword() string {
 }
 
 const (
-	leastLeft     = 8  // code points that nobody can foretell
-	leastPiece    = 4  // code points from which on a piece is common or foretold
+	leastLeft     = 8  // code points that an attacker cannot predict
+	leastPiece    = 4  // code points: shorter pieces are neither common nor predictable
 	longestCommon = 40 // code points of the longest common password
 )
 
-// fewestLeft returns how many code points of the folded password are left when pieces
-// are taken out of it, chosen so that the fewest are left. The pieces are words. With
-// common they are also common passwords, what occurred in the password before, and
-// what lies side by side on a keyboard.
+// fewestLeft returns how many code points of the folded password are left after predictable
+// pieces are removed, in the way that leaves the fewest. The words are such pieces. With
+// common, so are common passwords, repetitions of an earlier part of the password, and
+// sequences of neighboring keys.
 func fewestLeft(password string, common bool, words ...Words) int {
 	longest := 0
 	if common {
@@ -76,7 +77,7 @@ func fewestLeft(password string, common bool, words ...Words) int {
 		at = append(at, i)
 	}
 	at = append(at, len(password))
-	least := make([]int, len(at)) // by how many code points were looked at
+	least := make([]int, len(at)) // least[i]: the fewest left of the first i code points
 	for i := range least {
 		least[i] = i
 	}
@@ -98,7 +99,7 @@ func fewestLeft(password string, common bool, words ...Words) int {
 	return least[len(at)-1]
 }
 
-// walks holds what fingers do on a keyboard, in both directions.
+// walks contains sequences of neighboring keys, in both directions.
 var walks = func() string {
 	rows := []string{
 		"012345678901234567890", "abcdefghijklmnopqrstuvwxyz", "qwertyuiopasdfghjklzxcvbnm", "qwertzuiopasdfghjklyxcvbnm",
@@ -116,8 +117,8 @@ var walks = func() string {
 //go:embed common.txt
 var commonText string
 
-// commonPasswords returns the passwords that are tried first, folded. They are looked
-// for in parts of a password too.
+// commonPasswords returns the passwords that attackers try first, folded. They are also
+// forbidden as parts of a password.
 var commonPasswords = sync.OnceValue(func() map[string]bool {
 	common := map[string]bool{}
 	for _, password := range entries(commonText) {
@@ -129,12 +130,11 @@ var commonPasswords = sync.OnceValue(func() map[string]bool {
 //go:embed frequent.txt
 var frequentText string
 
-// frequentPasswords returns the most common passwords that the shortest minimum lets
-// pass, folded and sorted. Only a whole password is compared with them: many are
-// words, of which a good passphrase is made.
+// frequentPasswords returns the most common passwords that have the shortest allowed
+// minimum length, folded and sorted. They are compared with whole passwords only, because
+// many of them are words, and words can form a good passphrase.
 var frequentPasswords = sync.OnceValue(func() []string { return entries(frequentText) })
 
-// entries returns the lines of an embedded list.
 func entries(list string) []string {
 	var lines []string
 	for line := range strings.Lines(list) {

@@ -9,21 +9,21 @@ import (
 	"unicode"
 )
 
-// RecoveryCode signs somebody in once who has lost their second factor: 128 random
-// bits as 26 of Crockford's digits, in groups that can be read aloud. As there is
-// that much to guess, a fast hash is enough to store it by.
+// RecoveryCode replaces a lost second factor at one sign-in. It is 128 random bits as 26
+// digits of Crockford's base32, in groups that can be read aloud. With so much entropy, a
+// fast hash is enough to store it.
 type RecoveryCode string
 
-// RecoveryCodes is how many somebody gets at once.
+// RecoveryCodes is the number of codes that a user gets at once.
 const RecoveryCodes = 10
 
 const (
 	recoveryBytes      = 16
-	olderRecoveryBytes = 10 // of codes that were made by earlier versions and still work
+	olderRecoveryBytes = 10 // of codes from earlier versions, which still work
 	recoveryGroup      = 4  // digits
 )
 
-// recoveryText has no letter that is taken for a digit, and no u.
+// recoveryText is Crockford's base32 in lower case. It has no i, l, o and u.
 var recoveryText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
 // NewRecoveryCodes returns new random codes.
@@ -45,8 +45,8 @@ func recoveryCodeOf(raw []byte) RecoveryCode {
 	return RecoveryCode(strings.Join(groups, "-"))
 }
 
-// asCrockford returns the digit that people write for what they see, and drops spaces
-// and dashes of every kind.
+// asCrockford replaces letters that look like a digit by the digit, and drops spaces and
+// dashes of every kind.
 func asCrockford(r rune) rune {
 	switch {
 	case unicode.IsSpace(r) || unicode.Is(unicode.Pd, r):
@@ -59,8 +59,8 @@ func asCrockford(r rune) rune {
 	return r
 }
 
-// ParseRecoveryCode returns the code that somebody wrote, in any case and grouped
-// in any way, or false if it does not have the shape of one.
+// ParseRecoveryCode returns the code that a user has typed. Case and grouping do not
+// matter. It returns false if s does not have the shape of a code.
 func ParseRecoveryCode(s string) (RecoveryCode, bool) {
 	const longest = 128
 	if len(s) > longest {
@@ -69,7 +69,7 @@ func ParseRecoveryCode(s string) (RecoveryCode, bool) {
 	digits := strings.Map(asCrockford, strings.ToLower(s))
 	raw, err := recoveryText.DecodeString(digits)
 	if err != nil || len(raw) != recoveryBytes && len(raw) != olderRecoveryBytes || recoveryText.EncodeToString(raw) != digits {
-		return "", false // the last digit may have bits too many
+		return "", false // the comparison refuses a last digit with unused bits set
 	}
 	return recoveryCodeOf(raw), true
 }

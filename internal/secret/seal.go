@@ -13,15 +13,15 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// ErrSealed says that a text was not sealed under any of the keys for this
-// purpose and with this associated data.
+// ErrSealed is the error of a text that no key has sealed for this purpose and with this
+// associated data.
 var ErrSealed = errors.New("not sealed here")
 
-// Keys are the secrets of an instance: the current one, by which everything is
-// made, and previous ones, whose sealed texts are still read.
+// Keys are the secrets of an instance. The current one seals and signs. Previous ones only
+// open and verify.
 type Keys struct{ secrets [][]byte }
 
-// NewKeys returns keys over secrets of at least 32 random bytes.
+// NewKeys returns the keys of secrets. Each has at least 32 random bytes.
 func NewKeys(current []byte, previous ...[]byte) *Keys {
 	k := &Keys{}
 	for _, secret := range append([][]byte{current}, previous...) {
@@ -30,14 +30,14 @@ func NewKeys(current []byte, previous ...[]byte) *Keys {
 	return k
 }
 
-// Seal encrypts and authenticates the plaintext and returns it as base64url. It
-// can be opened only for the same purpose and with the same associated data.
+// Seal encrypts and authenticates the plaintext and returns it as base64url. Open needs the
+// same purpose and the same associated data.
 func (k *Keys) Seal(purpose string, plaintext, associated []byte) string {
 	return text.EncodeToString(seal(derive(k.secrets[0], purpose), plaintext, associated))
 }
 
-// Open returns the plaintext of what Seal returned under the current or a
-// previous key, or ErrSealed.
+// Open returns the plaintext of a text that the current or a previous key has sealed, or
+// ErrSealed.
 func (k *Keys) Open(purpose, sealed string, associated []byte) ([]byte, error) {
 	raw, err := text.DecodeString(sealed)
 	if err != nil || text.EncodedLen(len(raw)) != len(sealed) { // the decoder skips line ends
@@ -51,9 +51,8 @@ func (k *Keys) Open(purpose, sealed string, associated []byte) ([]byte, error) {
 	return nil, ErrSealed
 }
 
-// Renew returns the sealed text under the current key: as it is if that sealed it,
-// else sealed anew, so that it needs no previous key any more. What cannot be opened
-// stays as it is.
+// Renew seals the text again if a previous key has sealed it, so that the previous key can
+// be removed. It returns a text of the current key, and one that cannot be opened, unchanged.
 func (k *Keys) Renew(purpose, sealed string, associated []byte) string {
 	if _, err := NewKeys(k.secrets[0]).Open(purpose, sealed, associated); err == nil {
 		return sealed
@@ -65,8 +64,8 @@ func (k *Keys) Renew(purpose, sealed string, associated []byte) string {
 	return k.Seal(purpose, plaintext, associated)
 }
 
-// MAC returns the HMAC-SHA256 of the parts under the current key for the
-// purpose. Parts that differ never run together to the same input.
+// MAC returns the HMAC-SHA256 of the parts under the current key for the purpose. Different
+// parts never give the same input: each part is preceded by its length.
 func (k *Keys) MAC(purpose string, parts ...string) []byte {
 	mac := hmac.New(sha256.New, derive(k.secrets[0], purpose))
 	for _, part := range parts {
@@ -76,8 +75,8 @@ func (k *Keys) MAC(purpose string, parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// Digest returns the SHA-256 of the parts. Parts that differ never run together
-// to the same input.
+// Digest returns the SHA-256 of the parts. Different parts never give the same input: each
+// part is preceded by its length.
 func Digest(parts ...[]byte) []byte {
 	sum := sha256.New()
 	for _, part := range parts {
@@ -106,8 +105,8 @@ func derive(secret []byte, purpose string) []byte {
 	return key
 }
 
-// The cipher is XChaCha20-Poly1305: its nonce is long enough to be random however
-// many texts one key seals.
+// newAEAD returns XChaCha20-Poly1305. Its nonce is long enough to be random for any number
+// of texts.
 func newAEAD(key []byte) cipher.AEAD {
 	aead, err := chacha20poly1305.NewX(key)
 	if err != nil {

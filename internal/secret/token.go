@@ -8,20 +8,19 @@ import (
 
 const tokenBytes = 32
 
-// text is how tokens and sealed texts are written. It is strict, so that each
-// has exactly one form.
+// text is the encoding of tokens and sealed texts. It is strict, so that each has exactly
+// one form.
 var text = base64.RawURLEncoding.Strict()
 
-// Token is a bearer token: 256 random bits as 43 base64url characters, for a
-// program between a prefix and a checksum. Whoever knows it is whom it was given
-// to; only its hash is stored.
+// Token is a bearer token: 256 random bits as 43 base64url characters. A token for a program
+// also has a prefix and a checksum. Knowledge of the token is the only proof of identity, so
+// only its hash is stored.
 type Token string
 
 // NewToken returns a new random token.
 func NewToken() Token { return Token(text.EncodeToString(NewKey())) }
 
-// ParseToken returns the token that s is, or false if s does not have the shape
-// of one.
+// ParseToken returns s as a token, or false if s does not have the shape of a token.
 func ParseToken(s string) (Token, bool) {
 	var buffer [tokenBytes + 1]byte
 	if len(s) != text.EncodedLen(tokenBytes) {
@@ -31,19 +30,19 @@ func ParseToken(s string) (Token, bool) {
 	return Token(s), err == nil && n == tokenBytes
 }
 
-// Hash returns the SHA-256 of the token, the form in which it is stored. A slow
-// hash would add nothing: there is nothing to guess in 256 random bits.
+// Hash returns the SHA-256 of the token, the form in which it is stored. A slow hash is not
+// necessary, because 256 random bits cannot be guessed.
 func (t Token) Hash() []byte {
 	sum := sha256.Sum256([]byte(t))
 	return sum[:]
 }
 
-// Seal returns the successor so that only the bearer of t can read it.
+// Seal encrypts the successor with a key derived from t. Only a bearer of t can read it.
 func (t Token) Seal(successor Token) []byte {
 	return seal(derive([]byte(t), successorPurpose), []byte(successor), nil)
 }
 
-// Open returns what Seal of the same token sealed, or ErrSealed.
+// Open returns the successor that Seal of the same token has sealed, or ErrSealed.
 func (t Token) Open(sealed []byte) (Token, error) {
 	successor, err := open(derive([]byte(t), successorPurpose), sealed, nil)
 	return Token(successor), err
@@ -51,7 +50,7 @@ func (t Token) Open(sealed []byte) (Token, error) {
 
 const successorPurpose = "session successor"
 
-// NewKey returns 32 random bytes, fit for NewKeys.
+// NewKey returns 32 random bytes for NewKeys.
 func NewKey() []byte {
 	key := make([]byte, tokenBytes)
 	_, _ = rand.Read(key) // never fails: it ends the process instead

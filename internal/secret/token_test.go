@@ -45,7 +45,7 @@ func TestOnlyTheBearerReadsTheSuccessor(t *testing.T) {
 	}
 }
 
-// tokenSeeds are texts of every kind that ParseToken tells apart.
+// tokenSeeds are valid and invalid texts for ParseToken.
 var tokenSeeds = map[string]bool{
 	string(knownToken): true,
 	"":                 false,

@@ -3,7 +3,7 @@ package secret
 import (
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1" // what RFC 6238 and every authenticator app use; HMAC needs no more of it
+	"crypto/sha1" // RFC 6238 and every authenticator app use it; it is safe in an HMAC
 	"crypto/subtle"
 	"encoding/base32"
 	"encoding/binary"
@@ -15,16 +15,15 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// TOTP is the secret of somebody's one-time codes by time (RFC 6238): 160 bits,
-// from which SHA-1 makes a code of six digits every 30 seconds. That is what every
-// authenticator app can do.
+// TOTP is a user's secret for time-based one-time codes (RFC 6238): 160 bits, SHA-1, six
+// digits, 30 seconds. Every authenticator app supports these parameters.
 type TOTP []byte
 
 const (
 	totpBytes  = 20
 	totpPeriod = 30 * time.Second
 
-	// totpDrift is by how many periods the clock of a device may be off, in both
+	// totpDrift is the number of periods by which the clock of a device may differ, in both
 	// directions (RFC 6238, 5.2).
 	totpDrift = 1
 )
@@ -36,25 +35,24 @@ func NewTOTP() TOTP {
 	return t
 }
 
-// Base32 returns the secret in base32 (RFC 4648), in which people type it into an
-// app.
+// Base32 returns the secret in base32 (RFC 4648), the form that users type into an app.
 func (t TOTP) Base32() string { return base32.StdEncoding.EncodeToString(t) }
 
-// URI returns what a QR code for authenticator apps holds: the secret, with the
-// names under which the app shows it.
+// URI returns the otpauth URI for the QR code of authenticator apps: the secret, and the
+// names under which the app lists it.
 func (t TOTP) URI(issuer, account string) string {
 	parameters := url.Values{"secret": {t.Base32()}, "issuer": {issuer}}
 	label := url.PathEscape(strings.ReplaceAll(issuer, ":", " ")) + ":" + url.PathEscape(account)
 	return "otpauth://totp/" + label + "?" + strings.ReplaceAll(parameters.Encode(), "+", "%20") // apps do not all know + as a space
 }
 
-// Step returns the step whose code this is, and whether there is one that is later
-// than used, the last step of which a code was taken: so no code is taken twice.
-// Spaces in the code do not count.
+// Step returns the step that the code belongs to. It returns false if the code is wrong, or
+// if its step is not later than used, the step of the last accepted code. So each code is
+// accepted once. Spaces in the code are ignored.
 func (t TOTP) Step(code string, at rolecall.Time, used int64) (step int64, ok bool) {
 	code = strings.ReplaceAll(code, " ", "")
 	now := at.Std().Unix() / int64(totpPeriod/time.Second)
-	for s := now - totpDrift; s <= now+totpDrift; s++ { // all of them, so that the time tells nothing
+	for s := now - totpDrift; s <= now+totpDrift; s++ { // every step, so that the duration reveals nothing
 		if subtle.ConstantTimeCompare([]byte(code), []byte(t.Code(s))) == 1 && s > used {
 			step, ok = s, true
 		}

@@ -10,22 +10,21 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// leastWord is how many code points a word has at least. Shorter ones occur in good
+// leastWord is the minimum length of a word in code points. Shorter words occur in good
 // passwords by chance.
 const leastWord = 3
 
-// Words are what is taken out of a password before its characters are counted. The
-// zero value has none.
+// Words are forbidden words. CheckPassword removes them from a password before it counts
+// the characters. The zero value is empty.
 type Words struct {
 	set     map[string]bool // folded
 	longest int             // code points
 }
 
-// ReadWords returns the words that r has, one on each line. Words of fewer than 3
-// characters are ignored. It returns an error that names the line if one is not UTF-8
-// or longer than 200 characters.
+// ReadWords reads one word from each line. It ignores words of fewer than 3 characters. If
+// a word is not UTF-8 or is longer than 200 characters, the error names the line.
 func ReadWords(r io.Reader) (Words, error) {
-	const most = 200 // what folding keeps
+	const most = 200 // Fold cuts longer texts
 	var w Words
 	lines := bufio.NewScanner(r)
 	for number := 1; lines.Scan(); number++ {
@@ -38,9 +37,8 @@ func ReadWords(r io.Reader) (Words, error) {
 	return w, lines.Err()
 }
 
-// wordsOf returns the words of texts such as names and addresses: the text itself, its
-// runs of letters and digits, and of an address the local part and the labels of the
-// domain.
+// wordsOf returns the words of texts such as names and addresses: the text itself, its runs
+// of letters and digits, and the local part and the domain labels of an address.
 func wordsOf(texts ...string) Words {
 	var w Words
 	for _, text := range texts {

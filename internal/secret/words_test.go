@@ -67,7 +67,7 @@ func TestForbiddenWordsAreOneOnALine(t *testing.T) {
 	}
 }
 
-// leftByTrying is fewestLeft by trying every choice of words.
+// leftByTrying computes fewestLeft by trying every choice of words.
 func leftByTrying(password string, w Words) int {
 	if password == "" {
 		return 0
