@@ -112,7 +112,7 @@ func (p *Party) Create(r Response, challenge secret.Token, o *Owner) (rolecall.P
 	if len(credential.ID) < shortestID {
 		return rolecall.Passkey{}, refused(errors.New("its id is too short to be nobody else's"))
 	}
-	credential.Attestation = webauthn.CredentialAttestation{} // nobody attests, so there is nothing to look into again
+	credential.Attestation = webauthn.CredentialAttestation{} // no attestation is requested, so it need not be stored
 	encoded, err := json.Marshal(credential)
 	return rolecall.Passkey{ID: credential.ID, UserID: o.User.ID, Credential: encoded}, err
 }

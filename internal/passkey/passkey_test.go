@@ -141,7 +141,7 @@ func TestVerify(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			o, a := anOwner(), passkeytest.New(origin)
 			register(t, p, o, a)
-			for range 2 { // so that there is a counter to fall back behind
+			for range 2 { // so that the counter can go back
 				verifies(t, p, o, a)
 			}
 			test.change(a)
@@ -281,7 +281,7 @@ func FuzzResponses(f *testing.F) {
 	f.Add([]byte(a.Sign(f, a.Keys[0], string(challenge))))
 	f.Fuzz(func(_ *testing.T, document []byte) {
 		if r, ok := ReadResponse(document); ok {
-			_, _ = p.Create(r, challenge, o) // whatever it is, it must not panic
+			_, _ = p.Create(r, challenge, o) // it must not panic
 			_, _ = p.Verify(r, challenge, o, false)
 		}
 	})

@@ -1,5 +1,5 @@
-// Package passkeytest is an authenticator in software, and the browser before it,
-// so that tests can make passkeys and sign with them without either.
+// Package passkeytest implements an authenticator in software, and the part of the browser.
+// Tests use it to create passkeys and to sign with them.
 package passkeytest
 
 import (
@@ -15,13 +15,13 @@ import (
 	"testing"
 )
 
-// Authenticator keeps passkeys by ES256 and answers for a page of its origin. Its
-// exported members may be changed between ceremonies, to see what is refused.
+// Authenticator holds ES256 passkeys and responds to a page of its origin. A test can change
+// the exported fields between ceremonies, to get responses that must be refused.
 type Authenticator struct {
 	Origin   string
-	Verifies bool // verifies the person, by a PIN say
-	Synced   bool // counts no signatures and may be backed up, as passkeys of a cloud are
-	IDLength int  // bytes of the id of a new passkey; zero: 16
+	Verifies bool // verifies the user, for example by a PIN
+	Synced   bool // does not count signatures and can be backed up, as synced passkeys do
+	IDLength int  // of new passkeys in bytes; zero means 16
 	Keys     []*Key
 }
 
@@ -34,12 +34,11 @@ type Key struct {
 	private *ecdsa.PrivateKey
 }
 
-// New returns an authenticator without passkeys at a page of the origin, which
-// verifies the person.
+// New returns an authenticator without passkeys for pages of the origin. It verifies the user.
 func New(origin string) *Authenticator { return &Authenticator{Origin: origin, Verifies: true} }
 
-// Create makes a passkey by publicKey, the options for navigator.credentials.create
-// in JSON, and returns the credential as toJSON would.
+// Create creates a passkey. publicKey is the JSON of the options for
+// navigator.credentials.create. It returns the credential as toJSON of a browser does.
 func (a *Authenticator) Create(t testing.TB, publicKey []byte) json.RawMessage {
 	t.Helper()
 	var options struct {
@@ -56,7 +55,7 @@ func (a *Authenticator) Create(t testing.TB, publicKey []byte) json.RawMessage {
 	a.Keys = append(a.Keys, key)
 
 	data := a.authenticatorData(key, hasKey)
-	data = append(data, make([]byte, 16)...) // the AAGUID of nobody
+	data = append(data, make([]byte, 16)...) // no AAGUID
 	data = binary.BigEndian.AppendUint16(data, uint16(len(key.ID)))
 	data = append(append(data, key.ID...), key.cose(t)...)
 	return encode(t, map[string]any{
@@ -70,8 +69,8 @@ func (a *Authenticator) Create(t testing.TB, publicKey []byte) json.RawMessage {
 	})
 }
 
-// Get signs by publicKey, the options for navigator.credentials.get in JSON, with
-// the first passkey that they allow, and returns the credential as toJSON would.
+// Get signs with the first passkey that the options allow. publicKey is the JSON of the
+// options for navigator.credentials.get. It returns the credential as toJSON of a browser does.
 func (a *Authenticator) Get(t testing.TB, publicKey []byte) json.RawMessage {
 	t.Helper()
 	var options struct {
@@ -90,7 +89,7 @@ func (a *Authenticator) Get(t testing.TB, publicKey []byte) json.RawMessage {
 	return a.Sign(t, a.Keys[at], options.Challenge)
 }
 
-// Sign signs the challenge with the passkey, whatever was asked for.
+// Sign signs the challenge with the passkey. It checks no options.
 func (a *Authenticator) Sign(t testing.TB, key *Key, challenge string) json.RawMessage {
 	t.Helper()
 	if !a.Synced {
@@ -149,7 +148,7 @@ func (key *Key) cose(t testing.TB) []byte {
 	return append(append(b, 0x22, 0x58, 32), point[33:]...)
 }
 
-// unattested returns the attestation object of nobody in CBOR: {"fmt": "none",
+// unattested returns an attestation object without attestation in CBOR: {"fmt": "none",
 // "attStmt": {}, "authData": data}.
 func unattested(data []byte) []byte {
 	b := []byte("\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x59")
