@@ -6,15 +6,15 @@ import (
 	"net/http"
 )
 
-// PermissionCheck asks whether the caller holds a permission: for the department, or
-// in the whole tenant if it is nil.
+// PermissionCheck is a permission to check: for the users of a department, or in the whole
+// tenant if Department is nil.
 type PermissionCheck struct {
 	Permission string  `json:"permission"` // without wildcards, such as shop/invoices:approve
 	Department *string `json:"department,omitempty"`
 }
 
-// CheckPermissions reports for each check, in the same order, whether the caller holds
-// the permission. One call takes up to 200 checks.
+// CheckPermissions reports for each check, in the same order, whether the caller holds the
+// permission. A call can have up to 200 checks.
 func (c *Client) CheckPermissions(ctx context.Context, checks ...PermissionCheck) ([]bool, error) {
 	body := struct {
 		Checks []PermissionCheck `json:"checks"`

@@ -1,15 +1,15 @@
-// Package client is a Go client of Rolecall's HTTP interface.
+// Package client is a Go client for the HTTP API of Rolecall.
 //
 //	c := client.New("https://id.example.com", "acme", nil)
 //	if _, err := c.Login(ctx, "ada@example.com", password); err != nil { … }
 //	for user, err := range c.Users(ctx, client.UserFilter{Department: "Sales"}) { … }
 //
-// Every failure that the service answers is a *Problem. That of Login says by its
-// code whether a second factor is needed, and then holds what to ask for:
+// Every error response of the service is a *Problem. If the user has a second factor, Login
+// returns one with the challenge and the accepted methods:
 //
 //	problem, ok := errors.AsType[*client.Problem](err)
 //	if ok && problem.Code == "second-factor-required" {
-//		code := … // slices.Contains(problem.Methods, "totp"), so of an authenticator app
+//		code := … // from the authenticator app, if problem.Methods contains "totp"
 //		_, err = c.CompleteLogin(ctx, problem.Challenge, client.Proof{Code: code})
 //	}
 package client
@@ -31,23 +31,23 @@ import (
 	"time"
 )
 
-// maxAnswer is the maximum number of bytes that are read of a response.
+// maxAnswer is the maximum length of a response in bytes.
 const maxAnswer = 16 << 20
 
-// Client acts for one signed-in user of one tenant, or for the holder of an API
-// token. It is safe for concurrent use.
+// Client sends the requests of one signed-in user of one tenant, or of one API token. It is
+// safe for concurrent use.
 type Client struct {
 	base    string
 	tenant  string
-	token   string // of an API; empty for a session
+	token   string // an API token; empty for a session
 	http    *http.Client
 	session atomic.Pointer[http.Cookie] // nil when signed out
 	device  atomic.Pointer[http.Cookie] // the known-device token; nil before a sign-in
 }
 
-// New returns a client of the service at base, an http or https URL with any base
-// path, for the tenant. A nil h means http.DefaultClient; it should have no cookie
-// jar, since the client keeps the session itself.
+// New returns a client for a tenant of the service at base, an http or https URL that can
+// have a base path. A nil h means http.DefaultClient. It should have no cookie jar, because
+// the client keeps the session itself.
 func New(base, tenant string, h *http.Client) *Client {
 	if h == nil {
 		h = http.DefaultClient
@@ -55,7 +55,7 @@ func New(base, tenant string, h *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), tenant: tenant, http: h}
 }
 
-// NewWithToken is New for a program with an API token (rc_…). Such a client needs no
+// NewWithToken is like New, for a program with an API token (rc_…). Such a client needs no
 // sign-in and keeps no session.
 func NewWithToken(base, tenant, token string, h *http.Client) *Client {
 	c := New(base, tenant, h)
@@ -77,16 +77,16 @@ type Problem struct {
 	// MoreErrors reports that the service found more errors than it lists.
 	MoreErrors bool `json:"moreErrors"`
 
-	// The sign-in that this problem asks a second factor of, or the confirmation:
-	// Challenge is for CompleteLogin and BeginEnrolment, Methods say how it can be
-	// answered (totp, passkey, recovery-code; expect more), and PublicKey is for
-	// navigator.credentials.get, nil without a passkey.
+	// These members are set if the code asks for a second factor. Challenge is for
+	// CompleteLogin and BeginEnrolment. Methods are the accepted methods: totp, passkey and
+	// recovery-code, and there may be more in the future. PublicKey is for
+	// navigator.credentials.get, and nil if the user has no passkey.
 	Challenge string          `json:"challenge"`
 	Methods   []string        `json:"methods"`
 	PublicKey json.RawMessage `json:"publicKey"`
 
-	// RetryAfter is when the request may be repeated; zero if the answer does
-	// not say.
+	// RetryAfter is the time to wait before the request is repeated. It is zero if the
+	// response does not have one.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -109,7 +109,7 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// call is one request and what is done with its answer.
+// call is one request, and the destination of its response.
 type call struct {
 	method, path string
 	query        url.Values
@@ -118,8 +118,8 @@ type call struct {
 	into         any // decoded from JSON unless nil
 }
 
-// do makes the call and returns the answer's header. An answer of 400 or more is
-// a *Problem.
+// do makes the call and returns the header of the response. It returns a *Problem if the
+// status is 400 or more.
 func (c *Client) do(ctx context.Context, call call) (http.Header, error) {
 	request, err := c.request(ctx, call)
 	if err != nil {
@@ -185,9 +185,9 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	return request, nil
 }
 
-// keepCookies takes over the session cookie that an answer sets or clears, and the
-// known-device token, which keeps the user from a mail about each sign-in. The operator
-// decides whether their names have the prefix.
+// keepCookies stores the session cookie that a response sets or clears, and the known-device
+// token. Without that token, the user gets a mail about each sign-in. It depends on the
+// configuration of the service whether the names of the cookies have the prefix.
 func (c *Client) keepCookies(answer *http.Response) {
 	for _, cookie := range answer.Cookies() {
 		isCleared := cookie.Value == "" || cookie.MaxAge < 0
@@ -202,7 +202,7 @@ func (c *Client) keepCookies(answer *http.Response) {
 	}
 }
 
-// problem returns the answer as an error, also if something on the way made it.
+// problem returns the response as an error, also if a proxy has sent it.
 func problem(answer *http.Response, body []byte) error {
 	p := &Problem{}
 	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
@@ -216,8 +216,7 @@ func problem(answer *http.Response, body []byte) error {
 	return p
 }
 
-// pages yields every item of a list, page by page, and ends after the first
-// error.
+// pages yields the items of all pages of a list. It ends after the first error.
 func pages[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := maps.Clone(query)

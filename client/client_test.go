@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// folder holds the program; empty before the first test that needs it.
+// folder contains the program. It is empty until a test needs the program.
 var folder string
 
 // program returns the path of the program. The first test builds it from this tree. If
@@ -43,7 +43,7 @@ var program = sync.OnceValues(func() (file string, err error) {
 	return file, process.Build(context.Background(), file)
 })
 
-// demo is a running demo, and how its owner gets in.
+// demo is a running demo, with the credentials of its owner.
 type demo struct{ Address, Tenant, Email, Password string }
 
 // newDemo runs a demo until the test ends.
@@ -54,7 +54,7 @@ func newDemo(t *testing.T, flags ...string) (d demo) {
 		t.Fatal(err)
 	}
 	command := exec.Command(file, append([]string{"serve", "--demo", "--json", "--listen", "127.0.0.1:0"}, flags...)...)
-	command.Dir = t.TempDir() // where the demo keeps its database and its mail
+	command.Dir = t.TempDir() // for the database and the mail of the demo
 	var log bytes.Buffer
 	command.Stderr = &log
 	stdout, err := command.StdoutPipe()
@@ -75,7 +75,7 @@ func newDemo(t *testing.T, flags ...string) (d demo) {
 	return d
 }
 
-// client returns a client of nobody yet.
+// client returns a client without a session.
 func (d demo) client() *client.Client {
 	return client.New(d.Address+"/", d.Tenant, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
 }
@@ -97,7 +97,7 @@ func (d demo) signedIn(t *testing.T) *client.Client {
 	return c
 }
 
-// is reports whether err is a problem of that code.
+// is reports whether err is a problem with the code.
 func is(err error, code string) bool {
 	problem, ok := errors.AsType[*client.Problem](err)
 	return ok && problem.Code == code
@@ -248,7 +248,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// What stands between client and service answers in ways of its own.
+// A proxy between client and service sends responses in other formats.
 func TestForeignAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "7")
@@ -293,7 +293,7 @@ func TestTheClientKeepsCookiesWithThePrefix(t *testing.T) {
 		case "/auths/logout":
 			w.Header().Set("Set-Cookie", "__Host-session=; Path=/; Max-Age=0; Secure; HttpOnly")
 		}
-		_, _ = io.WriteString(w, "{}") // the client finds out
+		_, _ = io.WriteString(w, "{}") // the client notices a failure
 	}))
 	defer server.Close()
 	c := client.New(server.URL, "acme", nil)

@@ -12,13 +12,13 @@ import (
 type Factors struct {
 	TOTP *struct {
 		ConfirmedAt time.Time `json:"confirmedAt"`
-	} `json:"totp"` // nil: no authenticator app
+	} `json:"totp"` // nil without an authenticator app
 	Passkeys      []Passkey `json:"passkeys"`
 	RecoveryCodes int       `json:"recoveryCodes"` // number of unused codes
 	Demanded      bool      `json:"demanded"`
 }
 
-// Passkey is a WebAuthn passkey of the user.
+// Passkey is a WebAuthn passkey of a user.
 type Passkey struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
@@ -26,8 +26,8 @@ type Passkey struct {
 	LastUsedAt *time.Time `json:"lastUsedAt"` // nil: never
 }
 
-// NewPasskey is a passkey that was made. The recovery codes come with a first factor
-// and are shown once; nil: there are some from before, or they were shown.
+// NewPasskey is a created passkey. RecoveryCodes are set if it is the user's first factor.
+// The service returns them once.
 type NewPasskey struct {
 	Passkey
 	RecoveryCodes []string `json:"recoveryCodes"`
@@ -39,24 +39,24 @@ type TOTPSecret struct {
 	URI    string `json:"uri"`
 }
 
-// Enrolment is the data with which a user can enrol a second factor during sign-in.
+// Enrolment is the data for the enrolment of a second factor during sign-in.
 type Enrolment struct {
 	TOTPSecret
-	PublicKey json.RawMessage `json:"publicKey"` // for navigator.credentials.create; nil where there are no passkeys
+	PublicKey json.RawMessage `json:"publicKey"` // for navigator.credentials.create; nil if the service has no passkeys
 }
 
 // Proof is a second factor. Exactly one member is set.
 type Proof struct {
 	Code         string          `json:"code,omitempty"` // of an authenticator app
 	RecoveryCode string          `json:"recoveryCode,omitempty"`
-	Passkey      json.RawMessage `json:"passkey,omitempty"` // what toJSON() of the browser's credential returned
+	Passkey      json.RawMessage `json:"passkey,omitempty"` // toJSON() of the browser's credential
 }
 
-// CompleteLogin ends a sign-in that failed with the code second-factor-required, or
-// second-factor-enrolment-required after BeginEnrolment: by the Challenge of that
-// Problem and a second factor. The client keeps the session and presents it from now
-// on. Who has enrolled by it is shown recovery codes once. A proof that is none fails
-// with the code wrong-code, and may be followed by another.
+// CompleteLogin completes a sign-in that failed with the code second-factor-required, or
+// second-factor-enrolment-required after BeginEnrolment. It sends the Challenge of that
+// Problem and a second factor. The client keeps the session and sends it with each request.
+// After an enrolment, the result has recovery codes, which the service returns once. A wrong
+// proof fails with the code wrong-code, and you can call CompleteLogin again.
 func (c *Client) CompleteLogin(ctx context.Context, challenge string, p Proof) (in SignIn, err error) {
 	body := struct {
 		Challenge string `json:"challenge"`
@@ -66,9 +66,9 @@ func (c *Client) CompleteLogin(ctx context.Context, challenge string, p Proof) (
 	return in, err
 }
 
-// BeginEnrolment returns what to make a second factor of by the Challenge of a
-// sign-in that failed with the code second-factor-enrolment-required. CompleteLogin
-// takes the first proof of it.
+// BeginEnrolment returns the data to enrol a second factor, for the Challenge of a sign-in
+// that failed with the code second-factor-enrolment-required. Call CompleteLogin with the
+// first proof of the new factor.
 func (c *Client) BeginEnrolment(ctx context.Context, challenge string) (e Enrolment, err error) {
 	body := map[string]string{"challenge": challenge}
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/login/enrolment", body: body, into: &e})
@@ -93,16 +93,15 @@ func (c *Client) Factors(ctx context.Context) (f Factors, err error) {
 	return f, err
 }
 
-// BeginTOTP returns a secret for an authenticator app, which counts once ConfirmTOTP
-// was given a code of it.
+// BeginTOTP returns a secret for an authenticator app. The app is a second factor after
+// ConfirmTOTP.
 func (c *Client) BeginTOTP(ctx context.Context) (s TOTPSecret, err error) {
 	_, err = c.do(ctx, call{method: http.MethodPost, path: "/auths/totp", into: &s})
 	return s, err
 }
 
-// ConfirmTOTP makes the app a second factor by a code of it, and ends all other
-// sessions. It returns the recovery codes that come with a first factor, which are
-// shown once.
+// ConfirmTOTP makes the app a second factor with a code of it, and ends all other sessions.
+// If it is the first factor, it returns recovery codes, which the service returns once.
 func (c *Client) ConfirmTOTP(ctx context.Context, code string) ([]string, error) {
 	return c.recoveryCodes(ctx, "/auths/totp/confirm", Proof{Code: code})
 }
@@ -114,7 +113,7 @@ func (c *Client) RemoveTOTP(ctx context.Context) error {
 	return err
 }
 
-// MakeRecoveryCodes returns new recovery codes in place of all that are left.
+// MakeRecoveryCodes replaces all recovery codes and returns the new ones.
 func (c *Client) MakeRecoveryCodes(ctx context.Context) ([]string, error) {
 	return c.recoveryCodes(ctx, "/auths/recovery-codes", nil)
 }
@@ -124,8 +123,8 @@ func (c *Client) PasskeyOptions(ctx context.Context) (publicKey json.RawMessage,
 	return c.publicKey(ctx, "/auths/passkeys/options")
 }
 
-// CreatePasskey keeps the passkey that the browser made of PasskeyOptions, and ends
-// all other sessions. Repeating it with the same key makes no second one.
+// CreatePasskey stores the passkey that the browser has created with PasskeyOptions, and ends
+// all other sessions. A repeated call with the same key creates no second passkey.
 func (c *Client) CreatePasskey(ctx context.Context, key, name string, passkey json.RawMessage) (p NewPasskey, err error) {
 	body := struct {
 		Name    string          `json:"name"`

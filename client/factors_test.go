@@ -14,7 +14,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// code returns the code of an app, so many steps from now.
+// code returns the code of an app for the current step plus steps.
 func code(t *testing.T, app client.TOTPSecret, steps int64) string {
 	t.Helper()
 	raw, err := base32.StdEncoding.DecodeString(app.Secret)
@@ -24,7 +24,7 @@ func code(t *testing.T, app client.TOTPSecret, steps int64) string {
 	return secret.TOTP(raw).Code(time.Now().Unix()/30 + steps)
 }
 
-// asked gives the right password and returns the problem that asks for a factor.
+// asked signs in with the correct password and returns the problem that asks for a factor.
 func (d demo) asked(t *testing.T, c *client.Client, wanted string) *client.Problem {
 	t.Helper()
 	_, err := c.Login(t.Context(), d.Email, d.Password)
@@ -146,7 +146,7 @@ func TestAFactorThatIsDemandedIsEnrolledAtLogin(t *testing.T) {
 	}
 }
 
-// demandFactors has the tenant demand a second factor of everybody.
+// demandFactors makes a second factor mandatory for all users of the tenant.
 func (d demo) demandFactors(t *testing.T) {
 	t.Helper()
 	var session *http.Cookie

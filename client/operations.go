@@ -17,11 +17,11 @@ type User struct {
 	Department *string           `json:"department"`
 	ExternalID *string           `json:"externalId"`
 	Metadata   map[string]string `json:"metadata"`
-	Status     string            `json:"status"` // pending, active, suspended; expect more
+	Status     string            `json:"status"` // pending, active or suspended; there may be more in the future
 	CreatedAt  time.Time         `json:"createdAt"`
 	UpdatedAt  time.Time         `json:"updatedAt"`
 
-	ETag string `json:"-"` // of this version as the caller sees it; empty in lists
+	ETag string `json:"-"` // of the members that the caller may read; empty in lists
 }
 
 // NewUser describes a user to create.
@@ -33,17 +33,17 @@ type NewUser struct {
 	Metadata   map[string]string `json:"metadata,omitempty"`
 }
 
-// Patch is a change in the form of RFC 7396: members that are absent stay, nil
-// clears.
+// Patch is a JSON merge patch (RFC 7396). Absent members do not change, and nil clears a
+// member.
 type Patch map[string]any
 
-// UserFilter selects and orders users; empty members select everything.
+// UserFilter selects and orders users. Empty fields do not filter.
 type UserFilter struct {
 	Email, ExternalID, Department, Status, Role string
 
-	Query string // each of its words begins a word of the name or of the address
-	Sort  string // name, email or createdAt, with - to reverse
-	Limit int    // users in one request; zero: as the service likes
+	Query string // each of its words must be the beginning of a word of the name or the address
+	Sort  string // name, email or createdAt; a leading - reverses the order
+	Limit int    // users in one request; zero means the default of the service
 }
 
 // Role is a named set of permissions.
@@ -70,13 +70,13 @@ type NewRole struct {
 	Grants      []string `json:"grants,omitempty"`
 }
 
-// Reach is where an assignment holds.
+// Reach limits an assignment to the users of some departments.
 type Reach struct {
 	Departments []string `json:"departments"`
 }
 
-// Assignment says that a user holds a role. A nil Reach is the whole tenant, a nil
-// ExpiresAt no end.
+// Assignment is a role of a user. A nil Reach means the whole tenant. A nil ExpiresAt means
+// that the assignment does not expire.
 type Assignment struct {
 	Role struct {
 		ID   string  `json:"id"`
@@ -85,7 +85,7 @@ type Assignment struct {
 	} `json:"role"`
 	Reach     *Reach     `json:"reach"`
 	ExpiresAt *time.Time `json:"expiresAt"`
-	GrantedBy *string    `json:"grantedBy"` // nil: an operator
+	GrantedBy *string    `json:"grantedBy"` // nil if an operator granted it
 	GrantedAt time.Time  `json:"grantedAt"`
 }
 
@@ -94,21 +94,21 @@ type SignIn struct {
 	User    User    `json:"user"`
 	Session Session `json:"session"`
 
-	RecoveryCodes []string `json:"recoveryCodes"` // shown once, after the enrolment of a second factor
+	RecoveryCodes []string `json:"recoveryCodes"` // returned once, after the enrolment of a second factor
 }
 
-// Session is one sign-in.
+// Session is a session of the user.
 type Session struct {
 	ID              string     `json:"id"`
 	AuthenticatedAt time.Time  `json:"authenticatedAt"`
-	ConfirmedAt     *time.Time `json:"confirmedAt"` // nil: not since the sign-in
+	ConfirmedAt     *time.Time `json:"confirmedAt"` // of the last re-authentication; nil if none since the sign-in
 	SecondFactor    bool       `json:"secondFactor"`
 	IdleExpiresAt   time.Time  `json:"idleExpiresAt"`
 	ExpiresAt       time.Time  `json:"expiresAt"`
 }
 
-// Principal is who is signed in and what they may do. Permissions are the
-// tenant-wide ones alone, and can have wildcards: to check one, use CheckPermissions.
+// Principal is the signed-in user with the tenant-wide permissions. They can contain
+// wildcards. To check a permission, use CheckPermissions.
 type Principal struct {
 	SignIn
 	Tenant struct {
@@ -196,8 +196,8 @@ func (c *Client) CreateUser(ctx context.Context, key string, u NewUser) (User, e
 	return c.user(ctx, call{method: http.MethodPost, path: "/users", header: map[string]string{"Idempotency-Key": key}, body: u})
 }
 
-// UpdateUser changes a user; a version that is not empty is the ETag that must
-// still be current.
+// UpdateUser changes a user. If version is not empty, it must be the current ETag of the
+// user.
 func (c *Client) UpdateUser(ctx context.Context, id, version string, p Patch) (User, error) {
 	return c.user(ctx, call{method: http.MethodPatch, path: "/users/" + url.PathEscape(id), header: map[string]string{"If-Match": version}, body: p})
 }
@@ -208,7 +208,7 @@ func (c *Client) DeleteUser(ctx context.Context, id string) error {
 	return err
 }
 
-// SuspendUser keeps a user from signing in and ends their sessions.
+// SuspendUser prevents a user from signing in and ends their sessions.
 func (c *Client) SuspendUser(ctx context.Context, id, reason string) (User, error) {
 	return c.user(ctx, call{method: http.MethodPost, path: "/users/" + url.PathEscape(id) + "/suspend", body: map[string]string{"reason": reason}})
 }
@@ -218,7 +218,7 @@ func (c *Client) ResumeUser(ctx context.Context, id, reason string) (User, error
 	return c.user(ctx, call{method: http.MethodPost, path: "/users/" + url.PathEscape(id) + "/resume", body: map[string]string{"reason": reason}})
 }
 
-// UserRoles returns what roles a user holds, without expired assignments.
+// UserRoles returns the assignments of a user, without expired ones.
 func (c *Client) UserRoles(ctx context.Context, id string) ([]Assignment, error) {
 	var list struct {
 		Items []Assignment `json:"items"`
@@ -227,8 +227,8 @@ func (c *Client) UserRoles(ctx context.Context, id string) ([]Assignment, error)
 	return list.Items, err
 }
 
-// AssignRole gives a user a role: everywhere if reach is nil, without end if
-// expiresAt is.
+// AssignRole assigns a role to a user. A nil reach means the whole tenant. A nil expiresAt
+// means that the assignment does not expire.
 func (c *Client) AssignRole(ctx context.Context, user, role string, reach *Reach, expiresAt *time.Time) (a Assignment, err error) {
 	body := struct {
 		Reach     *Reach     `json:"reach,omitempty"`
@@ -238,7 +238,7 @@ func (c *Client) AssignRole(ctx context.Context, user, role string, reach *Reach
 	return a, err
 }
 
-// UnassignRole takes a role from a user.
+// UnassignRole removes a role from a user.
 func (c *Client) UnassignRole(ctx context.Context, user, role string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: assignment(user, role)})
 	return err
@@ -260,8 +260,8 @@ func (c *Client) CreateRole(ctx context.Context, key string, r NewRole) (Role, e
 	return c.role(ctx, call{method: http.MethodPost, path: "/roles", header: map[string]string{"Idempotency-Key": key}, body: r})
 }
 
-// UpdateRole changes a role; a version that is not empty is the ETag that must
-// still be current.
+// UpdateRole changes a role. If version is not empty, it must be the current ETag of the
+// role.
 func (c *Client) UpdateRole(ctx context.Context, id, version string, p Patch) (Role, error) {
 	return c.role(ctx, call{method: http.MethodPatch, path: "/roles/" + url.PathEscape(id), header: map[string]string{"If-Match": version}, body: p})
 }
