@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// Asset is a file that is the same for everybody. It is an http.Handler.
+// Asset is a file that is the same for all clients. It is an http.Handler.
 type Asset struct {
 	// Path is where the asset is served, below the base.
 	Path string

@@ -2,14 +2,14 @@ package web
 
 import "strings"
 
-// clientLength bounds the words for a client.
+// clientLength is the maximum length of a client's name in bytes.
 const clientLength = 100
 
 // naming is a part of a User-Agent header and its display name.
 type naming struct{ part, words string }
 
-// browsers are in an order in which one that calls itself like another too comes
-// before that. The name is what follows.
+// browsers are the parts of User-Agent headers that name browsers. A browser whose header
+// also names another browser comes before that one.
 var browsers = []naming{
 	{"Edg/", "Edge"}, {"EdgA/", "Edge"}, {"EdgiOS/", "Edge"}, {"Edge/", "Edge"},
 	{"OPR/", "Opera"}, {"OPiOS/", "Opera"}, {"OPT/", "Opera"}, {"Opera/", "Opera"},
@@ -19,23 +19,22 @@ var browsers = []naming{
 	{"MSIE ", "Internet Explorer"}, {"Trident/", "Internet Explorer"}, {"Safari/", "Safari"},
 }
 
-// systems are in such an order too: Android calls itself Linux, and a telephone
-// like a Mac.
+// systems are in such an order too: Android also names Linux, and the iPhone names a Mac.
 var systems = []naming{
 	{"Windows", "Windows"}, {"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"iPod", "iPod"},
 	{"CrOS", "ChromeOS"}, {"Macintosh", "macOS"}, {"Mac OS X", "macOS"}, {"FreeBSD", "FreeBSD"}, {"OpenBSD", "OpenBSD"}, {"Linux", "Linux"},
 }
 
-// programs are clients that people know under another name.
+// programs are the usual names of clients that are not browsers.
 var programs = map[string]string{
 	"Go-http-client": "Go client", "python-requests": "Python client", "python-httpx": "Python client", "Python-urllib": "Python client",
 	"node": "Node.js client", "undici": "Node.js client", "axios": "JavaScript client", "okhttp": "Java client", "Java": "Java client",
 	"Apache-HttpClient": "Java client", "Java-http-client": "Java client", "Ruby": "Ruby client", "PostmanRuntime": "Postman", "insomnia": "Insomnia",
 }
 
-// ClientName returns in words which client a User-Agent header (RFC 9110, 10.1.5)
-// names, such as "Firefox on Linux", at most 100 characters; empty if none. It is
-// what the client says of itself: to be shown, and never to be judged by.
+// ClientName returns the name of the client in a User-Agent header (RFC 9110, 10.1.5), such
+// as "Firefox on Linux", in at most 100 characters. It is empty if the header names no
+// client. Clients can send any header, so use the name for display only.
 func ClientName(userAgent string) string {
 	if strings.HasPrefix(userAgent, "Mozilla/") || strings.HasPrefix(userAgent, "Opera/") {
 		browser, system := firstOf(browsers, userAgent), firstOf(systems, userAgent)
@@ -54,7 +53,7 @@ func ClientName(userAgent string) string {
 	return product[:min(len(product), clientLength)]
 }
 
-// firstOf returns the words for the first part that the text holds.
+// firstOf returns the words for the first part that the text contains.
 func firstOf(all []naming, text string) string {
 	for _, n := range all {
 		if strings.Contains(text, n.part) {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// connectionLog takes what net/http logs about connections. Errors that any client
-// can cause are no warnings.
+// connectionLog receives the log of net/http about connections. It logs errors that any
+// client can cause below the level of a warning.
 type connectionLog struct{ logger *slog.Logger }
 
-// clientErrors are the beginnings of what net/http logs about errors of a client.
+// clientErrors are the first words of the lines that net/http logs about errors of clients.
 var clientErrors = []string{
 	"http: TLS handshake error", "http2: server: error reading preface", "http2: server connection error",
 	"http2: server closing client connection", "http2: received GOAWAY", "timeout waiting for ",

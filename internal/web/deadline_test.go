@@ -58,7 +58,7 @@ func TestADeadlineEndsWithTheRequest(t *testing.T) {
 	}
 }
 
-// A timer or a goroutine that outlived its exchange would hang the bubble.
+// The synctest bubble would hang if a timer or a goroutine outlived the request.
 func TestTheEndOfAnExchangeLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deadline{Context: context.Background(), at: time.Now().Add(time.Hour)}

@@ -36,9 +36,9 @@ func (s *Site) securityHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// isAmbiguous reports whether a proxy may have seen the request end elsewhere. Its
-// connection must end with it (RFC 9112, 6.1). net/http does not say whether a length
-// came with chunks, and ignores chunks in HTTP/1.0.
+// isAmbiguous reports whether a proxy may have found another end of the request. Then the
+// connection must be closed after the request (RFC 9112, 6.1). net/http does not report
+// whether a request with chunks also had a length, and it ignores chunks in HTTP/1.0.
 func isAmbiguous(r *http.Request) bool {
 	return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
 }

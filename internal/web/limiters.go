@@ -26,12 +26,12 @@ const (
 // limiterLabels name the limiters in the metrics.
 var limiterLabels = [limiterKinds]string{WorkLimiter: "work", SessionLimiter: "session", PasswordLimiter: "password"}
 
-// limiterSlots are the requests that run at once, per core: as many as the stores can
-// use, with commits that many share and all connections of a pool.
+// limiterSlots are the requests that run at once, per core: as many as the stores can serve
+// with grouped commits and all connections of a pool.
 var limiterSlots = [limiterKinds]int{
 	WorkLimiter:     32,
 	SessionLimiter:  64,
-	PasswordLimiter: 51, // one that is hashed, and one second of waiting ones
+	PasswordLimiter: 51, // one hash in progress, and hashes of one second that wait
 }
 
 // Waiting is cheaper than a refusal: a client waits before it can send the request again.
@@ -80,7 +80,7 @@ func (q *Request) Enter(kind Limiter) error {
 	return nil
 }
 
-// Leave gives the place in the concurrency limiter to the next request, if there is one.
+// Leave frees the request's place in the concurrency limiter.
 func (q *Request) Leave() {
 	if q.limiter != nil {
 		q.limiter.Release()

@@ -5,7 +5,7 @@ import "net/http"
 // origins are the web origins whose pages may call the service from a browser with its session cookie.
 // An origin must match exactly, including scheme and port, in the form that browsers send.
 type origins struct {
-	own       string              // of the public URL, "" if there is none
+	own       string              // of the public URL; empty if it is not configured
 	allowed   map[string]struct{} // other origins; nil without any
 	protected *http.CrossOriginProtection
 }

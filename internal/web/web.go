@@ -1,7 +1,7 @@
-// Package web is what the API and the console share of HTTP: the middleware around every
-// request, the router, the cookies of sessions, the concurrency limiters, the answers to
-// errors, and static files. It owns no route and no page. It imports no service: the API and
-// the console hand it what it sends.
+// Package web contains the HTTP code that the API and the console share: the middleware
+// around every request, the router, the cookies of sessions, the concurrency limiters, the
+// responses to errors, and static files. It declares no route and no page, and imports no
+// service.
 package web
 
 import (

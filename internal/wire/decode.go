@@ -17,8 +17,8 @@ import (
 
 // Unmarshaler is a type that reads its own JSON.
 type Unmarshaler interface {
-	// UnmarshalWire reads the value, or adds to d what is wrong with it. The syntax of
-	// the value was checked.
+	// UnmarshalWire reads the value, or adds its field errors to d. The syntax of the value
+	// was checked.
 	UnmarshalWire(d *Decoding, pointer string, value jsontext.Value)
 }
 
@@ -26,15 +26,15 @@ type Unmarshaler interface {
 // struct tags of the type:
 //
 //	json:"name"      the name of the member
-//	required:"true"  the member must be there
+//	required:"true"  the member must be present
 //	nullable:"true"  null is the empty string; pointers, slices, maps and structs always allow null
 //
-// A rolecall.Optional records whether the member was there. An Immutable member is
+// A rolecall.Optional records whether the member was present. An Immutable member is
 // refused.
 type Decoder struct{ members []decodedMember }
 
-// NewDecoder compiles the decoder of the struct type t. It panics if a field has a type
-// that has no JSON.
+// NewDecoder compiles the decoder of the struct type t. It panics if the type of a field is
+// not supported.
 func NewDecoder(t reflect.Type) *Decoder { return &Decoder{decodedMembers(t, nil)} }
 
 // Decode reads the object into v, a settable struct. The caller has checked the syntax of body with
@@ -60,14 +60,14 @@ func (Immutable) UnmarshalWire(d *Decoding, pointer string, _ jsontext.Value) {
 	d.Add(pointer, "immutable", "cannot be changed here")
 }
 
-// Decoding is the state of reading one document: it collects every fault on the way.
+// Decoding is the state while a document is decoded. It collects the field errors.
 type Decoding struct {
 	rolecall.Faults
 	allowed func(member string, value jsontext.Value) error
 	denied  error // the caller may not set one of the members
 }
 
-// decodeFunc reads the value into v, or adds what is wrong with it.
+// decodeFunc reads the value into v, or adds its field errors to d.
 type decodeFunc func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value)
 
 type decodedMember struct {
@@ -90,10 +90,10 @@ func decodedMembers(t reflect.Type, index []int) []decodedMember {
 	return members
 }
 
-// object reads the members of value into v, and adds those that are unknown or missing.
+// object reads the members of value into v. Unknown and missing members are field errors.
 func (d *Decoding) object(at string, value jsontext.Value, members []decodedMember, v reflect.Value) {
 	allowed := d.allowed
-	d.allowed = nil // it decides about the members of the document, not about those within
+	d.allowed = nil // it decides about the members of the document, not of nested objects
 	var seen uint64
 	if !d.Each(at, value, func(name string, value jsontext.Value) {
 		i := slices.IndexFunc(members, func(m decodedMember) bool { return m.name == name })
@@ -125,7 +125,7 @@ func (d *Decoding) object(at string, value jsontext.Value, members []decodedMemb
 	}
 }
 
-// Unknown refuses a member by its name, and says which of the names was probably meant.
+// Unknown adds the field error of an unknown member. It suggests the most similar of the names.
 func (d *Decoding) Unknown(at, name string, names []string) {
 	detail := "is not a member of this body"
 	for _, known := range names {
@@ -136,8 +136,8 @@ func (d *Decoding) Unknown(at, name string, names []string) {
 	d.Add(MemberPointer(at, name), "unknown", detail)
 }
 
-// Each calls fn with every member of value. It adds a fault and returns false if value is
-// not an object.
+// Each calls fn with every member of value. It adds a field error and returns false if value
+// is not an object.
 func (d *Decoding) Each(at string, value jsontext.Value, fn func(name string, value jsontext.Value)) bool {
 	if value.Kind() != jsontext.KindBeginObject {
 		d.Add(at, "type", "must be an object")
@@ -149,7 +149,7 @@ func (d *Decoding) Each(at string, value jsontext.Value, fn func(name string, va
 	return true
 }
 
-// Text reads a string.
+// Text returns the string, or adds a field error and returns false if value is not a string.
 func (d *Decoding) Text(pointer string, value jsontext.Value) (string, bool) {
 	if value.Kind() != jsontext.KindString {
 		d.Add(pointer, "type", "must be a string")
@@ -163,7 +163,7 @@ func (d *Decoding) Text(pointer string, value jsontext.Value) (string, bool) {
 	return string(text), true
 }
 
-// decodeOf returns what reads values into fields of type t.
+// decodeOf returns the function that reads values into fields of type t.
 func decodeOf(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	switch {
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]()):
@@ -241,8 +241,8 @@ func decodeTextOf(d *Decoding, pointer string, value jsontext.Value, v reflect.V
 	}
 }
 
-// decodePointer reads a value into what the pointer points at; null is nil. A value that
-// is wrong leaves nil.
+// decodePointer reads a value into a new variable and sets the pointer to it. For null and
+// for a wrong value, the pointer is nil.
 func decodePointer(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	decode := decodeOf(t.Elem(), tag)
 	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
@@ -263,7 +263,7 @@ func decodeOptional(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	}
 }
 
-// decodeSlice reads an array; null is an empty one.
+// decodeSlice reads an array. Null is an empty array.
 func decodeSlice(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	decode := decodeOf(t.Elem(), tag)
 	expected := "must be an array"
@@ -284,7 +284,7 @@ func decodeSlice(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	})
 }
 
-// decodeMap reads an object whose members have any names; null is an empty one.
+// decodeMap reads an object with any member names. Null is an empty object.
 func decodeMap(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	decode := decodeOf(t.Elem(), tag)
 	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
@@ -330,8 +330,8 @@ func Elements(array jsontext.Value) func(func(int, jsontext.Value) bool) {
 	}
 }
 
-// MemberPointer returns the JSON pointer of the member of an object whose names a client
-// chose: a long name is cut.
+// MemberPointer returns the JSON pointer of a member whose name a client chose. It cuts a
+// long name.
 func MemberPointer(pointer, name string) string {
 	return pointer + "/" + rolecall.EscapePointer(Bounded(name))
 }
@@ -349,8 +349,7 @@ func Bounded(name string) string {
 	return name[:cut] + "…"
 }
 
-// Merge returns the faults of decoding together with those of more that are about other
-// values.
+// Merge returns the field errors of decoding, and those of more that are about other values.
 func Merge(faults, more rolecall.Faults) rolecall.Faults {
 	found := make(map[string]bool, len(faults))
 	for _, f := range faults {
@@ -364,7 +363,8 @@ func Merge(faults, more rolecall.Faults) rolecall.Faults {
 	return faults
 }
 
-// isWithin reports whether the pointer, or one above it, is among the pointers.
+// isWithin reports whether the pointer, or the pointer of a value that contains it, is among
+// the pointers.
 func isWithin(pointers map[string]bool, pointer string) bool {
 	for pointer != "" && !pointers[pointer] {
 		pointer = pointer[:strings.LastIndexByte(pointer, '/')]

@@ -46,7 +46,8 @@ type encodedField struct {
 	omitEmpty bool
 }
 
-// NewEncoder compiles the encoder of T. It panics if T has a type that has no JSON.
+// NewEncoder compiles the encoder of T. It panics if T or the type of a field is not
+// supported.
 func NewEncoder[T any]() *Encoder[T] {
 	t := reflect.TypeFor[T]()
 	if isObject(t) {
@@ -66,8 +67,8 @@ func (e *Encoder[T]) AppendFields(b []byte, v *T, fields Fields) []byte {
 	return appendObject(b, reflect.ValueOf(v).Elem(), e.fields, fields)
 }
 
-// Fields returns the set of the fields with these names. It panics if there is no field
-// of a name.
+// Fields returns the set of the fields with these names. It panics if T has no field with a
+// name.
 func (e *Encoder[T]) Fields(names ...string) Fields {
 	var set Fields
 	for _, name := range names {
@@ -131,7 +132,7 @@ var (
 	idType       = reflect.TypeFor[rolecall.AnyID]()
 )
 
-// appendOf returns what appends values of type t.
+// appendOf returns the function that appends values of type t.
 func appendOf(t reflect.Type) appendFunc {
 	switch {
 	case reflect.PointerTo(t).Implements(appenderType):
@@ -200,7 +201,7 @@ func appendTextOf(b []byte, v reflect.Value) []byte {
 	return append(b, '"')
 }
 
-// nullIfZero returns what appends null for the zero value.
+// nullIfZero returns a function that appends null for the zero value.
 func nullIfZero(value appendFunc) appendFunc {
 	return func(b []byte, v reflect.Value) []byte {
 		if v.IsZero() {

@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// WholeNumber returns the whole number that a JSON number stands for. Its spelling does
-// not matter: 10, 10.0 and 1e1 are equal. A number that does not fit is the nearest one
-// that does. The work is bounded by the length of the text, not by the exponent.
+// WholeNumber returns the value of a JSON number that is whole. The spelling does not
+// matter: 10, 10.0 and 1e1 are equal. For a number outside of int64, it returns the nearest
+// int64. The work is bounded by the length of the text, not by the exponent.
 func WholeNumber(text string) (n int64, ok bool) {
 	if jsontext.Value(text).Kind() != jsontext.KindNumber {
 		return 0, false
@@ -20,7 +20,7 @@ func WholeNumber(text string) (n int64, ok bool) {
 	digits, exponent, hasExponent := strings.Cut(strings.ToLower(digits), "e")
 	whole, fraction, _ := strings.Cut(digits, ".")
 	significant := strings.TrimRight(whole+fraction, "0")
-	zeros := len(whole) - len(significant) // that follow the significant digits
+	zeros := len(whole) - len(significant) // after the significant digits
 	if hasExponent {
 		power, err := strconv.ParseInt(exponent, 10, 64)
 		if err != nil && !errors.Is(err, strconv.ErrRange) {

@@ -1,6 +1,6 @@
-// Package wire maps Go structs to the JSON of the API and back: one declaration per noun,
-// its struct tags, gives the encoder, the decoder and the schema. It knows neither HTTP
-// nor the store.
+// Package wire maps Go structs to the JSON of the API and back. The struct tags of a noun
+// define its encoder, its decoder and its schema. The package does not depend on HTTP or the
+// store.
 package wire
 
 import (

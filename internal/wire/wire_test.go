@@ -177,8 +177,8 @@ func TestLongNamesAreCut(t *testing.T) {
 	}
 }
 
-// FuzzText checks that every text becomes a JSON string that says the same, and
-// that what is not UTF-8 breaks no document.
+// FuzzText checks that every text becomes a JSON string with the same value, and that bytes
+// outside of UTF-8 break no document.
 func FuzzText(f *testing.F) {
 	seeds := []string{"", "Ada", "\"\\\n\t\x00\x1f", "Ädä \U0001F600", "\xff\xc3", "a\xe2\x28", "\u2028"}
 	if len(seeds) == 0 {
