@@ -1,4 +1,4 @@
-// Package conventions holds no code, only the tests of what the whole tree agrees
-// on: which package imports which, how large files are, that exported names say
-// what they are, and that the documents tell the truth.
+// Package conventions contains only tests of rules for the whole tree: the imports of each
+// package, the size of files, doc comments of exported names, and documents that agree with
+// the code.
 package conventions

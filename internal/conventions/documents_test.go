@@ -44,7 +44,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// largestPicture is in bytes: a clone is not to grow by what only looks nice.
+// largestPicture limits the size of each picture in bytes, because every clone of the
+// repository has them.
 const largestPicture = 150_000
 
 func TestPicturesAreSmallAndShown(t *testing.T) {
@@ -84,7 +85,7 @@ func TestDecisionsAreListed(t *testing.T) {
 	}
 }
 
-// code finds what a document shows as code: in a line, or as a block.
+// code matches inline code and code blocks of a document.
 var (
 	code       = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`")
 	makeTarget = regexp.MustCompile(`(?m)\bmake ([a-z]+(?:-[a-z]+)*)\b`)
@@ -138,8 +139,8 @@ func TestDocumentedFlagsAndVariablesExist(t *testing.T) {
 	}
 }
 
-// commands returns what the document shows of our command line: lines that run
-// it, and flags by themselves.
+// commands returns the lines of a document's code that run the program, and the flags
+// outside of such lines.
 func commands(text string) []string {
 	var ours []string
 	for _, shown := range code.FindAllString(text, -1) {
@@ -169,8 +170,8 @@ func commandLineFlags(t *testing.T) map[string]bool {
 	return all
 }
 
-// flagsOf returns the flags that the fields of a type of the command line make,
-// of all types if it names none, as kong reads them.
+// flagsOf returns the flags that kong reads from the fields of a type of the command line.
+// An empty name means all types.
 func flagsOf(t *testing.T, typeName string) map[string]bool {
 	t.Helper()
 	flags := map[string]bool{}
@@ -248,12 +249,12 @@ func TestDocumentedMetricsExist(t *testing.T) {
 	}
 }
 
-// program returns the text of all code that is no test.
+// program returns the source of the module without tests.
 func program(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	for _, f := range sources(t) {
-		if f.isTest() || strings.HasPrefix(f.path, "bench/peers/") { // which is about other services
+		if f.isTest() || strings.HasPrefix(f.path, "bench/peers/") { // it measures other services
 			continue
 		}
 		content, err := fs.ReadFile(root, f.path)

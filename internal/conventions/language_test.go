@@ -37,7 +37,7 @@ var hardToRead = []struct{ pattern, instead string }{
 	{`\bover (with)?[.;,]`, "expired, ended"},
 }
 
-// most is how many of them each kind of text may have. The numbers only go down.
+// most limits the number of these phrases in each kind of text. The numbers only go down.
 var most = map[string]int{"comments": 78, "documents": 113, "strings": 176}
 
 func TestTextsAreEasyToRead(t *testing.T) {

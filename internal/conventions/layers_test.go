@@ -10,15 +10,15 @@ import (
 
 const module = "github.com/rolecall/rolecall"
 
-// mayImport says which packages of this module each package may import outside
-// of tests. Imports point inward: from the command through the edge and the
-// openers of stores to the nouns.
+// mayImport lists the packages of this module that each package may import outside of
+// tests. Imports point inward: from the command through the HTTP packages and the stores to
+// the nouns.
 var mayImport = map[string][]string{
 	".":                            {},
 	"bench/floor":                  {},
 	"bench/load":                   {},
 	"bench/peers":                  {"bench/load", "internal/pgtest", "internal/process"},
-	"bench/peers/pocketbase":       {}, // a module of its own
+	"bench/peers/pocketbase":       {}, // a separate module
 	"bench/speed":                  {"bench/floor", "bench/load", "bench/peers", "client", "internal/pgtest", "internal/process", "internal/progress"},
 	"bench/scale":                  {".", "bench/load", "internal/pgtest", "internal/process", "internal/progress", "internal/store", "internal/store/sqlite"},
 	"bench/timing":                 {"client", "internal/process"},
@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	"openapi":                      {},
 }
 
-// onlyIn says which packages alone may import what is outside of this module.
+// onlyIn lists the only packages that may import a package outside of this module.
 var onlyIn = map[string][]string{
 	"crypto/":                           {"internal/secret", "internal/passkey/passkeytest"},
 	"crypto/rand":                       {"internal/secret", ".", "internal/passkey/passkeytest"}, // for ids
@@ -131,7 +131,8 @@ func TestImportsPointInward(t *testing.T) {
 	}
 }
 
-// A reader who follows a call downward passes at most this many packages.
+// longestChain is the maximum number of packages in a chain of imports, so that readers can
+// follow a call.
 const longestChain = 7
 
 func TestChainsOfImportsAreShort(t *testing.T) {
@@ -151,7 +152,7 @@ func TestChainsOfImportsAreShort(t *testing.T) {
 	}
 }
 
-// A package has at most this many files that are written by hand, tests aside.
+// mostFiles is the maximum number of hand-written files of a package, without tests.
 const mostFiles = 20
 
 func TestPackagesHaveFewFiles(t *testing.T) {
@@ -168,8 +169,8 @@ func TestPackagesHaveFewFiles(t *testing.T) {
 	}
 }
 
-// outsideAllowed reports whether the package may import path: what the most
-// specific entry says, and anything of the standard library that has none.
+// outsideAllowed reports whether the package may import path. The most specific entry of
+// onlyIn decides. Packages of the standard library without an entry are allowed.
 func outsideAllowed(name, path string) bool {
 	best := ""
 	for prefix := range onlyIn {
@@ -193,8 +194,8 @@ func relative(path string) string {
 	return strings.TrimPrefix(path, module+"/")
 }
 
-// isStandard reports whether path is of the standard library: its first element
-// is no domain.
+// isStandard reports whether path is in the standard library: its first element is not a
+// domain.
 func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// searchedWords are what people search for, and the documents in which they look.
+// searchedWords are words that readers search for, and the documents that must contain them.
 var searchedWords = map[string][]string{
 	"MFA":          {"README.md", "docs/GLOSSARY.md", "docs/guides/second-factors.md"},
 	"2FA":          {"README.md", "docs/GLOSSARY.md", "docs/guides/second-factors.md"},
@@ -29,8 +29,8 @@ func TestDocumentsHaveTheWordsThatPeopleSearchFor(t *testing.T) {
 	}
 }
 
-// missing are what the page about missing features says, by what would be in the code
-// if it were there.
+// missing are the features that the page about missing features names, with the pattern
+// that their code would match.
 var missing = map[string]string{
 	"SAML": `saml`, "OpenID Connect": `openid|oidc`, "OAuth 2.0": `oauth2?`, "SCIM": `scim`, "JWT": `jwt`, "SMS": `sms`, "Webhooks": `webhooks?`,
 	"CAPTCHA": `captcha`, "LDAP": `ldap`, "RADIUS": `radius`, "Kerberos": `kerberos`, "impersonation": `impersonat\w*`,
@@ -48,8 +48,8 @@ func TestWhatIsSaidToBeMissingIsMissing(t *testing.T) {
 	}
 }
 
-// Programs with cheap password hashes are for the black-box tests. How a release is
-// built names the tag nowhere.
+// Programs with cheap password hashes are for the black-box tests. No file that builds a
+// release may name the tag.
 func TestOnlyBlackBoxTestsBuildWithCheapHashes(t *testing.T) {
 	may := map[string]bool{
 		"internal/secret/cost.go": true, "internal/secret/cost_cheap.go": true, "cmd/rolecall/serve.go": true,

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// root is the folder of the module. Everything here reads files through it, so
-// that a remembered test result is void as soon as one of them changes.
+// root is the folder of the module. All tests read files through it, so that go test does
+// not return a cached result after a file has changed.
 var root = os.DirFS("../..")
 
 // source is one Go file of the module.
@@ -27,7 +27,6 @@ func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
 func (s source) folder() string { return path.Dir(s.path) }
 
-// lines returns how many lines the node takes.
 func (s source) lines(node ast.Node) int {
 	return s.files.Position(node.End()).Line - s.files.Position(node.Pos()).Line + 1
 }
@@ -60,8 +59,8 @@ func sources(t *testing.T) []source {
 	return list
 }
 
-// walk visits every file of the module whose name ends so, the folders of data
-// and of other modules aside.
+// walk visits every file of the module whose name has the suffix, except in folders with data
+// and with dependencies.
 func walk(suffix string, visit func(path string) error) error {
 	return fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {

@@ -40,8 +40,8 @@ func TestExportedNamesAreDocumented(t *testing.T) {
 	}
 }
 
-// undocumented returns the exported names of the declaration that no comment is
-// for. A comment above a group is for all of it.
+// undocumented returns the exported names of the declaration without a comment. A comment
+// above a group documents all of its names.
 func undocumented(declaration ast.Decl) []*ast.Ident {
 	switch d := declaration.(type) {
 	case *ast.FuncDecl:
@@ -75,7 +75,7 @@ func undocumentedSpecs(specs []ast.Spec) []*ast.Ident {
 	return names
 }
 
-// isReachable reports whether the function is no method, or one of an exported
+// isReachable reports whether the function is not a method, or is a method of an exported
 // type.
 func isReachable(f *ast.FuncDecl) bool {
 	if f.Recv == nil {

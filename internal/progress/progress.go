@@ -32,7 +32,7 @@ type Bar struct {
 	begun, drawn time.Time
 }
 
-// Start shows on out that work of so many steps begins; what names the steps, such
+// Start writes the bar of work with total steps to out. The text what names the steps, such
 // as "users".
 func Start(out io.Writer, what string, total int) *Bar {
 	file, ok := out.(*os.File)

@@ -1,4 +1,4 @@
-// Package sqlitetest gives tests a SQLite database of their own.
+// Package sqlitetest gives each test a migrated SQLite database.
 package sqlitetest
 
 import (
