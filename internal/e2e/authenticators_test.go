@@ -8,8 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/e2e/browser"
 )
 
-// The passkeys of docs/guides/second-factors.md, with a real browser and the
-// authenticator that it makes up.
+// TestPasskeysInABrowser follows docs/guides/second-factors.md in a real browser with a
+// virtual authenticator.
 func TestPasskeysInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	binary := build(t)
@@ -37,7 +37,7 @@ func TestPasskeysInABrowser(t *testing.T) {
 	})
 }
 
-// The scripts of the guide.
+// ceremonies are the scripts of the guide.
 const ceremonies = `
 const {parseCreationOptionsFromJSON: forCreation, parseRequestOptionsFromJSON: forRequest} = PublicKeyCredential
 const create = async options => (await navigator.credentials.create({publicKey: forCreation.call(PublicKeyCredential, options)})).toJSON()
@@ -45,8 +45,8 @@ const get = async options => (await navigator.credentials.get({publicKey: forReq
 const says = answer => answer.status + ' ' + (answer.json?.code ?? '')
 `
 
-// testPasskeysInABrowser has a page make a passkey and sign in with it, in both
-// ways, and returns its tab.
+// testPasskeysInABrowser creates a passkey in a page and signs in with it, as a second factor
+// and without a password. It returns the tab.
 func testPasskeysInABrowser(t *testing.T, b *browser.Browser, page, service string) *browser.Tab {
 	run := func(tab *browser.Tab, what, want, script string) {
 		t.Helper()

@@ -22,8 +22,7 @@ type backEnd struct {
 
 const backEndCookie = "__Host-shop"
 
-// newBackEnd returns the back end as it is served to browsers, safe from forged
-// requests by the means of the standard library.
+// newBackEnd returns the back end with the cross-origin protection of the standard library.
 func newBackEnd(p *program) http.Handler {
 	b := &backEnd{program: p, sessions: map[string]*client.Client{}}
 	b.HandleFunc("/", page)
@@ -33,7 +32,7 @@ func newBackEnd(p *program) http.Handler {
 	return http.NewCrossOriginProtection().Handler(b)
 }
 
-// onBehalf is a transport that says for whom the back end asks.
+// onBehalf is a transport that names the source of the back end's requests.
 type onBehalf struct{ source string }
 
 // RoundTrip sends the request with the address of the browser.
@@ -103,5 +102,5 @@ func (b *backEnd) me(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
-	_, _ = w.Write([]byte(principal.User.Name)) // the browser has left if it fails
+	_, _ = w.Write([]byte(principal.User.Name)) // fails only if the browser has disconnected
 }

@@ -55,10 +55,9 @@ func newKey() string { return fmt.Sprintf("key-%d", keys.Add(1)) }
 // creating are the paths of the operations that take an idempotency key.
 var creating = regexp.MustCompile(`^/(users|roles|service-accounts|operator/tenants|auths/passkeys)$|/(invitations|tokens)$|^/users/[^/]+/(password-resets|email-changes)$`)
 
-// request returns the request "METHOD /path" with what nearly every one has: the
-// tenant, the session, a content type, and for a creation a new key. A header
-// line "name: value" replaces these, "+name: value" adds a second line, and
-// "-name" takes one away.
+// request returns the request "METHOD /path" with the usual headers: the tenant, the
+// session, a content type, and a new idempotency key for a creation. A header line "name:
+// value" replaces one of these, "+name: value" adds a second line, and "-name" removes one.
 func (c *caller) request(t testing.TB, line, body string, header ...string) *http.Request {
 	t.Helper()
 	method, path, _ := strings.Cut(line, " ")
@@ -119,7 +118,7 @@ func atOnce(t *testing.T, n int, send func(i int) (*answer, error)) map[int]int 
 	return statuses
 }
 
-// do sends a request and returns the answer, which the transport has checked.
+// do sends a request and returns the response, which the transport has checked.
 func (c *caller) do(t testing.TB, line, body string, header ...string) *answer {
 	t.Helper()
 	a, err := c.try(t, line, body, header...)
@@ -129,14 +128,14 @@ func (c *caller) do(t testing.TB, line, body string, header ...string) *answer {
 	return a
 }
 
-// try is do for goroutines, which must not end a test.
+// try is like do, for goroutines, which must not end a test.
 func (c *caller) try(t testing.TB, line, body string, header ...string) (*answer, error) {
 	t.Helper()
 	return c.world.send(c.request(t, line, body, header...))
 }
 
-// send sends a request as it is. A program that hangs is ended, so that every
-// test after that fails at once.
+// send sends a request without changes. It kills a program that hangs, so that all later
+// tests fail at once.
 func (w *world) send(r *http.Request) (*answer, error) {
 	begun := time.Now()
 	response, err := w.client.Do(r)
@@ -153,7 +152,7 @@ func (w *world) send(r *http.Request) (*answer, error) {
 	return &answer{line: r.Method + " " + r.URL.RequestURI(), status: response.StatusCode, header: response.Header, body: body, cookies: response.Cookies()}, response.Body.Close()
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	line    string
 	status  int
@@ -163,7 +162,7 @@ type answer struct {
 	decoded any // the parsed body, after its first use
 }
 
-// expect fails the test unless the answer has the status.
+// expect fails the test unless the response has the status.
 func (a *answer) expect(t testing.TB, status int) *answer {
 	t.Helper()
 	if a.status != status {
@@ -172,7 +171,7 @@ func (a *answer) expect(t testing.TB, status int) *answer {
 	return a
 }
 
-// refused fails the test unless the answer is the problem.
+// refused fails the test unless the response is the problem.
 func (a *answer) refused(t testing.TB, status int, code string) *answer {
 	t.Helper()
 	if a.expect(t, status); a.text("/code") != code {
@@ -181,7 +180,7 @@ func (a *answer) refused(t testing.TB, status int, code string) *answer {
 	return a
 }
 
-// value returns what stands at a JSON pointer, nil if nothing does.
+// value returns the value at a JSON pointer, or nil without a value.
 func (a *answer) value(pointer string) any {
 	if a.decoded == nil && json.Unmarshal(a.body, &a.decoded) != nil {
 		return nil
@@ -231,7 +230,7 @@ func (a *answer) texts(member string) []string {
 	return texts
 }
 
-// faults returns the sorted faults of a problem: where each is, and its code.
+// faults returns the sorted field errors of a problem, each with its place and its code.
 func (a *answer) faults() []string {
 	var faults []string
 	for i := range a.list("/errors") {
@@ -249,8 +248,8 @@ func (a *answer) faults() []string {
 	return faults
 }
 
-// session returns the value of the session cookie in the answer, and fails the test
-// without one.
+// session returns the value of the session cookie in the response. It fails the test if the
+// response has none.
 func (a *answer) session(t testing.TB) string {
 	t.Helper()
 	if cookie := a.cookie("session"); cookie != nil && cookie.Value != "" {
@@ -260,7 +259,7 @@ func (a *answer) session(t testing.TB) string {
 	return ""
 }
 
-// cookie returns the cookie that was set under the name, nil if none was.
+// cookie returns the cookie of the name, or nil if the response sets no such cookie.
 func (a *answer) cookie(name string) *http.Cookie {
 	for _, cookie := range a.cookies {
 		if cookie.Name == name {
@@ -274,10 +273,10 @@ func (a *answer) cookie(name string) *http.Cookie {
 func quoted(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {
-		panic(err) // of a string: cannot be
+		panic(err) // a string can always be encoded
 	}
 	return string(b)
 }
 
-// never is the id of something that never was.
+// never is an id that no object has.
 var never = rolecall.NewID[any](1).String()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// testCheck asks what back ends and the auth hooks of proxies ask.
+// testCheck checks permissions as back ends and the auth hooks of proxies do.
 func testCheck(t *testing.T, p *program) {
 	w := newWorld(t, p)
 	c := w.holder(t, "checked", "Ops", "Sales", "users:read", "shop/invoices:approve", "shop/invoices.total:read", "roles:create")
@@ -63,7 +63,7 @@ func testCheck(t *testing.T, p *program) {
 	if got := c.do(t, "GET /auths/check?permission=users:read&department=Sales", "", header...).expect(t, 204).header["X-Auth-User"]; len(got) != 1 || got[0] != c.id {
 		t.Errorf("who it is, is taken from the request: %q", got)
 	}
-	// A refused check is an answer, and no refusal that must be recorded.
+	// A check of a missing permission is not recorded as a refused request.
 	plain := w.guest(t, "plain-checked", "")
 	plain.do(t, "GET /auths/check?permission=users:read", "").refused(t, 403, "permission-denied")
 	plain.do(t, "GET /users", "").refused(t, 403, "permission-denied")

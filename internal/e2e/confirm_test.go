@@ -15,7 +15,7 @@ func testConfirm(t *testing.T, p *program) {
 	t.Run("every operation", func(t *testing.T) { testStepUp(t, p) })
 }
 
-// recentFor is, in seconds, for how long a sign-in is recent in these tests.
+// recentFor is how long a sign-in counts as recent in these tests, in seconds.
 const recentFor = 2
 
 func confirmation(password string) string { return `{"password":` + quoted(password) + `}` }
@@ -32,8 +32,8 @@ func (c *caller) grows(t *testing.T) {
 	}
 }
 
-// recently sends a request at once after a confirmation; again if that took so long
-// that it counts no more.
+// recently re-authenticates and sends a request at once. It repeats both if they took so
+// long that the re-authentication had expired.
 func (c *caller) recently(t *testing.T, line, body string) *answer {
 	t.Helper()
 	for range 10 {
@@ -83,7 +83,7 @@ func testConfirmation(t *testing.T, w *world) {
 	}
 	old := admin
 	admin = admin.with(replaced.session(t))
-	for _, c := range []*caller{old, admin, old} { // another tab still presents the old token
+	for _, c := range []*caller{old, admin, old} { // another tab still sends the old token
 		if got := c.do(t, "GET /auths/session", "").expect(t, 200).text("/session/id"); got != replaced.text("/id") {
 			t.Errorf("the session is %s, not %s", got, replaced.text("/id"))
 		}

@@ -1,4 +1,4 @@
-// Package e2e holds the black-box tests: the built program serves a store, and
-// scenarios see nothing of it but HTTP and the command line. Every answer is
-// held against the OpenAPI document on the way.
+// Package e2e contains the black-box tests. The built program serves a store, and the
+// scenarios use only HTTP and the command line. Every response is compared with the OpenAPI
+// document.
 package e2e

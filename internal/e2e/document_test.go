@@ -88,7 +88,7 @@ func fits(template, path string) bool {
 	return true
 }
 
-// check returns what of an answer the document does not say.
+// check returns an error if the document does not allow the response.
 func (op *operation) check(d *document, response *http.Response, body []byte) error {
 	described := op.spec.Responses.Status(response.StatusCode)
 	if described == nil {
@@ -151,16 +151,15 @@ func isOpen(schema *openapi3.Schema) bool {
 		len(schema.AllOf)+len(schema.AnyOf)+len(schema.OneOf) == 0
 }
 
-// describedByAny reports whether one of the schemas that are composed into this
-// one names the member.
+// describedByAny reports whether one of the schemas in allOf, anyOf and oneOf names the
+// member.
 func describedByAny(schema *openapi3.Schema, name string, value any, at string) bool {
 	return slices.ContainsFunc(slices.Concat(schema.AllOf, schema.AnyOf, schema.OneOf), func(part *openapi3.SchemaRef) bool {
 		return undocumented(part.Value, map[string]any{name: value}, at) == nil
 	})
 }
 
-// everywhere are the headers that any answer may carry and that no operation
-// describes.
+// everywhere are the headers that any response may have and that no operation describes.
 var everywhere = []string{
 	"Cache-Control", "Connection", "Content-Length", "Content-Security-Policy", "Content-Type",
 	"Cross-Origin-Resource-Policy", "Date", "Referrer-Policy", "X-Content-Type-Options", "X-Request-Id",

@@ -8,8 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// suite is a group of scenarios. Each makes its own tenants, so that all can run side
-// by side on one program.
+// suite is a group of scenarios. Each suite creates its own tenants, so that all can run in
+// parallel on one program.
 type suite struct {
 	name string
 	run  func(*testing.T, *program)
@@ -59,8 +59,7 @@ var rules = []suite{
 	{"machines", testMachines},
 }
 
-// public is under which URL the program believes to be served, wherever requests
-// come in.
+// public is the public URL of the program. Requests arrive at another address.
 const public = "http://id.example.com"
 
 // stores are the databases to serve from, in the form of --database.
@@ -73,8 +72,8 @@ var stores = []struct {
 	{"citus", func(t *testing.T) string { return pgtest.CitusURL(t) }},
 }
 
-// onBothStores reports whether what does not depend on the store is tested on
-// PostgreSQL as thoroughly as on SQLite, which takes minutes.
+// onBothStores reports whether rules that do not depend on the store are tested as
+// thoroughly on PostgreSQL as on SQLite. This takes minutes.
 func onBothStores() bool { return !testing.Short() }
 
 func TestProgram(t *testing.T) {

@@ -14,8 +14,8 @@ const changeByLink = "POST /auths/email-changes/complete"
 
 func linkBody(token string) string { return `{"token":` + quoted(token) + `}` }
 
-// emailLink requests another address for a user and returns the token in the link that
-// is mailed there.
+// emailLink requests another address for a user. It returns the token of the link that is
+// mailed to the new address.
 func (w *world) emailLink(t testing.TB, by *caller, user, email string) string {
 	t.Helper()
 	by.do(t, "POST /users/"+user+"/email-changes", emailBody(email)).expect(t, 202)
@@ -84,7 +84,7 @@ func testEmailOfAnEndedSession(t *testing.T, w *world) {
 
 	thief = w.signIn(t, c.email)
 	link = w.emailLink(t, thief, c.id, address("thief-2"))
-	confirm(link).expect(t, 204) // while the session lives
+	confirm(link).expect(t, 204) // while the session is valid
 }
 
 func testEmailRules(t *testing.T, w *world) {
@@ -113,7 +113,7 @@ func testEmailRules(t *testing.T, w *world) {
 	c.do(t, send, emailBody(address("often"))).refused(t, 429, "too-many-attempts")
 }
 
-// testEmailEnumeration asks for an address that is free and for one that is not.
+// testEmailEnumeration requests a change to an address that is free, and to one that is taken.
 func testEmailEnumeration(t *testing.T, w *world) {
 	c := w.member(t, "curious", "")
 	w.user(t, "taken-already", "")
@@ -129,7 +129,7 @@ func testEmailEnumeration(t *testing.T, w *world) {
 	if events != "[user.email_change_requested user.email_change_requested]" {
 		t.Errorf("the events are %s", events)
 	}
-	w.nobody().do(t, changeByLink, linkBody(first.Token())).refused(t, 401, "email-change-invalid") // replaced, as by any other
+	w.nobody().do(t, changeByLink, linkBody(first.Token())).refused(t, 401, "email-change-invalid") // replaced by the newer link
 	last := w.emailLink(t, c, c.id, address("last-one"))
 	for _, m := range w.program.mail.Messages() {
 		if strings.EqualFold(m.To, address("taken-already")) && w.isMail(&m, rolecall.MailEmailChange) {
@@ -200,7 +200,7 @@ func testEmailsOfOthers(t *testing.T, w *world) {
 	w.mailTo(t, c.email, rolecall.MailEmailChanged)
 
 	send := "POST /users/" + c.id + "/email-changes"
-	// A request of the clerk was authorized by the roles that the user had then.
+	// The clerk was authorized for the user with the roles of that time.
 	token := w.emailLink(t, clerk, c.id, address("corrected-3"))
 	w.assign(t, c.id, w.role(t, "Buys by mail", "shop/a:b"), "")
 	w.nobody().do(t, changeByLink, linkBody(token)).refused(t, 401, "email-change-invalid")

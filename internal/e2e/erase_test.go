@@ -20,8 +20,8 @@ func testErase(t *testing.T, p *program) {
 	t.Run("parallel", func(t *testing.T) { testErasuresInParallel(t, newWorld(t, p)) })
 }
 
-// rows returns what all tables hold: of SQLite the whole file as it is after a vacuum,
-// without what is left in free space.
+// rows returns the content of all tables. For SQLite, it is the whole file after a vacuum,
+// without the remains in free space.
 func (p *program) rows(t *testing.T) []byte {
 	t.Helper()
 	if strings.HasPrefix(p.Database, "postgres") {
@@ -145,8 +145,8 @@ func testErasuresRefused(t *testing.T, w *world) {
 	})
 }
 
-// testErasuresInParallel has one user erased, deleted and restored by many at once:
-// once they are erased nothing brings them back.
+// testErasuresInParallel erases, deletes and restores one user by many requests at once. An
+// erased user does not come back.
 func testErasuresInParallel(t *testing.T, w *world) {
 	for round := range 5 {
 		id := w.user(t, fmt.Sprintf("torn-%d", round), "")

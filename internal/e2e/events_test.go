@@ -208,7 +208,7 @@ func testEventValues(t *testing.T, w *world) {
 	play(t, []scenario{gone})
 }
 
-// testEventReaders asks who may read events of whom.
+// testEventReaders checks which callers may read the events about a user.
 func testEventReaders(t *testing.T, w *world) {
 	plain, other := w.guest(t, "plain", "Sales"), w.guest(t, "other", "Ops")
 	blind := w.holder(t, "blind", "", "", "events:read")

@@ -43,7 +43,7 @@ func code(t testing.TB, text string, steps int64) string {
 	return secret.TOTP(raw).Code(time.Now().Unix()/30 + steps)
 }
 
-// answerTo is the body that answers a challenge by one of the ways.
+// answerTo returns the body that answers a challenge with one of the methods.
 func answerTo(challenge, way, value string) string {
 	if way == "passkey" {
 		return fmt.Sprintf(`{"challenge":%s,"passkey":%s}`, quoted(challenge), value)
@@ -96,7 +96,7 @@ func (w *world) asked(t testing.TB, email string) string {
 	return w.challenge(t, email, "second-factor-required").text("/challenge")
 }
 
-// noticed waits for the notice that says this.
+// noticed waits for a notice with this text.
 func (w *world) noticed(t testing.TB, email, what string) {
 	t.Helper()
 	_, err := w.program.mail.Await(email, func(m *mailtest.Message) bool {
@@ -136,7 +136,7 @@ func testApp(t *testing.T, w *world) {
 	}
 	challenge := asked.text("/challenge")
 	w.nobody().do(t, completes, answerTo(challenge, "code", "000000")).refused(t, 401, "wrong-code")
-	w.nobody().do(t, completes, answerTo(challenge, "code", code(t, app, 0))).refused(t, 401, "wrong-code") // it confirmed the secret
+	w.nobody().do(t, completes, answerTo(challenge, "code", code(t, app, 0))).refused(t, 401, "wrong-code") // the enrolment has used it
 	next := code(t, app, 1)
 	in := w.nobody().do(t, completes, answerTo(challenge, "code", next)).expect(t, 200)
 	if in.text("/user/id") != ada.id || in.value("/recoveryCodes") != nil {
@@ -148,7 +148,7 @@ func testApp(t *testing.T, w *world) {
 	w.nobody().do(t, completes, answerTo(w.asked(t, ada.email), "code", next)).refused(t, 401, "wrong-code")
 
 	second := signedIn.do(t, "POST /auths/totp", "").expect(t, 200).text("/secret")
-	w.asked(t, ada.email) // the first is in force until the second is confirmed
+	w.asked(t, ada.email) // the first app is valid until the second is confirmed
 	if a := signedIn.do(t, "POST /auths/totp/confirm", `{"code":`+quoted(code(t, second, 0))+`}`).expect(t, 200); a.value("/recoveryCodes") != nil {
 		t.Errorf("there are codes from before, and new ones are shown: %s", a.body)
 	}
@@ -234,8 +234,8 @@ func testRecoveryCodes(t *testing.T, w *world) {
 	}
 }
 
-// testFactorsInParallel sends fifty answers at once: to one challenge, and with one
-// code to as many challenges as the limits let there be.
+// testFactorsInParallel sends fifty answers at once: to one challenge, and with one code to
+// as many challenges as the limits allow.
 func testFactorsInParallel(t *testing.T, w *world) {
 	ada := w.member(t, "ada", "")
 	app, _ := ada.enrol(t)
@@ -318,14 +318,14 @@ func testFactorsOfOtherTenants(t *testing.T, w, other *world) {
 	w.nobody().do(t, completes, answerTo(challenge, "recoveryCode", codes[0])).expect(t, 200)
 }
 
-// demand sets of whom the tenant demands a second factor.
+// demand sets the rule that says which users of the tenant need a second factor.
 func (w *world) demand(t testing.TB, rule string) {
 	t.Helper()
 	w.owner.do(t, "PATCH /tenant", `{"settings":{"secondFactor":`+rule+`}}`).expect(t, 200)
 }
 
-// enrolment gives the right password, gets what to make a factor of, and returns the
-// challenge with it.
+// enrolment signs in with the correct password and begins the enrolment of a factor. It
+// returns the challenge and the response.
 func (w *world) enrolment(t testing.TB, email string) (challenge string, a *answer) {
 	t.Helper()
 	challenge = w.challenge(t, email, "second-factor-enrolment-required").text("/challenge")
@@ -396,7 +396,7 @@ func testFactorDemandedOfRole(t *testing.T, w *world) {
 	challenge, enrolment := w.enrolment(t, grace.email)
 	w.nobody().do(t, completes, answerTo(challenge, "code", code(t, enrolment.text("/secret"), 0))).expect(t, 200).recoveryCodes(w)
 	program.do(t, "GET /users", "").expect(t, 200)
-	grace.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated") // it began without
+	grace.do(t, "GET /auths/session", "").refused(t, 401, "unauthenticated") // the session began without a second factor
 	if listed := w.owner.do(t, sessions, "").expect(t, 200); len(listed.list("/items")) != 1 || listed.value("/items/0/secondFactor") != true {
 		t.Errorf("enrolled in %s", listed.body)
 	}
@@ -487,7 +487,7 @@ func testPasskeys(t *testing.T, w *world) {
 	if methods := asked.list("/methods"); !slices.Equal(methods, []any{"passkey", "recovery-code"}) {
 		t.Errorf("asked for %s", asked.body)
 	}
-	phone.Verifies = false // the password was shown
+	phone.Verifies = false // not needed in addition to the password
 	signed := string(phone.Get(t, asked.json(t, "/publicKey")))
 	w.nobody().do(t, completes, answerTo(w.asked(t, ada.email), "passkey", signed)).refused(t, 401, "wrong-code")
 	in := w.nobody().do(t, completes, answerTo(asked.text("/challenge"), "passkey", signed)).expect(t, 200)

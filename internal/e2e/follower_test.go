@@ -18,8 +18,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// followerProgram polls with the code of the guide, which %s stands for, as fast as it
-// can until its input ends, and then once more. It prints each id that it handles, and
+// followerProgram polls with the code of the guide, which replaces %s, as fast as it can
+// until its input ends, and then once more. It prints the id of each handled event, and
 // "polled" after each poll.
 const followerProgram = `package main
 
@@ -82,11 +82,11 @@ type follower struct {
 	end   io.Closer // its input
 	polls atomic.Int32
 	done  chan struct{}
-	ids   []string // that it handled; to be read when it is done
+	ids   []string // of the handled events; read them after the end only
 }
 
-// follow builds the follower of the guide, with another overlap if that is not empty,
-// and starts it.
+// follow builds and starts the follower of the guide. A non-empty overlap replaces that of
+// the guide.
 func (w *world) follow(t *testing.T, overlap, token string) *follower {
 	t.Helper()
 	guide, err := os.ReadFile("../../docs/guides/events.md")
@@ -106,7 +106,7 @@ func (w *world) follow(t *testing.T, overlap, token string) *follower {
 	if err := os.WriteFile(source, fmt.Appendf(nil, followerProgram, code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// go run keeps what it has linked, and with -trimpath wherever the source is.
+	// go run caches the linked program, with -trimpath also for another path of the source.
 	if output, err := exec.CommandContext(t.Context(), "go", "run", "-trimpath", "-exec", "cp", source, binary).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}

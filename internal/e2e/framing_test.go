@@ -179,8 +179,8 @@ func testPaths(t *testing.T, w *world) {
 	}
 }
 
-// testEncodedPaths sends paths in which unreserved characters are encoded, which are the
-// same paths: no caller gets more by one form than by the other.
+// testEncodedPaths sends paths with encoded unreserved characters. They are the same paths,
+// so the responses do not depend on the encoding.
 func testEncodedPaths(t *testing.T, w *world) {
 	plain := w.member(t, "encoded", "")
 	play(t, []scenario{

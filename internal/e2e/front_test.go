@@ -63,13 +63,12 @@ func (f *front) serve(host string, handler http.Handler) {
 	f.hosts[host] = handler
 }
 
-// pass returns a handler that passes requests on to the program, the way that a
-// proxy with TLS does.
+// pass returns a handler that forwards requests to the program like a proxy with TLS.
 func (f *front) pass(p *program) http.Handler {
 	target := &url.URL{Scheme: "http", Host: p.Address}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target) // which puts the program's address into Host
+			r.SetURL(target) // it also replaces Host by the program's address
 			r.SetXForwarded()
 		},
 		ModifyResponse: func(response *http.Response) error {
@@ -106,11 +105,11 @@ func (f *front) awaitPassed(t *testing.T) (seen []passage) {
 	return seen
 }
 
-// page serves a page that holds nothing but the function by which the scripts of
-// the tests call the service, as the scripts of an application would.
+// page serves a page that contains only the function with which the scripts of the tests
+// call the service, like the scripts of an application.
 func page(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write([]byte(pageContent)) // the browser has left if it fails
+	_, _ = w.Write([]byte(pageContent)) // fails only if the browser has disconnected
 }
 
 const pageContent = `<!doctype html>

@@ -15,8 +15,8 @@ var (
 	demoPassword = regexp.MustCompile(`(?m)^  password  (\S+)`)
 )
 
-// TestGuidesRunAsTheyAreWritten runs what the guides tell to type, as one shell
-// script each, against the demo.
+// TestGuidesRunAsTheyAreWritten runs the commands of each guide as one shell script, against
+// the demo.
 func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 	guides, err := filepath.Glob("../../docs/guides/*.md")
 	if err != nil || len(guides) < 6 {
@@ -38,8 +38,7 @@ func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// runGuide runs the commands of a guide in an empty folder, on addresses that
-// are free here.
+// runGuide runs the commands of a guide in an empty folder, with unused addresses.
 func runGuide(t *testing.T, guide, address, password string) {
 	t.Helper()
 	text, err := os.ReadFile(guide)

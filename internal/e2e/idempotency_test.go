@@ -41,7 +41,7 @@ func testKeyForms(t *testing.T, w *world) {
 	})
 }
 
-// created is what both answers of a repeated creation must share.
+// created returns the parts of a response that must be equal when a creation is repeated.
 func created(a *answer) string {
 	return fmt.Sprint(a.status, a.header.Get("Location"), a.header.Get("Etag"), string(a.body))
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// acceptance is the body by which an invitation is accepted.
+// acceptance returns the body that accepts an invitation.
 func acceptance(token, password string) string {
 	return fmt.Sprintf(`{"token":%s,"password":%s}`, quoted(token), quoted(password))
 }
 
-// invite makes an invitation and returns its token, which comes by mail.
+// invite creates an invitation and returns its token from the mail.
 func (w *world) invite(t testing.TB, by *caller, user string) string {
 	t.Helper()
 	by.do(t, "POST /users/"+user+"/invitations", "").expect(t, 201)
 	return w.invited(t, user)
 }
 
-// invited returns the token of the user's invitation, when its mail has come.
+// invited waits for the mail of the user's invitation and returns its token.
 func (w *world) invited(t testing.TB, user string) string {
 	t.Helper()
 	email := w.owner.do(t, "GET /users/"+user, "").expect(t, 200).text("/email")
@@ -31,7 +31,7 @@ func (w *world) invited(t testing.TB, user string) string {
 	return m.Token()
 }
 
-// guest makes a user who came by an invitation and is signed in.
+// guest creates a user, who accepts an invitation and signs in.
 func (w *world) guest(t testing.TB, name, department string) *caller {
 	t.Helper()
 	id := w.user(t, name, department)
@@ -123,8 +123,7 @@ func testAcceptance(t *testing.T, w *world) {
 	}
 }
 
-// testInvitedPassword tries passwords that are too easy; none of them uses the
-// invitation up.
+// testInvitedPassword tries passwords that are too easy. They do not consume the invitation.
 func testInvitedPassword(t *testing.T, w *world) {
 	id := w.user(t, "choosing.a.password", "")
 	token := w.invite(t, w.owner, id)
@@ -216,7 +215,7 @@ func testInvitationResets(t *testing.T, w *world) {
 	w.nobody().do(t, "POST /auths/login", credentials(address("resets"), "another "+password)).expect(t, 200)
 }
 
-// testInvitationCeiling tries to take over accounts that hold more than oneself.
+// testInvitationCeiling tries to take over accounts with more permissions than the caller.
 func testInvitationCeiling(t *testing.T, w *world) {
 	inviter := w.holder(t, "inviter", "", "", "users:read", "users:invite")
 	scoped := w.holder(t, "sales-inviter", "Sales", "Sales", "users:read", "users:invite", "shop/a:b")

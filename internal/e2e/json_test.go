@@ -95,7 +95,7 @@ func testJSON(t *testing.T, p *program) {
 	}
 }
 
-// nested returns an object that is depth levels deep in all.
+// nested returns an object with depth levels.
 func nested(depth int) string {
 	return `{"metadata":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
 }

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// testLifetimesOfRoles looks at how long sessions live where a role requires a second
-// factor.
+// testLifetimesOfRoles checks the lifetimes of sessions if a role requires a second factor.
 func testLifetimesOfRoles(t *testing.T, w *world) {
 	role := w.role(t, "Board", "users:read")
 	w.demand(t, `{"required":"roles","roles":[`+quoted(role)+`]}`)

@@ -200,7 +200,7 @@ func testCursors(t *testing.T, w *world) {
 		if flipped[i]++; cursor[i] == 'Z' || cursor[i] == 'z' || cursor[i] == '9' || cursor[i] == '-' || cursor[i] == '_' {
 			flipped[i] = 'A'
 		}
-		if i == len(cursor)-1 { // its last bits may be padding, which is refused or means the same
+		if i == len(cursor)-1 { // its last bits may be padding: the changed cursor is refused or is equal
 			continue
 		}
 		scenarios = append(scenarios, use(fmt.Sprintf("byte %d changed", i), w.owner, "/users?limit=2&sort=name&", string(flipped)))
@@ -208,8 +208,8 @@ func testCursors(t *testing.T, w *world) {
 	play(t, append(scenarios, scenario{name: "another limit is fine", as: w.owner, send: "GET /users?sort=name&limit=1&cursor=" + url.QueryEscape(cursor), status: 200, has: map[string]any{"/items/0/name": "Emmy Nöther"}}))
 }
 
-// testWalkUnderChange walks while others come and go: who was there throughout
-// is met exactly once.
+// testWalkUnderChange reads a list while users are created and deleted. A user who exists all
+// the time is listed exactly once.
 func testWalkUnderChange(t *testing.T, w *world) {
 	lasting, fleeting := []string{w.owner.id}, []string{}
 	for i := range 60 {

@@ -20,8 +20,8 @@ import (
 	"github.com/rolecall/rolecall/internal/pgtest"
 )
 
-// testSecretsInStore looks for secrets in all that the store holds: tokens that
-// were presented, successors that were not, invitations and passwords.
+// testSecretsInStore searches the store for secrets: used tokens, unused successors,
+// invitations and passwords.
 func testSecretsInStore(t *testing.T, s *siege) {
 	c := s.guest(t, "dumped", "")
 	successor := c.refreshed(t)
@@ -40,7 +40,7 @@ func testSecretsInStore(t *testing.T, s *siege) {
 	}
 }
 
-// dump returns all that the store holds.
+// dump returns the content of the store.
 func (p *program) dump(t *testing.T) []byte {
 	t.Helper()
 	if strings.HasPrefix(p.Database, "postgres") {
@@ -200,7 +200,7 @@ func (w *world) compareEvents(t *testing.T) (users []string) {
 	return users
 }
 
-// told returns how many events of the type there are about each subject.
+// told returns the number of events of the type about each subject.
 func (w *world) told(t *testing.T, kind string) map[string]int {
 	t.Helper()
 	told := map[string]int{}

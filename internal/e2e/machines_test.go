@@ -424,7 +424,7 @@ func testKeysOfPrograms(t *testing.T, w *world) {
 	w.owner.do(t, "POST /service-accounts/"+other+"/tokens", body, "idempotency-key: of-which").refused(t, 422, "idempotency-key-reused")
 }
 
-// testSoManyTokens: no holder has more than a hundred.
+// testSoManyTokens checks that no holder can have more than a hundred tokens.
 func testSoManyTokens(t *testing.T, w *world) {
 	path := "/service-accounts/" + w.account(t, "Import", "users:read") + "/tokens"
 	var last string

@@ -50,8 +50,8 @@ func testMailInjection(t *testing.T, p *program) {
 	w.owner.do(t, "POST /users", `{"email":"ada@example.com","name":"Ada\r\nBcc: evil@example.com","invite":true}`).refused(t, 422, "validation")
 }
 
-// TestCommandsSealWithTheKeyFile changes credentials by the command line while the
-// program serves with its keys in a file: the notices arrive.
+// TestCommandsSealWithTheKeyFile changes credentials by the command line while the program
+// serves with its keys in a file. The notices arrive.
 func TestCommandsSealWithTheKeyFile(t *testing.T) {
 	binary := build(t)
 	for _, store := range stores {
@@ -125,8 +125,7 @@ func TestMailServerConfiguredLater(t *testing.T) {
 	}
 }
 
-// TestSlowMailServerKeepsNobodyWaiting invites people while the mail server answers
-// nothing.
+// TestSlowMailServerKeepsNobodyWaiting invites users while the mail server does not respond.
 func TestSlowMailServerKeepsNobodyWaiting(t *testing.T) {
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
 	w := newWorld(t, p)

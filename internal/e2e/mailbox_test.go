@@ -10,10 +10,10 @@ import (
 	"github.com/rolecall/rolecall/internal/mail/mailtest"
 )
 
-// mailLimit is longer than a mail takes from its cause to its server.
+// mailLimit is how long a test waits for a mail.
 const mailLimit = 20 * time.Second
 
-// receiveMail starts a mail server for the program, and has it send there.
+// receiveMail starts a mail server, and configures the program to use it.
 func (p *program) receiveMail(t *testing.T) {
 	t.Helper()
 	p.mail = mailtest.Start(t, mailtest.Options{})
@@ -23,7 +23,7 @@ func (p *program) receiveMail(t *testing.T) {
 	}
 }
 
-// noticeSubjects are by what to know mails without a link.
+// noticeSubjects identify the mails without a link.
 var noticeSubjects = map[rolecall.MailKind]string{
 	rolecall.MailEmailChanged:         "Your email address for ",
 	rolecall.MailEmailChangeRequested: "A new email address for ",
@@ -32,8 +32,8 @@ var noticeSubjects = map[rolecall.MailKind]string{
 	rolecall.MailTokenReused:          "A session of your account at ",
 }
 
-// mailTo returns the oldest mail of the kind from the tenant to the address that it
-// has not returned yet, and waits for it.
+// mailTo waits for a mail of the kind from the tenant to the address. It returns the oldest
+// one that it has not returned yet.
 func (w *world) mailTo(t testing.TB, address string, kind rolecall.MailKind) mailtest.Message {
 	t.Helper()
 	m, err := w.program.mail.Await(address, func(m *mailtest.Message) bool { return w.isMail(m, kind) }, mailLimit)
@@ -57,7 +57,7 @@ func (w *world) isMail(m *mailtest.Message, kind rolecall.MailKind) bool {
 	return link != nil && strings.HasSuffix(link.Path, "/console/"+w.name+"/"+string(kind))
 }
 
-// mailsTo returns how many mails have come from the tenant to the address.
+// mailsTo returns the number of mails from the tenant to the address.
 func (w *world) mailsTo(address string) int {
 	n := 0
 	for _, m := range w.program.mail.Messages() {

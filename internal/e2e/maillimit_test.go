@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMailLimit has a tenant mail links to other people until it may not.
+// TestMailLimit sends links to users of a tenant until its limit is reached.
 func TestMailLimit(t *testing.T) {
 	t.Parallel()
 	binary := buildWith(t)

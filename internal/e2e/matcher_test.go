@@ -17,12 +17,12 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-// matcher is code that the guide shows, with a main that reads questions and writes
+// matcher is code of the guide, with a main function that reads questions and writes
 // answers.
 type matcher struct {
 	language string
 	file     string
-	program  string // %s stands for the code of the guide
+	program  string // the code of the guide replaces %s
 	run      []string
 }
 
@@ -55,8 +55,8 @@ func main() {
 `, []string{"go", "run", "-trimpath"}},
 }
 
-// covering asks whether one permission covers another, grantedTo whether a session may
-// do something. Members are any, as what an application gets may be malformed.
+// covering asks whether one permission covers another. grantedTo asks whether a session has
+// a permission. Members are any, because an application may receive malformed data.
 type (
 	covering struct {
 		Held  any `json:"held"`
@@ -70,7 +70,7 @@ type (
 	matched struct{ Covered, Allowed []bool }
 )
 
-// answer runs the matcher.
+// answer runs the matcher with the questions.
 func (m *matcher) answer(t *testing.T, covered []covering, allowed []grantedTo) (answers matched) {
 	t.Helper()
 	guide, err := os.ReadFile("../../docs/guides/permission-checks.md")
@@ -128,7 +128,7 @@ func TestMatchersOfTheGuideAnswerEveryPublishedCase(t *testing.T) {
 	}
 }
 
-// holdings is a session as the guide's matchers read it, and the principal it is of.
+// holdings returns a random session in the form that the matchers read, and its principal.
 func holdings(random *rand.Rand, permission func() string) (session map[string]any, principal *authz.Principal) {
 	assignments := make([]rolecall.Assignment, random.IntN(4))
 	for i := range assignments {
@@ -151,8 +151,8 @@ func holdings(random *rand.Rand, permission func() string) (session map[string]a
 	return map[string]any{"permissions": append([]rolecall.Permission{}, everywhere...), "scopedPermissions": list}, principal
 }
 
-// The matcher allows what Rolecall allows, and never more. It allows less only where
-// the guide says so: an own permission that is held for a department.
+// The matchers never allow more than Rolecall. As the guide says, they allow less for one of
+// Rolecall's own permissions that is held for a department.
 func TestMatchersOfTheGuideAllowNoMoreThanRolecall(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
@@ -224,7 +224,8 @@ func TestMatchersOfTheGuideRefuseWhatIsMalformed(t *testing.T) {
 	}
 }
 
-// A search of the list for a name refuses an owner, so no guide shows one.
+// A search of the list for a permission does not find it for an owner, who has wildcards. So
+// no guide may contain such a search.
 func TestNoGuideSearchesThePermissionsForAName(t *testing.T) {
 	search := regexp.MustCompile(`(?i)permissions\)?\.(includes|indexOf|find|contains)\b`)
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/guides/*.md", "../../client/*.go", "../../openapi/openapi.yaml", "../../console/*.templ"} {

@@ -145,7 +145,7 @@ func testMatrix(t *testing.T, p *program) {
 	}
 }
 
-// administrates is what the built-in administrators hold.
+// administrates are permissions of the built-in administrators.
 var administrates = []string{"users:read", "users:create", "users:update", "users:delete", "users:suspend", "users:invite", "users:restore", "users:erase", "users:reset-factors", "roles:read", "roles:create", "roles:update", "roles:delete", "roles:assign", "sessions:read", "sessions:revoke", "events:read", "tenant:read",
 	"service-accounts:read", "service-accounts:create", "service-accounts:update", "service-accounts:delete"}
 
@@ -204,7 +204,7 @@ func held(department string, permissions ...string) []holding {
 	return all
 }
 
-// subjects returns the users to ask about, new ones where an act may change
+// subjects returns the users of the requests. They are new users if a request may change
 // them.
 func (m *matrix) subjects(t *testing.T, p *principal) []*subject {
 	t.Helper()
@@ -322,7 +322,7 @@ func updateUserCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// protective is what is expected of an act that takes access away.
+// protective returns the expectation for an operation that removes access.
 func (p *principal) protective(s *subject, permission string, success expectation) expectation {
 	return first(success, check{p.mayAnywhere(permission), mayNot}, check{p.sees(s), notThere}, check{p.may(permission, s.department), mayNot}, check{!p.isBelow(s), beyondOwn})
 }
@@ -365,7 +365,7 @@ func eraseUserCells(t *testing.T, m *matrix, p *principal) {
 			wanted = first(done(204, ""), check{p.mayAnywhere("users:erase"), mayNot}, check{p.may("users:erase", s.department), notThere})
 		}
 		if p.is(s) && wanted.status == http.StatusNoContent {
-			continue // as one may delete oneself
+			continue // users may delete themselves
 		}
 		p.compare(t, s.name, "POST /users/"+s.id+"/erase", "", wanted)
 	}

@@ -51,7 +51,7 @@ func listInvitationsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// mayTakeOver says whether the principal may hand on all that the subject holds.
+// mayTakeOver reports whether the principal may grant every permission of the subject.
 func (p *principal) mayTakeOver(s *subject) bool {
 	return !slices.ContainsFunc(s.holds, func(h holding) bool {
 		return !p.has(slices.Concat(p.holds, p.grants), []string{h.permission}, h.department)
@@ -92,7 +92,7 @@ func eventsCells(t *testing.T, m *matrix, p *principal) {
 		default:
 			wanted := sorted(strings.Fields(p.membersOf(s.department)))
 			if s.deleted && !p.may("users:restore", s.department) {
-				wanted = nil // omitted from every answer
+				wanted = nil // omitted from every response
 			}
 			if got := a.members(fmt.Sprintf("/items/%d/after", i)); !slices.Equal(got, wanted) {
 				t.Errorf("%s: the event shows %q, not %q", s.name, got, wanted)

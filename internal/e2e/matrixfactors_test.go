@@ -8,8 +8,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// unconfirmed is an administrator of whom a second factor has come to be demanded,
-// with a session that began without one; and a token of theirs.
+// unconfirmed returns an administrator with a session from before a second factor became
+// mandatory, and a token of theirs.
 func (m *matrix) unconfirmed(t *testing.T) []*principal {
 	t.Helper()
 	c := m.member(t, "unconfirmed", "Sales")
@@ -35,12 +35,12 @@ func resetFactorsCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// ofOneself is what is expected of an operation on one's own factors.
+// ofOneself returns the expectation for an operation on the caller's own factors.
 func (p *principal) ofOneself(success expectation) expectation {
 	return first(success, check{!p.program, needsSession})
 }
 
-// isPerson reports whether the principal can have factors at all.
+// isPerson reports whether the principal can have second factors.
 func (p *principal) isPerson() bool { return p.live && !p.program }
 
 func completeLoginCells(t *testing.T, _ *matrix, p *principal) {

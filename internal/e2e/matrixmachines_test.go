@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// token makes an API token with the permissions for a service account, or for the caller
-// if account is "".
+// makeToken creates an API token with the permissions for a service account, or for the
+// caller if account is empty.
 func (c *caller) makeToken(t testing.TB, account string, permissions ...string) *caller {
 	t.Helper()
 	path := "/users/" + c.id
@@ -29,8 +29,8 @@ func (c *caller) makeToken(t testing.TB, account string, permissions ...string) 
 	return &caller{world: c.world, tenant: c.tenant, bearer: a.text("/token"), bearerID: a.text("/id"), id: holder, email: c.email}
 }
 
-// account makes a service account that holds a role of the permissions everywhere,
-// and returns its id.
+// account creates a service account with a tenant-wide role of the permissions, and returns
+// its id.
 func (w *world) account(t testing.TB, name string, permissions ...string) string {
 	t.Helper()
 	id := w.owner.do(t, "POST /service-accounts", `{"name":`+quoted(name)+`}`).expect(t, 201).text("/id")
@@ -40,7 +40,7 @@ func (w *world) account(t testing.TB, name string, permissions ...string) string
 	return id
 }
 
-// accounts returns service accounts to ask about, new ones each time.
+// accounts returns new service accounts for the requests.
 func (m *matrix) accounts(t *testing.T) []*subject {
 	t.Helper()
 	m.fresh++
@@ -57,7 +57,7 @@ func (m *matrix) accounts(t *testing.T) []*subject {
 	}
 }
 
-// machine is a service account with a token of less than it holds.
+// machine returns a service account with a token that has fewer permissions.
 func (m *matrix) machine(t *testing.T) *principal {
 	t.Helper()
 	account := m.account(t, "Robot", "users:*", "roles:*", "service-accounts:*", "sessions:*", "events:read", "shop/*:*")
@@ -66,7 +66,7 @@ func (m *matrix) machine(t *testing.T) *principal {
 	return &principal{caller: m.owner.makeToken(t, account, permissions...), name: "a service account with a token", holds: held("", permissions...), live: true, program: true, byToken: true}
 }
 
-// delegate is a token of an administrator with fewer permissions.
+// delegate returns a token of an administrator with fewer permissions.
 func (m *matrix) delegate(t *testing.T, administrates []holding) *principal {
 	t.Helper()
 	administrator := m.member(t, "delegating", "Sales")
@@ -78,7 +78,7 @@ func (m *matrix) delegate(t *testing.T, administrates []holding) *principal {
 	}
 }
 
-// revokedToken is a token that was one of a service account that still is there.
+// revokedToken returns a revoked token of an existing service account.
 func (m *matrix) revokedToken(t *testing.T) *principal {
 	t.Helper()
 	account := m.account(t, "Discharged", "*:*")
@@ -139,7 +139,7 @@ func updateAccountCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// protectiveOfAccount is what is expected of an act that takes access away from a
+// protectiveOfAccount returns the expectation for an operation that removes access from a
 // service account.
 func (p *principal) protectiveOfAccount(s *subject, permission string, success expectation) expectation {
 	return first(success, check{p.may(permission, ""), mayNot}, check{s.exists, notThere}, check{!p.isBelow(s), beyondOwn})
@@ -246,7 +246,7 @@ func userTokensCells(t *testing.T, m *matrix, p *principal) {
 
 func createUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	for _, s := range m.subjects(t, p) {
-		permission, wanted := "users:read", expectation{status: 422, code: "validation"} // who holds nothing has nothing to delegate
+		permission, wanted := "users:read", expectation{status: 422, code: "validation"} // a user without permissions cannot delegate any
 		if len(p.holds) > 0 {
 			permission, wanted = p.holds[0].permission, done(201, newTokenMembers)
 		}
@@ -265,11 +265,11 @@ func revokeUserTokenCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// tokenBody is a token of the permissions for a day.
+// tokenBody returns the body of a token with the permissions for a day.
 func tokenBody(name string, permissions ...string) string {
 	list, err := json.Marshal(permissions)
 	if err != nil {
-		panic(err) // of strings: cannot be
+		panic(err) // strings can always be encoded
 	}
 	return fmt.Sprintf(`{"name":%s,"permissions":%s,"expiresAt":%s}`, quoted(name), list, quoted(time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339)))
 }

@@ -50,7 +50,8 @@ func requestEmailCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// requestResetCells asks as everybody: who is signed in makes no difference.
+// requestResetCells expects the same response for every principal: the operation ignores the
+// session.
 func requestResetCells(t *testing.T, m *matrix, p *principal) {
 	m.fresh++
 	c := m.member(t, fmt.Sprintf("forgets-%d", m.fresh), "")

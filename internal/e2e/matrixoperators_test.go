@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// everyTenant is what a key operates that was made for no tenant in particular.
+// everyTenant stands for the tenants of an operator key without a list of tenants.
 var everyTenant = []string{"*"}
 
-// operated says whether the principal's key is for the tenant of that name.
+// operated reports whether the principal's key is valid for the tenant.
 func (p *principal) operated(tenant string) bool {
 	return slices.Contains(p.operates, tenant) || slices.Equal(p.operates, everyTenant)
 }
@@ -49,7 +49,7 @@ func createTenantCells(t *testing.T, m *matrix, p *principal) {
 	p.compareOperated(t, "a tenant", "POST /operator/tenants", body, first(done(201, "tenant owner invitation"), check{slices.Equal(p.operates, everyTenant), mayNot}))
 }
 
-// operatedCells are those of an act on a tenant.
+// operatedCells returns the cells of an operation on a tenant.
 func operatedCells(method, act, body string) func(*testing.T, *matrix, *principal) {
 	return func(t *testing.T, m *matrix, p *principal) {
 		for _, name := range []string{m.name, m.foreign.name, "no-such-tenant"} {
@@ -62,7 +62,7 @@ func operatedCells(method, act, body string) func(*testing.T, *matrix, *principa
 	}
 }
 
-// newTenant makes a tenant and returns its name.
+// newTenant creates a tenant and returns its name.
 func (m *matrix) newTenant(t *testing.T) string {
 	t.Helper()
 	m.fresh++
@@ -100,7 +100,7 @@ func restoreTenantCells(t *testing.T, m *matrix, p *principal) {
 	p.compareOperated(t, "no such tenant", "POST /operator/tenants/no-such-tenant/restore", "", notThere)
 }
 
-// newTenant is the body that makes a tenant.
+// newTenant returns the body that creates a tenant.
 func newTenant(name string) string {
 	return fmt.Sprintf(`{"name":%s,"owner":{"email":%s,"name":"Olga Owner"}}`, quoted(name), quoted(address("owner")))
 }

@@ -15,8 +15,8 @@ func userRolesCells(t *testing.T, m *matrix, p *principal) {
 	}
 }
 
-// passed are the roles that are given and taken in the matrix: not the owner role,
-// which would change who the principals are.
+// passed returns the roles that the matrix assigns and removes. The owner role is not one of
+// them, because it would change the principals.
 func (m *matrix) passed() []*roleObject {
 	return slices.DeleteFunc(slices.Clone(m.roles), func(r *roleObject) bool { return r.system })
 }

@@ -17,8 +17,8 @@ const (
 	provesItself   = "proves"  // the request itself authenticates the user
 )
 
-// effects says what each operation does to access. It states what the contract means, and
-// shares nothing with the declarations of the product.
+// effects is the effect of each operation on access. It states the meaning of the contract
+// independently of the declarations of the product.
 var effects = map[string]string{
 	"UsersController_listUsers":          changesNothing,
 	"UsersController_createUser":         changesNothing, // a new user holds no role
@@ -32,7 +32,7 @@ var effects = map[string]string{
 	"UsersController_resetFactors":       removesForGood,
 	"UsersController_inviteUser":         changesNothing, // the link goes to the address of the user
 	"UsersController_withdrawInvitation": endsAccess,
-	"UsersController_sendPasswordReset":  changesNothing, // everybody can cause the same mail
+	"UsersController_sendPasswordReset":  changesNothing, // anonymous callers can cause the same mail
 	"UsersController_requestEmailChange": grantsAccess,
 	"UsersController_getUserOverview":    changesNothing,
 	"UsersController_listUserEvents":     changesNothing,
@@ -71,7 +71,7 @@ var effects = map[string]string{
 
 	"EventsController_listEvents":   changesNothing,
 	"TenantController_getTenant":    changesNothing,
-	"TenantController_updateTenant": grantsAccess, // the settings say who gets in, and how
+	"TenantController_updateTenant": grantsAccess, // the settings decide who can sign in, and how
 
 	"AuthsController_getSession":              changesNothing,
 	"AuthsController_check":                   changesNothing,
@@ -97,7 +97,7 @@ var effects = map[string]string{
 	"AuthsController_makeRecoveryCodes": grantsAccess,
 	"AuthsController_getPasskeyOptions": grantsAccess,
 	"AuthsController_createPasskey":     grantsAccess,
-	"AuthsController_updatePasskey":     grantsAccess, // its owner knows a credential by its name
+	"AuthsController_updatePasskey":     grantsAccess, // users recognise their credentials by the names
 	"AuthsController_deletePasskey":     removesForGood,
 
 	"OperatorController_listTenants":   changesNothing,
@@ -110,12 +110,12 @@ var effects = map[string]string{
 	"OperatorController_resumeTenant":  grantsAccess,
 }
 
-// stepsUp says whether the effect takes a recent sign-in. Ending access takes none: it
-// must be quick.
+// stepsUp reports whether the effect requires a recent sign-in. Ending access does not,
+// because it must be quick.
 func stepsUp(effect string) bool { return effect == grantsAccess || effect == removesForGood }
 
-// wrongQuery is a parameter that no operation has. A request with it changes nothing: it
-// is refused as malformed right after the caller is allowed to send such a request at all.
+// wrongQuery is a parameter that no operation has. A request with it changes nothing. It is
+// refused as malformed, directly after the caller is authorized for the operation.
 const wrongQuery = "wrong-parameter=1"
 
 // testStepUp is the column of the matrix for step-up. Every principal sends every
@@ -194,7 +194,7 @@ func (d *document) has(id string) bool {
 	return false
 }
 
-// wrongLine is line with a parameter that the operation does not have.
+// wrongLine is like line, with a parameter that the operation does not have.
 func (op *operation) wrongLine(user, role string) string {
 	line := op.line(user, role)
 	if strings.Contains(line, "?") {
@@ -203,7 +203,7 @@ func (op *operation) wrongLine(user, role string) string {
 	return line + "?" + wrongQuery
 }
 
-// checkDocumentedStepUp compares what the document says of an operation with its effect.
+// checkDocumentedStepUp compares the step-up of an operation in the document with its effect.
 func checkDocumentedStepUp(t *testing.T, op operation) {
 	if _, ok := effects[op.id]; !ok {
 		t.Fatalf("%s is not in effects: what does it do to access?", op.id)

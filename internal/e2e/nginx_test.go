@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// hookGuide is the guide whose configuration is what these tests run.
+// hookGuide is the guide with the configuration that these tests run.
 const hookGuide = "../../docs/guides/proxy-hook.md"
 
 // nginx is a running nginx with the configuration of the guide.

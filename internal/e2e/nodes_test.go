@@ -35,7 +35,7 @@ type revocation struct {
 type revoked struct {
 	world  *world
 	caller *caller
-	role   string // the id of the one that they hold
+	role   string // id of the user's role
 	number int
 }
 
@@ -84,10 +84,10 @@ var revocations = []revocation{
 	}},
 }
 
-// TestARevocationIsSeenByEveryNode takes rights away many times, on one node
-// or by the command line, and asks another, behind PgBouncer, until it refuses. In
-// half of the cases the connections by which nodes listen are cut just before, and
-// in some of these none can be made anew.
+// TestARevocationIsSeenByEveryNode revokes rights many times, on one node or by the command
+// line. It sends requests to another node, behind PgBouncer, until that node refuses them. In
+// half of the cases, the listening connections of the nodes are cut just before. In some of
+// these, new connections are refused.
 func TestARevocationIsSeenByEveryNode(t *testing.T) {
 	t.Parallel()
 	binary, shared := build(t), database{t, pgtest.URL(t)}
@@ -110,7 +110,7 @@ func TestARevocationIsSeenByEveryNode(t *testing.T) {
 	longest := map[string]time.Duration{}
 	for i := range rounds {
 		what, disturbance := revocations[i%len(revocations)], disturbances[i/len(revocations)%len(disturbances)]
-		if disturbance.name == "a cut and no way back" && what.command { // which needs a way itself
+		if disturbance.name == "a cut and no way back" && what.command { // the command line needs a connection too
 			disturbance = disturbances[1]
 		}
 		awaitMetric(t, metrics, "rolecall_watch_up 1")
@@ -123,8 +123,7 @@ func TestARevocationIsSeenByEveryNode(t *testing.T) {
 	t.Logf("%d revocations were seen by the other node; the longest took, disturbed by: %v", rounds, longest)
 }
 
-// machineRevocations are the ways to take away what a service account may do by its
-// token.
+// machineRevocations are the ways to revoke the rights of a service account's token.
 var machineRevocations = []revocation{
 	{"the token is revoked", false, 401, func(t *testing.T, r *revoked) {
 		r.world.owner.do(t, "DELETE /service-accounts/"+r.caller.id+"/tokens/"+r.caller.bearerID, "").expect(t, 204)
@@ -145,7 +144,7 @@ var machineRevocations = []revocation{
 	}, func(t *testing.T, r *revoked) { r.employ(t) }},
 }
 
-// employ makes a service account that holds the role, and lets it ask by a token.
+// employ creates a service account with the role, whose token sends the requests.
 func (r *revoked) employ(t *testing.T) {
 	t.Helper()
 	r.number++
@@ -154,7 +153,8 @@ func (r *revoked) employ(t *testing.T) {
 	r.caller = r.world.owner.makeToken(t, account, "users:read")
 }
 
-// What ends the token of a program is seen by another node as soon.
+// TestATokenThatIsRevokedEndsOnEveryNode checks that another node refuses a revoked token
+// within the same time.
 func TestATokenThatIsRevokedEndsOnEveryNode(t *testing.T) {
 	t.Parallel()
 	binary, shared := build(t), database{t, pgtest.URL(t)}
@@ -179,8 +179,8 @@ func TestATokenThatIsRevokedEndsOnEveryNode(t *testing.T) {
 	t.Logf("the longest took %v", longest)
 }
 
-// A change by the command line on the same file is seen by a running server within the
-// same time.
+// TestARevocationByTheCommandLineIsSeenOnSQLite checks that a running server sees a change by
+// the command line on the same file within the same time.
 func TestARevocationByTheCommandLineIsSeenOnSQLite(t *testing.T) {
 	t.Parallel()
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
@@ -224,8 +224,8 @@ func (r *revoked) on(t *testing.T, far *program) *world {
 	return w
 }
 
-// lag returns for how long after the revocation a request there was still
-// honoured, while something is disturbed. Then all is undone.
+// lag returns how long after the revocation the other node still accepted a request, during a
+// disturbance. Then it undoes both.
 func (v *revocation) lag(t *testing.T, r *revoked, there *world, disturb func() (end func())) time.Duration {
 	t.Helper()
 	asks := *r.caller
@@ -258,7 +258,7 @@ func (c *caller) until(t *testing.T, status int) (other time.Duration) {
 	return other
 }
 
-// database is one on a server, seen by the administrator of that.
+// database is a database, with the administrator's access to its server.
 type database struct {
 	*testing.T
 	url string
@@ -291,13 +291,13 @@ func (d database) run(in string, statements ...string) {
 
 const cutListeners = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'rolecall listener'"
 
-// cutListeners ends the connections by which nodes listen.
+// cutListeners ends the listening connections of the nodes.
 func (d database) cutListeners() (end func()) {
 	d.run("", cutListeners)
 	return func() {}
 }
 
-// shut is cutListeners, and lets no new connection in until its end.
+// shut is like cutListeners, and also refuses new connections until end is called.
 func (d database) shut() (end func()) {
 	u, err := url.Parse(d.url)
 	if err != nil {
@@ -323,7 +323,7 @@ func TestTheMetricsSayWhetherANodeIsToldOfChanges(t *testing.T) {
 	awaitMetric(t, metrics, "rolecall_watch_behind_seconds 0.")
 }
 
-// awaitMetric returns when a line of the metrics on the address begins so.
+// awaitMetric waits until a line of the metrics at the address begins with line.
 func awaitMetric(t *testing.T, address, line string) {
 	t.Helper()
 	var text string
@@ -335,7 +335,7 @@ func awaitMetric(t *testing.T, address, line string) {
 	}
 }
 
-// scrape returns the metrics that are served on the address.
+// scrape returns the metrics at the address.
 func scrape(t *testing.T, address string) string {
 	t.Helper()
 	response, err := http.Get("http://" + address + "/metrics")
@@ -350,7 +350,8 @@ func scrape(t *testing.T, address string) string {
 	return string(text)
 }
 
-// TestARoleThatOwnsNothingServes has the owner migrate, and serves as another role.
+// TestARoleThatOwnsNothingServes migrates as the owner of the tables, and serves as another
+// database role.
 func TestARoleThatOwnsNothingServes(t *testing.T) {
 	t.Parallel()
 	owners := database{t, pgtest.URL(t)}

@@ -16,8 +16,8 @@ import (
 	"github.com/rolecall/rolecall/internal/process"
 )
 
-// operatorKey makes a key by the command line, and returns who sends requests with
-// it, in no tenant yet.
+// operatorKey creates a key by the command line, and returns a caller with it that has no
+// tenant yet.
 func (p *program) operatorKey(t testing.TB, flags ...string) *caller {
 	t.Helper()
 	output := p.run(t, "", append([]string{"operator-key", "create", "End to end", "--json"}, flags...)...)
@@ -31,20 +31,20 @@ func (p *program) operatorKey(t testing.TB, flags ...string) *caller {
 	return &caller{bearer: made.Key, id: made.ID}
 }
 
-// of returns the caller in the tenant of a world, and from its address.
+// of returns the caller in the tenant of a world, with its source address.
 func (c *caller) of(w *world) *caller {
 	there := *c
 	there.world, there.tenant = w, w.name
 	return &there
 }
 
-// operator makes a key for the tenant of the world alone.
+// operator creates a key for the tenant of the world only.
 func (w *world) operator(t testing.TB) *caller {
 	t.Helper()
 	return w.program.operatorKey(t, "--tenant", w.name).of(w)
 }
 
-// testOperators has programs do what operators do.
+// testOperators checks the operations of programs with an operator key.
 func testOperators(t *testing.T, p *program) {
 	t.Run("sign-up", func(t *testing.T) { testSignUpByProgram(t, newWorld(t, p)) })
 	t.Run("bad input", func(t *testing.T) { testTenantsOfBadInput(t, newWorld(t, p)) })
@@ -56,9 +56,8 @@ func testOperators(t *testing.T, p *program) {
 	t.Run("guessing", func(t *testing.T) { testGuessingKeys(t, newWorld(t, p)) })
 }
 
-// testSignUpByProgram: with nothing but a key a program makes a tenant and sets its
-// roles, the owner comes in by the mail that they get, and the tenant's auditor reads
-// of each act that the key did it.
+// testSignUpByProgram creates a tenant and its roles with an operator key only. The owner
+// accepts the invitation by mail. The events of the tenant name the key as the actor.
 func testSignUpByProgram(t *testing.T, w *world) {
 	name := w.name + "-customer"
 	there := *w // the new tenant, from the address of this one
@@ -99,7 +98,7 @@ func testSignUpByProgram(t *testing.T, w *world) {
 	byOperator := auditor.do(t, "GET /events?limit=200&actor="+operator.id, "").expect(t, 200)
 	var types []string
 	for i, kind := range byOperator.texts("type") {
-		if kind == "request.refused" { // which may wait a second for others of its kind
+		if kind == "request.refused" { // it can be recorded up to two seconds later
 			continue
 		}
 		types = append(types, kind)
@@ -208,7 +207,7 @@ func testDeletedTenant(t *testing.T, w *world) {
 	restored := operatorHere.do(t, "POST "+line+"/restore", `{"reason":"deleted by mistake"}`).expect(t, 200)
 	s := scenario{status: 200, members: everyTenantMember, has: map[string]any{"/status": "active", "/id": before.text("/id"), "/displayName": "Renamed"}}
 	s.check(t, restored)
-	awaitStatus(t, w.owner, "GET /tenant", 200) // a node may remember for a moment that it was unknown
+	awaitStatus(t, w.owner, "GET /tenant", 200) // a node may still have the deletion in its cache
 	if again := w.owner.do(t, "GET /users?limit=200", "").expect(t, 200); string(again.body) != string(users.body) {
 		t.Errorf("the users were %s, and are %s", users.body, again.body)
 	}
@@ -222,7 +221,7 @@ func testDeletedTenant(t *testing.T, w *world) {
 	})
 }
 
-// testTenantIsMadeOnce: many requests with one idempotency key make one tenant.
+// testTenantIsMadeOnce checks that many requests with one idempotency key create one tenant.
 func testTenantIsMadeOnce(t *testing.T, w *world) {
 	operator, name := w.program.operator.of(w), w.name+"-once"
 	var mu sync.Mutex
@@ -327,7 +326,7 @@ func testTenantsArePaged(t *testing.T, w *world) {
 	}
 }
 
-// testGuessingKeys: what one source presents that is no key is bounded.
+// testGuessingKeys checks that the number of invalid keys from one source is limited.
 func testGuessingKeys(t *testing.T, w *world) {
 	gone := w.program.operatorKey(t).of(w)
 	w.program.run(t, "", "operator-key", "revoke", gone.id)
@@ -397,8 +396,7 @@ func TestOperatorsApart(t *testing.T) {
 	})
 }
 
-// TestAnOperatorKeyIsRevokedOnEveryNode measures how long a revoked key is honoured
-// on another node.
+// TestAnOperatorKeyIsRevokedOnEveryNode measures how long another node accepts a revoked key.
 func TestAnOperatorKeyIsRevokedOnEveryNode(t *testing.T) {
 	binary, database := build(t), pgtest.URL(t)
 	one := serve(t, binary, database)

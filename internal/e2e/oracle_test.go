@@ -8,7 +8,8 @@ import (
 // The oracle states what the contract promises. It is independent: it shares no code
 // with the product.
 
-// holding is a permission and the department it is for, "" for all.
+// holding is a permission for the users of a department. An empty department means the whole
+// tenant.
 type holding struct{ permission, department string }
 
 // principal is a user or program that sends requests.
@@ -18,9 +19,9 @@ type principal struct {
 	department string
 	holds      []holding
 	grants     []holding // permissions that it may grant in addition
-	live       bool      // has a session of the tenant, or a key or token that is for it
+	live       bool      // has a session, key or token that is valid in the tenant
 	program    bool      // is not a user with a session
-	operates   []string  // the names of the tenants that its key is for; all: everyTenant
+	operates   []string  // names of the tenants of its operator key; everyTenant means all
 	byToken    bool      // is a program with a token
 	holder     []holding // the permissions of the token's user; holds has no others
 }
@@ -35,7 +36,7 @@ type subject struct {
 	holds      []holding
 }
 
-// parts takes a permission apart: application, resource, field, action.
+// parts returns the application, the resource, the field and the action of a permission.
 func parts(permission string) (application, resource, field, action string) {
 	if before, after, ok := strings.Cut(permission, "/"); ok {
 		application, permission = before, after
@@ -45,7 +46,7 @@ func parts(permission string) (application, resource, field, action string) {
 	return application, resource, field, action
 }
 
-// covers says whether one permission allows another.
+// covers reports whether one permission includes another.
 func covers(held, asked string) bool {
 	a1, r1, f1, c1 := parts(held)
 	a2, r2, f2, c2 := parts(asked)
@@ -53,22 +54,22 @@ func covers(held, asked string) bool {
 	return sameSide && (r1 == r2 || r1 == "*") && (c1 == c2 || c1 == "*") && (f1 == "" || f1 == "*" || f1 == f2)
 }
 
-// aboutUsers says whether a permission still means something when it is held for
-// some departments only.
+// aboutUsers reports whether a permission has an effect if it is held for some departments
+// only.
 func aboutUsers(permission string) bool {
 	_, resource, _, _ := parts(permission)
 	return resource == "users" || resource == "sessions" || permission == "roles:assign" || permission == "roles:read"
 }
 
-// may says whether the principal holds the permission for users of a department or,
-// with "", in the whole tenant.
+// may reports whether the principal holds the permission for the users of a department. An
+// empty department means the whole tenant.
 func (p *principal) may(permission, department string) bool {
 	return slices.ContainsFunc(p.holds, func(h holding) bool {
 		return covers(h.permission, permission) && (h.department == "" || h.department == department && aboutUsers(permission))
 	})
 }
 
-// mayAnywhere says whether the principal holds the permission for anybody.
+// mayAnywhere reports whether the principal holds the permission for any users.
 func (p *principal) mayAnywhere(permission string) bool {
 	return slices.ContainsFunc(p.holds, func(h holding) bool {
 		return covers(h.permission, permission) && (h.department == "" || aboutUsers(permission))
@@ -79,7 +80,7 @@ var readable = []string{"email", "name", "department", "externalId", "metadata",
 
 var changeable = []string{"name", "department", "externalId", "metadata"}
 
-// knowing are the permissions by which a user is known at all.
+// knowing returns the permissions that make a user visible.
 func knowing() []string {
 	all := []string{"users:create", "users:delete", "users:suspend", "users:invite", "users:erase", "users:reset-factors", "users.email:update"}
 	for _, m := range readable {
@@ -97,7 +98,7 @@ func (p *principal) knowsDepartment(department string) bool {
 	return slices.ContainsFunc(knowing(), func(permission string) bool { return p.may(permission, department) })
 }
 
-// is says whether the principal is the subject in person.
+// is reports whether the principal is the subject, and not a token of the subject.
 func (p *principal) is(s *subject) bool { return !p.program && p.speaksFor(s) }
 
 func (p *principal) speaksFor(s *subject) bool { return p.id != "" && p.id == s.id }
@@ -131,13 +132,13 @@ func (p *principal) readsAnything() bool {
 	return slices.ContainsFunc(readable, func(m string) bool { return p.mayAnywhere("users." + m + ":read") })
 }
 
-// mayPass says whether the principal may give or take what a role gives, for the
-// users of a department or, with "", all.
+// mayPass reports whether the principal may grant the permissions for the users of a
+// department. An empty department means the whole tenant.
 func (p *principal) mayPass(permissions []string, department string) bool {
 	return p.has(slices.Concat(p.holds, p.grants), permissions, department)
 }
 
-// has says whether the holdings cover all the permissions there.
+// has reports whether the holdings cover all the permissions for the department.
 func (p *principal) has(holdings []holding, permissions []string, department string) bool {
 	for _, permission := range permissions {
 		if !slices.ContainsFunc(holdings, func(h holding) bool {
@@ -149,8 +150,8 @@ func (p *principal) has(holdings []holding, permissions []string, department str
 	return true
 }
 
-// isBelow says whether the subject has one of Rolecall's own permissions that
-// the principal lacks.
+// isBelow reports whether the subject has one of Rolecall's own permissions that the
+// principal does not have.
 func (p *principal) isBelow(s *subject) bool {
 	return slices.ContainsFunc(s.holds, func(h holding) bool {
 		application, _, _, _ := parts(h.permission)
@@ -158,7 +159,7 @@ func (p *principal) isBelow(s *subject) bool {
 	})
 }
 
-// expectation is what an answer must be. No members means no body to look at.
+// expectation describes a response. Without members, the body is not checked.
 type expectation struct {
 	status  int
 	code    string
@@ -189,7 +190,7 @@ func first(success expectation, checks ...check) expectation {
 	return success
 }
 
-// check is a condition with the answer if it is false.
+// check is a condition, and the expected response if it is false.
 type check struct {
 	holds     bool
 	otherwise expectation

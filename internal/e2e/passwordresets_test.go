@@ -17,7 +17,7 @@ const (
 	resetByLink = "POST /auths/password-resets/complete"
 )
 
-// emailBody is the body that names an address.
+// emailBody returns the body with an address.
 func emailBody(email string) string { return `{"email":` + quoted(email) + `}` }
 
 // resetLink requests a password reset for the member and returns the token in the mailed
@@ -117,8 +117,8 @@ func testResetRules(t *testing.T, w *world) {
 	out.do(t, resetByLink, acceptance(token, newPassword)).expect(t, 204)
 }
 
-// testResetEnumeration asks for all kinds of addresses: answers and header do not
-// differ, and one of them is mailed.
+// testResetEnumeration requests resets for all kinds of addresses. The responses do not
+// differ, and only one address gets a mail.
 func testResetEnumeration(t *testing.T, w *world) {
 	w.member(t, "active", "")
 	w.user(t, "pending", "")
@@ -155,7 +155,7 @@ func testResetEnumeration(t *testing.T, w *world) {
 	}
 }
 
-// testResetReplay uses links in every way but the right one.
+// testResetReplay uses links in every wrong way.
 func testResetReplay(t *testing.T, w *world) {
 	c := w.member(t, "replayed", "")
 	older := w.resetLink(t, c.email)
@@ -218,7 +218,7 @@ func testResetLimits(t *testing.T, w *world) {
 	for range 3 {
 		links = append(links, w.resetLink(t, c.email))
 	}
-	for range 3 { // which are not mailed
+	for range 3 { // without a mail
 		w.nobody().do(t, askForReset, emailBody(c.email)).expect(t, 202)
 	}
 	for i := range 24 {
@@ -246,9 +246,8 @@ func testResetLimits(t *testing.T, w *world) {
 	}
 }
 
-// testResetUnderSiege fails to sign in until even the right password is refused: the
-// link is not, and the new password is not either. The browser does not become a known
-// one by it.
+// testResetUnderSiege fails to sign in until even the correct password is refused. The link
+// and the new password still work. The reset does not make the browser a known one.
 func testResetUnderSiege(t *testing.T, w *world) {
 	c := w.member(t, "besieged", "")
 	for range 10 {

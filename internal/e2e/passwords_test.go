@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// passwords is the body by which one changes one's password.
+// passwords returns the body that changes the caller's password.
 func passwords(current, wanted string) string {
 	return fmt.Sprintf(`{"currentPassword":%s,"newPassword":%s}`, quoted(current), quoted(wanted))
 }
@@ -66,8 +66,8 @@ func testPasswordChange(t *testing.T, w *world) {
 	s.check(t, events)
 }
 
-// testPasswordGuessing has the thief of a session guess the password. There is a
-// limit, of which sign-ins know nothing: the owner can always end the session.
+// testPasswordGuessing guesses the password with a stolen session. The limit of these guesses
+// does not affect sign-ins, so the owner can always end the session.
 func testPasswordGuessing(t *testing.T, w *world) {
 	c := w.guest(t, "guessed", "")
 	for i := range 10 {

@@ -36,7 +36,7 @@ const canary = "canary"
 // program is the real program on one store, with the data that the tests record about it.
 type program struct {
 	process.Server
-	mail     *mailtest.Server // receives its mail; nil: no mail server
+	mail     *mailtest.Server // receives its mail; nil without a mail server
 	document *document
 	worlds   atomic.Uint32 // numbers tenants and source addresses
 	tokensMu sync.Mutex
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// cheapHashes is the flag of go build for password hashes that cost nothing.
+// cheapHashes is the flag of go build for cheap password hashes.
 const cheapHashes = "-tags=cheap_hashes"
 
 // builds are the programs of this test process, by the flags of go build.
@@ -65,16 +65,16 @@ var builds struct {
 	folders map[string]string
 }
 
-// build returns the path of the program, built from this tree as
-// process.BuildVariable asks for, with password hashes that cost nothing: most tests
-// sign in many users, and none measures what a guess costs.
+// build returns the path of the program with cheap password hashes, built from this tree as
+// process.BuildVariable requests. Most tests sign in many users, and none of them measures
+// the cost of a guess.
 func build(t *testing.T) string {
 	t.Helper()
 	return buildWith(t, append(process.BuildFlags(), cheapHashes)...)
 }
 
-// buildWith returns the path of the program, built from this tree with the flags.
-// The first test that needs them builds it for all.
+// buildWith returns the path of the program, built from this tree with the flags. The first
+// test that needs it builds it.
 func buildWith(t *testing.T, flags ...string) string {
 	t.Helper()
 	builds.Lock()
@@ -124,7 +124,7 @@ func (p *program) start(t *testing.T) {
 	}
 }
 
-// kill ends the process without a chance to finish anything.
+// kill kills the process.
 func (p *program) kill(t *testing.T) {
 	t.Helper()
 	if err := p.Kill(); err != nil {
@@ -132,7 +132,7 @@ func (p *program) kill(t *testing.T) {
 	}
 }
 
-// stop asks the program to leave and checks how it left.
+// stop stops the program and checks its exit status.
 func (p *program) stop(t *testing.T) {
 	if err := p.Stop(); err != nil {
 		t.Error(err)
@@ -165,7 +165,7 @@ func freeAddress(t *testing.T) string {
 	return address
 }
 
-// wrongInLog is what no log of a healthy program holds, in lower case.
+// wrongInLog are the texts that the log of a healthy program does not contain, in lower case.
 var wrongInLog = []string{"panic", "data race", `"level":"error"`, "level=error", canary}
 
 func (p *program) checkLog(t *testing.T) {
@@ -185,8 +185,8 @@ func (p *program) checkLog(t *testing.T) {
 	}
 }
 
-// containsAny reports whether the text contains one of the parts. It reads the text
-// once, however many parts there are.
+// containsAny reports whether the text contains one of the parts. It reads the text once for
+// all parts.
 func containsAny(text string, parts []string) bool {
 	const start = 8
 	byStart := map[string][]string{}
@@ -219,7 +219,7 @@ func (p *program) run(t testing.TB, input string, arguments ...string) string {
 	return output
 }
 
-// try is run for a command that may fail.
+// try is like run, for a command that may fail.
 func (p *program) try(t testing.TB, input string, arguments ...string) (output string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), startLimit)

@@ -10,8 +10,8 @@ import (
 	"github.com/rolecall/rolecall/internal/process"
 )
 
-// startProxy runs another project's proxy until the test ends, and waits until it
-// listens on the address.
+// startProxy runs a third-party proxy until the test ends, and waits until it listens on the
+// address.
 func startProxy(t *testing.T, address, binary string, arguments ...string) {
 	t.Helper()
 	command := exec.Command(binary, arguments...)
@@ -25,7 +25,7 @@ func startProxy(t *testing.T, address, binary string, arguments ...string) {
 			t.Error(err)
 		}
 		err := command.Wait()
-		if code := command.ProcessState.ExitCode(); err != nil && code != -1 && code != 128+int(syscall.SIGINT) { // as some tell that they were interrupted
+		if code := command.ProcessState.ExitCode(); err != nil && code != -1 && code != 128+int(syscall.SIGINT) { // some proxies report the signal as the exit status
 			t.Errorf("%s ended: %v\n%s", binary, err, log.String())
 		}
 	})

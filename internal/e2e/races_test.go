@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// testRaces lets what takes access away meet what uses it. However they meet,
-// nothing that was taken away is left once the answer is there.
+// testRaces removes access while requests use it. After the response to the removal, the
+// access no longer exists, in any order of the requests.
 func testRaces(t *testing.T, p *program) {
 	t.Run("sign-in", func(t *testing.T) { testEndDuringSignIn(t, newWorld(t, p)) })
 	t.Run("two passwords", func(t *testing.T) { testTwoPasswords(t, newWorld(t, p)) })
@@ -18,9 +18,8 @@ func testRaces(t *testing.T, p *program) {
 	t.Run("two owners", func(t *testing.T) { testTwoOwners(t, p) })
 }
 
-// testEndDuringSignIn has a thief who knows the password sign in again and again
-// until that is no good any more. What the thief got by it is over then, also
-// what was under way.
+// testEndDuringSignIn signs in with a stolen password again and again until that fails. All
+// sessions of these sign-ins end, also those of sign-ins in progress.
 func testEndDuringSignIn(t *testing.T, w *world) {
 	for i, race := range []struct {
 		name      string
@@ -158,9 +157,8 @@ func testLogoutDuringRefresh(t *testing.T, w *world) {
 	}
 }
 
-// testRemovalDuringUse asks all the time, by many requests at once, while the
-// right to ask is taken away: no request that starts after the answer to that is
-// allowed any more.
+// testRemovalDuringUse sends many requests at once while their permission is removed. No
+// request that starts after the response to the removal is allowed.
 func testRemovalDuringUse(t *testing.T, w *world) {
 	for i, removal := range []struct {
 		name   string
@@ -194,7 +192,7 @@ func testRemovalDuringUse(t *testing.T, w *world) {
 			c.do(t, line, "").expect(t, 200)
 			over := make(chan struct{})
 			var mu sync.Mutex
-			var lastAllowed time.Time // when it started
+			var lastAllowed time.Time // start of the last allowed request
 			uses := 0
 			var users sync.WaitGroup
 			for range 8 {
@@ -235,7 +233,7 @@ func testRemovalDuringUse(t *testing.T, w *world) {
 	}
 }
 
-// testTwoOwners has two owners remove each other at the same moment, each way.
+// testTwoOwners has two owners remove each other at the same time, in each possible way.
 func testTwoOwners(t *testing.T, p *program) {
 	var owner string // the id of the role
 	acts := []func(of string) (line, body string){

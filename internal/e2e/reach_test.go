@@ -142,8 +142,7 @@ func testExpiry(t *testing.T, w *world) {
 	})
 }
 
-// testChangesAtOnce checks that what takes a right away holds for the very next
-// request.
+// testChangesAtOnce checks that a revoked right is refused for the next request.
 func testChangesAtOnce(t *testing.T, w *world) {
 	role := w.role(t, "Changing rights", "users:read")
 	c := w.member(t, "changing", "")

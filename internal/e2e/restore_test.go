@@ -123,7 +123,7 @@ func testListOfDeleted(t *testing.T, w *world) {
 	}
 }
 
-// testRestoreInParallel restores one user fifty times, while others want the address.
+// testRestoreInParallel restores one user fifty times, while other requests use the address.
 func testRestoreInParallel(t *testing.T, w *world) {
 	id := w.user(t, "wanted", "")
 	w.owner.do(t, "DELETE /users/"+id, "").expect(t, 204)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// scenario is one request and all that is expected of its answer. An empty
-// expectation expects nothing.
+// scenario is one request with the expectations of its response. Empty expectations are not
+// checked.
 type scenario struct {
 	name   string // a sentence
 	as     *caller
@@ -17,11 +17,11 @@ type scenario struct {
 	body   string
 
 	status   int
-	code     string            // of the problem
-	faults   []string          // of the problem, all of them: "/name length"
-	members  string            // of the answer, all of them, by blanks
+	code     string            // code of the problem
+	faults   []string          // all field errors of the problem, such as "/name length"
+	members  string            // all members of the body, separated by blanks
 	has      map[string]any    // by JSON pointer
-	headers  map[string]string // "" expects that it is not there
+	headers  map[string]string // "" means that the response must not have the header
 	contains []string          // in the body
 	lacks    []string          // in the body
 }

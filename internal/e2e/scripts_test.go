@@ -65,7 +65,7 @@ func testScriptsOfAddresses(t *testing.T, w *world) {
 			}
 		}
 	}
-	for _, other := range []string{"jose@canary.example", "k\u0435lvin@canary.example", "ｋelvin@canary.example", "ke\u017fvin@canary.example"} { // looks alike, and is another
+	for _, other := range []string{"jose@canary.example", "k\u0435lvin@canary.example", "ｋelvin@canary.example", "ke\u017fvin@canary.example"} { // looks alike, and is another address
 		create(other).expect(t, 201)
 	}
 	for _, email := range []string{
@@ -78,8 +78,8 @@ func testScriptsOfAddresses(t *testing.T, w *world) {
 	}
 }
 
-// testOneFolding: names of roles, departments and searches are compared by the same
-// folding, which knows neither case nor marks.
+// testOneFolding checks that names of roles, departments and searches are compared with the
+// same folding, which ignores case and marks.
 func testOneFolding(t *testing.T, w *world) {
 	w.role(t, "Café Équipe")
 	for _, name := range []string{"cafe equipe", "CAFE\u0301 E\u0301QUIPE", "Ｃａｆｅ Équipe"} {

@@ -55,14 +55,13 @@ func testLogin(t *testing.T, w *world) {
 	third.do(t, "GET /auths/session", "").expect(t, 200)
 }
 
-// cookieForm is the whole of a session cookie; it carries no Domain and no
-// Expires.
+// cookieForm matches a whole session cookie. It has no Domain and no Expires.
 var cookieForm = regexp.MustCompile(`^session=[A-Za-z0-9_-]{43}; Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Lax$`)
 
-// sessionForm is the cookie of a session that began less than 100 seconds ago.
+// sessionForm matches the cookie of a session that began less than 100 seconds ago.
 var sessionForm = regexp.MustCompile(`^session=[A-Za-z0-9_-]{43}; Path=/; Max-Age=(6047\d\d|604800); HttpOnly; Secure; SameSite=Lax$`)
 
-// deviceForm is the whole of the cookie by which a browser is known again.
+// deviceForm matches the whole cookie with the known-device token.
 var deviceForm = regexp.MustCompile(`^rolecall_device=[A-Za-z0-9_-]{64,}; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax$`)
 
 func testCookie(t *testing.T, w *world) {
@@ -226,8 +225,8 @@ func testLogout(t *testing.T, w *world) {
 	}
 }
 
-// testSessionMails looks at the mails about sign-ins from new browsers and about tokens
-// that are used again.
+// testSessionMails checks the mails about sign-ins from new browsers and about tokens that
+// are used again.
 func testSessionMails(t *testing.T, w *world) {
 	login, agent := credentials(address("owner"), password), "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 	w.owner.do(t, "PATCH /tenant", `{"settings":{"refreshGraceSeconds":0}}`).expect(t, 200)

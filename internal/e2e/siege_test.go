@@ -14,11 +14,10 @@ import (
 	"testing"
 )
 
-// fullHash is how the store holds the cost of a release's password hash.
+// fullHash is the beginning of a release's password hash in the store.
 const fullHash = "$argon2id$v=19$m=19456,t=2,p=1$"
 
-// TestUnderSiege attacks a program behind a proxy, and loses its process, one
-// thing after another. What is tested last is what a loss leaves.
+// TestUnderSiege attacks a program behind a proxy. The last tests kill its process.
 func TestUnderSiege(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores {
@@ -41,8 +40,8 @@ func TestUnderSiege(t *testing.T) {
 	}
 }
 
-// TestReleaseUnderSiege attacks a release, with the few guesses that full password
-// hashes leave time for. The store has no part in a hash.
+// TestReleaseUnderSiege attacks a release with few guesses, because full password hashes are
+// slow. It uses one store, because hashes do not depend on the store.
 func TestReleaseUnderSiege(t *testing.T) {
 	t.Parallel()
 	s := newSiege(t, release(t), filepath.Join(t.TempDir(), "rolecall.db"))
@@ -73,14 +72,14 @@ func newSiege(t *testing.T, binary, database string) *siege {
 	return s
 }
 
-// siege is a world behind a proxy that can say for whom it passes requests on.
+// siege is a world behind a proxy that can name any source for its requests.
 type siege struct {
 	*world
 	program *program
 	metrics string // URL
 }
 
-// from is the header line of a request that a source sends through the proxy.
+// from returns the header line of a request that a source sends through the proxy.
 func from(source string) string { return "x-forwarded-for: " + source }
 
 // guess tries to sign in from a source.
@@ -89,8 +88,7 @@ func (s *siege) guess(t testing.TB, email, password, source string, header ...st
 	return s.nobody().do(t, "POST /auths/login", credentials(email, password), append([]string{from(source)}, header...)...)
 }
 
-// storm is many guesses, 16 at a time, and returns how many were answered with
-// each status.
+// storm sends n guesses, 16 at a time, and returns the number of responses by status.
 func (s *siege) storm(t *testing.T, n int, attempt func(i int) (email, password, source string)) map[int]int {
 	t.Helper()
 	var mu sync.Mutex
@@ -122,7 +120,7 @@ func (s *siege) storm(t *testing.T, n int, attempt func(i int) (email, password,
 
 var hashesLine = regexp.MustCompile(`(?m)^rolecall_password_hashes_total (\d+)$`)
 
-// hashes returns how many passwords the program has hashed so far.
+// hashes returns the number of passwords that the program has hashed.
 func (s *siege) hashes(t *testing.T) int {
 	t.Helper()
 	response, err := http.Get(s.metrics)
@@ -145,7 +143,7 @@ func (s *siege) hashes(t *testing.T) int {
 	return n
 }
 
-// device returns the header line with the mark that the answer leaves in the browser.
+// device returns the header line with the known-device token that the response sets.
 func (a *answer) device(t testing.TB) string {
 	t.Helper()
 	for _, cookie := range a.cookies {
@@ -250,8 +248,8 @@ func testGuessesAtOnce(t *testing.T, s *siege) {
 	s.guess(t, address("at-once"), password, "198.51.100.2").expect(t, 200)
 }
 
-// testSpraying tries one password on many accounts from one source, and signs in
-// as oneself in between, which takes back nothing but itself.
+// testSpraying tries one password on many accounts from one source. Between the guesses, the
+// attacker signs in to their own account, which does not reset the limit.
 func testSpraying(t *testing.T, s *siege) {
 	s.guest(t, "sprayer", "")
 	before := s.hashes(t)

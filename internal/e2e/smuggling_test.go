@@ -94,11 +94,11 @@ var smugglers = []struct {
 	}},
 }
 
-// smuggling is a tenant whose user is to be suspended by a hidden request, and the
-// way that the request goes.
+// smuggling is a tenant with a user whom a hidden request tries to suspend, and the route of
+// the request.
 type smuggling struct {
 	*world
-	address string // where the way begins
+	address string // where the route begins
 	victim  string
 }
 
@@ -113,14 +113,14 @@ func (s *smuggling) post(header ...string) string {
 	return s.lines("POST /users", append([]string{"Content-Type: application/json", "Idempotency-Key: " + newKey()}, header...)...)
 }
 
-// coded hides the request behind the end of chunks that the coding may be.
+// coded hides the request behind the end of the chunks, if the coding means chunks.
 func (s *smuggling) coded(coding, hidden string) string {
 	return s.post(coding, length("0\r\n\r\n"+hidden)) + "0\r\n\r\n" + hidden
 }
 
 func (s *smuggling) chunked(body string) string { return s.post("Transfer-Encoding: chunked") + body }
 
-// old returns the head of a creation in HTTP/1.0, which knows no chunks.
+// old returns the head of a creation in HTTP/1.0, which has no chunks.
 func (s *smuggling) old() string {
 	return strings.Replace(s.post("Connection: keep-alive", "Transfer-Encoding: chunked"), "HTTP/1.1", "HTTP/1.0", 1)
 }
@@ -129,11 +129,11 @@ func length(body string) string { return fmt.Sprintf("Content-Length: %d", len(b
 
 func chunk(content string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(content), content) }
 
-// send sends the bytes, and after them a request that ends the connection, and
-// returns all that comes back.
+// send sends the bytes, and then a request that ends the connection. It returns all data
+// that it receives.
 func (s *smuggling) send(t *testing.T, raw string) string {
 	t.Helper()
-	const patience = time.Second // of who waits for more of a body
+	const patience = time.Second // how long a server may wait for the rest of a body
 	connection, err := net.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
@@ -142,12 +142,12 @@ func (s *smuggling) send(t *testing.T, raw string) string {
 	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.WriteString(connection, raw+"GET /livez HTTP/1.1\r\nHost: rolecall\r\nConnection: close\r\n\r\n") // cut by who refuses amid it
-	answers, _ := io.ReadAll(connection)                                                                        // reset by who refuses with bytes unread
+	_, _ = io.WriteString(connection, raw+"GET /livez HTTP/1.1\r\nHost: rolecall\r\nConnection: close\r\n\r\n") // fails if a server refuses the request early
+	answers, _ := io.ReadAll(connection)                                                                        // reset if a server closes with unread data
 	return string(answers)
 }
 
-// suspended reports whether the victim is, and takes it back.
+// suspended reports whether the victim is suspended, and resumes them.
 func (s *smuggling) suspended(t *testing.T) bool {
 	t.Helper()
 	if s.owner.do(t, "GET /users/"+s.victim, "").expect(t, 200).text("/status") != "suspended" {
@@ -157,8 +157,8 @@ func (s *smuggling) suspended(t *testing.T) bool {
 	return true
 }
 
-// TestNothingIsSmuggled sends each on every way to the program, and then asks who
-// one is on connections that a proxy may use again.
+// TestNothingIsSmuggled sends each request on every route to the program. Then it requests the
+// caller's identity on connections that a proxy may use again.
 func TestNothingIsSmuggled(t *testing.T) {
 	t.Parallel()
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"), "--trusted-proxies", "127.0.0.1")
@@ -190,7 +190,8 @@ func TestNothingIsSmuggled(t *testing.T) {
 	}
 }
 
-// whoAmI asks on the way, and fails if the answer is that of another request.
+// whoAmI requests the caller's identity on the route. It fails the test if the response
+// belongs to another request.
 func (s *smuggling) whoAmI(t *testing.T, after string) {
 	t.Helper()
 	r := s.owner.request(t, "GET /auths/session", "")

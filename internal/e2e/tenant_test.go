@@ -40,7 +40,7 @@ func testReadingTenant(t *testing.T, w *world) {
 	})
 }
 
-// testSettings tries the bounds of every setting.
+// testSettings checks the bounds of every setting.
 func testSettings(t *testing.T, w *world) {
 	patch := func(name, body string, faults ...string) scenario {
 		s := scenario{name: name, as: w.owner, send: "PATCH /tenant", body: body, status: 200, members: everyTenantMember}

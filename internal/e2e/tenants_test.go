@@ -54,8 +54,7 @@ func testIsolation(t *testing.T, p *program) {
 	}
 }
 
-// anonymousBody returns the body of a problem without what differs from request
-// to request.
+// anonymousBody returns the body of a problem without the parts that differ for each request.
 func anonymousBody(t *testing.T, a *answer) string {
 	t.Helper()
 	var problem map[string]any
@@ -153,8 +152,8 @@ func testLifeOfTenant(t *testing.T, p *program) {
 	w.nobody().do(t, "POST /auths/login", credentials(address("owner"), "another "+password)).expect(t, 200)
 }
 
-// awaitStatus repeats a request until another process's change has arrived,
-// which takes a second at most.
+// awaitStatus repeats a request until a change by another process has arrived, which takes
+// at most a second.
 func awaitStatus(t *testing.T, c *caller, line string, status int) (a *answer) {
 	t.Helper()
 	if !poll(func() bool {

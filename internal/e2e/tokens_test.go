@@ -32,8 +32,7 @@ func (w *world) grace(t *testing.T, seconds int) {
 	w.owner.do(t, "PATCH /tenant", fmt.Sprintf(`{"settings":{"refreshGraceSeconds":%d}}`, seconds)).expect(t, 200)
 }
 
-// refreshed returns the caller with the successor of the token, which has not
-// been presented yet.
+// refreshed returns the caller with the successor of the token, which is not used yet.
 func (c *caller) refreshed(t *testing.T) *caller {
 	t.Helper()
 	return c.with(c.do(t, "POST /auths/refresh", "").expect(t, 200).session(t))
@@ -78,7 +77,7 @@ func testParallelRefreshes(t *testing.T, w *world) {
 			next = c.with(successor)
 		}
 		var running sync.WaitGroup
-		for _, tab := range []*caller{c, next} { // some tabs have the answer, others not yet
+		for _, tab := range []*caller{c, next} { // some tabs have the response, others do not
 			running.Go(func() {
 				for _, a := range tab.together(t, 25, "GET /auths/session", "") {
 					if a.status != http.StatusOK {
@@ -95,8 +94,8 @@ func testParallelRefreshes(t *testing.T, w *world) {
 	s.check(t, overview)
 }
 
-// testLostAnswers loses the answer of a refresh, again and again. Even without any
-// grace the old token goes on and leads to the same successor, until that is used.
+// testLostAnswers loses the response of a refresh, again and again. Even without a grace
+// period, the old token works and returns the same successor, until that is used.
 func testLostAnswers(t *testing.T, w *world) {
 	w.grace(t, 0)
 	c := w.guest(t, "lossy", "")
@@ -114,14 +113,13 @@ func testLostAnswers(t *testing.T, w *world) {
 	lost.do(t, "GET /auths/session", "").expect(t, 200)
 }
 
-// testStolenTokens uses tokens of the past, the way a thief would who copied one,
-// or an owner whose thief was faster: the session is over for both, and one event
-// says so.
+// testStolenTokens uses retired tokens, as a thief with a copy does, or an owner if the thief
+// was faster. The session ends for both, and there is one event about it.
 func testStolenTokens(t *testing.T, w *world) {
 	w.grace(t, 0)
 	for _, theft := range []struct {
 		name       string
-		generation int // of the stolen one, of five
+		generation int // of the stolen token, of five
 		use        string
 	}{
 		{"the one before, by a request", 3, "GET /auths/session"}, {"the one before, by a refresh", 3, "POST /auths/refresh"}, {"an older one", 1, "GET /users/" + w.owner.id}, {"the first, by a refresh", 0, "POST /auths/refresh"},

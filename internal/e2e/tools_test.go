@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// tool returns the path of another project's program that a test needs. Without
-// it the test is skipped, but not where everything must be tested.
+// tool returns the path of a third-party program. Without it, the test is skipped, or fails
+// where all tests must run.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	for _, candidate := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name} {

@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall/internal/e2e/browser"
 )
 
-// The topologies of docs/guides/topologies.md, in a real browser.
+// TestTopologies runs the topologies of docs/guides/topologies.md in a real browser.
 func TestTopologies(t *testing.T) {
 	b := browser.Start(t)
 	binary := build(t)
@@ -25,8 +25,7 @@ func TestTopologies(t *testing.T) {
 
 const owner = "owner@" + canary + ".example"
 
-// serveBehind starts a program behind a front on this machine, with the tenant
-// acme in it.
+// serveBehind starts a program with the tenant acme, behind a front on this machine.
 func serveBehind(t *testing.T, binary string, flags ...string) *program {
 	t.Helper()
 	p := serve(t, binary, filepath.Join(t.TempDir(), "rolecall.db"), append(flags, "--trusted-proxies", "127.0.0.1")...)
@@ -34,12 +33,12 @@ func serveBehind(t *testing.T, binary string, flags ...string) *program {
 	return p
 }
 
-// signIn is a script that signs the owner in and returns the status.
+// signIn returns a script that signs the owner in and returns the status.
 func signIn(service string) string {
 	return fmt.Sprintf(`return (await call(%q, 'POST /auths/login', %s)).status`, service, credentials(owner, password))
 }
 
-// expect runs the script in the page and checks what it returns.
+// expect runs the script in the page and checks its result.
 func expect(t *testing.T, tab *browser.Tab, what, want, script string) {
 	t.Helper()
 	if got := tab.Run(t, script); got != want {
@@ -67,7 +66,7 @@ return [created, read, changed, stale, none, deleted].map(answer => answer.statu
 
 const worked = "201 200 200 412 400 204 true"
 
-// onlyCookies checks that the tab keeps just these cookies.
+// onlyCookies checks that the tab has exactly these cookies.
 func onlyCookies(t *testing.T, tab *browser.Tab, want ...browser.Cookie) {
 	t.Helper()
 	got := map[browser.Cookie]bool{}

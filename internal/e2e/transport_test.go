@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// checked is a transport that refuses an answer that breaks the document or one
-// of the rules that hold for every answer.
+// checked is a transport that returns an error if a response breaks the document or one of
+// the rules for every response.
 type checked struct {
 	program *program
 	next    http.RoundTripper
 }
 
-// RoundTrip sends the request. The error names the rule that the answer breaks.
+// RoundTrip sends the request. The error names the broken rule.
 func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(request)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// remember keeps the tokens that were given out, to search the log for them.
+// remember stores the returned tokens, to search the log for them.
 func (p *program) remember(response *http.Response) {
 	for _, cookie := range response.Cookies() {
 		if cookie.Value != "" {
@@ -47,7 +47,7 @@ func (p *program) remember(response *http.Response) {
 	}
 }
 
-// judge returns which rule an answer breaks, nil if none.
+// judge returns the rule that a response breaks, or nil.
 func (d *document) judge(request *http.Request, response *http.Response, body []byte) error {
 	if err := alwaysTrue(request, response, body); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (d *document) judge(request *http.Request, response *http.Response, body []
 
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// inside are the forms of what no answer shows, in lower case. Each holds a text, for
-// which searching takes far less time.
+// inside are patterns of internal details that no response may contain, in lower case. Each
+// has a text that every match contains, because the search for a text is much faster.
 var inside = []struct {
 	text string
 	form *regexp.Regexp
@@ -87,7 +87,7 @@ var inside = []struct {
 	{"/tmp/", regexp.MustCompile(`/tmp/`)},
 }
 
-// findInside returns what of the inside the body shows, "" if nothing.
+// findInside returns an internal detail that the body contains, or an empty text.
 func findInside(body []byte) string {
 	lower := bytes.ToLower(body)
 	for _, part := range inside {
@@ -98,7 +98,7 @@ func findInside(body []byte) string {
 	return ""
 }
 
-// alwaysTrue checks what holds for every answer of every operation.
+// alwaysTrue checks the rules for every response of every operation.
 func alwaysTrue(request *http.Request, response *http.Response, body []byte) error {
 	h := response.Header
 	switch {
@@ -118,7 +118,7 @@ func alwaysTrue(request *http.Request, response *http.Response, body []byte) err
 	return checkProblem(request, response, body)
 }
 
-// checkProblem checks the form of every refusal.
+// checkProblem checks the form of a problem document.
 func checkProblem(request *http.Request, response *http.Response, body []byte) error {
 	if got := response.Header.Get("Content-Type"); got != "application/problem+json" {
 		return fmt.Errorf("a problem of content type %q", got)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// testTrespass tries the operations of access with what belongs to others: another
-// site, another tenant, another user's cursor.
+// testTrespass sends the operations from another site, with credentials of another tenant,
+// and with another user's cursor.
 func testTrespass(t *testing.T, p *program) {
 	t.Run("other sites", func(t *testing.T) { testEveryOperationCrossSite(t, newWorld(t, p)) })
 	t.Run("cursors", func(t *testing.T) { testCursorsOfOthers(t, newWorld(t, p)) })
@@ -40,12 +40,12 @@ func (op *operation) about(user, role, account string) string {
 	return line
 }
 
-// isOperators reports whether the operation is about tenants, and no session is
-// good for it.
+// isOperators reports whether the operation is for operators. Such operations accept no
+// session.
 func (op *operation) isOperators() bool { return strings.HasPrefix(op.path, "/operator/") }
 
-// testEveryOperationCrossSite sends every operation that changes something the way
-// that a page of another site makes a browser send it.
+// testEveryOperationCrossSite sends every operation that changes something as a browser
+// sends it for a page of another site.
 func testEveryOperationCrossSite(t *testing.T, w *world) {
 	user, role := w.user(t, "crossed", ""), w.role(t, "Crossed")
 	before := w.owner.walk(t, "/events?limit=200")
@@ -106,7 +106,7 @@ func other(c byte) byte {
 	return 'A'
 }
 
-// whole returns all of a refusal but the request id, the path and the date.
+// whole returns a refusal without the request id, the path and the date.
 func (a *answer) whole(t *testing.T) string {
 	header := a.header.Clone()
 	for _, name := range []string{"X-Request-Id", "Date"} {
@@ -220,7 +220,8 @@ func testEveryOperationByBearer(t *testing.T, w *world) {
 	c.do(t, "GET /auths/check?permission=shop/a:b", "").expect(t, 204)
 }
 
-// openPaths are those of operations that ask for no session, but what is in the body.
+// openPaths are the paths of operations that require no session. They authenticate by the
+// body.
 var openPaths = []string{
 	"/auths/login", "/auths/login/second-factor", "/auths/login/enrolment", "/auths/logout", "/auths/invitations/accept",
 	"/auths/passkeys/sign-in-options", "/auths/passkeys/sign-in",

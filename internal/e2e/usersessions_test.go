@@ -15,7 +15,7 @@ func testUserSessions(t *testing.T, p *program) {
 
 const (
 	firefox = "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0"
-	noAgent = "user-agent: " // else there is that of the test's client
+	noAgent = "user-agent: " // without it, the test's client sends its own
 )
 
 // signInWith signs a user in with an additional header line.
@@ -79,7 +79,7 @@ func testListOfSessions(t *testing.T, w *world) {
 	})
 }
 
-// clearing is what takes the session cookie away.
+// clearing is the header that removes the session cookie.
 const clearing = "session=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax"
 
 func testEndingSessions(t *testing.T, w *world) {

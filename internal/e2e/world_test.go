@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// password is what everybody in the tests signs in with.
+// password is the password of all users in the tests.
 const password = canary + " correct horse battery"
 
 // world is the tenant of one test, with a separate source address, so that tests do not
@@ -23,7 +23,7 @@ type world struct {
 	owner   *caller
 }
 
-// newWorld makes a tenant by the command line and signs its owner in.
+// newWorld creates a tenant by the command line and signs its owner in.
 func newWorld(t *testing.T, p *program) *world {
 	t.Helper()
 	n := p.worlds.Add(1)
@@ -53,10 +53,10 @@ func (w *world) connectFrom(t *testing.T, source net.IP) {
 // address returns an address that is easy to find in a log.
 func address(name string) string { return name + "@" + canary + ".example" }
 
-// nobody returns a caller of the world without a session.
+// nobody returns a caller without a session.
 func (w *world) nobody() *caller { return &caller{world: w, tenant: w.name} }
 
-// credentials is the body of a sign-in.
+// credentials returns the body of a sign-in.
 func credentials(email, password string) string {
 	return fmt.Sprintf(`{"email":%s,"password":%s}`, quoted(email), quoted(password))
 }
@@ -68,7 +68,7 @@ func (w *world) signIn(t testing.TB, email string) *caller {
 	return &caller{world: w, tenant: w.name, token: a.session(t), id: a.text("/user/id"), email: email}
 }
 
-// user makes a user, of a department if that is not empty, and returns the id.
+// user creates a user, in a department unless that is empty, and returns the id.
 func (w *world) user(t testing.TB, name, department string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"email":%s,"name":%s}`, quoted(address(name)), quoted("User "+name))
@@ -78,7 +78,7 @@ func (w *world) user(t testing.TB, name, department string) string {
 	return w.owner.do(t, "POST /users", body).expect(t, 201).text("/id")
 }
 
-// member makes a user who can sign in, and does.
+// member creates a user and signs them in.
 func (w *world) member(t testing.TB, name, department string) *caller {
 	t.Helper()
 	w.user(t, name, department)
@@ -86,7 +86,7 @@ func (w *world) member(t testing.TB, name, department string) *caller {
 	return w.signIn(t, address(name))
 }
 
-// role makes a role of the permissions and returns its id.
+// role creates a role with the permissions and returns its id.
 func (w *world) role(t testing.TB, name string, permissions ...string) string {
 	t.Helper()
 	return w.owner.do(t, "POST /roles", roleBody(name, permissions, nil)).expect(t, 201).text("/id")
@@ -103,7 +103,7 @@ func roleBody(name string, permissions, grants []string) string {
 	return fmt.Sprintf(`{"name":%s,"permissions":%s,"grants":%s}`, quoted(name), list(permissions), list(grants))
 }
 
-// assign gives a user a role, with a body such as {"reach":…} or none.
+// assign assigns a role to a user. The body can contain a reach, and can be empty.
 func (w *world) assign(t testing.TB, user, role, body string) {
 	t.Helper()
 	if a := w.owner.do(t, "PUT /users/"+user+"/roles/"+role, body); a.status != 200 && a.status != 201 {
@@ -111,19 +111,19 @@ func (w *world) assign(t testing.TB, user, role, body string) {
 	}
 }
 
-// within is the body of an assignment for the users of a department.
+// within returns the body of an assignment for the users of a department.
 func within(department string) string {
 	return `{"reach":{"departments":[` + quoted(department) + `]}}`
 }
 
-// builtIn returns the id of the built-in role of a key.
+// builtIn returns the id of the built-in role with the key.
 func (w *world) builtIn(t testing.TB, key string) string {
 	t.Helper()
 	return w.owner.do(t, "GET /roles?key="+key, "").expect(t, 200).text("/items/0/id")
 }
 
-// holder makes a user who can sign in and holds a role of the permissions, for
-// the users of a department unless that is empty.
+// holder creates a user with a role of the permissions and signs them in. The role is for the
+// users of the department reach, or for the whole tenant if reach is empty.
 func (w *world) holder(t testing.TB, name, department, reach string, permissions ...string) *caller {
 	t.Helper()
 	c := w.member(t, name, department)

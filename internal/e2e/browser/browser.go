@@ -1,5 +1,5 @@
-// Package browser drives a headless Chromium, so that tests see what a real
-// browser sends, keeps and shows: cookies, origins, forms.
+// Package browser controls a headless Chromium. Tests use it to check how a real browser
+// handles cookies, origins and forms.
 package browser
 
 import (
@@ -16,22 +16,20 @@ import (
 // Variable names the environment variable that holds the path of Chromium.
 const Variable = "ROLECALL_TEST_BROWSER"
 
-// limit bounds how long a test waits for the browser, in which it does nothing
-// but wait.
+// limit is how long a test waits for the browser.
 const limit = 30 * time.Second
 
-// Browser is a running Chromium. Every host name leads to this machine, and
-// certificates are not checked.
+// Browser is a running Chromium. It resolves every host name to this machine, and does not
+// check certificates.
 type Browser struct {
 	requests *os.File
 	mu       sync.Mutex
 	lastID   int
 	answers  map[int]chan message
-	loads    map[string]chan struct{} // says by session that a page has loaded
+	loads    map[string]chan struct{} // by session; receives when a page has loaded
 }
 
-// message is one of Chromium's debugging protocol: a request, its answer, or an
-// event.
+// message is a message of Chromium's debugging protocol: a request, a response, or an event.
 type message struct {
 	ID      int             `json:"id,omitempty"`
 	Session string          `json:"sessionId,omitempty"`
@@ -41,8 +39,8 @@ type message struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// Start starts the browser that Variable names, and ends it with the test. It
-// skips the test if Variable is empty.
+// Start starts the browser that Variable names. The browser ends with the test. Start skips
+// the test if Variable is empty.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path := os.Getenv(Variable)
@@ -54,7 +52,7 @@ func Start(t testing.TB) *Browser {
 		"--ignore-certificate-errors", "--host-resolver-rules=MAP * 127.0.0.1", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe")
 	theirRequests, requests := pipe(t)
 	answers, theirAnswers := pipe(t)
-	command.ExtraFiles = []*os.File{theirRequests, theirAnswers} // 3 and 4, as the protocol wants
+	command.ExtraFiles = []*os.File{theirRequests, theirAnswers} // 3 and 4, as the protocol requires
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +72,7 @@ func Start(t testing.TB) *Browser {
 	return b
 }
 
-// pipe returns the two ends of a pipe; the test's end closes what is still open.
+// pipe returns the two ends of a pipe. They are closed when the test ends.
 func pipe(t testing.TB) (reader, writer *os.File) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
@@ -88,7 +86,7 @@ func pipe(t testing.TB) (reader, writer *os.File) {
 	return reader, writer
 }
 
-// read gives each message to whom it is for, until the browser ends.
+// read passes each message to the caller that waits for it, until the browser ends.
 func (b *Browser) read(from io.Reader) {
 	for lines := bufio.NewReader(from); ; {
 		line, err := lines.ReadBytes(0)
@@ -112,7 +110,7 @@ func (b *Browser) read(from io.Reader) {
 	}
 }
 
-// call sends a request and reads its result, unless that is nil.
+// call sends a request and reads its result, unless result is nil.
 func (b *Browser) call(t testing.TB, session, method string, params, result any) {
 	t.Helper()
 	answer := make(chan message, 1)

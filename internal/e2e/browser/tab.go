@@ -16,11 +16,11 @@ type Tab struct {
 // Cookie is a cookie as the browser stores it.
 type Cookie struct {
 	Name, Value string
-	Domain      string // with a leading dot if it is for subdomains too
+	Domain      string // with a leading dot if subdomains get it too
 	Path        string
 	HTTPOnly    bool `json:"httpOnly"`
 	Secure      bool
-	SameSite    string // Strict, Lax or None; empty if it was not said
+	SameSite    string // Strict, Lax or None; empty if the cookie has none
 }
 
 // NewTab opens a tab that shares nothing with any other.
@@ -40,8 +40,8 @@ func (b *Browser) NewTab(t testing.TB) *Tab {
 	return tab
 }
 
-// Visit goes to the address as if a person had typed it in, and waits until the
-// page has loaded.
+// Visit goes to the address as if a user had typed it in, and waits until the page has
+// loaded.
 func (tab *Tab) Visit(t testing.TB, url string) {
 	t.Helper()
 	var result struct{ ErrorText string }
@@ -52,16 +52,16 @@ func (tab *Tab) Visit(t testing.TB, url string) {
 	tab.awaitLoad(t)
 }
 
-// Leave runs a script that makes the page go elsewhere, such as by sending a
-// form, and waits until that page has loaded.
+// Leave runs a script that leads to another page, for example by sending a form, and waits
+// until that page has loaded.
 func (tab *Tab) Leave(t testing.TB, script string) {
 	t.Helper()
 	tab.Run(t, script)
 	tab.awaitLoad(t)
 }
 
-// Run runs the body of an async function in the page and returns as text what it
-// returns. What it throws fails the test.
+// Run runs the body of an async function in the page and returns its result as text. An
+// exception fails the test.
 func (tab *Tab) Run(t testing.TB, script string) string {
 	t.Helper()
 	var result struct {
@@ -97,14 +97,14 @@ func (tab *Tab) awaitLoad(t testing.TB) {
 	}
 }
 
-// Authenticator is one that the browser makes up, for a tab.
+// Authenticator is a virtual authenticator of a tab.
 type Authenticator struct {
 	tab *Tab
 	id  string
 }
 
-// AddAuthenticator gives the tab an authenticator that keeps passkeys, as a phone or
-// a computer does, and that answers at once. Of pages in other tabs it knows nothing.
+// AddAuthenticator gives the tab an authenticator that stores passkeys, as a phone or a
+// computer does, and responds at once. Other tabs cannot use it.
 func (tab *Tab) AddAuthenticator(t testing.TB) *Authenticator {
 	t.Helper()
 	tab.browser.call(t, tab.session, "WebAuthn.enable", nil, nil)
@@ -116,8 +116,8 @@ func (tab *Tab) AddAuthenticator(t testing.TB) *Authenticator {
 	return &Authenticator{tab, added.AuthenticatorID}
 }
 
-// Verify sets whether the authenticator can verify the person from now on: whether
-// the finger is the right one.
+// Verify sets whether the authenticator can verify the user from now on, as with a
+// fingerprint.
 func (a *Authenticator) Verify(t testing.TB, verified bool) {
 	t.Helper()
 	a.tab.browser.call(t, a.tab.session, "WebAuthn.setUserVerified", map[string]any{"authenticatorId": a.id, "isUserVerified": verified}, nil)
