@@ -18,10 +18,10 @@ import (
 // variable is set in a process that Start started.
 const variable = "ROLECALL_BENCH_FLOOR"
 
-// Copy makes the floor's own table of the users that Rolecall has in its database.
-// For a SQLite file it is in the new file, for the URL of a PostgreSQL database,
-// of an administrator, it is in that one, and the file is not used. It returns the
-// database for Options.
+// Copy copies the users of Rolecall's database into the floor's own table, and returns the
+// database for Options. From a SQLite file, it copies into the new file. From a PostgreSQL
+// database, given by an administrator's URL, it copies into the same database and ignores
+// the file.
 func Copy(ctx context.Context, source, file string) (database string, err error) {
 	if isPostgres(source) {
 		return source, copyPostgres(ctx, source)
@@ -84,8 +84,8 @@ func (p *Process) Stop() error {
 	return err
 }
 
-// Serve serves and ends the process, if Start started it; else it does nothing. A
-// program that calls Start calls it first in main.
+// Serve serves and ends the process if Start has started it. Otherwise it does nothing. A
+// program that calls Start must call Serve first in main.
 func Serve() {
 	if os.Getenv(variable) == "" {
 		return
@@ -97,11 +97,10 @@ func Serve() {
 	os.Exit(0)
 }
 
-// serveApart serves as the first line of its input says, until there is no more
-// input.
+// serveApart serves with the options in the first line of its input, until the input ends.
 func serveApart() error {
-	// An interrupt from the terminal reaches this process too; the one that
-	// started it decides.
+	// An interrupt from the terminal reaches this process too. The process that started it
+	// decides.
 	signal.Ignore(syscall.SIGINT)
 	input := bufio.NewReader(os.Stdin)
 	line, err := input.ReadBytes('\n')

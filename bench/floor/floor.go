@@ -42,11 +42,10 @@ type server struct {
 	Options
 	table table
 	slots chan struct{} // one for each hash at a time
-	hash  []byte        // of the right password
+	hash  []byte        // of the correct password
 }
 
-// serve answers on a free address of the loopback, which it tells to ready, until
-// ctx ends.
+// serve serves on an unused loopback address until ctx ends. It calls ready with the address.
 func serve(ctx context.Context, o Options, ready func(address string)) (err error) {
 	tenant, err := parseID(o.Tenant)
 	if err != nil {
@@ -157,7 +156,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 	send(w, http.StatusOK, []byte(s.Login))
 }
 
-// hash is what a password costs: argon2id with two passes over 19 MiB.
+// hash hashes a password at the usual cost: argon2id with two passes over 19 MiB.
 func hash(password string) []byte {
 	return argon2.IDKey([]byte(password), []byte("sixteen bytes ok"), 2, 19<<10, 1, 32)
 }

@@ -31,8 +31,7 @@ const (
 	password = "correct horse battery"
 )
 
-// insertTenant and insertUser write what is copied, with ids as each database
-// writes them.
+// insertTenant and insertUser write the rows to copy. The ids have the form of each database.
 const (
 	insertTenant = `insert into tenants (id, name, display_name, status, settings, created_at, updated_at, version)
 		values (@TENANT, 'a', 'A', 'active', '{}', 0, 0, 1)`

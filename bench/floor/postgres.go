@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// connectionsPerCore is as many as serve the most inserts; reads need fewer.
+// connectionsPerCore gives the highest rate of inserts. Reads need fewer.
 const connectionsPerCore = 8
 
 // postgresTable is the table in PostgreSQL. Each statement is prepared at its first
@@ -77,7 +77,7 @@ func (t *postgresTable) page(ctx context.Context, size int) ([]user, error) {
 	return users, rows.Err()
 }
 
-// postgresDest scans an id as the bytes that pgx reads without a detour.
+// postgresDest scans an id as bytes, which pgx reads directly.
 func (u *user) postgresDest() []any {
 	dest := u.dest()
 	dest[0] = (*[16]byte)(&u.ID)

@@ -12,17 +12,17 @@ import (
 
 const groupMax = 128 // inserts that are committed together
 
-// sqliteTable is the table in SQLite: a reader for each core, and one writer, which
-// commits all inserts that wait at once, because an fsync is dear.
+// sqliteTable is the table in SQLite: a reader for each core, and one writer. The writer
+// commits all waiting inserts together, because an fsync is expensive.
 type sqliteTable struct {
 	db        *sql.DB
 	one, many *sql.Stmt
 	tenant    id
 	inserts   chan insert
-	written   chan error // says, after the last of them, how the writer ended
+	written   chan error // receives the result of the writer after the last insert
 }
 
-// insert is a user to insert, and where to say how it went.
+// insert is a user to insert, and the channel for the result.
 type insert struct {
 	user user
 	done chan error
@@ -40,15 +40,14 @@ func openFile(file string) (*sql.DB, error) {
 	return db, nil
 }
 
-// copySQLite makes the table in a new file, with the users of the file of
-// Rolecall.
+// copySQLite creates the table in a new file, with the users of Rolecall's file.
 func copySQLite(ctx context.Context, source, file string) (err error) {
 	db, err := openFile(file)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1) // that the file is attached to
+	db.SetMaxOpenConns(1) // the file is attached to one connection
 	if _, err := db.ExecContext(ctx, `create table floor_users (
 			tenant_id blob not null, id blob not null, email text not null, email_key text not null, name text not null,
 			name_key text not null, department text, external_id text, metadata text not null, status text not null,
@@ -121,7 +120,7 @@ func (t *sqliteTable) insert(_ context.Context, u user) error {
 	return <-done
 }
 
-// write commits what waits until there will be no more.
+// write commits the waiting inserts until the channel is closed.
 func (t *sqliteTable) write(w *sql.Conn, put *sql.Stmt) {
 	for first := range t.inserts {
 		group := []insert{first}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// user is a user as it is answered.
+// user is a user in a response.
 type user struct {
 	ID         id              `json:"id"`
 	Email      string          `json:"email"`
@@ -41,7 +41,7 @@ func (u *user) arguments(tenant any) []any {
 		name + " " + email, int64(u.CreatedAt), int64(u.UpdatedAt)}
 }
 
-// newUser returns a user with all that a request does not say.
+// newUser returns a user with the members that a request does not contain.
 func newUser() user {
 	now := time.Now()
 	u := user{Metadata: json.RawMessage("{}"), Status: "pending", CreatedAt: moment(now.UnixMicro()), UpdatedAt: moment(now.UnixMicro())}

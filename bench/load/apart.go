@@ -41,9 +41,8 @@ func RunApart(ctx context.Context, plan Plan) (*Result, error) {
 	return result, nil
 }
 
-// Serve runs the plan and ends the process, if RunApart started it; else it does
-// nothing. A program that calls RunApart calls it first in main, a test in
-// TestMain.
+// Serve runs the plan and ends the process if RunApart has started it. Otherwise it does
+// nothing. A program that calls RunApart must call Serve first in main, a test in TestMain.
 func Serve() {
 	if os.Getenv(variable) == "" {
 		return
@@ -56,8 +55,8 @@ func Serve() {
 }
 
 func serve() error {
-	// An interrupt from the terminal reaches this process too; the one that
-	// started it decides.
+	// An interrupt from the terminal reaches this process too. The process that started it
+	// decides.
 	signal.Ignore(syscall.SIGINT)
 	var plan Plan
 	if err := json.NewDecoder(os.Stdin).Decode(&plan); err != nil {

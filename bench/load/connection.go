@@ -11,22 +11,22 @@ import (
 	"sync"
 )
 
-// maxHeader bounds the header of an answer, in bytes.
+// maxHeader is the maximum length of a response's header in bytes.
 const maxHeader = 64 << 10
 
-// connection is a client's side of HTTP/1.1, as far as a load needs it: one answer
-// to each request, with its length in its header or in chunks.
+// connection is the client's side of HTTP/1.1, as far as a load needs it: one response to
+// each request, with its length in the header or in chunks.
 type connection struct {
 	net.Conn
 	buffer []byte
 	close  func() error
 }
 
-// answer is one answer. Its body is valid until the next.
+// answer is a response. Its body is valid until the next read.
 type answer struct {
 	status int
 	body   []byte
-	closes bool // the connection, after this answer
+	closes bool // the server closes the connection after this response
 }
 
 var (
@@ -37,7 +37,7 @@ var (
 	codingIs      = []byte("transfer-encoding:")
 )
 
-// dial makes a connection. It is closed when ctx ends.
+// dial opens a connection. It is closed when ctx ends.
 func dial(ctx context.Context, address string) (*connection, error) {
 	dialed, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *connection) read() (answer, error) {
 	return got, nil
 }
 
-// readChunks reads a body in chunks that starts there in the buffer, and returns it
-// in one piece. Trailers are refused.
+// readChunks reads a body in chunks that begins at start in the buffer, and returns it in one
+// piece. It refuses trailers.
 func (c *connection) readChunks(start, have int) ([]byte, error) {
 	end, next := start, start // of the body so far, and of the next chunk
 	read := func(upTo int) error {
@@ -137,7 +137,7 @@ func (c *connection) readChunks(start, have int) ([]byte, error) {
 	return c.buffer[start:end], nil
 }
 
-// more reads what there is behind the bytes that the buffer has.
+// more appends available data to the have bytes in the buffer.
 func (c *connection) more(have int) (int, error) {
 	if have == len(c.buffer) {
 		c.buffer = append(c.buffer, make([]byte, len(c.buffer))...)
@@ -145,7 +145,7 @@ func (c *connection) more(have int) (int, error) {
 	return c.Read(c.buffer[have:])
 }
 
-// inChunks is the length of a body that says itself where it ends.
+// inChunks is the length that parse returns for a body in chunks.
 const inChunks = -2
 
 // parse reads the header of an answer and returns the length of its body.
@@ -181,7 +181,7 @@ func parse(header []byte) (got answer, length int, err error) {
 	return got, length, nil
 }
 
-// field returns the value of the line if it is of that name, in lower case and
+// field returns the value of the line if the line has the name, which is in lower case and
 // with its colon.
 func field(line, name []byte) (value []byte, ok bool) {
 	if len(line) < len(name) || line[0]|0x20 != name[0] || !bytes.EqualFold(line[:len(name)], name) {

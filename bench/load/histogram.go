@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// A bucket is 1/64 of a power of two wide, so that a quantile is off by less than
+// The width of a bucket is 1/64 of a power of two, so the error of a quantile is less than
 // 1.6 %.
 const (
 	precision = 6
 	buckets   = (40 - precision) << precision // up to 2^39 ns, nine minutes
 )
 
-// Histogram counts times in buckets. Its size does not depend on how many there
-// are.
+// Histogram counts durations in buckets. Its size does not depend on their number.
 type Histogram struct {
 	Buckets []uint32      // by bucket; nil until the first time
 	Max     time.Duration // the longest time
@@ -28,7 +27,7 @@ func (h *Histogram) Record(d time.Duration) {
 	h.Max = max(h.Max, d)
 }
 
-// Add counts all that the other one has counted.
+// Add adds the counts of the other histogram.
 func (h *Histogram) Add(other *Histogram) {
 	if h.Buckets == nil {
 		h.Buckets = make([]uint32, buckets)
@@ -39,7 +38,7 @@ func (h *Histogram) Add(other *Histogram) {
 	h.Max = max(h.Max, other.Max)
 }
 
-// Count returns how many times were counted.
+// Count returns the number of durations.
 func (h *Histogram) Count() (n int) {
 	for _, in := range h.Buckets {
 		n += int(in)
@@ -61,8 +60,8 @@ func (h *Histogram) Quantile(share float64) time.Duration {
 	return h.Max
 }
 
-// bucket returns the number of the bucket for d: the first ones hold one
-// nanosecond each, later ones a power of two in 64 equal parts.
+// bucket returns the number of the bucket for d. The first buckets are one nanosecond wide.
+// Later, each power of two has 64 equal buckets.
 func bucket(d time.Duration) int {
 	n := uint64(max(d, 0))
 	if n < 1<<precision {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Number stands in the text of a request for a number of 16 digits that no other
-// request has, of this run or of one before it.
+// Number is a placeholder in the text of a request for a unique number of 16 digits. No other
+// request of this run or an earlier one has the same number.
 const Number = "{number}"
 
 const (
@@ -32,27 +32,27 @@ type Plan struct {
 	Duration    time.Duration // responses are counted
 	Limit       int           // maximum number of requests; zero: no limit
 	Requests    []string      // complete requests, sent in turn; see Number
-	Status      int           // of a right answer
-	AtLeast     int           // bytes that the body of a right answer has; zero: it may be empty
+	Status      int           // of a correct response
+	AtLeast     int           // minimum length of a correct response's body in bytes; zero: it may be empty
 }
 
-// Result is what came back.
+// Result is the outcome of a run.
 type Result struct {
-	Sent     int           // all that was sent, warming up included
-	Right    int           // all right answers, warming up included
-	Statuses map[int]int   // all whole answers by status
-	Short    int           // whole answers of the right status with a body that is too short, or no JSON object or array
+	Sent     int           // all requests, including the warm-up
+	Right    int           // all correct responses, including the warm-up
+	Statuses map[int]int   // all complete responses by status
+	Short    int           // complete responses of the correct status with a body that is too short, or is not a JSON object or array
 	Broken   int           // connections that were refused or ended before their response
 	Reason   string        // the error of the first wrong response
 	Took     time.Duration // the time in which responses were counted
-	Latency  Histogram     // of the right answers that were counted; at a Rate, from the moment the request was due
-	Spent    time.Duration // CPU time of the generator; known to RunApart alone
+	Latency  Histogram     // of the counted correct responses; at a Rate, from the time at which the request was due
+	Spent    time.Duration // CPU time of the generator; only RunApart sets it
 }
 
-// Counted returns how many right answers came in the time for which they count.
+// Counted returns the number of counted correct responses.
 func (r *Result) Counted() int { return r.Latency.Count() }
 
-// PerSecond returns the rate of the right answers that were counted.
+// PerSecond returns the rate of the counted correct responses.
 func (r *Result) PerSecond() float64 { return float64(r.Counted()) / r.Took.Seconds() }
 
 // Err returns an error if a response was wrong, or if no response arrived.
@@ -70,15 +70,15 @@ func (r *Result) Err() error {
 type run struct {
 	Plan
 	requests  []request
-	first     uint64 // number; later ones count on from it
+	first     uint64 // number of the first request; later numbers follow it
 	tickets   atomic.Int64
 	begun     time.Time
 	countFrom time.Time
 	end       time.Time
 }
 
-// Run runs the plan, and returns the responses. Wrong responses are no error of Run, but
-// one of Result.Err. RunApart affects the measurement less.
+// Run runs the plan. Result.Err, and not Run, returns an error for wrong responses. RunApart
+// affects the measurement less.
 func Run(ctx context.Context, plan Plan) (*Result, error) {
 	if plan.Connections < 1 || len(plan.Requests) == 0 || plan.Duration <= 0 {
 		return nil, errors.New("load: a plan has connections, requests and a duration")
@@ -101,7 +101,7 @@ func Run(ctx context.Context, plan Plan) (*Result, error) {
 	return sum(tallies, min(plan.Duration, max(time.Since(r.countFrom), 1))), ctx.Err()
 }
 
-// sum adds up what the connections counted.
+// sum adds up the counts of the connections.
 func sum(tallies []Result, took time.Duration) *Result {
 	total := &Result{Statuses: map[int]int{}, Took: took}
 	for i := range tallies {
@@ -139,8 +139,8 @@ func (r *run) next(ctx context.Context) (ticket int64, due time.Time, ok bool) {
 	return ticket, due, true
 }
 
-// work sends one request after the other on one connection, which is made anew
-// when it has ended.
+// work sends one request after the other on one connection. It opens a new one if the
+// connection has ended.
 func (r *run) work(ctx context.Context, t *Result) {
 	t.Statuses = map[int]int{}
 	var c *connection

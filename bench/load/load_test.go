@@ -175,7 +175,7 @@ func TestAnOpenLoopCountsFromTheMomentARequestIsDue(t *testing.T) {
 		time.Sleep(wait)
 		write(t, w, body)
 	}))
-	plan.Connections, plan.Limit, plan.Rate = 1, 20, 1000 // twenty times what one connection can carry
+	plan.Connections, plan.Limit, plan.Rate = 1, 20, 1000 // twenty times the rate of one connection
 	got, err := load.Run(t.Context(), plan)
 	if err != nil || got.Err() != nil {
 		t.Fatal(err, got.Err())
@@ -185,7 +185,7 @@ func TestAnOpenLoopCountsFromTheMomentARequestIsDue(t *testing.T) {
 		t.Errorf("the longest latency is %v, want at least %v", longest, want)
 	}
 
-	plan.Limit, plan.Rate = 5, 50 // slower than the server: each takes its own time
+	plan.Limit, plan.Rate = 5, 50 // slower than the server: no request waits for another
 	begun := time.Now()
 	if got, err = load.Run(t.Context(), plan); err != nil || got.Err() != nil {
 		t.Fatal(err, got.Err())

@@ -136,7 +136,7 @@ func (b betterAuth) signIn(ctx context.Context, s *Service, email string) (cooki
 	return cookie, nil
 }
 
-// header returns the header of a request by a browser from a page of the service.
+// header returns the header of a browser's request from a page of the service.
 func (betterAuth) header(s *Service, cookie string) http.Header {
 	header := http.Header{"Origin": {s.URL()}}
 	if cookie != "" {

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// inCache returns the folder of that name in the cache. If it is not there, make
-// fills it. A folder that make could not fill does not stay.
+// inCache returns the folder of the name in the cache. If it does not exist, make fills it.
+// If make fails, the folder is removed.
 func inCache(cache, name string, make func(folder string) error) (_ string, err error) {
 	folder := filepath.Join(cache, name)
 	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
@@ -37,8 +37,8 @@ func inCache(cache, name string, make func(folder string) error) (_ string, err 
 	return folder, os.Rename(partial, folder)
 }
 
-// unpack downloads a .tar.gz file with that SHA-256 into the folder. It leaves out
-// the folder at the top of the archive.
+// unpack downloads a .tar.gz file, checks its SHA-256, and extracts it into the folder. It
+// omits the folder at the top of the archive.
 func unpack(ctx context.Context, address, sum, folder string) (err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

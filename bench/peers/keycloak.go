@@ -52,7 +52,7 @@ func (keycloak) Prepare(context.Context, *Service) error { return nil }
 func (keycloak) Command(s *Service) *exec.Cmd {
 	database, err := url.Parse(s.Database)
 	if err != nil {
-		panic(err) // it was made by NewDatabase
+		panic(err) // NewDatabase has returned it
 	}
 	host, port, _ := strings.Cut(s.Address, ":")
 	command := exec.Command(s.Program, "start", "--optimized", "--cache=local",
@@ -65,8 +65,8 @@ func (keycloak) Command(s *Service) *exec.Cmd {
 
 func (keycloak) Ready() string { return "/realms/master" }
 
-// Fill makes a realm with an administrator and the people who sign in, and creates
-// the other users one by one.
+// Fill creates a realm with an administrator and the users who sign in, and then the other
+// users one by one.
 func (k keycloak) Fill(ctx context.Context, s *Service, users int) error {
 	token, err := k.signIn(ctx, s, "master", "admin-cli", admin)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package peers runs other services that manage users, so that they can be
-// measured next to Rolecall. Their programs come from package registries, in
-// versions that are fixed here.
+// Package peers runs other services that manage users, to measure them next to Rolecall. Their
+// programs come from package registries, in fixed versions.
 package peers
 
 import (
@@ -16,7 +15,7 @@ import (
 const (
 	admin    = "admin@example.com"
 	password = "correct horse battery"
-	people   = 16 // who sign in
+	people   = 16 // users who sign in
 )
 
 // Operations are the names of the measured operations, in their order.
@@ -31,14 +30,14 @@ type About struct {
 	Version  string
 	Store    string // PostgreSQL, or another
 	Hash     string // of passwords, with its parameters
-	Compiles bool   // while it runs, so that it is slow at first
+	Compiles bool   // compiles code while it runs, so it is slow at first
 }
 
 // Operation is a kind of request to measure.
 type Operation struct {
 	Name     string   // one of Operations
 	Requests []string // complete requests, as in load.Plan
-	Status   int      // of a right answer
+	Status   int      // of a correct response
 }
 
 // Peer is another service that manages users.
@@ -52,11 +51,11 @@ type Peer interface {
 	Prepare(ctx context.Context, s *Service) error
 	// Command returns the command that serves.
 	Command(s *Service) *exec.Cmd
-	// Ready returns the path that is answered with 200 as soon as the peer serves.
+	// Ready returns a path that returns 200 as soon as the peer serves.
 	Ready() string
 	// Fill creates the users in a peer that serves.
 	Fill(ctx context.Context, s *Service, users int) error
-	// Plan signs people in and returns the requests of each operation.
+	// Plan signs users in and returns the requests of each operation.
 	Plan(ctx context.Context, s *Service) ([]Operation, error)
 }
 
@@ -82,7 +81,7 @@ func (s *Service) request(method, target, body string, header ...string) string 
 
 const jsonBody = "Content-Type: application/json"
 
-// send sends the requests in turn, until it has sent as many as count says.
+// send sends the requests in turn, count requests in total.
 func (s *Service) send(ctx context.Context, requests []string, status, count int) error {
 	const connections = 16
 	sent, err := load.RunApart(ctx, load.Plan{
@@ -100,8 +99,8 @@ func (s *Service) send(ctx context.Context, requests []string, status, count int
 	return nil
 }
 
-// operations returns the operations in order. All but the creation of a user are
-// answered with 200.
+// operations returns the operations in order. The status of all operations except the
+// creation of a user is 200.
 func operations(requests map[string][]string, created int) (list []Operation) {
 	for _, name := range Operations {
 		op := Operation{Name: name, Requests: requests[name], Status: http.StatusOK}

@@ -49,8 +49,8 @@ func (pocketBase) data(s *Service) string { return "--dir=" + filepath.Join(s.Fo
 
 func (pocketBase) Ready() string { return "/api/health" }
 
-// Fill creates the users with the cheapest hash that PocketBase has, because each
-// must have a password. The people who sign in get the hash that it has by default.
+// Fill creates the users with PocketBase's cheapest hash, because each must have a password.
+// The users who sign in get its default hash.
 func (p pocketBase) Fill(ctx context.Context, s *Service, users int) error {
 	const cheapest, byDefault = 4, 10
 	token, err := p.signIn(ctx, s, "_superusers", admin)

@@ -9,8 +9,8 @@ import (
 	"github.com/rolecall/rolecall/internal/process"
 )
 
-// Postgres is a PostgreSQL server with the settings of production. Its databases
-// are reached over TCP, because the driver of Keycloak knows no Unix sockets.
+// Postgres is a PostgreSQL server with the settings of production. It listens on TCP, because
+// the driver of Keycloak does not support Unix sockets.
 type Postgres struct {
 	server  *pgtest.Server
 	address string
@@ -30,8 +30,8 @@ func StartPostgres() (*Postgres, error) {
 	return &Postgres{server, address}, err
 }
 
-// NewDatabase makes an empty database and a role of the same name that owns it and
-// needs no password. It returns the URL of the database.
+// NewDatabase creates an empty database, and a role of the same name that owns it and needs
+// no password. It returns the URL of the database.
 func (p *Postgres) NewDatabase(ctx context.Context, name string) (string, error) {
 	if _, err := p.server.NewDatabase(ctx, name); err != nil {
 		return "", err
@@ -40,7 +40,7 @@ func (p *Postgres) NewDatabase(ctx context.Context, name string) (string, error)
 	return u.String(), nil
 }
 
-// PID returns the id of the process that all others of the server come from.
+// PID returns the id of the server's root process.
 func (p *Postgres) PID() (int, error) { return p.server.PID() }
 
 // Stop stops the server and removes its data.

@@ -35,8 +35,8 @@ type Service struct {
 	exited  chan error
 }
 
-// New fetches the peer and makes its store in the folder, or on the PostgreSQL
-// server if that is not nil. The caller closes it.
+// New fetches the peer and creates its store in the folder, or on the PostgreSQL server if
+// that is not nil. The caller must close it.
 func New(ctx context.Context, peer Peer, cache, folder string, postgres *Postgres) (_ *Service, err error) {
 	s := &Service{Peer: peer, Folder: folder}
 	if s.Program, err = peer.Fetch(ctx, cache); err != nil {
@@ -81,13 +81,12 @@ func (s *Service) Launch() error {
 	return nil
 }
 
-// Stop asks the service to end, and kills it with all its processes after half a
-// minute.
+// Stop stops the service. After half a minute, it kills all its processes.
 func (s *Service) Stop() error {
 	pid := s.PID()
 	s.command = nil
-	// A shell or a runtime may report the signal as its exit status, so how the
-	// service ended says nothing.
+	// A shell or a runtime may report the signal as its exit status, so the status of the
+	// service is ignored.
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
 	}
@@ -101,8 +100,7 @@ func (s *Service) Stop() error {
 	}
 }
 
-// PID returns the id of the process that all others of the service come from, zero
-// if it does not run.
+// PID returns the id of the service's root process, or zero if it does not run.
 func (s *Service) PID() int {
 	if s.command == nil {
 		return 0
@@ -121,7 +119,7 @@ func (s *Service) Ended() bool {
 	}
 }
 
-// URL returns where the service serves.
+// URL returns the URL of the service.
 func (s *Service) URL() string { return "http://" + s.Address }
 
 // Log returns the end of the service's output.
@@ -142,8 +140,8 @@ func (s *Service) run(command *exec.Cmd) error {
 	return nil
 }
 
-// call sends one request with a JSON body, unless that is nil, and reads the answer
-// into the value, unless that is nil. It returns the header of the answer.
+// call sends one request with a JSON body, unless body is nil, and decodes the response into
+// the value into, unless that is nil. It returns the header of the response.
 func (s *Service) call(ctx context.Context, method, target string, header http.Header, body, into any) (http.Header, error) {
 	var content io.Reader
 	if body != nil {
@@ -166,7 +164,7 @@ func (s *Service) call(ctx context.Context, method, target string, header http.H
 	return do(request, into)
 }
 
-// do sends the request and reads the answer into the value, unless that is nil.
+// do sends the request and decodes the response into the value, unless that is nil.
 func do(request *http.Request, into any) (http.Header, error) {
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

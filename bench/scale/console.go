@@ -89,8 +89,8 @@ func (b *bench) manyPages(ctx context.Context) (err error) {
 	return answers.print(os.Stdout)
 }
 
-// visit asks for a page of the console, or the part of it, as a browser does, and
-// returns how many bytes came.
+// visit requests a page of the console, or a part of it, as a browser does. It returns the
+// number of received bytes.
 func (s *survey) visit(ctx context.Context, path, part string) (int, error) {
 	owner := s.owner()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+"/console/"+owner.tenant+path, nil)

@@ -14,13 +14,14 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// eventsApart is the time between two events about a user. The made-up users came within
-// less, so that the events of each pass are in the order of their ids.
+// eventsApart is the time between two events about a user. It is longer than the time in
+// which the generated users were created, so the events of each pass are in the order of
+// their ids.
 const eventsApart = 12 * 24 * time.Hour
 
 // fillEvents adds events about all users to the database, in as many passes as the large
-// tenant needs. So users of the small one have as many each. It writes the rows itself,
-// because 10 million are too many for requests.
+// tenant needs. So the users of the small tenant have as many events each. It writes the rows
+// directly, because 10 million are too many for requests.
 func (b *bench) fillEvents(ctx context.Context, database string, n *node) (err error) {
 	passes := b.events / b.users
 	if passes == 0 {
@@ -46,7 +47,7 @@ func (b *bench) fillEvents(ctx context.Context, database string, n *node) (err e
 	}
 	bar := progress.Start(os.Stderr, "events", passes)
 	defer bar.End()
-	begin := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC) // of the made-up users
+	begin := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC) // of the generated users
 	for pass := range passes {
 		shift := time.Since(begin) - time.Duration(passes-pass)*eventsApart
 		statement := fmt.Sprintf(`insert into events (tenant_id, id, type, occurred_at, actor_type, actor_id, actor_via,

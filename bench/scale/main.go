@@ -1,8 +1,7 @@
-// Command scale measures whether what Rolecall does costs more when there is more
-// of everything: it fills a small and a large store of each kind, serves both with
-// the program as it is, asks both the same in turn, and prints the ratios. It
-// fails if an answer is wrong, or a statement reads what no index gives it; a ratio
-// beyond its goal is marked.
+// Command scale measures whether the cost of operations grows with the amount of data. It
+// fills a small and a large store of each kind, and serves both with the unmodified program.
+// It sends the same requests to both in turn, and prints the ratios. It fails if a response is
+// wrong, or if a statement reads rows without an index. A ratio above its goal is marked.
 package main
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/rolecall/rolecall/internal/process"
 )
 
-// sizes are how much there is of everything in the large stores.
+// sizes are the numbers of objects in the large stores.
 type sizes struct {
 	users, roles, assignments, holders, tenants int
 }

@@ -28,14 +28,14 @@ const password = "correct horse battery"
 // session is the session of a user.
 type session struct{ tenant, user, token string }
 
-// node is the program, serving a store that was filled for it.
+// node is the program that serves a filled store.
 type node struct {
 	process.Server
 	sessions []session
 }
 
-// filled makes a database of that name, fills it by rolecall seed with the flags,
-// and serves it.
+// filled creates a database of the name, fills it by rolecall seed with the flags, and
+// serves it.
 func (b *bench) filled(ctx context.Context, name string, flags ...string) (_ *node, err error) {
 	n, err := b.empty(ctx, name)
 	if err != nil {
@@ -59,7 +59,7 @@ func (b *bench) filled(ctx context.Context, name string, flags ...string) (_ *no
 	return n, n.Start(ctx)
 }
 
-// empty makes a database with the schema and nothing in it.
+// empty creates an empty database with the schema.
 func (b *bench) empty(ctx context.Context, name string) (*node, error) {
 	database := filepath.Join(b.folder, name+".db")
 	if b.server != nil {
@@ -73,12 +73,12 @@ func (b *bench) empty(ctx context.Context, name string) (*node, error) {
 	return n, err
 }
 
-// nodeOn returns a node for the database, whose log goes to the file of all.
+// nodeOn returns a node for the database. All nodes share a log file.
 func (b *bench) nodeOn(database string) *node {
 	return &node{Server: process.Server{Binary: b.binary, Database: database, LogFile: b.log}}
 }
 
-// seed runs rolecall seed, with its progress where this program's own is.
+// seed runs rolecall seed, and shows its progress.
 func (n *node) seed(ctx context.Context, arguments ...string) error {
 	fmt.Fprintln(os.Stderr, "seed", strings.Join(arguments, " "))
 	command := exec.CommandContext(ctx, n.Binary, append([]string{"seed", "--password-stdin", "--database", n.Database}, arguments...)...)
@@ -89,7 +89,7 @@ func (n *node) seed(ctx context.Context, arguments ...string) error {
 	return nil
 }
 
-// settle lets PostgreSQL do at once what it would do by itself within minutes.
+// settle runs the maintenance of PostgreSQL that would otherwise start within minutes.
 func (b *bench) settle(ctx context.Context, database string) error {
 	if b.server == nil {
 		return nil
@@ -136,8 +136,8 @@ func readSessions(name string) (all []session, err error) {
 // owner returns the session of the first tenant's owner.
 func (n *node) owner() session { return n.sessions[0] }
 
-// request returns the text of a request in the session. A body, and a key that no
-// other request has, are sent by a method that takes them.
+// request returns the text of a request in the session. If the method has a body, the request
+// has the body and a unique idempotency key.
 func (s session) request(method, path, body string) string {
 	text := method + " " + path + " HTTP/1.1\r\nHost: scale\r\nX-Tenant-Schema: " + s.tenant + "\r\nCookie: session=" + s.token + "\r\n"
 	if method != http.MethodGet {
@@ -147,7 +147,7 @@ func (s session) request(method, path, body string) string {
 	return text + "\r\n" + body
 }
 
-// get reads the path as the session and decodes the answer.
+// get requests the path in the session and decodes the response.
 func (n *node) get(ctx context.Context, s session, path string, into any) error {
 	answer, err := n.send(ctx, s, http.MethodGet, path, "")
 	if err != nil {
@@ -156,8 +156,8 @@ func (n *node) get(ctx context.Context, s session, path string, into any) error 
 	return json.Unmarshal(answer, into)
 }
 
-// send sends one request and returns the body of its answer, which must be a
-// success.
+// send sends one request and returns the body of its response. It returns an error if the
+// response is not a success.
 func (n *node) send(ctx context.Context, s session, method, path, body string) ([]byte, error) {
 	status, answer, err := n.exchange(ctx, s, method, path, body)
 	if err == nil && status >= http.StatusMultipleChoices {
@@ -184,8 +184,8 @@ func (n *node) exchange(ctx context.Context, s session, method, path, body strin
 	return answer.StatusCode, content, errors.Join(err, answer.Body.Close())
 }
 
-// memory returns the memory in bytes that the processes hold: of a kind, such as
-// Pss, as Linux tells it.
+// memory returns the memory of the processes in bytes. The kind is a field of Linux, such as
+// Pss.
 func memory(kind string, pids ...int) (total int, err error) {
 	for _, pid := range pids {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
@@ -225,7 +225,7 @@ func processes(pid int) []int {
 	all := []int{pid}
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {
-		return all // it has ended, or the kernel does not tell
+		return all // it has ended, or the kernel does not report its children
 	}
 	for _, child := range strings.Fields(string(content)) {
 		if id, err := strconv.Atoi(child); err == nil {

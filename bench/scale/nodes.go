@@ -18,8 +18,8 @@ const (
 	seenWithin  = time.Second
 )
 
-// manyNodes compares four nodes on one database with one, and measures how soon
-// all of them refuse a session that ended on one.
+// manyNodes compares four nodes on one database with one node. It also measures how soon all
+// of them refuse a session that ended on one.
 func (b *bench) manyNodes(ctx context.Context) (err error) {
 	first, err := b.filled(ctx, "nodes", "--users", "1000", "--passwords", strconv.Itoa(revocations))
 	if err != nil {
@@ -56,8 +56,8 @@ func (b *bench) manyNodes(ctx context.Context) (err error) {
 	return b.revoke(ctx, nodes)
 }
 
-// shared compares the rate of one node with that of all together, at the same
-// number of connections.
+// shared compares the rate of one node with the rate of all together, at the same number of
+// connections.
 func (b *bench) shared(ctx context.Context, name string, nodes []*node, status int, request string) error {
 	var rates [2][]float64
 	for range b.rounds {
@@ -90,8 +90,8 @@ func (b *bench) shared(ctx context.Context, name string, nodes []*node, status i
 	return nil
 }
 
-// revoke ends sessions on the first node that all nodes know, and measures how
-// long the last of them still answers.
+// revoke ends sessions on the first node, which all nodes have in their caches. It measures
+// how long any node still accepts them.
 func (b *bench) revoke(ctx context.Context, nodes []*node) error {
 	var longest time.Duration
 	for _, s := range nodes[0].sessions[1:] {

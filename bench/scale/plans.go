@@ -25,18 +25,18 @@ var explaining = []string{
 
 var scanned = regexp.MustCompile(`Seq Scan on (?:\w+\.)?(\w+)`)
 
-// few are the tables that have a few rows in all.
+// few are the tables with few rows.
 var few = map[string]bool{"instance_keys": true, "migrations": true, "compatibility": true}
 
-// checkPlans asks everything once more on the large store, and returns an error if
-// PostgreSQL read a whole table for it, or more rows than a list may look at.
+// checkPlans sends every request once more to the large store. It returns an error if
+// PostgreSQL read a whole table, or more rows than a list may read.
 func (b *bench) checkPlans(ctx context.Context, s *survey) (err error) {
 	for _, setting := range explaining {
 		if err := b.asAdmin(ctx, "postgres", "alter database many set "+setting); err != nil {
 			return err
 		}
 	}
-	n := b.nodeOn(s.Database) // its connections are new: they explain
+	n := b.nodeOn(s.Database) // its connections are new, so they log their plans
 	if err := n.Start(ctx); err != nil {
 		return err
 	}

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// table is what was measured on one kind of store.
+// table contains the measurements on one kind of store.
 type table struct {
 	title   string
-	columns [2]string // what small and large are
+	columns [2]string // descriptions of small and large
 	rows    []row
 }
 
-// row is one thing that was measured, small and large.
+// row is one measurement, small and large.
 type row struct {
 	name         string
 	small, large string
@@ -74,7 +74,7 @@ func (t *table) memory(name string, small, large int, goal float64, fixed int) {
 	t.rows = append(t.rows, r)
 }
 
-// print prints what was measured, if anything was.
+// print prints the table, unless it is empty.
 func (t *table) print(out io.Writer) error {
 	if len(t.rows) == 0 {
 		return nil
@@ -97,11 +97,11 @@ func (t *table) print(out io.Writer) error {
 
 func inMilliseconds(d time.Duration) string { return fmt.Sprintf("%.3f ms", float64(d)/1e6) }
 
-// median returns the value in the middle, NaN-free since there is always one.
+// median returns the value in the middle. There must be at least one value.
 func median[T cmp.Ordered](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
 
-// mebibytes returns bytes in MiB, rounded up.
+// mebibytes converts bytes to MiB, rounded up.
 func mebibytes(bytes int) int { return int(math.Ceil(float64(bytes) / (1 << 20))) }

@@ -20,7 +20,7 @@ const (
 	fewUsersName, manyUsersName = "few", "many"
 
 	fewUsers = 1_000
-	sampled  = 200 // users that the requests are spread over
+	sampled  = 200 // users among whom the requests are spread
 )
 
 // oneTenant compares a tenant of many users, roles and assignments with one of few.
@@ -66,7 +66,7 @@ func (b *bench) oneTenant(ctx context.Context) (err error) {
 	return b.single(ctx, pair[1])
 }
 
-// compare asks both in turn, one request at a time.
+// compare sends requests to both in turn, one at a time.
 func (b *bench) compare(ctx context.Context, o operation, pair [2]*survey) error {
 	var took [2][]time.Duration
 	for range b.rounds {
@@ -82,11 +82,11 @@ func (b *bench) compare(ctx context.Context, o operation, pair [2]*survey) error
 	return nil
 }
 
-// leastAnswers is how many answers a median is taken of.
+// leastAnswers is the minimum number of responses for a median.
 const leastAnswers = 20
 
-// ask sends the requests in turn, one at a time, and returns the median of the
-// times to an answer. It takes longer where too few came.
+// ask sends the requests in turn, one at a time, and returns the median response time. It
+// continues until it has enough responses.
 func (b *bench) ask(ctx context.Context, address string, requests []string, status int) (time.Duration, error) {
 	for duration := b.duration; ; duration *= 2 {
 		result, err := load.RunApart(ctx, load.Plan{
@@ -104,22 +104,22 @@ func (b *bench) ask(ctx context.Context, address string, requests []string, stat
 	}
 }
 
-// survey is what requests on one store are made of.
+// survey is the data from which the requests to one store are made.
 type survey struct {
 	*node
 	users  []user
-	deep   string   // a cursor at nine tenths of all, by name
-	roles  []string // ids of some
-	first  string   // id of the role that many hold
+	deep   string   // a cursor after nine tenths of all users, by name
+	roles  []string // ids of some roles
+	first  string   // id of the role that many users hold
 	holder string   // id of the user who holds many roles
 }
 
-// user is what an answer says of a user.
+// user is a user in a response.
 type user struct {
 	ID, Email, Name string
 }
 
-// list is an answer with a page of a list.
+// list is a response with a page of a list.
 type list[T any] struct {
 	Items      []T
 	NextCursor *string
@@ -154,7 +154,7 @@ func (n *node) survey(ctx context.Context, users int) (*survey, error) {
 	return s, err
 }
 
-// byNumber returns the made-up user of this number.
+// byNumber returns the generated user with the number.
 func (n *node) byNumber(ctx context.Context, number int) (user, error) {
 	var found list[user]
 	if err := n.get(ctx, n.owner(), fmt.Sprintf("/users?externalId=E%08d", number), &found); err != nil {
@@ -189,7 +189,7 @@ func (n *node) walk(ctx context.Context, rows int) (string, error) {
 // operation is a request that is measured on both stores.
 type operation struct {
 	name     string
-	goal     float64 // of the ratio; zero: bounded, but dearer where there is more
+	goal     float64 // of the ratio; zero: the cost grows with the data, up to a bound
 	status   int
 	requests func(*survey) []string
 }
@@ -231,7 +231,7 @@ func write(name, method string, status int, path func(*survey, user) string, bod
 
 func query(text string) string { return "/users?limit=50&q=" + url.QueryEscape(text) }
 
-// firstOf and lastOf return the words of a made-up name.
+// firstOf and lastOf return the words of a generated name.
 func firstOf(u user) string { return strings.Fields(u.Name)[0] }
 func lastOf(u user) string  { return strings.Fields(u.Name)[1] }
 
@@ -282,7 +282,7 @@ var operations = []operation{
 	fixed("events", 1.5, "/events?limit=50"),
 }
 
-// bounded is how long anything may take that is done once.
+// bounded is the maximum duration of an operation that is measured once.
 const bounded = time.Second
 
 // single measures operations on the large store that can be done only once, or that

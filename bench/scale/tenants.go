@@ -15,14 +15,14 @@ const (
 	fewTenantsName, manyTenantsName = "few_tenants", "many_tenants"
 
 	fewTenants  = 10
-	perTenant   = 5 // users, besides the owner
+	perTenant   = 5 // users in addition to the owner
 	connections = 32
 	memoryGoal  = 150 // MiB of the node under load
 	tenantGoal  = 20 * time.Millisecond
 )
 
-// manyTenants compares a store of many tenants with one of few that has as many
-// users and as many who are signed in. Requests are spread over all of them.
+// manyTenants compares a store of many tenants with a store of few tenants. Both have the same
+// number of users and sessions. Requests are spread over all of them.
 func (b *bench) manyTenants(ctx context.Context) (err error) {
 	each := b.tenants * (perTenant + 1) / fewTenants
 	few, err := b.filled(ctx, fewTenantsName, "--tenants", strconv.Itoa(fewTenants), "--users", strconv.Itoa(each-1), "--passwords", strconv.Itoa(b.tenants/fewTenants-1), "--roles", "2", "--assignments", "1", "--holders", "1")
@@ -127,8 +127,8 @@ func (b *bench) memories(few, many *node) error {
 	return nil
 }
 
-// newTenant measures what one more tenant costs where there are many: by how much
-// longer it takes to make many of them than to make one.
+// newTenant measures the cost of one more tenant in a large store: the additional time to
+// create many tenants instead of one, for each of them.
 func (b *bench) newTenant(ctx context.Context, many *node) error {
 	const more = 101
 	var took [2]time.Duration

@@ -21,25 +21,24 @@ import (
 )
 
 const (
-	citusTenants = 32 // so that each worker has about as many
+	citusTenants = 32 // enough that each worker has about the same number
 	citusUsers   = 100
 	citusCrowd   = 16 // connections
-	citusWindows = 3  // of which the median counts
+	citusWindows = 3  // the median of them counts
 )
 
-// citusReport is what operations cost on one PostgreSQL server and on clusters.
+// citusReport contains the costs of operations on one PostgreSQL server and on clusters.
 type citusReport struct {
 	Machine machine
-	Shares  string // how the processors were shared out
+	Shares  string // how the processors were distributed
 	Rows    []citusRow
 }
 
-// citusRow is one operation on one cluster. The costs are microseconds of CPU for each
-// answer.
+// citusRow is one operation on one cluster. The costs are microseconds of CPU per response.
 type citusRow struct {
 	Operation   string
 	Workers     int     // zero: one PostgreSQL server
-	Rate        float64 // right answers a second
+	Rate        float64 // correct responses per second
 	Coordinator float64 // or the one server
 	EachWorker  []float64
 	Rolecall    float64
@@ -110,8 +109,7 @@ func (r *citusReport) measureCluster(ctx context.Context, o options, workers int
 	return nil
 }
 
-// fill starts the servers and the program, makes the tenants and stops the program
-// again.
+// fill starts the servers and the program, creates the tenants, and stops the program.
 func (c *cluster) fill(ctx context.Context, workers int) error {
 	database, err := c.startServers(ctx, workers)
 	if err != nil {
@@ -178,7 +176,7 @@ func ofTenant(name string, requests []string) (list []string) {
 	return list
 }
 
-// plan starts the program and makes the requests of each operation, of the tenants in
+// plan starts the program and creates the requests of each operation, with the tenants in
 // turn.
 func (c *cluster) plan(ctx context.Context) error {
 	if err := c.start(ctx); err != nil {
@@ -229,7 +227,7 @@ func inTurn(lists [][]string) (all []string) {
 	return all
 }
 
-// measure returns the window in which the servers spent the median time on an answer.
+// measure returns the window with the median CPU time of the servers per response.
 func (c *cluster) measure(ctx context.Context, o options, op *operation, servers []int) (*citusRow, error) {
 	plan := load.Plan{
 		Address: c.Address, Connections: citusCrowd, Duration: 6 * time.Second,
@@ -258,7 +256,7 @@ func (c *cluster) measure(ctx context.Context, o options, op *operation, servers
 	return &rows[len(rows)/2], nil
 }
 
-// database returns what all servers together spent on an answer.
+// database returns the CPU time of all servers per response.
 func (r *citusRow) database() float64 {
 	total := r.Coordinator
 	for _, worker := range r.EachWorker {
@@ -299,8 +297,8 @@ func (c *cluster) window(ctx context.Context, plan load.Plan, servers []int) (*c
 	}, nil
 }
 
-// cpuOfEach returns the CPU time that each of the processes has spent so far, with all
-// that come from it, and that of the machine.
+// cpuOfEach returns the CPU time that each of the processes has used, including its
+// descendants, and that of the machine.
 func cpuOfEach(roots []int) (each []time.Duration, machine time.Duration, err error) {
 	for _, root := range roots {
 		c, err := measureCPU(root)

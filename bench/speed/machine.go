@@ -17,14 +17,14 @@ import (
 // configuration.
 const tick = 10 * time.Millisecond
 
-// cpu is CPU time that was spent. It is zero where the system does not say.
+// cpu is used CPU time. It is zero if the system does not report it.
 type cpu struct {
-	processes time.Duration // by the processes asked for
-	machine   time.Duration // by all
+	processes time.Duration // by the selected processes
+	machine   time.Duration // by all processes
 }
 
-// measureCPU returns the CPU time that the processes with these ids and all that
-// come from them have spent so far.
+// measureCPU returns the CPU time that the processes with these ids and their descendants
+// have used.
 func measureCPU(roots ...int) (c cpu, err error) {
 	all, err := readProcesses()
 	if err != nil || len(all) == 0 {
@@ -37,13 +37,13 @@ func measureCPU(roots ...int) (c cpu, err error) {
 	return c, err
 }
 
-// processes are those of the machine, by id.
+// processes are the processes of the machine, by id.
 type processes map[int]struct {
 	parent int
 	spent  time.Duration // of CPU
 }
 
-// readProcesses returns none where the system does not say.
+// readProcesses returns an empty map if the system does not report its processes.
 func readProcesses() (processes, error) {
 	entries, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -66,7 +66,7 @@ func readProcesses() (processes, error) {
 	return all, nil
 }
 
-// from returns the ids of the roots that run, and of all that come from them.
+// from returns the ids of the running roots and of their descendants.
 func (all processes) from(roots ...int) (ids []int) {
 	for id := range all {
 		for at := id; at > 1; at = all[at].parent {
@@ -101,7 +101,7 @@ func parseStat(line string) (id, parent, ticks int, err error) {
 	return id, parent, ticks, errors.Join(errs...)
 }
 
-// machineCPU returns the CPU time that all have spent since the machine started.
+// machineCPU returns the CPU time of all processes since the machine started.
 func machineCPU() (time.Duration, error) {
 	content, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -123,7 +123,7 @@ func machineCPU() (time.Duration, error) {
 	return time.Duration(total) * tick, nil
 }
 
-// memoryOf returns the memory of a process and of all that come from it.
+// memoryOf returns the memory of a process and of its descendants.
 func memoryOf(root int, memory func(pid int) (int64, error)) (total int64, err error) {
 	all, err := readProcesses()
 	if err != nil {
@@ -143,8 +143,8 @@ func residentMemory(pid int) (int64, error) { return memory(pid, "VmRSS:") }
 
 func peakMemory(pid int) (int64, error) { return memory(pid, "VmHWM:") }
 
-// memory returns a line of /proc/PID/status in bytes, zero where there is no such
-// file.
+// memory returns the value of a line of /proc/PID/status in bytes. It returns zero if the
+// file does not exist.
 func memory(pid int, name string) (int64, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if errors.Is(err, fs.ErrNotExist) && runtime.GOOS != "linux" {
@@ -162,7 +162,7 @@ func memory(pid int, name string) (int64, error) {
 	return 0, fmt.Errorf("process %d has no %s", pid, name)
 }
 
-// machine is where it was measured.
+// machine describes the machine of the measurement.
 type machine struct {
 	Processor string
 	Cores     int
@@ -186,8 +186,8 @@ func describeMachine(folder string) (m machine, err error) {
 	return m, err
 }
 
-// syncTime returns the median time to write a page of 8 KiB through to the disk:
-// what every durable commit waits for.
+// syncTime returns the median time to write and sync a page of 8 KiB to the disk. Every
+// durable commit waits for this.
 func syncTime(folder string) (_ time.Duration, err error) {
 	file, err := os.Create(filepath.Join(folder, "sync"))
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/rolecall/rolecall/internal/progress"
 )
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	stores     string
 	operations string
@@ -108,13 +108,13 @@ func (r *report) measure(ctx context.Context, o options, binary, folder string) 
 	return nil
 }
 
-// tables are figures that can be printed.
+// tables are results that can be printed.
 type tables interface {
 	writeMarkdown(w io.Writer) error
 	writeText(w io.Writer) error
 }
 
-// write prints the figures as the options say.
+// write prints the results in the format of the options.
 func write(t tables, o options) error {
 	switch {
 	case o.json:
@@ -126,7 +126,8 @@ func write(t tables, o options) error {
 	}
 }
 
-// build returns the program to measure, built as for production if none is given.
+// build returns the program to measure. If no program is given, it builds one as for
+// production.
 func build(ctx context.Context, given, folder string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
@@ -160,8 +161,7 @@ func measureStore(ctx context.Context, o options, store, binary, folder string) 
 	return r, nil
 }
 
-// measureIdle measures Rolecall before anybody asks it for anything, and leaves it
-// running.
+// measureIdle measures Rolecall before the first request, and leaves it running.
 func (s *subject) measureIdle(ctx context.Context, o options, r *storeReport) error {
 	const starts = 5
 	started, err := measureStart(ctx, s, "/readyz", starts)
@@ -241,7 +241,7 @@ func (o *options) idle() time.Duration {
 	return 3 * time.Second
 }
 
-// mixed is how long reads are measured while people sign in.
+// mixed is how long reads are measured during sign-ins.
 func (o *options) mixed() time.Duration {
 	if o.full {
 		return 20 * time.Second

@@ -57,8 +57,8 @@ func (b *bench) window(ctx context.Context, op *operation, s schedule, address s
 	return measured, err
 }
 
-// measureWindow measures an operation once on the server at the address, which is
-// the processes with these ids and all that come from them.
+// measureWindow measures an operation once on the server at the address. The server consists
+// of the processes with these ids and their descendants.
 func measureWindow(ctx context.Context, op *operation, s schedule, address string, processes ...int) (sample, error) {
 	begun := time.Now()
 	before, err := measureCPU(processes...)
@@ -75,7 +75,7 @@ func measureWindow(ctx context.Context, op *operation, s schedule, address strin
 	if err := got.Err(); err != nil {
 		return sample{}, err
 	}
-	if got.Counted() == 0 { // the machine is busy, or the answer takes long
+	if got.Counted() == 0 { // the machine is busy, or a response takes long
 		s.window *= 2
 		return measureWindow(ctx, op, s, address, processes...)
 	}
@@ -92,7 +92,7 @@ func measureWindow(ctx context.Context, op *operation, s schedule, address strin
 	}, nil
 }
 
-// warmUp is how long reads and sign-ins run together before answers are counted.
+// warmUp is how long reads and sign-ins run together before responses are counted.
 const warmUp = time.Second
 
 // readWhileSigningIn returns the latency of reads at a steady rate, first alone and then

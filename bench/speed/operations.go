@@ -22,29 +22,29 @@ import (
 	"github.com/rolecall/rolecall/internal/progress"
 )
 
-// operation is a request that is measured on both.
+// operation is a request that is measured on the floor and on Rolecall.
 type operation struct {
 	name     string
 	title    string
 	requests []string
 	status   int
 	goal     float64 // of Rolecall's rate to the floor's, with many connections
-	atLeast  int     // bytes of an answer
+	atLeast  int     // minimum length of a response in bytes
 }
 
 var titles = map[string]string{
 	"session": "who am I", "read": "read a user", "page": "page of 50 of 10,000", "create": "create a user", "login": "sign in",
 }
 
-// schedule is how often and how long one operation is measured.
+// schedule defines how often and how long one operation is measured.
 type schedule struct {
 	connections    int
 	pairs          int // of a window of the floor and one of Rolecall
 	warmUp, window time.Duration
 }
 
-// schedules returns how the operation is measured: with many connections, then
-// with one. A hash takes so long that few sign-ins fit in a second.
+// schedules returns the schedules of the operation: first with many connections, then with
+// one. Sign-ins have longer windows, because only a few hashes fit in a second.
 func (op *operation) schedules(full bool) []schedule {
 	long := time.Duration(1)
 	if op.name == "login" {
@@ -56,7 +56,7 @@ func (op *operation) schedules(full bool) []schedule {
 	return []schedule{{crowd, 3, 300 * time.Millisecond, long * 700 * time.Millisecond}, {1, 1, 100 * time.Millisecond, long * 500 * time.Millisecond}}
 }
 
-// bench is Rolecall and the floor, side by side on the same data.
+// bench is Rolecall and the floor with the same data.
 type bench struct {
 	*subject
 	floor      *floor.Process
@@ -65,8 +65,8 @@ type bench struct {
 	database   int // process id of the PostgreSQL server; zero: no such server
 }
 
-// openBench starts the floor on a copy of the users, and checks that both answer
-// alike.
+// openBench starts the floor on a copy of the users, and checks that both return the same
+// data.
 func (s *subject) openBench(ctx context.Context) (_ *bench, err error) {
 	source := s.Database
 	if s.postgres != nil {
@@ -95,7 +95,7 @@ func (s *subject) openBench(ctx context.Context) (_ *bench, err error) {
 	return b, nil
 }
 
-// planBench signs the owners in and makes the requests of each operation.
+// planBench signs the owners in and creates the requests of each operation.
 func (s *subject) planBench(ctx context.Context) (b *bench, sessions []string, err error) {
 	b = &bench{subject: s}
 	if s.postgres != nil {
@@ -113,7 +113,7 @@ func (s *subject) planBench(ctx context.Context) (b *bench, sessions []string, e
 	return b, sessions, b.plan(ctx, sessions)
 }
 
-// plan makes the requests of each operation.
+// plan creates the requests of each operation.
 func (b *bench) plan(ctx context.Context, sessions []string) error {
 	goals := map[string]float64{"session": 0.75, "read": 0.65, "page": 0.80, "create": 0.45, "login": 0.95}
 	if b.postgres != nil {
@@ -168,8 +168,8 @@ func (b *bench) sample(ctx context.Context, session string) (tenant, who, cursor
 	return principal.Tenant.ID, who, page.NextCursor, err
 }
 
-// checkAlike asks both for the same and compares the answers, so that neither gets
-// away with less. It records how long they are.
+// checkAlike sends the same requests to both and compares the responses, so that both do the
+// same work. It records the lengths of the responses.
 func (b *bench) checkAlike(ctx context.Context) error {
 	for _, op := range b.operations {
 		ours, err := op.measureAnswer(ctx, b.Address)
@@ -194,9 +194,9 @@ func (b *bench) checkAlike(ctx context.Context) error {
 	return nil
 }
 
-// measureAnswer returns the answer at the address to one request of the operation. Its
-// length sets how long an answer must be to count: names differ in length, pages do not
-// hold fewer users.
+// measureAnswer sends one request of the operation to the address, and returns the response.
+// Its length sets the minimum length of a correct response, with a margin because names
+// differ in length. So a page with fewer users is too short.
 func (op *operation) measureAnswer(ctx context.Context, address string) (string, error) {
 	answer, err := ask(ctx, address, op.requests[0])
 	if err != nil {
@@ -206,7 +206,7 @@ func (op *operation) measureAnswer(ctx context.Context, address string) (string,
 	return answer, nil
 }
 
-// alike reports whether two answers say the same of users.
+// alike reports whether two responses contain the same data about users.
 func alike(a, b string) bool {
 	var left, right map[string]any
 	if json.Unmarshal([]byte(a), &left) != nil || json.Unmarshal([]byte(b), &right) != nil || len(left) == 0 {
@@ -217,7 +217,7 @@ func alike(a, b string) bool {
 	return reflect.DeepEqual(left, right)
 }
 
-// ask sends one request to the address, and returns the body of the answer.
+// ask sends one request to the address, and returns the body of the response.
 func ask(ctx context.Context, address, text string) (string, error) {
 	text = strings.ReplaceAll(text, load.Number, strconv.FormatInt(time.Now().UnixMicro(), 10))
 	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
@@ -250,7 +250,7 @@ func (b *bench) choose(names string) []*operation {
 	return chosen
 }
 
-// find returns the operation of that name, nil if it is not among them.
+// find returns the operation with the name, or nil.
 func find(among []*operation, name string) *operation {
 	for _, op := range among {
 		if op.name == name {

@@ -13,24 +13,24 @@ import (
 	"github.com/rolecall/rolecall/bench/peers"
 )
 
-// entrant is a service that is filled and stopped.
+// entrant is a service with a filled store, which does not run.
 type entrant struct {
 	server
 	about    peers.About
 	address  string
-	ready    string // path that is answered with 200 when it serves
+	ready    string // path that returns 200 as soon as it serves
 	postgres *peers.Postgres
 	plan     func(context.Context) ([]*operation, error)
 }
 
-// contender is what comparePeers measures.
+// contender is a service that comparePeers measures.
 type contender struct {
 	about   peers.About
 	measure func(ctx context.Context, folder string, postgres *peers.Postgres) (*service, error)
 }
 
-// comparePeers measures Rolecall on both stores and then each peer, and prints the
-// report. What cannot be measured is in the report with the reason.
+// comparePeers measures Rolecall on both stores and then each peer, and prints the report. If
+// a service cannot be measured, the report contains the reason.
 func comparePeers(ctx context.Context, o options, m machine, binary, folder string) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -117,7 +117,7 @@ func measurePeer(ctx context.Context, o options, peer peers.Peer, cache, folder 
 			err = fmt.Errorf("%w\n%s", err, s.Log())
 		}
 	}()
-	// The first start may make the tables, so it is not one of those that are measured.
+	// The first start may create the tables, so it is not measured.
 	if _, err := measureStart(ctx, s, peer.Ready(), 1); err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func measurePeer(ctx context.Context, o options, peer peers.Peer, cache, folder 
 	return e.measure(ctx, o)
 }
 
-// measure starts the service and measures it. It leaves it running. An operation
-// that fails is one of the problems of the result.
+// measure starts the service, measures it, and leaves it running. A failed operation is added
+// to the problems of the result.
 func (e *entrant) measure(ctx context.Context, o options) (*service, error) {
 	const starts = 3
 	started, err := measureStart(ctx, e, e.ready, starts)
@@ -190,7 +190,7 @@ func (e *entrant) measure(ctx context.Context, o options) (*service, error) {
 	return result, err
 }
 
-// schedule returns how the operation is measured.
+// schedule returns the schedule of the operation.
 func (e *entrant) schedule(op *operation, full bool) schedule {
 	s := schedule{connections: crowd, warmUp: 3 * time.Second, window: 3 * time.Second}
 	if e.about.Compiles {

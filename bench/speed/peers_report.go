@@ -9,19 +9,19 @@ import (
 	"github.com/rolecall/rolecall/bench/peers"
 )
 
-// peersReport is what was measured of Rolecall and its peers.
+// peersReport contains the measurements of Rolecall and its peers.
 type peersReport struct {
 	Machine  machine
 	Services []service
 }
 
-// service is what was measured of one of them.
+// service contains the measurements of one service.
 type service struct {
 	peers.About
-	Start      float64 // milliseconds from the start of the process to the first answer
+	Start      float64 // milliseconds from the start of the process to the first response
 	Idle, Peak float64 // MiB of memory, of all its processes, without PostgreSQL
 	Samples    map[string]sample
-	Problems   []string // why it, or some of its operations, were not measured
+	Problems   []string // reasons why the service or some operations were not measured
 }
 
 // services returns a table with a row for each service.
@@ -52,7 +52,7 @@ func (r *peersReport) operations() [][]string {
 	return table
 }
 
-// others returns how many cores other work took while the service was measured.
+// others returns how many cores other processes used while the service was measured.
 func (s *service) others() (cores float64) {
 	for _, m := range s.Samples {
 		cores += m.Others / float64(len(s.Samples))
@@ -60,7 +60,7 @@ func (s *service) others() (cores float64) {
 	return cores
 }
 
-// noise describes other work while the service was measured that suffered most.
+// noise describes the other processes during the most affected measurement.
 func (r *peersReport) noise() string {
 	most := 0.0
 	for _, s := range r.Services {
@@ -88,7 +88,7 @@ func (r *peersReport) writeText(out io.Writer) error {
 	return w.Flush()
 }
 
-// problems returns a line for each thing that was not measured.
+// problems returns a line for each problem of each service.
 func (r *peersReport) problems() (lines []string) {
 	for _, s := range r.Services {
 		for _, problem := range s.Problems {

@@ -7,16 +7,16 @@ import (
 	"text/tabwriter"
 )
 
-// report is all that was measured.
+// report contains all measurements.
 type report struct {
 	Machine machine
 	Stores  []storeReport
 }
 
-// storeReport is what was measured on one store.
+// storeReport contains the measurements on one store.
 type storeReport struct {
 	Store     string
-	Reference string // what Rolecall is compared with: "floor" or "before"
+	Reference string // compared with Rolecall: "floor" or "before"
 	Rows      []row
 	Facts     []fact
 }
@@ -28,21 +28,21 @@ type row struct {
 	Rolecall, Floor sample    // Floor is the older program if the reference is "before"
 	Ratio           float64   // of the rates: the median of the pairs
 	Ratios          []float64 // of each pair
-	RatioByCPU      float64   // of the CPU time for an answer; tells more where other work takes the cores
+	RatioByCPU      float64   // of the CPU time per response; more reliable if other processes use the cores
 	Goal            float64   // of the ratio; zero: no goal
 	Others          float64   // cores that other processes used
 }
 
-// sample is one window of measuring.
+// sample contains the measurements of one window.
 type sample struct {
-	Rate      float64 // right answers a second
+	Rate      float64 // correct responses per second
 	P50, P99  float64 // milliseconds
-	CPU       float64 // microseconds for each answer, of the server and its database
+	CPU       float64 // microseconds of the server and its database per response
 	Generator float64 // microseconds of the generator per response
 	Others    float64 // cores that other processes used
 }
 
-// fact is something else that has a goal: to be no more than that.
+// fact is another measurement, with its goal as a maximum.
 type fact struct {
 	Name  string
 	Value float64
@@ -50,7 +50,8 @@ type fact struct {
 	Goal  float64
 }
 
-// disturbing is how many cores of other work make times worthless.
+// disturbing is the number of cores used by other processes from which durations are
+// unreliable.
 const disturbing = 0.25
 
 func (r *row) verdict() string {
@@ -66,7 +67,8 @@ func (r *row) verdict() string {
 	}
 }
 
-// verdict takes the cores that other work took.
+// verdict compares the fact with its goal. others is the number of cores that other processes
+// used.
 func (f *fact) verdict(others float64) string {
 	switch {
 	case f.Unit != "MiB" && others > disturbing:
@@ -107,7 +109,7 @@ func (s *storeReport) title() string {
 	return map[string]string{"sqlite": "SQLite", "postgres": "PostgreSQL"}[s.Store]
 }
 
-// others returns how many cores other work took while this one measured.
+// others returns how many cores other processes used during the measurements.
 func (s *storeReport) others() (cores float64) {
 	for _, row := range s.Rows {
 		cores += row.Others / float64(len(s.Rows))

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Each database server may use this share of the first processor. Three of them leave a
-// tenth of it to the system.
+// Each database server can use this share of the first processor. Three servers leave a tenth
+// of it to the system.
 const (
 	sharePeriod = 20 * time.Millisecond
 	shareQuota  = 6 * time.Millisecond
@@ -27,11 +27,11 @@ type shares struct {
 	problem error    // why the servers have no shares
 }
 
-// processors is their number before this process is kept from the first.
+// processors is the number of processors, before shares excludes this process from the first.
 var processors = runtime.NumCPU()
 
-// give shares the processors out to the servers with these ids. Where the system does
-// not permit that, String tells why.
+// give distributes the processors to the servers with these ids. If the system does not
+// permit this, String returns the reason.
 func (s *shares) give(ctx context.Context, servers []int) error {
 	all, err := readProcesses()
 	if err != nil {
@@ -49,11 +49,11 @@ func (s *shares) give(ctx context.Context, servers []int) error {
 	return nil
 }
 
-// pin lets all threads of the processes run on these processors only.
+// pin restricts all threads of the processes to these processors.
 func pin(ctx context.Context, on string, processes ...int) error {
 	for _, id := range processes {
 		output, err := exec.CommandContext(ctx, "taskset", "--all-tasks", "--cpu-list", "--pid", on, strconv.Itoa(id)).CombinedOutput()
-		if err != nil && syscall.Kill(id, 0) == nil { // else it has just ended
+		if err != nil && syscall.Kill(id, 0) == nil { // otherwise it has just ended
 			return fmt.Errorf("taskset: %w: %s", err, output)
 		}
 	}

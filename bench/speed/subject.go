@@ -55,8 +55,7 @@ func fillStore(ctx context.Context, store, binary, folder string) (*subject, err
 	return s, nil
 }
 
-// open makes an empty store. The URL of an empty PostgreSQL database is a store as
-// well.
+// open creates an empty store. The store can also be the URL of an empty PostgreSQL database.
 func (s *subject) open(ctx context.Context, store string) (err error) {
 	if err := os.Mkdir(s.folder, 0o700); err != nil {
 		return err
@@ -88,7 +87,7 @@ func (s *subject) open(ctx context.Context, store string) (err error) {
 	}
 }
 
-// close ends what runs.
+// close stops the program and the database server.
 func (s *subject) close() (err error) {
 	if s.PID() != 0 {
 		err = s.Stop()
@@ -102,7 +101,7 @@ func (s *subject) close() (err error) {
 	return err
 }
 
-// fill makes a tenant with users, and owners who can sign in.
+// fill creates a tenant with users, and owners who can sign in.
 func (s *subject) fill(ctx context.Context) error {
 	if err := s.start(ctx); err != nil {
 		return err
@@ -158,8 +157,8 @@ type server interface {
 	URL() string
 }
 
-// measureStart starts the server some times, leaves it running after the last one,
-// and returns the median of the time until it answers the path with 200.
+// measureStart starts the server several times and leaves it running after the last start. It
+// returns the median of the time until the path returns 200.
 func measureStart(ctx context.Context, s server, path string, times int) (time.Duration, error) {
 	asking := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	var took []time.Duration
@@ -194,7 +193,7 @@ func answers(ctx context.Context, asking *http.Client, url string) bool {
 	return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 }
 
-// signIn signs an owner in, and returns the session token and the answer.
+// signIn signs an owner in, and returns the session token and the response.
 func (s *subject) signIn(ctx context.Context, owner int) (token, answer string, err error) {
 	return s.signInTo(ctx, tenant, owner)
 }
@@ -239,13 +238,13 @@ func send(method, target, body string, header ...string) string {
 		"\r\n\r\n" + body
 }
 
-// head returns what each request begins with, as a proxy passes it on.
+// head returns the beginning of each request, in the form that a proxy sends.
 func head(method, target string) string {
 	return method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: bench\r\nAccept: application/json\r\n" +
 		"X-Forwarded-For: 203.0.113.7\r\nX-Tenant-Schema: " + tenant + "\r\n"
 }
 
-// creations are requests that each create another user, by the owners in turn.
+// creations returns requests of the owners in turn that each create another user.
 func creations(sessions []string) []string {
 	var list []string
 	for _, session := range sessions {

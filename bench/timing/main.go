@@ -66,7 +66,7 @@ func run(ctx context.Context, rounds int, database string, goal time.Duration) (
 	return nil
 }
 
-// class is one reason for an answer, and how long that took.
+// class is one reason for a response, with its durations.
 type class struct {
 	name   string
 	status int
@@ -74,8 +74,8 @@ type class struct {
 	took   []time.Duration
 }
 
-// measure asks every class once a round, in random order, after some rounds that
-// are not counted.
+// measure sends a request of every class in each round, in random order. The first rounds are
+// not counted.
 func measure(ctx context.Context, group []*class, rounds int) error {
 	const warmUp = 5
 	for round := range warmUp + rounds {
@@ -112,7 +112,7 @@ func (c *class) once(ctx context.Context, round int) (time.Duration, error) {
 	return took, nil
 }
 
-// quantile returns the value below which that share of the samples lies.
+// quantile returns the value that the share of the samples does not exceed.
 func quantile(samples []time.Duration, share float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(samples))
 	return sorted[int(share*float64(len(sorted)-1))]

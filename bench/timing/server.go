@@ -21,20 +21,20 @@ import (
 const (
 	tenant   = "timing"
 	password = "correct horse battery"
-	accounts = 10 // of each kind, so that few tries fall on each
+	accounts = 10 // of each kind, so that each gets few attempts
 )
 
-// server is the program, serving a store that was filled for the measurement.
+// server is the program with a store that was filled for the measurement.
 type server struct {
 	process.Server
 	folder  string
-	owner   string   // a live session of the owner
-	foreign string   // and one of another tenant
+	owner   string   // a valid session of the owner
+	foreign string   // a valid session of another tenant
 	moving  []string // ids of active users
 }
 
-// start builds the program, serves the database and makes the accounts. The limits
-// are so high that no attempt is refused for their number.
+// start builds the program, serves the database and creates the accounts. The limits are so
+// high that no attempt exceeds them.
 func start(ctx context.Context, database string) (_ *server, err error) {
 	folder, err := os.MkdirTemp("", "rolecall-timing")
 	if err != nil {
@@ -62,7 +62,7 @@ func start(ctx context.Context, database string) (_ *server, err error) {
 	return s, s.fill(ctx)
 }
 
-// stop ends the server and removes what was made.
+// stop stops the server and removes its files.
 func (s *server) stop() (err error) {
 	if s.PID() != 0 {
 		err = s.Stop()
@@ -114,7 +114,7 @@ func (s *server) fill(ctx context.Context) error {
 	return errors.Join(s.session(ctx, tenant, &s.owner), s.session(ctx, "foreign", &s.foreign))
 }
 
-// session signs the owner of the tenant in and keeps the token.
+// session signs the owner of the tenant in and stores the token.
 func (s *server) session(ctx context.Context, tenant string, token *string) error {
 	request, err := s.signIn(tenant, address("owner", 0), password)
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *server) emailChanges() []*class {
 	}
 }
 
-// sessions are the requests with a token that is no session here.
+// sessions are the requests with a token that is not a session of the tenant.
 func (s *server) sessions() []*class {
 	refuse := func(name, tenant string, token func() string) *class {
 		return &class{name: name, status: http.StatusUnauthorized, ask: func(int) (*http.Request, error) {
@@ -243,7 +243,7 @@ func (s *server) sessions() []*class {
 	}
 }
 
-// drain reads an answer to its end, so that its connection is used again.
+// drain reads a response to its end, so that its connection can be used again.
 func drain(answer *http.Response) error {
 	_, err := io.Copy(io.Discard, answer.Body)
 	return errors.Join(err, answer.Body.Close())

@@ -1,4 +1,4 @@
-// Command pocketbase is PocketBase with commits that a loss of power does not undo.
+// Command pocketbase is PocketBase with durable commits, which survive a loss of power.
 package main
 
 import (
