@@ -11,11 +11,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// EraseUser permanently removes a user, deleted or not, with all personal data.
-// Events keep their type and time. When EraseUser returns, the user is removed. The
-// values of many events are erased in batches, the last of them in the background.
-// EraseUser returns ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions and
-// ErrLastOwner.
+// EraseUser permanently removes a user, deleted or not, with all personal data. Events keep
+// their type and time. First it removes the user, in one transaction. Then it erases the
+// traces in other rows, in batches. If that fails, the background work completes it. EraseUser
+// returns ErrNotFound, ErrPermissionDenied, ErrBeyondOwnPermissions and ErrLastOwner.
 func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.UserID) error {
 	if err := authz.EraseUser.AuthorizeFor(c.Principal, id); err != nil {
 		return err

@@ -26,8 +26,9 @@ type UserListing struct {
 	Count                                 bool
 }
 
-// UserPage is a page of users. RestrictedBy has the members for which the page
-// leaves out visible users, because the caller may not read this member of them.
+// UserPage is a page of users. RestrictedBy are the members of the filters, the sort order
+// and the search that the caller may read of some visible users only. The other users are
+// not matched by these members.
 type UserPage struct {
 	rolecall.Page[rolecall.User]
 	RestrictedBy rolecall.UserMembers

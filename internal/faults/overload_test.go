@@ -47,7 +47,7 @@ func (p *probe) end() {
 	p.running.Wait()
 }
 
-// String returns what came back, and how long it took.
+// String returns the number of responses by status, and their latency.
 func (p *probe) String() string {
 	return fmt.Sprintf("%v, p50 %v, p99 %v", p.statuses, p.latency.Quantile(0.5), p.latency.Quantile(0.99))
 }
@@ -85,9 +85,9 @@ func run(t *testing.T, plan generator.Plan) *generator.Result {
 	return result
 }
 
-// TestOverload requests five times as many lists as the program can answer. Requests
-// that wait too long get 503 with Retry-After, and all others are answered. Requests
-// for the session and for health are always answered.
+// TestOverload requests five times as many lists as the program can answer. Requests that
+// wait too long get 503, and all others get 200. Requests for the session and for health
+// always get 200.
 func TestOverload(t *testing.T) {
 	skipIfShort(t)
 	for _, store := range stores { // one after the other, because each needs the whole machine
@@ -152,7 +152,7 @@ func TestSignInFlood(t *testing.T) {
 	guest := newGuest(tn) // not the owner, whose sessions would exceed the limit and end
 	read := func() result { return tn.owner.send("GET /users/"+tn.ownerID, "") }
 	calm := begin(read)
-	<-time.After(duration) // for as long as is measured
+	<-time.After(duration) // as long as the measurement during the flood
 	calm.end()
 	beside := begin(read)
 	flood := run(t, generator.Plan{

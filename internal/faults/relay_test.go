@@ -127,7 +127,7 @@ type passage struct {
 	answers atomic.Bool // the next answer is dropped
 }
 
-// reset ends both sides at once. What an end still holds is lost.
+// reset ends both sides at once. Buffered data is lost.
 func (p *passage) reset() {
 	_ = p.near.SetLinger(0) // a connection that has ended needs no reset
 	_ = p.near.Close()

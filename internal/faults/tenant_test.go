@@ -147,7 +147,7 @@ func (of result) userID() string {
 // creation is the creation of one user, which can be requested several times.
 type creation struct {
 	key, address string
-	first        int64 // when it was first asked for
+	first        int64 // time of the first request
 }
 
 // newCreation returns a creation with the address, or with a unique one.
@@ -174,7 +174,7 @@ func (tn *tenant) create(c *creation) (u user, ok bool) {
 			tn.addresses.add(c.address, of, addressHeld, "create with %s", c.key)
 			return u, false
 		case of.status == http.StatusConflict && of.code() == "email-taken":
-			tn.leave(c) // an earlier one may yet be made
+			tn.leave(c) // an earlier request may still create the user
 			return u, false
 		}
 		if !tn.load.pause() {
@@ -192,9 +192,9 @@ func (tn *tenant) tryCreate(c *creation) result {
 	return of
 }
 
-// noteKey notes an answer to a creation. Of those that were lost, the first one
-// counts, and only if no answer says that it was the one that made the user: the
-// others could have done no more, and orders of a hundred would take forever.
+// noteKey records a response to a creation. Of the lost responses, only the first counts, and
+// only if no other response is known to have created the user. The other lost requests have
+// no additional effect, and a check of all possible orders would take too long.
 func (tn *tenant) noteKey(c *creation, of result) {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()

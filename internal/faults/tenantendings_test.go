@@ -88,7 +88,7 @@ func (e *tenantEndings) check(want string) result {
 	}
 	status := map[string]int{"active": http.StatusOK, "deleted": http.StatusUnauthorized}[want]
 	users, _ := e.owner.insist("GET /users", "")
-	for deadline := time.Now().Add(time.Second); users.status != status && time.Now().Before(deadline); { // a node may remember for a moment that it was unknown
+	for deadline := time.Now().Add(time.Second); users.status != status && time.Now().Before(deadline); { // a node may still have the deletion in its cache
 		e.load.pause()
 		users, _ = e.owner.insist("GET /users", "")
 	}

@@ -129,8 +129,8 @@ func (k *Keys) Create(ctx context.Context, o Owner, key Key, n Creation) (*rolec
 	return nil, rolecall.ErrUnavailable
 }
 
-// replay returns the stored key of the claim, or nil if it no longer exists. It
-// returns ErrKeyReused if the key belongs to another request.
+// replay returns the stored key of the claim, or nil if it does not exist. It deletes an
+// expired key and returns nil. It returns ErrKeyReused if the key belongs to another request.
 func (k *Keys) replay(ctx context.Context, o Owner, claim rolecall.IdempotencyKey) (*rolecall.IdempotencyKey, error) {
 	var first rolecall.IdempotencyKey
 	// Not a View: the result of an Update contains only durable data.

@@ -34,7 +34,7 @@ func (r rehearsal) Update(ctx context.Context, tenant rolecall.TenantID, fn func
 	})
 }
 
-// somebody is a user of a random tenant.
+// somebody is a user, with the assignments, of a random tenant.
 type somebody struct {
 	user        rolecall.User
 	assignments []rolecall.Assignment

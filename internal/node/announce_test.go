@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// someone is a user with a role and a session, on whom a service method is tested.
+// someone is the user of one case: a user with a role and a session.
 type someone struct {
 	name  string
 	user  rolecall.User
@@ -23,9 +23,9 @@ type someone struct {
 	token secret.Token
 }
 
-// verbs are all service methods that change data, each with whether it must be announced
-// to other nodes. Inserts are not announced, because a new row is in no cache. A touched
-// session is not announced either, because a node reads the session again before it
+// verbs are the service methods that change data. announced is whether other nodes must be
+// notified, because the change affects data in their caches. New rows are in no cache. The
+// last use of a session is not announced either: a node reads the session again before it
 // treats it as unused.
 var verbs = []struct {
 	method    string
@@ -346,8 +346,8 @@ func onAccount(act func(*fixture, someone, rolecall.ServiceAccountID) error) fun
 	}
 }
 
-// alone signs the user in after ending their other sessions, so that a later
-// announcement cannot come from these sessions.
+// alone ends all sessions of the user and signs the user in. So the tested method has no
+// other session to end, whose end would be announced too.
 func (f *fixture) alone(s someone) access.Caller {
 	f.Helper()
 	f.ok(f.SignIn.EndUserSessions(f.Context(), f.owner, s.user.ID))
