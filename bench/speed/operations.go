@@ -196,7 +196,7 @@ func (b *bench) checkAlike(ctx context.Context) error {
 
 // measureAnswer sends one request of the operation to the address, and returns the response.
 // Its length sets the minimum length of a correct response, with a margin because names
-// differ in length. So a page with fewer users is too short.
+// differ in length. So a page with far fewer users is too short.
 func (op *operation) measureAnswer(ctx context.Context, address string) (string, error) {
 	answer, err := ask(ctx, address, op.requests[0])
 	if err != nil {
