@@ -146,7 +146,7 @@ func assets() (list []namedAsset) {
 			panic(err)
 		}
 		mediaType := mediaTypes[path.Ext(entry.Name())]
-		list = append(list, namedAsset{entry.Name(), web.NewAsset(Path+assetsPath, entry.Name(), mediaType, content, false)})
+		list = append(list, namedAsset{entry.Name(), web.NewAsset(Path+assetsPath, entry.Name(), mediaType, content)})
 	}
 	return list
 }

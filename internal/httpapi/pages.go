@@ -23,9 +23,9 @@ func (s *Server) pages() []web.Route {
 		s.page("/livez", "livez", live),
 		s.page("/readyz", "readyz", s.ready),
 	)
-	contract := web.NewDocument("/openapi.yaml", "application/yaml", openapi.YAML)
+	asYAML := web.NewDocument("/openapi.yaml", "application/yaml", openapi.YAML)
 	pages = append(pages,
-		web.Route{Method: http.MethodGet, Path: contract.Path, Label: "openapi", Handler: contract},
+		web.Route{Method: http.MethodGet, Path: asYAML.Path, Label: "openapi", Handler: asYAML},
 		s.page("/openapi.json", "openapi", showJSON),
 	)
 	if s.securityContact != "" {
@@ -36,7 +36,7 @@ func (s *Server) pages() []web.Route {
 
 // contractJSON builds the OpenAPI document as JSON at the first request for it.
 var contractJSON = sync.OnceValues(func() (*web.Asset, error) {
-	document, err := json.MarshalIndent(Document(), "", "  ")
+	document, err := json.MarshalIndent(builtDocument(), "", "  ")
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +89,11 @@ func live(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// The Content-Security-Policy of the pages. The viewer of the reference needs inline styles, and
-// loads the document. No page loads anything from other origins.
+// The Content-Security-Policy of the pages. The list of operations has a script and a form for
+// its search. No page loads anything from other origins.
 var (
 	pagePolicy      = []string{"default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
-	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
+	referencePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"}
 )
 
 // docs is the pages for people, and the files that they load.
@@ -107,11 +107,11 @@ func (s *Server) newDocs() *docs {
 	d := &docs{server: s}
 	paths := map[string]string{}
 	for _, a := range openapi.Assets {
-		own := web.NewAsset("/docs/", a.Name, a.Type, a.Content, a.Gzipped)
+		own := web.NewAsset("/docs/", a.Name, a.Type, a.Content)
 		paths[a.Name] = own.Path
 		d.assets = append(d.assets, own)
 	}
-	functions := template.FuncMap{"asset": func(name string) string { return paths[name] }}
+	functions := template.FuncMap{"asset": func(name string) string { return paths[name] }, "typeset": typeset}
 	d.templates = template.Must(template.New("").Funcs(functions).ParseFS(openapi.Pages, "reference/*.html"))
 	return d
 }
@@ -121,6 +121,7 @@ func (d *docs) pages() []web.Route {
 	page := d.server.page
 	pages := []web.Route{
 		page("/docs", "docs", d.showReference),
+		page("/docs/operations/{id}", "docs", d.showOperation),
 		page("/docs/permissions", "docs", d.showPermissions),
 		page("/docs/events", "docs", d.showEvents),
 		page("/problems", "problems", d.listProblems),
@@ -137,6 +138,9 @@ type view struct {
 	Base, Here, Title string
 	Statuses          []statusView
 	Problem           problemView
+	Query             string
+	Groups            []groupView
+	Operation         operationPage
 }
 
 // statusView is a status with the problems that have it.
@@ -156,11 +160,6 @@ type problemView struct {
 
 // operationView is an operation that the reference shows.
 type operationView struct{ ID, Method, Path, Summary string }
-
-func (d *docs) showReference(w http.ResponseWriter, r *http.Request) error {
-	w.Header()["Content-Security-Policy"] = referencePolicy
-	return d.show(w, r, "reference.html", view{Here: "docs", Title: "Reference"})
-}
 
 func (d *docs) showPermissions(w http.ResponseWriter, r *http.Request) error {
 	w.Header()["Content-Security-Policy"] = pagePolicy
@@ -195,7 +194,7 @@ func (d *docs) explainProblem(w http.ResponseWriter, r *http.Request) error {
 	v := view{Here: "problems", Title: web.TitleOf(code), Problem: viewProblem(catalogue[at])}
 	for _, op := range operations {
 		if slices.Contains(op.ProblemsByStatus(catalogue)[v.Problem.Status], catalogue[at]) {
-			v.Problem.Operations = append(v.Problem.Operations, operationView{op.ID, op.Method, op.Path, op.Summary})
+			v.Problem.Operations = append(v.Problem.Operations, viewOperation(op))
 		}
 	}
 	w.Header()["Content-Security-Policy"] = pagePolicy

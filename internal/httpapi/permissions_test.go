@@ -81,7 +81,7 @@ func renderMarkdown(source string) (string, error) {
 		}
 		open = element
 		if element == "table" {
-			b.WriteString(`<div class="wide"><table>` + "\n")
+			b.WriteString(`<div class="wide" tabindex="0"><table>` + "\n")
 		} else if element != "" {
 			b.WriteString("<" + element + ">\n")
 		}

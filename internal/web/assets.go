@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"compress/gzip"
-	"io"
 	"net/http"
 	"path"
 	"strings"
@@ -19,7 +18,7 @@ type Asset struct {
 
 	contentType string
 	caching     string
-	plain       func() representation
+	plain       representation
 	gzipped     func() representation // nil if the asset is too small to compress
 }
 
@@ -34,23 +33,19 @@ func newRepresentation(content []byte) representation {
 }
 
 // NewAsset returns the file with the name below the folder. Its path changes with its
-// content, so that browsers may keep it forever. The content may be compressed already.
-// If it is not, and large enough, it is compressed when the first client accepts that.
-func NewAsset(folder, name, contentType string, content []byte, isGzipped bool) *Asset {
+// content, so that browsers may keep it forever. If it is large enough, it is compressed when
+// the first client accepts that.
+func NewAsset(folder, name, contentType string, content []byte) *Asset {
 	stored := newRepresentation(content)
 	suffix := path.Ext(name)
 	a := &Asset{
 		Path:        folder + strings.TrimSuffix(name, suffix) + "." + strings.Trim(stored.tag, `"`) + suffix,
 		contentType: contentType,
 		caching:     "public, max-age=31536000, immutable",
-		plain:       func() representation { return stored },
+		plain:       stored,
 	}
 	if len(content) >= gzipFrom {
 		a.gzipped = compressLater(content)
-	}
-	if isGzipped {
-		a.gzipped = a.plain
-		a.plain = sync.OnceValue(func() representation { return newRepresentation(decompress(content)) })
 	}
 	return a
 }
@@ -61,7 +56,7 @@ func NewDocument(path, contentType string, content []byte) *Asset {
 	plain := newRepresentation(content)
 	return &Asset{
 		Path: path, contentType: contentType, caching: "public, max-age=300",
-		plain:   func() representation { return plain },
+		plain:   plain,
 		gzipped: compressLater(content),
 	}
 }
@@ -72,16 +67,15 @@ func compressLater(content []byte) func() representation {
 
 // ServeHTTP answers with the content, compressed if the client accepts that.
 func (a *Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	chosen := a.plain
+	sent := a.plain
 	if a.gzipped != nil {
 		h := w.Header()
 		h["Vary"] = append(h["Vary"], "Accept-Encoding")
 		if acceptsGzip(r.Header["Accept-Encoding"]) {
 			h["Content-Encoding"] = []string{"gzip"}
-			chosen = a.gzipped
+			sent = a.gzipped()
 		}
 	}
-	sent := chosen()
 	RespondTagged(w, r, sent.content, a.contentType, a.caching, sent.tag)
 }
 
@@ -120,18 +114,4 @@ func compress(content []byte) []byte {
 	_, _ = w.Write(content)                               // a buffer takes everything
 	_ = w.Close()
 	return b.Bytes()
-}
-
-// decompress returns the content of a compressed file. It panics if the file, which is
-// part of the program, is damaged.
-func decompress(compressed []byte) []byte {
-	reader, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		panic(err)
-	}
-	content, err := io.ReadAll(reader)
-	if err != nil {
-		panic(err)
-	}
-	return content
 }

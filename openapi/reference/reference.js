@@ -1,28 +1,32 @@
-// The viewer has a dark theme; this lets it follow the system.
-const dark = matchMedia("(prefers-color-scheme: dark)");
+// Filters the operations as the reader types. Without scripts, the form does the same on the server.
+const form = document.querySelector(".search");
+const field = form.elements.q;
+const status = form.querySelector("[role=status]");
 
-function follow() {
-  document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
-}
-
-// The viewer takes a relative server as relative to the host, and not, as it is
-// meant, to the document: under a base path that is somewhere else.
-async function show() {
-  const base = new URL(".", location.href);
-  const response = await fetch(new URL("openapi.json", base));
-  if (!response.ok) {
-    throw new Error(`status ${response.status}`);
+function filter() {
+  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const group of document.querySelectorAll(".group")) {
+    let any = false;
+    for (const row of group.querySelectorAll("li")) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+      any ||= !row.hidden;
+      shown += row.hidden ? 0 : 1;
+    }
+    group.hidden = !any;
   }
-  const contract = await response.json();
-  contract.servers = [{ url: base.href.slice(0, -1) }];
-  await customElements.whenDefined("elements-api");
-  document.querySelector("elements-api").apiDescriptionDocument = contract;
+  status.textContent = words.length === 0 ? "" : `${shown} operations`;
 }
 
-// The viewer remembers the theme of the last visit, and would prefer it.
-localStorage.removeItem("mosaic-theme");
-dark.addEventListener("change", follow);
-follow();
-show().catch((error) => {
-  document.querySelector("main").textContent = `The OpenAPI document could not be shown: ${error.message}.`;
+// The server has filtered by its query; to widen that needs a new page.
+if (!new URLSearchParams(location.search).get("q")) {
+  field.addEventListener("input", filter);
+  filter();
+}
+document.addEventListener("keydown", (event) => {
+  if (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && document.activeElement !== field) {
+    event.preventDefault();
+    field.focus();
+  }
 });

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"html"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestEveryOperationHasAPage(t *testing.T) {
+	edge := atBase(t, "/id")
+	index := fetch(edge, "/id/docs").Body.String()
+	for _, op := range slices.Concat(operations, operatorOperations) {
+		if !strings.Contains(index, `href="/id/docs/operations/`+op.ID+`"`) {
+			t.Errorf("/docs does not list %s", op.ID)
+		}
+		response := fetch(edge, "/id/docs/operations/"+op.ID)
+		page := html.UnescapeString(codeTags.ReplaceAllString(response.Body.String(), ""))
+		if response.Code != http.StatusOK {
+			t.Errorf("%s: status %d", op.ID, response.Code)
+			continue
+		}
+		wants := []string{op.Summary, op.Path, "curl "}
+		for _, p := range describedOperation(op).Parameters {
+			name := strings.TrimPrefix(p.Ref, "#/components/parameters/")
+			wants = append(wants, builtDocument().Components.Parameters[name].Description)
+		}
+		for _, problems := range op.ProblemsByStatus(catalogue) {
+			for _, known := range problems {
+				wants = append(wants, `href="/id/problems/`+known.Code+`"`)
+			}
+		}
+		for _, want := range wants {
+			if !strings.Contains(page, strings.ReplaceAll(want, "`", "")) {
+				t.Errorf("the page of %s does not have %q", op.ID, want)
+			}
+		}
+	}
+	if got := fetch(edge, "/id/docs/operations/UsersController_unknown").Code; got != http.StatusNotFound {
+		t.Errorf("an unknown operation has status %d, want 404", got)
+	}
+}
+
+var codeTags = regexp.MustCompile(`</?code>`)
+
+func TestTheReferenceListsMembersOfMembers(t *testing.T) {
+	page := fetch(atBase(t, ""), "/docs/operations/UsersController_listUsers").Body.String()
+	for _, want := range []string{"<code>items[].email</code>", "string (uuid)", "at least 1; default "} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+}
+
+func TestTheReferenceIsSearchedByAllWords(t *testing.T) {
+	edge := atBase(t, "")
+	page := fetch(edge, "/docs?q=DELETE+/roles/").Body.String()
+	if !strings.Contains(page, "RolesController_deleteRole") || strings.Contains(page, "UsersController_listUsers") {
+		t.Error("the search for DELETE /roles/ does not list exactly the operations with both words")
+	}
+	page = fetch(edge, "/docs?q=%3Cscript%3E").Body.String()
+	if strings.Contains(page, "<script>") || !strings.Contains(page, "No operation matches") {
+		t.Error("a search without result is not escaped, or has no message")
+	}
+}
+
+// A shell must read each command as the words that it shows.
+func TestTheCurlCommandsAreShellCommands(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	edge := atBase(t, "")
+	request := regexp.MustCompile(`(?s)aria-label="Example request"><code>(.*?)</code>`)
+	var script strings.Builder
+	script.WriteString("curl() { printf '%s\\n' \"$#\"; }\n")
+	all := slices.Concat(operations, operatorOperations)
+	for _, op := range all {
+		script.WriteString(html.UnescapeString(request.FindStringSubmatch(fetch(edge, "/docs/operations/"+op.ID).Body.String())[1]) + "\n")
+	}
+	output, err := exec.CommandContext(t.Context(), shell, "-eu", "-c", "ROLECALL_TOKEN=t ROLECALL_OPERATOR_KEY=k\n"+script.String()).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	if got := strings.Count(string(output), "\n"); got != len(all) {
+		t.Errorf("%d commands ran, want %d", got, len(all))
+	}
+}
+
+func TestTextsOfTheReferenceAreTypesetAndEscaped(t *testing.T) {
+	if got, want := string(typeset("Needs `users:read` & <b>.")), "Needs <code>users:read</code> &amp; &lt;b&gt;."; got != want {
+		t.Errorf("typeset: %s, want %s", got, want)
+	}
+	if got, want := quoted("it's"), `'it'\''s'`; got != want {
+		t.Errorf("quoted: %s, want %s", got, want)
+	}
+}
