@@ -339,7 +339,7 @@ func (v *pageContext) authorize(isForm bool) error {
 	if err = authz.RequireRecent(v.call.Principal, s.access.Now()); err == nil || password == "" {
 		return err
 	}
-	signIn, err := s.signin.Confirm(v.ctx, v.call, v.sessions, password, v.proof(fieldsOwn))
+	signIn, err := s.signin.Reauthenticate(v.ctx, v.call, v.sessions, password, v.proof(fieldsOwn))
 	if err != nil {
 		if known, ok := errors.AsType[*rolecall.Error](err); ok {
 			return atOwnFields(known)

@@ -41,7 +41,7 @@ func (c *console) show(v *pageContext, title, here string, content func(frame) t
 	f.told = c.doneMessage(f)
 	if v.needsReauthentication() {
 		var err error
-		if f.challenge, err = c.signin.AskAgain(v.ctx, v.call); err != nil {
+		if f.challenge, err = c.signin.FactorChallenge(v.ctx, v.call); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ type settings struct {
 	serveCommand
 	publicURL      *url.URL // nil: none
 	insecureCookie bool
-	passkeys       *passkey.Party // nil: there is no domain for them
+	passkeys       *passkey.RelyingParty // nil: there is no domain for them
 	trustedProxies []netip.Prefix
 	templates      *mail.Templates
 	smtp           *mail.SMTP // nil: none

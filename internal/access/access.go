@@ -31,7 +31,7 @@ type Options struct {
 	Forbidden  secret.Words     // do not add strength to a new password
 	Breached   *secret.Breached // cannot be a new password; nil: not checked
 	Keys       *secret.Keys
-	Passkeys   *passkey.Party // nil: passkeys are unavailable without a domain
+	Passkeys   *passkey.RelyingParty // nil: passkeys are unavailable without a domain
 	Logger     *slog.Logger
 	Limits     ratelimit.Limits    // zero members: the defaults
 	Mailer     outbox.Mailer       // nil: mail waits in the outbox
@@ -46,7 +46,7 @@ type Service struct {
 	Now          func() rolecall.Time
 	Passwords    *secret.Passwords
 	Keys         *secret.Keys
-	Passkeys     *passkey.Party // nil: passkeys are unavailable without a domain
+	Passkeys     *passkey.RelyingParty // nil: passkeys are unavailable without a domain
 	Log          *slog.Logger
 	Limiter      *ratelimit.Limiter
 	Invalidation *invalidation.Table

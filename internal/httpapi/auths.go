@@ -210,7 +210,7 @@ func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmReques
 	if in.Body.count() > 1 {
 		return operation.Response[sessionBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
 	}
-	signIn, err := s.signin.Confirm(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
+	signIn, err := s.signin.Reauthenticate(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
 	if err != nil || signIn.Challenge != nil {
 		return operation.Response[sessionBody]{Problem: challengeProblem(signIn.Challenge)}, err
 	}

@@ -147,7 +147,7 @@ var verbs = []struct {
 		a.Tenant.Settings.SessionsMax = new(int64(1))
 		return func() error { return errorOf(f.SignIn.Login(f.Context(), a, address(s.name), password)) }
 	}},
-	{"Confirm", "", true, func(f *fixture, s someone) func() error {
+	{"Reauthenticate", "", true, func(f *fixture, s someone) func() error {
 		in := f.signIn(s.name)
 		return func() error { return f.reconfirm(in, password, signin.Proof{}) }
 	}},
@@ -356,8 +356,8 @@ func (f *fixture) alone(s someone) access.Caller {
 
 // harmless are the methods that change no cached data.
 var harmless = []string{
-	"AskAgain", "Assignments", "AuthenticateOperator", "BeginEnrolment", "CheckLink", "CreateOperatorKey", "CreateTenant",
-	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "Factors",
+	"Assignments", "AuthenticateOperator", "BeginEnrolment", "CheckLink", "CreateOperatorKey", "CreateTenant",
+	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "FactorChallenge", "Factors",
 	"Invitations", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
 	"PasskeyCreationOptions", "PasskeySignInOptions", "Role", "RoleUsers", "Roles", "Run", "ServiceAccount",
 	"ServiceAccountActions", "ServiceAccounts", "TakeDeletedRole", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions",

@@ -17,7 +17,7 @@ import (
 
 // reconfirm re-authenticates in the session of a sign-in, with the token of that sign-in.
 func (f *fixture) reconfirm(in signin.SignIn, password string, p signin.Proof) error {
-	return errorOf(f.SignIn.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, p))
+	return errorOf(f.SignIn.Reauthenticate(f.Context(), f.call(in), []secret.Token{in.Token}, password, p))
 }
 
 func TestAConfirmationReplacesTheToken(t *testing.T) {
@@ -25,7 +25,7 @@ func TestAConfirmationReplacesTheToken(t *testing.T) {
 		f.member("ada")
 		in := f.signIn("ada")
 		confirm := func() secret.Token {
-			confirmed, err := f.SignIn.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})
+			confirmed, err := f.SignIn.Reauthenticate(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})
 			f.ok(err)
 			if confirmed.Principal.Session.ID != in.Principal.Session.ID || confirmed.Principal.Session.ConfirmedAt != f.clock.Now() {
 				t.Errorf("the session is %+v", confirmed.Principal.Session)
@@ -62,7 +62,7 @@ func TestConfirmationsAtOnceAnswerOneToken(t *testing.T) {
 		var running sync.WaitGroup
 		for i := range tokens {
 			running.Go(func() {
-				confirmed, err := nodes[i%2].SignIn.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})
+				confirmed, err := nodes[i%2].SignIn.Reauthenticate(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})
 				if err != nil {
 					t.Error(err)
 				}
@@ -214,7 +214,7 @@ func TestWhoHasASecondFactorConfirmsByThatToo(t *testing.T) {
 		try := func(password string, p signin.Proof) error {
 			return f.reconfirm(in, password, p)
 		}
-		asked, err := f.SignIn.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})
+		asked, err := f.SignIn.Reauthenticate(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})
 		f.is(errorOf(asked, err), rolecall.ErrSecondFactorRequired)
 		if len(asked.Challenge.Methods) != 2 || asked.Principal != nil || asked.Token != "" {
 			t.Errorf("the password alone: %+v", asked)
@@ -268,7 +268,7 @@ func TestAPasskeyConfirmsOnce(t *testing.T) {
 		f.ok(err)
 		_, another := f.withPasskey("another")
 		ask := func(in signin.SignIn) []byte {
-			asked, err := f.SignIn.Confirm(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})
+			asked, err := f.SignIn.Reauthenticate(f.Context(), f.call(in), []secret.Token{in.Token}, password, signin.Proof{})
 			f.ok(err)
 			if asked.Challenge == nil || asked.Challenge.PublicKey == nil {
 				t.Fatalf("%+v asks for no passkey", asked)

@@ -58,7 +58,7 @@ type fixture struct {
 	keys     *secret.Keys
 	limits   ratelimit.Limits
 	hashes   *secret.Passwords
-	passkeys *passkey.Party
+	passkeys *passkey.RelyingParty
 	*node.Node
 	tenant rolecall.Tenant
 	owner  access.Caller

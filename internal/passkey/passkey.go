@@ -23,15 +23,15 @@ var ErrRefused = errors.New("response of an authenticator refused")
 // shortestID is the minimum length of a credential id in bytes (WebAuthn, 4).
 const shortestID = 16
 
-// Party is the WebAuthn relying party: the domain to which passkeys are bound, and
+// RelyingParty is the WebAuthn relying party: the domain to which passkeys are bound, and
 // the origins whose pages may use them.
-type Party struct {
+type RelyingParty struct {
 	webauthn *webauthn.WebAuthn
 }
 
 // New returns the relying party of the domain and the origins, or an error if
 // browsers would reject the domain.
-func New(domain string, origins []string) (*Party, error) {
+func New(domain string, origins []string) (*RelyingParty, error) {
 	if domain == "" {
 		return nil, errors.New("passkeys need a domain")
 	}
@@ -49,28 +49,28 @@ func New(domain string, origins []string) (*Party, error) {
 	if err != nil {
 		return nil, fmt.Errorf("passkeys of %s: %w", domain, err)
 	}
-	return &Party{w}, nil
+	return &RelyingParty{w}, nil
 }
 
-// Owner is the WebAuthn user: the user of a passkey.
-type Owner struct {
+// User is the WebAuthn user: the user of a passkey.
+type User struct {
 	User     *rolecall.User
 	Tenant   string // its name to show
 	Passkeys []rolecall.Passkey
 }
 
 // WebAuthnID returns the user handle: the id, which contains no personal data.
-func (o *Owner) WebAuthnID() []byte { return o.User.ID[:] }
+func (o *User) WebAuthnID() []byte { return o.User.ID[:] }
 
 // WebAuthnName returns the name under which an authenticator lists the passkey. It
 // contains the tenant, because the passkeys of all tenants have the same domain.
-func (o *Owner) WebAuthnName() string { return o.User.Email + " (" + o.Tenant + ")" }
+func (o *User) WebAuthnName() string { return o.User.Email + " (" + o.Tenant + ")" }
 
 // WebAuthnDisplayName returns the name of the user.
-func (o *Owner) WebAuthnDisplayName() string { return o.User.Name }
+func (o *User) WebAuthnDisplayName() string { return o.User.Name }
 
 // WebAuthnCredentials returns the passkeys that can be read.
-func (o *Owner) WebAuthnCredentials() []webauthn.Credential {
+func (o *User) WebAuthnCredentials() []webauthn.Credential {
 	var credentials []webauthn.Credential
 	for _, key := range o.Passkeys {
 		var credential webauthn.Credential
@@ -83,7 +83,7 @@ func (o *Owner) WebAuthnCredentials() []webauthn.Credential {
 
 // CreationOptions returns the publicKey options of navigator.credentials.create, as
 // JSON (PublicKeyCredentialCreationOptionsJSON).
-func (p *Party) CreationOptions(challenge secret.Token, o *Owner) ([]byte, error) {
+func (p *RelyingParty) CreationOptions(challenge secret.Token, o *User) ([]byte, error) {
 	creation, _, err := p.webauthn.BeginRegistration(o,
 		webauthn.WithExclusions(webauthn.Credentials(o.WebAuthnCredentials()).CredentialDescriptors()),
 		func(options *protocol.PublicKeyCredentialCreationOptions) (err error) {
@@ -98,7 +98,7 @@ func (p *Party) CreationOptions(challenge secret.Token, o *Owner) ([]byte, error
 
 // Create verifies the response to CreationOptions and returns the new passkey with
 // its id and credential, or ErrRefused.
-func (p *Party) Create(r Response, challenge secret.Token, o *Owner) (rolecall.Passkey, error) {
+func (p *RelyingParty) Create(r Response, challenge secret.Token, o *User) (rolecall.Passkey, error) {
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(r.raw)
 	if err != nil {
 		return rolecall.Passkey{}, refused(err)
@@ -118,10 +118,10 @@ func (p *Party) Create(r Response, challenge secret.Token, o *Owner) (rolecall.P
 }
 
 // RequestOptions returns the publicKey options of navigator.credentials.get, as JSON
-// (PublicKeyCredentialRequestOptionsJSON). They ask for a passkey of the owner.
-// Without an owner, they ask for any passkey, with user verification by the
+// (PublicKeyCredentialRequestOptionsJSON). They ask for a passkey of the user.
+// Without a user, they ask for any passkey, with user verification by the
 // authenticator.
-func (p *Party) RequestOptions(challenge secret.Token, o *Owner) ([]byte, error) {
+func (p *RelyingParty) RequestOptions(challenge secret.Token, o *User) ([]byte, error) {
 	withChallenge := func(options *protocol.PublicKeyCredentialRequestOptions) (err error) {
 		options.Challenge, err = base64.RawURLEncoding.DecodeString(string(challenge))
 		return err
@@ -139,16 +139,16 @@ func (p *Party) RequestOptions(challenge secret.Token, o *Owner) ([]byte, error)
 	return json.Marshal(assertion.Response)
 }
 
-// Verify verifies the response to RequestOptions. It returns the owner's passkey
-// with its updated credential, or ErrRefused. With alone, the authenticator must
-// have verified the user, because the passkey replaces the password too.
-func (p *Party) Verify(r Response, challenge secret.Token, o *Owner, alone bool) (rolecall.Passkey, error) {
+// Verify verifies the response to RequestOptions. It returns the user's passkey
+// with its updated credential, or ErrRefused. With passwordless, the authenticator must
+// have verified the user, because the passkey replaces the password.
+func (p *RelyingParty) Verify(r Response, challenge secret.Token, o *User, passwordless bool) (rolecall.Passkey, error) {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(r.raw)
 	if err != nil {
 		return rolecall.Passkey{}, refused(err)
 	}
 	session := webauthn.SessionData{Challenge: string(challenge), UserID: o.WebAuthnID(), UserVerification: protocol.VerificationPreferred}
-	if alone {
+	if passwordless {
 		session.UserVerification = protocol.VerificationRequired
 	}
 	credential, err := p.webauthn.ValidateLogin(o, session, parsed)

@@ -16,7 +16,7 @@ const (
 	origin = "https://id.example.com"
 )
 
-func aParty(t *testing.T) *Party {
+func newRelyingParty(t *testing.T) *RelyingParty {
 	t.Helper()
 	p, err := New(domain, []string{origin, "https://app.example.com:8443"})
 	if err != nil {
@@ -25,12 +25,12 @@ func aParty(t *testing.T) *Party {
 	return p
 }
 
-func anOwner() *Owner {
-	return &Owner{User: &rolecall.User{ID: rolecall.NewID[rolecall.User](1 << 50), Email: "ada@example.com", Name: "Ada Lovelace"}, Tenant: "Acme"}
+func newUser() *User {
+	return &User{User: &rolecall.User{ID: rolecall.NewID[rolecall.User](1 << 50), Email: "ada@example.com", Name: "Ada Lovelace"}, Tenant: "Acme"}
 }
 
 // register gives the owner a passkey of the authenticator.
-func register(t *testing.T, p *Party, o *Owner, a *passkeytest.Authenticator) {
+func register(t *testing.T, p *RelyingParty, o *User, a *passkeytest.Authenticator) {
 	t.Helper()
 	challenge := secret.NewToken()
 	options, err := p.CreationOptions(challenge, o)
@@ -61,7 +61,7 @@ func read(t *testing.T, document []byte) Response {
 }
 
 func TestCreationOptions(t *testing.T) {
-	p, o := aParty(t), anOwner()
+	p, o := newRelyingParty(t), newUser()
 	register(t, p, o, passkeytest.New(origin))
 	challenge := secret.NewToken()
 	document, err := p.CreationOptions(challenge, o)
@@ -90,11 +90,11 @@ func TestCreationOptions(t *testing.T) {
 }
 
 func TestRequestOptions(t *testing.T) {
-	p, o := aParty(t), anOwner()
+	p, o := newRelyingParty(t), newUser()
 	register(t, p, o, passkeytest.New(origin))
 	register(t, p, o, passkeytest.New(origin))
 	for _, test := range []struct {
-		owner        *Owner
+		owner        *User
 		verification string
 		allowed      int
 	}{{o, "preferred", 2}, {nil, "required", 0}} {
@@ -117,7 +117,7 @@ func TestRequestOptions(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	p := aParty(t)
+	p := newRelyingParty(t)
 	ours := func(*passkeytest.Authenticator) {}
 	for _, test := range []struct {
 		name   string
@@ -139,7 +139,7 @@ func TestVerify(t *testing.T) {
 		{"that was not synced and is now", func(a *passkeytest.Authenticator) { a.Synced = true }, true, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o, a := anOwner(), passkeytest.New(origin)
+			o, a := newUser(), passkeytest.New(origin)
 			register(t, p, o, a)
 			for range 2 { // so that the counter can go back
 				verifies(t, p, o, a)
@@ -158,7 +158,7 @@ func TestVerify(t *testing.T) {
 }
 
 // verifies signs with the owner's passkey and keeps it as it is then.
-func verifies(t *testing.T, p *Party, o *Owner, a *passkeytest.Authenticator) {
+func verifies(t *testing.T, p *RelyingParty, o *User, a *passkeytest.Authenticator) {
 	t.Helper()
 	challenge := secret.NewToken()
 	options, err := p.RequestOptions(challenge, o)
@@ -175,7 +175,7 @@ func verifies(t *testing.T, p *Party, o *Owner, a *passkeytest.Authenticator) {
 }
 
 func TestSyncedPasskeysCountNothing(t *testing.T) {
-	p, o, a := aParty(t), anOwner(), passkeytest.New(origin)
+	p, o, a := newRelyingParty(t), newUser(), passkeytest.New(origin)
 	a.Synced = true
 	register(t, p, o, a)
 	for range 3 {
@@ -184,14 +184,14 @@ func TestSyncedPasskeysCountNothing(t *testing.T) {
 }
 
 func TestWhatAnswersSomethingElseIsRefused(t *testing.T) {
-	p, o, a := aParty(t), anOwner(), passkeytest.New(origin)
+	p, o, a := newRelyingParty(t), newUser(), passkeytest.New(origin)
 	register(t, p, o, a)
 	challenge := secret.NewToken()
 	signed := read(t, a.Sign(t, a.Keys[0], string(challenge)))
 	if _, err := p.Verify(signed, secret.NewToken(), o, false); !errors.Is(err, ErrRefused) {
 		t.Errorf("another challenge: %v", err)
 	}
-	other := anOwner()
+	other := newUser()
 	if _, err := p.Verify(signed, challenge, other, false); !errors.Is(err, ErrRefused) {
 		t.Errorf("another user: %v", err)
 	}
@@ -265,7 +265,7 @@ func FuzzResponses(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	challenge, o, a := secret.NewToken(), anOwner(), passkeytest.New(origin)
+	challenge, o, a := secret.NewToken(), newUser(), passkeytest.New(origin)
 	options, err := p.CreationOptions(challenge, o)
 	if err != nil {
 		f.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // and 8 random bytes. The rest is half of their MAC.
 const challengeHead = 16
 
-// Challenge returns a token that Challenged accepts until it expires, for the same purpose
+// Challenge returns a token that VerifyChallenge accepts until it expires, for the same purpose
 // and parts. The token contains its MAC, so nothing is stored for anonymous callers.
 func (k *Keys) Challenge(purpose string, until rolecall.Time, parts ...string) Token {
 	head := binary.BigEndian.AppendUint64(make([]byte, 0, tokenBytes), uint64(until))
@@ -21,9 +21,9 @@ func (k *Keys) Challenge(purpose string, until rolecall.Time, parts ...string) T
 	return Token(text.EncodeToString(append(head, k.challengeMAC(0, purpose, head, parts)...)))
 }
 
-// Challenged reports whether Challenge returned the token for the purpose and the parts,
+// VerifyChallenge reports whether Challenge returned the token for the purpose and the parts,
 // under the current or a previous key, and the token has not expired.
-func (k *Keys) Challenged(purpose string, token Token, now rolecall.Time, parts ...string) bool {
+func (k *Keys) VerifyChallenge(purpose string, token Token, now rolecall.Time, parts ...string) bool {
 	raw, err := text.DecodeString(string(token))
 	if err != nil || len(raw) != tokenBytes || rolecall.Time(binary.BigEndian.Uint64(raw)) <= now {
 		return false

@@ -33,7 +33,7 @@ func TestChallenges(t *testing.T) {
 		{"no token", old, "sign in", "", 0, []string{"acme", "ada"}, false},
 		{"any token", old, "sign in", NewToken(), 0, []string{"acme", "ada"}, false},
 	} {
-		if ok := test.keys.Challenged(test.purpose, test.token, test.now, test.parts...); ok != test.ok {
+		if ok := test.keys.VerifyChallenge(test.purpose, test.token, test.now, test.parts...); ok != test.ok {
 			t.Errorf("%s: %v, want %v", test.name, ok, test.ok)
 		}
 	}

@@ -88,7 +88,7 @@ func fewestLeft(password string, common bool, words ...Words) int {
 			piece := password[at[start]:at[end]]
 			taken := slices.ContainsFunc(words, func(w Words) bool { return w.set[piece] })
 			if common && end-start >= leastPiece {
-				foretold = foretold && (strings.Contains(walks, piece) || strings.Contains(password[:at[end-1]], piece))
+				foretold = foretold && (strings.Contains(keySequences, piece) || strings.Contains(password[:at[end-1]], piece))
 				taken = taken || foretold || commonPasswords()[piece]
 			}
 			if taken {
@@ -99,8 +99,8 @@ func fewestLeft(password string, common bool, words ...Words) int {
 	return least[len(at)-1]
 }
 
-// walks contains sequences of neighboring keys, in both directions.
-var walks = func() string {
+// keySequences contains sequences of neighboring keys, in both directions.
+var keySequences = func() string {
 	rows := []string{
 		"012345678901234567890", "abcdefghijklmnopqrstuvwxyz", "qwertyuiopasdfghjklzxcvbnm", "qwertzuiopasdfghjklyxcvbnm",
 		"azertyuiopqsdfghjklmwxcvbn", "1q2w3e4r5t6y7u8i9o0p", "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p", "1qazxsw23edcvfr45tgbnhy67ujmki89olp0",

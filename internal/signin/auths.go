@@ -125,7 +125,7 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 	token := secret.NewToken()
 	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: rolecall.User{ID: e.user}, Session: session})
 	var email string
-	var question *question
+	var pending *pendingSignIn
 	err := s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		user, err := e.prepare(tx)
 		if err != nil {
@@ -138,7 +138,7 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 		}
 		session.ExpiresAt = now.Add(settings.AbsoluteLifetime())
 		if !e.secondFactor {
-			if question, err = s.ask(tx, settings, &user, token, e.counted); question != nil || err != nil {
+			if pending, err = s.createChallenge(tx, settings, &user, token, e.counted); pending != nil || err != nil {
 				return nil, err
 			}
 		}
@@ -166,8 +166,8 @@ func (s *Service) startSession(ctx context.Context, a *access.Anonymous, e entry
 	if err != nil {
 		return SignIn{}, err
 	}
-	if question != nil {
-		challenge, err := s.challengeOf(question, &a.Tenant, token)
+	if pending != nil {
+		challenge, err := s.challengeOf(pending, &a.Tenant, token)
 		return SignIn{Challenge: challenge}, err
 	}
 	live, err := s.lookUp(ctx, a.Tenant, token)
@@ -289,7 +289,7 @@ func (s *Service) known(ctx context.Context, a *access.Anonymous) (known []secre
 // has its own counter, so that an attack on the account does not lock out its user.
 // Attempts without a known device (a nil device) are counted by account and by
 // source.
-func (s *Service) buckets(a *access.Anonymous, email string, device *deviceMark) []rolecall.Bucket {
+func (s *Service) buckets(a *access.Anonymous, email string, device *deviceToken) []rolecall.Bucket {
 	if device != nil {
 		return []rolecall.Bucket{s.limiter.Bucket("device", s.limiter.Limits.AccountAndSource, 15*time.Minute, device.ID.String())}
 	}

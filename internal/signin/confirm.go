@@ -11,18 +11,18 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// Confirm re-authenticates the user of the session: by the password, and by the
+// Reauthenticate re-authenticates the user of the session: by the password, and by the
 // second factor if the user has one. It returns the session with the successor of
 // its token, which is one of the presented tokens. The old token ends as after a
 // Refresh. If the user has a second factor and sends only the password, the result
-// is a challenge. Confirm returns ErrValidation for wrong credentials,
+// is a challenge. Reauthenticate returns ErrValidation for wrong credentials,
 // ErrTooManyAttempts, ErrBusy and ErrUnauthenticated.
-func (s *Service) Confirm(ctx context.Context, c access.Caller, presented []secret.Token, password string, p Proof) (SignIn, error) {
+func (s *Service) Reauthenticate(ctx context.Context, c access.Caller, presented []secret.Token, password string, p Proof) (SignIn, error) {
 	hash, counted, err := s.ownPassword(ctx, c, "/password", password)
 	if err != nil {
 		return SignIn{}, err
 	}
-	take, challenge, err := s.ownProof(ctx, c, p)
+	consume, challenge, err := s.ownProof(ctx, c, p)
 	if err != nil || challenge != nil {
 		return SignIn{Challenge: challenge}, s.ownFailure(c, p, err)
 	}
@@ -40,7 +40,7 @@ func (s *Service) Confirm(ctx context.Context, c access.Caller, presented []secr
 		} else if !ok { // the password was changed at the same time
 			return nil, wrongOwn("/password")
 		}
-		if err := take(tx); err != nil {
+		if err := consume(tx); err != nil {
 			return nil, err
 		}
 		if ok, err := tx.ConfirmSession(session.ID, session.ConfirmedAt); err != nil {
@@ -60,12 +60,12 @@ func (s *Service) Confirm(ctx context.Context, c access.Caller, presented []secr
 // ownProof verifies the caller's second factor. The returned function consumes it.
 // If the caller has a second factor and sends no proof, ownProof returns a
 // challenge.
-func (s *Service) ownProof(ctx context.Context, c access.Caller, p Proof) (take func(*store.Tx) error, challenge *Challenge, err error) {
+func (s *Service) ownProof(ctx context.Context, c access.Caller, p Proof) (consume func(*store.Tx) error, challenge *Challenge, err error) {
 	if p.pointer() != "" {
-		take, err = s.shownAgain(ctx, c, p)
-		return take, nil, err
+		consume, err = s.verifyOwnFactor(ctx, c, p)
+		return consume, nil, err
 	}
-	challenge, err = s.AskAgain(ctx, c)
+	challenge, err = s.FactorChallenge(ctx, c)
 	return func(*store.Tx) error { return nil }, challenge, err
 }
 

@@ -20,7 +20,7 @@ const passwordChanged = "password changed"
 // their first password. The argument before is the user before the change.
 func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event) error {
 	tx.SetPassword(before.ID, hash, s.now())
-	if err := shut(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
+	if err := revokeAccess(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
 		return err
 	}
 	revoked, err := tx.DeleteUserAPITokens(before.ID, s.now())
@@ -61,7 +61,7 @@ func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APITok
 // emailChanged revokes the earlier access to the user's account. It also notifies
 // the old address, unless both addresses are equal but for their spelling.
 func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, changed *rolecall.User, except rolecall.SessionID, event *rolecall.Event) error {
-	if err := shut(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
+	if err := revokeAccess(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
 		return err
 	}
 	return s.outbox.Put(tx, tenant, rolecall.Mail{
@@ -69,10 +69,10 @@ func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, chan
 	})
 }
 
-// shut revokes the access to the user's account that does not need the new
+// revokeAccess revokes the access to the user's account that does not need the new
 // credentials: all sessions except one, which may be zero, the invitation and all
 // one-time tokens.
-func shut(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecall.Event, reason string) error {
+func revokeAccess(tx *store.Tx, user rolecall.UserID, except rolecall.SessionID, event *rolecall.Event, reason string) error {
 	tx.DeleteAllOneTimeTokens(user)
 	if _, err := tx.DeleteInvitationOf(user); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *Service) ChangePassword(ctx context.Context, c access.Caller, current, 
 		}
 		tx.ForgiveAttempt(counted)
 		event := s.access.Event(c, rolecall.EventPasswordChanged, audit.AboutUser(c.User.ID))
-		if err := shut(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
+		if err := revokeAccess(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
 			return nil, err
 		}
 		return event, s.access.Notify(tx, c.Tenant.ID, &c.User, "the password was changed")

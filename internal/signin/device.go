@@ -14,9 +14,9 @@ import (
 // DeviceLifetime is how long a known-device token is valid.
 const DeviceLifetime = 90 * 24 * time.Hour
 
-// deviceMark is the content of a known-device token, which is stored encrypted in
+// deviceToken is the content of a known-device token, which is stored encrypted in
 // the device cookie.
-type deviceMark struct {
+type deviceToken struct {
 	ID       rolecall.AnyID `json:"id"`
 	Account  string         `json:"account"`
 	Password []byte         `json:"password"` // digest of the stored hash
@@ -27,7 +27,7 @@ type deviceMark struct {
 // password with this hash is changed.
 func (s *Service) newDevice(tenant rolecall.TenantID, email, hash string) string {
 	now := s.now()
-	content, err := json.Marshal(deviceMark{rolecall.NewID[any](now), rolecall.EmailKey(email), secret.Digest([]byte(hash)), now})
+	content, err := json.Marshal(deviceToken{rolecall.NewID[any](now), rolecall.EmailKey(email), secret.Digest([]byte(hash)), now})
 	if err != nil {
 		return ""
 	}
@@ -36,15 +36,15 @@ func (s *Service) newDevice(tenant rolecall.TenantID, email, hash string) string
 
 // isStale reports whether the password of the account has changed since the token
 // was made.
-func (m *deviceMark) isStale(hash string) bool {
+func (m *deviceToken) isStale(hash string) bool {
 	return !bytes.Equal(m.Password, secret.Digest([]byte(hash)))
 }
 
 // currentDevice is like device, and returns nil if the password has changed since
 // then. The caller knows the hash.
-func (s *Service) currentDevice(a *access.Anonymous, email, hash string) *deviceMark {
-	if mark := s.device(a, email); mark != nil && !mark.isStale(hash) {
-		return mark
+func (s *Service) currentDevice(a *access.Anonymous, email, hash string) *deviceToken {
+	if token := s.device(a, email); token != nil && !token.isStale(hash) {
+		return token
 	}
 	return nil
 }
@@ -52,19 +52,19 @@ func (s *Service) currentDevice(a *access.Anonymous, email, hash string) *device
 // device returns the known-device token of the request for the account, or nil. The
 // token may be stale. A sibling host can set additional cookies, but cannot replace
 // the right one.
-func (s *Service) device(a *access.Anonymous, email string) *deviceMark {
+func (s *Service) device(a *access.Anonymous, email string) *deviceToken {
 	account := rolecall.EmailKey(email)
 	for _, sealed := range a.Devices {
-		if mark, ok := s.openDevice(a.Tenant.ID, sealed); ok && mark.Account == account && s.now() < mark.IssuedAt.Add(DeviceLifetime) {
-			return &mark
+		if token, ok := s.openDevice(a.Tenant.ID, sealed); ok && token.Account == account && s.now() < token.IssuedAt.Add(DeviceLifetime) {
+			return &token
 		}
 	}
 	return nil
 }
 
-func (s *Service) openDevice(tenant rolecall.TenantID, sealed string) (mark deviceMark, ok bool) {
+func (s *Service) openDevice(tenant rolecall.TenantID, sealed string) (token deviceToken, ok bool) {
 	content, err := s.keys.Open("device", sealed, tenant[:])
-	return mark, err == nil && json.Unmarshal(content, &mark) == nil
+	return token, err == nil && json.Unmarshal(content, &token) == nil
 }
 
 // The maximum number of known-device tokens of a browser and their maximum size, so
@@ -80,10 +80,10 @@ const (
 // kept too.
 func (s *Service) KeptDevices(tenant rolecall.TenantID, newest string, others []string) []string {
 	kept, bytes := []string{newest}, len(newest)
-	mark, _ := s.openDevice(tenant, newest)
+	token, _ := s.openDevice(tenant, newest)
 	for _, sealed := range others {
 		other, ok := s.openDevice(tenant, sealed)
-		isOf := ok && other.Account == mark.Account
+		isOf := ok && other.Account == token.Account
 		if isOf || sealed == "" || slices.Contains(kept, sealed) || len(kept) == devicesKept || bytes+len(sealed) > deviceBytesKept {
 			continue
 		}

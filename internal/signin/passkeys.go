@@ -38,11 +38,11 @@ func (s *Service) PasskeyCreationOptions(ctx context.Context, c access.Caller) (
 	if len(own.Passkeys) >= rolecall.PasskeysMax {
 		return nil, rolecall.ErrTooManyPasskeys
 	}
-	return s.passkeys.CreationOptions(s.challenge(passkeyCreation, c), ownerOf(c, &own.Factors))
+	return s.passkeys.CreationOptions(s.challenge(passkeyCreation, c), webauthnUser(c, &own.Factors))
 }
 
-func ownerOf(c access.Caller, f *rolecall.Factors) *passkey.Owner {
-	return &passkey.Owner{User: &c.User, Tenant: c.Tenant.DisplayName, Passkeys: f.Passkeys}
+func webauthnUser(c access.Caller, f *rolecall.Factors) *passkey.User {
+	return &passkey.User{User: &c.User, Tenant: c.Tenant.DisplayName, Passkeys: f.Passkeys}
 }
 
 // challenge returns a WebAuthn challenge that is bound to the caller and the
@@ -125,7 +125,7 @@ func (s *Service) insertPasskey(tx *store.Tx, c access.Caller, own *rolecall.Fac
 	if !s.isChallenge(passkeyCreation, c, response.Challenge) {
 		return rolecall.Faults{refusedPasskey}.Err()
 	}
-	key, err := s.created(ownerOf(c, own), response, response.Challenge)
+	key, err := s.registeredPasskey(webauthnUser(c, own), response, response.Challenge)
 	if errors.Is(err, rolecall.ErrWrongCode) {
 		err = rolecall.Faults{refusedPasskey}.Err()
 	}
@@ -171,7 +171,7 @@ func (s *Service) UpdatePasskey(ctx context.Context, c access.Caller, id []byte,
 // isChallenge reports whether the token is a valid challenge for the caller and the
 // purpose.
 func (s *Service) isChallenge(purpose string, c access.Caller, token secret.Token) bool {
-	return s.keys.Challenged(purpose, token, s.now(), c.Tenant.ID.String(), c.User.ID.String())
+	return s.keys.VerifyChallenge(purpose, token, s.now(), c.Tenant.ID.String(), c.User.ID.String())
 }
 
 // PasskeySignInOptions returns the publicKey options of navigator.credentials.get,
@@ -190,7 +190,7 @@ func (s *Service) PasskeySignInOptions(a access.Anonymous) ([]byte, error) {
 // ErrTenantSuspended.
 func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, document []byte) (SignIn, error) {
 	response, ok := passkey.ReadResponse(document)
-	if !ok || !s.keys.Challenged(passkeySignIn, response.Challenge, s.now(), a.TenantName) {
+	if !ok || !s.keys.VerifyChallenge(passkeySignIn, response.Challenge, s.now(), a.TenantName) {
 		return SignIn{}, rolecall.ErrPasskeyRefused
 	}
 	var key rolecall.Passkey
@@ -210,8 +210,8 @@ func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, documen
 	} else if !ok || response.User != user.ID {
 		return SignIn{}, rolecall.ErrPasskeyRefused
 	}
-	owner := &passkey.Owner{User: &user, Passkeys: []rolecall.Passkey{key}}
-	old, used, err := s.signed(owner, response, response.Challenge, true)
+	owner := &passkey.User{User: &user, Passkeys: []rolecall.Passkey{key}}
+	old, used, err := s.assertedPasskey(owner, response, response.Challenge, true)
 	switch {
 	case errors.Is(err, rolecall.ErrWrongCode):
 		s.refusals.Count(a.Tenant.ID, rolecall.EventSignInFailed, audit.Anonymous, user.ID, rolecall.ErrPasskeyRefused.Code, a.Source)
@@ -230,7 +230,7 @@ func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, documen
 		} else if err != nil {
 			return user, err
 		}
-		fresh, err := s.spend(tx, response.Challenge)
+		fresh, err := s.consumeChallenge(tx, response.Challenge)
 		if fresh && err == nil {
 			fresh, err = tx.UsePasskey(old, used)
 		}
@@ -241,10 +241,10 @@ func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, documen
 	}})
 }
 
-// spend marks a challenge as used and reports whether it was unused. The row has no
+// consumeChallenge marks a challenge as used and reports whether it was unused. The row has no
 // user, so that operations that delete the tokens of a user do not make the
 // challenge usable again.
-func (s *Service) spend(tx *store.Tx, challenge secret.Token) (bool, error) {
+func (s *Service) consumeChallenge(tx *store.Tx, challenge secret.Token) (bool, error) {
 	now := s.now()
 	return tx.SpendOneTimeToken(rolecall.OneTimeToken{
 		Purpose: rolecall.TokenPasskey, CreatedAt: now, ExpiresAt: now.Add(challengeLifetime),

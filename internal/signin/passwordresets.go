@@ -69,19 +69,19 @@ func (s *Service) resetBuckets(a *access.Anonymous, email string) (account, sour
 
 // The results of a reset request, for auditors.
 const (
-	resetMailed   = "mailed"
-	resetNobody   = "not mailed: nobody has the address"
-	resetInactive = "not mailed: the user is not active"
-	resetShut     = "not mailed: the tenant is suspended"
-	resetTooMany  = "not mailed: too many"
+	resetMailed          = "mailed"
+	resetNoUser          = "not mailed: nobody has the address"
+	resetInactive        = "not mailed: the user is not active"
+	resetTenantSuspended = "not mailed: the tenant is suspended"
+	resetTooMany         = "not mailed: too many"
 )
 
 func resetOutcome(t *rolecall.Tenant, u *rolecall.User, tooMany bool) string {
 	switch {
 	case u.ID.IsZero():
-		return resetNobody
+		return resetNoUser
 	case t.Status == rolecall.TenantSuspended:
-		return resetShut
+		return resetTenantSuspended
 	case u.Status != rolecall.UserActive:
 		return resetInactive
 	case tooMany:

@@ -19,20 +19,20 @@ type Proof struct {
 	Passkey      []byte // the JSON document of a PublicKeyCredential
 }
 
-// take consumes a verified proof, in the transaction of the operation that needs it.
+// consume consumes a verified proof, in the transaction of the operation that needs it.
 // It returns ErrWrongCode if the proof was consumed already. With a first factor it
 // returns recovery codes.
-type take func(tx *store.Tx) ([]secret.RecoveryCode, error)
+type consume func(tx *store.Tx) ([]secret.RecoveryCode, error)
 
-// judge verifies the proof. The returned function consumes it. It returns
+// verifyProof verifies the proof. The returned function consumes it. It returns
 // ErrWrongCode if the proof is not a second factor of the user. A passkey must have
-// signed the challenge.
-func (s *Service) judge(c access.Caller, q *question, p Proof, challenge secret.Token) (take, error) {
+// assertedPasskey the challenge.
+func (s *Service) verifyProof(c access.Caller, q *pendingSignIn, p Proof, challenge secret.Token) (consume, error) {
 	switch {
 	case p.Passkey != nil:
-		return s.judgePasskey(c, q, p.Passkey, challenge)
+		return s.verifyPasskey(c, q, p.Passkey, challenge)
 	case p.RecoveryCode != "":
-		return s.judgeRecoveryCode(c, q, p.RecoveryCode)
+		return s.verifyRecoveryCode(c, q, p.RecoveryCode)
 	case q.factors.TOTP.Sealed == nil:
 		return nil, rolecall.ErrWrongCode
 	}
@@ -67,7 +67,7 @@ func (s *Service) openTOTP(tenant rolecall.TenantID, user rolecall.UserID, seale
 	return raw, err == nil
 }
 
-func (s *Service) judgeRecoveryCode(c access.Caller, q *question, text string) (take, error) {
+func (s *Service) verifyRecoveryCode(c access.Caller, q *pendingSignIn, text string) (consume, error) {
 	code, ok := secret.ParseRecoveryCode(text)
 	if !ok || q.factors.Methods() == nil {
 		return nil, rolecall.ErrWrongCode
@@ -81,30 +81,30 @@ func (s *Service) judgeRecoveryCode(c access.Caller, q *question, text string) (
 	}, nil
 }
 
-func (s *Service) judgePasskey(c access.Caller, q *question, document []byte, challenge secret.Token) (take, error) {
+func (s *Service) verifyPasskey(c access.Caller, q *pendingSignIn, document []byte, challenge secret.Token) (consume, error) {
 	response, ok := passkey.ReadResponse(document)
 	if !ok {
 		return nil, rolecall.ErrWrongCode
 	}
-	old, used, err := s.signed(q.owner(&c.Tenant), response, challenge, false)
+	old, used, err := s.assertedPasskey(q.webauthnUser(&c.Tenant), response, challenge, false)
 	return func(tx *store.Tx) ([]secret.RecoveryCode, error) {
 		return nil, orWrong(tx.UsePasskey(old, used))
 	}, err
 }
 
-// signed returns the owner's passkey that signed the challenge, before and after the
+// assertedPasskey returns the user's passkey that signed the challenge, before and after the
 // update of its counter, or ErrWrongCode.
-func (s *Service) signed(owner *passkey.Owner, response passkey.Response, challenge secret.Token, alone bool) (old, used rolecall.Passkey, err error) {
+func (s *Service) assertedPasskey(user *passkey.User, response passkey.Response, challenge secret.Token, passwordless bool) (old, used rolecall.Passkey, err error) {
 	if s.passkeys == nil {
 		return old, used, rolecall.ErrWrongCode
 	}
-	used, err = s.passkeys.Verify(response, challenge, owner, alone)
+	used, err = s.passkeys.Verify(response, challenge, user, passwordless)
 	if errors.Is(err, passkey.ErrRefused) {
-		s.log.Info("passkey refused", "user", owner.User.ID, "why", err)
+		s.log.Info("passkey refused", "user", user.User.ID, "why", err)
 		return old, used, rolecall.ErrWrongCode
 	}
 	used.LastUsedAt = s.now()
-	for _, old = range owner.Passkeys {
+	for _, old = range user.Passkeys {
 		if string(old.ID) == string(used.ID) {
 			break
 		}
@@ -112,9 +112,9 @@ func (s *Service) signed(owner *passkey.Owner, response passkey.Response, challe
 	return old, used, err
 }
 
-// judgeNew verifies the proof of a user who enrols a first factor: a code of the
+// verifyNewFactor verifies the proof of a user who enrols a first factor: a code of the
 // pending secret, or a new passkey. The returned function enrols it.
-func (s *Service) judgeNew(c access.Caller, q *question, p Proof, challenge secret.Token) (take, error) {
+func (s *Service) verifyNewFactor(c access.Caller, q *pendingSignIn, p Proof, challenge secret.Token) (consume, error) {
 	var add func(*store.Tx) error
 	method := rolecall.FactorTOTP
 	switch {
@@ -124,7 +124,7 @@ func (s *Service) judgeNew(c access.Caller, q *question, p Proof, challenge secr
 		if !ok {
 			return nil, rolecall.ErrWrongCode
 		}
-		key, err := s.created(q.owner(&c.Tenant), response, challenge)
+		key, err := s.registeredPasskey(q.webauthnUser(&c.Tenant), response, challenge)
 		if err != nil {
 			return nil, err
 		}
@@ -157,14 +157,14 @@ func (s *Service) judgeNew(c access.Caller, q *question, p Proof, challenge secr
 	}, nil
 }
 
-// created returns the new passkey of a response to the challenge, or ErrWrongCode.
-func (s *Service) created(owner *passkey.Owner, response passkey.Response, challenge secret.Token) (rolecall.Passkey, error) {
+// registeredPasskey returns the new passkey of a response to the challenge, or ErrWrongCode.
+func (s *Service) registeredPasskey(user *passkey.User, response passkey.Response, challenge secret.Token) (rolecall.Passkey, error) {
 	if s.passkeys == nil {
 		return rolecall.Passkey{}, rolecall.ErrWrongCode
 	}
-	key, err := s.passkeys.Create(response, challenge, owner)
+	key, err := s.passkeys.Create(response, challenge, user)
 	if errors.Is(err, passkey.ErrRefused) {
-		s.log.Info("passkey refused", "user", owner.User.ID, "why", err)
+		s.log.Info("passkey refused", "user", user.User.ID, "why", err)
 		err = rolecall.ErrWrongCode
 	}
 	key.CreatedAt = s.now()
@@ -182,22 +182,22 @@ func orWrong(ok bool, err error) error {
 
 var errProofRequired = rolecall.ErrSecondFactorRequired.With("The password is right, and your second factor is needed too. Show it beside the password.")
 
-// AskAgain returns a challenge for the second factor of a signed-in user, or nil if
+// FactorChallenge returns a challenge for the second factor of a signed-in user, or nil if
 // they have no second factor.
-func (s *Service) AskAgain(ctx context.Context, c access.Caller) (*Challenge, error) {
+func (s *Service) FactorChallenge(ctx context.Context, c access.Caller) (*Challenge, error) {
 	own, err := s.Factors(ctx, c)
 	if err != nil || own.Methods() == nil {
 		return nil, err
 	}
-	challenge, err := s.challengeOf(&question{user: c.User, factors: own.Factors}, &c.Tenant, s.challenge(passkeyProof, c))
+	challenge, err := s.challengeOf(&pendingSignIn{user: c.User, factors: own.Factors}, &c.Tenant, s.challenge(passkeyProof, c))
 	challenge.Problem = errProofRequired
 	return challenge, err
 }
 
-// shownAgain verifies the second factor of a signed-in user, with a separate
+// verifyOwnFactor verifies the second factor of a signed-in user, with a separate
 // counter. The returned function consumes it. It returns ErrWrongCode and
 // ErrTooManyAttempts.
-func (s *Service) shownAgain(ctx context.Context, c access.Caller, p Proof) (take func(*store.Tx) error, err error) {
+func (s *Service) verifyOwnFactor(ctx context.Context, c access.Caller, p Proof) (consume func(*store.Tx) error, err error) {
 	counted, err := s.limiter.Count(ctx, s.ownFactorBuckets(&c.User))
 	if err != nil {
 		return nil, err
@@ -210,13 +210,13 @@ func (s *Service) shownAgain(ctx context.Context, c access.Caller, p Proof) (tak
 	if response, ok := passkey.ReadResponse(p.Passkey); ok && s.isChallenge(passkeyProof, c, response.Challenge) {
 		challenge = response.Challenge
 	}
-	use, err := s.judge(c, &question{user: c.User, factors: own.Factors}, p, challenge)
+	use, err := s.verifyProof(c, &pendingSignIn{user: c.User, factors: own.Factors}, p, challenge)
 	if err != nil {
 		return nil, err
 	}
 	return func(tx *store.Tx) error {
 		if challenge != "" {
-			if err := orWrong(s.spend(tx, challenge)); err != nil {
+			if err := orWrong(s.consumeChallenge(tx, challenge)); err != nil {
 				return err
 			}
 		}

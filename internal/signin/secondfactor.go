@@ -32,34 +32,34 @@ type Challenge struct {
 	PublicKey []byte                  // PublicKeyCredentialRequestOptionsJSON; nil without passkeys
 }
 
-// question is a loaded challenge: a user who gave the right password and needs a
+// pendingSignIn is a loaded challenge: a user who gave the right password and needs a
 // second factor.
-type question struct {
+type pendingSignIn struct {
 	user    rolecall.User
 	factors rolecall.Factors
 	hash    string // of the password that was verified
-	asked
+	challengeData
 }
 
-// asked is the stored data of a challenge.
-type asked struct {
+// challengeData is the stored data of a challenge.
+type challengeData struct {
 	Enrol   bool               `json:"enrol,omitempty"`   // the user has no second factor, and the tenant requires one
 	Counted []rolecall.Counted `json:"counted,omitempty"` // the password attempt, refunded when the session is created
 }
 
-// ask stores a challenge under the token, or returns nil if the user needs no second
+// createChallenge stores a challenge under the token, or returns nil if the user needs no second
 // factor. Each change of the password deletes the challenge. The argument counted is
 // the password attempt.
-func (s *Service) ask(tx *store.Tx, settings rolecall.TenantSettings, user *rolecall.User, token secret.Token, counted []rolecall.Counted) (*question, error) {
+func (s *Service) createChallenge(tx *store.Tx, settings rolecall.TenantSettings, user *rolecall.User, token secret.Token, counted []rolecall.Counted) (*pendingSignIn, error) {
 	factors, err := tx.Factors(user.ID)
 	if err != nil {
 		return nil, err
 	}
-	q := question{user: *user, factors: factors, asked: asked{factors.Methods() == nil, counted}}
+	q := pendingSignIn{user: *user, factors: factors, challengeData: challengeData{factors.Methods() == nil, counted}}
 	if q.Enrol && !settings.RequireFactor() {
 		return nil, nil
 	}
-	data, err := json.Marshal(q.asked)
+	data, err := json.Marshal(q.challengeData)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *Service) settingsOf(tx *store.Tx, tenant *rolecall.Tenant, user rolecal
 // challengeOf returns the challenge for the client. It leaves out methods that no
 // longer work in this instance, because the operator has removed the passkey domain
 // or the key of the TOTP secret.
-func (s *Service) challengeOf(q *question, tenant *rolecall.Tenant, token secret.Token) (challenge *Challenge, err error) {
+func (s *Service) challengeOf(q *pendingSignIn, tenant *rolecall.Tenant, token secret.Token) (challenge *Challenge, err error) {
 	if q.Enrol {
 		challenge = &Challenge{Problem: rolecall.ErrEnrolmentRequired, Token: string(token), Methods: []rolecall.FactorMethod{rolecall.FactorTOTP}}
 		if s.passkeys != nil {
@@ -98,7 +98,7 @@ func (s *Service) challengeOf(q *question, tenant *rolecall.Tenant, token secret
 			_, usable = s.openTOTP(tenant.ID, q.user.ID, q.factors.TOTP.Sealed)
 		case rolecall.FactorPasskey:
 			if usable = s.passkeys != nil; usable {
-				challenge.PublicKey, err = s.passkeys.RequestOptions(token, q.owner(tenant))
+				challenge.PublicKey, err = s.passkeys.RequestOptions(token, q.webauthnUser(tenant))
 			}
 		}
 		if usable {
@@ -108,14 +108,14 @@ func (s *Service) challengeOf(q *question, tenant *rolecall.Tenant, token secret
 	return challenge, err
 }
 
-func (q *question) owner(tenant *rolecall.Tenant) *passkey.Owner {
-	return &passkey.Owner{User: &q.user, Tenant: tenant.DisplayName, Passkeys: q.factors.Passkeys}
+func (q *pendingSignIn) webauthnUser(tenant *rolecall.Tenant) *passkey.User {
+	return &passkey.User{User: &q.user, Tenant: tenant.DisplayName, Passkeys: q.factors.Passkeys}
 }
 
-// open loads the challenge of the token. It returns ErrChallengeInvalid if the
+// loadChallenge loads the challenge of the token. It returns ErrChallengeInvalid if the
 // challenge is expired, was used, or became invalid through a change of the user. It
 // also returns ErrTenantSuspended and ErrUserSuspended.
-func (s *Service) open(ctx context.Context, a *access.Anonymous, token secret.Token) (q question, err error) {
+func (s *Service) loadChallenge(ctx context.Context, a *access.Anonymous, token secret.Token) (q pendingSignIn, err error) {
 	var stored rolecall.OneTimeToken
 	err = s.store.View(ctx, a.Tenant.ID, func(tx *store.Tx) error {
 		if stored, err = tx.OneTimeToken(token.Hash(), rolecall.TokenSignIn); err != nil {
@@ -130,7 +130,7 @@ func (s *Service) open(ctx context.Context, a *access.Anonymous, token secret.To
 		q.factors, err = tx.Factors(stored.UserID)
 		return err
 	})
-	if err == nil && json.Unmarshal([]byte(stored.Data), &q.asked) != nil { // an older program wrote it
+	if err == nil && json.Unmarshal([]byte(stored.Data), &q.challengeData) != nil { // an older program wrote it
 		err = rolecall.ErrNotFound
 	}
 	switch ok, err := access.Found(err); {
@@ -151,7 +151,7 @@ func (s *Service) open(ctx context.Context, a *access.Anonymous, token secret.To
 // returns ErrChallengeInvalid, ErrWrongCode, ErrTooManyAttempts, ErrUserSuspended
 // and ErrTenantSuspended.
 func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challenge secret.Token, p Proof) (SignIn, error) {
-	q, err := s.open(ctx, &a, challenge)
+	q, err := s.loadChallenge(ctx, &a, challenge)
 	if err != nil {
 		return SignIn{}, err
 	}
@@ -161,9 +161,9 @@ func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challe
 		return SignIn{}, err
 	}
 	c := a.Caller(&authz.Principal{Tenant: a.Tenant, User: q.user})
-	judge := s.judge
+	judge := s.verifyProof
 	if q.Enrol {
-		judge = s.judgeNew
+		judge = s.verifyNewFactor
 	}
 	take, err := judge(c, &q, p, challenge)
 	var codes []secret.RecoveryCode
@@ -186,7 +186,7 @@ func (s *Service) CompleteSignIn(ctx context.Context, a access.Anonymous, challe
 
 // answered consumes the token of the challenge and locks the user until the session
 // is written.
-func answered(tx *store.Tx, q *question, token secret.Token) error {
+func answered(tx *store.Tx, q *pendingSignIn, token secret.Token) error {
 	if err := admit(tx, q.user.ID); errors.Is(err, rolecall.ErrWrongCredentials) {
 		return rolecall.ErrChallengeInvalid
 	} else if err != nil {
@@ -203,7 +203,7 @@ func answered(tx *store.Tx, q *question, token secret.Token) error {
 // for the account from all sources, so that a caller who knows the password cannot
 // guess codes without limit. Known devices of the account have a separate counter,
 // so that guesses from elsewhere do not lock out the user.
-func (s *Service) challengeBuckets(user *rolecall.User, device *deviceMark, challenge secret.Token) []rolecall.Bucket {
+func (s *Service) challengeBuckets(user *rolecall.User, device *deviceToken, challenge secret.Token) []rolecall.Bucket {
 	own := s.limiter.Bucket("challenge", challengeTries, challengeLifetime, string(challenge))
 	own.Full = rolecall.ErrChallengeInvalid
 	if device != nil {
@@ -222,7 +222,7 @@ type Enrolment struct {
 // right password. CompleteSignIn finishes it. It returns ErrChallengeInvalid,
 // ErrUserSuspended and ErrTenantSuspended.
 func (s *Service) BeginEnrolment(ctx context.Context, a access.Anonymous, challenge secret.Token) (e Enrolment, err error) {
-	q, err := s.open(ctx, &a, challenge)
+	q, err := s.loadChallenge(ctx, &a, challenge)
 	if err == nil && !q.Enrol {
 		err = rolecall.ErrChallengeInvalid
 	}
@@ -237,7 +237,7 @@ func (s *Service) BeginEnrolment(ctx context.Context, a access.Anonymous, challe
 		return e, err
 	}
 	if s.passkeys != nil {
-		e.PublicKey, err = s.passkeys.CreationOptions(challenge, q.owner(&a.Tenant))
+		e.PublicKey, err = s.passkeys.CreationOptions(challenge, q.webauthnUser(&a.Tenant))
 	}
 	return e, err
 }

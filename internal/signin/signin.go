@@ -25,7 +25,7 @@ type Service struct {
 	now          func() rolecall.Time
 	passwords    *secret.Passwords
 	keys         *secret.Keys
-	passkeys     *passkey.Party // nil: passkeys are unavailable without a domain
+	passkeys     *passkey.RelyingParty // nil: passkeys are unavailable without a domain
 	log          *slog.Logger
 	limiter      *ratelimit.Limiter
 	invalidation *invalidation.Table
