@@ -98,9 +98,9 @@ const (
 // length can have, in code points.
 const PasswordLeast = 8
 
-func orDefault(s *Seconds, standard time.Duration) time.Duration {
+func orDefault(s *Seconds, byDefault time.Duration) time.Duration {
 	if s == nil {
-		return standard
+		return byDefault
 	}
 	return time.Duration(*s) * time.Second
 }
@@ -121,11 +121,11 @@ func (s TenantSettings) RequireFactor() bool {
 
 // guarded returns the second default if a second factor is required, and the first
 // one otherwise.
-func (s TenantSettings) guarded(standard, guarded time.Duration) time.Duration {
+func (s TenantSettings) guarded(byDefault, guarded time.Duration) time.Duration {
 	if s.RequireFactor() {
 		return guarded
 	}
-	return standard
+	return byDefault
 }
 
 // IdleLifetime returns how long a session lives without a request. The default is

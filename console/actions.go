@@ -138,7 +138,7 @@ func (c *console) askAction(v *pageContext, a *action) error {
 	if err != nil {
 		return err
 	}
-	view := userView{Overview: overview, sight: v.call.Sight(&overview.User)}
+	view := userView{Overview: overview, sight: v.call.ReadableMembers(&overview.User)}
 	return c.show(v, a.title+" "+nameOf(v, &overview.User), "Users", func(f frame) templ.Component {
 		view.frame = f
 		if !slices.Contains(view.actions(), a) && v.problem == nil {

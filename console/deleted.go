@@ -61,7 +61,7 @@ func (c *console) showTombstone(v *pageContext, title string, page func(deletedV
 	if err != nil {
 		return err
 	}
-	view := deletedView{Tombstone: tombstone, sight: v.call.Sight(&tombstone.User)}
+	view := deletedView{Tombstone: tombstone, sight: v.call.ReadableMembers(&tombstone.User)}
 	if view.names, err = c.namesOf(v, roleIDs(tombstone.Assignments)); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (c *console) userOrDeleted(v *pageContext) (rolecall.User, error) {
 
 // sureWords returns the text that the caller must type to confirm an action on the user.
 func sureWords(v *pageContext, u *rolecall.User) string {
-	if v.call.Sight(u).Has(rolecall.MemberEmail) {
+	if v.call.ReadableMembers(u).Has(rolecall.MemberEmail) {
 		return u.Email
 	}
 	return nameOf(v, u)

@@ -108,7 +108,7 @@ func deletedTable(l allDeletedView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for i := range l.page.Items {
-			d := deletedView{frame: l.frame, Tombstone: l.page.Items[i], sight: l.call.ListSight(&l.page.Items[i].User)}
+			d := deletedView{frame: l.frame, Tombstone: l.page.Items[i], sight: l.call.ReadableListMembers(&l.page.Items[i].User)}
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<tr><th scope=\"row\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -648,7 +648,7 @@ func peopleFound(l eventsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if l.call.ListSight(u).Has(rolecall.MemberEmail) {
+				if l.call.ReadableListMembers(u).Has(rolecall.MemberEmail) {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<bdi class=\"quiet\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

@@ -135,7 +135,7 @@ func tagOf(members ...string) string {
 
 // userTag returns the tag of the user.
 func (v *pageContext) userTag(u *rolecall.User) string {
-	members, readable := []string{u.ID.String()}, v.call.Sight(u)
+	members, readable := []string{u.ID.String()}, v.call.ReadableMembers(u)
 	add := func(m rolecall.UserMember, text string) {
 		if readable.Has(m) {
 			members = append(members, m.String(), text)

@@ -53,7 +53,7 @@ func invitationsPage(l invitationsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			for i := range l.page.Items {
-				templ_7745c5c3_Err = invitationRow(l, &l.page.Items[i], l.call.ListSight(&l.page.Items[i].User)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = invitationRow(l, &l.page.Items[i], l.call.ReadableListMembers(&l.page.Items[i].User)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

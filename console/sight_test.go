@@ -12,7 +12,7 @@ import (
 
 // secrets are the words of which those stand on a page that the caller may read.
 func secrets(c access.Caller, shown, deleted *rolecall.User) (list []string) {
-	sight := c.Sight(shown)
+	sight := c.ReadableMembers(shown)
 	for m, of := range map[rolecall.UserMember]func(*rolecall.User) string{
 		rolecall.MemberName:       func(u *rolecall.User) string { return u.Name },
 		rolecall.MemberEmail:      func(u *rolecall.User) string { return u.Email },

@@ -36,7 +36,7 @@ func (c *console) showUser(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	view := userView{Overview: overview, sight: v.call.Sight(&overview.User)}
+	view := userView{Overview: overview, sight: v.call.ReadableMembers(&overview.User)}
 	if view.names, err = c.namesIn(v, overview.RecentEvents, rolecall.AnyID(overview.Invitation.CreatedBy)); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (c *console) showEdit(v *pageContext) error {
 		return err
 	}
 	return c.show(v, "Edit "+nameOf(v, &user), "Users", func(f frame) templ.Component {
-		return editPage(editView{f, user, v.call.Sight(&user), departments})
+		return editPage(editView{f, user, v.call.ReadableMembers(&user), departments})
 	})
 }
 

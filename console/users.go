@@ -50,7 +50,7 @@ func (c *console) showUsers(v *pageContext) error {
 		list.page = page
 	}
 	for i := range list.page.Items {
-		list.withheld |= rolecall.AllUserMembers &^ v.call.ListSight(&list.page.Items[i])
+		list.withheld |= rolecall.AllUserMembers &^ v.call.ReadableListMembers(&list.page.Items[i])
 	}
 	if v.fragment() == "" {
 		if err := c.filters(v, &list); err != nil {

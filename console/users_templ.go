@@ -525,7 +525,7 @@ func userTable(l usersView, selects bool) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for i := range l.page.Items {
-			templ_7745c5c3_Err = userRow(l, &l.page.Items[i], l.call.ListSight(&l.page.Items[i]), selects).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userRow(l, &l.page.Items[i], l.call.ReadableListMembers(&l.page.Items[i]), selects).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -244,7 +244,7 @@ func texts(permissions []rolecall.Permission) (list []string) {
 
 // nameOf returns the name of the user, or the id if the caller may not read the name.
 func nameOf(v *pageContext, u *rolecall.User) string {
-	if v.call.Sight(u).Has(rolecall.MemberName) {
+	if v.call.ReadableMembers(u).Has(rolecall.MemberName) {
 		return u.Name
 	}
 	return u.ID.String()

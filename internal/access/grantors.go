@@ -6,10 +6,10 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// MayStill reports whether the policy still allows the user or service account that
+// IsStillAuthorized reports whether the policy still allows the user or service account that
 // sent a link to send it to this user. Since then, the user may have got more
 // permissions, or the grantor fewer. Operators, whose id is zero here, always may.
-func (s *Service) MayStill(tx *store.Tx, tenant rolecall.Tenant, policy *authz.Policy, by, id rolecall.UserID) (bool, error) {
+func (s *Service) IsStillAuthorized(tx *store.Tx, tenant rolecall.Tenant, policy *authz.Policy, by, id rolecall.UserID) (bool, error) {
 	if by.IsZero() {
 		return true, nil
 	}

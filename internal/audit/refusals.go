@@ -98,7 +98,7 @@ func (r *Refusals) Count(tenant rolecall.TenantID, kind rolecall.EventType, acto
 // are kept for the next one.
 func (r *Refusals) Flush(ctx context.Context) error {
 	var failures []error
-	for tenant, counted := range r.counter.take() {
+	for tenant, counted := range r.counter.drain() {
 		err := r.store.Update(ctx, tenant, func(tx *store.Tx) error {
 			for key, refused := range counted {
 				tx.InsertEvent(r.event(key, refused))
@@ -170,8 +170,8 @@ func (c *refusalCounter) choose(key refusalKey) refusalKey {
 	return key
 }
 
-// take returns the pending refusals by tenant and resets the counter.
-func (c *refusalCounter) take() map[rolecall.TenantID]map[refusalKey]refusal {
+// drain returns the pending refusals by tenant and resets the counter.
+func (c *refusalCounter) drain() map[rolecall.TenantID]map[refusalKey]refusal {
 	c.mu.Lock()
 	pending := c.pending
 	c.pending, c.events = nil, nil

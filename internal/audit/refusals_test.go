@@ -31,7 +31,7 @@ func TestTheRefusalCounterIsBoundedAndForgetsNothing(t *testing.T) {
 		t.Errorf("%d events wait, of at most %d", n, most)
 	}
 	sum := 0
-	for _, counted := range c.take() {
+	for _, counted := range c.drain() {
 		for _, r := range counted {
 			sum += r.count
 		}

@@ -5,7 +5,7 @@ import "github.com/rolecall/rolecall"
 // The policies for users.
 var (
 	ListUsers  = &Policy{Effect: NoEffect, instead: readsSomeMember, needs: "`users:read`, or `users.<member>:read` of one member at least"}
-	ReadUser   = &Policy{Effect: NoEffect, instead: seesSomebodyOrOwnRecord, needs: "a permission for users, except for oneself"}
+	ReadUser   = &Policy{Effect: NoEffect, instead: seesUsersOrOwnRecord, needs: "a permission for users, except for oneself"}
 	CreateUser = &Policy{Effect: NoEffect, permission: rolecall.UsersCreate, needs: "`users:create`, and `users:invite` to invite"}
 	UpdateUser = &Policy{Effect: NoEffect, self: true, instead: updatesSomeMember, needs: "`users:update`, or `users.<member>:update` of each member that is sent. People may change their own name without it"}
 
@@ -166,9 +166,9 @@ func updatesSomeMember(p *Principal, _ rolecall.UserID) error {
 	return denied(rolecall.UsersUpdate)
 }
 
-// seesSomebodyOrOwnRecord requires a permission that makes some user visible.
+// seesUsersOrOwnRecord requires a permission that makes some user visible.
 // Without one, sessions and API tokens can still read their user.
-func seesSomebodyOrOwnRecord(p *Principal, subject rolecall.UserID) error {
+func seesUsersOrOwnRecord(p *Principal, subject rolecall.UserID) error {
 	if subject != p.User.ID && p.Visible().IsNowhere() {
 		return denied(rolecall.UsersRead)
 	}

@@ -48,7 +48,7 @@ type Policy struct {
 	// instead replaces the permission in policies that do not depend on a single
 	// one.
 	instead func(p *Principal, subject rolecall.UserID) error
-	needs   string // replaces the permission in the text of Needs
+	needs   string // replaces the permission in the text of Requirements
 
 	ownInSession bool // users can perform it on themselves only with a session
 	notSuspended bool // not on suspended users
@@ -73,9 +73,9 @@ func (o *Policy) StepsUp() bool {
 	return true
 }
 
-// Needs returns the requirements of the operation for its caller, as sentences in
+// Requirements returns the requirements of the operation for its caller, as sentences in
 // Markdown. It is empty for an operation that every caller may perform.
-func (o *Policy) Needs() string {
+func (o *Policy) Requirements() string {
 	var sentences []string
 	add := func(applies bool, sentence string) {
 		if applies {

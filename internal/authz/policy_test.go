@@ -56,7 +56,7 @@ func TestNeedsSaysWhatThePolicyAsks(t *testing.T) {
 		{authz.ResumeUser, "Needs `users:suspend`. The caller must hold every permission of Rolecall that the account holds. The caller must be able to grant every role of the account. Needs a recent sign-in or re-authentication."},
 		{authz.DeleteUser, "Needs `users:delete`. The caller must hold every permission of Rolecall that the account holds. Needs a recent sign-in or re-authentication."},
 	} {
-		if got := c.policy.Needs(); got != c.want {
+		if got := c.policy.Requirements(); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

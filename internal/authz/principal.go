@@ -102,7 +102,7 @@ type holding struct {
 // assignments.
 func NewPrincipal(tenant rolecall.Tenant, user rolecall.User, session rolecall.Session, assignments []rolecall.Assignment, now rolecall.Time) *Principal {
 	p := &Principal{Tenant: tenant, User: user, Session: session, ValidUntil: rolecall.Never}
-	return p.hold(assignments, now)
+	return p.addAssignments(assignments, now)
 }
 
 // NewTokenPrincipal returns the principal of an API token: its holder, restricted to
@@ -113,11 +113,11 @@ func NewTokenPrincipal(tenant rolecall.Tenant, state rolecall.APITokenState, now
 	if !token.ServiceAccountID.IsZero() {
 		p.Kind = PrincipalServiceAccount
 	}
-	return p.hold(state.Assignments, now)
+	return p.addAssignments(state.Assignments, now)
 }
 
-// hold adds the permissions of the live assignments to a new principal.
-func (p *Principal) hold(assignments []rolecall.Assignment, now rolecall.Time) *Principal {
+// addAssignments adds the permissions of the live assignments to a new principal.
+func (p *Principal) addAssignments(assignments []rolecall.Assignment, now rolecall.Time) *Principal {
 	for _, a := range assignments {
 		if !a.Live(now) {
 			continue
@@ -244,17 +244,18 @@ func (p *Principal) Sees(u *rolecall.User) bool {
 	return u.ID == p.User.ID || p.visible.Includes(u.Department)
 }
 
-// Sight returns the members of the user that the principal may read. Users may read
+// ReadableMembers returns the members of the user that the principal may read. Users may read
 // all their members, and so may the bearers of their API tokens.
-func (p *Principal) Sight(u *rolecall.User) rolecall.UserMembers {
+func (p *Principal) ReadableMembers(u *rolecall.User) rolecall.UserMembers {
 	if u.ID == p.User.ID {
 		return rolecall.AllUserMembers
 	}
-	return p.ListSight(u)
+	return p.ReadableListMembers(u)
 }
 
-// ListSight is Sight without the right to read one's own user. Lists use it.
-func (p *Principal) ListSight(u *rolecall.User) rolecall.UserMembers {
+// ReadableListMembers is like ReadableMembers, without the right of users to read themselves.
+// Lists use it.
+func (p *Principal) ReadableListMembers(u *rolecall.User) rolecall.UserMembers {
 	var set rolecall.UserMembers
 	for m := range rolecall.UserMemberCount {
 		if p.reads[m].Includes(u.Department) {

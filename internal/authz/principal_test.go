@@ -68,7 +68,7 @@ func TestSightIsPerMemberAndDepartment(t *testing.T) {
 		"":        "name",
 	} {
 		u := somebody(department)
-		if got := strings.Join(p.Sight(u).Names(), " "); got != want || !p.Sees(u) {
+		if got := strings.Join(p.ReadableMembers(u).Names(), " "); got != want || !p.Sees(u) {
 			t.Errorf("of users of %q it sees %q, want %q", department, got, want)
 		}
 	}
@@ -82,11 +82,11 @@ func TestSightIsPerMemberAndDepartment(t *testing.T) {
 
 func TestOneselfIsSeenWhole(t *testing.T) {
 	p := principal()
-	if p.Sight(&myself) != rolecall.AllUserMembers || !p.Sees(&myself) {
-		t.Errorf("without any role it sees %q of itself", p.Sight(&myself).Names())
+	if p.ReadableMembers(&myself) != rolecall.AllUserMembers || !p.Sees(&myself) {
+		t.Errorf("without any role it sees %q of itself", p.ReadableMembers(&myself).Names())
 	}
-	if p.ListSight(&myself) != 0 {
-		t.Errorf("in a list it sees %q of itself", p.ListSight(&myself).Names())
+	if p.ReadableListMembers(&myself) != 0 {
+		t.Errorf("in a list it sees %q of itself", p.ReadableListMembers(&myself).Names())
 	}
 }
 

@@ -37,7 +37,7 @@ func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	if e.Values == nil {
 		return nil
 	}
-	needed, withheld := valueNeeds(p, e), map[string]rolecall.Permission{}
+	needed, withheld := valuePermissions(p, e), map[string]rolecall.Permission{}
 	readable := func(member string) bool {
 		permission, held := needed(member)
 		if !held {
@@ -53,10 +53,10 @@ func redactValues(p *Principal, e *rolecall.Event) (err error) {
 	return err
 }
 
-// valueNeeds returns a function that returns the permission to read a member of the
+// valuePermissions returns a function that returns the permission to read a member of the
 // event's values, and whether the principal holds it. The permission is zero if no
 // permission allows it.
-func valueNeeds(p *Principal, e *rolecall.Event) func(member string) (needed rolecall.Permission, held bool) {
+func valuePermissions(p *Principal, e *rolecall.Event) func(member string) (needed rolecall.Permission, held bool) {
 	always := func(permission rolecall.Permission, held bool) func(string) (rolecall.Permission, bool) {
 		return func(string) (rolecall.Permission, bool) { return permission, held }
 	}
@@ -66,7 +66,7 @@ func valueNeeds(p *Principal, e *rolecall.Event) func(member string) (needed rol
 		if e.SubjectDeleted && !p.Reach(rolecall.UsersRestore).Includes(subject.Department) {
 			return always(rolecall.UsersRestore, false)
 		}
-		return userValueNeeds(p, &subject)
+		return userValuePermissions(p, &subject)
 	case rolecall.SubjectRole:
 		return always(rolecall.RolesRead, !p.Reach(rolecall.RolesRead).IsNowhere())
 	case rolecall.SubjectServiceAccount:
@@ -75,16 +75,16 @@ func valueNeeds(p *Principal, e *rolecall.Event) func(member string) (needed rol
 	return always(rolecall.TenantRead, p.Reach(rolecall.TenantRead).IsEverywhere())
 }
 
-// userValueNeeds is valueNeeds for events about a user.
-func userValueNeeds(p *Principal, subject *rolecall.User) func(member string) (needed rolecall.Permission, held bool) {
-	self, sight := p.IsSelf(subject.ID), p.Sight(subject)
+// userValuePermissions is like valuePermissions, for events about a user.
+func userValuePermissions(p *Principal, subject *rolecall.User) func(member string) (needed rolecall.Permission, held bool) {
+	self, readable := p.IsSelf(subject.ID), p.ReadableMembers(subject)
 	return func(member string) (rolecall.Permission, bool) {
 		m, ok := rolecall.UserMemberNamed(member)
 		switch {
 		case member == "id":
 			return rolecall.Permission{}, true
 		case ok:
-			return m.Read(), sight.Has(m)
+			return m.Read(), readable.Has(m)
 		case assignmentMembers[member]:
 			return rolecall.RolesRead, self || p.Reach(rolecall.RolesRead).Includes(subject.Department)
 		case member == "token":

@@ -88,7 +88,7 @@ func (s *Service) UnassignRole(ctx context.Context, c access.Caller, h rolecall.
 		if err := authz.RequireGrantable(c.Principal, &role, old.Reach, s.now()); err != nil {
 			return nil, err
 		}
-		if err := keepOtherOwner(tx, h, &old); err != nil {
+		if err := checkLastOwnerAssignment(tx, h, &old); err != nil {
 			return nil, err
 		}
 		if ok, err := tx.DeleteAssignment(h, roleID); err != nil {
@@ -111,9 +111,9 @@ func (s *Service) assignable(tx *store.Tx, c access.Caller, policy *authz.Policy
 	return role, s.authorizeHolder(tx, c, policy, h)
 }
 
-// keepOtherOwner returns ErrLastOwner if the tenant would be left without an owner when
+// checkLastOwnerAssignment returns ErrLastOwner if the tenant would be left without an owner when
 // the holder lost the assignment. A service account does not count as an owner.
-func keepOtherOwner(tx *store.Tx, h rolecall.Holder, a *rolecall.Assignment) error {
+func checkLastOwnerAssignment(tx *store.Tx, h rolecall.Holder, a *rolecall.Assignment) error {
 	if h.IsAccount || !authz.IsFullOwner(a) {
 		return nil
 	}
@@ -121,7 +121,7 @@ func keepOtherOwner(tx *store.Tx, h rolecall.Holder, a *rolecall.Assignment) err
 	if err != nil {
 		return err
 	}
-	return keepOwner(tx, &user, []rolecall.Assignment{*a})
+	return checkLastOwner(tx, &user, []rolecall.Assignment{*a})
 }
 
 // assign assigns the role to the holder or replaces the assignment. It returns the
@@ -146,11 +146,11 @@ func (s *Service) assign(tx *store.Tx, c access.Caller, h rolecall.Holder, role 
 	} else if err := authz.RequireGrantable(c.Principal, &role, old.Reach, now); err != nil {
 		return a, false, nil, err
 	} else if authz.IsFullOwner(&old) && !authz.IsFullOwner(&a) {
-		if err := keepOtherOwner(tx, h, &old); err != nil {
+		if err := checkLastOwnerAssignment(tx, h, &old); err != nil {
 			return a, false, nil, err
 		}
 	}
-	tx.PutAssignment(a)
+	tx.UpsertAssignment(a)
 	event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, audit.AboutHolder(h), before, &a)
 	return a, created, event, err
 }

@@ -20,7 +20,7 @@ func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.Us
 		return err
 	}
 	err := s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
-		if err := s.takeAway(tx, c, id); err != nil {
+		if err := s.removeUserOrTombstone(tx, c, id); err != nil {
 			return nil, err
 		}
 		tx.InsertErasure(id, s.now().Add(access.SettleTime))
@@ -35,12 +35,12 @@ func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.Us
 	return nil
 }
 
-// takeAway removes the user or their tombstone.
-func (s *Service) takeAway(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
+// removeUserOrTombstone removes the user or their tombstone.
+func (s *Service) removeUserOrTombstone(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
 	for range access.MaxRetries {
 		user, err := s.protectedUser(tx, c, authz.EraseUser, id, nil)
 		if errors.Is(err, rolecall.ErrNotFound) {
-			return s.takeDeleted(tx, c, id)
+			return s.removeTombstone(tx, c, id)
 		}
 		if err != nil {
 			return err
@@ -48,17 +48,17 @@ func (s *Service) takeAway(tx *store.Tx, c access.Caller, id rolecall.UserID) er
 		if ok, err := tx.DeleteUser(user, s.now()); err != nil {
 			return err
 		} else if ok {
-			_, err := tx.TakeTombstone(id, 0)
+			_, err := tx.DeleteTombstone(id, 0)
 			return err
 		}
 	}
 	return rolecall.ErrUnavailable
 }
 
-// takeDeleted removes the tombstone of a user. It authorizes the caller for the user
+// removeTombstone removes the tombstone of a user. It authorizes the caller for the user
 // as they were at the deletion. The owners must be locked.
-func (s *Service) takeDeleted(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
-	tombstone, err := tx.TakeTombstone(id, 0)
+func (s *Service) removeTombstone(tx *store.Tx, c access.Caller, id rolecall.UserID) error {
+	tombstone, err := tx.DeleteTombstone(id, 0)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (s *Service) InviteUser(ctx context.Context, c access.Caller, key idempoten
 				return err
 			}
 			token := secret.NewToken()
-			tx.PutInvitation(invitation, token.Hash())
+			tx.UpsertInvitation(invitation, token.Hash())
 			user, err := tx.UserByID(id) // a concurrent change of the address is either read here or withdraws the invitation
 			if err != nil {
 				return err
@@ -61,7 +61,7 @@ func (s *Service) newInvitation(c access.Caller, user rolecall.UserID) rolecall.
 // mailInvitation writes the invitation mail to the outbox. Only this mail contains
 // the token.
 func (s *Service) mailInvitation(tx *store.Tx, tenant rolecall.TenantID, user *rolecall.User, token secret.Token, until rolecall.Time) error {
-	return s.outbox.Put(tx, tenant, rolecall.Mail{
+	return s.outbox.Enqueue(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailInvitation, To: user.Email, Name: user.Name, UserID: user.ID, Token: string(token), ExpiresAt: until,
 	})
 }

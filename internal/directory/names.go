@@ -83,7 +83,7 @@ func namesOfOthers(tx *store.Tx, c access.Caller, ids []rolecall.AnyID, named ma
 
 // readableName returns the user's name, empty if the caller may not read it.
 func readableName(c access.Caller, u *rolecall.User) string {
-	if c.Sight(u).Has(rolecall.MemberName) {
+	if c.ReadableMembers(u).Has(rolecall.MemberName) {
 		return u.Name
 	}
 	return ""

@@ -57,7 +57,7 @@ func (s *Service) AddOwner(ctx context.Context, tenantName, email string) error 
 			return nil, err
 		}
 		a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: s.now()}
-		tx.PutAssignment(a)
+		tx.UpsertAssignment(a)
 		event := s.access.OperatorEvent(rolecall.EventRoleAssigned, audit.AboutUser(user.ID))
 		event.Members = []string{"roles"}
 		return event, nil

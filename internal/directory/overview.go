@@ -94,7 +94,7 @@ func (s *Service) Overview(ctx context.Context, c access.Caller, id rolecall.Use
 			return policy.AuthorizeUser(c.Principal, &o.User, assignments, s.now()) == nil
 		}
 		o.AssignmentsReadable = isReadable(authz.ReadUserRoles)
-		o.SignInReadable = c.Sight(&o.User).Has(rolecall.MemberStatus)
+		o.SignInReadable = c.ReadableMembers(&o.User).Has(rolecall.MemberStatus)
 		o.SessionsReadable = isReadable(authz.ReadSessions)
 		o.FactorsReadable = isReadable(authz.ReadFactors)
 		o.EventsReadable = isReadable(authz.ReadUserEvents)
@@ -178,7 +178,7 @@ func (s *Service) obstacles(tx *store.Tx, c access.Caller, u *rolecall.User, ass
 	add(u.Status == rolecall.UserSuspended, "user-suspended", "UsersController_resumeUser")
 	add(pending, "user-pending", invite)
 	if pending && invited.Live(now) {
-		may, err := s.access.MayStill(tx, c.Tenant, authz.InviteUser, invited.CreatedBy, u.ID)
+		may, err := s.access.IsStillAuthorized(tx, c.Tenant, authz.InviteUser, invited.CreatedBy, u.ID)
 		if err != nil {
 			return nil, err
 		}

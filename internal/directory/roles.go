@@ -169,7 +169,7 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 			}
 		}
 		cause := s.access.Event(c, rolecall.EventRoleDeleted, audit.AboutRole(id))
-		if more, err = s.takeFromHolders(tx, cause, old.ID); err != nil {
+		if more, err = s.unassignHolders(tx, cause, old.ID); err != nil {
 			return nil, false, err
 		}
 		if event, err = s.roleEvent(c, rolecall.EventRoleDeleted, &old, nil, nil); err != nil {
@@ -188,31 +188,31 @@ func (s *Service) deleteRole(tx *store.Tx, c access.Caller, id rolecall.RoleID, 
 	return nil, false, rolecall.ErrUnavailable
 }
 
-// TakeDeletedRole continues the deletion of a role with many holders, if one is
+// ContinueRoleDeletion continues the deletion of a role with many holders, if one is
 // unfinished. It removes the role from up to access.BatchSize holders. It returns
 // access.BatchSize if more work can remain.
-func (s *Service) TakeDeletedRole(tx *store.Tx) (int, error) {
+func (s *Service) ContinueRoleDeletion(tx *store.Tx) (int, error) {
 	role, deletion, err := tx.HiddenRole()
 	if there, err := access.Found(err); !there {
 		return 0, err
 	}
-	more, err := s.takeFromHolders(tx, &deletion, role)
+	more, err := s.unassignHolders(tx, &deletion, role)
 	if err == nil && !more {
 		tx.DeleteHiddenRole(role)
 	}
 	return access.BatchSize, err // at least this role
 }
 
-// takeFromHolders removes the role from up to access.BatchSize users and as many
+// unassignHolders removes the role from up to access.BatchSize users and as many
 // service accounts. It writes an event for each unexpired assignment, and reports
 // whether assignments can remain. The events have the actor and the request of their
 // cause. They are left out if the cause was purged.
-func (s *Service) takeFromHolders(tx *store.Tx, cause *rolecall.Event, role rolecall.RoleID) (more bool, err error) {
-	users, err := tx.TakeAssignments(role, access.BatchSize)
+func (s *Service) unassignHolders(tx *store.Tx, cause *rolecall.Event, role rolecall.RoleID) (more bool, err error) {
+	users, err := tx.DeleteAssignments(role, access.BatchSize)
 	if err != nil {
 		return false, err
 	}
-	accounts, err := tx.TakeServiceAccountRoles(role, access.BatchSize)
+	accounts, err := tx.DeleteServiceAccountRoles(role, access.BatchSize)
 	if err != nil {
 		return false, err
 	}

@@ -55,7 +55,7 @@ func (s *Service) CreateTenant(ctx context.Context, c access.Caller, key idempot
 			if err := s.insertTenant(tx, c, tenant, owner); err != nil {
 				return err
 			}
-			tx.PutInvitation(invitation, token.Hash())
+			tx.UpsertInvitation(invitation, token.Hash())
 			tx.InsertEvent(*s.access.Event(c, rolecall.EventUserInvited, audit.AboutUser(owner.ID)))
 			return s.mailInvitation(tx, tenant.ID, &owner, token, invitation.ExpiresAt)
 		},
@@ -89,7 +89,7 @@ func (s *Service) insertTenant(tx *store.Tx, c access.Caller, tenant rolecall.Te
 		tx.InsertRole(role)
 	}
 	a := rolecall.Assignment{Holder: rolecall.HolderOf(owner.ID), Role: roles[0], Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: tenant.CreatedAt}
-	tx.PutAssignment(a)
+	tx.UpsertAssignment(a)
 	if event, err = s.assignmentEvent(c, rolecall.EventRoleAssigned, audit.AboutUser(owner.ID), nil, &a); err == nil {
 		tx.InsertEvent(*event)
 	}

@@ -76,7 +76,7 @@ func (s *Service) RestoreUser(ctx context.Context, c access.Caller, id rolecall.
 	}
 	err = s.access.Mutate(ctx, c, func(tx *store.Tx) (*rolecall.Event, error) {
 		tx.LockOwners()
-		tombstone, err := tx.TakeTombstone(id, s.restorable())
+		tombstone, err := tx.DeleteTombstone(id, s.restorable())
 		if err != nil {
 			return nil, err
 		}

@@ -175,7 +175,7 @@ func (s *Service) CreateUser(ctx context.Context, c access.Caller, key idempoten
 			}
 			tx.InsertEvent(*s.access.Event(c, rolecall.EventUserInvited, audit.AboutUser(user.ID)))
 			invitation, token := s.newInvitation(c, user.ID), secret.NewToken()
-			tx.PutInvitation(invitation, token.Hash())
+			tx.UpsertInvitation(invitation, token.Hash())
 			return s.mailInvitation(tx, c.Tenant.ID, &user, token, invitation.ExpiresAt)
 		},
 	})
@@ -275,12 +275,12 @@ func (s *Service) protectedUser(tx *store.Tx, c access.Caller, policy *authz.Pol
 	if err := match.check(&user); err != nil {
 		return user, err
 	}
-	return user, keepOwner(tx, &user, assignments)
+	return user, checkLastOwner(tx, &user, assignments)
 }
 
-// keepOwner returns ErrLastOwner if the tenant would have no owner without the
+// checkLastOwner returns ErrLastOwner if the tenant would have no owner without the
 // assignments of the user. The owners must be locked.
-func keepOwner(tx *store.Tx, user *rolecall.User, assignments []rolecall.Assignment) error {
+func checkLastOwner(tx *store.Tx, user *rolecall.User, assignments []rolecall.Assignment) error {
 	if !authz.CountsAsOwner(user, assignments) {
 		return nil
 	}

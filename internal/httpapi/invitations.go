@@ -24,7 +24,7 @@ func (s *Server) listInvitations(ctx context.Context, c access.Caller, in *opera
 	response := operation.NewPage(&page, func(i *rolecall.Invited) openInvitation {
 		return openInvitation{
 			UserID: i.UserID, CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt, CreatedBy: i.CreatedBy,
-			User: userBody{user: &i.User, readable: c.ListSight(&i.User)},
+			User: userBody{user: &i.User, readable: c.ReadableListMembers(&i.User)},
 		}
 	})
 	return operation.Response[invitationPage]{Body: invitationPage{response.Body}, Next: response.Next}, err

@@ -57,7 +57,7 @@ const needsHead = "| operation | what it needs |\n|---|---|\n"
 func needsTable() string {
 	var b strings.Builder
 	for _, op := range operations {
-		if needs := op.Policy.Needs(); needs != "" {
+		if needs := op.Policy.Requirements(); needs != "" {
 			fmt.Fprintf(&b, "| `%s %s` | %s |\n", op.Method, op.Path, needs)
 		}
 	}

@@ -141,7 +141,7 @@ type shownUser struct {
 }
 
 func newUserBody(c access.Caller, u *rolecall.User) userBody {
-	return userBody{user: u, readable: c.Sight(u)}
+	return userBody{user: u, readable: c.ReadableMembers(u)}
 }
 
 // AppendJSON appends the id and the readable members.
@@ -182,7 +182,7 @@ func newUserPage(c access.Caller, page *directory.UserPage) userPage {
 		if all {
 			return userBody{user: u, readable: rolecall.AllUserMembers}
 		}
-		return userBody{user: u, readable: c.ListSight(u)}
+		return userBody{user: u, readable: c.ReadableListMembers(u)}
 	})
 	body := userPage{CountedPage: counted.Body}
 	if page.RestrictedBy != 0 {
@@ -246,7 +246,7 @@ func (s *Server) listDeletedUsers(ctx context.Context, c access.Caller, in *list
 		return operation.Response[userPage]{}, err
 	}
 	body := operation.NewPage(&page, func(t *rolecall.Tombstone) userBody {
-		return userBody{user: &t.User, readable: c.ListSight(&t.User), deletedAt: t.DeletedAt}
+		return userBody{user: &t.User, readable: c.ReadableListMembers(&t.User), deletedAt: t.DeletedAt}
 	})
 	return operation.Response[userPage]{Body: userPage{CountedPage: operation.CountedPage[userBody]{Page: body.Body}}, Next: page.Next}, nil
 }

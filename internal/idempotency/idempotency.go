@@ -104,7 +104,7 @@ func (k *Keys) Create(ctx context.Context, o Owner, key Key, n Creation) (*rolec
 			return first, err
 		}
 	}
-	if err := k.spend(ctx, o, claim); err != nil {
+	if err := k.checkLimit(ctx, o, claim); err != nil {
 		if first, replayErr := k.replay(ctx, o, claim); first != nil || replayErr != nil {
 			return first, replayErr
 		}
@@ -168,10 +168,10 @@ func Recreated[T any](first *rolecall.IdempotencyKey, value T, identified func(r
 	return replayed, err
 }
 
-// spend returns ErrTooManyKeys if the owner has too many stored keys. The limit is
+// checkLimit returns ErrTooManyKeys if the owner has too many stored keys. The limit is
 // exact on one node. It can be exceeded by the keys that other nodes write at the
 // same time.
-func (k *Keys) spend(ctx context.Context, o Owner, claim rolecall.IdempotencyKey) error {
+func (k *Keys) checkLimit(ctx context.Context, o Owner, claim rolecall.IdempotencyKey) error {
 	if budget, ok := k.budgets.GetIfPresent(o.User); ok && budget.Add(-1) >= 0 {
 		return nil
 	}

@@ -147,7 +147,7 @@ func TestWhatIsSaidToBeAllowedIsWhatIsAllowed(t *testing.T) {
 				tx.InsertUser(p.user)
 				for _, a := range p.assignments {
 					tx.InsertRole(a.Role)
-					tx.PutAssignment(a)
+					tx.UpsertAssignment(a)
 				}
 			}
 			return nil

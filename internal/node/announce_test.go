@@ -356,11 +356,11 @@ func (f *fixture) alone(s someone) access.Caller {
 
 // harmless are the methods that change no cached data.
 var harmless = []string{
-	"Assignments", "AuthenticateOperator", "BeginEnrolment", "CheckLink", "CreateOperatorKey", "CreateTenant",
+	"Assignments", "AuthenticateOperator", "BeginEnrolment", "CheckLink", "ContinueRoleDeletion", "CreateOperatorKey", "CreateTenant",
 	"CreateTenantWithPassword", "CurrentTenant", "DeletedUser", "DeletedUsers", "Departments", "Events", "FactorChallenge", "Factors",
 	"Invitations", "KeptDevices", "Names", "Operated", "OperatedTenant", "OperatedTenants", "OperatorKeys", "Overview",
 	"PasskeyCreationOptions", "PasskeySignInOptions", "Role", "RoleUsers", "Roles", "Run", "ServiceAccount",
-	"ServiceAccountActions", "ServiceAccounts", "TakeDeletedRole", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions",
+	"ServiceAccountActions", "ServiceAccounts", "Tenant", "Tenants", "Tokens", "User", "UserEvents", "UserSessions",
 	"Users",
 }
 

@@ -351,7 +351,7 @@ func TestATokenDoesNothingInThePersonsPlace(t *testing.T) {
 		f.is(err, rolecall.ErrSessionRequired)
 		user, err := f.Directory.User(f.Context(), c, member.ID)
 		f.ok(err)
-		if c.Sight(&user) != rolecall.AllUserMembers {
+		if c.ReadableMembers(&user) != rolecall.AllUserMembers {
 			t.Error("a token does not read the record of its user")
 		}
 		o, err := f.Directory.Overview(f.Context(), c, member.ID)

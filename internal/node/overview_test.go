@@ -80,7 +80,7 @@ func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
 		f.owner.Principal = &demanding
 		said("without the second factor that is demanded", ada.ID, "second-factor-enrolment-required AuthsController_beginEnrolment")
 		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
-			tx.PutPendingTOTP(ada.ID, []byte("secret"))
+			tx.UpsertPendingTOTP(ada.ID, []byte("secret"))
 			_, err := tx.ConfirmTOTP(ada.ID, []byte("secret"), 1, start)
 			return err
 		}))

@@ -94,7 +94,7 @@ func (f *fixture) rival(role rolecall.Role) access.Caller {
 	user, _ := f.person("")
 	a := rolecall.Assignment{Holder: rolecall.HolderOf(user.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 	f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
-		tx.PutAssignment(a)
+		tx.UpsertAssignment(a)
 		return nil
 	}))
 	return f.callBy(user, []rolecall.Assignment{a})

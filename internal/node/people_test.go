@@ -89,7 +89,7 @@ func (f *fixture) person(department string, holds ...held) (rolecall.User, []rol
 		tx.InsertUser(user)
 		for _, a := range assignments {
 			tx.InsertRole(a.Role)
-			tx.PutAssignment(a)
+			tx.UpsertAssignment(a)
 		}
 		return nil
 	}))

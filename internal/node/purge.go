@@ -66,7 +66,7 @@ func (n *Node) finishDeletions(ctx context.Context) {
 		if !ok {
 			return
 		}
-		if err := n.purgeAll(ctx, tenant, n.Directory.TakeDeletedRole); err != nil && ctx.Err() == nil {
+		if err := n.purgeAll(ctx, tenant, n.Directory.ContinueRoleDeletion); err != nil && ctx.Err() == nil {
 			n.Access.Log.WarnContext(ctx, "a deleted role could not be taken from all holders; it will be tried again", "tenant", tenant, "error", err)
 		}
 	}
@@ -110,7 +110,7 @@ func (n *Node) Purge(ctx context.Context) error {
 				if err != nil {
 					return expired, err
 				}
-				taken, err := n.Directory.TakeDeletedRole(tx)
+				taken, err := n.Directory.ContinueRoleDeletion(tx)
 				return expired + taken, err
 			}))
 		}

@@ -175,7 +175,7 @@ func TestAServiceAccountFromWhichADeletedRoleIsTakenHasAnEvent(t *testing.T) {
 		role := f.insertRole(holding("shop/a:b"))
 		live, over := f.account("Import", role.ID), f.account("Export", role.ID)
 		f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
-			tx.PutAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(over.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
+			tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(over.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: start, GrantedAt: start})
 			return nil
 		}))
 		token := f.accountToken(live.ID, "shop/a:b")

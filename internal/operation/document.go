@@ -137,7 +137,7 @@ func (d *describer) operation(o *Operation) *huma.Operation {
 
 // about returns the description of the operation: its details, and the permissions that it needs.
 func (o *Operation) about() string {
-	return strings.TrimSpace(o.Answers[0].About + " " + o.Policy.Needs())
+	return strings.TrimSpace(o.Answers[0].About + " " + o.Policy.Requirements())
 }
 
 // parameter returns a reference to the component of the parameter. Parameters that have the

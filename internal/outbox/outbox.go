@@ -95,10 +95,10 @@ func (o *Outbox) Wake() {
 	}
 }
 
-// Put stores the mail in the outbox, as part of the Update. The recipient and the
+// Enqueue stores the mail in the outbox, as part of the Update. The recipient and the
 // content are encrypted with the keys of the instance. A mail without an expiry is
 // tried for a day.
-func (o *Outbox) Put(tx *store.Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
+func (o *Outbox) Enqueue(tx *store.Tx, tenant rolecall.TenantID, m rolecall.Mail) error {
 	now := o.now()
 	if m.ExpiresAt == 0 {
 		m.ExpiresAt = now.Add(rolecall.NoticeLifetime)

@@ -61,8 +61,8 @@ func (o *Outbox) claimMail(ctx context.Context) (m rolecall.OutboxMail, err erro
 
 // The reasons why a mail is not handed to the mail server.
 var (
-	errVoidMail = errors.New("the link of the mail does not work any more")
-	errHeldMail = errors.New("the link of the mail does not work as long as its user or tenant is suspended or its tenant is deleted")
+	errVoidMail      = errors.New("the link of the mail does not work any more")
+	errPostponedMail = errors.New("the link of the mail does not work as long as its user or tenant is suspended or its tenant is deleted")
 )
 
 // sendClaimed sends a claimed mail. It then removes, postpones or gives up the mail.
@@ -100,7 +100,7 @@ func (o *Outbox) settleMail(ctx context.Context, claimed rolecall.OutboxMail, do
 }
 
 // send sends the mail and reports whether it was handed to the mailer. Dummy mails
-// (rolecall.MailNothing) are not. It returns errVoidMail or errHeldMail for a mail
+// (rolecall.MailNothing) are not. It returns errVoidMail or errPostponedMail for a mail
 // that must not be sent now.
 func (o *Outbox) send(ctx context.Context, check CheckLink, claimed rolecall.OutboxMail) (sent bool, err error) {
 	m, err := Open(o.keys, claimed)
@@ -120,18 +120,18 @@ func (o *Outbox) send(ctx context.Context, check CheckLink, claimed rolecall.Out
 
 // checkMail returns the tenant of a mail that can be sent now: a mail with a valid
 // link, or a notice to an existing user. It returns errVoidMail if the mail can
-// never be sent, and errHeldMail if it can be sent later.
+// never be sent, and errPostponedMail if it can be sent later.
 func (o *Outbox) checkMail(tx *store.Tx, check CheckLink, id rolecall.TenantID, m *rolecall.Mail) (rolecall.Tenant, error) {
 	tenant, err := tx.TenantByID(id)
 	if errors.Is(err, rolecall.ErrNotFound) || err == nil && tenant.Status == rolecall.TenantSuspended {
-		return tenant, errHeldMail
+		return tenant, errPostponedMail
 	} else if err != nil {
 		return tenant, err
 	}
 	err = check(tx, tenant, m)
 	switch kind := rolecall.KindOf(err); {
 	case errors.Is(err, rolecall.ErrUserSuspended):
-		err = errHeldMail
+		err = errPostponedMail
 	case kind == rolecall.NotFound || kind == rolecall.Unauthenticated:
 		err = errVoidMail
 	}
@@ -142,7 +142,7 @@ func (o *Outbox) checkMail(tx *store.Tx, check CheckLink, id rolecall.TenantID, 
 // first failure and the first success after it.
 func (o *Outbox) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool, err error) {
 	switch {
-	case errors.Is(err, errHeldMail):
+	case errors.Is(err, errPostponedMail):
 		o.log.DebugContext(ctx, "a mail waits", "mail", m.ID, "user", m.UserID, "reason", err)
 	case errors.Is(err, errVoidMail):
 		o.dropped.Add(1)

@@ -29,9 +29,9 @@ type Limits struct {
 }
 
 func (l Limits) orDefaults() Limits {
-	or := func(limit, standard int) int {
+	or := func(limit, byDefault int) int {
 		if limit == 0 {
-			return standard
+			return byDefault
 		}
 		return limit
 	}

@@ -64,7 +64,7 @@ func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, chan
 	if err := revokeAccess(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
 		return err
 	}
-	return s.outbox.Put(tx, tenant, rolecall.Mail{
+	return s.outbox.Enqueue(tx, tenant, rolecall.Mail{
 		Kind: rolecall.MailEmailChanged, To: old.Email, Name: old.Name, UserID: old.ID,
 	})
 }

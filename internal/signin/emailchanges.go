@@ -116,7 +116,7 @@ func (s *Service) mailEmailChange(tx *store.Tx, c access.Caller, u *rolecall.Use
 	}
 	tx.DeleteOneTimeTokens(u.ID, rolecall.TokenEmailChange)
 	tx.InsertOneTimeToken(change, token.Hash())
-	return s.outbox.Put(tx, c.Tenant.ID, m)
+	return s.outbox.Enqueue(tx, c.Tenant.ID, m)
 }
 
 // noticeEmailChange notifies the user's current address that a new one was
@@ -134,7 +134,7 @@ func (s *Service) noticeEmailChange(tx *store.Tx, c access.Caller, u *rolecall.U
 	if !m.ByAdministrator {
 		m.Client = c.Session.Client
 	}
-	return s.outbox.Put(tx, c.Tenant.ID, m)
+	return s.outbox.Enqueue(tx, c.Tenant.ID, m)
 }
 
 // ChangeEmail sets the address that the token confirms, once. It ends the user's
@@ -219,7 +219,7 @@ func (s *Service) changing(tx *store.Tx, tenant rolecall.Tenant, token secret.To
 	if err := json.Unmarshal([]byte(pending.Data), &change); err != nil {
 		return user, "", err
 	}
-	may, err := s.access.MayStill(tx, tenant, authz.ChangeEmail, change.By, user.ID)
+	may, err := s.access.IsStillAuthorized(tx, tenant, authz.ChangeEmail, change.By, user.ID)
 	if err == nil && !may {
 		err = rolecall.ErrEmailChangeInvalid
 	}

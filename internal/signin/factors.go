@@ -49,7 +49,7 @@ func (s *Service) BeginTOTP(ctx context.Context, c access.Caller) (TOTPSecret, e
 	made := secret.NewTOTP()
 	sealed := s.keys.Seal(totpPurpose, made, totpBelongs(c.Tenant.ID, c.User.ID))
 	err := s.store.Update(ctx, c.Tenant.ID, func(tx *store.Tx) error {
-		tx.PutPendingTOTP(c.User.ID, []byte(sealed))
+		tx.UpsertPendingTOTP(c.User.ID, []byte(sealed))
 		return nil
 	})
 	return TOTPSecret{made.Base32(), made.URI(c.Tenant.DisplayName, c.User.Email)}, err

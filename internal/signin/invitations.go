@@ -79,7 +79,7 @@ func (s *Service) invited(tx *store.Tx, tenant rolecall.Tenant, token secret.Tok
 	if user.Status == rolecall.UserSuspended {
 		return user, rolecall.ErrUserSuspended
 	}
-	may, err := s.access.MayStill(tx, tenant, authz.InviteUser, invitation.CreatedBy, user.ID)
+	may, err := s.access.IsStillAuthorized(tx, tenant, authz.InviteUser, invitation.CreatedBy, user.ID)
 	if err == nil && !may {
 		err = rolecall.ErrInvitationInvalid
 	}

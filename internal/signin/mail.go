@@ -35,5 +35,5 @@ func (s *Service) notifyOfSession(tx *store.Tx, tenant rolecall.TenantID, user *
 	if err != nil || counted[0].Count > bucket.Limit {
 		return err
 	}
-	return s.outbox.Put(tx, tenant, rolecall.Mail{Kind: kind, To: user.Email, Name: user.Name, UserID: user.ID, Client: session.Client, Source: session.Source})
+	return s.outbox.Enqueue(tx, tenant, rolecall.Mail{Kind: kind, To: user.Email, Name: user.Name, UserID: user.ID, Client: session.Client, Source: session.Source})
 }

@@ -246,7 +246,7 @@ func (s *Service) PasskeySignIn(ctx context.Context, a access.Anonymous, documen
 // challenge usable again.
 func (s *Service) consumeChallenge(tx *store.Tx, challenge secret.Token) (bool, error) {
 	now := s.now()
-	return tx.SpendOneTimeToken(rolecall.OneTimeToken{
+	return tx.ConsumeOneTimeToken(rolecall.OneTimeToken{
 		Purpose: rolecall.TokenPasskey, CreatedAt: now, ExpiresAt: now.Add(challengeLifetime),
 	}, challenge.Hash())
 }

@@ -101,9 +101,9 @@ func (s *Service) mailReset(tx *store.Tx, t *rolecall.Tenant, u *rolecall.User, 
 		Purpose: rolecall.TokenPasswordReset, UserID: u.ID, Data: u.EmailKey(), CreatedAt: now, ExpiresAt: until, Origin: origin,
 	}, token.Hash())
 	if u.ID.IsZero() {
-		return s.outbox.Put(tx, t.ID, rolecall.Mail{Kind: rolecall.MailNothing, ExpiresAt: until})
+		return s.outbox.Enqueue(tx, t.ID, rolecall.Mail{Kind: rolecall.MailNothing, ExpiresAt: until})
 	}
-	return s.outbox.Put(tx, t.ID, rolecall.Mail{
+	return s.outbox.Enqueue(tx, t.ID, rolecall.Mail{
 		Kind: rolecall.MailPasswordReset, To: u.Email, Name: u.Name, UserID: u.ID, Token: string(token), ExpiresAt: until,
 	})
 }

@@ -92,7 +92,7 @@ func (t *Tx) APITokens(q rolecall.APITokenQuery) (rolecall.Page[rolecall.APIToke
 		tx: t, table: "api_tokens", columns: apiTokenColumns, dest: apiTokenDest,
 		id:    func(token *rolecall.APIToken) rolecall.AnyID { return rolecall.AnyID(token.ID) },
 		after: q.After, limit: q.Limit,
-		walk: source{table: "api_tokens", id: "id", conditions: []condition{holder}},
+		indexScan: source{table: "api_tokens", id: "id", conditions: []condition{holder}},
 	}
 	return l.page(nil)
 }

@@ -27,7 +27,7 @@ const (
 	insertAssignments = `insert into assignments (tenant_id, user_id, role_id, departments, expires_at, granted_by, granted_at)
 		values `
 
-	putAssignment = insertAssignments + `($1, $2, $3, $4, $5, $6, $7)
+	upsertAssignment = insertAssignments + `($1, $2, $3, $4, $5, $6, $7)
 		on conflict (tenant_id, user_id, role_id) do update set departments = excluded.departments,
 			expires_at = excluded.expires_at, granted_by = excluded.granted_by, granted_at = excluded.granted_at`
 
@@ -35,7 +35,7 @@ const (
 
 	selectHolders = `select user_id from assignments where tenant_id = $1 and role_id = $2 order by user_id limit $3`
 
-	takeAssignments = `delete from assignments where tenant_id = $1 and role_id = $2 and user_id <= $3
+	deleteAssignments = `delete from assignments where tenant_id = $1 and role_id = $2 and user_id <= $3
 		returning user_id, departments, expires_at, granted_by, granted_at`
 
 	selectRoleInUse = `select 1 from (
@@ -117,10 +117,10 @@ func (t *Tx) Assignment(h rolecall.Holder, role rolecall.RoleID) (a rolecall.Ass
 	return a, err
 }
 
-// PutAssignment inserts or replaces the assignment. Update returns ErrNotFound if
+// UpsertAssignment inserts or replaces the assignment. Update returns ErrNotFound if
 // the holder or the role does not exist.
-func (t *Tx) PutAssignment(a rolecall.Assignment) {
-	t.q.Exec(statementFor(a.Holder, putAssignment, putServiceAccountRole), t.tenant, a.Holder.ID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
+func (t *Tx) UpsertAssignment(a rolecall.Assignment) {
+	t.q.Exec(statementFor(a.Holder, upsertAssignment, upsertServiceAccountRole), t.tenant, a.Holder.ID, a.Role.ID, departments{&a.Reach}, a.ExpiresAt, a.GrantedBy, a.GrantedAt)
 	t.invalidate(a.Holder.ID)
 }
 
@@ -130,29 +130,29 @@ func (t *Tx) DeleteAssignment(h rolecall.Holder, role rolecall.RoleID) (bool, er
 	return t.invalidateIf(ok, err, h.ID)
 }
 
-// TakeAssignments deletes up to limit assignments of the role to users, and returns
+// DeleteAssignments deletes up to limit assignments of the role to users, and returns
 // them. Their roles have only the id. It invalidates nothing, because the deletion of the
 // role has invalidated the tenant.
-func (t *Tx) TakeAssignments(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
-	return t.takeAssignments(selectHolders, takeAssignments, rolecall.Assignment{Role: rolecall.Role{ID: role}}, limit)
+func (t *Tx) DeleteAssignments(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
+	return t.deleteAssignments(selectHolders, deleteAssignments, rolecall.Assignment{Role: rolecall.Role{ID: role}}, limit)
 }
 
-// takeAssignments deletes the assignments of the role of a for the first limit holders,
+// deleteAssignments deletes the assignments of the role of a for the first limit holders,
 // in the order of their ids. It deletes a range of ids, because PostgreSQL would evaluate a
 // subquery again for each row of the table.
-func (t *Tx) takeAssignments(holders, take string, a rolecall.Assignment, limit int) ([]rolecall.Assignment, error) {
+func (t *Tx) deleteAssignments(holders, statement string, a rolecall.Assignment, limit int) ([]rolecall.Assignment, error) {
 	var last rolecall.UserID
 	_, err := t.q.Query(holders, []any{t.tenant, a.Role.ID, limit}, func(scan func(dest ...any) error) error { return scan(&last) })
 	if err != nil || last.IsZero() {
 		return nil, err
 	}
-	var taken []rolecall.Assignment
-	_, err = t.q.Query(take, []any{t.tenant, a.Role.ID, last}, func(scan func(dest ...any) error) error {
+	var deleted []rolecall.Assignment
+	_, err = t.q.Query(statement, []any{t.tenant, a.Role.ID, last}, func(scan func(dest ...any) error) error {
 		err := scan(&a.Holder.ID, departments{&a.Reach}, &a.ExpiresAt, &a.GrantedBy, &a.GrantedAt)
-		taken = append(taken, a)
+		deleted = append(deleted, a)
 		return err
 	})
-	return taken, err
+	return deleted, err
 }
 
 // RoleInUse reports whether a user or service account has an unexpired assignment of

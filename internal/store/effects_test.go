@@ -38,13 +38,13 @@ var invalidations = map[string]struct {
 	"UpdateRole":       {run: func(tx *Tx) { ignore(tx.UpdateRole(rolecall.Role{ID: aRole}, rolecall.Role{})) }, id: aTenant},
 	"DeleteRole":       {run: func(tx *Tx) { ignore(tx.DeleteRole(rolecall.Role{ID: aRole})) }, id: aTenant},
 	"HideRole":         {run: func(tx *Tx) { ignore(tx.HideRole(rolecall.Role{ID: aRole}, rolecall.EventID{})) }, id: aTenant},
-	"PutAssignment":    {run: func(tx *Tx) { tx.PutAssignment(heldByUser) }, id: aUser},
+	"UpsertAssignment": {run: func(tx *Tx) { tx.UpsertAssignment(heldByUser) }, id: aUser},
 	"DeleteAssignment": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByUser.Holder, aRole)) }, id: aUser},
 	"UpdateServiceAccount": {run: func(tx *Tx) {
 		ignore(tx.UpdateServiceAccount(rolecall.ServiceAccount{ID: aProgram}, rolecall.ServiceAccount{}))
 	}, id: aProgram},
 	"DeleteServiceAccount":                  {run: func(tx *Tx) { ignore(tx.DeleteServiceAccount(rolecall.ServiceAccount{ID: aProgram})) }, id: aProgram},
-	"PutAssignment of a service account":    {run: func(tx *Tx) { tx.PutAssignment(heldByProgram) }, id: aProgram},
+	"UpsertAssignment of a service account": {run: func(tx *Tx) { tx.UpsertAssignment(heldByProgram) }, id: aProgram},
 	"DeleteAssignment of a service account": {run: func(tx *Tx) { ignore(tx.DeleteAssignment(heldByProgram.Holder, aRole)) }, id: aProgram},
 	"TouchSession":                          {run: func(tx *Tx) { tx.TouchSession(aSession, effectsTime) }, here: aSession},
 	"ConfirmGeneration":                     {run: func(tx *Tx) { tx.ConfirmGeneration(aSession, 2, effectsTime) }, id: aSession},
@@ -86,12 +86,12 @@ var uncached = []string{
 	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID",
 
 	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertKey", "InsertMail", "InsertOneTimeToken",
-	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "PutInvitation",
+	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "UpsertInvitation",
 
 	"BeginPurge", "ClaimMail", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",
 	"DeleteMail", "DeleteOneTimeToken", "DeleteOneTimeTokens", "DeleteOwnEmailChanges", "EraseTraces", "ForgiveAttempt", "LockAPIToken", "LockActiveUser",
-	"LockOwners", "LockSession", "PostponeMail", "PurgeAttempts", "PurgeExpired", "PurgeRequests", "PurgeTenant", "PutPendingTOTP", "RenamePasskey",
-	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "SpendOneTimeToken", "TakeAssignments", "TakeServiceAccountRoles", "TakeTombstone", "UncountAttempt", "UsePasskey",
+	"LockOwners", "LockSession", "PostponeMail", "PurgeAttempts", "PurgeExpired", "PurgeRequests", "PurgeTenant", "UpsertPendingTOTP", "RenamePasskey",
+	"ReplacePassword", "ReplaceRecoveryCodes", "SealSuccessor", "SetPassword", "ConsumeOneTimeToken", "DeleteAssignments", "DeleteServiceAccountRoles", "DeleteTombstone", "UncountAttempt", "UsePasskey",
 	"UseRecoveryCode", "UseTOTP",
 }
 
@@ -148,7 +148,7 @@ func TestEveryMutationOfCachedDataInvalidatesIt(t *testing.T) {
 }
 
 func TestAMutationWithoutAnEffectInvalidatesNothing(t *testing.T) {
-	blind := []string{"PutAssignment", "PutAssignment of a service account", "TouchSession", "ConfirmGeneration", "TouchAPIToken", "DeleteTOTP", "InsertPasskey", "DeleteFactors", "TouchOperatorKey", "ClearAttempts", "InsertTenant"}
+	blind := []string{"UpsertAssignment", "UpsertAssignment of a service account", "TouchSession", "ConfirmGeneration", "TouchAPIToken", "DeleteTOTP", "InsertPasskey", "DeleteFactors", "TouchOperatorKey", "ClearAttempts", "InsertTenant"}
 	for method, c := range invalidations {
 		if slices.Contains(blind, method) { // the method does not know whether it changed a row
 			continue

@@ -65,17 +65,17 @@ func (t *Tx) Events(q rolecall.EventQuery) (rolecall.Page[rolecall.Event], error
 	l := &listing[eventRow]{
 		tx: t, table: "events", columns: eventColumns, dest: eventDest,
 		id:   func(e *eventRow) rolecall.AnyID { return rolecall.AnyID(e.ID) },
-		desc: true, after: q.After, limit: q.Limit, walk: source{table: "events", id: "id"},
+		desc: true, after: q.After, limit: q.Limit, indexScan: source{table: "events", id: "id"},
 	}
 	if !q.Subject.IsZero() {
-		l.walk.conditions = append(l.walk.conditions, where("subject_id = ?", q.Subject))
+		l.indexScan.conditions = append(l.indexScan.conditions, where("subject_id = ?", q.Subject))
 	}
 	if q.From != 0 {
-		l.walk.conditions = append(l.walk.conditions, where("id >= ?", rolecall.FirstID[rolecall.Event](q.From)))
+		l.indexScan.conditions = append(l.indexScan.conditions, where("id >= ?", rolecall.FirstID[rolecall.Event](q.From)))
 		l.conditions = append(l.conditions, where("r.occurred_at >= ?", q.From))
 	}
 	if q.To != 0 {
-		l.walk.conditions = append(l.walk.conditions, where("id < ?", rolecall.FirstID[rolecall.Event](q.To.Add(time.Millisecond))))
+		l.indexScan.conditions = append(l.indexScan.conditions, where("id < ?", rolecall.FirstID[rolecall.Event](q.To.Add(time.Millisecond))))
 		l.conditions = append(l.conditions, where("r.occurred_at < ?", q.To))
 	}
 	if q.Type != "" {

@@ -16,7 +16,7 @@ const (
 		left join passkeys p on p.tenant_id = u.tenant_id and p.user_id = u.id
 		where u.tenant_id = $1 and u.id = $2 order by p.id limit $3`
 
-	putPendingTOTP = `insert into totp (tenant_id, user_id, pending, confirmed_at, last_step) values ($1, $2, $3, 0, 0)
+	upsertPendingTOTP = `insert into totp (tenant_id, user_id, pending, confirmed_at, last_step) values ($1, $2, $3, 0, 0)
 		on conflict (tenant_id, user_id) do update set pending = excluded.pending`
 
 	confirmTOTP = `update totp set sealed = pending, pending = null, confirmed_at = $1, last_step = $2
@@ -63,10 +63,10 @@ func (t *Tx) Factors(user rolecall.UserID) (f rolecall.Factors, err error) {
 	return f, err
 }
 
-// PutPendingTOTP inserts or replaces the TOTP secret that the user has not confirmed
+// UpsertPendingTOTP inserts or replaces the TOTP secret that the user has not confirmed
 // yet. Update returns ErrNotFound if the user does not exist.
-func (t *Tx) PutPendingTOTP(user rolecall.UserID, sealed []byte) {
-	t.q.Exec(putPendingTOTP, t.tenant, user, sealed)
+func (t *Tx) UpsertPendingTOTP(user rolecall.UserID, sealed []byte) {
+	t.q.Exec(upsertPendingTOTP, t.tenant, user, sealed)
 }
 
 // ConfirmTOTP activates the pending secret and stores the time step of the code that

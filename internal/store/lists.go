@@ -35,7 +35,7 @@ func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 		conditions: userConditions(&q),
 	}
 	var candidates []source
-	l.walk, candidates = userSources(&q)
+	l.indexScan, candidates = userSources(&q)
 	if len(q.Words) > 0 && len(l.conditions) == len(q.Words) && q.Sort == rolecall.SortByID && canReadWords(&q) {
 		l.shortcut = func() (*source, error) { return t.wordInOrder(q.Words) }
 	}
@@ -44,29 +44,29 @@ func (t *Tx) Users(q rolecall.UserQuery) (rolecall.Page[rolecall.User], error) {
 
 // serve chooses the source and returns its page, with the total if count is true.
 func (l *listing[T]) serve(candidates []source, count bool) (rolecall.Page[T], error) {
-	pick, err := l.choose(candidates)
+	candidate, err := l.choose(candidates)
 	if err != nil {
 		return rolecall.Page[T]{}, err
 	}
-	from := l.walk
-	if pick != nil {
-		from = *pick
+	from := l.indexScan
+	if candidate != nil {
+		from = *candidate
 	}
-	page, err := l.page(pick)
+	page, err := l.page(candidate)
 	if err == nil && count {
 		page.Total, err = l.total(from)
 	}
 	return page, err
 }
 
-// choose returns the candidate from which the page is read, or nil for the walk. A
-// shortcut replaces the walk. It is tried first if no other candidate can be smaller.
+// choose returns the candidate from which the page is read, or nil for the index scan. A
+// shortcut replaces the index scan. It is tried first if no other candidate can be smaller.
 func (l *listing[T]) choose(candidates []source) (*source, error) {
 	if len(candidates) == 0 {
 		return nil, nil
 	}
 	if len(candidates) == 1 {
-		if found, err := l.takeShortcut(); found || err != nil {
+		if found, err := l.useShortcut(); found || err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +75,7 @@ func (l *listing[T]) choose(candidates []source) (*source, error) {
 		return least, err
 	}
 	if len(candidates) > 1 {
-		if found, err := l.takeShortcut(); found || err != nil {
+		if found, err := l.useShortcut(); found || err != nil {
 			return nil, err
 		}
 	}
@@ -86,16 +86,16 @@ func (l *listing[T]) choose(candidates []source) (*source, error) {
 	return nil, nil
 }
 
-// takeShortcut replaces the walk with the shortcut, and reports whether it exists.
-func (l *listing[T]) takeShortcut() (bool, error) {
+// useShortcut replaces the index scan with the shortcut, and reports whether it exists.
+func (l *listing[T]) useShortcut() (bool, error) {
 	if l.shortcut == nil {
 		return false, nil
 	}
-	walk, err := l.shortcut()
-	if err != nil || walk == nil {
+	scan, err := l.shortcut()
+	if err != nil || scan == nil {
 		return false, err
 	}
-	l.walk = *walk
+	l.indexScan = *scan
 	return true, nil
 }
 
@@ -109,27 +109,27 @@ func nothing[T any](count bool) rolecall.Page[T] {
 
 // userSources returns the source in the order of the list, and the candidates that
 // can replace it.
-func userSources(q *rolecall.UserQuery) (walk source, candidates []source) {
-	walk = source{table: "users", id: "id"}
+func userSources(q *rolecall.UserQuery) (scan source, candidates []source) {
+	scan = source{table: "users", id: "id"}
 	switch {
 	case q.EmailKey != "":
-		return walk, []source{{table: "users", id: "id", conditions: []condition{where("email_key = ?", q.EmailKey)}}}
+		return scan, []source{{table: "users", id: "id", conditions: []condition{where("email_key = ?", q.EmailKey)}}}
 	case q.ExternalID != "":
-		return walk, []source{{table: "users", id: "id", conditions: []condition{where("external_id = ?", q.ExternalID)}}}
+		return scan, []source{{table: "users", id: "id", conditions: []condition{where("external_id = ?", q.ExternalID)}}}
 	}
 	role := source{table: "assignments", id: "user_id", conditions: []condition{where("role_id = ?", q.Role)}}
 	department, narrowed := departmentSource(q)
 	byID := q.Sort == rolecall.SortByID
 	switch {
 	case byID && !q.Role.IsZero():
-		walk = role
+		scan = role
 	case byID && narrowed == 1:
-		walk = department
+		scan = department
 	}
-	if !q.Role.IsZero() && walk.table != role.table {
+	if !q.Role.IsZero() && scan.table != role.table {
 		candidates = append(candidates, role)
 	}
-	if narrowed > 0 && (walk.table != "users" || walk.conditions == nil) {
+	if narrowed > 0 && (scan.table != "users" || scan.conditions == nil) {
 		candidates = append(candidates, department)
 	}
 	words := wordSources(q.Words)
@@ -138,7 +138,7 @@ func userSources(q *rolecall.UserQuery) (walk source, candidates []source) {
 			words[i].also = nil
 		}
 	}
-	return walk, append(candidates, words...)
+	return scan, append(candidates, words...)
 }
 
 // canReadWords reports whether the caller may read all words of all users that q selects.
@@ -294,8 +294,8 @@ type source struct {
 // listing is a list of the rows of a table, which its conditions call r. It filters the
 // rows, sorts them by a key and the id, and returns pages in bounded work. A page is
 // read from one source, and reads at most MaxScan of its rows. If the source is in the
-// order of the list, it is scanned until the page is full (a walk). Otherwise all of its
-// rows are read and sorted (a pick).
+// order of the list, it is scanned until the page is full. Otherwise all of its
+// rows are read and sorted.
 type listing[T any] struct {
 	tx         *Tx
 	table      string
@@ -306,44 +306,44 @@ type listing[T any] struct {
 	desc       bool
 	after      *rolecall.Position
 	limit      int
-	walk       source
-	shortcut   func() (*source, error) // returns a shorter walk, or nil
+	indexScan  source
+	shortcut   func() (*source, error) // returns a shorter index scan, or nil
 	conditions []condition
 	common     []condition // conditions that nearly every row meets, so that a page fills quickly
 }
 
-// page returns the next page, from the pick if it is not nil.
-func (l *listing[T]) page(pick *source) (rolecall.Page[T], error) {
-	if pick != nil {
-		return l.read(l.picking(*pick), false)
+// page returns the next page, from the candidate if it is not nil.
+func (l *listing[T]) page(candidate *source) (rolecall.Page[T], error) {
+	if candidate != nil {
+		return l.read(l.candidatePage(*candidate), false)
 	}
-	if l.whole() {
+	if l.isComplete() {
 		return l.read(l.plain(), false)
 	}
-	return l.read(l.walking(), true)
+	return l.read(l.scanPage(), true)
 }
 
-// whole reports whether the list contains every row of its table that meets the common
+// isComplete reports whether the list contains every row of its table that meets the common
 // conditions.
-func (l *listing[T]) whole() bool { return len(l.conditions) == 0 && l.throughout() }
+func (l *listing[T]) isComplete() bool { return len(l.conditions) == 0 && l.scansTable() }
 
 // filters returns all conditions of the list.
 func (l *listing[T]) filters() []condition { return slices.Concat(l.conditions, l.common) }
 
-// throughout reports whether the walk scans the whole table of the list.
-func (l *listing[T]) throughout() bool {
-	return l.walk.table == l.table && len(l.walk.conditions) == 0
+// scansTable reports whether the index scan reads the whole table of the list.
+func (l *listing[T]) scansTable() bool {
+	return l.indexScan.table == l.table && len(l.indexScan.conditions) == 0
 }
 
-// read runs the statement of a page. If walks is true, the last row can be the last one
-// that the walk scanned. The next page of a page that is not full starts after that row.
-func (l *listing[T]) read(b *builder, walks bool) (rolecall.Page[T], error) {
+// read runs the statement of a page. If isScan is true, the last row can be the last one
+// that the index scan read. The next page of a page that is not full starts after that row.
+func (l *listing[T]) read(b *builder, isScan bool) (rolecall.Page[T], error) {
 	page := rolecall.Page[T]{Items: make([]T, 0, l.limit)}
 	var item T
 	var last rolecall.Position
 	var reached bool
 	dest := append(l.dest(&item), &last.Key)
-	if walks {
+	if isScan {
 		dest = append(dest, &reached)
 	}
 	_, err := b.query(l.tx.q, func(scan func(dest ...any) error) error {
@@ -374,24 +374,24 @@ func (l *listing[T]) plain() *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select " + l.selected() + " from " + l.table + " r where r.tenant_id = $1")
 	b.all(l.common)
-	l.beyond(b, "r.", "id")
+	l.keyset(b, "r.", "id")
 	l.order(b, "r.", "id")
 	b.limit(l.limit + 1)
 	return b
 }
 
-// walking builds the statement of a page that scans MaxScan rows of the walk. If the
+// scanPage builds the statement of a page that scans MaxScan rows of the index scan. If the
 // page is not full, it also returns the last scanned row. Both are one statement, so
 // that no row is lost between two snapshots. The parts of a "union all" run in order,
 // and the second runs only if the first does not reach the limit.
-func (l *listing[T]) walking() *builder {
+func (l *listing[T]) scanPage() *builder {
 	b := newBuilder(l.tx.tenant)
 	b.write("select * from (")
-	if l.throughout() {
+	if l.scansTable() {
 		l.rows(b)
 	} else {
 		l.named(b, "false", 0, rolecall.MaxScan)
-		b.all(l.walk.also)
+		b.all(l.indexScan.also)
 		b.joined(l.filters())
 		l.order(b, "c.", "id")
 	}
@@ -406,44 +406,44 @@ func (l *listing[T]) walking() *builder {
 // rows writes the query for the rows of the page, in the order of the list.
 func (l *listing[T]) rows(b *builder) {
 	b.write("select " + l.selected() + ", false from (select *")
-	l.along(b)
+	l.scanRange(b)
 	b.limit(rolecall.MaxScan)
 	b.write(") r where r.tenant_id = $1")
 	b.all(l.filters())
 	l.order(b, "r.", "id")
 }
 
-// named writes the query for n rows of the walk, and marks them with last. The walk
+// named writes the query for n rows of the index scan, and marks them with last. The index scan
 // selects only ids and keys, so that an index-only scan suffices.
 func (l *listing[T]) named(b *builder, last string, offset, n int) {
-	b.write("select " + l.selected() + ", " + last + " from (select " + l.walk.id + " as id")
+	b.write("select " + l.selected() + ", " + last + " from (select " + l.indexScan.id + " as id")
 	if l.key != "" {
 		b.write(", " + l.key)
 	}
-	if len(l.walk.also) > 0 {
+	if len(l.indexScan.also) > 0 {
 		b.write(", beginnings")
 	}
-	l.along(b)
+	l.scanRange(b)
 	b.limit(n)
 	b.write(" offset " + strconv.Itoa(offset) + ") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
 }
 
-// along writes the part of the walk after the previous page, in its order.
-func (l *listing[T]) along(b *builder) {
-	l.walk.from(b)
-	l.beyond(b, "", l.walk.id)
-	l.order(b, "", l.walk.id)
+// scanRange writes the part of the index scan after the previous page, in its order.
+func (l *listing[T]) scanRange(b *builder) {
+	l.indexScan.from(b)
+	l.keyset(b, "", l.indexScan.id)
+	l.order(b, "", l.indexScan.id)
 }
 
-// picking builds the statement of a page from a pick. With the cross join, SQLite
+// candidatePage builds the statement of a page from a candidate. With the cross join, SQLite
 // does not scan the whole table in order instead.
-func (l *listing[T]) picking(pick source) *builder {
+func (l *listing[T]) candidatePage(candidate source) *builder {
 	b := newBuilder(l.tx.tenant)
-	b.write("select " + l.selected() + " from (select distinct " + pick.id + " as id")
-	pick.from(b)
-	b.all(pick.also)
+	b.write("select " + l.selected() + " from (select distinct " + candidate.id + " as id")
+	candidate.from(b)
+	b.all(candidate.also)
 	b.write(") c cross join " + l.table + " r where r.tenant_id = $1 and r.id = c.id")
-	l.beyond(b, "r.", "id")
+	l.keyset(b, "r.", "id")
 	b.joined(l.filters())
 	l.order(b, "r.", "id")
 	b.limit(l.limit + 1)
@@ -500,8 +500,8 @@ func (s source) from(b *builder) {
 	b.all(s.conditions)
 }
 
-// beyond restricts the rows to those after the end of the previous page.
-func (l *listing[T]) beyond(b *builder, row, id string) {
+// keyset restricts the rows to those after the end of the previous page.
+func (l *listing[T]) keyset(b *builder, row, id string) {
 	operator := l.direction(">", "<")
 	switch {
 	case l.after == nil:

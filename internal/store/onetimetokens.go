@@ -10,7 +10,7 @@ const (
 	insertOneTimeToken = `insert into one_time_tokens (tenant_id, hash, purpose, user_id, data, created_at, expires_at, credential, operator_key)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
-	spendOneTimeToken = insertOneTimeToken + ` on conflict (tenant_id, hash) do nothing returning hash`
+	consumeOneTimeToken = insertOneTimeToken + ` on conflict (tenant_id, hash) do nothing returning hash`
 
 	selectOneTimeToken = `select purpose, user_id, data, created_at, expires_at, credential, operator_key from one_time_tokens
 		where tenant_id = $1 and hash = $2 and purpose = $3 and ` + keyNotRevoked
@@ -32,10 +32,10 @@ func (t *Tx) InsertOneTimeToken(token rolecall.OneTimeToken, hash []byte) {
 	t.q.Exec(insertOneTimeToken, t.tokenArgs(token, hash)...)
 }
 
-// SpendOneTimeToken stores a token when it is used, if it was not stored before. It
+// ConsumeOneTimeToken stores a token when it is used, if it was not stored before. It
 // reports false if it was used before.
-func (t *Tx) SpendOneTimeToken(token rolecall.OneTimeToken, hash []byte) (bool, error) {
-	return t.changed(spendOneTimeToken, t.tokenArgs(token, hash)...)
+func (t *Tx) ConsumeOneTimeToken(token rolecall.OneTimeToken, hash []byte) (bool, error) {
+	return t.changed(consumeOneTimeToken, t.tokenArgs(token, hash)...)
 }
 
 func (t *Tx) tokenArgs(token rolecall.OneTimeToken, hash []byte) []any {
@@ -89,7 +89,7 @@ func (t *Tx) DeleteAllOneTimeTokens(user rolecall.UserID) {
 }
 
 const (
-	putInvitation = `insert into invitations (tenant_id, user_id, hash, created_by, created_at, expires_at, credential, operator_key)
+	upsertInvitation = `insert into invitations (tenant_id, user_id, hash, created_by, created_at, expires_at, credential, operator_key)
 		values ($1, $2, $3, $4, $5, $6, $7, $8)
 		on conflict (tenant_id, user_id) do update set hash = excluded.hash, created_by = excluded.created_by,
 			created_at = excluded.created_at, expires_at = excluded.expires_at, credential = excluded.credential, operator_key = excluded.operator_key`
@@ -102,10 +102,10 @@ const (
 	deleteInvitationOf = `delete from invitations where tenant_id = $1 and user_id = $2 returning user_id`
 )
 
-// PutInvitation inserts or replaces the user's invitation. Update returns
+// UpsertInvitation inserts or replaces the user's invitation. Update returns
 // ErrNotFound if the user does not exist.
-func (t *Tx) PutInvitation(i rolecall.Invitation, hash []byte) {
-	t.q.Exec(putInvitation, t.tenant, i.UserID, hash, i.CreatedBy, i.CreatedAt, i.ExpiresAt, i.Credential, i.OperatorKey)
+func (t *Tx) UpsertInvitation(i rolecall.Invitation, hash []byte) {
+	t.q.Exec(upsertInvitation, t.tenant, i.UserID, hash, i.CreatedBy, i.CreatedAt, i.ExpiresAt, i.Credential, i.OperatorKey)
 }
 
 // InvitationByToken returns the invitation, or ErrNotFound.
@@ -123,7 +123,7 @@ func (t *Tx) Invitations(q rolecall.InvitationQuery) (rolecall.Page[rolecall.Inv
 			return append(userDest(&i.User), &i.CreatedBy, &i.CreatedAt, &i.ExpiresAt)
 		},
 		after: q.After, limit: q.Limit,
-		walk: source{table: "invitations", id: "user_id", conditions: []condition{where("expires_at > ?", q.Now), where(keyNotRevoked)}},
+		indexScan: source{table: "invitations", id: "user_id", conditions: []condition{where("expires_at > ?", q.Now), where(keyNotRevoked)}},
 	}
 	if !q.Within.IsEverywhere() {
 		l.conditions = append(l.conditions, inReach(q.Within))

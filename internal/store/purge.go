@@ -85,10 +85,10 @@ func (t *Tx) PurgeExpired(now, eventsBefore rolecall.Time, limit int) (total int
 
 // purgeTombstones deletes old tombstones and schedules the erasure of these users' data.
 func (t *Tx) purgeTombstones(now rolecall.Time, limit int) (int, error) {
-	var gone []rolecall.UserID
-	_, err := t.q.Query(purgeTombstones, []any{t.tenant, now.Add(-rolecall.TombstoneLifetime), limit}, into(&gone, itself))
-	insertRows(t, insertErasures, gone, func(b *builder, id rolecall.UserID) { b.write("($1, ?, ?)", id, now) })
-	return len(gone), err
+	var deleted []rolecall.UserID
+	_, err := t.q.Query(purgeTombstones, []any{t.tenant, now.Add(-rolecall.TombstoneLifetime), limit}, into(&deleted, itself))
+	insertRows(t, insertErasures, deleted, func(b *builder, id rolecall.UserID) { b.write("($1, ?, ?)", id, now) })
+	return len(deleted), err
 }
 
 // BeginPurge reports whether the tenant was deleted before the given time. If so, the

@@ -81,7 +81,7 @@ func (t *Tx) Roles(q rolecall.RoleQuery) (rolecall.Page[rolecall.Role], error) {
 		tx: t, table: "roles", columns: roleColumns, dest: roleDest,
 		id:   func(r *rolecall.Role) rolecall.AnyID { return rolecall.AnyID(r.ID) },
 		desc: q.Desc, after: q.After, limit: q.Limit,
-		walk: source{table: "roles", id: "id"}, common: []condition{where("r.deletion is null")},
+		indexScan: source{table: "roles", id: "id"}, common: []condition{where("r.deletion is null")},
 	}
 	if q.ByName {
 		l.key = "name_key"

@@ -26,7 +26,7 @@ const (
 		from service_account_roles a join roles o on o.tenant_id = a.tenant_id and o.id = a.role_id and o.deletion is null
 		where a.tenant_id = $1 and a.service_account_id = $2 and a.role_id = $3`
 
-	putServiceAccountRole = `insert into service_account_roles
+	upsertServiceAccountRole = `insert into service_account_roles
 			(tenant_id, service_account_id, role_id, departments, expires_at, granted_by, granted_at)
 		values ($1, $2, $3, $4, $5, $6, $7)
 		on conflict (tenant_id, service_account_id, role_id) do update set departments = excluded.departments,
@@ -35,10 +35,10 @@ const (
 	deleteServiceAccountRole = `delete from service_account_roles
 		where tenant_id = $1 and service_account_id = $2 and role_id = $3 returning role_id`
 
-	selectHoldingAccounts = `select service_account_id from service_account_roles where tenant_id = $1 and role_id = $2
+	selectAccountHolders = `select service_account_id from service_account_roles where tenant_id = $1 and role_id = $2
 		order by service_account_id limit $3`
 
-	takeServiceAccountRoles = `delete from service_account_roles where tenant_id = $1 and role_id = $2 and service_account_id <= $3
+	deleteServiceAccountRoles = `delete from service_account_roles where tenant_id = $1 and role_id = $2 and service_account_id <= $3
 		returning service_account_id, departments, expires_at, granted_by, granted_at`
 )
 
@@ -65,7 +65,7 @@ func (t *Tx) ServiceAccounts(q rolecall.ServiceAccountQuery) (rolecall.Page[role
 		tx: t, table: "service_accounts", columns: serviceAccountColumns, dest: serviceAccountDest,
 		id:   func(a *rolecall.ServiceAccount) rolecall.AnyID { return rolecall.AnyID(a.ID) },
 		desc: q.Desc, after: q.After, limit: q.Limit,
-		walk: source{table: "service_accounts", id: "id"},
+		indexScan: source{table: "service_accounts", id: "id"},
 	}
 	if q.ByName {
 		l.key = "name_key"
@@ -98,8 +98,8 @@ func (t *Tx) DeleteServiceAccount(a rolecall.ServiceAccount) (bool, error) {
 	return t.invalidateIf(ok, err, a.ID)
 }
 
-// TakeServiceAccountRoles deletes up to limit assignments of the role to service
-// accounts, and returns them. Like TakeAssignments, it invalidates nothing.
-func (t *Tx) TakeServiceAccountRoles(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
-	return t.takeAssignments(selectHoldingAccounts, takeServiceAccountRoles, rolecall.Assignment{Holder: rolecall.Holder{IsAccount: true}, Role: rolecall.Role{ID: role}}, limit)
+// DeleteServiceAccountRoles deletes up to limit assignments of the role to service
+// accounts, and returns them. Like DeleteAssignments, it invalidates nothing.
+func (t *Tx) DeleteServiceAccountRoles(role rolecall.RoleID, limit int) ([]rolecall.Assignment, error) {
+	return t.deleteAssignments(selectAccountHolders, deleteServiceAccountRoles, rolecall.Assignment{Holder: rolecall.Holder{IsAccount: true}, Role: rolecall.Role{ID: role}}, limit)
 }

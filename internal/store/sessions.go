@@ -181,7 +181,7 @@ func (t *Tx) Sessions(q rolecall.SessionQuery) (rolecall.Page[rolecall.Session],
 		tx: t, table: "sessions", columns: listedSessionColumns, dest: sessionDest,
 		id:   func(s *rolecall.Session) rolecall.AnyID { return rolecall.AnyID(s.ID) },
 		desc: true, after: q.After, limit: q.Limit,
-		walk:       source{table: "sessions", id: "id", conditions: []condition{where("user_id = ?", q.User)}},
+		indexScan:  source{table: "sessions", id: "id", conditions: []condition{where("user_id = ?", q.User)}},
 		conditions: []condition{where("r.expires_at > ?", q.Now), where("r.last_used_at > ?", used), where("r.authenticated_at > ?", began)},
 	}
 	return l.serve(nil, false)

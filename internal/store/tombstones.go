@@ -14,7 +14,7 @@ const (
 	insertTombstone = `insert into tombstones (tenant_id, user_id, id, deleted_at, department, department_key, content)
 		values ($1, $2, $3, $4, $5, $6, $7)`
 
-	takeTombstone = `delete from tombstones where tenant_id = $1 and user_id = $2 and deleted_at > $3
+	deleteTombstone = `delete from tombstones where tenant_id = $1 and user_id = $2 and deleted_at > $3
 		returning id, deleted_at, content`
 )
 
@@ -60,13 +60,13 @@ func (stored *tombstone) restorable() (u rolecall.User, assignments []rolecall.A
 	return u, assignments
 }
 
-// TakeTombstone deletes the tombstone of the user and returns it. It returns
+// DeleteTombstone deletes the tombstone of the user and returns it. It returns
 // ErrNotFound if the user was not deleted after since.
-func (t *Tx) TakeTombstone(id rolecall.UserID, since rolecall.Time) (taken rolecall.Tombstone, err error) {
+func (t *Tx) DeleteTombstone(id rolecall.UserID, since rolecall.Time) (deleted rolecall.Tombstone, err error) {
 	var stored tombstone
-	err = t.row(takeTombstone, []any{t.tenant, id, since}, &taken.ID, &taken.DeletedAt, asJSON(&stored))
-	taken.User, taken.Assignments = stored.restorable()
-	return taken, err
+	err = t.row(deleteTombstone, []any{t.tenant, id, since}, &deleted.ID, &deleted.DeletedAt, asJSON(&stored))
+	deleted.User, deleted.Assignments = stored.restorable()
+	return deleted, err
 }
 
 // tombstoneRow is a row of the table of tombstones.
@@ -102,7 +102,7 @@ func (t *Tx) Tombstones(q rolecall.TombstoneQuery) (rolecall.Page[rolecall.Tombs
 	l := &listing[tombstoneRow]{
 		tx: t, table: "tombstones", columns: tombstoneColumns, dest: tombstoneDest,
 		id:   func(r *tombstoneRow) rolecall.AnyID { return rolecall.AnyID(r.ID) },
-		desc: true, after: q.After, limit: q.Limit, walk: source{table: "tombstones", id: "id"},
+		desc: true, after: q.After, limit: q.Limit, indexScan: source{table: "tombstones", id: "id"},
 		conditions: []condition{where("r.deleted_at > ?", q.Since)},
 	}
 	if !q.Within.IsEverywhere() {
@@ -158,19 +158,19 @@ func (t *Tx) InsertErasure(id rolecall.UserID, due rolecall.Time) {
 // events that the user caused, up to limit idempotency keys that the user sent, and the
 // user's other rows. It returns the last event about the user that it has read and the
 // number of rows that it changed. The number is at least limit if more rows can be left.
-func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) (last rolecall.EventID, taken int, err error) {
+func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) (last rolecall.EventID, changed int, err error) {
 	if after.IsZero() {
 		after = beforeAll
 	}
 	last = after
 	_, err = t.q.Query(selectEventsAfter, []any{t.tenant, id, after, limit}, func(scan func(dest ...any) error) error {
-		taken++
+		changed++
 		return scan(&last)
 	})
 	if err != nil {
 		return after, 0, err
 	}
-	if taken > 0 {
+	if changed > 0 {
 		t.q.Exec(eraseValues, t.tenant, id, after, last)
 	}
 	t.DeleteAllOneTimeTokens(id)
@@ -180,7 +180,7 @@ func (t *Tx) EraseTraces(id rolecall.UserID, after rolecall.EventID, limit int) 
 		return after, 0, err
 	}
 	keys, err := t.eraseKeys(id, limit)
-	return last, taken + acts + keys, err
+	return last, changed + acts + keys, err
 }
 
 // eraseKeys deletes up to limit of the idempotency keys that the user sent, and
@@ -200,27 +200,27 @@ func (t *Tx) eraseKeys(id rolecall.UserID, limit int) (n int, err error) {
 
 // purgeErasures continues the erasures that are due, and returns the number of changed
 // rows. The number is at least limit if more rows can be left.
-func (t *Tx) purgeErasures(now rolecall.Time, limit int) (taken int, err error) {
-	for taken < limit {
+func (t *Tx) purgeErasures(now rolecall.Time, limit int) (changed int, err error) {
+	for changed < limit {
 		var id rolecall.UserID
 		var seen rolecall.EventID
 		err := t.row(selectErasure, []any{t.tenant, now}, &id, &seen)
 		if errors.Is(err, rolecall.ErrNotFound) {
-			return taken, nil
+			return changed, nil
 		}
 		if err != nil {
-			return taken, err
+			return changed, err
 		}
 		last, n, err := t.EraseTraces(id, seen, limit)
 		if err != nil {
-			return taken, err
+			return changed, err
 		}
 		if n < limit {
 			t.q.Exec(deleteErasure, t.tenant, id)
 		} else {
 			t.q.Exec(updateErasure, last, t.tenant, id)
 		}
-		taken += n + 1
+		changed += n + 1
 	}
-	return taken, nil
+	return changed, nil
 }

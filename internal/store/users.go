@@ -31,7 +31,7 @@ const (
 
 	deleteUser = `delete from users where tenant_id = $1 and id = $2 and version = $3 returning version`
 
-	putPassword = `insert into passwords (tenant_id, user_id, hash, changed_at) values ($1, $2, $3, $4)
+	upsertPassword = `insert into passwords (tenant_id, user_id, hash, changed_at) values ($1, $2, $3, $4)
 		on conflict (tenant_id, user_id) do update set hash = excluded.hash, changed_at = excluded.changed_at`
 
 	replacePassword = `update passwords set hash = $1, changed_at = case when hash = $1 then changed_at else $2 end
@@ -125,7 +125,7 @@ func (t *Tx) DeleteUser(u rolecall.User, at rolecall.Time) (bool, error) {
 // SetPassword inserts or replaces the hash of the user's password. Update returns
 // ErrNotFound if the user does not exist.
 func (t *Tx) SetPassword(id rolecall.UserID, hash string, at rolecall.Time) {
-	t.q.Exec(putPassword, t.tenant, id, hash, at)
+	t.q.Exec(upsertPassword, t.tenant, id, hash, at)
 }
 
 // ReplacePassword replaces the password hash. It reports false if the stored hash is not

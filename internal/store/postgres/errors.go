@@ -140,8 +140,8 @@ func noteWarning(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	}
 }
 
-// takeWarning returns and clears the stored warning. It returns "" without one.
-func takeWarning(conn *pgx.Conn) string {
+// popWarning returns and clears the stored warning. It returns "" without one.
+func popWarning(conn *pgx.Conn) string {
 	data := conn.PgConn().CustomData()
 	warning, _ := data[warningKey].(string)
 	delete(data, warningKey)

@@ -55,7 +55,7 @@ func (v *view) try(query string, args []any, each func(scan func(dest ...any) er
 	if explicit {
 		batch.Queue("commit")
 	}
-	rows, err = exchange(v.ctx, conn, batch, asked, each)
+	rows, err = sendBatch(v.ctx, conn, batch, asked, each)
 	return rows, isLost(v.ctx, conn), translate(v.ctx, conn.Conn(), err)
 }
 
@@ -136,12 +136,12 @@ func (u *update) commit() error {
 		}
 	}
 	if u.err == nil {
-		takeWarning(u.conn.Conn()) // discards a warning of an earlier statement
+		popWarning(u.conn.Conn()) // discards a warning of an earlier statement
 	}
 	if _, err := u.send(batch, nil); err != nil {
 		return err
 	}
-	if warning := takeWarning(u.conn.Conn()); warning != "" {
+	if warning := popWarning(u.conn.Conn()); warning != "" {
 		u.err = unavailable(warning)
 		return u.err
 	}
@@ -168,7 +168,7 @@ func (u *update) moveQueued(batch *pgx.Batch) {
 
 func (u *update) send(batch *pgx.Batch, each func(scan func(dest ...any) error) error) (rows int, err error) {
 	if u.err == nil {
-		rows, u.err = exchange(u.ctx, u.conn, batch, batch.Len()-1, each)
+		rows, u.err = sendBatch(u.ctx, u.conn, batch, batch.Len()-1, each)
 	}
 	if u.conn == nil {
 		return rows, u.err
@@ -196,10 +196,10 @@ func rollBack(ctx context.Context, conn *pgx.Conn) {
 	_, _ = conn.Exec(ctx, "rollback")
 }
 
-// exchange sends the batch and reads all results in one round trip. It calls each, which
-// can be nil, for the rows of the statement with the index asked, and returns the number
+// sendBatch sends the batch and reads all results in one round trip. It calls each, which
+// can be nil, for the rows of the statement with the index, and returns the number
 // of these rows.
-func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, asked int, each func(scan func(dest ...any) error) error) (n int, err error) {
+func sendBatch(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, index int, each func(scan func(dest ...any) error) error) (n int, err error) {
 	if p, ok := conn.Conn().PgConn().CustomData()[citusKey].(*preparer); ok {
 		if err := p.prepare(ctx, conn.Conn(), batch); err != nil {
 			return 0, err
@@ -212,7 +212,7 @@ func exchange(ctx context.Context, conn *pgxpool.Conn, batch *pgx.Batch, asked i
 		}
 	}()
 	for i := range batch.Len() {
-		if i == asked && each != nil {
+		if i == index && each != nil {
 			n, err = readRows(results, each)
 		} else {
 			_, err = results.Exec()

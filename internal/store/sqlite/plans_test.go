@@ -67,7 +67,7 @@ func crowd(t *testing.T, s *Database) (rolecall.TenantID, rolecall.Role) {
 			}
 			u.Department = &department
 			tx.InsertUser(u)
-			tx.PutAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
+			tx.UpsertAssignment(rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: now})
 		}
 		return nil
 	}); err != nil {

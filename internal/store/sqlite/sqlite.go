@@ -58,7 +58,7 @@ func Open(ctx context.Context, path string, options Options) (*Database, error) 
 		options.Readers = max(2, runtime.GOMAXPROCS(0))
 	}
 	d := &Database{readers: make(chan *conn, options.Readers), closing: make(chan struct{})}
-	d.close = sync.OnceValue(d.shut)
+	d.close = sync.OnceValue(d.closeAll)
 	if err := d.open(ctx, path, options); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.Close())
 	}
@@ -209,7 +209,7 @@ func (d *Database) Ready(ctx context.Context) error {
 // Close waits for running work and closes the file.
 func (d *Database) Close() error { return d.close() }
 
-func (d *Database) shut() error {
+func (d *Database) closeAll() error {
 	close(d.closing)
 	var errs []error
 	if d.writer != nil {

@@ -37,9 +37,9 @@ func startWriter(c *conn, wrote func()) *writer {
 
 // job is one update.
 type job struct {
-	fn    func(store.Querier) error
-	taken atomic.Bool // by the writer, or by its caller, who has given up
-	done  chan struct{}
+	fn      func(store.Querier) error
+	claimed atomic.Bool // by the writer, or by its caller, who has given up
+	done    chan struct{}
 
 	err      error
 	panicked any // the caller's goroutine panics with it again
@@ -58,7 +58,7 @@ func (w *writer) do(ctx context.Context, fn func(store.Querier) error) error {
 	select {
 	case <-j.done:
 	case <-ctx.Done():
-		if j.taken.CompareAndSwap(false, true) {
+		if j.claimed.CompareAndSwap(false, true) {
 			return ctx.Err()
 		}
 		<-j.done
@@ -137,7 +137,7 @@ func (w *writer) dataVersion(ctx context.Context) (version int64, err error) {
 func (w *writer) gather(first *job) []*job {
 	var group []*job
 	for j, ok := first, true; ok && j != nil; {
-		if j.taken.CompareAndSwap(false, true) {
+		if j.claimed.CompareAndSwap(false, true) {
 			group = append(group, j)
 		}
 		if len(group) == groupMax {

@@ -16,7 +16,7 @@ var apiTokenCases = []testCase{
 		f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 		live := f.assign(u, f.newRole("Support"))
 		over := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: f.newRole("Over"), Reach: rolecall.Within("Sales"), ExpiresAt: 1, GrantedBy: u.ID, GrantedAt: start}
-		f.write(func(tx *store.Tx) { tx.PutAssignment(over) })
+		f.write(func(tx *store.Tx) { tx.UpsertAssignment(over) })
 		token := tokenOfUser(u)
 		token.CreatedBy, token.LastUsedAt = u.ID, start+1
 		state := f.apiToken(f.newAPIToken(token))
@@ -31,7 +31,7 @@ var apiTokenCases = []testCase{
 			write   func(*store.Tx)
 			guarded bool
 		}{
-			{func(tx *store.Tx) { tx.PutPendingTOTP(u.ID, []byte("pending")) }, false},
+			{func(tx *store.Tx) { tx.UpsertPendingTOTP(u.ID, []byte("pending")) }, false},
 			{func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) }, false},
 			{func(tx *store.Tx) { _, _ = tx.ConfirmTOTP(u.ID, []byte("pending"), 1, start) }, true},
 			{func(tx *store.Tx) { tx.InsertPasskey(aPasskey(u)) }, true},

@@ -15,12 +15,12 @@ var assignmentCases = []testCase{
 		ofUsers, ofAccounts := map[rolecall.Holder]rolecall.Assignment{}, map[rolecall.Holder]rolecall.Assignment{}
 		for i, u := range users {
 			a := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Within("Ops"), ExpiresAt: start + rolecall.Time(i), GrantedBy: users[0].ID, GrantedAt: start}
-			f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
+			f.write(func(tx *store.Tx) { tx.UpsertAssignment(a) })
 			f.assign(u, other)
 			ofUsers[a.Holder] = a
 			account := f.newServiceAccount(fmt.Sprintf("Import %d", i))
 			a.Holder = rolecall.HolderOf(account.ID)
-			f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
+			f.write(func(tx *store.Tx) { tx.UpsertAssignment(a) })
 			f.assignToAccount(account, other)
 			ofAccounts[a.Holder] = a
 		}
@@ -28,8 +28,8 @@ var assignmentCases = []testCase{
 			held map[rolecall.Holder]rolecall.Assignment
 			take func(*store.Tx, rolecall.RoleID, int) ([]rolecall.Assignment, error)
 		}{
-			{ofUsers, (*store.Tx).TakeAssignments},
-			{ofAccounts, (*store.Tx).TakeServiceAccountRoles},
+			{ofUsers, (*store.Tx).DeleteAssignments},
+			{ofAccounts, (*store.Tx).DeleteServiceAccountRoles},
 		} {
 			for _, want := range []int{3, 3, 1, 0} {
 				taken := change(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return kind.take(tx, role.ID, 3) })
@@ -55,8 +55,8 @@ var assignmentCases = []testCase{
 			Holder: rolecall.HolderOf(u.ID), Role: f.newRole("Help desk"), Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start,
 		}
 		f.write(func(tx *store.Tx) {
-			tx.PutAssignment(scoped)
-			tx.PutAssignment(plain)
+			tx.UpsertAssignment(scoped)
+			tx.UpsertAssignment(plain)
 		})
 		for _, want := range []rolecall.Assignment{scoped, plain} {
 			same(f, f.assignment(u.ID, want.Role.ID), want)
@@ -72,7 +72,7 @@ var assignmentCases = []testCase{
 		}
 		f.write(func(tx *store.Tx) {
 			for _, a := range slices.Backward(want) {
-				tx.PutAssignment(a)
+				tx.UpsertAssignment(a)
 			}
 		})
 		slices.SortFunc(want, func(a, b rolecall.Assignment) int { return bytes.Compare(a.Role.ID[:], b.Role.ID[:]) })
@@ -83,7 +83,7 @@ var assignmentCases = []testCase{
 		u, role, granter := f.newUser("Ada Lovelace"), f.newRole("Support"), f.newUser("Grace Hopper")
 		a := f.assign(u, role)
 		a.Reach, a.ExpiresAt, a.GrantedBy, a.GrantedAt = rolecall.Within("Sales"), start+1, granter.ID, start+2
-		f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
+		f.write(func(tx *store.Tx) { tx.UpsertAssignment(a) })
 		same(f, f.assignments(u.ID), []rolecall.Assignment{a})
 	}},
 	{"An assignment of a user or a role that is gone is not found", func(f *fixture) {
@@ -92,7 +92,7 @@ var assignmentCases = []testCase{
 			{Holder: rolecall.HolderOf(aUser("Nobody").ID), Role: role}, {Holder: rolecall.HolderOf(u.ID), Role: aRole("None")},
 		} {
 			a.Reach, a.ExpiresAt, a.GrantedAt = rolecall.Everywhere(), rolecall.Never, start
-			f.is(f.tryWrite(func(tx *store.Tx) { tx.PutAssignment(a) }), rolecall.ErrNotFound)
+			f.is(f.tryWrite(func(tx *store.Tx) { tx.UpsertAssignment(a) }), rolecall.ErrNotFound)
 			_, err := tryRead(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(a.Holder, a.Role.ID) })
 			f.is(err, rolecall.ErrNotFound)
 		}
@@ -103,7 +103,7 @@ var assignmentCases = []testCase{
 		for i := range 300 { // more than one statement takes
 			role := f.newRole(fmt.Sprintf("Role %d", i))
 			a := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Within("Sales"), ExpiresAt: start + 1, GrantedBy: u.ID, GrantedAt: start}
-			f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
+			f.write(func(tx *store.Tx) { tx.UpsertAssignment(a) })
 			a.Holder = rolecall.HolderOf(other.ID)
 			all = append(all, a)
 		}
@@ -132,7 +132,7 @@ var assignmentCases = []testCase{
 		a := f.assign(u, role)
 		same(f, inUse(start), true)
 		a.ExpiresAt = start + hour
-		f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
+		f.write(func(tx *store.Tx) { tx.UpsertAssignment(a) })
 		same(f, inUse(start+hour-1), true)
 		same(f, inUse(start+hour), false)
 	}},
@@ -216,7 +216,7 @@ func ownersCount(f *fixture) {
 		change(&u, &a)
 		f.write(func(tx *store.Tx) {
 			tx.InsertUser(u)
-			tx.PutAssignment(a)
+			tx.UpsertAssignment(a)
 		})
 		same(f, f.owners(), 0)
 	}
@@ -249,5 +249,5 @@ func (f *fixture) owners() int {
 	return read(f, func(tx *store.Tx) (int, error) { return tx.Owners() })
 }
 
-// takes reports whether assignments were deleted.
-func takes(taken []rolecall.Assignment, err error) (bool, error) { return len(taken) > 0, err }
+// deletesAny reports whether assignments were deleted.
+func deletesAny(taken []rolecall.Assignment, err error) (bool, error) { return len(taken) > 0, err }

@@ -138,7 +138,7 @@ var eventListCases = []testCase{
 		same(f, f.deleteUser(moved), true)
 		same(f, f.eventsAbout(u.ID, 1)[0].SubjectDepartment, ptr("Research"))
 		same(f, f.eventsAbout(u.ID, 1)[0].SubjectDeleted, true)
-		f.takeTombstone(u.ID, 0)
+		f.deleteTombstone(u.ID, 0)
 		same(f, f.eventsAbout(u.ID, 1)[0].SubjectDepartment, nil)
 	}},
 	{"Purging removes events that are older, with their values, up to the limit", func(f *fixture) {

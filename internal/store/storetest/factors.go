@@ -156,7 +156,7 @@ var factorCases = []testCase{
 	{"Factors of nobody are not found", func(f *fixture) {
 		u := aUser("Nobody")
 		for _, write := range []func(*store.Tx){
-			func(tx *store.Tx) { tx.PutPendingTOTP(u.ID, aHash()) },
+			func(tx *store.Tx) { tx.UpsertPendingTOTP(u.ID, aHash()) },
 			func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) },
 			func(tx *store.Tx) { tx.InsertPasskey(aPasskey(u)) },
 		} {
@@ -179,7 +179,7 @@ var factorCases = []testCase{
 		hash := aHash()
 		f.oneWins(parallel(50, func(int) error {
 			return f.tryUpdate(func(tx *store.Tx) error {
-				if ok, err := tx.SpendOneTimeToken(token, hash); err != nil || ok {
+				if ok, err := tx.ConsumeOneTimeToken(token, hash); err != nil || ok {
 					return err
 				}
 				return errRefused
@@ -209,7 +209,7 @@ func (f *fixture) enrol(u rolecall.User) rolecall.Factors {
 
 func (f *fixture) pend(u rolecall.User, sealed []byte) {
 	f.Helper()
-	f.write(func(tx *store.Tx) { tx.PutPendingTOTP(u.ID, sealed) })
+	f.write(func(tx *store.Tx) { tx.UpsertPendingTOTP(u.ID, sealed) })
 }
 
 func (f *fixture) factors(u rolecall.User) rolecall.Factors {

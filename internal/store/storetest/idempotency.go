@@ -25,7 +25,7 @@ var idempotencyCases = []testCase{
 				tx.InsertUser(u)
 			})
 		}), rolecall.ErrKeyClaimed)
-		same(f, len(f.walk(everyone(), nil)), 1)
+		same(f, len(f.readAll(everyone(), nil)), 1)
 	}},
 	{"A claimed key decides before any other violation", func(f *fixture) {
 		k, u := f.aKey(), aUser("Ada Lovelace")

@@ -50,7 +50,7 @@ var isolationCases = []testCase{
 		users := other.crowd(7)
 		q := everyone()
 		q.Limit, q.Count, q.Words = 3, true, []string{"example"}
-		same(f, ids(other.walk(q, nil)), ids(expected(users, nil, q)))
+		same(f, ids(other.readAll(q, nil)), ids(expected(users, nil, q)))
 		page := read(other, func(tx *store.Tx) (rolecall.Page[rolecall.User], error) { return tx.Users(q) })
 		same(f, page.Total, &rolecall.Total{Count: 7, Exact: true})
 	}},
@@ -60,15 +60,15 @@ var isolationCases = []testCase{
 		for i := range fixtures {
 			fixtures[i] = f.in(f.newTenant(fmt.Sprintf("t-%d", i)))
 		}
-		for _, err := range parallel(4*tenants, func(i int) error { return fixtures[i%tenants].writeAndWalk(i%tenants, rounds) }) {
+		for _, err := range parallel(4*tenants, func(i int) error { return fixtures[i%tenants].writeAndReadAll(i%tenants, rounds) }) {
 			f.is(err, nil)
 		}
 	}},
 }
 
-// writeAndWalk inserts users with the mark and reads the tenant's list after each. The
+// writeAndReadAll inserts users with the mark and reads the tenant's list after each. The
 // list must not contain users without the mark.
-func (f *fixture) writeAndWalk(mark, rounds int) error {
+func (f *fixture) writeAndReadAll(mark, rounds int) error {
 	name := fmt.Sprintf("Canary %d", mark)
 	for round := range rounds {
 		if err := f.tryWrite(func(tx *store.Tx) { tx.InsertUser(aUser(name)) }); err != nil {
@@ -156,20 +156,20 @@ func readsNothing(f *fixture, c contents) {
 	} {
 		query := everyone()
 		q(&query)
-		if got := f.walk(query, nil); len(got) != 0 {
+		if got := f.readAll(query, nil); len(got) != 0 {
 			f.Errorf("listed %d users by %s", len(got), name)
 		}
 	}
 	same(f, len(f.tombstones(rolecall.TombstoneQuery{Within: rolecall.Everywhere(), Limit: 10})), 0)
-	readsNobodyAtOnce(f, c)
+	readsNoUserAtOnce(f, c)
 	same(f, len(f.events(rolecall.EventQuery{Limit: 10})), 0)
 	same(f, f.roleNames(rolecall.RoleQuery{Words: []string{"support"}}), []string{})
 	same(f, read(f, func(tx *store.Tx) (bool, error) { return tx.RoleInUse(c.roles[0].ID, start) }), false)
 	same(f, f.owners(), 0)
 }
 
-// readsNobodyAtOnce is readsNothing for reads by several ids.
-func readsNobodyAtOnce(f *fixture, c contents) {
+// readsNoUserAtOnce is readsNothing for reads by several ids.
+func readsNoUserAtOnce(f *fixture, c contents) {
 	f.Helper()
 	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.Role, error) { return tx.RolesByID([]rolecall.RoleID{c.roles[0].ID}) })), 0)
 	same(f, len(read(f, func(tx *store.Tx) ([]rolecall.User, error) { return tx.UsersByID([]rolecall.UserID{c.users[0].ID}) })), 0)
@@ -202,12 +202,12 @@ func changesNothing(f *fixture, c contents) {
 		"UseTOTP": func(tx *store.Tx) (bool, error) {
 			return tx.UseTOTP(u.ID, factors.TOTP.Sealed, factors.TOTP.Sealed, 1000)
 		},
-		"ConfirmTOTP":     func(tx *store.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
-		"UsePasskey":      func(tx *store.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
-		"RenamePasskey":   func(tx *store.Tx) (bool, error) { return tx.RenamePasskey(factors.Passkeys[0]) },
-		"DeletePasskey":   func(tx *store.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
-		"TakeTombstone":   func(tx *store.Tx) (bool, error) { return takesTombstone(tx, c.deleted.ID) },
-		"TakeAssignments": func(tx *store.Tx) (bool, error) { return takes(tx.TakeAssignments(role.ID, 10)) },
+		"ConfirmTOTP":       func(tx *store.Tx) (bool, error) { return tx.ConfirmTOTP(u.ID, factors.TOTP.Sealed, 1000, start) },
+		"UsePasskey":        func(tx *store.Tx) (bool, error) { return tx.UsePasskey(factors.Passkeys[0], factors.Passkeys[0]) },
+		"RenamePasskey":     func(tx *store.Tx) (bool, error) { return tx.RenamePasskey(factors.Passkeys[0]) },
+		"DeletePasskey":     func(tx *store.Tx) (bool, error) { return tx.DeletePasskey(u.ID, factors.Passkeys[0].ID) },
+		"DeleteTombstone":   func(tx *store.Tx) (bool, error) { return deletesTombstone(tx, c.deleted.ID) },
+		"DeleteAssignments": func(tx *store.Tx) (bool, error) { return deletesAny(tx.DeleteAssignments(role.ID, 10)) },
 		"PurgeExpired": func(tx *store.Tx) (bool, error) {
 			n, err := tx.PurgeExpired(start+1000*day, start+1000*day, 1000)
 			return n > 0, err
@@ -220,9 +220,9 @@ func changesNothing(f *fixture, c contents) {
 	assignment := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 	for name, write := range map[string]func(*store.Tx){
 		"SetPassword":          func(tx *store.Tx) { tx.SetPassword(u.ID, "stolen", start) },
-		"PutAssignment":        func(tx *store.Tx) { tx.PutAssignment(assignment) },
-		"PutInvitation":        func(tx *store.Tx) { tx.PutInvitation(anInvitation(u), aHash()) },
-		"PutPendingTOTP":       func(tx *store.Tx) { tx.PutPendingTOTP(u.ID, aHash()) },
+		"UpsertAssignment":     func(tx *store.Tx) { tx.UpsertAssignment(assignment) },
+		"UpsertInvitation":     func(tx *store.Tx) { tx.UpsertInvitation(anInvitation(u), aHash()) },
+		"UpsertPendingTOTP":    func(tx *store.Tx) { tx.UpsertPendingTOTP(u.ID, aHash()) },
 		"InsertPasskey":        func(tx *store.Tx) { tx.InsertPasskey(aPasskey(u)) },
 		"ReplaceRecoveryCodes": func(tx *store.Tx) { tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash()}) },
 	} {
@@ -292,11 +292,11 @@ func changesNoMachine(f *fixture, c contents) {
 		"UpdateServiceAccount": func(tx *store.Tx) (bool, error) {
 			return tx.UpdateServiceAccount(account, account.WithStatus(rolecall.ServiceAccountSuspended, start))
 		},
-		"DeleteServiceAccount":    func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
-		"DeleteAssignment":        func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(account.ID), role.ID) },
-		"TakeServiceAccountRoles": func(tx *store.Tx) (bool, error) { return takes(tx.TakeServiceAccountRoles(role.ID, 10)) },
-		"LockAPIToken":            func(tx *store.Tx) (bool, error) { return tx.LockAPIToken(token) },
-		"DeleteAPIToken":          func(tx *store.Tx) (bool, error) { return tx.DeleteAPIToken(token) },
+		"DeleteServiceAccount":      func(tx *store.Tx) (bool, error) { return tx.DeleteServiceAccount(account) },
+		"DeleteAssignment":          func(tx *store.Tx) (bool, error) { return tx.DeleteAssignment(rolecall.HolderOf(account.ID), role.ID) },
+		"DeleteServiceAccountRoles": func(tx *store.Tx) (bool, error) { return deletesAny(tx.DeleteServiceAccountRoles(role.ID, 10)) },
+		"LockAPIToken":              func(tx *store.Tx) (bool, error) { return tx.LockAPIToken(token) },
+		"DeleteAPIToken":            func(tx *store.Tx) (bool, error) { return tx.DeleteAPIToken(token) },
 		"DeleteUserAPITokens": func(tx *store.Tx) (bool, error) {
 			revoked, err := tx.DeleteUserAPITokens(c.users[0].ID, start)
 			return len(revoked) > 0, err
@@ -308,9 +308,9 @@ func changesNoMachine(f *fixture, c contents) {
 	}
 	held := rolecall.Assignment{Holder: rolecall.HolderOf(account.ID), Role: role, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
 	for name, write := range map[string]func(*store.Tx){
-		"PutAssignment of a service account":  func(tx *store.Tx) { tx.PutAssignment(held) },
-		"InsertAPIToken of a user":            func(tx *store.Tx) { tx.InsertAPIToken(tokenOfUser(c.users[0]), aHash()) },
-		"InsertAPIToken of a service account": func(tx *store.Tx) { tx.InsertAPIToken(tokenOfAccount(account), aHash()) },
+		"UpsertAssignment of a service account": func(tx *store.Tx) { tx.UpsertAssignment(held) },
+		"InsertAPIToken of a user":              func(tx *store.Tx) { tx.InsertAPIToken(tokenOfUser(c.users[0]), aHash()) },
+		"InsertAPIToken of a service account":   func(tx *store.Tx) { tx.InsertAPIToken(tokenOfAccount(account), aHash()) },
 	} {
 		if err := f.tryWrite(write); rolecall.KindOf(err) != rolecall.NotFound {
 			f.Errorf("%s: got %v, want not found", name, err)

@@ -23,7 +23,7 @@ var listCases = []testCase{
 				for _, limit := range []int{1, 7, 60, 200} {
 					q := everyone()
 					q.Sort, q.Desc, q.Limit = sort, desc, limit
-					same(f, ids(f.walk(q, nil)), ids(expected(users, nil, q)))
+					same(f, ids(f.readAll(q, nil)), ids(expected(users, nil, q)))
 				}
 			}
 		}
@@ -34,20 +34,20 @@ var listCases = []testCase{
 		}
 		q := everyone()
 		q.Sort = rolecall.SortByName
-		same(f, names(f.walk(q, nil)), []string{"Ångström", "armband", "Ärmel", "Zoé", "zoe", "ZOE"})
+		same(f, names(f.readAll(q, nil)), []string{"Ångström", "armband", "Ärmel", "Zoé", "zoe", "ZOE"})
 	}},
 	{"A full last page does not promise another item", func(f *fixture) {
 		f.crowd(10)
 		q := everyone()
 		q.Limit = 5
-		same(f, len(f.walk(q, nil)), 10)
+		same(f, len(f.readAll(q, nil)), 10)
 	}},
 	{"Filters select, alone and together", filtersSelect},
 	{"Reaches bound what a list shows", reachesBound},
 	{"Words find the beginnings of words of the name and the address", wordsFind},
 	{"Words are used only where they may be read", wordsWithin},
 	{"A role filter counts unexpired assignments only", roleFilter},
-	{"A walk returns what was there throughout exactly once", walkUnderChange},
+	{"A walk returns what was there throughout exactly once", readAllUnderChange},
 	{"Departments are those that users are in, once each", departmentsOnce},
 	{"A total is exact", func(f *fixture) {
 		f.crowd(30)
@@ -120,7 +120,7 @@ func filtersSelect(f *fixture) {
 			q := everyone()
 			q.Limit = limit
 			c.set(&q)
-			got, want := f.walk(q, nil), expected(users, nil, q)
+			got, want := f.readAll(q, nil), expected(users, nil, q)
 			if !slices.Equal(ids(got), ids(want)) || len(got) > 0 != c.some {
 				f.Errorf("%s: got %v, want %v", c.filter, names(got), names(want))
 			}
@@ -136,7 +136,7 @@ func reachesBound(f *fixture) {
 		for _, sort := range []rolecall.UserSort{rolecall.SortByID, rolecall.SortByName, rolecall.SortByEmail} {
 			q := everyone()
 			q.Within, q.Sort, q.Limit = within, sort, 7
-			same(f, ids(f.walk(q, nil)), ids(expected(users, nil, q)))
+			same(f, ids(f.readAll(q, nil)), ids(expected(users, nil, q)))
 		}
 	}
 }
@@ -196,7 +196,7 @@ func wordsWithin(f *fixture) {
 		for _, words := range [][]string{{"ada"}, {"h"}, {"east"}, {"ada", "west"}, {"l", "example"}} {
 			q := withWords(words...)
 			q.NameWords, q.EmailWords, q.Limit = c.names, c.emails, 9
-			same(f, ids(f.walk(q, nil)), ids(expected(users, nil, q)))
+			same(f, ids(f.readAll(q, nil)), ids(expected(users, nil, q)))
 		}
 	}
 }
@@ -214,7 +214,7 @@ func roleFilter(f *fixture) {
 			case 3:
 				a.Role = other
 			}
-			tx.PutAssignment(a)
+			tx.UpsertAssignment(a)
 		}
 	})
 	holds := func(u rolecall.User) bool {
@@ -225,14 +225,14 @@ func roleFilter(f *fixture) {
 		for _, desc := range []bool{false, true} {
 			q := everyone()
 			q.Role, q.Sort, q.Desc, q.Limit = role.ID, sort, desc, 2
-			same(f, ids(f.walk(q, nil)), ids(expected(users, holds, q)))
+			same(f, ids(f.readAll(q, nil)), ids(expected(users, holds, q)))
 			q.Status = rolecall.UserActive
-			same(f, ids(f.walk(q, nil)), ids(expected(users, holds, q)))
+			same(f, ids(f.readAll(q, nil)), ids(expected(users, holds, q)))
 		}
 	}
 }
 
-func walkUnderChange(f *fixture) {
+func readAllUnderChange(f *fixture) {
 	for _, sort := range []rolecall.UserSort{rolecall.SortByID, rolecall.SortByName, rolecall.SortByEmail} {
 		for _, desc := range []bool{false, true} {
 			f := f.in(f.newTenant(fmt.Sprintf("walk-%d-%t", sort, desc)))
@@ -248,7 +248,7 @@ func walkUnderChange(f *fixture) {
 			step := 0
 			q := everyone()
 			q.Sort, q.Desc, q.Limit = sort, desc, 5
-			seen := f.walk(q, func() {
+			seen := f.readAll(q, func() {
 				f.newUser([]string{"Aaa Arrives", "Mmm Arrives", "Zzz Arrives"}[step%3])
 				if step < len(leaving) {
 					same(f, f.deleteUser(leaving[(step*7)%len(leaving)]), true)
@@ -301,7 +301,7 @@ func manyUsers(f *fixture) {
 			q := withWords(words...)
 			q.Status, q.Desc, q.Sort = rolecall.UserSuspended, desc, rolecall.SortByName
 			pages := 1
-			got := f.walk(q, func() { pages++ })
+			got := f.readAll(q, func() { pages++ })
 			same(f, ids(got), ids(expected(rare, nil, q)))
 			if pages < 2 {
 				f.Errorf("words %q: the whole walk was one page, want bounded pages", words)
@@ -310,12 +310,12 @@ func manyUsers(f *fixture) {
 		for _, words := range [][]string{{"title"}, {"common", "titl"}, {"titl", "c"}} {
 			q := withWords(words...)
 			q.Desc = desc
-			same(f, ids(f.walk(q, nil)), ids(expected(titled, nil, q)))
+			same(f, ids(f.readAll(q, nil)), ids(expected(titled, nil, q)))
 		}
 		q := withWords("name", "title") // each word is common, and no user has both
 		q.Desc = desc
 		pages := 1
-		same(f, len(f.walk(q, func() { pages++ })), 0)
+		same(f, len(f.readAll(q, func() { pages++ })), 0)
 		if pages < 2 {
 			f.Error("words of nobody: the whole walk was one page, want bounded pages")
 		}

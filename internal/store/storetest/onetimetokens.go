@@ -27,7 +27,7 @@ var oneTimeTokenCases = []testCase{
 	}},
 	{"Of twenty who take a one-time token at the same time one gets it", func(f *fixture) {
 		hash := f.handOut(aReset(f.newUser("Ada Lovelace")))
-		f.oneWins(parallel(20, func(int) error { return f.takeOneTimeToken(hash) }), errRefused)
+		f.oneWins(parallel(20, func(int) error { return f.consumeOneTimeToken(hash) }), errRefused)
 		f.is(f.tryOneTimeToken(hash, rolecall.TokenPasswordReset), rolecall.ErrNotFound)
 	}},
 	{"A one-time token that is taken in a failed update is still there", func(f *fixture) {
@@ -222,8 +222,8 @@ func (f *fixture) handOut(t rolecall.OneTimeToken) []byte {
 	return hash
 }
 
-// takeOneTimeToken deletes the token, or returns errRefused if it does not exist.
-func (f *fixture) takeOneTimeToken(hash []byte) error {
+// consumeOneTimeToken deletes the token, or returns errRefused if it does not exist.
+func (f *fixture) consumeOneTimeToken(hash []byte) error {
 	return f.tryUpdate(func(tx *store.Tx) error {
 		if taken, err := tx.DeleteOneTimeToken(hash); err != nil || taken {
 			return err
@@ -297,7 +297,7 @@ var invitationCases = []testCase{
 		same(f, page.Next, nil)
 	}},
 	{"An invitation of nobody is not found", func(f *fixture) {
-		f.is(f.tryWrite(func(tx *store.Tx) { tx.PutInvitation(anInvitation(aUser("Nobody")), aHash()) }), rolecall.ErrNotFound)
+		f.is(f.tryWrite(func(tx *store.Tx) { tx.UpsertInvitation(anInvitation(aUser("Nobody")), aHash()) }), rolecall.ErrNotFound)
 	}},
 	{"Of twenty who take an invitation at the same time one gets it", func(f *fixture) {
 		hash := f.invite(anInvitation(f.newUser("Ada Lovelace")))
@@ -380,7 +380,7 @@ func anInvitation(u rolecall.User) rolecall.Invitation {
 func (f *fixture) invite(i rolecall.Invitation) []byte {
 	f.Helper()
 	hash := aHash()
-	f.write(func(tx *store.Tx) { tx.PutInvitation(i, hash) })
+	f.write(func(tx *store.Tx) { tx.UpsertInvitation(i, hash) })
 	return hash
 }
 

@@ -227,7 +227,7 @@ func hiddenRole(f *fixture) {
 	f.write(func(tx *store.Tx) { tx.InsertRole(again) })
 	same(f, f.roleByID(again.ID), again)
 
-	taken := change(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.TakeAssignments(role.ID, 10) })
+	taken := change(f, func(tx *store.Tx) ([]rolecall.Assignment, error) { return tx.DeleteAssignments(role.ID, 10) })
 	same(f, len(taken), 1)
 	same(f, taken[0].Holder, rolecall.HolderOf(u.ID))
 }

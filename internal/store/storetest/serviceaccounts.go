@@ -89,7 +89,7 @@ var serviceAccountCases = []testCase{
 		a := f.assignToAccount(account, role)
 		same(f, f.serviceAccountRoles(account.ID), []rolecall.Assignment{a})
 		a.Reach, a.ExpiresAt, a.GrantedBy, a.GrantedAt = rolecall.Within("Sales"), start+1, granter.ID, start+2
-		f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
+		f.write(func(tx *store.Tx) { tx.UpsertAssignment(a) })
 		same(f, f.serviceAccountRoles(account.ID), []rolecall.Assignment{a})
 		same(f, read(f, func(tx *store.Tx) (rolecall.Assignment, error) { return tx.Assignment(a.Holder, role.ID) }), a)
 		same(f, len(f.assignments(rolecall.UserID(account.ID))), 0)
@@ -101,7 +101,7 @@ var serviceAccountCases = []testCase{
 			{Holder: rolecall.HolderOf(rolecall.ServiceAccountID(f.newUser("Ada Lovelace").ID)), Role: role},
 		} {
 			a.Reach, a.ExpiresAt, a.GrantedAt = rolecall.Everywhere(), rolecall.Never, start
-			f.is(f.tryWrite(func(tx *store.Tx) { tx.PutAssignment(a) }), rolecall.ErrNotFound)
+			f.is(f.tryWrite(func(tx *store.Tx) { tx.UpsertAssignment(a) }), rolecall.ErrNotFound)
 			_, err := tryRead(f, func(tx *store.Tx) (rolecall.Assignment, error) {
 				return tx.Assignment(a.Holder, a.Role.ID)
 			})
@@ -117,7 +117,7 @@ var serviceAccountCases = []testCase{
 		a := f.assignToAccount(account, role)
 		same(f, inUse(start), true)
 		a.ExpiresAt = start + hour
-		f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
+		f.write(func(tx *store.Tx) { tx.UpsertAssignment(a) })
 		same(f, inUse(start+hour-1), true)
 		same(f, inUse(start+hour), false)
 		same(f, f.deleteRole(role), true)
@@ -157,7 +157,7 @@ func (f *fixture) newServiceAccount(name string) rolecall.ServiceAccount {
 func (f *fixture) assignToAccount(account rolecall.ServiceAccount, r rolecall.Role) rolecall.Assignment {
 	f.Helper()
 	a := rolecall.Assignment{Holder: rolecall.HolderOf(account.ID), Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
-	f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
+	f.write(func(tx *store.Tx) { tx.UpsertAssignment(a) })
 	return a
 }
 

@@ -13,7 +13,7 @@ var sessionCases = []testCase{
 		u, role := f.newUser("Ada Lovelace"), f.newRole("Support")
 		live := f.assign(u, role)
 		over := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: f.newRole("Over"), Reach: rolecall.Within("Sales"), ExpiresAt: 1, GrantedBy: u.ID, GrantedAt: start}
-		f.write(func(tx *store.Tx) { tx.PutAssignment(over) })
+		f.write(func(tx *store.Tx) { tx.UpsertAssignment(over) })
 		s, hash := f.signIn(u, start)
 		state := f.session(hash)
 		same(f, state.Session, s)

@@ -28,7 +28,7 @@ var signInCases = []testCase{
 		}
 		f.write(func(tx *store.Tx) {
 			tx.SetPassword(u.ID, "hash", start)
-			tx.PutPendingTOTP(u.ID, []byte("secret"))
+			tx.UpsertPendingTOTP(u.ID, []byte("secret"))
 			tx.ReplaceRecoveryCodes(u.ID, [][]byte{aHash(), aHash(), aHash()})
 			tx.InsertPasskey(aPasskey(u))
 			tx.InsertPasskey(aPasskey(u))

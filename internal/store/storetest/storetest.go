@@ -265,7 +265,7 @@ func (f *fixture) owner() rolecall.Role {
 func (f *fixture) assign(u rolecall.User, r rolecall.Role) rolecall.Assignment {
 	f.Helper()
 	a := rolecall.Assignment{Holder: rolecall.HolderOf(u.ID), Role: r, Reach: rolecall.Everywhere(), ExpiresAt: rolecall.Never, GrantedAt: start}
-	f.write(func(tx *store.Tx) { tx.PutAssignment(a) })
+	f.write(func(tx *store.Tx) { tx.UpsertAssignment(a) })
 	return a
 }
 
@@ -303,9 +303,9 @@ func everyone() rolecall.UserQuery {
 	}
 }
 
-// walk returns all users of the query, page by page. between, if not nil, runs
+// readAll returns all users of the query, page by page. between, if not nil, runs
 // after each page but the last.
-func (f *fixture) walk(q rolecall.UserQuery, between func()) []rolecall.User {
+func (f *fixture) readAll(q rolecall.UserQuery, between func()) []rolecall.User {
 	f.Helper()
 	return everyPage(f, q.Limit, func(tx *store.Tx, after *rolecall.Position) (rolecall.Page[rolecall.User], error) {
 		q.After = after
@@ -317,7 +317,7 @@ func (f *fixture) walk(q rolecall.UserQuery, between func()) []rolecall.User {
 func (f *fixture) found(q rolecall.UserQuery) []string {
 	f.Helper()
 	names := []string{}
-	for _, u := range f.walk(q, nil) {
+	for _, u := range f.readAll(q, nil) {
 		names = append(names, u.Name)
 	}
 	slices.Sort(names)

@@ -334,7 +334,7 @@ type state struct {
 func (f *fixture) state(c contents) state {
 	f.Helper()
 	s := state{
-		users: f.walk(everyone(), nil), roles: f.roles(rolecall.RoleQuery{Limit: rolecall.MaxLimit}),
+		users: f.readAll(everyone(), nil), roles: f.roles(rolecall.RoleQuery{Limit: rolecall.MaxLimit}),
 		accounts: f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: rolecall.MaxLimit}),
 	}
 	for _, hash := range c.apiTokens {
@@ -372,7 +372,7 @@ func purgeRemovesAll(f *fixture) {
 	if steps < 5 {
 		f.Errorf("purged in %d steps of 10 rows, want more", steps)
 	}
-	same(f, len(f.walk(everyone(), nil)), 0)
+	same(f, len(f.readAll(everyone(), nil)), 0)
 	same(f, len(f.roles(rolecall.RoleQuery{Limit: 10})), 0)
 	same(f, len(f.serviceAccounts(rolecall.ServiceAccountQuery{Limit: 10})), 0)
 	same(f, len(f.tenantsToPurge(rolecall.Never)), 0)

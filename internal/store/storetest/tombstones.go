@@ -19,10 +19,10 @@ var tombstoneCases = []testCase{
 		everywhere := f.assign(full, f.newRole("Support"))
 		within := rolecall.Assignment{Holder: rolecall.HolderOf(full.ID), Role: f.newRole("Sales"), Reach: rolecall.Within("Sales", "Ops"),
 			ExpiresAt: start + day, GrantedBy: f.newUser("Grace Hopper").ID, GrantedAt: start + 2}
-		f.write(func(tx *store.Tx) { tx.PutAssignment(within) })
+		f.write(func(tx *store.Tx) { tx.UpsertAssignment(within) })
 		f.deleteAt(full, start+hour)
 
-		taken := f.takeTombstone(full.ID, start)
+		taken := f.deleteTombstone(full.ID, start)
 		same(f, taken.User, full)
 		same(f, taken.DeletedAt, start+hour)
 		everywhere.Role, within.Role = rolecall.Role{ID: everywhere.Role.ID}, rolecall.Role{ID: within.Role.ID}
@@ -30,11 +30,11 @@ var tombstoneCases = []testCase{
 	}},
 	{"A tombstone is taken once, and only if the deletion was later", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
-		f.is(f.tryTakeTombstone(u.ID, 0), rolecall.ErrNotFound)
+		f.is(f.tryDeleteTombstone(u.ID, 0), rolecall.ErrNotFound)
 		f.deleteAt(u, start+hour)
-		f.is(f.tryTakeTombstone(u.ID, start+hour), rolecall.ErrNotFound)
-		f.oneWins(parallel(20, func(int) error { return f.tryTakeTombstone(u.ID, start+hour-1) }), rolecall.ErrNotFound)
-		f.is(f.tryTakeTombstone(u.ID, 0), rolecall.ErrNotFound)
+		f.is(f.tryDeleteTombstone(u.ID, start+hour), rolecall.ErrNotFound)
+		f.oneWins(parallel(20, func(int) error { return f.tryDeleteTombstone(u.ID, start+hour-1) }), rolecall.ErrNotFound)
+		f.is(f.tryDeleteTombstone(u.ID, 0), rolecall.ErrNotFound)
 	}},
 	{"Of many users the tombstones of those who were deleted later are read at once", func(f *fixture) {
 		stays, early, late := f.newUser("Ada Lovelace"), f.newUser("Grace Hopper"), f.newUser("Alan Turing")
@@ -54,19 +54,19 @@ var tombstoneCases = []testCase{
 		u := f.newUser("Ada Lovelace")
 		f.deleteAt(u, start)
 		f.is(f.tryUpdate(func(tx *store.Tx) error {
-			if _, err := tx.TakeTombstone(u.ID, 0); err != nil {
+			if _, err := tx.DeleteTombstone(u.ID, 0); err != nil {
 				return err
 			}
 			return errRefused
 		}), errRefused)
-		f.is(f.tryTakeTombstone(u.ID, 0), nil)
+		f.is(f.tryDeleteTombstone(u.ID, 0), nil)
 	}},
 	{"Who comes back is found by their words, and can be deleted again", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
 		for range 3 {
 			f.deleteAt(u, start)
 			same(f, f.found(withWords("lovelace")), []string{})
-			taken := f.takeTombstone(u.ID, 0)
+			taken := f.deleteTombstone(u.ID, 0)
 			u = taken.Restored(start + minute)
 			f.write(func(tx *store.Tx) { tx.InsertUser(u) })
 			same(f, f.userByID(u.ID), u)
@@ -90,11 +90,11 @@ var tombstoneCases = []testCase{
 			change.take(&next, u)
 			f.write(func(tx *store.Tx) { tx.InsertUser(next) })
 			f.is(f.tryUpdate(func(tx *store.Tx) error {
-				taken, err := tx.TakeTombstone(u.ID, 0)
+				taken, err := tx.DeleteTombstone(u.ID, 0)
 				tx.InsertUser(taken.Restored(start))
 				return err
 			}), change.want)
-			f.is(f.tryTakeTombstone(u.ID, 0), nil)
+			f.is(f.tryDeleteTombstone(u.ID, 0), nil)
 		}
 	}},
 	{"Deleted users are listed, the last deleted first, page by page", func(f *fixture) {
@@ -163,21 +163,21 @@ func (f *fixture) insertTombstones(n int, at rolecall.Time) {
 	}), nil)
 }
 
-func (f *fixture) takeTombstone(id rolecall.UserID, since rolecall.Time) rolecall.Tombstone {
+func (f *fixture) deleteTombstone(id rolecall.UserID, since rolecall.Time) rolecall.Tombstone {
 	f.Helper()
-	return change(f, func(tx *store.Tx) (rolecall.Tombstone, error) { return tx.TakeTombstone(id, since) })
+	return change(f, func(tx *store.Tx) (rolecall.Tombstone, error) { return tx.DeleteTombstone(id, since) })
 }
 
-func (f *fixture) tryTakeTombstone(id rolecall.UserID, since rolecall.Time) error {
+func (f *fixture) tryDeleteTombstone(id rolecall.UserID, since rolecall.Time) error {
 	return f.tryUpdate(func(tx *store.Tx) error {
-		_, err := tx.TakeTombstone(id, since)
+		_, err := tx.DeleteTombstone(id, since)
 		return err
 	})
 }
 
-// takesTombstone reports whether it deleted a tombstone.
-func takesTombstone(tx *store.Tx, id rolecall.UserID) (bool, error) {
-	_, err := tx.TakeTombstone(id, 0)
+// deletesTombstone reports whether it deleted a tombstone.
+func deletesTombstone(tx *store.Tx, id rolecall.UserID) (bool, error) {
+	_, err := tx.DeleteTombstone(id, 0)
 	if errors.Is(err, rolecall.ErrNotFound) {
 		return false, nil
 	}

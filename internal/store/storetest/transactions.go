@@ -170,7 +170,7 @@ var transactionCases = []testCase{
 			u.Email = "ada@example.com"
 			return f.tryWrite(func(tx *store.Tx) { tx.InsertUser(u) })
 		}), rolecall.ErrEmailTaken)
-		same(f, len(f.walk(everyone(), nil)), 1)
+		same(f, len(f.readAll(everyone(), nil)), 1)
 	}},
 	{"Of many concurrent changes of one version one is made", func(f *fixture) {
 		u := f.newUser("Ada Lovelace")
