@@ -26,7 +26,7 @@ var explaining = []string{
 var scanned = regexp.MustCompile(`Seq Scan on (?:\w+\.)?(\w+)`)
 
 // few are the tables with few rows.
-var few = map[string]bool{"instance_keys": true, "migrations": true, "compatibility": true}
+var few = map[string]bool{"instance_keys": true, "instance_key_fingerprints": true, "migrations": true, "compatibility": true}
 
 // checkPlans sends every request once more to the large store. It returns an error if
 // PostgreSQL read a whole table, or more rows than a list may read.

@@ -43,7 +43,11 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.makeKey(ctx, s), s.close()); err != nil {
+	err = p.makeKey(ctx, s)
+	if err == nil {
+		_, err = p.loadKeys(ctx, s)
+	}
+	if err := errors.Join(err, s.close()); err != nil {
 		return err
 	}
 	if c.GrantTo != "" {

@@ -46,9 +46,29 @@ func run(t *testing.T, folder, stdin string, args ...string) string {
 func newTenant(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	run(t, folder, "", "migrate")
-	run(t, folder, ownerPassword+"\n", "tenant", "create", "acme", "--owner-email", ownerEmail, "--owner-name", "Ada Lovelace", "--password-stdin")
+	createTenant(t, folder)
 	return folder
+}
+
+func createTenant(t *testing.T, folder string, args ...string) {
+	t.Helper()
+	run(t, folder, "", append([]string{"migrate"}, args...)...)
+	create := []string{"tenant", "create", "acme", "--owner-email", ownerEmail, "--owner-name", "Ada Lovelace", "--password-stdin"}
+	run(t, folder, ownerPassword+"\n", append(create, args...)...)
+}
+
+// writeKeys writes a key file with one key of 32 equal bytes for each fill, and returns
+// the flag that names it.
+func writeKeys(t *testing.T, folder string, fills ...byte) []string {
+	t.Helper()
+	var content string
+	for _, fill := range fills {
+		content += base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{fill}, 32)) + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(folder, "keys"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--secret-key-file", "keys"}
 }
 
 func TestTheDemoCanBeUsedAtOnce(t *testing.T) {
@@ -209,23 +229,18 @@ func isProblem(err error, code string) bool {
 }
 
 func TestCursorsOutliveTheRotationOfTheKeyFile(t *testing.T) {
-	folder := newTenant(t)
-	key := func(fill byte) string {
-		return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{fill}, 32)) + "\n"
-	}
+	folder := t.TempDir()
+	createTenant(t, folder, writeKeys(t, folder, 1)...)
 	var cursor string
 	for _, test := range []struct {
-		keys string
+		keys []byte
 		want int
 	}{
-		{key(1), http.StatusOK},
-		{key(2) + key(1), http.StatusOK},
-		{key(2), http.StatusBadRequest},
+		{[]byte{1}, http.StatusOK},
+		{[]byte{2, 1}, http.StatusOK},
+		{[]byte{2}, http.StatusBadRequest},
 	} {
-		if err := os.WriteFile(filepath.Join(folder, "keys"), []byte(test.keys), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s := startServer(t, folder, "--secret-key-file", "keys")
+		s := startServer(t, folder, writeKeys(t, folder, test.keys...)...)
 		cookies := signIn(t, s).Cookies()
 		session := cookies[len(cookies)-1]
 		if cursor == "" {
@@ -363,20 +378,56 @@ func TestMetricsHaveTheirOwnListener(t *testing.T) {
 }
 
 func TestAKeyInTheDatabaseIsWarnedOf(t *testing.T) {
-	folder := newTenant(t)
-	if err := os.WriteFile(filepath.Join(folder, "keys"), []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	folder, withFile := newTenant(t), t.TempDir()
+	createTenant(t, withFile, writeKeys(t, withFile, 1)...)
 	for _, test := range []struct {
-		args []string
-		want bool
+		folder string
+		args   []string
+		want   bool
 	}{
-		{nil, true},
-		{[]string{"--secret-key-file", "keys"}, false},
-		{[]string{"--demo"}, false},
+		{folder, nil, true},
+		{withFile, []string{"--secret-key-file", "keys"}, false},
+		{folder, []string{"--demo"}, false},
 	} {
-		if got := startServer(t, folder, test.args...).noKeyFile; got != test.want {
+		if got := startServer(t, test.folder, test.args...).noKeyFile; got != test.want {
 			t.Errorf("%v: warned %v, want %v", test.args, got, test.want)
+		}
+	}
+}
+
+func TestKeysOfAnotherInstanceAreRefused(t *testing.T) {
+	folder := t.TempDir()
+	createTenant(t, folder, writeKeys(t, folder, 1)...)
+	try := func(args ...string) string {
+		command := exec.Command("rolecall", args...)
+		command.Dir = folder
+		output, err := command.CombinedOutput()
+		if err == nil {
+			return ""
+		}
+		return string(output)
+	}
+	list := []string{"operator-key", "create", "test", "--secret-key-file", "keys"}
+	for _, test := range []struct {
+		what string
+		keys []byte
+		want string
+	}{
+		{"another key", []byte{2}, "none of the given keys"},
+		{"a new key before that of the instance", []byte{2, 1}, ""},
+		{"the new key alone", []byte{2}, ""},
+		{"a third key", []byte{3}, "none of the given keys"},
+	} {
+		writeKeys(t, folder, test.keys...)
+		for _, command := range [][]string{list, {"migrate", "--secret-key-file", "keys"}} {
+			if got := try(command...); test.want == "" && got != "" || !strings.Contains(got, test.want) {
+				t.Errorf("%s: %v: %q, want %q", test.what, command, got, test.want)
+			}
+		}
+	}
+	for _, command := range [][]string{{"migrate"}, {"operator-key", "create", "test"}} {
+		if got := try(command...); !strings.Contains(got, "--secret-key-file") {
+			t.Errorf("without the file: %v: %q", command, got)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/rolecall/rolecall"
@@ -72,8 +73,8 @@ func (g *globals) direct() string {
 }
 
 // makeKey gives a new instance a random key, unless its keys are in a file. Where
-// there are tenants but no key, the keys are in a file that was not given: another key
-// could not open what they sealed. The first key has no creation time, so of two
+// there are tenants or fingerprints but no key, the keys are in a file that was not given:
+// another key could not open what they sealed. The first key has no creation time, so of two
 // processes that make it at once one is refused, and finds the key of the other.
 func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 	if g.SecretKeyFile != "" {
@@ -82,6 +83,10 @@ func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 	err := store.New(db, nil).Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
 		secrets, err := tx.InstanceKeys()
 		if err != nil || len(secrets) > 0 {
+			return err
+		}
+		known, err := tx.KeyFingerprints()
+		if err != nil || len(known) > 0 {
 			return err
 		}
 		for _, status := range []rolecall.TenantStatus{"", rolecall.TenantDeleted} { // deleted tenants too, because they can be restored
@@ -103,10 +108,18 @@ func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 }
 
 // loadKeys returns the instance's keys: those of the file if one is named, else
-// those of the store.
+// those of the store. The error says so if the instance has only used other keys.
 func (g *globals) loadKeys(ctx context.Context, db store.Database) (*secret.Keys, error) {
+	keys, err := g.readKeys(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	return keys, verifyKeys(ctx, db, keys)
+}
+
+func (g *globals) readKeys(ctx context.Context, db store.Database) (*secret.Keys, error) {
 	if g.SecretKeyFile != "" {
-		return readKeys(g.SecretKeyFile)
+		return readKeyFile(g.SecretKeyFile)
 	}
 	var secrets [][]byte
 	err := store.New(db, nil).View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
@@ -122,10 +135,40 @@ func (g *globals) loadKeys(ctx context.Context, db store.Database) (*secret.Keys
 	return secret.NewKeys(secrets[0], secrets[1:]...), nil
 }
 
+// errOtherKeys is the error of keys that cannot open the secrets of the instance.
+var errOtherKeys = errors.New("none of the given keys was used with this database before, so they cannot decrypt its secrets. Give the key file of this instance with --secret-key-file. docs/operations.md says what to do if the keys are lost")
+
+// verifyKeys returns an error if the instance has only used other keys. It records the
+// keys of a new instance, and new keys next to one that was used.
+func verifyKeys(ctx context.Context, db store.Database, keys *secret.Keys) error {
+	all := store.New(db, nil)
+	var known [][]byte
+	err := all.View(ctx, rolecall.TenantID{}, func(tx *store.Tx) (err error) {
+		known, err = tx.KeyFingerprints()
+		return err
+	})
+	given := keys.Fingerprints()
+	added := slices.DeleteFunc(slices.Clone(given), func(f []byte) bool {
+		return slices.ContainsFunc(known, func(k []byte) bool { return bytes.Equal(k, f) })
+	})
+	switch {
+	case err != nil || len(added) == 0:
+		return err
+	case len(known) > 0 && len(added) == len(given):
+		return errOtherKeys
+	}
+	return all.Update(ctx, rolecall.TenantID{}, func(tx *store.Tx) error {
+		for _, fingerprint := range added {
+			tx.InsertKeyFingerprint(fingerprint)
+		}
+		return nil
+	})
+}
+
 // leastKey is the least length of a key in bytes.
 const leastKey = 32
 
-func readKeys(file string) (*secret.Keys, error) {
+func readKeyFile(file string) (*secret.Keys, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("--secret-key-file: %w", err)

@@ -78,7 +78,9 @@ func TestCommandsSealWithTheKeyFile(t *testing.T) {
 			if err == nil || !strings.Contains(output, "--secret-key-file") {
 				t.Errorf("without the file: %v: %q", err, output)
 			}
-			p.run(t, "", "migrate")
+			if output, err = p.try(t, "", "migrate"); err == nil || !strings.Contains(output, "--secret-key-file") {
+				t.Errorf("a migration without the file: %v: %q", err, output)
+			}
 			if output, err = p.try(t, password, withoutFile...); err == nil || !strings.Contains(output, "--secret-key-file") {
 				t.Errorf("without the file, after a migration: %v: %q", err, output)
 			}

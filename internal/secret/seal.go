@@ -30,6 +30,16 @@ func NewKeys(current []byte, previous ...[]byte) *Keys {
 	return k
 }
 
+// Fingerprints returns a text of each key that identifies it and does not reveal it, the
+// current key first.
+func (k *Keys) Fingerprints() [][]byte {
+	var all [][]byte
+	for _, secret := range k.secrets {
+		all = append(all, NewKeys(secret).MAC("key fingerprint")[:16])
+	}
+	return all
+}
+
 // Seal encrypts and authenticates the plaintext and returns it as base64url. Open needs the
 // same purpose and the same associated data.
 func (k *Keys) Seal(purpose string, plaintext, associated []byte) string {

@@ -80,12 +80,12 @@ func ignore(any, error) {}
 // no cache can contain, or change data that is never cached.
 var uncached = []string{
 	"APIToken", "APITokenByHash", "APITokens", "Assignment", "Assignments", "Attempts", "CountKeys", "CountMail", "DeletedTenant", "Departments",
-	"Events", "ExpiredMail", "Factors", "HiddenRole", "InstanceKeys", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByToken",
+	"Events", "ExpiredMail", "Factors", "HiddenRole", "InstanceKeys", "KeyFingerprints", "Invitations", "InvitationByToken", "Key", "LastLogin", "OneTimeToken", "OperatorKeyByToken",
 	"OperatorKeys", "Owners", "PasskeyByID", "PasswordHash", "RoleByID", "RoleByKey", "RoleInUse", "Roles", "RolesByID", "ServiceAccountByID",
 	"ServiceAccounts", "ServiceAccountsByID", "SessionByToken", "Sessions", "SignInSummary",
 	"TenantByID", "TenantByName", "Tenants", "TenantsToPurge", "Tombstones", "TombstonesByUser", "UserByEmail", "UserByID", "Users", "UsersByID",
 
-	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertKey", "InsertMail", "InsertOneTimeToken",
+	"InsertAPIToken", "InsertAssignments", "InsertErasure", "InsertEvent", "InsertInstanceKey", "InsertKey", "InsertKeyFingerprint", "InsertMail", "InsertOneTimeToken",
 	"InsertOperatorKey", "InsertRole", "InsertServiceAccount", "InsertSession", "InsertUser", "InsertUsers", "UpsertInvitation",
 
 	"BeginPurge", "ClaimMail", "CountAttempt", "DeleteAllOneTimeTokens", "DeleteHiddenRole", "DeleteInvitation", "DeleteInvitationOf", "DeleteKey", "DeleteLinks",

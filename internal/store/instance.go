@@ -13,6 +13,10 @@ const (
 
 	insertInstanceKey = `insert into instance_keys (id, secret, created_at) values ($1, $2, $3)`
 
+	selectKeyFingerprints = `select fingerprint from instance_key_fingerprints order by fingerprint`
+
+	insertKeyFingerprint = `insert into instance_key_fingerprints (fingerprint) values ($1) on conflict (fingerprint) do nothing`
+
 	deleteAttempts = `delete from attempts where bucket = $1 and ends_at = $2`
 
 	clearAttempts = `delete from attempts where bucket = $1`
@@ -36,6 +40,16 @@ func (t *Tx) InstanceKeys() ([][]byte, error) {
 func (t *Tx) InsertInstanceKey(key []byte, at rolecall.Time) {
 	t.q.Exec(insertInstanceKey, at, key, at)
 }
+
+// KeyFingerprints returns the fingerprints of the keys that the instance has used.
+func (t *Tx) KeyFingerprints() ([][]byte, error) {
+	var fingerprints [][]byte
+	_, err := t.q.Query(selectKeyFingerprints, nil, into(&fingerprints, itself))
+	return fingerprints, err
+}
+
+// InsertKeyFingerprint records that the instance has used the key with the fingerprint.
+func (t *Tx) InsertKeyFingerprint(fingerprint []byte) { t.q.Exec(insertKeyFingerprint, fingerprint) }
 
 // CountAttempt adds one to each bucket and returns their states in the same order. It
 // starts a new window for a bucket whose window has ended. The buckets must differ.

@@ -14,7 +14,7 @@ import (
 
 // sharedTables are the tables that belong to no tenant. Row-level security must protect
 // every other table.
-var sharedTables = []string{"attempts", "compatibility", "instance_keys", "migrations", "operator_keys", "operator_requests", "outbox", "tenants"}
+var sharedTables = []string{"attempts", "compatibility", "instance_key_fingerprints", "instance_keys", "migrations", "operator_keys", "operator_requests", "outbox", "tenants"}
 
 // ofCatalogue begins a query over the tables of the schema. The column tenant is the
 // number of their column tenant_id, null without one.

@@ -41,14 +41,15 @@ const (
 
 // placements has the tables without tenant_id. All other tables are distributed.
 var placements = map[string]placement{
-	"tenants":           managed,    // listed over all tenants, and written together with their rows
-	"outbox":            managed,    // one sender sends the mail of all tenants
-	"operator_requests": managed,    // written together with the tenant that the request creates
-	"operator_keys":     replicated, // joined by statements about links, and seldom written
-	"attempts":          unmanaged,  // a count that is wrong by one after a crash does no harm
-	"instance_keys":     unmanaged,  // never written together with anything else
-	"compatibility":     unmanaged,
-	migrationsTable:     unmanaged,
+	"tenants":                   managed,    // listed over all tenants, and written together with their rows
+	"outbox":                    managed,    // one sender sends the mail of all tenants
+	"operator_requests":         managed,    // written together with the tenant that the request creates
+	"operator_keys":             replicated, // joined by statements about links, and seldom written
+	"attempts":                  unmanaged,  // a count that is wrong by one after a crash does no harm
+	"instance_keys":             unmanaged,  // never written together with anything else
+	"compatibility":             unmanaged,
+	"instance_key_fingerprints": unmanaged,
+	migrationsTable:             unmanaged,
 }
 
 // Distribute distributes the tables of the database at url over the nodes of a Citus

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/store"
@@ -208,6 +210,16 @@ var tenantCases = []testCase{
 	}},
 	{"Purging a deleted tenant removes its rows in bounded steps and no others", purgeRemovesAll},
 	{"Purging what expired removes keys and sessions that are over", purgeExpired},
+	{"The fingerprint of a key is recorded once", func(f *fixture) {
+		fingerprints := func() [][]byte {
+			return read(f, func(tx *store.Tx) ([][]byte, error) { return tx.KeyFingerprints() })
+		}
+		before, added := fingerprints(), aHash()
+		f.write(func(tx *store.Tx) { tx.InsertKeyFingerprint(added) })
+		f.write(func(tx *store.Tx) { tx.InsertKeyFingerprint(added) })
+		same(f, len(fingerprints()), len(before)+1)
+		same(f, slices.ContainsFunc(fingerprints(), func(f []byte) bool { return bytes.Equal(f, added) }), true)
+	}},
 	{"The newest instance key is the current one", func(f *fixture) {
 		keys := func() [][]byte {
 			return read(f, func(tx *store.Tx) ([][]byte, error) { return tx.InstanceKeys() })
