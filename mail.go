@@ -21,8 +21,8 @@ type Mail struct {
 	NewEmail        string `json:"newEmail,omitempty"` // masked
 	ByAdministrator bool   `json:"byAdministrator,omitempty"`
 
-	// For a notice about a request or a session: a description of the browser, empty
-	// if it is unknown, and the IP address of the client.
+	// For a notice: a description of the browser and the IP address of the client.
+	// Each is empty if it is unknown, or if an administrator made the change.
 	Client string `json:"client,omitempty"`
 	Source string `json:"source,omitempty"`
 
@@ -31,7 +31,7 @@ type Mail struct {
 
 // ErrNoMailbox is the error of a mail whose address does not exist. Sending it again
 // cannot succeed.
-var ErrNoMailbox = errors.New("the mail server says that there is no such mailbox")
+var ErrNoMailbox = errors.New("the mail server reported that the mailbox does not exist")
 
 // NoticeLifetime is how long a mail without a link is retried.
 const NoticeLifetime = 24 * time.Hour

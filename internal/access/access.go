@@ -164,6 +164,19 @@ func (a *Anonymous) Caller(p *authz.Principal) Caller {
 	return Caller{Principal: p, RequestID: a.RequestID, Source: a.Source}
 }
 
+// Browser is the browser and the IP address of a request, for notices by mail. It is zero
+// for a change by an administrator or operator.
+type Browser struct {
+	Client string // a description such as Firefox on Linux; empty if it is unknown
+	Source string
+}
+
+// Browser returns the browser of the caller's session, and the address of the request.
+func (c Caller) Browser() Browser { return Browser{c.Session.Client, c.Source} }
+
+// Browser returns the browser and the address of the request.
+func (a *Anonymous) Browser() Browser { return Browser{a.Client, a.Source} }
+
 // Create creates an object once for each idempotency key of the caller. If the key
 // was used before, it returns the stored key.
 func (s *Service) Create(ctx context.Context, c Caller, key idempotency.Key, n idempotency.Creation) (*rolecall.IdempotencyKey, error) {

@@ -102,7 +102,7 @@ func (s *Service) insertToken(ctx context.Context, c access.Caller, key idempote
 			if h.IsAccount {
 				return nil
 			}
-			return s.access.Notify(tx, c.Tenant.ID, &c.User, "an API token was created")
+			return s.access.Notify(tx, c.Tenant.ID, &c.User, "an API token was created", c.Browser())
 		},
 	})
 	switch {

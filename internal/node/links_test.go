@@ -208,8 +208,8 @@ func TestTheCurrentAddressIsToldOfARequestForANewOne(t *testing.T) {
 			name   string
 			want   rolecall.Mail
 		}{
-			{f.call(in), "lovelace", rolecall.Mail{NewEmail: "l***@example.com", Client: "Firefox on Linux"}},
-			{f.call(in), "taken", rolecall.Mail{NewEmail: "t***@example.com", Client: "Firefox on Linux"}},
+			{f.call(in), "lovelace", rolecall.Mail{NewEmail: "l***@example.com", Client: "Firefox on Linux", Source: a.Source}},
+			{f.call(in), "taken", rolecall.Mail{NewEmail: "t***@example.com", Client: "Firefox on Linux", Source: a.Source}},
 			{f.owner, "lovelace", rolecall.Mail{NewEmail: "l***@example.com", ByAdministrator: true}},
 		} {
 			f.ok(f.askEmail(c.caller, ada.ID, c.name))

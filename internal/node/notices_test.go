@@ -101,6 +101,43 @@ func TestANewBrowserIsMailedWithEveryWayToSignIn(t *testing.T) {
 	})
 }
 
+func TestNoticesNameTheBrowserOfTheChange(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		user := f.member("ada")
+		in, err := f.SignIn.Login(f.Context(), f.from(), address("ada"), password)
+		f.ok(err)
+		c := f.call(in)
+		change := func() { f.ok(errorOf(f.SignIn.ChangePassword(f.Context(), c, password, "another "+password))) }
+		request := func() {
+			f.ok(errorOf(f.SignIn.RequestEmailChange(f.Context(), c, newKey(), user.ID, address("new"))))
+		}
+		confirm := func() {
+			f.ok(f.SignIn.ChangeEmail(f.Context(), f.from(), f.lastToken(rolecall.MailEmailChange, "new")))
+		}
+		byOperator := func() { f.ok(f.SignIn.SetPassword(f.Context(), f.tenant.Name, address("new"), password)) }
+		for _, step := range []struct {
+			act    func()
+			mails  []string
+			source string
+		}{
+			{change, []string{"credentials-changed ada"}, c.Source},
+			{request, []string{"email-change new", "email-change-requested ada"}, c.Source},
+			{confirm, []string{"email-changed ada"}, f.from().Source},
+			{byOperator, []string{"credentials-changed new"}, ""},
+		} {
+			f.expectMailed(step.act, step.mails...)
+			client := "Firefox on Linux"
+			if step.source == "" {
+				client = ""
+			}
+			mails := f.mails()
+			if m := mails[len(mails)-1]; m.Client != client || m.Source != step.source {
+				t.Errorf("%q: the mail is %+v", step.mails, m)
+			}
+		}
+	})
+}
+
 func TestAnAcceptedInvitationIsNoNewBrowser(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user := f.user("ada")

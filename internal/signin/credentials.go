@@ -18,7 +18,7 @@ const passwordChanged = "password changed"
 // link or by an operator. Perhaps an attacker was signed in, so the user's sessions,
 // links and API tokens end too. A pending user gets no notice, because they set
 // their first password. The argument before is the user before the change.
-func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event) error {
+func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *rolecall.User, hash string, event *rolecall.Event, from access.Browser) error {
 	tx.SetPassword(before.ID, hash, s.now())
 	if err := revokeAccess(tx, before.ID, rolecall.SessionID{}, event, passwordChanged); err != nil {
 		return err
@@ -34,9 +34,9 @@ func (s *Service) setPassword(tx *store.Tx, tenant rolecall.TenantID, before *ro
 	case before.Status == rolecall.UserPending:
 		return nil
 	case len(revoked) > 0:
-		return s.access.Notify(tx, tenant, before, "the password was changed, and all API tokens were revoked")
+		return s.access.Notify(tx, tenant, before, "the password was changed, and all API tokens were revoked", from)
 	}
-	return s.access.Notify(tx, tenant, before, "the password was changed")
+	return s.access.Notify(tx, tenant, before, "the password was changed", from)
 }
 
 // recordRevoked writes an event for each revoked API token of the user, as a copy of
@@ -60,12 +60,12 @@ func recordRevoked(tx *store.Tx, user rolecall.UserID, revoked []rolecall.APITok
 
 // emailChanged revokes the earlier access to the user's account. It also notifies
 // the old address, unless both addresses are equal but for their spelling.
-func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, changed *rolecall.User, except rolecall.SessionID, event *rolecall.Event) error {
+func (s *Service) emailChanged(tx *store.Tx, tenant rolecall.TenantID, old, changed *rolecall.User, except rolecall.SessionID, event *rolecall.Event, from access.Browser) error {
 	if err := revokeAccess(tx, old.ID, except, event, "e-mail changed"); err != nil || rolecall.EmailKey(old.Email) == rolecall.EmailKey(changed.Email) {
 		return err
 	}
 	return s.outbox.Enqueue(tx, tenant, rolecall.Mail{
-		Kind: rolecall.MailEmailChanged, To: old.Email, Name: old.Name, UserID: old.ID,
+		Kind: rolecall.MailEmailChanged, To: old.Email, Name: old.Name, UserID: old.ID, Client: from.Client, Source: from.Source,
 	})
 }
 
@@ -133,7 +133,7 @@ func (s *Service) ChangePassword(ctx context.Context, c access.Caller, current, 
 		if err := revokeAccess(tx, c.User.ID, c.Session.ID, event, passwordChanged); err != nil {
 			return nil, err
 		}
-		return event, s.access.Notify(tx, c.Tenant.ID, &c.User, "the password was changed")
+		return event, s.access.Notify(tx, c.Tenant.ID, &c.User, "the password was changed", c.Browser())
 	})
 	if err != nil {
 		return "", err

@@ -132,7 +132,7 @@ func (s *Service) noticeEmailChange(tx *store.Tx, c access.Caller, u *rolecall.U
 		NewEmail: rolecall.MaskEmail(email), ByAdministrator: c.User.ID != u.ID,
 	}
 	if !m.ByAdministrator {
-		m.Client = c.Session.Client
+		m.Client, m.Source = c.Session.Client, c.Source
 	}
 	return s.outbox.Enqueue(tx, c.Tenant.ID, m)
 }
@@ -178,7 +178,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a access.Anonymous, token sec
 			if err != nil {
 				return nil, err
 			}
-			return event, s.emailChanged(tx, a.Tenant.ID, &old, &changed, kept, event)
+			return event, s.emailChanged(tx, a.Tenant.ID, &old, &changed, kept, event, a.Browser())
 		}
 		return nil, rolecall.ErrUnavailable
 	})

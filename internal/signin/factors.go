@@ -129,7 +129,7 @@ func (s *Service) factorChanged(tx *store.Tx, c access.Caller, event *rolecall.E
 		return err
 	}
 	name := map[string]string{string(rolecall.FactorTOTP): "an authenticator app", string(rolecall.FactorPasskey): "a passkey"}[event.Members[0]]
-	return s.access.Notify(tx, c.Tenant.ID, &c.User, name+" was "+what)
+	return s.access.Notify(tx, c.Tenant.ID, &c.User, name+" was "+what, c.Browser())
 }
 
 // factorAdded is factorChanged for a new factor. It returns new recovery codes if
@@ -168,7 +168,7 @@ func (s *Service) MakeRecoveryCodes(ctx context.Context, c access.Caller) (codes
 		if err := access.EndSessions(tx, c.User.ID, c.Session.ID, event, "new recovery codes made"); err != nil {
 			return nil, err
 		}
-		return event, s.access.Notify(tx, c.Tenant.ID, &c.User, "new recovery codes were created")
+		return event, s.access.Notify(tx, c.Tenant.ID, &c.User, "new recovery codes were created", c.Browser())
 	})
 	return codes, err
 }
@@ -243,7 +243,7 @@ func (s *Service) ResetFactors(ctx context.Context, c access.Caller, id rolecall
 		if err := access.EndSessions(tx, id, rolecall.SessionID{}, event, "second factors reset"); err != nil {
 			return nil, err
 		}
-		return event, s.access.Notify(tx, c.Tenant.ID, &user, "all second factors were removed by an administrator")
+		return event, s.access.Notify(tx, c.Tenant.ID, &user, "all second factors were removed by an administrator", access.Browser{})
 	})
 }
 

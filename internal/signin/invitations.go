@@ -59,7 +59,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a access.Anonymous, toke
 		}
 		event := s.access.Event(c, rolecall.EventInvitationUsed, audit.AboutUser(user.ID))
 		tx.InsertEvent(*event)
-		return user, s.setPassword(tx, a.Tenant.ID, &before, hash, event)
+		return user, s.setPassword(tx, a.Tenant.ID, &before, hash, event, a.Browser())
 	}})
 }
 

@@ -49,7 +49,7 @@ func (s *Service) SetPassword(ctx context.Context, tenantName, email, password s
 			}
 		}
 		event := s.access.OperatorEvent(rolecall.EventPasswordChanged, audit.AboutUser(user.ID))
-		return event, s.setPassword(tx, tenant.ID, &user, hash, event)
+		return event, s.setPassword(tx, tenant.ID, &user, hash, event, access.Browser{})
 	})
 }
 
@@ -76,6 +76,6 @@ func (s *Service) SetEmail(ctx context.Context, tenantName, email, newEmail stri
 		if err != nil {
 			return nil, err
 		}
-		return event, s.emailChanged(tx, tenant.ID, &user, &changed, rolecall.SessionID{}, event)
+		return event, s.emailChanged(tx, tenant.ID, &user, &changed, rolecall.SessionID{}, event, access.Browser{})
 	})
 }

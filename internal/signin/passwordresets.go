@@ -190,7 +190,7 @@ func (s *Service) ResetPassword(ctx context.Context, a access.Anonymous, token s
 		}
 		tx.ClearAttempts(s.buckets(&a, user.Email, nil)[:2]) // without the counter of the source, which other accounts share
 		event := s.access.Event(c, rolecall.EventPasswordReset, audit.AboutUser(user.ID))
-		return event, s.setPassword(tx, a.Tenant.ID, &user, hash, event)
+		return event, s.setPassword(tx, a.Tenant.ID, &user, hash, event, a.Browser())
 	})
 }
 

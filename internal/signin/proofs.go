@@ -62,7 +62,7 @@ func (s *Service) step(c access.Caller, sealed []byte, code string, last int64) 
 func (s *Service) openTOTP(tenant rolecall.TenantID, user rolecall.UserID, sealed []byte) (secret.TOTP, bool) {
 	raw, err := s.keys.Open(totpPurpose, string(sealed), totpBelongs(tenant, user))
 	if err != nil {
-		s.log.Warn("the secret of an authenticator app is sealed under a key that is not there", "user", user)
+		s.log.Warn("cannot decrypt the secret of an authenticator app: its instance key is missing", "user", user)
 	}
 	return raw, err == nil
 }
@@ -77,7 +77,7 @@ func (s *Service) verifyRecoveryCode(c access.Caller, q *pendingSignIn, text str
 			return nil, err
 		}
 		tx.InsertEvent(*s.access.Event(c, rolecall.EventRecoveryUsed, audit.AboutUser(c.User.ID)))
-		return nil, s.access.Notify(tx, c.Tenant.ID, &c.User, "a recovery code was used")
+		return nil, s.access.Notify(tx, c.Tenant.ID, &c.User, "a recovery code was used", c.Browser())
 	}, nil
 }
 
