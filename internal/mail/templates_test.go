@@ -32,13 +32,14 @@ func load(t *testing.T, files map[string]string) (*Templates, error) {
 
 var (
 	element = regexp.MustCompile(`(?s)<head>.*</head>|<[^>]*>`)
-	foot    = regexp.MustCompile(`(?s)<p style="margin-top.*`)
+	button  = regexp.MustCompile(`(?s)<table role="presentation" class="button".*?</table>|Or copy this link to your browser:`)
+	foot    = regexp.MustCompile(`(?s)Sent automatically for.*`)
 	inline  = strings.NewReplacer("<bdi>", "", "</bdi>", "")
 )
 
-// words returns the text of a page without its frame.
+// words returns the text of a page without its frame and its button.
 func words(page string) string {
-	return strings.Join(strings.Fields(html.UnescapeString(element.ReplaceAllString(inline.Replace(foot.ReplaceAllString(page, "")), " "))), " ")
+	return strings.Join(strings.Fields(html.UnescapeString(element.ReplaceAllString(inline.Replace(foot.ReplaceAllString(button.ReplaceAllString(page, ""), "")), " "))), " ")
 }
 
 func TestPagesSayWhatTextsSay(t *testing.T) {
@@ -56,6 +57,9 @@ func TestPagesSayWhatTextsSay(t *testing.T) {
 		}
 		if strings.Contains(page, "<b>") || strings.Contains(page, "O'Hara & \"") || !strings.HasPrefix(page, "<!doctype html>") {
 			t.Errorf("%s: the page is\n%s", kind, page)
+		}
+		if hasButton := button.MatchString(page); hasButton != kinds[kind] || strings.Contains(page, ">Continue<") {
+			t.Errorf("%s: the page has a labeled button: %v, want %v", kind, hasButton, kinds[kind])
 		}
 		if strings.Contains(page, "src=") || strings.Contains(page, "url(") {
 			t.Errorf("%s: the page loads something", kind)
@@ -99,6 +103,16 @@ func TestUnfitTemplatesAreRefusedAtTheStart(t *testing.T) {
 	}
 	if _, err := LoadTemplates(filepath.Join(t.TempDir(), "nowhere")); err == nil {
 		t.Error("templates of no folder were loaded")
+	}
+}
+
+func TestOwnPagesWithoutALabelHaveAButton(t *testing.T) {
+	templates, err := load(t, map[string]string{"invitation.html": `{{define "content"}}{{template "link" .}}{{end}}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, page, err := templates.write("invitation", aLetter); err != nil || !strings.Contains(page, ">Continue</a>") {
+		t.Errorf("%v, the page is\n%s", err, page)
 	}
 }
 
