@@ -9,110 +9,111 @@ import (
 	"github.com/rolecall/rolecall/internal/ratelimit"
 )
 
-// Where everything lives if nothing else is said. The demo's data never mix with
-// real ones.
+// The default files. The demo has separate ones, so that its data never mix with real data.
 var (
 	defaultDatabase = filepath.Join("rolecall-data", "rolecall.db")
 	demoDatabase    = filepath.Join("rolecall-data", "demo.db")
 	demoMailbox     = filepath.Join("rolecall-data", "demo-mail")
 )
 
-// commandLine is everything that can be configured. Each flag can also be set by
-// its environment variable.
+// commandLine has all commands and flags. Each flag can also be set by its environment
+// variable.
 type commandLine struct {
-	globals
+	globals `group:"Global flags:"`
 
-	Serve       serveCommand        `cmd:"" help:"Serve the HTTP interface."`
-	Migrate     migrateCommand      `cmd:"" help:"Bring the schema of the database up to date."`
-	Tenant      tenantCommands      `cmd:"" help:"Make, list, suspend, resume, delete and restore tenants."`
-	User        userCommands        `cmd:"" help:"Repair a user from outside: password and address."`
-	OperatorKey operatorKeyCommands `cmd:"" help:"Make, list and revoke keys for programs that act as operators."`
+	Serve       serveCommand        `cmd:"" help:"Start the server: the HTTP API and the console."`
+	Migrate     migrateCommand      `cmd:"" help:"Create or update the database schema."`
+	Tenant      tenantCommands      `cmd:"" help:"Create, list, suspend, resume, delete and restore tenants, and add owners."`
+	User        userCommands        `cmd:"" help:"Set a user's password or email address, for users who cannot sign in."`
+	OperatorKey operatorKeyCommands `cmd:"" help:"Create, list and revoke keys for programs that manage tenants."`
+	Mail        mailCommands        `cmd:"" help:"Preview the mail that users receive."`
 	BreachList  breachedCommands    `cmd:"" name:"breached-passwords" help:"Build the file for --breached-passwords."`
-	Seed        seedCommand         `cmd:"" help:"Fill new tenants with made-up people, to test under load."`
-	OpenAPI     openAPICommand      `cmd:"" name:"openapi" help:"Print the OpenAPI document of the HTTP interface."`
-	Version     versionCommand      `cmd:"" help:"Print the version of this program."`
+	Seed        seedCommand         `cmd:"" help:"Create tenants with sample users, for load tests."`
+	OpenAPI     openAPICommand      `cmd:"" name:"openapi" help:"Print the OpenAPI document of the HTTP API, as YAML or with --json as JSON."`
+	Version     versionCommand      `cmd:"" help:"Print the version of Rolecall, of Go, and the commit."`
 }
 
 // globals are the flags of every command.
 type globals struct {
-	Database       string `placeholder:"FILE|URL" help:"SQLite file, or postgres:// URL. Default: ./rolecall-data/rolecall.db"`
-	DirectDatabase string `placeholder:"URL" help:"PostgreSQL URL past a pooler, for migrations and to listen on. Default: --database"`
-	SecretKeyFile  string `placeholder:"FILE" help:"File with the instance's keys in base64, one a line, the current one first. Every command needs the same file. Default: the key in the database"`
-	Breached       string `name:"breached-passwords" placeholder:"FILE" help:"Refuse new passwords whose SHA-1 is in this sorted file of HASH:COUNT lines, as rolecall breached-passwords build writes it. Default: none"`
-	Forbidden      string `name:"forbidden-words" placeholder:"FILE" help:"Words, one a line, whose characters do not count in a new password, such as the names of your products. Default: none"`
-	AllowSuperuser bool   `help:"Accept a PostgreSQL role that row-level security does not hold."`
+	Database       string `placeholder:"FILE|URL" help:"SQLite file or postgres:// URL, such as postgres://rolecall@db.example.com/rolecall. Default: rolecall-data/rolecall.db"`
+	DirectDatabase string `placeholder:"URL" help:"PostgreSQL URL that bypasses a connection pooler, for migrations and notifications. Default: --database"`
+	SecretKeyFile  string `placeholder:"FILE" help:"File with the instance keys in base64, one per line, the current one first. Give every node and every command the same keys. Default: the key in the database"`
+	Breached       string `name:"breached-passwords" placeholder:"FILE" help:"Reject new passwords that are in this file, which rolecall breached-passwords build writes. Default: none"`
+	Forbidden      string `name:"forbidden-words" placeholder:"FILE" help:"File of words, one per line, that do not count toward the length of a new password, such as your product names. Default: none"`
+	AllowSuperuser bool   `help:"Accept a PostgreSQL role that bypasses row-level security. Less secure: only Rolecall itself then isolates tenants."`
 	JSON           bool   `name:"json" help:"Print results and errors as JSON."`
 }
 
-// serveCommand configures the serving process.
+// serveCommand configures the server.
 type serveCommand struct {
-	Listen         string        `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to serve HTTP on, or fd:3 for a listening socket that is passed as descriptor 3. Default: ${default}"`
-	PublicURL      string        `name:"public-url" placeholder:"URL" help:"URL under which clients reach the service; its path is the base of every route."`
-	HSTSSubdomains bool          `name:"hsts-include-subdomains" help:"Send Strict-Transport-Security with includeSubDomains: browsers then refuse plain http on every host under the public one."`
-	TLSCert        string        `name:"tls-cert" placeholder:"FILE" help:"Serve HTTPS with this certificate chain in PEM; read again when it changes."`
-	TLSKey         string        `name:"tls-key" placeholder:"FILE" help:"Private key of --tls-cert in PEM; read again when it changes."`
-	TrustedProxies []string      `placeholder:"CIDR" help:"Networks of proxies whose X-Forwarded-For and X-Request-Id are believed. Default: none"`
-	AllowOrigin    []string      `placeholder:"ORIGIN" help:"Web origin whose pages may call from a browser, such as https://app.example.com; may be given several times. Default: none but the public one"`
-	CookieDomain   string        `placeholder:"DOMAIN" help:"Parent domain of the public host, all hosts of which get the session cookie. Weaker. Default: the public host alone"`
-	HostPrefix     bool          `name:"host-cookie-prefix" help:"Name the session cookie __Host-session, which no other host can set. Needs an https --public-url; not with --cookie-domain. Everybody signs in again once."`
-	PasskeyDomain  string        `placeholder:"DOMAIN" help:"Domain that passkeys are bound to: the host of --public-url or of an --allow-origin, or a parent domain. It can never change without losing them. Default: the public host"`
-	SMTP           string        `name:"smtp" placeholder:"URL" help:"Mail server, smtp://user:password@host:port, which is spoken to encrypted as soon as it offers that, or smtps:// for TLS from the start. Default: mail waits in the database"`
-	MailFrom       string        `placeholder:"ADDRESS" help:"Address that mail is sent from; needed with --smtp."`
-	MailTemplates  string        `placeholder:"FOLDER" help:"Templates that take the place of the program's, file by file. Default: the program's"`
-	Mailbox        string        `placeholder:"FOLDER" help:"Keep mail in this folder, and print it, instead of sending it: to develop with."`
-	MetricsListen  string        `placeholder:"ADDRESS" help:"Address to serve Prometheus metrics on. Default: none"`
-	OperatorListen string        `placeholder:"ADDRESS" help:"Address to serve operators on, and nowhere else: /operator and the keys of operators. Default: they are served on --listen"`
-	SecurityURI    string        `name:"security-contact" placeholder:"URI" help:"Where weaknesses of this service are reported, such as mailto:security@example.com; served as /.well-known/security.txt. Default: none"`
-	NoMigrate      bool          `help:"Leave the schema as it is, instead of bringing it up to date first."`
-	Demo           bool          `help:"Serve a made-up tenant to try things with, on a loopback address only."`
-	Drain          time.Duration `default:"0s" placeholder:"DURATION" help:"How long to serve on after a signal, while /readyz answers 503. Default: ${default}"`
-	Attempts       attemptFlags  `embed:"" prefix:"attempts-per-"`
-	Resets         resetFlags    `embed:"" prefix:"resets-per-"`
-	MailLimit      mailLimit     `default:"1000" placeholder:"N" help:"Invitations, password links and address changes that one tenant sends to other people in an hour. Default: ${default}"`
-	LogFormat      string        `default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`
+	Listen         string        `group:"Addresses and TLS:" default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on, such as :8080, or fd:3 for a socket passed as file descriptor 3. Default: ${default}"`
+	PublicURL      string        `group:"Addresses and TLS:" name:"public-url" placeholder:"URL" help:"URL that clients use, such as https://id.example.com. A path in it is the base path of all routes. Default: none"`
+	HSTSSubdomains bool          `group:"Addresses and TLS:" name:"hsts-include-subdomains" help:"Add includeSubDomains to Strict-Transport-Security. Browsers then refuse plain http for every subdomain of the public host."`
+	TLSCert        string        `group:"Addresses and TLS:" name:"tls-cert" placeholder:"FILE" help:"Serve HTTPS with this PEM certificate chain. A changed file is reloaded. Default: plain http"`
+	TLSKey         string        `group:"Addresses and TLS:" name:"tls-key" placeholder:"FILE" help:"PEM private key of --tls-cert. A changed file is reloaded."`
+	TrustedProxies []string      `group:"Addresses and TLS:" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For and X-Request-Id are accepted, such as 10.0.0.0/8,192.0.2.1. Default: none"`
+	OperatorListen string        `group:"Addresses and TLS:" placeholder:"ADDRESS" help:"Accept operator keys and serve /operator on this address only, such as 10.0.0.5:8081. Default: --listen"`
+	MetricsListen  string        `group:"Addresses and TLS:" placeholder:"ADDRESS" help:"Serve Prometheus metrics on this address, such as 127.0.0.1:9090. Default: no metrics"`
+	AllowOrigin    []string      `group:"Browsers:" placeholder:"ORIGIN" help:"Web origin whose pages may call the API, such as https://app.example.com. Repeatable. Default: only the origin of --public-url"`
+	CookieDomain   string        `group:"Browsers:" placeholder:"DOMAIN" help:"Send the session cookie to all hosts under this parent domain of the public host. Less secure. Default: only the public host"`
+	HostPrefix     bool          `group:"Browsers:" name:"host-cookie-prefix" help:"Name the session cookie __Host-session, so that no other host can set it. Requires an https --public-url and excludes --cookie-domain. All users must sign in again."`
+	PasskeyDomain  string        `group:"Browsers:" placeholder:"DOMAIN" help:"Domain of passkeys: the host of --public-url or of an --allow-origin, or a parent domain of one. If you change it, all passkeys stop working. Default: the public host"`
+	SecurityURI    string        `group:"Browsers:" name:"security-contact" placeholder:"URI" help:"Contact for security reports, such as mailto:security@example.com, published in /.well-known/security.txt. Default: none"`
+	SMTP           string        `group:"Mail:" name:"smtp" placeholder:"URL" help:"Mail server: smtps://user:password@host:port for TLS, or smtp://… for STARTTLS. Default: none, and mail waits in the database"`
+	MailFrom       string        `group:"Mail:" placeholder:"ADDRESS" help:"Sender address, such as rolecall@example.com. Required with --smtp."`
+	MailTemplates  string        `group:"Mail:" placeholder:"FOLDER" help:"Folder with your own mail templates, each replacing the built-in one of the same name. Preview them with rolecall mail preview. Default: built-in templates"`
+	Mailbox        string        `group:"Mail:" placeholder:"FOLDER" help:"For development: write mail to this folder and print it, instead of sending it."`
+	MailLimit      mailLimit     `group:"Mail:" default:"1000" placeholder:"N" help:"Invitations, password links and address changes that one tenant can mail to other people per hour. Default: ${default}"`
+	Attempts       attemptFlags  `embed:"" group:"Limits:" prefix:"attempts-per-"`
+	Resets         resetFlags    `embed:"" group:"Limits:" prefix:"resets-per-"`
+	NoMigrate      bool          `group:"Operation:" help:"Do not update the schema at the start. Fail if it is too old."`
+	Drain          time.Duration `group:"Operation:" default:"0s" placeholder:"DURATION" help:"How long to keep serving after SIGTERM while /readyz answers 503, such as 10s. Default: ${default}"`
+	LogFormat      string        `group:"Operation:" default:"json" enum:"json,text" placeholder:"FORMAT" help:"Format of the log on standard error: json or text. Default: ${default}"`
+	Demo           bool          `group:"Operation:" help:"Serve a tenant with sample data, on a loopback address only."`
 }
 
-// attemptFlags bound failed sign-ins.
+// attemptFlags limit failed sign-ins.
 type attemptFlags struct {
-	AccountAndSource int `default:"10" placeholder:"N" help:"Failed sign-ins of one account from one address in 15 minutes. Default: ${default}"`
-	Account          int `default:"100" placeholder:"N" help:"Failed sign-ins of one account from anywhere in an hour. Default: ${default}"`
-	Source           int `default:"100" placeholder:"N" help:"Failed sign-ins from one address over all accounts in 10 minutes. Default: ${default}"`
+	AccountAndSource int `default:"10" placeholder:"N" help:"Failed sign-ins to one account from one client address per 15 minutes. Default: ${default}"`
+	Account          int `default:"100" placeholder:"N" help:"Failed sign-ins to one account from all addresses per hour. Default: ${default}"`
+	Source           int `default:"100" placeholder:"N" help:"Failed sign-ins from one client address to all accounts per 10 minutes. Default: ${default}"`
 }
 
-// Validate refuses a limit that allows no sign-in, or that looks like no limit.
+// Validate returns an error for a limit that allows no sign-in. Zero could also be mistaken for
+// unlimited.
 func (f *attemptFlags) Validate() error {
 	if f.AccountAndSource < 1 || f.Account < 1 || f.Source < 1 {
-		return fmt.Errorf("--attempts-per-…: each limit is at least 1")
+		return fmt.Errorf("--attempts-per-… must be at least 1")
 	}
 	return nil
 }
 
 // resetFlags limit the requests for password resets.
 type resetFlags struct {
-	Account int `default:"3" placeholder:"N" help:"New passwords that are mailed to one account in an hour. Default: ${default}"`
-	Source  int `default:"30" placeholder:"N" help:"Requests for new passwords from one address in 10 minutes. Default: ${default}"`
+	Account int `default:"3" placeholder:"N" help:"Password reset mails to one account per hour. Default: ${default}"`
+	Source  int `default:"30" placeholder:"N" help:"Requests for password resets from one client address per 10 minutes. Default: ${default}"`
 }
 
-// Validate refuses a limit that allows no password reset.
+// Validate returns an error for a limit that allows no password reset.
 func (f *resetFlags) Validate() error {
 	if f.Account < 1 || f.Source < 1 {
-		return fmt.Errorf("--resets-per-…: each limit is at least 1")
+		return fmt.Errorf("--resets-per-… must be at least 1")
 	}
 	return nil
 }
 
-// mailLimit bounds the links that a tenant sends to other people.
+// mailLimit is the limit of links that a tenant mails to other people in an hour.
 type mailLimit int
 
-// Validate refuses a limit that allows no invitation.
+// Validate returns an error for a limit that allows no invitation.
 func (l mailLimit) Validate() error {
 	if l < 1 {
-		return fmt.Errorf("--mail-limit is at least 1")
+		return fmt.Errorf("--mail-limit must be at least 1")
 	}
 	return nil
 }
 
-// limits returns the flags as the service takes them.
+// limits returns the limits in the form that the service needs.
 func (c *serveCommand) limits() ratelimit.Limits {
 	return ratelimit.Limits{
 		AccountAndSource: c.Attempts.AccountAndSource, Account: c.Attempts.Account, Source: c.Attempts.Source,
@@ -120,14 +121,14 @@ func (c *serveCommand) limits() ratelimit.Limits {
 	}
 }
 
-// isPostgres reports whether a database is a URL of PostgreSQL; everything else
-// is the path of a SQLite file.
+// isPostgres reports whether a database is a PostgreSQL URL. Everything else is the path of a
+// SQLite file.
 func isPostgres(database string) bool {
 	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
 }
 
-// isKeywords reports whether a database is named by keywords of libpq, which would
-// otherwise be a strange file.
+// isKeywords reports whether a database is a libpq keyword string, such as "host=db dbname=x".
+// Otherwise it would be opened as a SQLite file of that name.
 func isKeywords(database string) bool {
 	return strings.Contains(database, "dbname=") || strings.HasPrefix(database, "host=") || strings.HasPrefix(database, "service=")
 }

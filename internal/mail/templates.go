@@ -7,34 +7,36 @@ import (
 	"html"
 	htmltemplate "html/template"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	texttemplate "text/template"
+	"time"
 
 	"github.com/rolecall/rolecall"
 )
 
-// Letter is what the templates know of a mail.
+// Letter has the values of a mail for the templates.
 type Letter struct {
-	Name    string // of the person
-	Tenant  string // how the tenant calls itself
+	Name    string // of the recipient; may be empty
+	Tenant  string // display name
 	Link    string // empty for a notice
-	Expires string // when the link ends
-	At      string // when it happened
-	What    string // the changed thing, in a notice
+	Expires string // when the link expires
+	At      string // when the mail was requested, or when the change happened
+	What    string // for a notice: a sentence about the changed credential
 
-	// Of a notice that a new address was requested.
+	// For a notice that a new address was requested.
 	NewEmail        string // masked
 	ByAdministrator bool   // an administrator requested it, not the user
 
-	// Of a notice about a request or a session.
-	Client string // the browser in words; empty: unknown
-	Source string // the address that the session came from
+	// For a notice. Both are empty if they are unknown, or if an administrator made the change.
+	Client string // a description of the browser
+	Source string // the IP address of the client
 }
 
-// kinds are the mails there are, and whether they bear a link.
+// kinds are the kinds of mail, and whether they have a link.
 var kinds = map[rolecall.MailKind]bool{
 	rolecall.MailInvitation:           true,
 	rolecall.MailPasswordReset:        true,
@@ -49,10 +51,10 @@ var kinds = map[rolecall.MailKind]bool{
 //go:embed templates
 var embedded embed.FS
 
-// layout is the frame around the HTML of every mail.
+// layout is the template that surrounds the HTML of every mail.
 const layout = "layout.html"
 
-// Templates are the words of all mails.
+// Templates are the templates of all mails.
 type Templates struct {
 	texts map[rolecall.MailKind]*texttemplate.Template // the first line is the subject
 	pages map[rolecall.MailKind]*htmltemplate.Template
@@ -102,7 +104,7 @@ func onlyKnown(folder fs.FS) error {
 	slices.Sort(known)
 	for _, file := range files {
 		if name := file.Name(); !strings.HasPrefix(name, ".") && !slices.Contains(known, name) {
-			return fmt.Errorf("%s is no template: they are %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("%s is not the name of a template: use %s", name, strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -131,28 +133,46 @@ func (t *Templates) load(kind rolecall.MailKind, read func(string) (string, erro
 	return t.try(kind)
 }
 
+// Kinds returns the kinds of mail in alphabetical order.
+func Kinds() []rolecall.MailKind { return slices.Sorted(maps.Keys(kinds)) }
+
+// sample returns a letter of the kind with sample data.
+func sample(kind rolecall.MailKind) Letter {
+	at := time.Date(2026, time.November, 21, 8, 30, 0, 0, time.UTC)
+	l := Letter{
+		Name: "Ada Lovelace", Tenant: "Acme Inc.", Expires: moment(rolecall.TimeOf(at.AddDate(0, 0, 3))), At: moment(rolecall.TimeOf(at)),
+		What: "the password was changed", NewEmail: rolecall.MaskEmail("ada@example.org"), Client: "Firefox on Linux", Source: "192.0.2.1",
+	}
+	if kinds[kind] {
+		l.Link = "https://id.example.com/console/acme/" + string(kind) + "#sample-token"
+	}
+	return l
+}
+
+// Sample renders a mail of the kind with sample data.
+func (t *Templates) Sample(kind rolecall.MailKind) (subject, text, page string, err error) {
+	return t.write(kind, sample(kind))
+}
+
 // try renders a mail of the kind, and checks that it has the required content.
 func (t *Templates) try(kind rolecall.MailKind) error {
-	l := Letter{Name: "Ada Lovelace", Tenant: "Acme", Expires: "tomorrow", At: "today", What: "password", NewEmail: "a***@example.com", Client: "Firefox on Linux", Source: "192.0.2.1"}
-	if kinds[kind] {
-		l.Link = "https://id.example.com/console/acme/" + string(kind) + "#token"
-	}
+	l := sample(kind)
 	_, text, page, err := t.write(kind, l)
 	switch {
 	case err != nil:
 		return err
 	case !strings.Contains(text, l.Link):
-		return fmt.Errorf("%s.txt does not hold {{.Link}}", kind)
+		return fmt.Errorf("%s.txt must contain {{.Link}}", kind)
 	case !strings.Contains(html.UnescapeString(page), l.Link):
-		return fmt.Errorf("%s.html does not hold {{.Link}}", kind)
+		return fmt.Errorf("%s.html must contain {{.Link}}", kind)
 	}
 	return nil
 }
 
-// write returns the letter in the words of its kind.
+// write renders the letter with the templates of its kind.
 func (t *Templates) write(kind rolecall.MailKind, l Letter) (subject, text, page string, err error) {
 	if t.texts[kind] == nil {
-		return "", "", "", fmt.Errorf("there is no template for %q", kind)
+		return "", "", "", fmt.Errorf("no template exists for mail of kind %q", kind)
 	}
 	var b strings.Builder
 	if err := t.texts[kind].Execute(&b, l); err != nil {
