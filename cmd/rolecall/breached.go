@@ -15,8 +15,8 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-// readPasswordRules adds to the options what the flags say about new passwords. It
-// returns what closes the file that stays open.
+// readPasswordRules reads the files of leaked passwords and forbidden words into the options. It
+// returns a function that closes the file that stays open.
 func (g *globals) readPasswordRules(o *access.Options) (closeFile func() error, err error) {
 	closeFile = func() error { return nil }
 	if g.Forbidden != "" {
@@ -31,7 +31,7 @@ func (g *globals) readPasswordRules(o *access.Options) (closeFile func() error, 
 		}
 		closeFile = file.Close
 		if o.Breached, err = openBreached(file); err != nil {
-			return nil, errors.Join(fmt.Errorf("--breached-passwords: %s: %w; rolecall breached-passwords build writes such a file", file.Name(), err), file.Close())
+			return nil, errors.Join(fmt.Errorf("--breached-passwords: %s: %w; create the file with rolecall breached-passwords build", file.Name(), err), file.Close())
 		}
 	}
 	return closeFile, nil
@@ -58,17 +58,17 @@ func openBreached(file *os.File) (*secret.Breached, error) {
 }
 
 type breachedCommands struct {
-	Build breachedBuild `cmd:"" help:"Write the sorted file of leaked passwords from a list or from range files."`
+	Build breachedBuild `cmd:"" help:"Build the file for --breached-passwords from a sorted list or from range files."`
 }
 
 type breachedBuild struct {
-	Source  string `arg:"" help:"List of leaked passwords, a line HASH:COUNT for each, sorted by SHA-1; or a folder with its range files, 00000.txt to FFFFF.txt."`
-	File    string `arg:"" help:"File to write."`
-	Partial bool   `help:"Accept a folder that lacks range files."`
+	Source  string `arg:"" help:"List with one SHA1:COUNT line per leaked password, sorted, or a folder of its range files 00000.txt to FFFFF.txt."`
+	File    string `arg:"" help:"File to write. An existing file is replaced at the end."`
+	Partial bool   `help:"Accept a folder with missing range files."`
 }
 
-// Run writes the file. One that is there is replaced in the end, so a program that
-// reads it is not disturbed.
+// Run writes the file. It replaces an existing file at the end, so a program that reads the file
+// is not affected.
 func (c *breachedBuild) Run(ctx context.Context, p *program) (err error) {
 	info, err := os.Stat(c.Source)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *breachedBuild) Run(ctx context.Context, p *program) (err error) {
 		err = c.addList(ctx, p, w, info.Size())
 	}
 	if err == nil && w.Hashes == 0 {
-		err = fmt.Errorf("%s has no leaked passwords", c.Source)
+		err = fmt.Errorf("%s contains no leaked passwords", c.Source)
 	}
 	if err := errors.Join(err, w.Flush(), file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
 		return err
@@ -101,10 +101,10 @@ func (c *breachedBuild) Run(ctx context.Context, p *program) (err error) {
 	return p.print(struct {
 		Done   string `json:"done"`
 		Hashes int64  `json:"hashes"`
-	}{"built", w.Hashes}, fmt.Sprintf("%s has %d leaked passwords. Give it to every node with --breached-passwords.", c.File, w.Hashes))
+	}{"built", w.Hashes}, fmt.Sprintf("Wrote %d leaked passwords to %s. Set --breached-passwords %[2]s on every node.", w.Hashes, c.File))
 }
 
-// addList copies the one list.
+// addList copies a list.
 func (c *breachedBuild) addList(ctx context.Context, p *program, w *secret.BreachedWriter, size int64) (err error) {
 	list, err := os.Open(c.Source)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *breachedBuild) addRanges(ctx context.Context, p *program, w *secret.Bre
 			continue
 		}
 		if missing++; !c.Partial {
-			return fmt.Errorf("the range file %s is missing; download it, or accept that with --partial", c.rangeFile(i))
+			return fmt.Errorf("the range file %s is missing: download it, or run the command again with --partial", c.rangeFile(i))
 		}
 	}
 	bar := progress.Start(p.stderr, "range files", len(there)-missing)
@@ -165,15 +165,15 @@ func (c *breachedBuild) addRanges(ctx context.Context, p *program, w *secret.Bre
 	return nil
 }
 
-// rangePrefix is how the number of a range is written.
+// rangePrefix formats the number of a range.
 const rangePrefix = "%05X"
 
 func (c *breachedBuild) rangeFile(number int) string {
 	return filepath.Join(c.Source, fmt.Sprintf(rangePrefix+".txt", number))
 }
 
-// rangeFiles returns which range files the folder has, by their numbers. There are too
-// many for their names to be kept.
+// rangeFiles returns which range files the folder has, by their numbers. It does not keep their
+// names, because a folder can have a million of them.
 func rangeFiles(path string) (there []bool, err error) {
 	folder, err := os.Open(path)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestWhatIsNoListOfBreachedPasswordsIsNotBuiltFrom(t *testing.T) {
 	for source, says := range map[string]string{
 		write(t, filepath.Join(folder, "unsorted"), secondHash+":1\n"+firstHash+":1\n"): "unsorted: line 2 is not in order",
 		write(t, filepath.Join(folder, "words"), "password\n123456\n"):                  "words: line 1 is not 40 hexadecimal digits",
-		write(t, filepath.Join(folder, "nothing"), "\n"):                                "nothing has no leaked passwords",
+		write(t, filepath.Join(folder, "nothing"), "\n"):                                "nothing contains no leaked passwords",
 		filepath.Join(folder, "absent"):                                                 "no such file",
 		empty:                                                                           "range file " + filepath.Join(empty, "00000.txt") + " is missing",
 	} {

@@ -29,14 +29,14 @@ func (s *settings) readMail() (err error) {
 	}
 	switch {
 	case s.SMTP == "" && s.Mailbox != "" && !s.Demo:
-		s.warn("--mailbox: mail is kept in a folder and printed, secrets included, instead of being sent; this is to develop with")
+		s.warn("--mailbox: mail is written to a folder and printed with its secrets, instead of being sent; use it for development only")
 	case s.SMTP == "":
 	case s.Mailbox != "":
-		return errors.New("--smtp sends mail, and --mailbox and --demo keep it: give one of them")
+		return errors.New("--smtp cannot be used with --mailbox or --demo, which write mail to a folder")
 	case s.MailFrom == "":
-		return errors.New("--smtp needs --mail-from, the address that mail is sent from")
+		return errors.New("--smtp requires --mail-from, the sender address")
 	case s.publicURL == nil:
-		return errors.New("--smtp needs --public-url, with which the links in mail begin")
+		return errors.New("--smtp requires --public-url, the base URL of the links in mail")
 	default:
 		return s.readSMTP()
 	}
@@ -48,13 +48,13 @@ func (s *settings) readSMTP() (err error) {
 		return fmt.Errorf("--smtp %w", err)
 	}
 	if s.smtp.InClear() {
-		s.warn("--smtp without a user, and not smtps://: where the mail server offers no encryption, or somebody in between makes it seem so, mail passes in clear, with the links in it")
+		s.warn("--smtp without smtps:// or a password: if the mail server or an attacker on the network offers no STARTTLS, mail is sent unencrypted, including its links; use smtps://")
 	}
 	return nil
 }
 
-// mailer returns what sends mail, nil if there is nothing to send it with. A mailbox
-// prints to out; without a public URL its links lead to the address that is served.
+// mailer returns the mailer, or nil if neither a mail server nor a mailbox is set. A mailbox prints
+// to out. Without a public URL, its links begin with the address of the listener.
 func (s *settings) mailer(out io.Writer, address net.Addr) (outbox.Mailer, error) {
 	public := "http://" + address.String()
 	if s.TLSCert != "" {

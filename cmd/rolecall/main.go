@@ -1,6 +1,5 @@
-// Command rolecall serves users, roles and sessions of many tenants over HTTP, and operates
-// the store that they live in. Its package has the command line, the settings, the wiring,
-// and the serving process from its start to its end.
+// Command rolecall is the server, and the command line for its operators. Its package has the
+// commands, the settings, the wiring, and the serving process from its start to its end.
 package main
 
 import (
@@ -12,6 +11,6 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // so that a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // so that a second signal ends the process immediately
 	os.Exit(runCommand(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }

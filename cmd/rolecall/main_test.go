@@ -49,19 +49,19 @@ type process struct {
 	address string        // host:port
 	began   time.Time     // when the process was started
 	stdout  *bufio.Reader // the output of the process
-	log     chan logLine  // what it logs after "serving"; closed at its end
-	before  []logLine     // what it logged before, but for noMail and noKeyFile
+	log     chan logLine  // the log after "serving"; closed at its end
+	before  []logLine     // the log before that, except noMail and noKeyFile
 
 	noKeyFile bool // it warned that the instance key is in the database
 }
 
-// noMail begins the warning of a program that has no mail server, as most in these
+// noMail begins the warning of a program without a mail server, as in most of these
 // tests.
-const noMail = "no --smtp: "
+const noMail = "no mail server is set"
 
 // noKeyFile begins the warning of a program whose key is in the database, as it is in
 // most of these tests.
-const noKeyFile = "The instance key is in the database."
+const noKeyFile = "the instance key is in the database"
 
 type logLine struct {
 	Level   string `json:"level"`

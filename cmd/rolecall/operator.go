@@ -26,8 +26,8 @@ import (
 func now() rolecall.Time { return rolecall.TimeOf(time.Now()) }
 
 type migrateCommand struct {
-	GrantTo    string `placeholder:"ROLE" help:"PostgreSQL role that may serve without owning the tables."`
-	Distribute bool   `help:"Distribute the tables of a database that holds tenants over the nodes of its Citus cluster. Requests wait or fail until it is done."`
+	GrantTo    string `placeholder:"ROLE" help:"Grant this PostgreSQL role what serve needs, so that serve need not run as the owner of the tables."`
+	Distribute bool   `help:"Distribute the tables of a database that already has tenants over the nodes of its Citus cluster. Requests wait or fail until this is done."`
 }
 
 // Run brings the schema up to date.
@@ -35,9 +35,9 @@ func (c *migrateCommand) Run(ctx context.Context, p *program) error {
 	switch {
 	case isPostgres(p.Database):
 	case c.GrantTo != "":
-		return errors.New("--grant-to needs a postgres:// database")
+		return errors.New("--grant-to requires a postgres:// database: set --database")
 	case c.Distribute:
-		return errors.New("--distribute needs a postgres:// database")
+		return errors.New("--distribute requires a postgres:// database: set --database")
 	}
 	s, err := p.open(ctx, true)
 	if err != nil {
@@ -72,32 +72,32 @@ type distributed struct {
 	LockedMS int64  `json:"lockedMilliseconds"`
 }
 
-// done is the result of a command that has nothing else to tell.
+// done is the result of a command without other output.
 type done struct {
 	Done string `json:"done"`
 }
 
 type tenantCommands struct {
-	Create   tenantCreate   `cmd:"" help:"Make a tenant with the built-in roles and its first owner."`
-	List     tenantList     `cmd:"" help:"List the tenants."`
-	Suspend  tenantSuspend  `cmd:"" help:"Refuse a tenant's sessions and sign-ins until it is resumed."`
-	Resume   tenantResume   `cmd:"" help:"Serve a suspended tenant again."`
-	Delete   tenantDelete   `cmd:"" help:"Delete a tenant at once. It can be restored for 24 hours; its name stays unusable for 30 days."`
-	Restore  tenantRestore  `cmd:"" help:"Restore a tenant that was deleted in the last 24 hours."`
-	AddOwner tenantAddOwner `cmd:"" help:"Make a user an owner of the tenant."`
+	Create   tenantCreate   `cmd:"" help:"Create a tenant with the built-in roles and its first owner."`
+	List     tenantList     `cmd:"" help:"List tenants."`
+	Suspend  tenantSuspend  `cmd:"" help:"Block all sessions and sign-ins of a tenant until it is resumed."`
+	Resume   tenantResume   `cmd:"" help:"Resume a suspended tenant."`
+	Delete   tenantDelete   `cmd:"" help:"Delete a tenant with all its users. It can be restored for 24 hours. Its name cannot be used for 30 days."`
+	Restore  tenantRestore  `cmd:"" help:"Restore a tenant that was deleted less than 24 hours ago."`
+	AddOwner tenantAddOwner `cmd:"" help:"Make a user an owner of a tenant, for a tenant that lost its owners."`
 }
 
 type tenantCreate struct {
-	Name          string `arg:"" help:"Name of the tenant, as x-tenant-schema sends it."`
-	DisplayName   string `placeholder:"TEXT" help:"Name for people. Default: NAME"`
-	OwnerEmail    string `required:"" placeholder:"EMAIL" help:"Address of the first owner."`
-	OwnerName     string `required:"" placeholder:"TEXT" help:"Name of the first owner."`
-	PasswordStdin bool   `help:"Read the owner's password from standard input instead of making one."`
+	Name          string `arg:"" help:"Name of the tenant, as sent in x-tenant-schema: 1 to 63 of a-z, 0-9, - and _."`
+	DisplayName   string `placeholder:"TEXT" help:"Name that users see, such as \"Acme Inc.\". Default: NAME"`
+	OwnerEmail    string `required:"" placeholder:"EMAIL" help:"Email address of the first owner."`
+	OwnerName     string `required:"" placeholder:"TEXT" help:"Full name of the first owner."`
+	PasswordStdin bool   `help:"Read the owner's password from standard input. Default: generate a password and print it"`
 }
 
-// Run makes the tenant.
+// Run creates the tenant.
 func (c *tenantCreate) Run(ctx context.Context, p *program) error {
-	password, made, err := p.password(c.PasswordStdin)
+	password, generated, err := p.password(c.PasswordStdin)
 	if err != nil {
 		return err
 	}
@@ -115,14 +115,14 @@ func (c *tenantCreate) Run(ctx context.Context, p *program) error {
 			Name     string            `json:"name"`
 			OwnerID  rolecall.UserID   `json:"ownerId"`
 			Password string            `json:"password,omitempty"`
-		}{tenant.ID, tenant.Name, user.ID, made}
-		lines := []string{fmt.Sprintf("Tenant %s is ready; %s owns it.", tenant.Name, user.Email)}
-		return p.print(result, append(lines, shownOnce(made)...)...)
+		}{tenant.ID, tenant.Name, user.ID, generated}
+		lines := []string{fmt.Sprintf("Created tenant %s with owner %s.", tenant.Name, user.Email)}
+		return p.print(result, append(lines, shownOnce(generated)...)...)
 	})
 }
 
 type tenantList struct {
-	Status rolecall.TenantStatus `enum:",active,suspended,deleted" default:"" placeholder:"STATUS" help:"Only tenants of this status: active, suspended or deleted. Default: all that are not deleted"`
+	Status rolecall.TenantStatus `enum:",active,suspended,deleted" default:"" placeholder:"STATUS" help:"List only tenants with this status: active, suspended or deleted. Default: active and suspended"`
 }
 
 // Run lists the tenants by name.
@@ -157,7 +157,7 @@ func (c *tenantList) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// tenantName is the argument of the commands that only need one.
+// tenantName is the argument of commands that need only the name of a tenant.
 type tenantName struct {
 	Name string `arg:"" help:"Name of the tenant."`
 }
@@ -193,7 +193,7 @@ func (c *tenantResume) Run(ctx context.Context, p *program) error {
 
 type tenantDelete struct {
 	tenantName
-	Yes bool `help:"Delete the tenant without asking."`
+	Yes bool `help:"Delete the tenant without confirmation."`
 }
 
 // Run deletes the tenant.
@@ -225,7 +225,7 @@ func (c *tenantRestore) Run(ctx context.Context, p *program) error {
 
 type tenantAddOwner struct {
 	tenantName
-	Email string `required:"" placeholder:"EMAIL" help:"Address of the user."`
+	Email string `required:"" placeholder:"EMAIL" help:"Email address of the user."`
 }
 
 // Run makes the user an owner.
@@ -234,29 +234,29 @@ func (c *tenantAddOwner) Run(ctx context.Context, p *program) error {
 		if err := n.Directory.AddOwner(ctx, c.Name, c.Email); err != nil {
 			return err
 		}
-		return p.print(done{"owner added"}, fmt.Sprintf("%s owns tenant %s.", c.Email, c.Name))
+		return p.print(done{"owner added"}, fmt.Sprintf("%s is now an owner of tenant %s.", c.Email, c.Name))
 	})
 }
 
 type userCommands struct {
-	SetPassword userSetPassword `cmd:"" help:"Give a user a password and end all their sessions and API tokens."`
-	SetEmail    userSetEmail    `cmd:"" help:"Change a user's address."`
+	SetPassword userSetPassword `cmd:"" help:"Set a user's password, end their sessions and revoke their API tokens."`
+	SetEmail    userSetEmail    `cmd:"" help:"Set a user's email address and end their sessions."`
 }
 
-// userName says which user is meant.
+// userName identifies a user.
 type userName struct {
 	Tenant string `required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Email  string `required:"" placeholder:"EMAIL" help:"Address of the user."`
+	Email  string `required:"" placeholder:"EMAIL" help:"Current email address of the user."`
 }
 
 type userSetPassword struct {
 	userName
-	PasswordStdin bool `help:"Read the password from standard input instead of making one."`
+	PasswordStdin bool `help:"Read the password from standard input. Default: generate a password and print it"`
 }
 
 // Run sets the password.
 func (c *userSetPassword) Run(ctx context.Context, p *program) error {
-	password, made, err := p.password(c.PasswordStdin)
+	password, generated, err := p.password(c.PasswordStdin)
 	if err != nil {
 		return err
 	}
@@ -267,15 +267,15 @@ func (c *userSetPassword) Run(ctx context.Context, p *program) error {
 		result := struct {
 			Done     string `json:"done"`
 			Password string `json:"password,omitempty"`
-		}{"password set", made}
-		lines := []string{fmt.Sprintf("%s has a new password; all sessions and API tokens of theirs have ended.", c.Email)}
-		return p.print(result, append(lines, shownOnce(made)...)...)
+		}{"password set", generated}
+		lines := []string{fmt.Sprintf("Set the password of %s, ended their sessions and revoked their API tokens.", c.Email)}
+		return p.print(result, append(lines, shownOnce(generated)...)...)
 	})
 }
 
 type userSetEmail struct {
 	userName
-	NewEmail string `required:"" placeholder:"EMAIL" help:"The new address."`
+	NewEmail string `required:"" placeholder:"EMAIL" help:"New email address."`
 }
 
 // Run changes the address.
@@ -284,13 +284,13 @@ func (c *userSetEmail) Run(ctx context.Context, p *program) error {
 		if err := n.SignIn.SetEmail(ctx, c.Tenant, c.Email, c.NewEmail); err != nil {
 			return err
 		}
-		return p.print(done{"address changed"}, fmt.Sprintf("%s is now %s.", c.Email, c.NewEmail))
+		return p.print(done{"address changed"}, fmt.Sprintf("Changed the email address from %s to %s.", c.Email, c.NewEmail))
 	})
 }
 
 type openAPICommand struct{}
 
-// Run prints the document as the program's operations make it: YAML, or JSON.
+// Run prints the OpenAPI document of this version, as YAML or JSON.
 func (c *openAPICommand) Run(p *program) error {
 	document, err := httpapi.YAML()
 	if p.JSON {
@@ -298,7 +298,7 @@ func (c *openAPICommand) Run(p *program) error {
 		document = append(document, '\n')
 	}
 	if err != nil {
-		return fmt.Errorf("make the document: %w", err)
+		return fmt.Errorf("create the OpenAPI document: %w", err)
 	}
 	_, err = p.stdout.Write(document)
 	return err
@@ -306,7 +306,7 @@ func (c *openAPICommand) Run(p *program) error {
 
 type versionCommand struct{}
 
-// Run prints the version, the commit and the toolchain that made this program.
+// Run prints the version of the program and of Go, and the commit.
 func (c *versionCommand) Run(p *program) error {
 	result := struct {
 		Version string `json:"version"`
@@ -324,16 +324,16 @@ func (c *versionCommand) Run(p *program) error {
 	return p.print(result, strings.TrimSpace(fmt.Sprintf("rolecall %s %s %s", result.Version, result.Go, result.Commit)))
 }
 
-// longestInput bounds what is read as a password, in bytes.
+// longestInput is the maximum length of the input that is read as a password, in bytes.
 const longestInput = 8 << 10
 
-// password returns the password that a command sets: read from standard input
-// without one trailing newline, or else made, and then returned a second time to
-// be shown.
-func (p *program) password(stdin bool) (password, made string, err error) {
+// password returns the password that a command sets. It reads it from standard input, without one
+// trailing newline, or generates it. Only a generated password is also returned as generated, to be
+// printed.
+func (p *program) password(stdin bool) (password, generated string, err error) {
 	if !stdin {
-		made = secret.RandomPassword()
-		return made, made, nil
+		generated = secret.RandomPassword()
+		return generated, generated, nil
 	}
 	input, err := io.ReadAll(io.LimitReader(p.stdin, longestInput))
 	if err != nil {
@@ -347,12 +347,12 @@ func (p *program) password(stdin bool) (password, made string, err error) {
 }
 
 // errNotConfirmed is the error of a command whose prompt was not confirmed.
-var errNotConfirmed = errors.New("nothing was changed: the command was not confirmed")
+var errNotConfirmed = errors.New("not confirmed: nothing was changed")
 
-// confirm returns nil once the word was typed on a terminal after the warning.
+// confirm prints the warning, and returns nil if the user types the word on the terminal.
 func (p *program) confirm(ctx context.Context, warning, word string) error {
 	if file, ok := p.stdin.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
-		return errors.New("this command asks for confirmation on a terminal; without one, repeat it with --yes")
+		return errors.New("this command needs confirmation, but standard input is not a terminal: run it again with --yes")
 	}
 	fmt.Fprintf(p.stderr, "%s\nType %s to continue: ", warning, word)
 	typed := make(chan string, 1)
@@ -370,9 +370,10 @@ func (p *program) confirm(ctx context.Context, warning, word string) error {
 	return errNotConfirmed
 }
 
-func shownOnce(made string) []string {
-	if made == "" {
+// shownOnce returns the line for a generated password, which is not stored.
+func shownOnce(generated string) []string {
+	if generated == "" {
 		return nil
 	}
-	return []string{"Password, shown only now: " + made}
+	return []string{"Password (shown only once): " + generated}
 }

@@ -13,15 +13,15 @@ import (
 )
 
 type operatorKeyCommands struct {
-	Create operatorKeyCreate `cmd:"" help:"Make a key and print it, once."`
-	List   operatorKeyList   `cmd:"" help:"List the keys, without what bears them."`
-	Revoke operatorKeyRevoke `cmd:"" help:"End a key at once."`
+	Create operatorKeyCreate `cmd:"" help:"Create a key and print it once."`
+	List   operatorKeyList   `cmd:"" help:"List keys, without their secrets."`
+	Revoke operatorKeyRevoke `cmd:"" help:"Revoke a key immediately."`
 }
 
 type operatorKeyCreate struct {
-	Name    string   `arg:"" help:"What the key is for, to tell it from others."`
-	Expires days     `default:"90d" placeholder:"DURATION" help:"How long the key works, at most 366d. Default: ${default}"`
-	Tenant  []string `placeholder:"NAME" help:"Tenant that the key is for; may be given several times. Such a key makes no tenants. Default: all tenants"`
+	Name    string   `arg:"" help:"Purpose of the key, such as \"Sign-up form\"."`
+	Expires days     `default:"90d" placeholder:"DURATION" help:"Lifetime of the key, such as 30d or 12h, at most 366d. Default: ${default}"`
+	Tenant  []string `placeholder:"NAME" help:"Limit the key to this tenant. Repeatable. A limited key cannot create tenants. Default: all tenants"`
 }
 
 // operatorKeyRow is the output for an operator key.
@@ -43,7 +43,7 @@ func newOperatorKeyRow(k rolecall.OperatorKey) operatorKeyRow {
 	return row
 }
 
-// line returns the key for a person.
+// line returns the key as text.
 func (r *operatorKeyRow) line() string {
 	tenants, used := "all tenants", "never used"
 	if r.Tenants != nil {
@@ -59,7 +59,7 @@ func (r *operatorKeyRow) line() string {
 	return fmt.Sprintf("%s  %-24s %s %s  %s  %s", r.ID, r.Name, until, r.ExpiresAt, used, tenants)
 }
 
-// Run makes the key.
+// Run creates the key.
 func (c *operatorKeyCreate) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(n *node.Node) error {
 		draft := rolecall.OperatorKeyDraft{Name: c.Name, Tenants: c.Tenant, Lifetime: time.Duration(c.Expires)}
@@ -69,7 +69,7 @@ func (c *operatorKeyCreate) Run(ctx context.Context, p *program) error {
 		}
 		row := newOperatorKeyRow(key)
 		row.Key = token
-		return p.print(row, row.line(), "Key, shown only now: "+string(token))
+		return p.print(row, row.line(), "Key (shown only once): "+string(token))
 	})
 }
 
@@ -96,16 +96,16 @@ func (c *operatorKeyList) Run(ctx context.Context, p *program) error {
 }
 
 type operatorKeyRevoke struct {
-	ID rolecall.OperatorKeyID `arg:"" help:"Id of the key, as it is listed."`
+	ID rolecall.OperatorKeyID `arg:"" help:"Id of the key, from rolecall operator-key list."`
 }
 
-// Run ends the key.
+// Run revokes the key.
 func (c *operatorKeyRevoke) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(n *node.Node) error {
 		if err := n.Directory.RevokeOperatorKey(ctx, c.ID); err != nil {
 			return err
 		}
-		return p.print(done{"revoked"}, fmt.Sprintf("Operator key %s is revoked.", c.ID))
+		return p.print(done{"revoked"}, fmt.Sprintf("Revoked operator key %s.", c.ID))
 	})
 }
 

@@ -33,7 +33,7 @@ func runCommand(ctx context.Context, args []string, getenv func(string) string, 
 	var helped bool
 	parser, err := kong.New(&line,
 		kong.Name("rolecall"),
-		kong.Description("Users, roles and sessions of many tenants, over HTTP."),
+		kong.Description("Users, roles and sessions of many tenants, over HTTP. Try it with rolecall serve --demo."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.Resolvers(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {

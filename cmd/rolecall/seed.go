@@ -15,16 +15,16 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-// seedCommand fills a store for tests under load.
+// seedCommand creates tenants with sample users.
 type seedCommand struct {
 	seed.Options
-	Sessions      string `placeholder:"FILE" help:"Sign in everybody who has a password, and write tenant, user id and session token of each to a line of this new file."`
-	PasswordStdin bool   `help:"Read the owners' password from standard input instead of making one."`
+	Sessions      string `placeholder:"FILE" help:"Create a session for each user with a password, and write tenant, user id and session token to this new file, one user per line. Default: none"`
+	PasswordStdin bool   `help:"Read the password of all users from standard input. Default: generate a password and print it"`
 }
 
-// Run makes the tenants and fills them.
+// Run creates the tenants with their users.
 func (c *seedCommand) Run(ctx context.Context, p *program) (err error) {
-	password, made, err := p.password(c.PasswordStdin)
+	password, generated, err := p.password(c.PasswordStdin)
 	if err != nil {
 		return err
 	}
@@ -51,22 +51,22 @@ func (c *seedCommand) Run(ctx context.Context, p *program) (err error) {
 		if err := seed.Fill(ctx, db, options, &c.Options, hash, sessions, p.stderr); err != nil {
 			return err
 		}
-		return c.report(p, made)
+		return c.report(p, generated)
 	})
 }
 
 // report prints what was created, and how to sign in.
-func (c *seedCommand) report(p *program, made string) error {
+func (c *seedCommand) report(p *program, generated string) error {
 	result := struct {
 		Tenants  []string `json:"tenants"` // the first and the last
 		Users    int      `json:"users"`
 		Email    string   `json:"email"`
 		Password string   `json:"password,omitempty"`
-	}{slices.Compact([]string{c.TenantName(1), c.TenantName(c.Tenants)}), c.Tenants * (c.Users + 1), seed.Owner, made}
-	lines := []string{fmt.Sprintf("Tenant %s has %d made-up users.", c.Name, c.Users+1)}
+	}{slices.Compact([]string{c.TenantName(1), c.TenantName(c.Tenants)}), c.Tenants * (c.Users + 1), seed.Owner, generated}
+	lines := []string{fmt.Sprintf("Created tenant %s with %d sample users.", c.Name, c.Users+1)}
 	if c.Tenants > 1 {
-		lines[0] = fmt.Sprintf("Each of the tenants %s to %s has %d made-up users.", c.TenantName(1), c.TenantName(c.Tenants), c.Users+1)
+		lines[0] = fmt.Sprintf("Created tenants %s to %s with %d sample users each.", c.TenantName(1), c.TenantName(c.Tenants), c.Users+1)
 	}
 	lines = append(lines, "Sign in as "+seed.Owner+".")
-	return p.print(result, append(lines, shownOnce(made)...)...)
+	return p.print(result, append(lines, shownOnce(generated)...)...)
 }

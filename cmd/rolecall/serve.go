@@ -27,7 +27,7 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-// Run serves until ctx ends, then answers what has been asked and returns.
+// Run serves until ctx ends. Then it answers the requests that it received, and returns.
 func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	settings, err := c.settings(&p.globals)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 	if c.Demo && p.Database == "" {
 		p.Database = demoDatabase
 	}
-	listener, err := listen(ctx, "--listen", c.Listen) // first: it fails fast, and has changed nothing
+	listener, err := listen(ctx, "--listen", c.Listen) // first, because it fails early and changes nothing
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) (err error) {
 // (ADR 0022).
 const ballast = 16 << 20
 
-// serve serves on the listener, and operators on theirs if they have one.
+// serve serves on the listener, and operators on their own listener unless it is nil.
 func serve(ctx context.Context, p *program, settings settings, db store.Database, listener, operators *httpserver.Listener) (err error) {
 	defer runtime.KeepAlive(make([]byte, ballast))
 	logger := newLogger(p.stderr, settings.LogFormat)
@@ -83,7 +83,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	if settings.Demo {
 		access, err := demo.Prepare(ctx, db, options, settings.demoURL(listener.Addr()), settings.Mailbox)
 		if err != nil {
-			return fmt.Errorf("prepare the demo: %w", err)
+			return fmt.Errorf("create the demo tenant: %w", err)
 		}
 		if err := p.print(access, access.Lines()...); err != nil {
 			return err
@@ -127,7 +127,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 		logger.Info("serving operators", "address", operators.Addr().String())
 	}
 	if options.Mailer == nil {
-		logger.Warn("no --smtp: invitations and all other mail wait in the database until there is one, a few days at most")
+		logger.Warn("no mail server is set: mail waits in the database until it expires; set --smtp to send it")
 	}
 	logger.Info("serving", "address", listener.Addr().String(), "pid", os.Getpid(), "cores", runtime.GOMAXPROCS(0))
 
@@ -142,7 +142,7 @@ func serve(ctx context.Context, p *program, settings settings, db store.Database
 	return errors.Join(serveErr, workErr, stopMetrics())
 }
 
-// operatorConnections is the limit of connections to a listener of the operators' own.
+// operatorConnections is the connection limit of a separate listener for operators.
 const operatorConnections = 64
 
 // newServers returns the server of the listener, and the one for operators unless their
@@ -172,7 +172,7 @@ func serveAll(ctx context.Context, servers []*httpserver.Server) error {
 	return errors.Join(failures...)
 }
 
-// listen returns a listener on the address that the flag gives.
+// listen returns a listener on the address of the flag.
 func listen(ctx context.Context, flag, address string) (*httpserver.Listener, error) {
 	listener, err := httpserver.Listen(ctx, address)
 	if err != nil {
@@ -181,13 +181,13 @@ func listen(ctx context.Context, flag, address string) (*httpserver.Listener, er
 	return listener, nil
 }
 
-// logWarnings logs what the operator should know of the settings and of the build.
+// logWarnings logs the warnings about the settings and the build.
 func logWarnings(logger *slog.Logger, warnings []string) {
 	for _, warning := range warnings {
 		logger.Warn(warning)
 	}
 	if secret.CheapHashes {
-		logger.Warn("this program was built for tests, with the tag cheap_hashes: its password hashes are easy to guess")
+		logger.Warn("this program was built for tests with the tag cheap_hashes: its password hashes are easy to crack; do not use it in production")
 	}
 }
 
@@ -223,7 +223,7 @@ func newLogger(w io.Writer, format string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, nil))
 }
 
-// ignoreClosed drops the error of closing what is closed already.
+// ignoreClosed returns nil for an error that means that something is already closed.
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed) {
 		return nil

@@ -159,7 +159,7 @@ func TestOnlyNamedSettingsWeakenTheCookie(t *testing.T) {
 		{[]string{"--public-url", "https://id.example.com"}, true, "max-age=31536000", ""},
 		{[]string{"--public-url", "https://id.example.com", "--hsts-include-subdomains"}, true, "max-age=31536000; includeSubDomains", ""},
 		{[]string{"--public-url", "http://localhost:8080"}, false, "", "not marked Secure"},
-		{[]string{"--public-url", "http://id.example.com"}, true, "", "browsers will not send"},
+		{[]string{"--public-url", "http://id.example.com"}, true, "", "browsers do not send"},
 	} {
 		s := startServer(t, folder, test.args...)
 		answer := signIn(t, s)

@@ -14,19 +14,19 @@ import (
 	"github.com/rolecall/rolecall/internal/passkey"
 )
 
-// settings are what the flags of serve mean.
+// settings are the parsed and checked flags of serve.
 type settings struct {
 	serveCommand
-	publicURL      *url.URL // nil: none
+	publicURL      *url.URL // nil: not set
 	insecureCookie bool
-	passkeys       *passkey.RelyingParty // nil: there is no domain for them
+	passkeys       *passkey.RelyingParty // nil: no domain, so no passkeys
 	trustedProxies []netip.Prefix
 	templates      *mail.Templates
-	smtp           *mail.SMTP // nil: none
+	smtp           *mail.SMTP // nil: no mail server
 	warnings       []string   // settings that are less secure than they could be
 }
 
-// settings returns the settings that the flags describe, or the error in them.
+// settings parses and checks the flags.
 func (c *serveCommand) settings(g *globals) (settings, error) {
 	s := settings{serveCommand: *c}
 	for _, read := range []func() error{s.readDemo, s.readPublicURL, s.readHSTS, s.readTLS, s.readOrigins, s.readCookieDomain, s.readHostPrefix, s.readPasskeys, s.readProxies, s.readSecurityContact, s.readMail} {
@@ -35,32 +35,32 @@ func (c *serveCommand) settings(g *globals) (settings, error) {
 		}
 	}
 	if g.SecretKeyFile == "" && !s.Demo {
-		s.warn("The instance key is in the database. A copy or a backup of the database exposes the secrets of authenticator apps and the links in waiting mail. Keep the key in a file and give it with --secret-key-file.")
+		s.warn("the instance key is in the database, so a copy or backup of the database exposes the secrets of authenticator apps and the links in waiting mail: move the key to a file and set --secret-key-file (docs/operations.md, Keep and rotate the instance key)")
 	}
 	if g.AllowSuperuser && isPostgres(g.Database) {
-		s.warn("--allow-superuser: row-level security may not hold this role, so the isolation of tenants rests on this program alone")
+		s.warn("--allow-superuser: the database role can bypass row-level security, so only Rolecall itself isolates tenants")
 	}
 	return s, nil
 }
 
-func (s *settings) warn(sentence string) { s.warnings = append(s.warnings, sentence) }
+func (s *settings) warn(message string) { s.warnings = append(s.warnings, message) }
 
 func (s *settings) readDemo() error {
 	switch {
 	case !s.Demo:
 		return nil
 	case !isLoopback(s.Listen) || s.OperatorListen != "" && !isLoopback(s.OperatorListen):
-		return errors.New("--demo listens on a loopback address only, such as 127.0.0.1:8080")
+		return errors.New("--demo requires a loopback address for --listen and --operator-listen, such as 127.0.0.1:8080")
 	case s.TLSCert != "":
-		return errors.New("--demo serves plain http: leave out --tls-cert")
+		return errors.New("--demo serves plain http: remove --tls-cert and --tls-key")
 	}
 	s.insecureCookie = true
-	s.warn("demo: the session cookie is not marked Secure")
+	s.warn("--demo: the session cookie is not marked Secure")
 	return nil
 }
 
-// basePath is the path of a public URL: segments that no client, proxy or router
-// writes in a second way.
+// basePath matches the path of a public URL. It accepts only characters that clients, proxies and
+// routers never encode or normalize.
 var basePath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)*/?$`)
 
 // demoURL returns the base URL of the demo, which is served on the address.
@@ -78,26 +78,26 @@ func (s *settings) readPublicURL() error {
 	}
 	u, err := url.Parse(s.PublicURL)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return errors.New("--public-url must be an http or https URL with a host and perhaps a path, such as https://id.example.com/rolecall")
+		return errors.New("--public-url must be an http or https URL with a host and an optional path, such as https://id.example.com/rolecall")
 	}
 	if !basePath.MatchString(u.EscapedPath()) {
-		return errors.New("--public-url must have a path of letters, digits and _~.- alone, or none")
+		return errors.New("--public-url: segments of the path must consist of ASCII letters, digits, _ ~ . and -, and must not begin with a period")
 	}
 	s.publicURL = u
 	switch {
 	case u.Scheme == "https" || s.Demo:
 	case isLoopback(net.JoinHostPort(u.Hostname(), "0")):
 		s.insecureCookie = true
-		s.warn("--public-url is plain http: the session cookie is not marked Secure")
+		s.warn("--public-url uses plain http: the session cookie is not marked Secure")
 	default:
-		s.warn("--public-url is plain http: browsers will not send the session cookie, which is marked Secure")
+		s.warn("--public-url uses plain http: the session cookie is marked Secure, so browsers do not send it; use an https URL")
 	}
 	return nil
 }
 
 func (s *settings) readHSTS() error {
 	if s.HSTSSubdomains && (s.publicURL == nil || s.publicURL.Scheme != "https") {
-		return errors.New("--hsts-include-subdomains needs an https --public-url")
+		return errors.New("--hsts-include-subdomains requires an https --public-url")
 	}
 	return nil
 }
@@ -105,35 +105,35 @@ func (s *settings) readHSTS() error {
 func (s *settings) readTLS() error {
 	switch https := s.publicURL != nil && s.publicURL.Scheme == "https"; {
 	case (s.TLSCert == "") != (s.TLSKey == ""):
-		return errors.New("--tls-cert and --tls-key belong together: give both or none")
+		return errors.New("--tls-cert and --tls-key must be set together")
 	case s.TLSCert == "" || https:
 	case s.publicURL != nil:
-		return errors.New("--public-url must be https where --tls-cert is given")
+		return errors.New("--tls-cert requires an https --public-url")
 	default:
-		s.warn("--tls-cert without an https --public-url: answers carry no Strict-Transport-Security")
+		s.warn("--tls-cert without an https --public-url: responses have no Strict-Transport-Security header")
 	}
 	return nil
 }
 
-// readOrigins refuses what no browser sends as an Origin, since that would never
-// match.
+// readOrigins returns an error for an origin that is not spelled as browsers spell it, because it
+// would never match.
 func (s *settings) readOrigins() error {
 	for _, origin := range s.AllowOrigin {
 		u, err := url.Parse(origin)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || !isHost(u.Hostname()) || origin != u.Scheme+"://"+u.Host || isDefaultPort(u) {
-			return fmt.Errorf("--allow-origin must be an origin as browsers send it, such as https://app.example.com: lower case, no path, no default port; not %q", origin)
+			return fmt.Errorf("--allow-origin %q is not an origin as browsers send it: use a form such as https://app.example.com, in lower case, without a path or default port", origin)
 		}
 		if u.Scheme == "http" && !isLoopback(net.JoinHostPort(u.Hostname(), "0")) {
-			s.warn("--allow-origin " + origin + " is plain http: whoever can change its pages on the way acts as their readers")
+			s.warn("--allow-origin " + origin + " uses plain http: an attacker on the network can change its pages and act as the signed-in user")
 		}
 	}
 	s.checkSites()
 	return nil
 }
 
-// checkSites warns of origins on another site than the public URL: browsers neither
-// keep nor send the session cookie there. Without the list of public suffixes only
-// some are known for sure: those with less than two labels in common.
+// checkSites warns of origins that are on another site than the public URL, because browsers
+// neither store nor send the session cookie there. Without the list of public suffixes, only
+// origins with less than two labels in common are certainly on another site.
 func (s *settings) checkSites() {
 	if s.publicURL == nil {
 		return
@@ -143,19 +143,19 @@ func (s *settings) checkSites() {
 		if err != nil || !isOtherSite(u, s.publicURL) {
 			continue
 		}
-		remedy := "Serve both under one domain"
+		remedy := "serve both under one domain"
 		if isSameDomain(u, s.publicURL) {
-			remedy = "Use the same scheme for both"
+			remedy = "use the same scheme for both"
 		}
-		s.warn("--allow-origin " + origin + " is on another site than --public-url " + s.PublicURL + ". Browsers drop the session cookie there, so nobody can sign in from its pages. " + remedy + ", or let a back end hold the session.")
+		s.warn("--allow-origin " + origin + " is on another site than --public-url " + s.PublicURL + ": browsers drop the session cookie there, so users cannot sign in from its pages; " + remedy + ", or let a back end hold the session")
 	}
 }
 
-// isOtherSite reports whether the URLs are for certain of two sites, as browsers
-// compare them for cookies: by scheme and registrable domain, without the port.
+// isOtherSite reports whether the URLs are certainly on different sites. Browsers compare sites by
+// scheme and registrable domain, without the port.
 func isOtherSite(a, b *url.URL) bool { return a.Scheme != b.Scheme || !isSameDomain(a, b) }
 
-// isSameDomain reports whether the hosts of the URLs can be of one registrable domain.
+// isSameDomain reports whether the hosts of the URLs can have the same registrable domain.
 func isSameDomain(a, b *url.URL) bool {
 	hostA, hostB := strings.ToLower(a.Hostname()), strings.ToLower(b.Hostname())
 	if hostA == hostB {
@@ -172,7 +172,7 @@ func isSameDomain(a, b *url.URL) bool {
 	return common >= 2
 }
 
-// hostName is a name in lower case, or an IPv4 address.
+// hostName matches a host name in lower case, and an IPv4 address.
 var hostName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
 
 // isHost reports whether an origin can have this host.
@@ -190,7 +190,7 @@ func (s *settings) readCookieDomain() error {
 		return nil
 	}
 	if s.publicURL == nil {
-		return errors.New("--cookie-domain needs --public-url")
+		return errors.New("--cookie-domain requires --public-url")
 	}
 	host := s.publicURL.Hostname()
 	_, err := netip.ParseAddr(host)
@@ -198,27 +198,26 @@ func (s *settings) readCookieDomain() error {
 	if !isName || !hostName.MatchString(s.CookieDomain) || !strings.Contains(s.CookieDomain, ".") || !strings.HasSuffix(host, "."+s.CookieDomain) {
 		return errors.New("--cookie-domain must be a parent domain of the host of --public-url, such as example.com for id.example.com")
 	}
-	s.warn("--cookie-domain: every host under " + s.CookieDomain + " gets the session cookie and can replace it, so each must be as safe as this service")
+	s.warn("--cookie-domain: every host under " + s.CookieDomain + " receives the session cookie and can replace it, so a weakness of one of them exposes all sessions")
 	return nil
 }
 
-// readHostPrefix refuses the prefix where browsers would drop the cookie: it must be
+// readHostPrefix returns an error if browsers would drop the cookie: with the prefix, it must be
 // Secure and have no domain (RFC 6265bis, 4.1.3.2).
 func (s *settings) readHostPrefix() error {
 	switch {
 	case !s.HostPrefix:
 		return nil
 	case s.publicURL == nil || s.publicURL.Scheme != "https" || s.Demo:
-		return errors.New("--host-cookie-prefix needs an https --public-url, and cannot be used with --demo")
+		return errors.New("--host-cookie-prefix requires an https --public-url and cannot be used with --demo")
 	case s.CookieDomain != "":
-		return errors.New("--host-cookie-prefix and --cookie-domain exclude each other: a cookie with the prefix belongs to one host")
+		return errors.New("--host-cookie-prefix and --cookie-domain cannot be used together: a cookie with the prefix is limited to one host")
 	}
 	return nil
 }
 
-// readPasskeys makes the relying party of the domain, and of those origins whose
-// pages browsers let ask for its passkeys. A public host that is an address is no
-// domain, and without any there are no passkeys.
+// readPasskeys creates the WebAuthn relying party for the domain and the origins within it. A
+// public host that is an IP address is not a domain. Without a domain, passkeys are disabled.
 func (s *settings) readPasskeys() error {
 	domain, origins := s.PasskeyDomain, s.AllowOrigin
 	if s.publicURL != nil {
@@ -235,32 +234,32 @@ func (s *settings) readPasskeys() error {
 	return nil
 }
 
-// isWithin reports whether the host of the origin is the domain or one under it.
+// isWithin reports whether the host of the origin is the domain or a subdomain of it.
 func isWithin(origin, domain string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (strings.EqualFold(u.Hostname(), domain) || strings.HasSuffix(strings.ToLower(u.Hostname()), "."+domain))
 }
 
-// readProxies reads networks, or addresses, which are networks of one.
+// readProxies parses networks and single addresses.
 func (s *settings) readProxies() error {
 	for _, text := range s.TrustedProxies {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
 			address, addressErr := netip.ParseAddr(text)
 			if addressErr != nil {
-				return fmt.Errorf("--trusted-proxies must be networks such as 10.0.0.0/8 or 2001:db8::/32, or addresses; not %q", text)
+				return fmt.Errorf("--trusted-proxies %q is not a network or an address: use a form such as 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1", text)
 			}
 			network = netip.PrefixFrom(address, address.BitLen())
 		}
 		if network.Bits() == 0 {
-			s.warn("--trusted-proxies " + text + " trusts everybody: any client can say where it comes from")
+			s.warn("--trusted-proxies " + text + " trusts every client: any client can forge its address with X-Forwarded-For; set only the networks of your proxies")
 		}
 		s.trustedProxies = append(s.trustedProxies, network.Masked())
 	}
 	return nil
 }
 
-// readSecurityContact refuses what security.txt may not name (RFC 9116, 2.5.3).
+// readSecurityContact returns an error for a URI that security.txt must not have (RFC 9116, 2.5.3).
 func (s *settings) readSecurityContact() error {
 	if s.SecurityURI == "" {
 		return nil
@@ -274,8 +273,7 @@ func (s *settings) readSecurityContact() error {
 	return nil
 }
 
-// isLoopback reports whether only this machine can reach the address, a host and
-// a port.
+// isLoopback reports whether the address, a host and a port, is only reachable from this machine.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

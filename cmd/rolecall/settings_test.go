@@ -86,10 +86,10 @@ func TestTheHostPrefixNeedsHTTPSAndOneHost(t *testing.T) {
 	}{
 		{serveCommand{PublicURL: https}, ""},
 		{serveCommand{PublicURL: https + "/people"}, ""},
-		{serveCommand{}, "needs an https --public-url"},
-		{serveCommand{PublicURL: http}, "needs an https --public-url"},
+		{serveCommand{}, "requires an https --public-url"},
+		{serveCommand{PublicURL: http}, "requires an https --public-url"},
 		{serveCommand{PublicURL: https, Demo: true, Listen: "127.0.0.1:0"}, "cannot be used with --demo"},
-		{serveCommand{PublicURL: https, CookieDomain: "example.com"}, "--cookie-domain exclude each other"},
+		{serveCommand{PublicURL: https, CookieDomain: "example.com"}, "--cookie-domain cannot be used together"},
 	} {
 		test.command.HostPrefix = true
 		_, err := test.command.settings(&globals{})
@@ -124,7 +124,7 @@ func TestOriginsOnAnotherSiteAreWarnedOf(t *testing.T) {
 		if err != nil || strings.Contains(warnings, "--allow-origin "+test.origin+" is on another site than --public-url "+test.public) != test.warned {
 			t.Errorf("%+v: %v, warned %q", test, err, warnings)
 		}
-		if ofScheme := strings.Contains(warnings, "Use the same scheme for both"); ofScheme != test.ofScheme {
+		if ofScheme := strings.Contains(warnings, "use the same scheme for both"); ofScheme != test.ofScheme {
 			t.Errorf("%+v: warned %q", test, warnings)
 		}
 	}
@@ -241,9 +241,9 @@ func TestWhatIsWeakerIsSaid(t *testing.T) {
 	}{
 		{serveCommand{PublicURL: "https://id.example.com", AllowOrigin: []string{"https://app.example.com"}}, ""},
 		{serveCommand{AllowOrigin: []string{"http://localhost:3000"}}, ""},
-		{serveCommand{AllowOrigin: []string{"http://app.example.com"}}, "--allow-origin http://app.example.com is plain http"},
-		{serveCommand{TrustedProxies: []string{"0.0.0.0/0"}}, "trusts everybody"},
-		{serveCommand{TrustedProxies: []string{"::/0"}}, "trusts everybody"},
+		{serveCommand{AllowOrigin: []string{"http://app.example.com"}}, "--allow-origin http://app.example.com uses plain http"},
+		{serveCommand{TrustedProxies: []string{"0.0.0.0/0"}}, "trusts every client"},
+		{serveCommand{TrustedProxies: []string{"::/0"}}, "trusts every client"},
 		{serveCommand{TLSCert: "c", TLSKey: "k"}, "no Strict-Transport-Security"},
 		{serveCommand{TLSCert: "c", TLSKey: "k", PublicURL: "https://id.example.com"}, ""},
 	} {

@@ -21,8 +21,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store/sqlite"
 )
 
-// queuedHashes is how many password hashes wait at most, per core: about a second
-// of work.
+// queuedHashes is the maximum number of waiting password hashes per core: about a second of work.
 const queuedHashes = 50
 
 // openDatabase is a database with the function that closes it.
@@ -31,8 +30,7 @@ type openDatabase struct {
 	close func() error
 }
 
-// open opens the database that the flags name, after bringing its schema up to
-// date if it may.
+// open opens the database of the flags. If migrate is set, it first creates or updates the schema.
 func (g *globals) open(ctx context.Context, migrate bool) (*openDatabase, error) {
 	if !isPostgres(g.Database) {
 		return g.openFile(ctx, migrate)
@@ -55,7 +53,7 @@ func (g *globals) openFile(ctx context.Context, migrate bool) (*openDatabase, er
 	case file == "":
 		file = defaultDatabase
 	case strings.Contains(file, "://"), isKeywords(file):
-		return nil, errors.New("--database must be the path of a SQLite file or a postgres:// URL")
+		return nil, errors.New("--database must be the path of a SQLite file or a postgres:// URL, such as postgres://rolecall@db.example.com/rolecall")
 	}
 	s, err := sqlite.Open(ctx, file, sqlite.Options{Migrate: migrate})
 	if err != nil {
@@ -72,10 +70,10 @@ func (g *globals) direct() string {
 	return g.Database
 }
 
-// makeKey gives a new instance a random key, unless its keys are in a file. Where
-// there are tenants or fingerprints but no key, the keys are in a file that was not given:
-// another key could not open what they sealed. The first key has no creation time, so of two
-// processes that make it at once one is refused, and finds the key of the other.
+// makeKey creates a random key for a new instance, unless its keys are in a file. A database with
+// tenants or fingerprints but without a key has its keys in a file that was not given. A new key could
+// not decrypt existing data, so makeKey creates none. The first key has no creation time: if two
+// processes create it at the same time, one insert fails, and that process finds the key of the other.
 func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 	if g.SecretKeyFile != "" {
 		return nil
@@ -107,8 +105,8 @@ func (g *globals) makeKey(ctx context.Context, db store.Database) error {
 	return nil
 }
 
-// loadKeys returns the instance's keys: those of the file if one is named, else
-// those of the store. The error says so if the instance has only used other keys.
+// loadKeys returns the instance's keys from the file, or from the database if no file is set. It
+// returns an error if the instance has only used other keys.
 func (g *globals) loadKeys(ctx context.Context, db store.Database) (*secret.Keys, error) {
 	keys, err := g.readKeys(ctx, db)
 	if err != nil {
@@ -130,13 +128,13 @@ func (g *globals) readKeys(ctx context.Context, db store.Database) (*secret.Keys
 	case err != nil:
 		return nil, err
 	case len(secrets) == 0:
-		return nil, errors.New("the database holds no instance key. If the keys are in a file, give it with --secret-key-file. If the instance is new, run `rolecall migrate`")
+		return nil, errors.New("the database has no instance key: if the keys are in a file, set --secret-key-file; if the instance is new, run: rolecall migrate")
 	}
 	return secret.NewKeys(secrets[0], secrets[1:]...), nil
 }
 
-// errOtherKeys is the error of keys that cannot open the secrets of the instance.
-var errOtherKeys = errors.New("none of the given keys was used with this database before, so they cannot decrypt its secrets. Give the key file of this instance with --secret-key-file. docs/operations.md says what to do if the keys are lost")
+// errOtherKeys is the error of keys that cannot decrypt the secrets of the instance.
+var errOtherKeys = errors.New("none of the given keys was used with this database before, so they cannot decrypt its secrets: set --secret-key-file to the key file of this instance (if the keys are lost, see docs/operations.md)")
 
 // verifyKeys returns an error if the instance has only used other keys. It records the
 // keys of a new instance, and new keys next to one that was used.
@@ -165,7 +163,7 @@ func verifyKeys(ctx context.Context, db store.Database, keys *secret.Keys) error
 	})
 }
 
-// leastKey is the least length of a key in bytes.
+// leastKey is the minimum length of a key in bytes.
 const leastKey = 32
 
 func readKeyFile(file string) (*secret.Keys, error) {
@@ -181,13 +179,13 @@ func readKeyFile(file string) (*secret.Keys, error) {
 		}
 		key, err := base64.StdEncoding.DecodeString(string(line))
 		if err != nil || len(key) < leastKey {
-			return nil, fmt.Errorf("--secret-key-file: line %d of %s is not a key of at least %d bytes in base64, as `openssl rand -base64 %d` makes it",
+			return nil, fmt.Errorf("--secret-key-file: line %d of %s is not a key of at least %d bytes in base64: create one with openssl rand -base64 %d",
 				len(secrets)+1, file, leastKey, leastKey)
 		}
 		secrets = append(secrets, key)
 	}
 	if len(secrets) == 0 {
-		return nil, fmt.Errorf("--secret-key-file: %s holds no key", file)
+		return nil, fmt.Errorf("--secret-key-file: %s is empty: create a key with openssl rand -base64 %d", file, leastKey)
 	}
 	return secret.NewKeys(secrets[0], secrets[1:]...), nil
 }
@@ -198,13 +196,12 @@ func newPasswords() *secret.Passwords {
 	return secret.NewPasswords(secret.DefaultParameters, cores, queuedHashes*cores)
 }
 
-// operate opens the database, runs fn with a node on it, and closes it.
+// operate opens the database, runs fn with a node on it, and closes the database.
 func (p *program) operate(ctx context.Context, fn func(*node.Node) error) error {
 	return p.opened(ctx, func(db store.Database, options access.Options) error { return fn(node.New(db, options)) })
 }
 
-// opened opens the database, runs fn with it and the options of its nodes, and
-// closes it.
+// opened opens the database, runs fn with it and the options of its nodes, and closes the database.
 func (p *program) opened(ctx context.Context, fn func(store.Database, access.Options) error) error {
 	db, err := p.open(ctx, false)
 	if err != nil {
@@ -217,8 +214,7 @@ func (p *program) opened(ctx context.Context, fn func(store.Database, access.Opt
 	return errors.Join(fn(db, options), closeFiles(), db.close())
 }
 
-// options returns the options of all nodes on the database, and the function that
-// closes the files that they read.
+// options returns the options of a node on the database, and a function that closes its files.
 func (g *globals) options(ctx context.Context, db store.Database, logger *slog.Logger) (o access.Options, closeFiles func() error, err error) {
 	o = access.Options{Passwords: newPasswords(), Logger: logger}
 	if o.Keys, err = g.loadKeys(ctx, db); err != nil {

@@ -20,14 +20,13 @@ type certificate struct {
 	current *tls.Certificate
 }
 
-// fileState tells one content of a file from the next.
+// fileState changes with the content of a file.
 type fileState struct {
 	modified int64 // nanoseconds
 	size     int64
 }
 
-// loadCertificate returns the certificate of the files, or why it cannot be
-// served.
+// loadCertificate loads the certificate from the files.
 func loadCertificate(certFile, keyFile string, logger *slog.Logger) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, logger: logger, read: stateOf(certFile, keyFile)}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
@@ -38,8 +37,8 @@ func loadCertificate(certFile, keyFile string, logger *slog.Logger) (*certificat
 	return c, nil
 }
 
-// config returns how TLS is served with the certificate. The suites of TLS 1.2 are
-// those with authenticated encryption: none uses CBC.
+// config returns the TLS configuration with the certificate. For TLS 1.2 it allows only suites with
+// authenticated encryption: no CBC.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.forHandshake, CipherSuites: []uint16{
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -48,9 +47,8 @@ func (c *certificate) config() *tls.Config {
 	}}
 }
 
-// forHandshake returns the certificate that the files hold now. While they cannot
-// be served, be it because only one of the two has been replaced yet, it is the
-// one before.
+// forHandshake returns the current certificate of the files. If they cannot be loaded, for example
+// because only one of them has been replaced yet, it returns the previous certificate.
 func (c *certificate) forHandshake(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +59,7 @@ func (c *certificate) forHandshake(*tls.ClientHelloInfo) (*tls.Certificate, erro
 	c.read = state
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
-		c.logger.Warn("the changed certificate cannot be served; the one before is", "error", err)
+		c.logger.Warn("cannot load the changed certificate; still serving the previous one", "error", err)
 		return c.current, nil
 	}
 	c.current = &pair
@@ -69,7 +67,7 @@ func (c *certificate) forHandshake(*tls.ClientHelloInfo) (*tls.Certificate, erro
 	return c.current, nil
 }
 
-// stateOf returns the state of the files; one that is not there has none.
+// stateOf returns the state of the files, which is zero for a missing file.
 func stateOf(certFile, keyFile string) [2]fileState {
 	var states [2]fileState
 	for i, file := range []string{certFile, keyFile} {

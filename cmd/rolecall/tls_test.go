@@ -104,7 +104,7 @@ func TestRenewedCertificateIsServedWithoutARestart(t *testing.T) {
 	replace(t, cert, third.cert)
 	replace(t, key, third.key)
 	expect("renewed once more", third)
-	if line := s.waitLog("the changed certificate cannot be served; the one before is"); line.Level != "WARN" {
+	if line := s.waitLog("cannot load the changed certificate; still serving the previous one"); line.Level != "WARN" {
 		t.Errorf("logged as %s", line.Level)
 	}
 	s.waitLog("serving the changed certificate")
