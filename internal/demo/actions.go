@@ -51,7 +51,7 @@ func nameOf(i int) string {
 	return firstNames[i%len(firstNames)] + " " + lastNames[i%len(lastNames)]
 }
 
-// hire makes a person, and invites them unless that was forgotten.
+// hire creates a user and invites them, unless isForgotten.
 func (h *history) hire(ctx context.Context, i int) error {
 	email := strings.ReplaceAll(rolecall.Fold(nameOf(i)), " ", ".") + "@demo.example"
 	draft := rolecall.UserDraft{
@@ -71,7 +71,7 @@ func (h *history) hire(ctx context.Context, i int) error {
 	return nil
 }
 
-// accept comes in by the invitation.
+// accept accepts the user's invitation.
 func (h *history) accept(ctx context.Context, i int) (err error) {
 	p := h.people[i]
 	p.password = secret.RandomPassword()
@@ -86,13 +86,13 @@ func (h *history) signIn(ctx context.Context, i int) (err error) {
 	return err
 }
 
-// work uses the session of the last sign-in.
+// work sends a request in the session of the last sign-in.
 func (h *history) work(ctx context.Context, i int) error {
 	_, err := h.signin.Authenticate(ctx, h.tenant, []secret.Token{h.people[i].signIn.Token}, true)
 	return err
 }
 
-// mistype gives a wrong password twice.
+// mistype sends a wrong password twice.
 func (h *history) mistype(ctx context.Context, i int) error {
 	return h.fail(ctx, i, 2, h.people[i].source(0))
 }
@@ -109,7 +109,7 @@ func (h *history) fail(ctx context.Context, i, times int, sources ...string) err
 		attempt := h.attempt(p)
 		attempt.Source = sources[n/times]
 		if _, err := h.signin.Login(ctx, attempt, p.user.Email, "not the password"); !errors.Is(err, rolecall.ErrWrongCredentials) {
-			return fmt.Errorf("a wrong password of %s: %w", p.user.Email, err)
+			return fmt.Errorf("sign in with a wrong password as %s: %w", p.user.Email, err)
 		}
 	}
 	return h.access.Refusals.Flush(ctx)
@@ -140,7 +140,7 @@ func (h *history) makeSupportAgent(ctx context.Context, i int) error {
 // the role.
 func (h *history) makeApprover(ctx context.Context, i int) error {
 	until := h.end.Add([]time.Duration{26 * time.Hour, 5 * day, 12 * day, 40 * day, 200 * day}[i%5])
-	if i%4 == 2 { // the end comes soon, or has come already
+	if i%4 == 2 { // the assignment expires soon or has expired
 		until = h.clock.Add(60 * day)
 	}
 	return h.delegate(ctx, i, invoiceApprover, rolecall.AssignmentDraft{Departments: []string{*department(i)}, ExpiresAt: &until})
@@ -225,7 +225,7 @@ func (h *history) extendSupport(ctx context.Context) error {
 	return err
 }
 
-// makePrograms makes service accounts with a token each. One of them came to an end.
+// makePrograms creates service accounts with a token each, and suspends one of them.
 func (h *history) makePrograms(ctx context.Context) error {
 	for _, program := range programs {
 		account, err := h.directory.CreateServiceAccount(ctx, h.owner, keyOf(program.Name), program.ServiceAccountDraft)
@@ -253,7 +253,7 @@ func (h *history) makePrograms(ctx context.Context) error {
 	return nil
 }
 
-// usePrograms lets those that are at work ask something.
+// usePrograms sends a request with the token of each active service account.
 func (h *history) usePrograms(ctx context.Context) error {
 	for i, token := range h.tokens {
 		if _, err := h.signin.AuthenticateBearer(ctx, h.tenant, string(token), sources[i]); err != nil {
@@ -263,7 +263,7 @@ func (h *history) usePrograms(ctx context.Context) error {
 	return nil
 }
 
-// keyOf returns the idempotency key of something that is made once.
+// keyOf returns the idempotency key of a create, which is sent once.
 func keyOf(name string) idempotency.Key {
 	return idempotency.Key{Text: strings.ToLower(name), Fingerprint: secret.Digest([]byte(name))}
 }

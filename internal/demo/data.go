@@ -7,11 +7,11 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// personCount is the number of users of the demo without its owner: each first name with each last
-// name.
+// personCount is the number of users of the demo without its owner: one for each combination of a first
+// and a last name.
 var personCount = len(firstNames) * len(lastNames)
 
-// age is how long the demo's tenant has been there.
+// age is how long ago the demo's tenant was created.
 const age = 300 * 24 * time.Hour
 
 var (
@@ -23,11 +23,11 @@ var (
 		"Hopper", "Turing", "Johnson", "Dijkstra", "Liskov", "Knuth", "Perlman", "Hoare",
 		"Allen", "Ritchie", "Hamilton", "Wirth", "Kowalewska", "García", "Björk",
 	}
-	// leavers were there and are deleted, the last one first.
+	// leavers are the deleted users, the last deleted one first.
 	leavers     = []string{"Inês Duarte", "Bruno Weber", "Léa Fontaine", "Omar Haddad", "Yuki Tanaka", "Nora Lindgren"}
 	departments = []string{"Sales", "Support", "Engineering", "Finance", "Marketing", "Operations", "People", "Legal"}
 
-	// clients are what people sign in with, sources where they do.
+	// clients and sources are the browsers and addresses of sign-ins.
 	clients = []string{
 		"Firefox on Windows", "Chrome on macOS", "Safari on iPhone", "Edge on Windows", "Chrome on Android", "Safari on macOS", "Firefox on Linux",
 	}
@@ -53,28 +53,28 @@ var (
 	approves   = []string{"shop/invoices:read", "shop/invoices:approve"}
 	roleDrafts = []rolecall.RoleDraft{
 		{
-			Key: text(supportAgent), Name: "Support agent", Description: "Looks people up, helps them in and pauses accounts.",
-			Permissions: supports[:5], // the rest came later
+			Key: text(supportAgent), Name: "Support agent", Description: "Finds users, sends invitations and suspends accounts.",
+			Permissions: supports[:5], // extendSupport adds the rest
 		},
 		{
-			Key: text(peoplePartner), Name: "People partner", Description: "Hires, moves and says goodbye.",
+			Key: text(peoplePartner), Name: "People partner", Description: "Creates, changes and deletes users, and assigns roles.",
 			Permissions: []string{"users:read", "users:create", "users:update", "users:delete", "users:restore", "users:invite", "roles:read", "roles:assign"},
 		},
 		{
-			Key: text(departmentLead), Name: "Department lead", Description: "Invites people, and decides who helps and who approves.",
+			Key: text(departmentLead), Name: "Department lead", Description: "Invites users and assigns support and approval roles.",
 			Permissions: []string{"users:read", "users:invite", "roles:read", "roles:assign"},
 			Grants:      slices.Concat(supports, approves),
 		},
 		{
-			Key: text(securityOfficer), Name: "Security officer", Description: "Ends sessions, removes lost second factors and erases people for good.",
+			Key: text(securityOfficer), Name: "Security officer", Description: "Ends sessions, resets second factors and erases users.",
 			Permissions: []string{"users:read", "users:suspend", "users:reset-factors", "users:erase", "roles:read", "sessions:*", "events:read", "tenant:read"},
 		},
 		{
-			Key: text(auditor), Name: "Auditor", Description: "Sees everything and changes nothing.",
+			Key: text(auditor), Name: "Auditor", Description: "Reads everything and changes nothing.",
 			Permissions: []string{"*:read", "*/*:read"},
 		},
 		{
-			Key: text(directoryReader), Name: "Directory", Description: "Sees names and departments, and nothing else.",
+			Key: text(directoryReader), Name: "Directory", Description: "Reads names and departments only.",
 			Permissions: []string{"users.name:read", "users.department:read"},
 		},
 		{
@@ -82,15 +82,15 @@ var (
 			Permissions: approves,
 		},
 	}
-	// staff are the roles, by key, of those who have done what the history says. The
-	// leads have theirs in their own department.
+	// staff maps the numbers of users to the keys of their roles. The history has actions of these
+	// users. A department lead has the role only within the own department.
 	staff = map[int]string{
 		16: departmentLead, 17: departmentLead, 18: departmentLead, 19: departmentLead, 20: departmentLead, 21: departmentLead, 22: departmentLead, 23: departmentLead,
 		25: supportAgent, 33: supportAgent, 30: peoplePartner, 38: peoplePartner, officer: securityOfficer, 50: "administrator",
 	}
 )
 
-// officer is the number of the security officer.
+// officer is the number of the user who is the security officer.
 const officer = 42
 
 // programs are the demo's service accounts.
@@ -99,11 +99,11 @@ var programs = []struct {
 	role        string
 	token       string
 	permissions []string
-	left        time.Duration // of the token's time
-	endedFor    string        // why it was suspended; empty: it is at work
+	left        time.Duration // until the token expires
+	endedFor    string        // why it was suspended; empty: it is active
 }{
-	{rolecall.ServiceAccountDraft{Name: "Shop", Description: "Asks who may approve an invoice."}, auditor, "Production", []string{"users.name:read", "shop/invoices:read"}, 160 * day, ""},
-	{rolecall.ServiceAccountDraft{Name: "Payroll sync", Description: "Reads each night who works where."}, directoryReader, "Nightly job", []string{"users.name:read", "users.department:read"}, 6 * day, ""},
+	{rolecall.ServiceAccountDraft{Name: "Shop", Description: "Checks who can approve an invoice."}, auditor, "Production", []string{"users.name:read", "shop/invoices:read"}, 160 * day, ""},
+	{rolecall.ServiceAccountDraft{Name: "Payroll sync", Description: "Reads the departments of all users every night."}, directoryReader, "Nightly job", []string{"users.name:read", "users.department:read"}, 6 * day, ""},
 	{rolecall.ServiceAccountDraft{Name: "Badge printer", Description: "Printed badges at the old office."}, directoryReader, "Printer on floor 2", []string{"users.name:read"}, 30 * day, "The office was closed"},
 }
 

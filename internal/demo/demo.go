@@ -1,4 +1,4 @@
-// Package demo fills a database with one tenant of made-up users and their history, and explains how
+// Package demo fills a database with one tenant of sample users and their history, and explains how
 // to sign in. It calls the methods of the service under a simulated clock, so that the history has
 // the same events as a real one.
 package demo
@@ -37,7 +37,7 @@ type Access struct {
 
 // Prepare creates the demo's tenant unless it exists, gives its owner a new password,
 // and returns how to sign in at the base URL. It returns an error if the database holds
-// other tenants: made-up people must not be mixed with real ones.
+// other tenants, because sample users must not be mixed with real ones.
 func Prepare(ctx context.Context, db store.Database, options access.Options, base, mailbox string) (Access, error) {
 	if err := requireOwnDatabase(ctx, db, options); err != nil {
 		return Access{}, err
@@ -63,23 +63,23 @@ func requireOwnDatabase(ctx context.Context, db store.Database, options access.O
 		return err
 	}
 	if slices.ContainsFunc(tenants, func(t rolecall.Tenant) bool { return t.Name != Tenant }) {
-		return errors.New("--demo needs a database of its own, and this one holds other tenants: leave out --database and ROLECALL_DATABASE")
+		return errors.New("--demo requires a separate database, but this one has other tenants: remove --database and ROLECALL_DATABASE")
 	}
 	return nil
 }
 
-// Lines returns the access as text for a person.
+// Lines returns the access as text.
 func (a Access) Lines() []string {
 	return []string{
-		fmt.Sprintf("Rolecall demo: %d made-up people in %d departments, on this machine only.", personCount+1, len(departments)),
+		fmt.Sprintf("Rolecall demo with %d sample users in %d departments, reachable from this machine only", personCount+1, len(departments)),
 		"",
 		"  console   " + a.Address + "/console/" + a.Tenant,
 		"  sign in   " + a.Email,
-		"  password  " + a.Password + "   (a new one at each start)",
+		"  password  " + a.Password + "   (changes at each start)",
 		"",
-		"  API       " + a.Address + " for the tenant " + a.Tenant,
+		"  API       " + a.Address + " (tenant " + a.Tenant + ")",
 		"  docs      " + a.Address + "/docs",
-		"  mail      printed here, and kept in " + a.Mailbox,
+		"  mail      printed here and written to " + a.Mailbox,
 		"",
 		a.Curl,
 		"",

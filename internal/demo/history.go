@@ -16,7 +16,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// demo plays the demo's history, from its beginning to now.
+// history plays the demo's history, from its beginning to now.
 type history struct {
 	access    *access.Service
 	directory *directory.Service
@@ -33,7 +33,7 @@ type history struct {
 	lastMail rolecall.Mail
 }
 
-// action is something that is done at a given time.
+// action is a change at a given time.
 type action struct {
 	at rolecall.Time
 	do func(context.Context) error
@@ -41,7 +41,7 @@ type action struct {
 
 const day = 24 * time.Hour
 
-// run plans all actions, and does them in the order of time.
+// run plans all actions and executes them in the order of their times.
 func (h *history) run(ctx context.Context) error {
 	h.roles, h.people = map[string]rolecall.RoleID{}, map[int]*person{}
 	h.schedule(h.joined(0).Add(-time.Hour), h.makeRoles)

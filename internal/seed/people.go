@@ -10,7 +10,7 @@ import (
 	"github.com/rolecall/rolecall"
 )
 
-// begin is when the first made-up person came; one follows each second.
+// begin is when the first user was created. The others follow, one per second.
 const begin rolecall.Time = 1_735_689_600_000_000
 
 var firstNames = []string{
@@ -18,14 +18,14 @@ var firstNames = []string{
 	"Frances", "Dennis", "Margaret", "Niklaus", "Sofia", "José", "Zoë", "Søren",
 }
 
-// lastSyllables make eight thousand last names of three syllables.
+// lastSyllables give 8,000 last names of three syllables.
 var lastSyllables = []string{
 	"ba", "ber", "cor", "da", "el", "fen", "gra", "hol", "in", "ka",
 	"lo", "mar", "nis", "or", "pe", "ros", "sten", "ta", "vin", "zel",
 }
 
-// people are the made-up people of one tenant: each is a function of the seed, the
-// tenant's name and their number alone.
+// people generates the users of one tenant. A user depends only on the seed, the name of the tenant
+// and the number of the user.
 type people struct {
 	*Options
 	key   uint64
@@ -48,7 +48,7 @@ func newRole(random *rand.Rand, i int) rolecall.Role {
 	key := fmt.Sprintf("role-%d", i+1)
 	return rolecall.Role{
 		ID: newID[rolecall.Role](random, begin), Key: &key,
-		Name: fmt.Sprintf("Role %06d", i+1), Description: "Made up for tests under load.",
+		Name: fmt.Sprintf("Role %06d", i+1), Description: "Sample role for load tests.",
 		Permissions: rolecall.NormalPermissions([]rolecall.Permission{
 			rolecall.UsersRead, {Application: "shop", Resource: fmt.Sprintf("shelf-%d", i+1), Action: "stock"},
 		}),
@@ -88,9 +88,9 @@ func newLastName(random *rand.Rand) string {
 	return string(name[0]-'a'+'A') + name[1:]
 }
 
-// held returns the assignments of a user: the first holds as many roles as was
-// said, the first role has as many holders as was said, and every tenth user holds
-// another, half of them within their department.
+// held returns the assignments of a user. The first Holders users have the first role, the first user
+// has as many roles as Assignments says, and every tenth user has one more role, half of them only
+// within their department.
 func (p *people) held(random *rand.Rand, i int, user *rolecall.User) []rolecall.Assignment {
 	var held []rolecall.Assignment
 	hold := func(role int, reach rolecall.Reach) {

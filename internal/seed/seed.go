@@ -1,4 +1,4 @@
-// Package seed fills new tenants with made-up people, to test under load. It writes rows
+// Package seed fills new tenants with sample users, for load tests. It writes rows
 // in bulk instead of calling the service for each user.
 package seed
 
@@ -31,28 +31,28 @@ const (
 
 // Options says what to create. The tags are the flags of the command.
 type Options struct {
-	Name        string `arg:"" default:"load" help:"Name of the tenant; of several, what their names begin with: NAME-1, NAME-2 and so on. Default: ${default}"`
-	Tenants     int    `default:"1" placeholder:"N" help:"How many tenants to make. Default: ${default}"`
-	Users       int    `default:"1000" placeholder:"N" help:"Users of each tenant, besides its owner. Default: ${default}"`
-	Departments int    `default:"20" placeholder:"N" help:"Departments that they are spread over. Default: ${default}"`
-	Roles       int    `default:"20" placeholder:"N" help:"Roles of each tenant, besides the built-in ones. Default: ${default}"`
-	Holders     int    `default:"100" placeholder:"N" help:"Users who hold the first role. Default: ${default}"`
-	Assignments int    `default:"10" placeholder:"N" help:"Roles that the first user holds. Default: ${default}"`
-	Passwords   int    `default:"100" placeholder:"N" help:"Users who can sign in, with the owner's password. Default: ${default}"`
-	Seed        uint64 `default:"1" placeholder:"N" help:"The same number makes the same people. Default: ${default}"`
+	Name        string `arg:"" default:"load" help:"Name of the tenant, or with --tenants the prefix of their names: NAME-1, NAME-2 and so on. Default: ${default}"`
+	Tenants     int    `default:"1" placeholder:"N" help:"Number of tenants. Default: ${default}"`
+	Users       int    `default:"1000" placeholder:"N" help:"Users per tenant, in addition to the owner. Default: ${default}"`
+	Departments int    `default:"20" placeholder:"N" help:"Departments per tenant. Default: ${default}"`
+	Roles       int    `default:"20" placeholder:"N" help:"Roles per tenant, in addition to the built-in ones. Default: ${default}"`
+	Holders     int    `default:"100" placeholder:"N" help:"Users who have the first role. Default: ${default}"`
+	Assignments int    `default:"10" placeholder:"N" help:"Roles of the first user. Default: ${default}"`
+	Passwords   int    `default:"100" placeholder:"N" help:"Users per tenant who can sign in, with the same password as the owner. Default: ${default}"`
+	Seed        uint64 `default:"1" placeholder:"N" help:"Seed of the random data. The same seed gives the same users. Default: ${default}"`
 }
 
 // Validate returns an error if the numbers contradict each other.
 func (o *Options) Validate() error {
 	switch {
 	case o.Tenants < 1 || o.Departments < 1:
-		return errors.New("--tenants and --departments are at least 1")
+		return errors.New("--tenants and --departments must be at least 1")
 	case min(o.Users, o.Roles, o.Holders, o.Assignments, o.Passwords) < 0:
-		return errors.New("no number is less than 0")
+		return errors.New("--users, --roles, --holders, --assignments and --passwords must be at least 0")
 	case o.Assignments > o.Roles:
-		return errors.New("--assignments is at most --roles")
+		return errors.New("--assignments must be at most --roles")
 	case !rolecall.IsTenantName(o.TenantName(o.Tenants)):
-		return errors.New("NAME is 1 to 63 of a to z, 0 to 9, - and _, with the number that follows, and begins with a letter or digit")
+		return errors.New("NAME must have 1 to 63 characters of a-z, 0-9, - and _, including the number that is added, and must begin with a letter or digit")
 	}
 	return nil
 }
@@ -112,10 +112,10 @@ func (s *seeder) requireNew(ctx context.Context) error {
 }
 
 func errExists(tenant string) error {
-	return rolecall.ErrTenantExists.With(fmt.Sprintf("There is a tenant %s already. Made-up people go into new tenants only: give another NAME.", tenant))
+	return rolecall.ErrTenantExists.With(fmt.Sprintf("Tenant %s already exists. Sample users are only added to new tenants. Choose another NAME.", tenant))
 }
 
-// fill makes a tenant with its roles and users.
+// fill creates a tenant with its roles and users.
 func (s *seeder) fill(ctx context.Context, name string) error {
 	draft := rolecall.TenantDraft{Name: name, Owner: rolecall.UserDraft{Email: Owner, Name: "Owner of " + name}}
 	tenant, owner, err := s.directory.CreateTenantWithPassword(ctx, draft, secret.RandomPassword())
@@ -196,7 +196,7 @@ func (s *seeder) write(ctx context.Context, tenant rolecall.TenantID, people *pe
 	})
 }
 
-// signIn gives each user a session and notes its token.
+// signIn creates a session for each user and writes its token.
 func (s *seeder) signIn(ctx context.Context, tenant rolecall.Tenant, users []rolecall.UserID) error {
 	for part := range slices.Chunk(users, chunk) {
 		var lines bytes.Buffer
@@ -215,7 +215,7 @@ func (s *seeder) signIn(ctx context.Context, tenant rolecall.Tenant, users []rol
 		}); err != nil {
 			return err
 		}
-		if _, err := s.sessions.Write(lines.Bytes()); err != nil { // whole lines: those of others do not get between
+		if _, err := s.sessions.Write(lines.Bytes()); err != nil { // in one write, so that lines of other tenants are not mixed in
 			return err
 		}
 	}
