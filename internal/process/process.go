@@ -129,7 +129,7 @@ func (s *Server) AwaitReady(ctx context.Context) error {
 		select {
 		case err := <-s.exited:
 			s.exited <- err
-			return fmt.Errorf("the program ended at its start: %v\n%s", err, s.Log())
+			return fmt.Errorf("the program ended during its start: %v\n%s", err, s.Log())
 		case <-deadline:
 			return fmt.Errorf("the program was not ready after %v\n%s", startLimit, s.Log())
 		case <-ctx.Done():
@@ -189,7 +189,7 @@ func (s *Server) Kill() error {
 // process after 40 seconds.
 func (s *Server) Stop() error {
 	if err := s.process.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("the program was gone before it was asked to stop: %w", err)
+		return fmt.Errorf("the program ended before the test stopped it: %w", err)
 	}
 	return s.Wait()
 }
@@ -236,7 +236,7 @@ func (s *Server) AwaitLog(ctx context.Context, expression *regexp.Regexp) ([]str
 		}
 		select {
 		case <-deadline:
-			return nil, fmt.Errorf("nothing like %q was printed within %v\n%s", expression, startLimit, s.Log())
+			return nil, fmt.Errorf("no output matched %q within %v\n%s", expression, startLimit, s.Log())
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-retry.C:

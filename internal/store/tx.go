@@ -141,7 +141,7 @@ func (f flag) Value() (driver.Value, error) {
 func (f *flag) Scan(src any) error {
 	n, ok := src.(int64)
 	if !ok {
-		return fmt.Errorf("store: cannot read a truth from %T", src)
+		return fmt.Errorf("store: cannot read a bool from %T", src)
 	}
 	*f = n != 0
 	return nil

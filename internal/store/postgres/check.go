@@ -30,7 +30,7 @@ func checkServer(ctx context.Context, pool *pgxpool.Pool, allowSuperuser bool) (
 	case err != nil:
 		return false, fmt.Errorf("postgres: cannot use the database: %w", err)
 	case version < oldestServer:
-		return false, fmt.Errorf("postgres: the server is PostgreSQL %d; Rolecall needs %d or newer", version, oldestServer)
+		return false, fmt.Errorf("postgres: the server is PostgreSQL %d, but Rolecall requires %d or newer", version, oldestServer)
 	case exempt == "" || allowSuperuser:
 		return citus, nil
 	case exempt == role:
@@ -60,7 +60,7 @@ func checkRowSecurity(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("postgres: cannot read the catalogue: %w", err)
 	}
 	if len(open) > 0 {
-		return fmt.Errorf("postgres: row-level security is not enabled and forced on %s: restore it (alter table … enable row level security, force row level security; policy tenant_isolation and no other)", strings.Join(open, ", "))
+		return fmt.Errorf("postgres: row-level security is not enabled and forced on %s: restore it with `alter table … enable row level security, force row level security`, and keep tenant_isolation as the only policy", strings.Join(open, ", "))
 	}
 	return nil
 }
@@ -97,11 +97,11 @@ func checkVersion(ctx context.Context, pool *pgxpool.Pool) error {
 func (v versions) check() error {
 	switch {
 	case v.stored == 0:
-		return errors.New("postgres: the database holds no Rolecall schema: run `rolecall migrate`")
+		return errors.New("postgres: the database has no Rolecall schema: run: rolecall migrate")
 	case v.stored < newestMigration:
-		return fmt.Errorf("postgres: the schema has version %d and this program needs %d: run `rolecall migrate`", v.stored, newestMigration)
+		return fmt.Errorf("postgres: the schema has version %d, but this program requires %d: run: rolecall migrate", v.stored, newestMigration)
 	case v.oldest > newestMigration:
-		return fmt.Errorf("postgres: the schema has version %d, which needs a program that knows %d, and this one knows only %d: use a newer program", v.stored, v.oldest, newestMigration)
+		return fmt.Errorf("postgres: the schema has version %d, which requires a program that supports version %d, but this one supports only %d: install a newer Rolecall", v.stored, v.oldest, newestMigration)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func distribute(ctx context.Context, url string, must bool) (locked time.Duratio
 	case err != nil:
 		return 0, err
 	case release == 0 && must:
-		return 0, errors.New("postgres: the database does not have the Citus extension. A superuser adds it with `create extension citus`")
+		return 0, errors.New("postgres: the database does not have the Citus extension: add it as a superuser with `create extension citus`")
 	case release == 0:
 		return 0, nil
 	}
@@ -98,7 +98,7 @@ func citusRelease(ctx context.Context, conn interface {
 	case err != nil:
 		return 0, fmt.Errorf("postgres: cannot read the catalogue: %w", err)
 	case release > 0 && release < oldestCitus:
-		return 0, fmt.Errorf("postgres: the database has Citus %d; Rolecall needs %d or newer", release, oldestCitus)
+		return 0, fmt.Errorf("postgres: the database has Citus %d, but Rolecall requires %d or newer", release, oldestCitus)
 	}
 	return release, nil
 }
@@ -253,7 +253,7 @@ func (d *distribution) move(t table) error {
 	case t.HasTenant:
 		where = distributed
 	case where == "":
-		return fmt.Errorf("table %s has no tenant_id, and this rolecall does not know where to keep it: move it to another schema", t.Name)
+		return fmt.Errorf("table %s has no column tenant_id and is unknown to this version of Rolecall: move it to another schema", t.Name)
 	}
 	literal := "'" + t.Name + "'"
 	statement := fmt.Sprintf(string(where), literal)

@@ -54,7 +54,7 @@ func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
 			t.Errorf("got %q, want %q in it", err, sentence)
 		}
 	}
-	refused("run `rolecall migrate`")
+	refused("run: rolecall migrate")
 	if err := postgres.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +66,11 @@ func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
 	}
 	newer := func() {
 		t.Helper()
-		refused("use a newer program")
+		refused("install a newer Rolecall")
 		if err := s.Ready(t.Context()); err == nil {
 			t.Error("a store is ready on a schema that does not serve it")
 		}
-		if err := postgres.Migrate(t.Context(), url); err == nil || !strings.Contains(err.Error(), "use a newer program") {
+		if err := postgres.Migrate(t.Context(), url); err == nil || !strings.Contains(err.Error(), "install a newer Rolecall") {
 			t.Errorf("migrate: got %v, want a refusal", err)
 		}
 	}
@@ -84,7 +84,7 @@ func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
 	}
 	open(t, url, postgres.Options{})
 	run(t, conn, "update migrations set version_id = 0")
-	refused("run `rolecall migrate`")
+	refused("run: rolecall migrate")
 }
 
 func TestEveryMigrationSaysWhomItServes(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // rollbackTimeout limits a rollback, which also runs after a cancelled request.
 const rollbackTimeout = 5 * time.Second
 
-var errWriteInView = errors.New("postgres: a write in View")
+var errWriteInView = errors.New("postgres: write in View")
 
 // view is a store.Querier that sends each statement in a separate transaction.
 type view struct {

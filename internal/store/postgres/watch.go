@@ -26,14 +26,14 @@ const (
 	pulseLimit = 5 * time.Second
 )
 
-var errNoPulse = errors.New("no notification arrives: if a pooler stands between, give the way past it with --direct-database")
+var errNoPulse = errors.New("no notifications arrive: if a connection pooler is in between, set --direct-database to a URL that bypasses it")
 
 // Watch listens on a separate connection, which bypasses a pooler, and reports the
 // announced changes to w. It returns nil when ctx ends, and otherwise the error of the
 // connection.
 func (d *Database) Watch(ctx context.Context, w store.Watcher) error {
 	if err := d.listen(ctx, w); ctx.Err() == nil {
-		return fmt.Errorf("postgres: listening: %w", err)
+		return fmt.Errorf("postgres: cannot listen for notifications: %w", err)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (l *listening) receive(ctx context.Context, limit time.Duration) error {
 	case n.Channel == l.own:
 		sent, err := strconv.ParseInt(n.Payload, 10, 64)
 		if err != nil {
-			return fmt.Errorf("%q on the channel of the pulse: %w", n.Payload, err)
+			return fmt.Errorf("unexpected notification %q: %w", n.Payload, err)
 		}
 		l.heard = time.Duration(sent)
 		l.watcher.CaughtUp(time.Since(l.began) - l.heard)

@@ -79,9 +79,9 @@ func storedVersions(ctx context.Context, db *sql.DB) (v versions, err error) {
 func (v versions) check() error {
 	switch {
 	case v.stored < schemaVersion:
-		return fmt.Errorf("the database has schema %d and this rolecall needs %d: run: rolecall migrate", v.stored, schemaVersion)
+		return fmt.Errorf("the database schema has version %d, but this program requires %d: run: rolecall migrate", v.stored, schemaVersion)
 	case v.oldest > schemaVersion:
-		return fmt.Errorf("the database has schema %d, which needs a rolecall that knows %d; this one knows only %d: run a newer rolecall", v.stored, v.oldest, schemaVersion)
+		return fmt.Errorf("the database schema has version %d, which requires a program that supports version %d, but this one supports only %d: install a newer Rolecall", v.stored, v.oldest, schemaVersion)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func prepareFile(path string, create bool) error {
 	if !create {
 		_, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no database at %s; make one with: rolecall migrate", path)
+			return fmt.Errorf("the database %s does not exist: create it with: rolecall migrate", path)
 		}
 		return err
 	}
@@ -171,7 +171,7 @@ func checkDurable(ctx context.Context, db *sql.DB) error {
 	var synchronous int
 	err := db.QueryRowContext(ctx, "select journal_mode, synchronous from pragma_journal_mode, pragma_synchronous").Scan(&journal, &synchronous)
 	if err == nil && (journal != "wal" || synchronous < full) {
-		err = fmt.Errorf("commits would not be durable: journal_mode is %s, and synchronous %d", journal, synchronous)
+		err = fmt.Errorf("commits are not durable: journal_mode is %s and synchronous is %d", journal, synchronous)
 	}
 	return err
 }
@@ -226,7 +226,7 @@ func (d *Database) closeAll() error {
 	return errors.Join(errs...)
 }
 
-var errWriteInView = errors.New("sqlite: a write inside of View")
+var errWriteInView = errors.New("sqlite: write in View")
 
 // view is the Querier of one View.
 type view struct {

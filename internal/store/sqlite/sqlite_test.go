@@ -180,8 +180,8 @@ func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
 		changes []string
 		says    string // "": it is served
 	}{
-		{"newer, and says nothing", []string{newer}, "newer rolecall"},
-		{"newer, and serves only newer programs", []string{newer, serving(schemaVersion + 1)}, "newer rolecall"},
+		{"newer, and says nothing", []string{newer}, "newer Rolecall"},
+		{"newer, and serves only newer programs", []string{newer, serving(schemaVersion + 1)}, "newer Rolecall"},
 		{"newer, and serves this program", []string{newer, serving(schemaVersion)}, ""},
 		{"older", []string{"delete from migrations where version_id > 0"}, "rolecall migrate"},
 	} {
