@@ -30,7 +30,7 @@ func (s *Service) EraseUser(ctx context.Context, c access.Caller, id rolecall.Us
 		return err
 	}
 	if err := s.eraseTraces(ctx, c.Tenant.ID, id); err != nil {
-		s.log.WarnContext(ctx, "not all that is known of a user could be erased now; the rest is erased in the background", "user", id, "error", err)
+		s.log.WarnContext(ctx, "cannot erase all data of a user yet; will retry in the background", "user", id, "error", err)
 	}
 	return nil
 }

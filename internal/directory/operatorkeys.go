@@ -33,7 +33,7 @@ func (s *Service) CreateOperatorKey(ctx context.Context, draft rolecall.Operator
 		return nil
 	})
 	if err == nil {
-		s.log.InfoContext(ctx, "an operator's key was made", "key", key.ID, "name", key.Name, "tenants", key.Tenants, "expires", key.ExpiresAt)
+		s.log.InfoContext(ctx, "operator key created", "key", key.ID, "name", key.Name, "tenants", key.Tenants, "expires", key.ExpiresAt)
 	}
 	return key, token, err
 }
@@ -63,7 +63,7 @@ func (s *Service) RevokeOperatorKey(ctx context.Context, id rolecall.OperatorKey
 		return err
 	})
 	if err == nil {
-		s.log.InfoContext(ctx, "an operator's key was revoked", "key", id)
+		s.log.InfoContext(ctx, "operator key revoked", "key", id)
 	}
 	return err
 }

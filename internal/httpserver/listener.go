@@ -29,7 +29,7 @@ func Listen(ctx context.Context, address string) (*Listener, error) {
 	}
 	tcp, ok := listener.(*net.TCPListener)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("%s is a socket of %s, not of TCP", address, listener.Addr().Network()), listener.Close())
+		return nil, errors.Join(fmt.Errorf("%s is a %s socket: a TCP socket is required", address, listener.Addr().Network()), listener.Close())
 	}
 	return newListener(tcp, inherited), nil
 }

@@ -92,16 +92,16 @@ func (l *Listener) Shutdown() error {
 func inherit(descriptor string) (net.Listener, error) {
 	number, err := strconv.ParseUint(descriptor, 10, 16)
 	if err != nil || number < 3 {
-		return nil, fmt.Errorf("%s%s is no inherited socket: the first that a process can inherit is %s3", inheritedPrefix, descriptor, inheritedPrefix)
+		return nil, fmt.Errorf("%s%s is not an inherited socket: use %s3 for the first one", inheritedPrefix, descriptor, inheritedPrefix)
 	}
 	copied, err := unix.FcntlInt(uintptr(number), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s%s was not passed to this process: %w", inheritedPrefix, descriptor, err)
+		return nil, fmt.Errorf("%s%s: no such socket was passed to this process: %w", inheritedPrefix, descriptor, err)
 	}
 	file := os.NewFile(uintptr(copied), inheritedPrefix+descriptor)
 	listener, err := net.FileListener(file) // on a duplicate of the descriptor
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("%s%s is no listening socket: %w", inheritedPrefix, descriptor, err)
+		return nil, fmt.Errorf("%s%s is not a listening socket: %w", inheritedPrefix, descriptor, err)
 	}
 	return listener, unix.Close(int(number))
 }
@@ -111,7 +111,7 @@ func connOf(fd int) (net.Conn, error) {
 	file := os.NewFile(uintptr(fd), "connection")
 	conn, err := net.FileConn(file) // on a duplicate of the descriptor
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("take over a connection: %w", err)
+		return nil, fmt.Errorf("accept a waiting connection: %w", err)
 	}
 	return conn, nil
 }

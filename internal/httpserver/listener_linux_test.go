@@ -116,11 +116,11 @@ func TestWhatIsNoInheritedSocketIsRefused(t *testing.T) {
 	}
 	defer file.Close()
 	for address, want := range map[string]string{
-		"fd:2":                       "the first that a process can inherit is fd:3",
-		"fd:three":                   "the first that a process can inherit is fd:3",
-		"fd:60000":                   "was not passed",
-		fmt.Sprint("fd:", file.Fd()): "no listening socket",
-		inheritedFrom(t, local):      "not of TCP",
+		"fd:2":                       "use fd:3 for the first one",
+		"fd:three":                   "use fd:3 for the first one",
+		"fd:60000":                   "no such socket was passed",
+		fmt.Sprint("fd:", file.Fd()): "is not a listening socket",
+		inheritedFrom(t, local):      "a TCP socket is required",
 	} {
 		if _, err := Listen(t.Context(), address); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", address, err, want)

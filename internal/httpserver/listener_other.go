@@ -17,5 +17,5 @@ func newListener(listener *net.TCPListener, _ bool) *Listener { return &Listener
 func (l *Listener) Shutdown() error { return l.Close() }
 
 func inherit(string) (net.Listener, error) {
-	return nil, errors.New("sockets are inherited on Linux only")
+	return nil, errors.New("inherited sockets (fd:3) are only supported on Linux")
 }

@@ -24,7 +24,7 @@ func (t *Table) Watch(ctx context.Context, watch func(context.Context) error, lo
 		if ctx.Err() != nil {
 			return
 		}
-		log.WarnContext(ctx, "changes by other processes are not told any more; until they are, caches are read anew all the time", "error", err)
+		log.WarnContext(ctx, "lost notifications of changes by other processes; reading the database more often until they return", "error", err)
 		if t.caughtUp.Load() != before { // it worked for some time
 			failures = 0
 		}

@@ -42,7 +42,7 @@ func (b *Mailbox) Send(_ context.Context, m Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	text := strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")
-	_, err := fmt.Fprintf(b.out, "Mail to %s: %s\n\n    %s\n\n  kept in %s\n\n", m.To, m.Subject, text, file)
+	_, err := fmt.Fprintf(b.out, "Mail to %s: %s\n\n    %s\n\n  written to %s\n\n", m.To, m.Subject, text, file)
 	return err
 }
 

@@ -25,12 +25,11 @@ type Message struct {
 	HTML     string
 }
 
-// errUnfit says that a message would not be one header line for each header.
-var errUnfit = errors.New("a header of the mail would hold more than its text")
+// errUnfit means that a header of the message would have more than one line.
+var errUnfit = errors.New("a header of the mail has control characters or more than one address")
 
-// check returns an error if a header could be more than one line, or the
-// recipient more than one. What is stored was checked when it came in, so this
-// says that something is wrong on our side.
+// check returns an error if a header has more than one line, or more than one recipient. Stored
+// values were checked on input, so this error means a defect of Rolecall.
 func (m *Message) check() error {
 	for _, text := range []string{m.ID, m.To, m.FromName, m.Subject} {
 		if strings.ContainsFunc(text, unicode.IsControl) {
@@ -43,9 +42,8 @@ func (m *Message) check() error {
 	return nil
 }
 
-// compose returns the message from the address in the Internet Message Format
-// (RFC 5322): text and HTML as alternatives, marked as made by a program
-// (RFC 3834), so that no other program answers it.
+// compose returns the message in the Internet Message Format (RFC 5322), with text and HTML as
+// alternatives. It is marked as automatic (RFC 3834), so that no other program answers it.
 func (m *Message) compose(from string) (*gomail.Msg, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -63,7 +61,7 @@ func (m *Message) compose(from string) (*gomail.Msg, error) {
 	return composed, nil
 }
 
-// writeTo writes the message as a mail server would get it.
+// writeTo writes the message as it would be sent to a mail server.
 func (m *Message) writeTo(w io.Writer, from string) error {
 	composed, err := m.compose(from)
 	if err == nil {
@@ -76,7 +74,7 @@ func (m *Message) writeTo(w io.Writer, from string) error {
 func CheckFrom(from string) error {
 	m := Message{To: from}
 	if err := m.check(); err != nil || strings.Count(from, "@") != 1 {
-		return errors.New("must be an address alone, such as rolecall@example.com")
+		return errors.New("must be an email address without a name, such as rolecall@example.com")
 	}
 	return nil
 }

@@ -46,17 +46,17 @@ type SMTP struct {
 func NewSMTP(server, from string) (*SMTP, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("must be smtp://user:password@host:port or smtps://…, the user and the port as needed")
+		return nil, errors.New("must be smtps://user:password@host:port or smtp://…; user, password and port are optional")
 	}
 	s := &SMTP{host: u.Hostname(), implicit: u.Scheme == "smtps", local: isLoopback(u.Hostname()), from: from, user: u.User.Username()}
 	s.password, _ = u.User.Password()
 	if (s.user == "") != (s.password == "") {
-		return nil, errors.New("must name a user and a password, or neither")
+		return nil, errors.New("must have both a user and a password, or neither")
 	}
 	switch {
 	case u.Port() != "":
 		if s.port, err = strconv.Atoi(u.Port()); err != nil || s.port < 1 || s.port > 65535 {
-			return nil, errors.New("must name a port from 1 to 65535")
+			return nil, errors.New("must have a port from 1 to 65535")
 		}
 	case s.implicit:
 		s.port = gomail.DefaultPortSSL
@@ -163,15 +163,15 @@ func describe(ctx context.Context, err error) error {
 	var failed *gomail.SendError
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("the mail server did not take it in time: %w", ctx.Err())
+		return fmt.Errorf("the mail server did not accept the mail in time: %w", ctx.Err())
 	case errors.As(err, &failed) && failed.Reason == gomail.ErrSMTPRcptTo && slices.Contains(noMailbox, failed.EnhancedStatusCode()):
 		return fmt.Errorf("%w: %d %s", rolecall.ErrNoMailbox, failed.ErrorCode(), failed.EnhancedStatusCode())
 	case errors.As(err, &failed) && failed.ErrorCode() != 0:
 		return fmt.Errorf("the mail server answered %d %s: %s", failed.ErrorCode(), failed.EnhancedStatusCode(), failed.Reason)
 	case errors.As(err, &failed):
-		return fmt.Errorf("the connection to the mail server broke: %s", failed.Reason)
+		return fmt.Errorf("the connection to the mail server failed: %s", failed.Reason)
 	case errors.As(err, &answer):
-		return fmt.Errorf("the mail server answered %d at the beginning", answer.Code)
+		return fmt.Errorf("the mail server answered %d before it accepted a message: check its address, user and password", answer.Code)
 	}
 	return err
 }

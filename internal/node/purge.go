@@ -25,12 +25,12 @@ const (
 // mail, records refusals every second, finishes deletions, and purges expired data in
 // bounded batches.
 func (n *Node) Run(ctx context.Context) error {
-	var beside sync.WaitGroup
-	beside.Go(func() { n.Access.Invalidation.Watch(ctx, n.watch, n.Access.Log) })
-	beside.Go(func() { n.Access.Outbox.Run(ctx, n.SignIn.CheckLink) })
-	beside.Go(func() { n.finishDeletions(ctx) })
-	beside.Go(func() { n.purgeRepeatedly(ctx) })
-	defer beside.Wait()
+	var background sync.WaitGroup
+	background.Go(func() { n.Access.Invalidation.Watch(ctx, n.watch, n.Access.Log) })
+	background.Go(func() { n.Access.Outbox.Run(ctx, n.SignIn.CheckLink) })
+	background.Go(func() { n.finishDeletions(ctx) })
+	background.Go(func() { n.purgeRepeatedly(ctx) })
+	defer background.Wait()
 	flush := time.NewTicker(audit.Interval)
 	defer flush.Stop()
 	for {
@@ -39,7 +39,7 @@ func (n *Node) Run(ctx context.Context) error {
 			return n.recordRefusals(ctx)
 		case <-flush.C:
 			if err := n.recordRefusals(ctx); err != nil && ctx.Err() == nil {
-				n.Access.Log.WarnContext(ctx, "refusals could not be recorded", "error", err)
+				n.Access.Log.WarnContext(ctx, "cannot record refused requests; will retry", "error", err)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (n *Node) finishDeletions(ctx context.Context) {
 			return
 		}
 		if err := n.purgeAll(ctx, tenant, n.Directory.ContinueRoleDeletion); err != nil && ctx.Err() == nil {
-			n.Access.Log.WarnContext(ctx, "a deleted role could not be taken from all holders; it will be tried again", "tenant", tenant, "error", err)
+			n.Access.Log.WarnContext(ctx, "cannot remove a deleted role from all users; will retry", "tenant", tenant, "error", err)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (n *Node) purgeRepeatedly(ctx context.Context) {
 		case <-time.After(pause):
 		}
 		if err := n.Purge(ctx); err != nil && ctx.Err() == nil {
-			n.Access.Log.WarnContext(ctx, "what is over could not be removed; it will be tried again", "error", err)
+			n.Access.Log.WarnContext(ctx, "cannot delete expired data; will retry", "error", err)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (o *Outbox) Run(ctx context.Context, check CheckLink) {
 		}
 		<-slots
 		if !errors.Is(err, rolecall.ErrNotFound) && ctx.Err() == nil {
-			o.log.WarnContext(ctx, "the outbox could not be read; it will be tried again", "error", err)
+			o.log.WarnContext(ctx, "cannot read waiting mail; will retry", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -61,8 +61,8 @@ func (o *Outbox) claimMail(ctx context.Context) (m rolecall.OutboxMail, err erro
 
 // The reasons why a mail is not handed to the mail server.
 var (
-	errVoidMail      = errors.New("the link of the mail does not work any more")
-	errPostponedMail = errors.New("the link of the mail does not work as long as its user or tenant is suspended or its tenant is deleted")
+	errVoidMail      = errors.New("its link was used, replaced or revoked, or its user was deleted")
+	errPostponedMail = errors.New("its user or tenant is suspended, or its tenant is deleted")
 )
 
 // sendClaimed sends a claimed mail. It then removes, postpones or gives up the mail.
@@ -82,7 +82,7 @@ func (o *Outbox) sendClaimed(ctx context.Context, check CheckLink, claimed rolec
 		err = o.settleMail(ctx, claimed, err == nil || errors.Is(err, errVoidMail))
 	}
 	if err != nil {
-		o.log.WarnContext(ctx, "what became of a mail could not be written; it may be sent twice", "mail", claimed.ID, "error", err)
+		o.log.WarnContext(ctx, "cannot record the result of a mail; it may be sent twice", "mail", claimed.ID, "error", err)
 	}
 }
 
@@ -143,22 +143,22 @@ func (o *Outbox) checkMail(tx *store.Tx, check CheckLink, id rolecall.TenantID, 
 func (o *Outbox) noteMail(ctx context.Context, m rolecall.OutboxMail, sent bool, err error) {
 	switch {
 	case errors.Is(err, errPostponedMail):
-		o.log.DebugContext(ctx, "a mail waits", "mail", m.ID, "user", m.UserID, "reason", err)
+		o.log.DebugContext(ctx, "mail waits", "mail", m.ID, "user", m.UserID, "reason", err)
 	case errors.Is(err, errVoidMail):
 		o.dropped.Add(1)
-		o.log.InfoContext(ctx, "a mail is dropped", "mail", m.ID, "user", m.UserID, "reason", err)
+		o.log.InfoContext(ctx, "mail dropped", "mail", m.ID, "user", m.UserID, "reason", err)
 	case errors.Is(err, rolecall.ErrNoMailbox):
 		o.failed.Add(1)
-		o.log.WarnContext(ctx, "a mail is given up", "mail", m.ID, "user", m.UserID, "error", err)
+		o.log.WarnContext(ctx, "mail given up: the mailbox does not exist", "mail", m.ID, "user", m.UserID, "error", err)
 	case err != nil:
 		o.failed.Add(1)
 		if !o.failing.Swap(true) {
-			o.log.WarnContext(ctx, "mail cannot be sent; it waits and will be tried again", "mail", m.ID, "attempt", m.Attempts, "error", err)
+			o.log.WarnContext(ctx, "cannot send mail; will retry until it expires", "mail", m.ID, "attempt", m.Attempts, "error", err)
 		}
 	case sent:
 		o.sent.Add(1)
 		if o.failing.Swap(false) {
-			o.log.InfoContext(ctx, "mail is sent again")
+			o.log.InfoContext(ctx, "sending mail works again")
 		}
 	}
 }
@@ -183,16 +183,16 @@ func (o *Outbox) GiveUp(ctx context.Context) error {
 		}
 		full = len(expired) == expiredBatch
 		for _, m := range expired {
-			switch told, err := o.giveUp(ctx, m); {
+			switch done, err := o.giveUp(ctx, m); {
 			case err != nil:
 				failures = append(failures, fmt.Errorf("mail %s: %w", m.ID, err))
-			case told:
+			case done:
 				givenUp++
 			}
 		}
 	}
 	if givenUp > 0 {
-		o.log.WarnContext(ctx, "mail was given up, as it could not be sent while it was of use; events mail.undeliverable tell whose", "mails", givenUp)
+		o.log.WarnContext(ctx, "mail given up: it expired before it could be sent; see events of type mail.undeliverable", "mails", givenUp)
 	}
 	return errors.Join(failures...)
 }

@@ -139,8 +139,8 @@ func (s *Service) touchOperator(ctx context.Context, e *operatorEntry) {
 	})
 	if err != nil {
 		e.touching.Store(false)
-		s.log.WarnContext(ctx, "the last use of an operator's key could not be written", "key", e.key.ID, "error", err)
+		s.log.WarnContext(ctx, "cannot record the last use of an operator key", "key", e.key.ID, "error", err)
 	} else if e.key.LastUsedAt == 0 {
-		s.log.InfoContext(ctx, "an operator's key is used for the first time", "key", e.key.ID, "name", e.key.Name, "tenants", e.key.Tenants)
+		s.log.InfoContext(ctx, "operator key used for the first time", "key", e.key.ID, "name", e.key.Name, "tenants", e.key.Tenants)
 	}
 }

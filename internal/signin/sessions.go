@@ -165,6 +165,6 @@ func (s *Service) touch(ctx context.Context, e *principalEntry) {
 	})
 	if err != nil {
 		e.touching.Store(false)
-		s.log.WarnContext(ctx, "the last use of a session or a token could not be written", "principal", p.User.ID, "error", err)
+		s.log.WarnContext(ctx, "cannot record the last use of a session or token", "principal", p.User.ID, "error", err)
 	}
 }
