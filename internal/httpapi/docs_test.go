@@ -206,3 +206,24 @@ func TestAProblemNamesTheOperationsThatAnswerIt(t *testing.T) {
 		t.Error("names operations of users")
 	}
 }
+
+func TestABrowserAtTheRootIsSentToTheConsole(t *testing.T) {
+	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+	for _, test := range []struct {
+		base, path, accept string
+		status             int
+		location           string
+	}{
+		{"", "/", browser, http.StatusSeeOther, "/console/"},
+		{"/id", "/id", browser, http.StatusSeeOther, "/id/console/"},
+		{"/id", "/id/", browser, http.StatusSeeOther, "/id/console/"},
+		{"", "/", "application/json", http.StatusNotFound, ""},
+		{"", "/", "", http.StatusNotFound, ""},
+		{"", "/nowhere", browser, http.StatusNotFound, ""},
+	} {
+		response := fetch(atBase(t, test.base), test.path, "Accept", test.accept)
+		if got := response.Header().Get("Location"); response.Code != test.status || got != test.location {
+			t.Errorf("%s for %q: %d %q, want %d %q", test.path, test.accept, response.Code, got, test.status, test.location)
+		}
+	}
+}

@@ -6,6 +6,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/access"
@@ -52,7 +53,7 @@ func New(a *access.Service, d *directory.Service, in *signin.Service, site *web.
 		securityContact: o.SecurityContact,
 	}
 	server.runner = &operation.Runner{Access: a, Site: site, Tenants: d, Callers: in, API: server, ServesOperators: server.servesOperators}
-	server.router = site.NewRouter(site.RespondProblem)
+	server.router = site.NewRouter(server.fail)
 	server.route(operations)
 	server.route(operatorOperations)
 	server.router.Handle(server.pages(), nil)
@@ -73,6 +74,18 @@ func (s *Server) route(operations []*operation.Operation) {
 	}
 	s.router.Handle(tenants, nil)
 	s.router.Handle(operators, s.isOperated)
+}
+
+// fail answers with the problem of the error. At the root, it sends a browser to the console.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	atRoot := r.URL.Path == "/" || strings.TrimSuffix(r.URL.Path, "/") == s.site.Base
+	if err == web.ErrUnknownPath && atRoot && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		w.Header()["Location"] = []string{s.site.Base + "/console/"}
+		w.Header()["Vary"] = append(w.Header()["Vary"], "Accept")
+		web.Respond(w, r, http.StatusSeeOther, nil)
+		return
+	}
+	s.site.RespondProblem(w, r, err)
 }
 
 // ServeHTTP answers one request.
