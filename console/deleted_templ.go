@@ -103,7 +103,7 @@ func deletedTable(l allDeletedView) templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<table class=\"table table-deleted\" data-rows><thead><tr><th scope=\"col\">Name</th><th scope=\"col\">E-mail address</th><th scope=\"col\">Deleted</th><th scope=\"col\">Gone for good</th><th scope=\"col\"><span class=\"unseen\">Restore them</span></th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<table class=\"table table-deleted\" data-rows><thead><tr><th scope=\"col\">Name</th><th scope=\"col\">Email</th><th scope=\"col\">Deleted</th><th scope=\"col\">Gone for good</th><th scope=\"col\"><span class=\"unseen\">Restore them</span></th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

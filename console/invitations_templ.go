@@ -48,7 +48,7 @@ func invitationsPage(l invitationsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if len(l.page.Items) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<table class=\"table table-invitations\" data-rows><thead><tr><th scope=\"col\">Invited</th><th scope=\"col\">E-mail address</th><th scope=\"col\">Sent</th><th scope=\"col\">Ends</th><th scope=\"col\"><span class=\"unseen\">Change it</span></th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<table class=\"table table-invitations\" data-rows><thead><tr><th scope=\"col\">Invited</th><th scope=\"col\">Email</th><th scope=\"col\">Sent</th><th scope=\"col\">Ends</th><th scope=\"col\"><span class=\"unseen\">Change it</span></th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -81,7 +81,7 @@ func newUserPage(n newUserView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = field(f, "email", "E-mail address", f.form.Get("email"), templ.Attributes{"type": "email", "required": true, "maxlength": "254", "autocomplete": "off"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = field(f, "email", "Email", f.form.Get("email"), templ.Attributes{"type": "email", "required": true, "maxlength": "254", "autocomplete": "off"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

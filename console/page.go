@@ -335,14 +335,6 @@ var done = map[string]string{
 	"service-account-deleted":   "The service account is deleted, with its tokens.",
 }
 
-// doneBefore holds the messages of the sign-in page.
-var doneBefore = map[string]string{
-	"signed-out":      "You are signed out.",
-	"password-reset":  "Your new password is set. Sign in with it.",
-	"email-changed":   "Your new address is confirmed. Sign in with it.",
-	"reset-requested": "If somebody of this tenant signs in with this address, a link to choose a new password is on its way to it.",
-}
-
 // The placeholders in the messages of done. The address has only the id of the role.
 const (
 	subjectName = "{name}"

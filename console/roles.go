@@ -127,9 +127,9 @@ func (r roleView) holderWords() string {
 	case r.holders.Count == 0:
 		return "Nobody"
 	case !r.holders.Exact:
-		return "More than " + plural(r.holders.Count, "user")
+		return "More than " + msg("user.count", "Count", r.holders.Count)
 	}
-	return plural(r.holders.Count, "user")
+	return msg("user.count", "Count", r.holders.Count)
 }
 
 // holdersView is the data of the page of a role's holders.

@@ -26,7 +26,7 @@ func (c *console) signInPages() []page {
 }
 
 func (c *console) showSignIn(v *pageContext) error {
-	return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
+	return c.showEntry(v, msg("sign-in.title"), func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 }
 
 // passkeyOptions returns the options for navigator.credentials.get, or an empty text if passkeys
@@ -45,7 +45,7 @@ func (c *console) passkeyOptions(v *pageContext) string {
 
 func (c *console) signIn(v *pageContext) error {
 	if tenant := v.form.Get("tenant"); v.tenant == "" && !v.setTenant(strings.ToLower(strings.TrimSpace(tenant))) {
-		return rolecall.ErrMalformed.WithFaults(rolecall.Fault{Parameter: "tenant", Code: "format", Detail: "must be the name of your tenant: a to z, 0 to 9, _ and -"})
+		return rolecall.ErrMalformed.WithFaults(rolecall.Fault{Parameter: "tenant", Code: "format", Detail: msg("sign-in.tenant-format")})
 	}
 	attempt, err := v.anonymous()
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *console) signedIn(v *pageContext, signIn signin.SignIn, err error) erro
 	if signIn.RecoveryCodes == nil {
 		return v.redirect(next)
 	}
-	return c.showEntry(v, "Recovery codes", func(f frame) templ.Component { return recoveryCodesPage(f, signIn.RecoveryCodes, next) })
+	return c.showEntry(v, msg("sign-in.codes-page"), func(f frame) templ.Component { return recoveryCodesPage(f, signIn.RecoveryCodes, next) })
 }
 
 // challenge is the second factor that a sign-in needs. The form carries it in hidden fields.
@@ -99,15 +99,15 @@ func (c *console) showChallenge(v *pageContext, asked *signin.Challenge) error {
 	if errors.Is(asked.Problem, rolecall.ErrEnrolmentRequired) {
 		return c.askEnrolment(v, asked.Token)
 	}
-	return c.showEntry(v, "Second factor", func(f frame) templ.Component { return secondFactorPage(f, challengeOf(asked)) })
+	return c.showEntry(v, msg("sign-in.second-factor-page"), func(f frame) templ.Component { return secondFactorPage(f, challengeOf(asked)) })
 }
 
 func (c *console) showSecondFactor(v *pageContext) error {
 	q := challenge{v.form.Get("challenge"), v.form.Get("methods"), v.form.Get("public-key")}
 	if p := v.problem; q.token == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
-		return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
+		return c.showEntry(v, msg("sign-in.title"), func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 	}
-	return c.showEntry(v, "Second factor", func(f frame) templ.Component { return secondFactorPage(f, q) })
+	return c.showEntry(v, msg("sign-in.second-factor-page"), func(f frame) templ.Component { return secondFactorPage(f, q) })
 }
 
 // answer returns the challenge that the form answers, and by what.
@@ -118,7 +118,7 @@ func answer(v *pageContext) (secret.Token, signin.Proof, error) {
 	}
 	proof := v.proof("")
 	if proof.Passkey == nil && proof.Code == "" && proof.RecoveryCode == "" {
-		return challenge, proof, rolecall.ErrWrongCode.With("Nothing was shown. Give a code, or use another way.")
+		return challenge, proof, rolecall.ErrWrongCode.With(msg("sign-in.no-proof"))
 	}
 	return challenge, proof, nil
 }
@@ -155,16 +155,16 @@ func (c *console) askEnrolment(v *pageContext, challenge string) error {
 		return err
 	}
 	e := enrolment{challenge, made.Secret, made.URI, string(made.PublicKey)}
-	return c.showEntry(v, "Second factor", func(f frame) templ.Component { return enrolmentPage(f, e) })
+	return c.showEntry(v, msg("sign-in.second-factor-page"), func(f frame) templ.Component { return enrolmentPage(f, e) })
 }
 
 // showEnrolment shows the form again.
 func (c *console) showEnrolment(v *pageContext) error {
 	e := enrolment{v.form.Get("challenge"), v.form.Get("secret"), v.form.Get("uri"), v.form.Get("public-key")}
 	if p := v.problem; e.challenge == "" || p != nil && errors.Is(p.Error, rolecall.ErrChallengeInvalid) {
-		return c.showEntry(v, "Sign in", func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
+		return c.showEntry(v, msg("sign-in.title"), func(f frame) templ.Component { return signInPage(f, c.passkeyOptions(v)) })
 	}
-	return c.showEntry(v, "Second factor", func(f frame) templ.Component { return enrolmentPage(f, e) })
+	return c.showEntry(v, msg("sign-in.second-factor-page"), func(f frame) templ.Component { return enrolmentPage(f, e) })
 }
 
 func (c *console) signInByPasskey(v *pageContext) error {
@@ -177,7 +177,7 @@ func (c *console) signInByPasskey(v *pageContext) error {
 }
 
 func (c *console) showSignOut(v *pageContext) error {
-	return c.showEntry(v, "Sign out", signOutPage)
+	return c.showEntry(v, msg("sign-in.sign-out"), signOutPage)
 }
 
 func (c *console) signOut(v *pageContext) error {
@@ -197,11 +197,15 @@ func signedOut(v *pageContext) error {
 	return v.redirect(v.path("/sign-in") + "?done=signed-out")
 }
 
+// signedOutPrefix begins the keys of the messages of the sign-in page. The word in the query
+// parameter "done" follows.
+const signedOutPrefix = "signed-out."
+
 // whySignIn explains why a user who expects to be signed in must sign in again.
 func whySignIn(why string) string {
 	switch why {
 	case rolecall.ErrAmbiguousSession.Code:
-		return "This browser has two sessions of this tenant. Sign in again to end both and begin one."
+		return msg("sign-in.two-sessions")
 	case rolecall.ErrTenantSuspended.Code:
 		return rolecall.ErrTenantSuspended.Detail
 	}
@@ -240,7 +244,7 @@ func followed(v *pageContext, invalid *rolecall.Error) (access.Anonymous, secret
 }
 
 func (c *console) showInvitation(v *pageContext) error {
-	return c.showEntry(v, "Welcome", invitationPage)
+	return c.showEntry(v, msg("link.welcome"), invitationPage)
 }
 
 func (c *console) acceptInvitation(v *pageContext) error {
@@ -253,7 +257,7 @@ func (c *console) acceptInvitation(v *pageContext) error {
 }
 
 func (c *console) showPasswordReset(v *pageContext) error {
-	return c.showEntry(v, "New password", passwordResetPage)
+	return c.showEntry(v, msg("link.new-password"), passwordResetPage)
 }
 
 func (c *console) resetPassword(v *pageContext) error {
@@ -279,7 +283,7 @@ func (c *console) requestPasswordReset(v *pageContext) error {
 }
 
 func (c *console) showEmailChange(v *pageContext) error {
-	return c.showEntry(v, "New address", func(f frame) templ.Component { return emailChangePage(f) })
+	return c.showEntry(v, msg("link.new-email-page"), func(f frame) templ.Component { return emailChangePage(f) })
 }
 
 func (c *console) changeEmail(v *pageContext) error {

@@ -83,11 +83,11 @@ func (l usersView) isFiltered() bool {
 func (l usersView) countWords() string {
 	switch total := l.page.Total; {
 	case total != nil && total.Exact:
-		return plural(total.Count, "user")
+		return msg("user.count", "Count", total.Count)
 	case total != nil:
-		return "More than " + plural(total.Count, "user")
+		return "More than " + msg("user.count", "Count", total.Count)
 	case l.page.Next == nil && l.asked("cursor") == "" && l.faults == nil:
-		return plural(len(l.page.Items), "user")
+		return msg("user.count", "Count", len(l.page.Items))
 	}
 	return ""
 }
@@ -236,7 +236,7 @@ func selectedUsers(v *pageContext) (users []rolecall.UserID, err error) {
 			users = append(users, id)
 		}
 		if len(users) > selectedMax {
-			return nil, rolecall.ErrMalformed.With("At most " + plural(selectedMax, "user") + " can be selected at once.")
+			return nil, rolecall.ErrMalformed.With("At most " + msg("user.count", "Count", selectedMax) + " can be selected at once.")
 		}
 	}
 	return users, nil
@@ -355,9 +355,9 @@ func (s selectedView) nameOf(id rolecall.UserID) string {
 // title returns the title of the dialog.
 func (s selectedView) title() string {
 	if s.gives {
-		return "Give " + plural(len(s.users), "user") + " a role"
+		return "Give " + msg("user.count", "Count", len(s.users)) + " a role"
 	}
-	return s.label + " " + plural(len(s.users), "user")
+	return s.label + " " + msg("user.count", "Count", len(s.users))
 }
 
 // outcome returns the number of users for whom the action succeeded, in words.
@@ -369,7 +369,7 @@ func (s selectedView) outcome() string {
 	case n == 1:
 		return "1 user is " + s.did
 	}
-	return plural(n, "user") + " are " + s.did
+	return msg("user.count", "Count", n) + " are " + s.did
 }
 
 // giveable returns the roles that the caller may give anywhere.

@@ -126,7 +126,7 @@ func plural(n int, noun string) string {
 func thousands(n int) string {
 	digits := fmt.Sprint(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
+		digits = digits[:i] + msg("number.group") + digits[i:]
 	}
 	return digits
 }
@@ -168,7 +168,7 @@ func orDash(text *string) string {
 
 // memberNames are the display names of the members of a user.
 var memberNames = map[rolecall.UserMember]string{
-	rolecall.MemberEmail: "E-mail address", rolecall.MemberName: "Name", rolecall.MemberDepartment: "Department",
+	rolecall.MemberEmail: "Email", rolecall.MemberName: "Name", rolecall.MemberDepartment: "Department",
 	rolecall.MemberExternalID: "External id", rolecall.MemberMetadata: "Metadata", rolecall.MemberStatus: "Status",
 	rolecall.MemberCreatedAt: "Created", rolecall.MemberUpdatedAt: "Changed",
 }

@@ -54,7 +54,7 @@ scenario("an app is set up by its picture, and signs in; the codes that come wit
   await signIn(page, email, password);
   await page.goto("/console/demo/account");
   await page.getByRole("link", { name: "Set up" }).click();
-  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   const uri = new URL(await readPicture(page));
   assert.equal(uri.protocol, "otpauth:");
   assert.ok(decodeURIComponent(uri.pathname).endsWith(email), uri.pathname);
@@ -66,20 +66,20 @@ scenario("an app is set up by its picture, and signs in; the codes that come wit
   await page.getByRole("button", { name: "Copy" }).click();
   await page.getByText("Copied.").waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), key);
-  await page.getByLabel("Code of the app").fill("000000");
+  await page.getByLabel("Code from the app").fill("000000");
   await page.keyboard.press("Enter");
   await page.locator("#fault-code").waitFor();
   assert.equal(await readPicture(page), uri.href);
-  await page.getByLabel("Code of the app").fill(totp(key));
+  await page.getByLabel("Code from the app").fill(totp(key));
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
+  await page.getByRole("heading", { name: "Save your recovery codes" }).waitFor();
   const codes = await page.locator(".codes code").allInnerTexts();
   assert.equal(codes.length, 10);
   await checkAccess(page);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save" }).click()]);
   assert.equal(download.suggestedFilename(), "rolecall-demo-recovery-codes.txt");
   assert.deepEqual((await readFile(await download.path(), "utf8")).trim().split("\n"), codes);
-  await page.getByRole("link", { name: "I have kept them" }).click();
+  await page.getByRole("link", { name: "I've saved them" }).click();
   await page.getByText("10 codes left").waitFor();
   await page.goBack();
   await page.getByText("10 codes left").waitFor(); // the answer with them is nowhere any more
@@ -101,8 +101,8 @@ scenario("an app is set up by its picture, and signs in; the codes that come wit
   await page.keyboard.press("Enter");
   await signedIn(page);
   await page.goto("/console/demo/account/recovery-codes");
-  await page.getByRole("button", { name: "Make new codes" }).click();
-  await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
+  await page.getByRole("button", { name: "Create new codes" }).click();
+  await page.getByRole("heading", { name: "Save your recovery codes" }).waitFor();
   assert.ok(!(await page.locator(".codes code").allInnerTexts()).includes(codes[2]));
   await page.goto("/console/demo/account");
   await page.locator("li", { hasText: "Authenticator app" }).getByRole("link", { name: "Remove" }).click();
@@ -124,18 +124,18 @@ scenario("a passkey is added, renamed, used and removed, and what fails is said 
   await signIn(page, email, password);
   await page.goto("/console/demo/account");
   await page.getByRole("link", { name: "Add", exact: true }).click();
-  await page.getByLabel("What you call it").fill("Laptop");
+  await page.getByLabel("Passkey name").fill("Laptop");
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: "I have kept them" }).click();
+  await page.getByRole("link", { name: "I've saved them" }).click();
   await page.getByText("The passkey signs you in from now on.").waitFor();
   await page.getByRole("link", { name: "Add", exact: true }).click();
-  await page.getByLabel("What you call it").fill("The same");
+  await page.getByLabel("Passkey name").fill("The same");
   await page.keyboard.press("Enter");
   await page.getByText("This device keeps a passkey of this account already.").waitFor();
-  assert.equal(await page.getByLabel("What you call it").inputValue(), "The same");
+  assert.equal(await page.getByLabel("Passkey name").inputValue(), "The same");
   await page.goto("/console/demo/account");
   await page.getByRole("link", { name: "Rename" }).click();
-  await page.getByRole("dialog").getByLabel("What you call it").fill("Desk");
+  await page.getByRole("dialog").getByLabel("Passkey name").fill("Desk");
   await page.keyboard.press("Enter");
   await page.getByText("Saved.").waitFor();
   await page.locator("li", { hasText: "Desk" }).waitFor();
@@ -177,7 +177,7 @@ scenario("a page of another domain than the passkeys' says so", async (page) => 
 scenario("a browser without passkeys is not offered any", async (page) => {
   await page.addInitScript(() => delete window.PublicKeyCredential);
   await page.goto("/console/demo/sign-in");
-  await page.getByLabel("E-mail address").waitFor();
+  await page.getByLabel("Email").waitFor();
   assert.ok(!(await page.getByRole("button", { name: "Sign in with a passkey" }).isVisible()));
 });
 
@@ -187,7 +187,7 @@ scenario("who ends their own session is signed out, and nothing is left of it", 
   await page.goto(`/console/demo/users/${session.user.id}/sessions`);
   await page.locator("tbody tr", { hasText: "this one" }).getByRole("link", { name: "End" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "End the session" }).click();
-  await page.getByText("You are signed out.").waitFor();
+  await page.getByText("You're signed out.").waitFor();
   assert.deepEqual((await page.context().cookies()).filter((c) => c.name === "session"), []);
   await page.goBack();
   await page.waitForURL(/sign-in/);
@@ -238,9 +238,9 @@ scenario("who is asked for a second factor by the settings makes a passkey on th
   await authenticator(page);
   await enter(page, email, password);
   assert.match(await readPicture(page), /^otpauth:/);
-  await page.getByRole("button", { name: "Make a passkey instead" }).click();
-  await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
-  await page.getByRole("link", { name: "I have kept them" }).click();
+  await page.getByRole("button", { name: "Use a passkey instead" }).click();
+  await page.getByRole("heading", { name: "Save your recovery codes" }).waitFor();
+  await page.getByRole("link", { name: "I've saved them" }).click();
   await page.waitForURL((url) => !url.pathname.includes("/sign-in"));
   await page.goto("/console/demo/account");
   await page.getByText("so your last one stays").waitFor();
@@ -255,14 +255,14 @@ scenario("who has to confirm does so once at the form: by an app, a recovery cod
   await authenticator(page);
   await signIn(page);
   await page.goto("/console/demo/account/app");
-  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   const key = new URL(await readPicture(page)).searchParams.get("secret");
-  await page.getByLabel("Code of the app").fill(totp(key));
+  await page.getByLabel("Code from the app").fill(totp(key));
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
+  await page.getByRole("heading", { name: "Save your recovery codes" }).waitFor();
   const codes = await page.locator(".codes code").allInnerTexts();
   await page.goto("/console/demo/account/passkeys/add");
-  await page.getByRole("button", { name: "Add the passkey" }).click();
+  await page.getByRole("button", { name: "Add passkey" }).click();
   await page.getByText("The passkey signs you in from now on.").waitFor();
   await page.goto("/console/demo/account");
   const rename = await page.getByRole("link", { name: "Rename" }).getAttribute("href");
@@ -283,12 +283,12 @@ scenario("who has to confirm does so once at the form: by an app, a recovery cod
   };
   for (const [name, confirm] of Object.entries(confirmings)) {
     await openOld(page, rename);
-    await form.getByLabel("What you call it").fill(name);
+    await form.getByLabel("Passkey name").fill(name);
     await form.getByLabel("Your password").fill("not the password");
     await form.getByLabel("Code of your authenticator app").fill("000000");
     await save.click();
     await form.getByText("Is not your current password.").waitFor();
-    assert.equal(await form.getByLabel("What you call it").inputValue(), name);
+    assert.equal(await form.getByLabel("Passkey name").inputValue(), name);
     await checkAccess(page);
     await form.getByLabel("Your password").fill(world.password);
     await confirm();

@@ -160,7 +160,7 @@ export function scenario(name, play, { timeout = 60_000, ...options } = {}) {
 export async function enter(page, email, password) {
   await page.context().clearCookies({ name: "session" });
   await page.goto("/console/demo/sign-in");
-  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.keyboard.press("Enter");
 }

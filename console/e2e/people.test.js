@@ -50,7 +50,7 @@ scenario("an address that another has is said at the field, and nobody is made",
   await page.getByRole("link", { name: "New user" }).click();
   const form = page.getByRole("dialog");
   await form.getByLabel("Name").fill("Ada the second");
-  await form.getByLabel("E-mail address").fill("Ada.Lovelace@demo.example");
+  await form.getByLabel("Email").fill("Ada.Lovelace@demo.example");
   await form.getByRole("button", { name: "Create" }).click();
   await form.getByText("Another user of this tenant has this address.").waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.name), "email");
@@ -59,7 +59,7 @@ scenario("an address that another has is said at the field, and nobody is made",
   await form.getByLabel("Value").first().fill("=HYPERLINK(\"http://evil\")");
   await form.getByRole("button", { name: "Add a row" }).click();
   await page.keyboard.type("site");
-  await form.getByLabel("E-mail address").fill("ada.two@demo.example");
+  await form.getByLabel("Email").fill("ada.two@demo.example");
   await form.getByLabel("Mail them an invitation").uncheck();
   await form.getByRole("button", { name: "Create" }).click();
   await page.getByText(/ is created\./).waitFor();
@@ -92,7 +92,7 @@ scenario("metadata has spare rows where no script adds them", async (page) => {
   await page.getByRole("link", { name: "New user" }).click();
   await page.waitForURL(/users\/create$/);
   await page.getByLabel("Name").fill("Plain Jane");
-  await page.getByLabel("E-mail address").fill("plain.jane@demo.example");
+  await page.getByLabel("Email").fill("plain.jane@demo.example");
   await page.getByText("External id and metadata").click();
   assert.equal(await page.getByRole("button", { name: "Add a row" }).count(), 0);
   await page.getByLabel("Key").nth(3).fill("floor");

@@ -69,7 +69,7 @@ scenario("who reads events alone sees what happened, and nobody's name", async (
   const password = await setPassword(user.email);
   await page.context().clearCookies();
   await page.goto("/console/demo/sign-in");
-  await page.getByLabel("E-mail address").fill(user.email);
+  await page.getByLabel("Email").fill(user.email);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.waitForURL(/\/events$/); // the only section that is open to them

@@ -4,13 +4,13 @@ import { authenticator, call, checkAccess, first, mailLink, owner, person, scena
 scenario("a wrong password is said so at the form, the right one lets in, and signing out leaves nothing behind", async (page) => {
   await page.goto("/console/");
   await page.getByLabel("Tenant").fill("demo");
-  await page.getByLabel("E-mail address").fill(owner);
+  await page.getByLabel("Email").fill(owner);
   await page.getByLabel("Password").fill("not the password");
   await page.keyboard.press("Enter");
   const problem = page.getByRole("alert");
   assert.match(await problem.innerText(), /do not belong together.*\nRequest [0-9a-f-]{36}/s);
   assert.equal(await page.getByLabel("Tenant").inputValue(), "demo");
-  assert.equal(await page.getByLabel("E-mail address").inputValue(), owner);
+  assert.equal(await page.getByLabel("Email").inputValue(), owner);
 
   await page.getByLabel("Password").fill(world.password);
   await page.keyboard.press("Enter");
@@ -29,13 +29,13 @@ scenario("a wrong password is said so at the form, the right one lets in, and si
 scenario("an address that was kept leads to where it says after the sign-in, and nowhere else", async (page) => {
   await page.goto("/console/demo/users?q=hop&status=active");
   await page.waitForURL(/sign-in/);
-  await page.getByLabel("E-mail address").fill(owner);
+  await page.getByLabel("Email").fill(owner);
   await page.getByLabel("Password").fill(world.password);
   await page.keyboard.press("Enter");
   await page.waitForURL("/console/demo/users?q=hop&status=active");
   for (const evil of ["//evil.example", "https://evil.example/", "/\\evil.example", "/../../docs", "javascript:alert(1)", "/%2e%2e/%2e%2e/docs"]) {
     await page.goto(`/console/demo/sign-in?return=${encodeURIComponent(evil)}`);
-    await page.getByLabel("E-mail address").fill(owner);
+    await page.getByLabel("Email").fill(owner);
     await page.getByLabel("Password").fill(world.password);
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/console\/demo\/users$/);
@@ -51,7 +51,7 @@ scenario("a second factor is asked for after the password, and a recovery code s
   await page.context().clearCookies({ name: "session" });
 
   await page.goto("/console/demo/sign-in?return=/users/none");
-  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.keyboard.press("Enter");
   await page.getByLabel("Code of your authenticator app").fill("000000");
@@ -121,14 +121,14 @@ scenario("a forgotten password is replaced by the link of the mail", async (page
   const email = "katherine.johnson@demo.example";
   await page.goto("/console/demo/sign-in");
   await page.getByRole("link", { name: "Forgot your password?" }).click();
-  await page.getByLabel("E-mail address").fill(email);
-  await page.getByRole("button", { name: "Mail me a link" }).click();
-  assert.match(await page.getByRole("status").innerText(), /on its way/);
+  await page.getByLabel("Email").fill(email);
+  await page.getByRole("button", { name: "Email me a link" }).click();
+  assert.match(await page.getByRole("status").innerText(), /emailed them a link/);
   await page.goto(await mailLink(email, "password-reset"));
   await page.getByLabel("New password").fill("another sentence of words");
-  await page.getByRole("button", { name: "Set the password" }).click();
-  assert.match(await page.getByRole("status").innerText(), /new password is set/);
-  await page.getByLabel("E-mail address").fill(email);
+  await page.getByRole("button", { name: "Set password" }).click();
+  assert.match(await page.getByRole("status").innerText(), /password was changed/);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill("another sentence of words");
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => !url.pathname.includes("sign-in"));
@@ -147,20 +147,20 @@ scenario("who has to have a second factor and has none gets one on the way in", 
   await page.context().clearCookies();
 
   await page.goto("/console/demo/sign-in");
-  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.keyboard.press("Enter");
   const key = (await page.locator(".secret code").textContent()).replaceAll(/\s/g, "");
-  await page.getByLabel("Code of the app").fill("000000");
+  await page.getByLabel("Code from the app").fill("000000");
   await page.keyboard.press("Enter");
   await page.getByRole("alert").waitFor();
   assert.equal((await page.locator(".secret code").textContent()).replaceAll(/\s/g, ""), key); // the one in the app still counts
   await checkAccess(page);
-  await page.getByLabel("Code of the app").fill(totp(key));
+  await page.getByLabel("Code from the app").fill(totp(key));
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Keep these codes" }).waitFor();
+  await page.getByRole("heading", { name: "Save your recovery codes" }).waitFor();
   assert.ok((await page.locator(".codes li").count()) >= 8);
   await checkAccess(page);
-  await page.getByRole("link", { name: "I have kept them" }).click();
+  await page.getByRole("link", { name: "I've saved them" }).click();
   await page.waitForURL(/\/console\/demo\/users$/);
 });

@@ -1,0 +1,145 @@
+package console
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/BurntSushi/toml"
+	"github.com/a-h/templ"
+	"github.com/nicksnyder/go-i18n/v2/i18n"
+	"github.com/nicksnyder/go-i18n/v2/i18n/template"
+	"golang.org/x/text/language"
+)
+
+//go:embed messages/en.toml
+var englishMessages []byte
+
+// catalog holds the messages of one language.
+type catalog struct {
+	texts     map[string]string // the messages with one form, by their keys
+	localizer *i18n.Localizer   // chooses the form of messages with plurals
+}
+
+// messages returns the catalog. The first page loads it.
+var messages = sync.OnceValue(func() *catalog {
+	bundle := i18n.NewBundle(language.English)
+	bundle.RegisterUnmarshalFunc("toml", toml.Unmarshal)
+	file, err := bundle.ParseMessageFileBytes(englishMessages, "en.toml")
+	if err != nil {
+		panic(err) // cannot happen: the file is embedded, and a test reads it
+	}
+	c := &catalog{texts: make(map[string]string, len(file.Messages)), localizer: i18n.NewLocalizer(bundle, "en")}
+	for _, m := range file.Messages {
+		if m.One == "" {
+			c.texts[m.ID] = m.Other
+		}
+	}
+	return c
+})
+
+// countPlaceholder is the placeholder whose value chooses the plural form.
+const countPlaceholder = "Count"
+
+// msg returns the message with the key. values are the names and the values of its placeholders:
+// "Name", name. If one is Count, its value chooses the plural form.
+func msg(key string, values ...any) string {
+	text := messages().text(key, values)
+	if len(values) == 0 {
+		return text
+	}
+	var b strings.Builder
+	_ = eachPiece(text, values, func(piece string, value any) error {
+		if value != nil {
+			piece = valueWords(value)
+		}
+		b.WriteString(piece)
+		return nil
+	})
+	return b.String()
+}
+
+// say renders the message with the key. A value can also be a component, such as a name or a link.
+func say(key string, values ...any) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		return eachPiece(messages().text(key, values), values, func(piece string, value any) error {
+			if component, ok := value.(templ.Component); ok {
+				return component.Render(ctx, w)
+			}
+			if value != nil {
+				piece = valueWords(value)
+			}
+			_, err := io.WriteString(w, templ.EscapeString(piece))
+			return err
+		})
+	})
+}
+
+// hasMessage reports whether the catalog has a message with the key.
+func hasMessage(key string) bool {
+	_, ok := messages().texts[key]
+	return ok
+}
+
+// text returns the text of the message, in the plural form for the count. It returns the key if
+// there is no such message.
+func (c *catalog) text(key string, values []any) string {
+	if text, ok := c.texts[key]; ok {
+		return text
+	}
+	count := valueOf(countPlaceholder, values)
+	text, err := c.localizer.Localize(&i18n.LocalizeConfig{MessageID: key, PluralCount: count, TemplateParser: template.IdentityParser{}})
+	if err != nil {
+		return key
+	}
+	return text
+}
+
+// eachPiece calls do for each piece of the text, in order: for the text between placeholders
+// without a value, and for each placeholder with its value.
+func eachPiece(text string, values []any, do func(piece string, value any) error) error {
+	for text != "" {
+		before, rest, isPlaceholder := strings.Cut(text, "{")
+		if before != "" {
+			if err := do(before, nil); err != nil {
+				return err
+			}
+		}
+		if !isPlaceholder {
+			return nil
+		}
+		var name string
+		name, text, _ = strings.Cut(rest, "}")
+		if value := valueOf(name, values); value != nil {
+			if err := do("", value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// valueOf returns the value of the placeholder, or nil.
+func valueOf(name string, values []any) any {
+	for i := 0; i+1 < len(values); i += 2 {
+		if values[i] == name {
+			return values[i+1]
+		}
+	}
+	return nil
+}
+
+// valueWords returns the value of a placeholder as text.
+func valueWords(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case int:
+		return thousands(value)
+	default:
+		return fmt.Sprint(value)
+	}
+}

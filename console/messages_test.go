@@ -1,0 +1,190 @@
+package console
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/nicksnyder/go-i18n/v2/i18n"
+)
+
+// messageForms returns the forms of each message of the catalog, by its key.
+func messageForms(t *testing.T) map[string][]string {
+	t.Helper()
+	list, err := i18n.ParseMessageBytes(englishMessages, toml.Unmarshal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := map[string][]string{}
+	for _, m := range list {
+		forms[m.ID] = []string{m.Other}
+		if m.One != "" {
+			forms[m.ID] = append(forms[m.ID], m.One)
+		}
+	}
+	return forms
+}
+
+// sources returns the parsed Go files of the console, without the tests.
+func sources(t *testing.T) (*token.FileSet, map[string]*ast.File) {
+	t.Helper()
+	set, parsed := token.NewFileSet(), map[string]*ast.File{}
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if parsed[name], err = parser.ParseFile(set, name, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return set, parsed
+}
+
+// literals calls do for each text in the node. call is the name of the function of which the text
+// is an argument, or empty.
+func literals(node ast.Node, do func(text, call string, at token.Pos)) {
+	calls := map[ast.Expr]string{}
+	ast.Inspect(node, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.Field:
+			if n.Tag != nil {
+				return false
+			}
+		case *ast.CallExpr:
+			for _, argument := range n.Args {
+				switch function := n.Fun.(type) {
+				case *ast.Ident:
+					calls[argument] = function.Name
+				case *ast.SelectorExpr:
+					calls[argument] = function.Sel.Name
+				}
+			}
+		case *ast.BasicLit:
+			if n.Kind == token.STRING {
+				text, _ := strconv.Unquote(n.Value)
+				do(text, calls[n], n.Pos())
+			}
+		}
+		return true
+	})
+}
+
+// families are the keys that are made of a prefix in the source and one of these words.
+var families = map[string]func() []string{
+	signedOutPrefix: func() []string { return []string{"signed-out", "password-reset", "email-changed", "reset-requested"} },
+}
+
+// script is the prefix of the messages that pages hand to the script.
+const scriptKeys = "script."
+
+func TestEachMessageIsInTheCatalogAndUsed(t *testing.T) {
+	forms, used := messageForms(t), map[string]bool{}
+	for prefix, words := range families {
+		for _, word := range words() {
+			key := prefix + word
+			if used[key] = true; forms[key] == nil {
+				t.Errorf("%s is not in the catalog", key)
+			}
+		}
+	}
+	_, files := sources(t)
+	for name, file := range files {
+		literals(file, func(text, call string, _ token.Pos) {
+			if (call == "msg" || call == "say") && strings.Contains(text, ".") && !strings.Contains(text, " ") && forms[text] == nil && !strings.HasSuffix(text, ".") {
+				t.Errorf("%s: %s is not in the catalog", name, text)
+			}
+			used[text] = true
+		})
+	}
+	scripts, _ := filepath.Glob("assets/*.js")
+	for _, name := range scripts {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`\b(?:words|word)(?:\.|\(")([a-zA-Z]+)`).FindAllSubmatch(source, -1) {
+			key := scriptKeys + string(match[1])
+			if used[key] = true; forms[key] == nil && !strings.HasSuffix(name, ".min.js") {
+				t.Errorf("%s: %s is not in the catalog", name, key)
+			}
+		}
+	}
+	for key, texts := range forms {
+		if !used[key] {
+			t.Errorf("%s is in the catalog, and nothing uses it", key)
+		}
+		for _, text := range texts {
+			if strings.TrimSpace(text) == "" || text != strings.TrimSpace(text) {
+				t.Errorf("%s is empty, or begins or ends with a space", key)
+			}
+		}
+	}
+}
+
+// placeholders returns the names of the placeholders in the text, sorted.
+func placeholders(text string) (names []string) {
+	for _, match := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(text, -1) {
+		names = append(names, match[1])
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func TestEachPlaceholderHasAValue(t *testing.T) {
+	forms := messageForms(t)
+	set, files := sources(t)
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			function, _ := call.Fun.(*ast.Ident)
+			key, isText := call.Args[0].(*ast.BasicLit)
+			if function == nil || function.Name != "msg" && function.Name != "say" || !isText {
+				return true
+			}
+			name, _ := strconv.Unquote(key.Value)
+			var given []string
+			for i := 1; i < len(call.Args); i += 2 {
+				if text, ok := call.Args[i].(*ast.BasicLit); ok {
+					value, _ := strconv.Unquote(text.Value)
+					given = append(given, value)
+				}
+			}
+			slices.Sort(given)
+			for _, text := range forms[name][:min(1, len(forms[name]))] {
+				if want := placeholders(text); !slices.Equal(given, want) {
+					t.Errorf("%s: %s is given %v, and has %v", set.Position(call.Pos()), name, given, want)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestMessagesAreFilledIn(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{msg("user.count", "Count", 1), "1 user"},
+		{msg("user.count", "Count", 1234), "1,234 users"},
+		{msg("no.such-message"), "no.such-message"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
