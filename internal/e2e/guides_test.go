@@ -2,61 +2,147 @@ package e2e
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
+
+// guideLimit is how long the commands of a guide may take.
+const guideLimit = 2 * time.Minute
 
 var (
 	shellBlock   = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 	demoPassword = regexp.MustCompile(`(?m)^  password  (\S+)`)
 )
 
+// guidePrograms are the files that a guide says to save, by the language of their code
+// blocks.
+var guidePrograms = map[string]string{"ts": "server.ts", "go": "main.go"}
+
 // TestGuidesRunAsTheyAreWritten runs the commands of each guide as one shell script, against
-// the demo.
+// the demo. A guide with programs runs once for each of them, and starts its own Rolecall.
 func TestGuidesRunAsTheyAreWritten(t *testing.T) {
 	guides, err := filepath.Glob("../../docs/guides/*.md")
 	if err != nil || len(guides) < 6 {
 		t.Fatalf("found %d guides: %v", len(guides), err)
 	}
-	p := serve(t, build(t), filepath.Join(t.TempDir(), "demo.db"), "--demo")
+	binary := build(t)
+	p := serve(t, binary, filepath.Join(t.TempDir(), "demo.db"), "--demo")
 	password, err := p.AwaitLog(t.Context(), demoPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, guide := range guides {
-		name := strings.TrimSuffix(filepath.Base(guide), ".md")
-		t.Run(name, func(t *testing.T) {
-			if name == "proxy-hook" {
-				tool(t, "nginx")
-			}
-			runGuide(t, guide, p.Address, password[1])
-		})
+	for _, path := range guides {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".md")
+		g := guide{text: string(text), rolecall: p.Address, environment: append(os.Environ(), "PASSWORD="+password[1])}
+		if !strings.Contains(g.text, "./rolecall serve --listen") {
+			t.Run(name, func(t *testing.T) {
+				if name == "proxy-hook" {
+					tool(t, "nginx")
+				}
+				g.run(t, t.TempDir())
+			})
+			continue
+		}
+		for language := range guidePrograms {
+			t.Run(name+"/"+language, func(t *testing.T) {
+				g := g
+				g.rolecall = freeAddress(t)
+				folder := t.TempDir()
+				if err := os.Symlink(binary, filepath.Join(folder, "rolecall")); err != nil {
+					t.Fatal(err)
+				}
+				g.choose(t, language, folder)
+				g.run(t, folder)
+			})
+		}
 	}
 }
 
-// runGuide runs the commands of a guide in an empty folder, with unused addresses.
-func runGuide(t *testing.T, guide, address, password string) {
+// guide is a guide with the addresses that it uses here.
+type guide struct {
+	text        string
+	rolecall    string // the address of Rolecall
+	application string // the address of the application, or of a proxy
+	environment []string
+}
+
+// choose saves the program of the language in the folder, and leaves out the commands
+// that start other programs.
+func (g *guide) choose(t *testing.T, language, folder string) {
 	t.Helper()
-	text, err := os.ReadFile(guide)
+	g.application = freeAddress(t)
+	block := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```$").FindStringSubmatch(g.text)
+	if block == nil {
+		t.Fatalf("no code in %s", language)
+	}
+	if err := os.WriteFile(filepath.Join(folder, guidePrograms[language]), []byte(g.here(t, block[1])), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.text = shellBlock.ReplaceAllStringFunc(g.text, func(block string) string {
+		for other, file := range guidePrograms {
+			if other != language && strings.Contains(block, file) {
+				return ""
+			}
+		}
+		return block
+	})
+	if language == "ts" {
+		g.environment = append(g.environment, "PATH="+nodeForTypeScript(t)+":"+os.Getenv("PATH"))
+	}
+}
+
+// nodeForTypeScript returns a folder with a program node that runs TypeScript, as Node
+// does only from version 22.18 on.
+func nodeForTypeScript(t *testing.T) string {
+	t.Helper()
+	node := tool(t, "node")
+	module, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
+	folder := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\n(cd '%s' && go tool -modfile=tools/go.mod esbuild --loader=ts --format=esm) <\"$1\" >\"$1.mjs\" && exec '%s' \"$1.mjs\"\n", module, node)
+	if err := os.WriteFile(filepath.Join(folder, "node"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// here returns the text with unused addresses.
+func (g *guide) here(t *testing.T, text string) string {
+	t.Helper()
+	if g.application == "" {
+		g.application = freeAddress(t)
+	}
+	return strings.NewReplacer(
+		"127.0.0.1:8080", g.rolecall, "127.0.0.1:8090", g.application, "127.0.0.1:8091", freeAddress(t),
+	).Replace(text)
+}
+
+// run runs the commands of the guide in the folder.
+func (g *guide) run(t *testing.T, folder string) {
+	t.Helper()
 	// When a failing guide ends, the trap stops its processes. A process that the guide
 	// itself has stopped may already be ending.
-	script := "trap 'kill $(cat nginx.pid) 2>/dev/null || true' EXIT\n"
-	for _, block := range shellBlock.FindAllSubmatch(text, -1) {
-		script += string(block[1])
+	script := "trap 'kill $(cat nginx.pid 2>/dev/null) $(jobs -p) 2>/dev/null || true; wait' EXIT\n"
+	for _, block := range shellBlock.FindAllStringSubmatch(g.text, -1) {
+		script += block[1]
 	}
-	script = strings.NewReplacer(
-		"127.0.0.1:8080", address, "127.0.0.1:8090", freeAddress(t), "127.0.0.1:8091", freeAddress(t),
-	).Replace(script)
-	command := exec.Command("bash", "-euo", "pipefail", "-c", script)
-	command.Dir = t.TempDir()
-	command.Env = append(os.Environ(), "PASSWORD="+password)
+	ctx, cancel := context.WithTimeout(t.Context(), guideLimit)
+	defer cancel()
+	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", g.here(t, script))
+	command.Dir, command.Env, command.WaitDelay = folder, g.environment, time.Second
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {
