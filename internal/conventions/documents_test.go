@@ -1,6 +1,7 @@
 package conventions
 
 import (
+	"cmp"
 	"go/ast"
 	"io/fs"
 	"path"
@@ -170,27 +171,16 @@ func commandLineFlags(t *testing.T) map[string]bool {
 	return all
 }
 
-// flagsOf returns the flags that kong reads from the fields of a type of the command line.
-// An empty name means all types.
+// flagsOf returns the flags that the fields of a type of the command line make,
+// of all types if it names none, as kong reads them.
 func flagsOf(t *testing.T, typeName string) map[string]bool {
 	t.Helper()
+	structs, isEmbedded := commandLineTypes(t)
 	flags := map[string]bool{}
-	for _, f := range sources(t) {
-		if folder := f.folder(); folder != "cmd/rolecall" && folder != "internal/seed" || f.isTest() {
-			continue
+	for name, fields := range structs {
+		if name == typeName || typeName == "" && !isEmbedded[name] {
+			addFlags(flags, structs, fields, "")
 		}
-		ast.Inspect(f.syntax, func(node ast.Node) bool {
-			spec, ok := node.(*ast.TypeSpec)
-			if !ok || typeName != "" && spec.Name.Name != typeName {
-				return true
-			}
-			if fields, ok := spec.Type.(*ast.StructType); ok {
-				for _, field := range fields.Fields.List {
-					addFlag(flags, field)
-				}
-			}
-			return false
-		})
 	}
 	if len(flags) == 0 {
 		t.Fatalf("no flags found in %q", typeName)
@@ -198,25 +188,61 @@ func flagsOf(t *testing.T, typeName string) map[string]bool {
 	return flags
 }
 
-func addFlag(flags map[string]bool, field *ast.Field) {
-	if field.Tag == nil || len(field.Names) == 0 {
-		return
+// commandLineTypes returns the fields of the struct types of the command line, and which
+// types another one embeds with a prefix.
+func commandLineTypes(t *testing.T) (structs map[string]*ast.FieldList, isEmbedded map[string]bool) {
+	t.Helper()
+	structs, isEmbedded = map[string]*ast.FieldList{}, map[string]bool{}
+	for _, f := range sources(t) {
+		if folder := f.folder(); folder != "cmd/rolecall" && folder != "internal/seed" || f.isTest() {
+			continue
+		}
+		ast.Inspect(f.syntax, func(node ast.Node) bool {
+			spec, ok := node.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if structure, ok := spec.Type.(*ast.StructType); ok {
+				structs[spec.Name.Name] = structure.Fields
+				for _, field := range structure.Fields.List {
+					if embedded, ok := field.Type.(*ast.Ident); ok && tagOf(field).Get("prefix") != "" {
+						isEmbedded[embedded.Name] = true
+					}
+				}
+			}
+			return false
+		})
 	}
-	tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
-	_, isHelped := tag.Lookup("help")
-	_, isCommand := tag.Lookup("cmd")
-	_, isArgument := tag.Lookup("arg")
-	if !isHelped || isCommand || isArgument {
-		return
+	return structs, isEmbedded
+}
+
+// addFlags adds the flags of the fields, and of the structs that they embed.
+func addFlags(flags map[string]bool, structs map[string]*ast.FieldList, fields *ast.FieldList, prefix string) {
+	for _, field := range fields.List {
+		tag := tagOf(field)
+		if embedded, ok := field.Type.(*ast.Ident); ok && tag.Get("prefix") != "" {
+			addFlags(flags, structs, structs[embedded.Name], prefix+tag.Get("prefix"))
+			continue
+		}
+		_, isHelped := tag.Lookup("help")
+		_, isCommand := tag.Lookup("cmd")
+		_, isArgument := tag.Lookup("arg")
+		if !isHelped || isCommand || isArgument || len(field.Names) == 0 {
+			continue
+		}
+		name := prefix + cmp.Or(tag.Get("name"), hyphenated(field.Names[0].Name))
+		if _, negatable := tag.Lookup("negatable"); negatable {
+			name = "no-" + name
+		}
+		flags[name] = true
 	}
-	name := tag.Get("name")
-	if name == "" {
-		name = hyphenated(field.Names[0].Name)
+}
+
+func tagOf(field *ast.Field) reflect.StructTag {
+	if field.Tag == nil {
+		return ""
 	}
-	if _, negatable := tag.Lookup("negatable"); negatable {
-		name = "no-" + name
-	}
-	flags[name] = true
+	return reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
 }
 
 // hyphenated returns the flag of a field: PublicName is public-name.
