@@ -172,7 +172,7 @@ var eventDescriptions = []EventDescription{
 	{Type: EventInvitationUsed, Subjects: ofUser, Written: "a user accepted an invitation and set a password"},
 	{Type: EventInvitationWithdrawn, Subjects: ofUser, Written: "an invitation was withdrawn"},
 	{Type: EventPasswordChanged, Subjects: ofUser, Written: "a user changed the password, or an operator set it"},
-	{Type: EventResetRequested, Subjects: ofUserIfKnown, Written: "somebody asked for a link to choose a new password, or an administrator sent one",
+	{Type: EventResetRequested, Subjects: ofUserIfKnown, Written: "a user requested a link to choose a new password, or an administrator sent one",
 		After: "`expiresAt`", Reason: "`mailed`, or why nothing was mailed; empty if an administrator sent it"},
 	{Type: EventPasswordReset, Subjects: ofUser, Written: "a user set a new password by such a link"},
 	{Type: EventEmailRequested, Subjects: ofUser, Written: "a change of a user's address was requested", After: "`expiresAt`"},
@@ -199,7 +199,7 @@ var eventDescriptions = []EventDescription{
 	{Type: EventRefused, Subjects: ofUserIfKnown, Written: "a caller was refused an operation (403); equal ones within a second are one event", Reason: "the operation and the problem code, and how many times"},
 
 	{Type: EventTokenCreated, Subjects: ofHolder, Written: "an API token was made", Members: []string{"tokens"}, After: "the token, without its secret"},
-	{Type: EventTokenRevoked, Subjects: ofHolder, Written: "an API token was revoked", Members: []string{"tokens"}, Before: "the token, without its secret", Reason: "why, if nobody revoked it by itself"},
+	{Type: EventTokenRevoked, Subjects: ofHolder, Written: "an API token was revoked", Members: []string{"tokens"}, Before: "the token, without its secret", Reason: "why, if the token was not revoked separately"},
 	{Type: EventServiceAccountCreated, Subjects: ofAccount, Written: "a service account was created", After: "the service account"},
 	{Type: EventServiceAccountUpdated, Subjects: ofAccount, Written: "a service account was changed", Members: []string{"name", "description"}, Before: "the service account", After: "the service account"},
 	{Type: EventServiceAccountSuspended, Subjects: ofAccount, Written: "a service account was suspended", Members: []string{"status"}, Before: "the service account", After: "the service account", Reason: "what the caller gave"},

@@ -316,7 +316,7 @@ func (r *citusReport) write(out io.Writer) error {
 	for _, row := range r.Rows {
 		most = max(most, row.Others)
 	}
-	fmt.Fprintf(w, "%s\n%s\nOther work on the machine took up to %.2f cores meanwhile.\n\n", r.Machine.String(), r.Shares, most)
+	fmt.Fprintf(w, "%s\n%s\nOther work on the machine took up to %.2f cores during the measurement.\n\n", r.Machine.String(), r.Shares, most)
 	fmt.Fprintln(w, "µs of CPU for each answer\t\tcoordinator\teach worker\tall servers\tRolecall\trate")
 	for _, row := range r.Rows {
 		workers := strings.Trim(fmt.Sprintf("%.0f", row.EachWorker), "[]")

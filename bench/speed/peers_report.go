@@ -66,7 +66,7 @@ func (r *peersReport) noise() string {
 	for _, s := range r.Services {
 		most = max(most, s.others())
 	}
-	text := fmt.Sprintf("Other work on the machine took up to %.2f cores meanwhile.", most)
+	text := fmt.Sprintf("Other work on the machine took up to %.2f cores during the measurement.", most)
 	if most > disturbing {
 		text += tooMuch
 	}

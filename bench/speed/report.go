@@ -120,7 +120,7 @@ func (s *storeReport) others() (cores float64) {
 const tooMuch = " That is too much for rates and times: believe the CPU."
 
 func (s *storeReport) noise() string {
-	text := fmt.Sprintf("Other work on the machine took %.2f cores meanwhile.", s.others())
+	text := fmt.Sprintf("Other work on the machine took %.2f cores during the measurement.", s.others())
 	if s.others() > disturbing {
 		text += tooMuch
 	}
