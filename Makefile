@@ -6,6 +6,7 @@ SHELL = /bin/bash -o pipefail
 WITH_POSTGRES = go run ./internal/pgtest/withpostgres
 STATICCHECK = go tool -modfile=tools/go.mod staticcheck
 TEMPL = go tool -modfile=tools/go.mod templ
+VALE = go tool -modfile=tools/go.mod vale
 GOVULNCHECK = go tool -modfile=tools/go.mod govulncheck
 FUZZTIME = 10s
 # Most of what a test does is waiting, for a database or for a process.
@@ -21,7 +22,7 @@ BROWSER_TESTS = cd console/e2e && npm ci --silent --no-audit --no-fund && cd ../
 CONSOLE_TESTS = $(filter-out $(if $(filter postgres,$(STORE)),console/e2e/pages.test.js),$(wildcard console/e2e/*.test.js))
 TEST_TOOLS = nginx haproxy pgbouncer sqlite3 strace nodejs
 
-.PHONY: help run test test-citus test-tools browser-test console-test screenshots templ check race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
+.PHONY: help run test test-citus test-tools browser-test console-test screenshots templ check prose race bench bench-scale benchmarks faults timing fuzz openapi examples vuln
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,8 +70,12 @@ check: test-tools ## what must hold before a change is merged, the race detector
 	git diff --exit-code -- 'console/*_templ.go' # make templ, and commit what it writes
 	go vet ./...
 	$(STATICCHECK) ./...
+	$(MAKE) prose
 	$(TEST) ./internal/conventions # which parses all files in one goroutine
 	$(WITH_POSTGRES) $(TEST) $(RACE) $$(go list ./... | grep -v -x -e '.*/internal/e2e' -e '.*/internal/faults' -e '.*/internal/conventions')
+
+prose: ## the style of the documents, by the rules in .vale
+	$(VALE) --output=line $$(git ls-files -co --exclude-standard '*.md')
 
 # make test runs a part of these (-short). This runs all of them, on both stores.
 race: test-tools ## the black-box suites, whole on both stores, against a program that watches for races
