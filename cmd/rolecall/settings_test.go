@@ -254,11 +254,11 @@ func TestWhatIsWeakerIsSaid(t *testing.T) {
 	}
 }
 
-func TestOperationsSayHowLongAnOperatorKeyWorks(t *testing.T) {
+func TestDocumentsSayHowLongAnOperatorKeyWorks(t *testing.T) {
 	field, _ := reflect.TypeFor[operatorKeyCreate]().FieldByName("Expires")
 	expires, _ := strings.CutSuffix(field.Tag.Get("default"), "d")
-	page, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../docs/tenants.md")
 	if want := "A key expires after " + expires + " days"; err != nil || !strings.Contains(string(page), want) {
-		t.Errorf("docs/operations.md does not say %q: %v", want, err)
+		t.Errorf("docs/tenants.md does not say %q: %v", want, err)
 	}
 }
