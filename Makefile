@@ -35,7 +35,7 @@ test: test-tools ## the tests, on SQLite and on a PostgreSQL of their own; make 
 
 test-citus: ## the store, the black-box scenarios and the faults on a Citus cluster; FULL=1 kills and asks as often as a proof needs
 	$(WITH_POSTGRES) -citus $(TEST) -count=1 -run 'Citus|Shard|Distribut|LaterMigrations|$(ON_CITUS)/^citus$$' ./internal/store/postgres ./internal/e2e
-	$(WITH_POSTGRES) -citus $(TEST) -count=1 -run 'Citus|^(TestNoTenantSeesAnother|TestKill)$$/^citus$$' $(if $(FULL),-v -timeout 600m) ./internal/faults $(if $(FULL),-full)
+	$(WITH_POSTGRES) -citus $(TEST) -count=1 -run 'Citus|^(TestTenantsStayIsolated|TestKill)$$/^citus$$' $(if $(FULL),-v -timeout 600m) ./internal/faults $(if $(FULL),-full)
 
 # Tests of what cannot be installed are skipped, but not where CI is set.
 test-tools:

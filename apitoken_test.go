@@ -37,7 +37,7 @@ func TestAPITokenDraft(t *testing.T) {
 	}
 }
 
-func TestAPITokenDraftHoldsNoMoreThanTheHolder(t *testing.T) {
+func TestAPITokenDraftCannotExceedItsHolder(t *testing.T) {
 	held := []rolecall.Assignment{
 		{Role: rolecall.Role{Permissions: permissions("users:read", "roles:*")}, Reach: rolecall.Within("Sales"), ExpiresAt: rolecall.Never},
 		{Role: rolecall.Role{Permissions: permissions("users.email:update"), Grants: permissions("shop/*:*")}, ExpiresAt: rolecall.Never},

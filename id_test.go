@@ -37,7 +37,7 @@ func TestIDCarriesItsMillisecond(t *testing.T) {
 	}
 }
 
-func TestIDsIncreaseWhateverTheClockDoes(t *testing.T) {
+func TestIDsIncreaseWhenTheClockGoesBack(t *testing.T) {
 	for name, step := range map[string]time.Duration{
 		"forward": time.Millisecond,
 		"still":   0,
@@ -186,13 +186,13 @@ func TestTimeRoundTrips(t *testing.T) {
 	})
 }
 
-func TestNeverStaysNever(t *testing.T) {
+func TestNeverRoundTrips(t *testing.T) {
 	if got := rolecall.Never.Add(time.Hour); got != rolecall.Never {
 		t.Errorf("Never plus an hour is %d", got)
 	}
 }
 
-func TestFirstIDCutsAtTheMoment(t *testing.T) {
+func TestFirstIDSeparatesIDsByTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := rolecall.Time(rapid.Int64Range(0, 1<<48-1).Draw(t, "milliseconds")) * 1000
 		first := rolecall.FirstID[rolecall.User](at + rolecall.Time(rapid.IntRange(0, 999).Draw(t, "and microseconds")))

@@ -171,7 +171,7 @@ func TestTheRuleOfSecondFactors(t *testing.T) {
 	}
 }
 
-func TestRolesThatAreNone(t *testing.T) {
+func TestInvalidRolesOfTheSecondFactorRule(t *testing.T) {
 	known := rolecall.NewID[rolecall.Role](aMoment)
 	patch := factor("roles", rolecall.NewID[rolecall.Role](aMoment).String(), known.String(), "x").SecondFactor
 	var faults rolecall.Faults

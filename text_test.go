@@ -121,7 +121,7 @@ func TestCheckText(t *testing.T) {
 	}
 }
 
-func TestFaultsBecomeAValidationError(t *testing.T) {
+func TestFieldErrorsBecomeAValidationError(t *testing.T) {
 	var faults rolecall.Faults
 	faults.Add("/name", "", "")
 	if err := faults.Err(); err != nil {
@@ -184,7 +184,7 @@ func TestMetadataKeepsEveryPair(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoMetadataIsRefused(t *testing.T) {
+func TestInvalidMetadataIsRefused(t *testing.T) {
 	var m rolecall.Metadata
 	if err := m.Scan([]byte("{}")); err == nil {
 		t.Error("bytes were taken")

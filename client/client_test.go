@@ -134,7 +134,7 @@ func TestUsersFromBeginningToEnd(t *testing.T) {
 	}
 }
 
-func TestListsWalkEveryPage(t *testing.T) {
+func TestListsReadEveryPage(t *testing.T) {
 	c, ctx := signedIn(t), t.Context()
 	all, previous := 0, ""
 	for user, err := range c.Users(ctx, client.UserFilter{Department: "Sales", Sort: "email", Limit: 7}) {
@@ -214,7 +214,7 @@ func TestCheckPermissions(t *testing.T) {
 }
 
 // An answer that is not Rolecall's must not count as permission.
-func TestCheckPermissionsWantsAResultForEachCheck(t *testing.T) {
+func TestCheckPermissionsRequiresAResultForEachCheck(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"results":[{"allowed":true}]}`) // the client has left if it fails
 	}))
@@ -249,7 +249,7 @@ func TestSessions(t *testing.T) {
 }
 
 // A proxy between client and service sends responses in other formats.
-func TestForeignAnswers(t *testing.T) {
+func TestResponsesOfProxies(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "7")
 		http.Error(w, "<h1>Bad gateway</h1>", http.StatusBadGateway)

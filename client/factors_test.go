@@ -121,7 +121,7 @@ func TestPasskeys(t *testing.T) {
 	}
 }
 
-func TestAFactorThatIsDemandedIsEnrolledAtLogin(t *testing.T) {
+func TestARequiredFactorIsEnrolledAtLogin(t *testing.T) {
 	d, ctx := newDemo(t), t.Context()
 	d.demandFactors(t)
 	c := d.client()

@@ -93,7 +93,7 @@ func copied(t *testing.T, source string) string {
 	return database
 }
 
-func TestTheFloorAnswersAsRolecallDoes(t *testing.T) {
+func TestTheFloorRespondsLikeRolecall(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) string{"SQLite": inSQLite, "PostgreSQL": inPostgres} {
 		t.Run(name, func(t *testing.T) {
 			p, err := floor.Start(floor.Options{Database: open(t), Tenant: tenantID, Session: `{"who":1}`, Login: `{"in":1}`, Cursor: "next", Password: password})
@@ -133,7 +133,7 @@ func TestTheFloorAnswersAsRolecallDoes(t *testing.T) {
 	}
 }
 
-func TestAFloorThatCannotStartSaysWhy(t *testing.T) {
+func TestAFailedStartOfTheFloorReportsTheReason(t *testing.T) {
 	_, err := floor.Start(floor.Options{Database: filepath.Join(t.TempDir(), "none.db"), Tenant: tenantID})
 	if err == nil || !strings.Contains(err.Error(), "no such table") {
 		t.Errorf("got %v, want that there is no table", err)

@@ -78,7 +78,7 @@ func TestEveryRequestIsAnsweredAndCounted(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotRightIsToldAndNotCounted(t *testing.T) {
+func TestWrongResponsesAreReportedAndNotCounted(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer http.HandlerFunc
@@ -124,7 +124,7 @@ func TestWhatIsNotRightIsToldAndNotCounted(t *testing.T) {
 	}
 }
 
-func TestRightAnswersOfOtherForms(t *testing.T) {
+func TestCorrectResponsesInOtherForms(t *testing.T) {
 	long := "[" + strings.Repeat(body+",", 1000) + body + "]"
 	for name, answer := range map[string]http.HandlerFunc{
 		"one chunk":    func(w http.ResponseWriter, _ *http.Request) { flush(t, w, body) },
@@ -145,7 +145,7 @@ func TestRightAnswersOfOtherForms(t *testing.T) {
 	}
 }
 
-func TestOneWrongAnswerAmongManyIsTold(t *testing.T) {
+func TestOneWrongResponseAmongManyIsReported(t *testing.T) {
 	var once sync.Once
 	got, err := load.Run(t.Context(), get(start(t, func(w http.ResponseWriter, _ *http.Request) {
 		once.Do(func() { w.WriteHeader(http.StatusServiceUnavailable) })
@@ -159,7 +159,7 @@ func TestOneWrongAnswerAmongManyIsTold(t *testing.T) {
 	}
 }
 
-func TestAClosedConnectionIsMadeAnew(t *testing.T) {
+func TestAClosedConnectionIsReopened(t *testing.T) {
 	got, err := load.Run(t.Context(), get(start(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
 		write(t, w, body)
@@ -169,7 +169,7 @@ func TestAClosedConnectionIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestAnOpenLoopCountsFromTheMomentARequestIsDue(t *testing.T) {
+func TestLatencyAtARateIncludesTheDelayOfARequest(t *testing.T) {
 	const wait = 20 * time.Millisecond
 	plan := get(start(t, func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(wait)
@@ -204,7 +204,7 @@ func TestWarmingUpIsNotCounted(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestRefusedConnectionsAreReported(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestTheEndOfTheContextEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestAPlanOfNothingIsRefused(t *testing.T) {
+func TestAnEmptyPlanIsRefused(t *testing.T) {
 	for _, plan := range []load.Plan{{}, {Connections: 1, Duration: 1}, {Connections: 1, Requests: []string{""}}} {
 		if _, err := load.Run(t.Context(), plan); err == nil {
 			t.Errorf("%+v was taken", plan)

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-func TestVersionsAreThoseThatAreInstalled(t *testing.T) {
+func TestReportedVersionsAreInstalledVersions(t *testing.T) {
 	for _, c := range []struct {
 		peer Peer
 		file string
@@ -56,7 +56,7 @@ func archived(t *testing.T, files map[string]string) []byte {
 	return b.Bytes()
 }
 
-func TestOnlyTheRightArchiveIsUnpacked(t *testing.T) {
+func TestAnArchiveWithAnotherHashIsRefused(t *testing.T) {
 	right := archived(t, map[string]string{"p-1.0/bin/p": "#!/bin/sh", "p-1.0/README": "Hello"})
 	outside := archived(t, map[string]string{"p-1.0/../../p": "Hello"})
 	sum := func(content []byte) string {
@@ -96,7 +96,7 @@ func TestOnlyTheRightArchiveIsUnpacked(t *testing.T) {
 	}
 }
 
-func TestWhatIsInTheCacheIsNotMadeAgain(t *testing.T) {
+func TestCachedProgramsAreNotFetchedAgain(t *testing.T) {
 	cache := t.TempDir()
 	made := 0
 	for range 2 {

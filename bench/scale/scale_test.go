@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/bench/load"
 )
 
-func TestARequestIsWhole(t *testing.T) {
+func TestRequestsAreComplete(t *testing.T) {
 	s := session{tenant: "acme", user: "u", token: "secret"}
 	text := strings.ReplaceAll(s.request(http.MethodPost, "/users", `{"name":"`+load.Number+`"}`), load.Number, "0123456789012345")
 	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
@@ -28,7 +28,7 @@ func TestARequestIsWhole(t *testing.T) {
 	}
 }
 
-func TestWhatMissesItsGoalIsMarked(t *testing.T) {
+func TestMissedGoalsAreMarked(t *testing.T) {
 	b := table{columns: [2]string{"small", "large"}}
 	fast, slow := []time.Duration{2, 1, 3}, []time.Duration{4, 3, 6}
 	b.times("within", fast, slow, 3)
@@ -57,7 +57,7 @@ func TestWhatMissesItsGoalIsMarked(t *testing.T) {
 	}
 }
 
-func TestThePlanEndsWhereTheLogGoesOn(t *testing.T) {
+func TestAPlanEndsAtTheNextLogLine(t *testing.T) {
 	if got := textOf("\tQuery Text: select 1\n\tResult (actual rows=1 loops=1)\n2026-01-01 LOG:  other\n\tlost\n"); got != "\tQuery Text: select 1\n\tResult (actual rows=1 loops=1)\n" {
 		t.Errorf("the plan is %q", got)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestRequestsOfClustersAreOfTheTenantsInTurn(t *testing.T) {
+func TestRequestsToClustersAlternateBetweenTenants(t *testing.T) {
 	first, second := ofTenant("first", []string{get("/users/1", "a"), get("/users/2", "a")}), ofTenant("second", []string{get("/users/3", "b")})
 	all := inTurn([][]string{first, second})
 	if !slices.Equal(all, []string{first[0], second[0], first[1]}) {

@@ -48,7 +48,7 @@ func measured(t *testing.T, answer http.HandlerFunc) (sample, error) {
 	return b.window(t.Context(), op, schedule{connections: 2, window: 100 * time.Millisecond}, server.Listener.Addr().String(), os.Getpid())
 }
 
-func TestAWindowOfRightAnswersIsMeasured(t *testing.T) {
+func TestAWindowOfCorrectResponsesIsMeasured(t *testing.T) {
 	got, err := measured(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Tenant-Schema") != tenant || r.Host != host {
 			w.WriteHeader(http.StatusBadRequest)
@@ -115,7 +115,7 @@ func TestTheTimeOfAProcessIsRead(t *testing.T) {
 	}
 }
 
-func TestTheTimeOfWhatAProcessStartedIsItsOwn(t *testing.T) {
+func TestTheTimeOfAProcessIncludesItsChildren(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); errors.Is(err, os.ErrNotExist) {
 		t.Skip("this system does not tell")
 	}

@@ -9,7 +9,7 @@ import (
 
 // For any sequence of refusals in any number of tenants, every refusal is counted
 // once and the number of pending events is bounded.
-func TestTheRefusalCounterIsBoundedAndForgetsNothing(t *testing.T) {
+func TestTheRefusalCounterIsBoundedAndComplete(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	tenants := make([]rolecall.TenantID, 300)
 	for i := range tenants {

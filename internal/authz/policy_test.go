@@ -8,7 +8,7 @@ import (
 	"github.com/rolecall/rolecall/internal/authz"
 )
 
-func TestAPolicyWithoutARuleAllowsNobody(t *testing.T) {
+func TestAPolicyWithoutARuleDeniesEveryCaller(t *testing.T) {
 	owner := principal(holds{permissions: "*:* */*:*"})
 	var none authz.Policy
 	if err := none.Authorize(owner); !errors.Is(err, rolecall.ErrPermissionDenied) {
@@ -25,7 +25,7 @@ func TestAPolicyWithoutARuleAllowsNobody(t *testing.T) {
 	}
 }
 
-func TestATokenNeedsASessionForOneself(t *testing.T) {
+func TestTokensCannotActOnTheirOwnUser(t *testing.T) {
 	token, session := ofToken(permissions("*:*"), []rolecall.Assignment{holds{permissions: "*:* */*:*"}.assignment()})
 	for name, policy := range map[string]*authz.Policy{"change the address": authz.ChangeEmail, "reset the factors": authz.ResetFactors} {
 		if err := policy.AuthorizeUser(token, &myself, nil, aMoment); !errors.Is(err, rolecall.ErrSessionRequired) {
@@ -40,7 +40,7 @@ func TestATokenNeedsASessionForOneself(t *testing.T) {
 	}
 }
 
-func TestNeedsSaysWhatThePolicyAsks(t *testing.T) {
+func TestRequirementsDescribeThePolicy(t *testing.T) {
 	for _, c := range []struct {
 		policy *authz.Policy
 		want   string

@@ -53,7 +53,7 @@ func somebody(department string) *rolecall.User {
 	return &u
 }
 
-func TestSightIsPerMemberAndDepartment(t *testing.T) {
+func TestReadableMembersDependOnTheDepartment(t *testing.T) {
 	p := principal(
 		holds{permissions: "users.name:read"},
 		holds{permissions: "users:read", within: []string{"Sales"}},
@@ -80,7 +80,7 @@ func TestSightIsPerMemberAndDepartment(t *testing.T) {
 	}
 }
 
-func TestOneselfIsSeenWhole(t *testing.T) {
+func TestUsersReadAllOwnMembers(t *testing.T) {
 	p := principal()
 	if p.ReadableMembers(&myself) != rolecall.AllUserMembers || !p.Sees(&myself) {
 		t.Errorf("without any role it sees %q of itself", p.ReadableMembers(&myself).Names())
@@ -240,7 +240,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-func TestGrantsSayThroughWhichRoles(t *testing.T) {
+func TestGrantsHaveTheirRoles(t *testing.T) {
 	grants := authz.GrantsOf([]rolecall.Assignment{
 		holds{permissions: "users:read"}.assignment(), holds{permissions: "users:read roles:read"}.assignment(),
 	})
@@ -255,9 +255,9 @@ func TestGrantsSayThroughWhichRoles(t *testing.T) {
 	}
 }
 
-// TestCoveredReachIsWhereNothingIsMissing checks that CoveredReach and MissingFor
+// TestCoveredReachAgreesWithMissing checks that CoveredReach and MissingFor
 // agree.
-func TestCoveredReachIsWhereNothingIsMissing(t *testing.T) {
+func TestCoveredReachAgreesWithMissing(t *testing.T) {
 	somePermissions := rapid.SliceOfN(anyPermission, 1, 4)
 	ends := rapid.SampledFrom([]rolecall.Time{aMoment + 1, aMoment + 2, rolecall.Never})
 	rapid.Check(t, func(t *rapid.T) {

@@ -22,9 +22,9 @@ func ofToken(permissions []rolecall.Permission, assignments []rolecall.Assignmen
 	return authz.NewTokenPrincipal(rolecall.Tenant{}, state, aMoment), authz.NewPrincipal(rolecall.Tenant{}, myself, rolecall.Session{}, assignments, aMoment)
 }
 
-// TestATokenIsItsHolderAsFarAsItGoes checks that a token allows the intersection of
+// TestATokenIsRestrictedToItsPermissions checks that a token allows the intersection of
 // its permissions and those of its holder, and that its listed grants are the same.
-func TestATokenIsItsHolderAsFarAsItGoes(t *testing.T) {
+func TestATokenIsRestrictedToItsPermissions(t *testing.T) {
 	somePermissions := rapid.SliceOfN(anyPermission, 1, 4)
 	rapid.Check(t, func(t *rapid.T) {
 		var assignments []rolecall.Assignment
@@ -61,7 +61,7 @@ func TestATokenIsItsHolderAsFarAsItGoes(t *testing.T) {
 	})
 }
 
-func TestATokenHasLittleRightToItsUser(t *testing.T) {
+func TestATokenHasFewRightsOnItsUser(t *testing.T) {
 	token, session := ofToken(permissions("shop/a:b"), []rolecall.Assignment{holds{permissions: "*:* */*:*"}.assignment()})
 	if !session.IsSelf(myself.ID) || token.IsSelf(myself.ID) || !session.Interactive() || token.Interactive() {
 		t.Error("a token passes for the person")
@@ -100,7 +100,7 @@ func TestActors(t *testing.T) {
 
 // The intersection of a token and a role of maximum size is cut at the maximum for
 // display.
-func TestWhatIsShownOfATokenIsBounded(t *testing.T) {
+func TestDisplayedPermissionsOfATokenAreBounded(t *testing.T) {
 	var held, limits []string
 	for i := range rolecall.RolePermissionsMax {
 		held = append(held, "shop/*.f"+strings.Repeat("x", i%60)+string(rune('a'+i/60))+":*")
@@ -115,7 +115,7 @@ func TestWhatIsShownOfATokenIsBounded(t *testing.T) {
 	}
 }
 
-func TestAnOperatorHoldsEverythingAndIsNobody(t *testing.T) {
+func TestAnOperatorHoldsEveryPermissionAndIsNoUser(t *testing.T) {
 	key := (&rolecall.OperatorKeyDraft{Name: "Sign-ups", Lifetime: time.Hour}).OperatorKey(aMoment)
 	p := authz.NewOperatorPrincipal(rolecall.Tenant{Name: "acme"}, &key, aMoment)
 	if p.Kind != authz.PrincipalOperator || p.Interactive() || p.Operator != &key || p.Tenant.Name != "acme" || p.ValidUntil != rolecall.Never {

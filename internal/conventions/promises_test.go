@@ -18,7 +18,7 @@ var searchedWords = map[string][]string{
 	"RBAC":         {"README.md", "docs/GLOSSARY.md", "docs/guides/permission-checks.md", "docs/what-rolecall-does-not-do.md"},
 }
 
-func TestDocumentsHaveTheWordsThatPeopleSearchFor(t *testing.T) {
+func TestDocumentsContainSearchedWords(t *testing.T) {
 	texts := documents(t)
 	for word, names := range searchedWords {
 		for _, name := range names {
@@ -36,7 +36,7 @@ var missing = map[string]string{
 	"CAPTCHA": `captcha`, "LDAP": `ldap`, "RADIUS": `radius`, "Kerberos": `kerberos`, "impersonation": `impersonat\w*`,
 }
 
-func TestWhatIsSaidToBeMissingIsMissing(t *testing.T) {
+func TestDocumentedMissingFeaturesAreMissing(t *testing.T) {
 	page, code := documents(t)["docs/what-rolecall-does-not-do.md"], program(t)
 	for name, pattern := range missing {
 		if !strings.Contains(page, name) {

@@ -127,8 +127,8 @@ func TestMailServerConfiguredLater(t *testing.T) {
 	}
 }
 
-// TestSlowMailServerKeepsNobodyWaiting invites users while the mail server does not respond.
-func TestSlowMailServerKeepsNobodyWaiting(t *testing.T) {
+// TestSlowMailServerDelaysNoResponse invites users while the mail server does not respond.
+func TestSlowMailServerDelaysNoResponse(t *testing.T) {
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"))
 	w := newWorld(t, p)
 	p.mail.Hang(mailtest.Connect)

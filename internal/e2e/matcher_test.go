@@ -184,7 +184,7 @@ func TestMatchersOfTheGuideAllowNoMoreThanRolecall(t *testing.T) {
 	}
 }
 
-func TestMatchersOfTheGuideRefuseWhatIsMalformed(t *testing.T) {
+func TestMatchersOfTheGuideRefuseMalformedData(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	texts := []any{"", "*", "shop", "shop/", "shop/invoices", ":approve", "shop/:approve", "shop/invoices:", "a/b/c:d", "a:b:c", "a.b.c:d", "Shop/a:b", "shop/a:b ", " shop/a:b", "shop/a:b\n", "shop/ä:b", "shop/a*:b", "**:*",
 		long + "a:b", long + "/" + long + "." + long + ":" + long, "shop/invoices.:approve"}

@@ -81,7 +81,7 @@ func (n *nginx) ask(t *testing.T, token, line, body string, header ...string) (i
 	return response.StatusCode, string(content)
 }
 
-func TestNginxAsksBeforeItLetsThrough(t *testing.T) {
+func TestNginxChecksBeforeItForwards(t *testing.T) {
 	tool(t, "nginx")
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"), "--trusted-proxies", "127.0.0.1")
 	w := newWorld(t, p)

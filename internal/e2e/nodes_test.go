@@ -309,7 +309,7 @@ func (d database) shut() (end func()) {
 	return func() { d.run("postgres", allow+"true") }
 }
 
-func TestTheMetricsSayWhetherANodeIsToldOfChanges(t *testing.T) {
+func TestTheMetricsShowWhetherANodeReceivesChanges(t *testing.T) {
 	t.Parallel()
 	shared, metrics := database{t, pgtest.URL(t)}, freeAddress(t)
 	serve(t, build(t), shared.url, "--metrics-listen", metrics)

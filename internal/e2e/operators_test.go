@@ -346,9 +346,9 @@ func testGuessingKeys(t *testing.T, w *world) {
 	w.signIn(t, address("owner"))
 }
 
-// TestOperatorsAreServedOnceThereIsAKey checks that the paths of operators do not exist
+// TestOperatorPathsExistWithAKeyOnly checks that the paths of operators do not exist
 // without operator keys.
-func TestOperatorsAreServedOnceThereIsAKey(t *testing.T) {
+func TestOperatorPathsExistWithAKeyOnly(t *testing.T) {
 	binary := build(t)
 	for _, store := range stores {
 		t.Run(store.name, func(t *testing.T) {
@@ -370,9 +370,9 @@ func TestOperatorsAreServedOnceThereIsAKey(t *testing.T) {
 	}
 }
 
-// TestOperatorsApart checks that with --operator-listen, operators are served only at
+// TestSeparateOperatorListener checks that with --operator-listen, operators are served only at
 // that address.
-func TestOperatorsApart(t *testing.T) {
+func TestSeparateOperatorListener(t *testing.T) {
 	apart := freeAddress(t)
 	p := serve(t, build(t), stores[0].database(t), "--operator-listen", apart)
 	w := newWorld(t, p)

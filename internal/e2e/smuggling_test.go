@@ -157,9 +157,9 @@ func (s *smuggling) suspended(t *testing.T) bool {
 	return true
 }
 
-// TestNothingIsSmuggled sends each request on every route to the program. Then it requests the
+// TestRequestSmuggling sends each request on every route to the program. Then it requests the
 // caller's identity on connections that a proxy may use again.
-func TestNothingIsSmuggled(t *testing.T) {
+func TestRequestSmuggling(t *testing.T) {
 	t.Parallel()
 	p := serve(t, build(t), filepath.Join(t.TempDir(), "rolecall.db"), "--trusted-proxies", "127.0.0.1")
 	for name, way := range map[string]func(*testing.T, string) string{

@@ -80,10 +80,10 @@ var canaryTopologies = []struct {
 	}},
 }
 
-// TestNoTenantSeesAnother runs many clients of many tenants with all kinds of requests
+// TestTenantsStayIsolated runs many clients of many tenants with all kinds of requests
 // at once. Clients abort requests, and connections and statements are lost. A response
 // may contain only the mark of its tenant.
-func TestNoTenantSeesAnother(t *testing.T) {
+func TestTenantsStayIsolated(t *testing.T) {
 	alongside(t)
 	for _, topology := range canaryTopologies {
 		t.Run(topology.name, func(t *testing.T) {

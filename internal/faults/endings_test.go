@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestKillDuringEndings kills the program while users are deleted, restored and erased.
+// TestKillDuringDeletions kills the program while users are deleted, restored and erased.
 // A user is either present with their role, or deleted, or erased, but never two of
 // these. Acknowledged changes persist.
-func TestKillDuringEndings(t *testing.T) {
+func TestKillDuringDeletions(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
 		s := serve(t, database)

@@ -89,10 +89,10 @@ func TestFailover(t *testing.T) {
 	t.Logf("failed over %d times; the new primary was read %v after its promotion", cycles, longest)
 }
 
-// TestNoStandbyIsNoSuccess removes the standby. A change that the standby did not
+// TestWritesNeedTheStandby removes the standby. A change that the standby did not
 // confirm is not acknowledged: neither when PostgreSQL stops waiting and commits with a
 // warning, nor to a repeat that finds the change already made.
-func TestNoStandbyIsNoSuccess(t *testing.T) {
+func TestWritesNeedTheStandby(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
 	c := newCluster(t)

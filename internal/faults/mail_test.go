@@ -13,10 +13,10 @@ import (
 // mailLimit is longer than the delay of a mail whose sender was killed.
 const mailLimit = 90 * time.Second
 
-// TestKillBesideMail kills the program while it invites users and sends them mail. Every
+// TestKillDuringMail kills the program while it invites users and sends them mail. Every
 // acknowledged invitation arrives, a mail that arrives twice is the same mail, and no
 // mail goes to a user who was not created.
-func TestKillBesideMail(t *testing.T) {
+func TestKillDuringMail(t *testing.T) {
 	skipIfShort(t)
 	onStores(t, func(t *testing.T, database string) {
 		server := mailtest.Start(t, mailtest.Options{})

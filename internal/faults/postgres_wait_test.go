@@ -37,10 +37,10 @@ func lockUsers(t *testing.T, server *pgtest.Server) (unlock func()) {
 	}
 }
 
-// TestALockedTable makes more requests wait for a table than there are connections. Each
+// TestLockedTable makes more requests wait for a table than there are connections. Each
 // fails within its time limit, requests without the database continue, and everything
 // works as soon as the table is unlocked.
-func TestALockedTable(t *testing.T) {
+func TestLockedTable(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
 	server, database := startPostgres(t)
@@ -68,9 +68,9 @@ func TestALockedTable(t *testing.T) {
 	}
 }
 
-// TestClientsWhoLeave makes clients disconnect while their requests wait for the
+// TestDisconnectingClients makes clients disconnect while their requests wait for the
 // database. None leaves a transaction there.
-func TestClientsWhoLeave(t *testing.T) {
+func TestDisconnectingClients(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
 	server, database := startPostgres(t)
@@ -135,9 +135,9 @@ func awaitTransactions(t *testing.T, admin *pgx.Conn, limit time.Duration, wante
 	}
 }
 
-// TestAPoolerThatIsGoneForAMoment cuts all connections to PgBouncer under load, like a
+// TestPoolerRestart cuts all connections to PgBouncer under load, like a
 // restart of it.
-func TestAPoolerThatIsGoneForAMoment(t *testing.T) {
+func TestPoolerRestart(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
 	database := pgtest.URL(t)

@@ -38,9 +38,9 @@ var storms = []storm{
 	{"slices of 3 bytes", weather{slice: 3}},
 }
 
-// TestStormsBeforeTheDatabase applies every network fault between the program and its
+// TestNetworkFaultsBeforeTheDatabase applies every network fault between the program and its
 // database.
-func TestStormsBeforeTheDatabase(t *testing.T) {
+func TestNetworkFaultsBeforeTheDatabase(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
 	server, database := startPostgres(t)
@@ -63,9 +63,9 @@ func TestStormsBeforeTheDatabase(t *testing.T) {
 	l.report("storms before the database")
 }
 
-// TestStormsBeforeTheProgram applies every network fault between the clients and the
+// TestNetworkFaultsBeforeTheProgram applies every network fault between the clients and the
 // program.
-func TestStormsBeforeTheProgram(t *testing.T) {
+func TestNetworkFaultsBeforeTheProgram(t *testing.T) {
 	skipIfShort(t)
 	alongside(t)
 	server, database := startPostgres(t)

@@ -48,7 +48,7 @@ func TestShutdownAcceptsWaitingConnections(t *testing.T) {
 	}
 }
 
-func TestAnInheritedSocketIsLeftToTheNext(t *testing.T) {
+func TestAnInheritedSocketStaysOpenForTheNextProcess(t *testing.T) {
 	socket, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func inheritedFrom(t *testing.T, from interface{ File() (*os.File, error) }) str
 	return fmt.Sprint(inheritedPrefix, number)
 }
 
-func TestWhatIsNoInheritedSocketIsRefused(t *testing.T) {
+func TestInvalidInheritedSocketsAreRefused(t *testing.T) {
 	local, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "socket"), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)

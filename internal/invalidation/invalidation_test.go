@@ -40,7 +40,7 @@ func TestAnEntryIsFreshUntilOneOfItsIDsIsInvalidated(t *testing.T) {
 	}
 }
 
-func TestHowLongAnEntryIsFresh(t *testing.T) {
+func TestLifetimeOfAnEntry(t *testing.T) {
 	table, now := newTable()
 	id := rolecall.NewID[any](start)
 	stamp := table.Stamp()

@@ -127,9 +127,9 @@ func patches(u *rolecall.User) map[rolecall.UserMember]rolecall.UserPatch {
 	}
 }
 
-// TestWhatIsSaidToBeAllowedIsWhatIsAllowed compares, for random users, the allowed
+// TestAllowedActionsAgreeWithTheServiceMethods compares, for random users, the allowed
 // actions of an overview, the answers of checks, and the results of the service methods.
-func TestWhatIsSaidToBeAllowedIsWhatIsAllowed(t *testing.T) {
+func TestAllowedActionsAgreeWithTheServiceMethods(t *testing.T) {
 	db, _ := onSQLite(t)
 	f := &fixture{T: t, clock: &clock{}, db: &recorded{Database: db}, keys: secret.NewKeys(secret.NewKey())}
 	f.store = store.New(f.db, nil)

@@ -364,7 +364,7 @@ var harmless = []string{
 	"Users",
 }
 
-func TestEveryVerbAnnouncesWhatOthersHaveCached(t *testing.T) {
+func TestEveryServiceMethodAnnouncesChangesOfCachedData(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, verb := range verbs {
 			s := someone{name: fmt.Sprintf("someone-%d", i)}

@@ -22,7 +22,7 @@ func described(assignments []rolecall.Assignment) (list []string) {
 	return list
 }
 
-func TestExpiredAssignmentsAreListedApart(t *testing.T) {
+func TestExpiredAssignmentsAreListedSeparately(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, keeper := f.user("eve"), f.role("Keeper", "shop/a:keep")
 		account := f.account("Import", keeper.ID)

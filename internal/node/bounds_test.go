@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/store"
 )
 
-func TestAHolderHasSoManyTokens(t *testing.T) {
+func TestTokensPerHolderAreLimited(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, member, account, _ := f.programs()
 		c, nodes := f.call(f.signIn("programmer")), []*node.Node{f.Node, f.node()}
@@ -51,7 +51,7 @@ func TestAHolderHasSoManyTokens(t *testing.T) {
 	})
 }
 
-func TestATenantHasSoManyServiceAccounts(t *testing.T) {
+func TestServiceAccountsPerTenantAreLimited(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		made := func(i int) error {
 			return errorOf(f.Directory.CreateServiceAccount(f.Context(), f.owner, newKey(), rolecall.ServiceAccountDraft{Name: fmt.Sprintf("Made %d", i)}))
@@ -72,7 +72,7 @@ func TestATenantHasSoManyServiceAccounts(t *testing.T) {
 	})
 }
 
-func TestAnInstanceHasSoManyOperatorKeys(t *testing.T) {
+func TestOperatorKeysPerInstanceAreLimited(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		draft := rolecall.OperatorKeyDraft{Name: "Sign-ups", Lifetime: 1}
 		f.ok(f.store.Update(f.Context(), rolecall.TenantID{}, func(tx *store.Tx) error {

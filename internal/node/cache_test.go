@@ -16,7 +16,7 @@ import (
 // changed.
 const aSecond = time.Second
 
-func TestEveryChangeHoldsForTheNextRequestAndWithinASecondElsewhere(t *testing.T) {
+func TestChangesApplyAtOnceAndOnOtherNodesWithinASecond(t *testing.T) {
 	can := func(permission rolecall.Permission) func(*authz.Principal) bool {
 		return func(p *authz.Principal) bool { return p != nil && p.Reach(permission).IsEverywhere() }
 	}
@@ -92,7 +92,7 @@ func TestEveryChangeHoldsForTheNextRequestAndWithinASecondElsewhere(t *testing.T
 	}
 }
 
-func TestACommandBesideARunningNodeIsSeenWithinASecond(t *testing.T) {
+func TestChangesByTheCommandLineAreSeenWithinASecond(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		token, command := f.signIn("ada").Token, f.node()
@@ -146,7 +146,7 @@ func TestAnUnknownTenantIsCachedAndFoundByTheNextRequestOrElsewhereWithinASecond
 	})
 }
 
-func TestAnAssignmentEndsAtItsInstantWithoutAnyChange(t *testing.T) {
+func TestAnAssignmentExpiresInTheCache(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, role := f.member("ada"), f.role("Reader", "users:read")
 		end := f.clock.Now().Add(500 * time.Millisecond)
@@ -166,7 +166,7 @@ func TestAnAssignmentEndsAtItsInstantWithoutAnyChange(t *testing.T) {
 	})
 }
 
-func TestACachedSessionAsksTheStoreNothing(t *testing.T) {
+func TestACachedSessionNeedsNoQuery(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		token := f.signIn("owner").Token
 		f.ok(errorOf(f.authenticate(f.Node, token)))

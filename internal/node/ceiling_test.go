@@ -337,7 +337,7 @@ var ceilingOfAccounts = []ceilingCase{
 	{"resume a service account that holds longer what one holds until tomorrow", hold(auditor.to(tomorrow)), resumeAccount(auditor), true},
 }
 
-func TestNobodyActsBeyondWhatTheyHold(t *testing.T) {
+func TestCallersCannotExceedTheirPermissions(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, cases := range [][]ceilingCase{ceilingOfRoles, ceilingOfAssignments, ceilingOfUsers, ceilingOfAccounts} {
 			for _, c := range cases {
@@ -352,7 +352,7 @@ func TestNobodyActsBeyondWhatTheyHold(t *testing.T) {
 
 // Callers who may grant a role without holding it can give it to others, but not to
 // themselves.
-func TestWhatCanBeGivenIsWhatMayBe(t *testing.T) {
+func TestGrantableRolesAgreeWithAssignRole(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		deleter := holding("users:delete").role(f)
 		other, _ := f.person("")
@@ -390,7 +390,7 @@ func TestWhatCanBeGivenIsWhatMayBe(t *testing.T) {
 	})
 }
 
-func TestAnAdministratorIsBelowTheOwner(t *testing.T) {
+func TestAnAdministratorCannotActOnTheOwner(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		page, err := f.Directory.Roles(f.Context(), f.owner, directory.RoleListing{Limit: 10})
 		f.ok(err)

@@ -20,7 +20,7 @@ func (f *fixture) reconfirm(in signin.SignIn, password string, p signin.Proof) e
 	return errorOf(f.SignIn.Reauthenticate(f.Context(), f.call(in), []secret.Token{in.Token}, password, p))
 }
 
-func TestAConfirmationReplacesTheToken(t *testing.T) {
+func TestReauthenticationReplacesTheToken(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		in := f.signIn("ada")
@@ -53,7 +53,7 @@ func TestAConfirmationReplacesTheToken(t *testing.T) {
 	})
 }
 
-func TestConfirmationsAtOnceAnswerOneToken(t *testing.T) {
+func TestConcurrentReauthenticationsReturnOneToken(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		in := f.signIn("ada")
@@ -76,7 +76,7 @@ func TestConfirmationsAtOnceAnswerOneToken(t *testing.T) {
 	})
 }
 
-func TestASignInIsRecentForAsLongAsTheTenantSays(t *testing.T) {
+func TestASignInIsRecentForTheConfiguredTime(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		in := f.signIn("owner")
 		recent := func() error {
@@ -112,7 +112,7 @@ func TestASignInIsRecentForAsLongAsTheTenantSays(t *testing.T) {
 	})
 }
 
-func TestProgramsAreNotAskedForARecentSignIn(t *testing.T) {
+func TestProgramsNeedNoRecentSignIn(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.clock.advance(aDay)
 		for what, p := range map[string]*authz.Principal{
@@ -127,7 +127,7 @@ func TestProgramsAreNotAskedForARecentSignIn(t *testing.T) {
 	})
 }
 
-func TestAConfirmationIsOfOneSession(t *testing.T) {
+func TestReauthenticationAppliesToOneSession(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, far := f.member("ada"), f.watchingNode()
 		one, other := f.signIn("ada"), f.signIn("ada")
@@ -157,7 +157,7 @@ func TestAConfirmationIsOfOneSession(t *testing.T) {
 	})
 }
 
-func TestAWrongPasswordConfirmsNothing(t *testing.T) {
+func TestAWrongPasswordDoesNotReauthenticate(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		in := f.signIn("ada")
@@ -206,7 +206,7 @@ func TestAWrongPasswordConfirmsNothing(t *testing.T) {
 	})
 }
 
-func TestWhoHasASecondFactorConfirmsByThatToo(t *testing.T) {
+func TestReauthenticationNeedsTheSecondFactor(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, app, codes := f.protected("ada")
 		in, err := f.answer(f.asked("ada"), signin.Proof{Code: app.next()})
@@ -261,7 +261,7 @@ func TestWhoHasASecondFactorConfirmsByThatToo(t *testing.T) {
 	})
 }
 
-func TestAPasskeyConfirmsOnce(t *testing.T) {
+func TestAPasskeyResponseReauthenticatesOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, phone := f.withPasskey("ada")
 		in, err := f.byPasskey(phone.Get(t, f.signInOptions()))

@@ -83,7 +83,7 @@ func TestCreationsOnTwoNodesWithOneKeyAreOne(t *testing.T) {
 	})
 }
 
-func TestAKeyIsNotSpentByAFailure(t *testing.T) {
+func TestAFailedRequestDoesNotUseItsKey(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		key, draft := newKey(), rolecall.UserDraft{Email: address("failing"), Name: "Failing"}
 		f.db.fail(rolecall.ErrUnavailable)
@@ -117,7 +117,7 @@ func TestADeletedUserIsErasedFromReplays(t *testing.T) {
 	})
 }
 
-func TestTheLimitOfKeysHoldsForNewOnesOnly(t *testing.T) {
+func TestTheLimitOfKeysAppliesToNewKeysOnly(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		peer := node.New(f.db, access.Options{Clock: f.clock.Now, Passwords: f.hashes, Keys: f.keys, KeyLimit: 3})
 		create := func(key idempotency.Key) (idempotency.Created[rolecall.Role], error) {

@@ -12,9 +12,9 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-// TestAChangedCredentialVoidsWhatWasHandedOut creates an invitation, a link for a
+// TestACredentialChangeInvalidatesLinks creates an invitation, a link for a
 // password reset and one for an email change, and then changes a credential.
-func TestAChangedCredentialVoidsWhatWasHandedOut(t *testing.T) {
+func TestACredentialChangeInvalidatesLinks(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, c := range []struct {
 			what   string
@@ -53,11 +53,11 @@ func TestAChangedCredentialVoidsWhatWasHandedOut(t *testing.T) {
 	})
 }
 
-// TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne creates API tokens of a
+// TestAPasswordSetWithoutTheOldOneRevokesTokens creates API tokens of a
 // user and then sets a new password. A password that is set by a link or by an operator
 // revokes them, because an attacker may have had access. A change with the old password
 // does not.
-func TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne(t *testing.T) {
+func TestAPasswordSetWithoutTheOldOneRevokesTokens(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, c := range []struct {
 			what   string
@@ -100,7 +100,7 @@ func TestWhatSpeaksForAUserEndsWithAPasswordSetWithoutTheOldOne(t *testing.T) {
 	})
 }
 
-func TestAFirstPasswordIsNoNews(t *testing.T) {
+func TestAFirstPasswordIsNotNotified(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, bob := f.user("ada"), f.user("bob")
 		token := f.invite(ada.ID)

@@ -57,7 +57,7 @@ func TestAnAttackOnAnAccountDoesNotStopItsOwner(t *testing.T) {
 	})
 }
 
-func TestAKnownDeviceHasALimitOfItsOwn(t *testing.T) {
+func TestAKnownDeviceHasASeparateLimit(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		known := f.signIn("owner").Device
 		before := f.hashes.Hashed()
@@ -84,7 +84,7 @@ func TestAKnownDeviceHasALimitOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestWhichDevicesAreKnown(t *testing.T) {
+func TestKnownDevices(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.user("ada")
 		accepted, err := f.accept(f.invite(ada.ID), password)
@@ -142,7 +142,7 @@ func (f *fixture) knows(device, email string) bool {
 	return slices.Contains(asked, "count in 1 buckets")
 }
 
-func TestAnotherPasswordEndsWhatIsKnown(t *testing.T) {
+func TestAPasswordChangeInvalidatesKnownDevices(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		const another, third = "another " + password, "a third " + password
 		ada := f.member("ada")

@@ -42,7 +42,7 @@ func (f *fixture) confirm(token secret.Token, sessions ...secret.Token) error {
 	return f.SignIn.ChangeEmail(f.Context(), f.attempt(sessions...), token)
 }
 
-func TestAnAddressIsConfirmedWhereItIs(t *testing.T) {
+func TestAnEmailChangeIsConfirmedByALinkToTheNewAddress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		this, other, foreign := f.signIn("ada"), f.signIn("ada"), f.signIn("owner")
@@ -77,7 +77,7 @@ func TestAnAddressIsConfirmedWhereItIs(t *testing.T) {
 	})
 }
 
-func TestWithoutASessionANewAddressEndsThemAll(t *testing.T) {
+func TestAnEmailChangeWithoutASessionEndsAllSessions(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		in := f.signIn("ada")
@@ -86,9 +86,9 @@ func TestWithoutASessionANewAddressEndsThemAll(t *testing.T) {
 	})
 }
 
-// TestTheSameAddressInOtherLettersIsNoFarewell changes the spelling of addresses. No
+// TestChangingTheCaseOfAnAddressSendsNoNotice changes the spelling of addresses. No
 // notification is sent, because the old spelling still receives mail.
-func TestTheSameAddressInOtherLettersIsNoFarewell(t *testing.T) {
+func TestChangingTheCaseOfAnAddressSendsNoNotice(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, bob := f.member("ada"), f.member("bob")
 		sessions := []signin.SignIn{f.signIn("ada"), f.signIn("bob")}
@@ -108,9 +108,9 @@ func TestTheSameAddressInOtherLettersIsNoFarewell(t *testing.T) {
 	})
 }
 
-// TestAnAddressThatIsTakenIsAskedForLikeAnother compares the responses and the database
+// TestATakenAddressIsRequestedLikeAFreeOne compares the responses and the database
 // work.
-func TestAnAddressThatIsTakenIsAskedForLikeAnother(t *testing.T) {
+func TestATakenAddressIsRequestedLikeAFreeOne(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		call := f.call(f.signIn("ada"))
@@ -138,7 +138,7 @@ func TestAnAddressThatIsTakenIsAskedForLikeAnother(t *testing.T) {
 	})
 }
 
-func TestAnAddressCanBeTakenMeanwhile(t *testing.T) {
+func TestAnAddressTakenBeforeTheConfirmationIsRefused(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		in := f.signIn("ada")
@@ -151,7 +151,7 @@ func TestAnAddressCanBeTakenMeanwhile(t *testing.T) {
 	})
 }
 
-func TestAnAddressCanBeSpeltAnew(t *testing.T) {
+func TestTheCaseOfAnAddressCanBeChanged(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		created, err := f.SignIn.RequestEmailChange(f.Context(), f.call(f.signIn("ada")), newKey(), ada.ID, "Ada@Example.com")
@@ -169,7 +169,7 @@ func TestAnAddressCanBeSpeltAnew(t *testing.T) {
 	})
 }
 
-func TestAChangeOfAddressEnds(t *testing.T) {
+func TestEmailChangesExpire(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.settings(rolecall.TenantSettings{SessionIdle: new(rolecall.Seconds(30 * 86400)), SessionAbsolute: new(rolecall.Seconds(30 * 86400))})
 		ada, bob := f.member("ada"), f.member("bob")
@@ -204,7 +204,7 @@ func TestAChangeOfAddressEnds(t *testing.T) {
 	})
 }
 
-func TestAChangeOfAddressIsConfirmedOnce(t *testing.T) {
+func TestAnEmailChangeIsConfirmedOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		token := f.emailLink(f.call(f.signIn("ada")), ada.ID, "lovelace")
@@ -231,7 +231,7 @@ func TestAChangeOfAddressIsConfirmedOnce(t *testing.T) {
 	})
 }
 
-func TestWhoMayChangeAnAddress(t *testing.T) {
+func TestChangeEmailIsAuthorized(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		sales, held := f.person("Sales")
 		research, _ := f.person("Research")
@@ -269,7 +269,7 @@ func TestWhoMayChangeAnAddress(t *testing.T) {
 	})
 }
 
-func TestAChangeOfOnesOwnAddressCountsWhateverOneIsGiven(t *testing.T) {
+func TestAnOwnEmailChangeIsValidAfterNewAssignments(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		clerk := f.caller(holding("users:read", "users.email:update"))
@@ -281,9 +281,9 @@ func TestAChangeOfOnesOwnAddressCountsWhateverOneIsGiven(t *testing.T) {
 	})
 }
 
-// TestWhoeverIsPutOutMovesNoAddress requests an email change in a stolen session, and
+// TestAnEndedSessionCannotChangeTheAddress requests an email change in a stolen session, and
 // then revokes the session.
-func TestWhoeverIsPutOutMovesNoAddress(t *testing.T) {
+func TestAnEndedSessionCannotChangeTheAddress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i, c := range []struct {
 			what string
@@ -317,7 +317,7 @@ func TestWhoeverIsPutOutMovesNoAddress(t *testing.T) {
 	})
 }
 
-func TestOneAsksForTenAddressesInAnHour(t *testing.T) {
+func TestTenEmailChangesPerUserAndHourAreAllowed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, key := f.member("ada"), newKey()
 		call := f.call(f.signIn("ada"))
@@ -345,7 +345,7 @@ func TestOneAsksForTenAddressesInAnHour(t *testing.T) {
 	})
 }
 
-func TestOnlyAnAddressIsAsked(t *testing.T) {
+func TestAnEmailChangeRequiresAValidAddress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		call := f.call(f.signIn("ada"))

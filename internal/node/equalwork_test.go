@@ -93,7 +93,7 @@ func TestEveryUnknownTokenIsTheSameWork(t *testing.T) {
 	})
 }
 
-func TestASignInSpendsOneHashAndAWeakOneIsMadeAgain(t *testing.T) {
+func TestASignInComputesOneHashAndReplacesAWeakOne(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		before := f.hashes.Hashed()
 		f.signIn("owner")

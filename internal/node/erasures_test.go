@@ -66,7 +66,7 @@ func (f *fixture) saying(id rolecall.UserID) (all, saying int) {
 	return all, saying
 }
 
-func TestAnErasureThatWasCutShortIsFinishedInTheBackground(t *testing.T) {
+func TestAnInterruptedErasureIsFinishedInTheBackground(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for steps, left := range []int{1201, 701, 201} { // including the creation
 			user := f.talkedAbout(fmt.Sprintf("ada-%d", steps))
@@ -90,7 +90,7 @@ func TestAnErasureThatWasCutShortIsFinishedInTheBackground(t *testing.T) {
 	})
 }
 
-func TestAnErasureGoesInSteps(t *testing.T) {
+func TestAnErasureRunsInBatches(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user := f.talkedAbout("ada")
 		updates := 0
@@ -105,7 +105,7 @@ func TestAnErasureGoesInSteps(t *testing.T) {
 	})
 }
 
-func TestWhatWasUnderWayIsErasedTooAMinuteLater(t *testing.T) {
+func TestRequestsInProgressAreErasedAMinuteLater(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user := f.user("ada")
 		f.ok(f.Directory.EraseUser(f.Context(), f.owner, user.ID))

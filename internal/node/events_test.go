@@ -84,7 +84,7 @@ func TestEventsShowTheMembersThatTheCallerMayRead(t *testing.T) {
 	})
 }
 
-func TestEventsSayWhatWouldShowWhatTheyHoldBack(t *testing.T) {
+func TestEventsNameThePermissionsForRedactedMembers(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.changedInSales()
 		role := f.role("Reader", "users:read")
@@ -114,7 +114,7 @@ func TestEventsSayWhatWouldShowWhatTheyHoldBack(t *testing.T) {
 	})
 }
 
-func TestEventsFollowWhereTheirSubjectIsNow(t *testing.T) {
+func TestEventsAreVisibleByTheCurrentDepartment(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.changedInSales()
 		inSales := f.caller(holding("users:read").within("Sales"), holding("events:read"))
@@ -190,7 +190,7 @@ func TestEventsAboutOtherThingsThanUsers(t *testing.T) {
 	})
 }
 
-func TestWhoMayReadEvents(t *testing.T) {
+func TestReadingEventsIsAuthorized(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.changedInSales()
 		self := f.callBy(ada, nil)
@@ -222,7 +222,7 @@ func TestWhoMayReadEvents(t *testing.T) {
 	})
 }
 
-func TestEventsAreKeptAsLongAsTheTenantSays(t *testing.T) {
+func TestEventsAreKeptForTheConfiguredTime(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		kept := setting("eventsKeptSeconds", new(int64(86400)))
 		f.ok(errorOf(f.Directory.UpdateTenant(f.Context(), f.owner, kept, nil)))
@@ -246,10 +246,10 @@ func TestEventsAreKeptAsLongAsTheTenantSays(t *testing.T) {
 	})
 }
 
-// TestOnesOwnEventsHideFromWhereOthersActed changes a user as an administrator and as an
+// TestOwnEventsHideTheSourcesOfOthers changes a user as an administrator and as an
 // operator. The user's own list of events omits their source addresses. An auditor sees
 // all of it.
-func TestOnesOwnEventsHideFromWhereOthersActed(t *testing.T) {
+func TestOwnEventsHideTheSourcesOfOthers(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		const elsewhere = "203.0.113.9"
 		ada := f.member("ada")

@@ -17,7 +17,7 @@ import (
 
 const anotherPassword = "another " + password
 
-func TestAnInvitationLetsAPendingUserIn(t *testing.T) {
+func TestAnInvitationActivatesAPendingUser(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.user("ada")
 		presented := f.signIn("owner")
@@ -85,7 +85,7 @@ func TestAnInvitationIsAcceptedOnce(t *testing.T) {
 	})
 }
 
-func TestAnInvitationEnds(t *testing.T) {
+func TestInvitationsExpire(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, bob := f.user("ada"), f.user("bob")
 		early, late, invited := f.invite(ada.ID), f.invite(bob.ID), f.clock.Now()
@@ -107,7 +107,7 @@ func TestAnInvitationEnds(t *testing.T) {
 	})
 }
 
-func TestAnInvitationLetsNoSuspendedUserIn(t *testing.T) {
+func TestASuspendedUserCannotAcceptAnInvitation(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.user("ada")
 		token := f.invite(ada.ID)
@@ -152,7 +152,7 @@ func faultsOf(err error) (faults []string) {
 	return faults
 }
 
-func TestAnInvitationAsksForAGoodPassword(t *testing.T) {
+func TestAnInvitationRequiresAGoodPassword(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		created, err := f.Directory.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: "ada.lovelace@example.com", Name: "Augusta Ada Lovelace"})
 		f.ok(err)
@@ -172,7 +172,7 @@ func TestAnInvitationAsksForAGoodPassword(t *testing.T) {
 	})
 }
 
-func TestTheRepeatOfAnInvitationIsMailedOnce(t *testing.T) {
+func TestARepeatedInvitationIsMailedOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, key := f.user("ada"), newKey()
 		first, err := f.Directory.InviteUser(f.Context(), f.owner, key, ada.ID)
@@ -197,7 +197,7 @@ func TestTheRepeatOfAnInvitationIsMailedOnce(t *testing.T) {
 	})
 }
 
-func TestOnlyWhomOneSeesAndReachesCanBeInvited(t *testing.T) {
+func TestInviteUserIsAuthorized(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		sales, _ := f.person("Sales")
 		research, _ := f.person("Research")
@@ -220,10 +220,10 @@ func TestOnlyWhomOneSeesAndReachesCanBeInvited(t *testing.T) {
 	})
 }
 
-// TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed lets a user invite a guest or
+// TestTheGrantorOfALinkIsAuthorizedAgainAtItsUse lets a user invite a guest or
 // request another address for a guest. That user loses the permission before the guest
 // uses the link.
-func TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed(t *testing.T) {
+func TestTheGrantorOfALinkIsAuthorizedAgainAtItsUse(t *testing.T) {
 	clerk := []held{holding("users:read", "users:invite", "users.email:update")}
 	for _, c := range []struct {
 		what   string
@@ -272,9 +272,9 @@ func TestWhoeverHandsOutALinkIsJudgedAgainWhenItIsUsed(t *testing.T) {
 	}
 }
 
-// TestAnInvitationGoesToTheAddressOfTheMoment changes the address between the
+// TestAnInvitationIsMailedToTheCurrentAddress changes the address between the
 // authorization and the insertion of the invitation.
-func TestAnInvitationGoesToTheAddressOfTheMoment(t *testing.T) {
+func TestAnInvitationIsMailedToTheCurrentAddress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.user("ada")
 		node := f.across(func() {
@@ -284,7 +284,7 @@ func TestAnInvitationGoesToTheAddressOfTheMoment(t *testing.T) {
 	})
 }
 
-func TestInvitingAtTheCreation(t *testing.T) {
+func TestCreateUserWithInvitation(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		draft, key := rolecall.UserDraft{Email: address("ada"), Name: "Ada Lovelace", Invite: true}, newKey()
 		created, err := f.Directory.CreateUser(f.Context(), f.owner, key, draft)
@@ -308,7 +308,7 @@ func TestInvitingAtTheCreation(t *testing.T) {
 	})
 }
 
-func TestWithdrawnInvitationsLetNobodyIn(t *testing.T) {
+func TestWithdrawnInvitationsAreRefused(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.user("ada")
 		token := f.invite(ada.ID)

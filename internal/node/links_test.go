@@ -195,7 +195,7 @@ func TestARevokedCredentialRequestsNoLinks(t *testing.T) {
 	})
 }
 
-func TestTheCurrentAddressIsToldOfARequestForANewOne(t *testing.T) {
+func TestTheCurrentAddressIsNotifiedOfAnEmailChange(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		a := f.attempt()
@@ -226,9 +226,9 @@ func TestTheCurrentAddressIsToldOfARequestForANewOne(t *testing.T) {
 	})
 }
 
-// TestATenantMailsSoManyLinksToOthersInAnHour counts all links together, on two nodes.
+// TestLinksPerTenantAndHourAreLimited counts all links together, on two nodes.
 // Links that are rejected, repeated or requested by users for themselves do not count.
-func TestATenantMailsSoManyLinksToOthersInAnHour(t *testing.T) {
+func TestLinksPerTenantAndHourAreLimited(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{TenantMails: 4}, func(f *fixture) {
 		ada, pending, other := f.member("ada"), f.user("pending"), f.node()
 		invite := func(name string) error {
@@ -271,10 +271,10 @@ func TestATenantMailsSoManyLinksToOthersInAnHour(t *testing.T) {
 	})
 }
 
-// TestTheLinksOfARevokedOperatorKeyAreVoid revokes an operator key that was used to
+// TestLinksOfARevokedOperatorKeyAreInvalid revokes an operator key that was used to
 // create a tenant and to request links in another one. The links of an expired key stay
 // valid.
-func TestTheLinksOfARevokedOperatorKeyAreVoid(t *testing.T) {
+func TestLinksOfARevokedOperatorKeyAreInvalid(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		revoked, token := f.operatorKey("Revoked")
 		_, kept := f.operatorKey("Kept")

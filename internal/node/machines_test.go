@@ -68,7 +68,7 @@ func (f *fixture) programs() (role rolecall.Role, member rolecall.User, account 
 	}
 }
 
-func TestATokenIsRememberedUntilItsHolderChanges(t *testing.T) {
+func TestATokenIsCachedUntilItsHolderChanges(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role, member, account, tokens := f.programs()
 		reads := func(token directory.APIToken) bool {
@@ -110,7 +110,7 @@ func TestATokenIsRememberedUntilItsHolderChanges(t *testing.T) {
 	})
 }
 
-func TestATokenOfAUserWithoutADemandedFactorCountsForNothing(t *testing.T) {
+func TestATokenOfAUserWithoutARequiredFactorIsRefused(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role, member, account, tokens := f.programs()
 		far, demanding := f.watchingNode(), f.role("Demanding")
@@ -158,7 +158,7 @@ func TestATokenOfAUserWithoutADemandedFactorCountsForNothing(t *testing.T) {
 	})
 }
 
-func TestATokenTakesNoFactorsFromItsUser(t *testing.T) {
+func TestATokenCannotRemoveFactorsOfItsUser(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, _, _ := f.protected("ada")
 		p, err := f.bears(f.Node, f.userToken(f.owner, "*:*", "*/*:*"))
@@ -222,7 +222,7 @@ func TestATokenEndsWithItsHolderOrItself(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoTokenIsRefusedWithoutALookUp(t *testing.T) {
+func TestAMalformedTokenIsRefusedWithoutALookup(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, _, _, tokens := f.programs()
 		text := string(tokens[0].Secret)
@@ -246,7 +246,7 @@ func TestWhatIsNoTokenIsRefusedWithoutALookUp(t *testing.T) {
 	})
 }
 
-func TestATokenIsOfItsTenantOnly(t *testing.T) {
+func TestATokenIsValidInItsTenantOnly(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, _, _, tokens := f.programs()
 		other := f.newTenant("other")
@@ -284,7 +284,7 @@ func TestTheLastUseOfATokenIsWrittenAtMostOnceAMinute(t *testing.T) {
 	})
 }
 
-func TestAStoreThatFailsIsNoMissingToken(t *testing.T) {
+func TestAStoreErrorIsNotAMissingToken(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, _, _, tokens := f.programs()
 		fresh := f.node()
@@ -295,7 +295,7 @@ func TestAStoreThatFailsIsNoMissingToken(t *testing.T) {
 	})
 }
 
-func TestATokenThatIsRevokedDuringFiftyUsesIsGoneAfterwards(t *testing.T) {
+func TestATokenRevokedDuringFiftyUsesIsRefusedAfterwards(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, member, _, tokens := f.programs()
 		token := tokens[0]
@@ -330,7 +330,7 @@ func (f *fixture) ofProgram(token directory.APIToken) access.Caller {
 	return access.Caller{Principal: p, RequestID: "request", Source: "192.0.2.1"}
 }
 
-func TestATokenDoesNothingInThePersonsPlace(t *testing.T) {
+func TestATokenCannotActOnItsUsersOwnAccount(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		member := f.member("programmer")
 		role := f.role("Shop", "shop/a:b", "service-accounts:update")
@@ -365,7 +365,7 @@ func TestATokenDoesNothingInThePersonsPlace(t *testing.T) {
 // A request with a token cannot exceed the permissions of the token, even if the holder
 // could do more. This also applies to assigning and creating roles, and to revoking
 // access.
-func TestTheCeilingOfATokenIsItsOwn(t *testing.T) {
+func TestATokenCannotGrantMoreThanItHolds(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		account := f.account("Sync", f.ownerRole())
 		reader, writer, shop := f.role("Reader", "users:read"), f.role("Writer", "users:update"), f.role("Shop", "shop/a:b")
@@ -392,7 +392,7 @@ func TestTheCeilingOfATokenIsItsOwn(t *testing.T) {
 
 // A user cannot gain permissions by grants. Nor can a service account, by a role that it
 // holds.
-func TestAServiceAccountGivesItselfNoMore(t *testing.T) {
+func TestAServiceAccountCannotGrantItselfMore(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		created, err := f.Directory.CreateRole(f.Context(), f.owner, newKey(), rolecall.RoleDraft{
 			Name: "Hands on", Permissions: []string{"roles:update", "service-accounts:update"}, Grants: []string{"shop/*:*", "roles:update", "service-accounts:update"},
@@ -415,7 +415,7 @@ func TestAServiceAccountGivesItselfNoMore(t *testing.T) {
 	})
 }
 
-func TestATokenOfAServiceAccountIsMadeByWhoCoversIt(t *testing.T) {
+func TestCreatingAServiceAccountTokenNeedsItsPermissions(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		account := f.account("Sync", f.ownerRole())
 		create := func(c access.Caller, id rolecall.ServiceAccountID, permissions ...string) error {
@@ -467,7 +467,7 @@ func TestEventsOfPrograms(t *testing.T) {
 	})
 }
 
-func TestOneOfManyEqualRequestsMakesAToken(t *testing.T) {
+func TestConcurrentEqualRequestsCreateOneToken(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		account := f.account("Sync", f.ownerRole())
 		nodes, key, draft := []*node.Node{f.Node, f.node()}, newKey(), f.tokenDraft("users:read")

@@ -9,7 +9,7 @@ import (
 	"github.com/rolecall/rolecall/internal/directory"
 )
 
-func TestNamesAreForThoseWhoMayReadThem(t *testing.T) {
+func TestNamesAreReturnedToCallersWhoMayReadThem(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		sales, _ := f.person("Sales")
 		ops, _ := f.person("Ops")
@@ -66,7 +66,7 @@ func TestNamesAreForThoseWhoMayReadThem(t *testing.T) {
 	})
 }
 
-func TestADeletedUserIsReadByWhoMayRestoreThem(t *testing.T) {
+func TestDeletedUsersAreVisibleToCallersWhoMayRestoreThem(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, assignments := f.person("Sales", holding("shop/a:b"))
 		restores := f.caller(holding("users:restore").within("Sales"))

@@ -51,7 +51,7 @@ func TestASignInFromANewBrowserIsMailed(t *testing.T) {
 	})
 }
 
-func TestNobodyFillsAMailboxBySigningIn(t *testing.T) {
+func TestMailsAboutSignInsAreLimited(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		f.member("grace")
@@ -138,7 +138,7 @@ func TestNoticesNameTheBrowserOfTheChange(t *testing.T) {
 	})
 }
 
-func TestAnAcceptedInvitationIsNoNewBrowser(t *testing.T) {
+func TestAnAcceptedInvitationIsNotMailedAsANewBrowser(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user := f.user("ada")
 		token := f.invite(user.ID)

@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/secret"
 )
 
-func TestATenantIsMadeWholeOrNotAtAll(t *testing.T) {
+func TestCreateTenantIsAtomic(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		owner := rolecall.UserDraft{Email: address("owner"), Name: "Olga Owner"}
 		for _, c := range []struct {
@@ -78,7 +78,7 @@ func TestTenantsAreListedByName(t *testing.T) {
 	})
 }
 
-func TestTheWayBackIn(t *testing.T) {
+func TestAddOwnerRestoresAccess(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user := f.member("rescuer")
 		f.ok(f.Directory.AddOwner(f.Context(), "acme", "RESCUER@example.com"))
@@ -90,7 +90,7 @@ func TestTheWayBackIn(t *testing.T) {
 	})
 }
 
-func TestANewPasswordActivatesAndEndsEverySession(t *testing.T) {
+func TestSetPasswordActivatesTheUserAndEndsEverySession(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		pending := f.user("ada")
 		f.is(f.guess("192.0.2.7", "ada", password), rolecall.ErrWrongCredentials)
@@ -110,7 +110,7 @@ func TestANewPasswordActivatesAndEndsEverySession(t *testing.T) {
 	})
 }
 
-func TestAPasswordIsComparedWhole(t *testing.T) {
+func TestLongPasswordsAreComparedCompletely(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.user("ada")
 		for _, c := range []struct{ stored, given string }{
@@ -127,7 +127,7 @@ func TestAPasswordIsComparedWhole(t *testing.T) {
 	})
 }
 
-func TestAnAddressIsRepaired(t *testing.T) {
+func TestOperatorsCanChangeAnAddress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		f.user("bob")
@@ -139,7 +139,7 @@ func TestAnAddressIsRepaired(t *testing.T) {
 	})
 }
 
-func TestCommandsSayWhatIsNotThere(t *testing.T) {
+func TestCommandsNameMissingObjects(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ctx := f.Context()
 		for name, err := range map[string]error{
@@ -156,7 +156,7 @@ func TestCommandsSayWhatIsNotThere(t *testing.T) {
 	})
 }
 
-func TestASuspendedTenantRefusesOnlyWhoCouldComeIn(t *testing.T) {
+func TestASuspendedTenantIsReportedToItsUsersOnly(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		token := f.signIn("owner").Token
 		f.ok(errorOf(f.Directory.SuspendTenant(f.Context(), access.Command, "acme", "")))

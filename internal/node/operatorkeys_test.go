@@ -39,7 +39,7 @@ func (f *fixture) operates(name string, tenants ...string) access.Caller {
 	return access.Caller{Principal: p, RequestID: "request", Source: "192.0.2.1"}
 }
 
-func TestAnOperatorActsInATenantAndIsNobodyThere(t *testing.T) {
+func TestAnOperatorActsInATenantWithoutBeingAUser(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		key, token := f.operatorKey("Sign-ups")
 		c, err := f.operator(f.Node, token)
@@ -78,7 +78,7 @@ func flipped(token secret.Token) secret.Token {
 	return token[:last] + "0"
 }
 
-func TestAnOperatorKeyIsForItsTenantsAsLongAsItLives(t *testing.T) {
+func TestAnOperatorKeyIsValidForItsTenantsUntilItEnds(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		other := f.newTenant("other")
 		acme := f.tenant
@@ -164,7 +164,7 @@ func TestARevokedOperatorKeyEndsOnEveryNode(t *testing.T) {
 	})
 }
 
-func TestKeysThatNobodyHasAreBoundedForEachSource(t *testing.T) {
+func TestUnknownKeysAreLimitedPerSource(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{Source: 3}, func(f *fixture) {
 		_, known := f.operatorKey("Known")
 		_, unknownHere := f.operatorKey("Unknown here")
@@ -204,7 +204,7 @@ func TestKeysThatNobodyHasAreBoundedForEachSource(t *testing.T) {
 	})
 }
 
-func TestACreatedTenantIsReplayedWithoutItsSecretAndWithoutWhoIsGone(t *testing.T) {
+func TestAReplayedTenantHasNoSecretAndNoDeletedUser(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		c, key := f.operates("Sign-ups"), newKey()
 		draft := rolecall.TenantDraft{Name: "customer", Owner: rolecall.UserDraft{Email: address("customer"), Name: "Carla Customer"}}

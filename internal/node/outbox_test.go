@@ -118,7 +118,7 @@ func (f *fixture) dueIn() (pause time.Duration) {
 	return pause
 }
 
-func TestMailThatIsNotWorthItAnyMoreIsGivenUpWithAnEvent(t *testing.T) {
+func TestExpiredMailIsGivenUpWithAnEvent(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.user("ada")
 		f.invite(ada.ID)
@@ -140,7 +140,7 @@ func TestMailThatIsNotWorthItAnyMoreIsGivenUpWithAnEvent(t *testing.T) {
 
 // A recipient whom the mail server rejects does not delay other mail. In the end, the
 // log, a counter and an event report the failure.
-func TestOneWhomTheServerRefuses(t *testing.T) {
+func TestMailToARefusedRecipientDoesNotBlockOthers(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		server := mailtest.Start(f, mailtest.Options{})
 		server.Refuse("RCPT "+address("ada"), "550 5.7.1 not for you")
@@ -171,7 +171,7 @@ func TestOneWhomTheServerRefuses(t *testing.T) {
 }
 
 // If a failure cannot be recorded in one tenant, mail of other tenants is still given up.
-func TestMailOfATenantThatCannotBeWrittenKeepsNoOther(t *testing.T) {
+func TestFailingMailOfOneTenantDoesNotBlockOthers(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		other := f.newTenant("other")
 		for _, tenant := range []rolecall.TenantID{other.ID, f.tenant.ID} {
@@ -189,7 +189,7 @@ func TestMailOfATenantThatCannotBeWrittenKeepsNoOther(t *testing.T) {
 	})
 }
 
-func TestMailToNoMailboxIsGivenUpAtOnce(t *testing.T) {
+func TestMailToAnUnknownMailboxIsGivenUpAtOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		server := mailtest.Start(f, mailtest.Options{})
 		server.Refuse("RCPT "+address("ada"), "550 5.1.1 no such user")
@@ -229,7 +229,7 @@ func TestMailOfANodeThatDiedIsSentByAnother(t *testing.T) {
 	})
 }
 
-func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
+func TestStoppingFinishesMailInProgress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		server := mailtest.Start(f, mailtest.Options{})
 		server.Hang(mailtest.Taken)
@@ -247,7 +247,7 @@ func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestMailOfNobodyGoesNowhere(t *testing.T) {
+func TestDummyMailIsNotSent(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.ok(store.New(f.db.Database, nil).Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
 			tx.InsertMail(f.sealed(f.tenant.ID, rolecall.Mail{Kind: rolecall.MailNothing, To: address("nobody")}))

@@ -40,7 +40,7 @@ func (f *fixture) voidInvitation(id rolecall.UserID) bool {
 	return slices.Contains(f.obstacles(id), "invitation-void UsersController_inviteUser")
 }
 
-func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
+func TestTheOverviewShowsWhyAUserCannotSignIn(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{Account: 3}, func(f *fixture) {
 		const invite, sendReset = "UsersController_inviteUser", "UsersController_sendPasswordReset"
 		said := func(what string, id rolecall.UserID, want ...string) {
@@ -90,7 +90,7 @@ func TestTheOverviewSaysWhySomebodyCannotSignIn(t *testing.T) {
 	})
 }
 
-func TestTheOverviewSaysFromWhereSignInsAreRefused(t *testing.T) {
+func TestTheOverviewShowsTheSourceOfRefusedSignIns(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		for range 9 {
@@ -127,7 +127,7 @@ func TestTheOverviewSaysFromWhereSignInsAreRefused(t *testing.T) {
 	})
 }
 
-func TestTheOverviewSaysThatCodesWereGuessedAt(t *testing.T) {
+func TestTheOverviewShowsGuessedCodes(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, _, _ := f.protected("ada")
 		for range 2 {
@@ -148,7 +148,7 @@ func TestTheOverviewSaysThatCodesWereGuessedAt(t *testing.T) {
 	})
 }
 
-func TestTheOverviewSaysWhatMendsPasskeysWithoutADomain(t *testing.T) {
+func TestTheOverviewExplainsPasskeysWithoutADomain(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, _ := f.withPasskey("ada")
 		f.passkeys = nil
@@ -166,7 +166,7 @@ func TestTheOverviewSaysWhatMendsPasskeysWithoutADomain(t *testing.T) {
 	})
 }
 
-func TestWhoIsToldWhatOfHowSomebodySignsIn(t *testing.T) {
+func TestSignInDetailsInTheOverviewAreAuthorized(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, _ := f.person("Sales")
 		f.invite(ada.ID)

@@ -30,7 +30,7 @@ var acts = map[string]func(*fixture, access.Caller, rolecall.UserID, rolecall.Ro
 	},
 }
 
-func TestTheLastOwnerStays(t *testing.T) {
+func TestTheLastOwnerCannotBeRemoved(t *testing.T) {
 	for name, act := range acts {
 		t.Run(name, func(t *testing.T) {
 			onEachStore(t, func(f *fixture) {
@@ -53,9 +53,9 @@ func TestTheLastOwnerStays(t *testing.T) {
 	}
 }
 
-// TestTwoOwnersRemoveEachOther lets two owners act on each other concurrently, 200
+// TestTwoOwnersCannotRemoveEachOther lets two owners act on each other concurrently, 200
 // times. For every pair of actions, exactly one succeeds.
-func TestTwoOwnersRemoveEachOther(t *testing.T) {
+func TestTwoOwnersCannotRemoveEachOther(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.owner.Assignments[0].Role
 		for range 8 {

@@ -69,7 +69,7 @@ func TestAPasskeyIsASecondFactor(t *testing.T) {
 	})
 }
 
-func TestAPasskeyAloneSignsIn(t *testing.T) {
+func TestAPasskeySignsInWithoutAPassword(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, phone := f.withPasskey("ada")
 		in, err := f.byPasskey(phone.Get(t, f.signInOptions()))
@@ -81,7 +81,7 @@ func TestAPasskeyAloneSignsIn(t *testing.T) {
 	})
 }
 
-func TestWhatSignsNobodyInWithoutAPassword(t *testing.T) {
+func TestInvalidPasswordlessSignIns(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, phone := f.withPasskey("ada")
 		grace, hers := f.withPasskey("grace")
@@ -151,7 +151,7 @@ func (f *fixture) strangersAnswer() []byte {
 	return stranger.Get(f, f.signInOptions())
 }
 
-func TestOneAnswerOfAPasskeySignsInOnce(t *testing.T) {
+func TestAPasskeyResponseSignsInOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, phone := f.withPasskey("ada")
 		phone.Synced = false
@@ -171,8 +171,8 @@ func TestOneAnswerOfAPasskeySignsInOnce(t *testing.T) {
 	})
 }
 
-// TestAnAnswerOfAPasskeyStaysUsed changes the password after the assertion was used.
-func TestAnAnswerOfAPasskeyStaysUsed(t *testing.T) {
+// TestAUsedPasskeyResponseStaysUsed changes the password after the assertion was used.
+func TestAUsedPasskeyResponseStaysUsed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, phone := f.member("ada"), passkeytest.New(origin)
 		phone.Synced = true // a synced passkey has no signature counter

@@ -15,7 +15,7 @@ import (
 	"github.com/rolecall/rolecall/internal/signin"
 )
 
-func TestANewPasswordOfOnesOwnEndsTheOtherSessions(t *testing.T) {
+func TestChangingThePasswordEndsTheOtherSessions(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		this, other := f.signIn("ada"), f.signIn("ada")
@@ -35,7 +35,7 @@ func TestANewPasswordOfOnesOwnEndsTheOtherSessions(t *testing.T) {
 	})
 }
 
-func TestANewPasswordOfOnesOwnMustBeGood(t *testing.T) {
+func TestChangingThePasswordRequiresAGoodOne(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		call := f.call(f.signIn("ada"))
@@ -54,7 +54,7 @@ func TestANewPasswordOfOnesOwnMustBeGood(t *testing.T) {
 	})
 }
 
-func TestAWrongCurrentPasswordCounts(t *testing.T) {
+func TestAWrongCurrentPasswordIsCounted(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		in := f.signIn("ada")
@@ -94,7 +94,7 @@ func TestAWrongCurrentPasswordCounts(t *testing.T) {
 	})
 }
 
-func TestTriesOfTheCurrentPasswordAtOnceCannotPassTheLimit(t *testing.T) {
+func TestConcurrentWrongCurrentPasswordsCannotExceedTheLimit(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		call, before := f.call(f.signIn("ada")), f.hashes.Hashed()
@@ -117,7 +117,7 @@ func TestTriesOfTheCurrentPasswordAtOnceCannotPassTheLimit(t *testing.T) {
 	})
 }
 
-func TestAnAttackFromOutsideKeepsNobodyFromANewPassword(t *testing.T) {
+func TestFailedSignInsDoNotPreventAPasswordChange(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		call := f.call(f.signIn("ada"))

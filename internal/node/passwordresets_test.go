@@ -71,9 +71,9 @@ func TestAPasswordIsResetByMail(t *testing.T) {
 	})
 }
 
-// TestEveryRequestForANewPasswordIsTheSameWork requests resets for all kinds of
+// TestEveryResetRequestIsTheSameWork requests resets for all kinds of
 // addresses. Only one of them gets a mail.
-func TestEveryRequestForANewPasswordIsTheSameWork(t *testing.T) {
+func TestEveryResetRequestIsTheSameWork(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		f.user("pending")
@@ -116,7 +116,7 @@ func TestEveryRequestForANewPasswordIsTheSameWork(t *testing.T) {
 	})
 }
 
-func TestDecoysAreRemovedAlsoWhereThereIsNoTenant(t *testing.T) {
+func TestDummyRowsAreRemovedWithoutATenant(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		unknown := access.Anonymous{TenantName: "nobody", Source: "192.0.2.1"}
 		f.ok(f.SignIn.RequestPasswordReset(f.Context(), unknown, address("ada")))
@@ -136,7 +136,7 @@ func TestDecoysAreRemovedAlsoWhereThereIsNoTenant(t *testing.T) {
 	})
 }
 
-func TestAnAccountIsSentThreeNewPasswordsInAnHour(t *testing.T) {
+func TestThreeResetsPerAccountAndHourAreAllowed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		f.member("bob")
@@ -160,8 +160,8 @@ func TestAnAccountIsSentThreeNewPasswordsInAnHour(t *testing.T) {
 	})
 }
 
-// TestALinkOutlivesTheWaitForAnother uses links that expire in less than an hour.
-func TestALinkOutlivesTheWaitForAnother(t *testing.T) {
+// TestTheWindowOfResetsIsAtMostTheLifetimeOfALink uses links that expire in less than an hour.
+func TestTheWindowOfResetsIsAtMostTheLifetimeOfALink(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		f.settings(rolecall.TenantSettings{PasswordReset: new(rolecall.Seconds(300))})
@@ -174,7 +174,7 @@ func TestALinkOutlivesTheWaitForAnother(t *testing.T) {
 	})
 }
 
-func TestASourceAsksForThirtyNewPasswordsInTenMinutes(t *testing.T) {
+func TestThirtyResetsPerSourceAndTenMinutesAreAllowed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i := range 30 {
 			f.ok(f.askReset("2001:db8::7", address(fmt.Sprintf("ghost-%d", i))))
@@ -193,10 +193,10 @@ func TestASourceAsksForThirtyNewPasswordsInTenMinutes(t *testing.T) {
 	})
 }
 
-// TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn fills all counters of failed
+// TestAnAttackOnAnAccountDoesNotBlockItsReset fills all counters of failed
 // sign-ins, on two nodes that cache full counters. A new password clears the counters of
 // the account, but not those of a source.
-func TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn(t *testing.T) {
+func TestAnAttackOnAnAccountDoesNotBlockItsReset(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 2, Account: 3, Source: 2}, func(f *fixture) {
 		f.member("ada")
 		peer, other := f.Node, f.watchingNode()
@@ -218,7 +218,7 @@ func TestAnAttackOnTheAccountDoesNotBlockTheWayBackIn(t *testing.T) {
 	})
 }
 
-func TestParallelRequestsForNewPasswordsKeepTheLimits(t *testing.T) {
+func TestParallelResetRequestsKeepTheLimits(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		nodes := []*node.Node{f.Node, f.node()}
@@ -246,7 +246,7 @@ func TestParallelRequestsForNewPasswordsKeepTheLimits(t *testing.T) {
 	})
 }
 
-func TestALinkForANewPasswordEnds(t *testing.T) {
+func TestResetLinksExpire(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.settings(rolecall.TenantSettings{PasswordReset: new(rolecall.Seconds(600))})
 		ada := f.member("ada")
@@ -276,7 +276,7 @@ func TestALinkForANewPasswordEnds(t *testing.T) {
 	})
 }
 
-func TestALinkForANewPasswordLetsNoSuspendedUserIn(t *testing.T) {
+func TestASuspendedUserCannotUseAResetLink(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		token := f.resetLink("ada")
@@ -294,8 +294,8 @@ func TestALinkForANewPasswordLetsNoSuspendedUserIn(t *testing.T) {
 	})
 }
 
-// TestASuspensionAcrossANewPasswordWins suspends the user while the password is hashed.
-func TestASuspensionAcrossANewPasswordWins(t *testing.T) {
+// TestASuspensionDuringAResetWins suspends the user while the password is hashed.
+func TestASuspensionDuringAResetWins(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		token := f.resetLink("ada")
@@ -313,7 +313,7 @@ func (f *fixture) across(happen func()) *node.Node {
 	})
 }
 
-func TestALinkForANewPasswordIsUsedOnce(t *testing.T) {
+func TestAResetLinkIsUsedOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		token := f.resetLink("ada")
@@ -347,9 +347,9 @@ func TestALinkForANewPasswordIsUsedOnce(t *testing.T) {
 	})
 }
 
-// TestOfLinksMadeAtOnceOneIsUsed creates two valid links, like two concurrent requests
+// TestOneOfConcurrentResetLinksCanBeUsed creates two valid links, like two concurrent requests
 // that do not see each other.
-func TestOfLinksMadeAtOnceOneIsUsed(t *testing.T) {
+func TestOneOfConcurrentResetLinksCanBeUsed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		links := []secret.Token{f.resetLink("ada"), secret.NewToken()}
@@ -366,7 +366,7 @@ func TestOfLinksMadeAtOnceOneIsUsed(t *testing.T) {
 	})
 }
 
-func TestALinkAsksForAGoodPassword(t *testing.T) {
+func TestAResetLinkRequiresAGoodPassword(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		created, err := f.Directory.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{Email: "ada.lovelace@example.com", Name: "Augusta Ada Lovelace"})
 		f.ok(err)
@@ -388,7 +388,7 @@ func TestALinkAsksForAGoodPassword(t *testing.T) {
 	})
 }
 
-func TestANewPasswordIsAskedForByAddressesOnly(t *testing.T) {
+func TestAResetRequestRequiresAValidAddress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, email := range []string{"", "ada", "ada@example.com\r\nBcc: eve@example.com", "Ada <ada@example.com>", "ada@example.com, eve@example.com", "ada@example.com\x00"} {
 			asked := f.db.during(func() {
@@ -404,7 +404,7 @@ func TestANewPasswordIsAskedForByAddressesOnly(t *testing.T) {
 	})
 }
 
-func TestAnAdministratorSendsANewPasswordUnseen(t *testing.T) {
+func TestAnAdministratorDoesNotSeeTheResetLink(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, key := f.member("ada"), newKey()
 		var first, again idempotency.Created[rolecall.PasswordReset]
@@ -434,7 +434,7 @@ func TestAnAdministratorSendsANewPasswordUnseen(t *testing.T) {
 	})
 }
 
-func TestWhoMaySendANewPassword(t *testing.T) {
+func TestSendPasswordResetIsAuthorized(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		sales, _ := f.person("Sales")
 		research, _ := f.person("Research")
@@ -465,9 +465,9 @@ func TestWhoMaySendANewPassword(t *testing.T) {
 	})
 }
 
-// TestALinkIsBoundToTheAddressItWentTo changes the address between the read of the
+// TestAResetLinkIsBoundToItsAddress changes the address between the read of the
 // address and the insertion of the link.
-func TestALinkIsBoundToTheAddressItWentTo(t *testing.T) {
+func TestAResetLinkIsBoundToItsAddress(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		peer := f.across(func() {

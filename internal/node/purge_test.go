@@ -16,7 +16,7 @@ import (
 
 const aDay = 24 * time.Hour
 
-func TestWhatIsOverIsRemovedAndNothingElse(t *testing.T) {
+func TestPurgeRemovesOnlyExpiredRows(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for range 700 { // more than one batch
 			f.ok(f.store.Update(f.Context(), f.tenant.ID, func(tx *store.Tx) error {
@@ -87,9 +87,9 @@ func TestATenantThatWasDeletedIsPurgedAndItsNameComesBackLater(t *testing.T) {
 
 func errorOf3[T, U any](_ T, _ U, err error) error { return err }
 
-// TestPurgingBesideCreations runs purges without a pause while keys are used at the
+// TestPurgeDuringCreations runs purges without a pause while keys are used at the
 // moment of their expiry. No key has two effects, and no key is rejected.
-func TestPurgingBesideCreations(t *testing.T) {
+func TestPurgeDuringCreations(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.settings(rolecall.TenantSettings{IdempotencyKept: new(rolecall.Seconds(1))})
 		f.owner.Tenant = f.tenant
@@ -158,7 +158,7 @@ func (s broken) Update(ctx context.Context, tenant rolecall.TenantID, fn func(st
 	return s.Database.Update(ctx, tenant, fn)
 }
 
-func TestATenantThatCannotBePurgedKeepsNoOtherFromIt(t *testing.T) {
+func TestAFailingPurgeOfOneTenantDoesNotBlockOthers(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, name := range []string{"first", "second"} {
 			f.newTenant(name)

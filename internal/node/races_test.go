@@ -42,7 +42,7 @@ func (f *fixture) signInAcross(happen func()) error {
 	return errorOf(peer.SignIn.Login(f.Context(), f.attempt(), address("ada"), password))
 }
 
-func TestASignInDoesNotBringBackAPasswordThatWasReplaced(t *testing.T) {
+func TestASignInDoesNotRestoreAReplacedPassword(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		const replacement = "brand new " + password
@@ -54,7 +54,7 @@ func TestASignInDoesNotBringBackAPasswordThatWasReplaced(t *testing.T) {
 	})
 }
 
-func TestASignInAcrossASuspensionOrADeletionLeavesNoSession(t *testing.T) {
+func TestASuspensionOrDeletionDuringSignInLeavesNoSession(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		f.is(f.signInAcross(func() { f.ok(errorOf(f.Directory.SuspendUser(f.Context(), f.owner, ada.ID, ""))) }), rolecall.ErrUserSuspended)
@@ -66,10 +66,10 @@ func TestASignInAcrossASuspensionOrADeletionLeavesNoSession(t *testing.T) {
 	})
 }
 
-// TestARoleIsNotDeletedUnderWhoIsGivenIt deletes a role without force while it is
+// TestARoleIsNotDeletedDuringItsAssignment deletes a role without force while it is
 // assigned to a user. One of the two requests is rejected, so that no acknowledged
 // assignment is lost.
-func TestARoleIsNotDeletedUnderWhoIsGivenIt(t *testing.T) {
+func TestARoleIsNotDeletedDuringItsAssignment(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada, peer := f.user("ada"), f.node()
 		for range 60 {

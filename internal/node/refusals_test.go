@@ -43,7 +43,7 @@ func (f *fixture) expectRefusals(kind rolecall.EventType, want map[string]int) {
 // unlimited effectively disables the limits of sign-ins.
 var unlimited = ratelimit.Limits{AccountAndSource: 1e6, Account: 1e6, Source: 1e6}
 
-func TestFailedSignInsOfASecondBecomeOneEventEach(t *testing.T) {
+func TestFailedSignInsOfASecondAreOneEventPerKind(t *testing.T) {
 	onEachStoreLimited(t, unlimited, func(f *fixture) {
 		for i := range 12 {
 			f.is(f.guess(fmt.Sprintf("192.0.2.%d", i), "owner", "wrong"), rolecall.ErrWrongCredentials)
@@ -72,7 +72,7 @@ func TestFailedSignInsOfASecondBecomeOneEventEach(t *testing.T) {
 	})
 }
 
-func TestWhatIsNobodysIsNotRecorded(t *testing.T) {
+func TestRefusalsOfUnknownTenantsAreNotRecorded(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.is(errorOf(f.SignIn.Login(f.Context(), access.Anonymous{TenantName: "nobody", Source: "192.0.2.1"}, address("owner"), "wrong")), rolecall.ErrWrongCredentials)
 		if asked := f.db.during(func() { f.ok(f.Access.Refusals.Flush(f.Context())) }); len(asked) != 0 {

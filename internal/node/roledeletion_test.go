@@ -37,7 +37,7 @@ func (f *fixture) holders(role rolecall.Role, n int) (ids []rolecall.UserID) {
 	return ids
 }
 
-func TestEverybodyFromWhomADeletedRoleIsTakenHasAnEvent(t *testing.T) {
+func TestEveryHolderOfADeletedRoleGetsAnEvent(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.insertRole(holding("shop/a:b"))
 		holders := f.holders(role, 1300)
@@ -93,7 +93,7 @@ func (f *fixture) finishDeletions() {
 	f.ok(<-done)
 }
 
-func TestADeletedRoleWithManyHoldersEndsAtOnce(t *testing.T) {
+func TestADeletedRoleWithManyHoldersHasNoEffectAtOnce(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.insertRole(holding("shop/a:b"))
 		holders := f.holders(role, 1300)
@@ -120,7 +120,7 @@ func TestADeletedRoleWithManyHoldersEndsAtOnce(t *testing.T) {
 	})
 }
 
-func TestAUserWhoComesBackDoesNotHoldARoleThatWasDeletedMeanwhile(t *testing.T) {
+func TestARestoredUserDoesNotHoldADeletedRole(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.insertRole(holding("shop/a:b"))
 		holders := f.holders(role, 1300)
@@ -139,7 +139,7 @@ func TestAUserWhoComesBackDoesNotHoldARoleThatWasDeletedMeanwhile(t *testing.T) 
 	})
 }
 
-func TestADeletionOfARoleThatWasCutShortIsFinishedByThePurge(t *testing.T) {
+func TestAnInterruptedRoleDeletionIsFinishedByThePurge(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.insertRole(holding("shop/a:b"))
 		holders := f.holders(role, 1300)
@@ -170,7 +170,7 @@ func TestADeletionOfARoleThatWasCutShortIsFinishedByThePurge(t *testing.T) {
 	})
 }
 
-func TestAServiceAccountFromWhichADeletedRoleIsTakenHasAnEvent(t *testing.T) {
+func TestEveryServiceAccountWithADeletedRoleGetsAnEvent(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		role := f.insertRole(holding("shop/a:b"))
 		live, over := f.account("Import", role.ID), f.account("Export", role.ID)

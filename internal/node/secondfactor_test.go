@@ -82,7 +82,7 @@ func (f *fixture) answer(challenge secret.Token, p signin.Proof) (signin.SignIn,
 	return f.SignIn.CompleteSignIn(f.Context(), f.attempt(), challenge, p)
 }
 
-func TestASecondFactorIsAskedForAfterTheRightPassword(t *testing.T) {
+func TestTheSecondFactorIsRequiredAfterTheCorrectPassword(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, app, _ := f.protected("ada")
 		f.is(errorOf(f.SignIn.Login(f.Context(), f.attempt(), address("ada"), "wrong "+password)), rolecall.ErrWrongCredentials)
@@ -136,7 +136,7 @@ func TestAFullChallengeIsInvalidEvenWhenCachesAreCleared(t *testing.T) {
 	})
 }
 
-func TestACodeIsTakenOnceHoweverManyChallengesThereAre(t *testing.T) {
+func TestACodeIsAcceptedOnceForAllChallenges(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
 		user, app, codes := f.protected("ada")
 		for name, proof := range map[string]signin.Proof{"a code": {Code: app.next()}, "a recovery code": {RecoveryCode: string(codes[3])}} {
@@ -194,7 +194,7 @@ func TestRecoveryCodes(t *testing.T) {
 	})
 }
 
-func TestAnAppOutlivesTheKeyThatItWasEnrolledUnder(t *testing.T) {
+func TestAnAppWorksAfterAKeyRotation(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		old, current := secret.NewKey(), secret.NewKey()
 		serve := func(current []byte, previous ...[]byte) {
@@ -222,7 +222,7 @@ func TestAnAppOutlivesTheKeyThatItWasEnrolledUnder(t *testing.T) {
 	})
 }
 
-func TestWhatMakesAChallengeVoid(t *testing.T) {
+func TestChallengesAreInvalidated(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(*fixture, rolecall.User, secret.RecoveryCode)
 		want    error
@@ -261,7 +261,7 @@ func TestWhatMakesAChallengeVoid(t *testing.T) {
 	}
 }
 
-func TestAPasswordThatIsChangedMeanwhileLeavesNoSession(t *testing.T) {
+func TestAPasswordChangeDuringSignInPreventsTheSession(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{AccountAndSource: 1000, Account: 1000, Source: 1000}, func(f *fixture) {
 		_, _, codes := f.protected("ada")
 		for _, code := range codes {
@@ -282,7 +282,7 @@ func TestAPasswordThatIsChangedMeanwhileLeavesNoSession(t *testing.T) {
 	})
 }
 
-func TestNothingOfAnotherTenantAnswers(t *testing.T) {
+func TestFactorsOfAnotherTenantAreRefused(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, _, codes := f.protected("ada")
 		challenge, home := f.asked("ada"), f.tenant
@@ -299,7 +299,7 @@ func TestNothingOfAnotherTenantAnswers(t *testing.T) {
 	})
 }
 
-func TestCodesOfAnAccountAreGuessedTenTimesAnHour(t *testing.T) {
+func TestTenWrongCodesPerAccountAndHourAreAllowed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, app, codes := f.protected("ada")
 		in, err := f.answer(f.asked("ada"), signin.Proof{RecoveryCode: string(codes[0])})
@@ -323,9 +323,9 @@ func TestCodesOfAnAccountAreGuessedTenTimesAnHour(t *testing.T) {
 	})
 }
 
-// TestNoPathToAChallengeGivesMoreGuesses guesses codes between new passwords and other
+// TestEveryWayToAChallengeHasTheSameLimit guesses codes between new passwords and other
 // actions that make a browser a known device.
-func TestNoPathToAChallengeGivesMoreGuesses(t *testing.T) {
+func TestEveryWayToAChallengeHasTheSameLimit(t *testing.T) {
 	for what, next := range map[string]func(f *fixture, id rolecall.UserID, c access.Caller, round int) (device, password string){
 		"links for a new password": func(f *fixture, id rolecall.UserID, _ access.Caller, round int) (string, string) {
 			f.clock.advance(time.Minute)
@@ -373,7 +373,7 @@ func TestNoPathToAChallengeGivesMoreGuesses(t *testing.T) {
 	}
 }
 
-func TestManyChallengesFromManyPlacesGiveNoMoreGuesses(t *testing.T) {
+func TestManyChallengesShareTheLimitOfCodes(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{Account: 1000, Source: 1000}, func(f *fixture) {
 		f.protected("ada")
 		from := func(i int) access.Anonymous {
@@ -394,7 +394,7 @@ func TestManyChallengesFromManyPlacesGiveNoMoreGuesses(t *testing.T) {
 	})
 }
 
-func TestARightPasswordAloneForgivesNothing(t *testing.T) {
+func TestACorrectPasswordAloneDoesNotResetTheCount(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, app, _ := f.protected("ada")
 		for range 9 {
@@ -408,7 +408,7 @@ func TestARightPasswordAloneForgivesNothing(t *testing.T) {
 	})
 }
 
-func TestAnInvitationIsNoWayAroundASecondFactor(t *testing.T) {
+func TestAnInvitationDoesNotBypassTheSecondFactor(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, app, _ := f.protected("ada")
 		asked, err := f.accept(f.invite(user.ID), "another "+password)
@@ -419,7 +419,7 @@ func TestAnInvitationIsNoWayAroundASecondFactor(t *testing.T) {
 	})
 }
 
-func TestAFactorThatIsDemandedIsEnrolledAtSignIn(t *testing.T) {
+func TestARequiredFactorIsEnrolledAtSignIn(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		before := f.signIn("ada")
@@ -460,7 +460,7 @@ func TestAFactorThatIsDemandedIsEnrolledAtSignIn(t *testing.T) {
 	})
 }
 
-func TestOfTwoEnrolmentsOneCounts(t *testing.T) {
+func TestOneOfTwoConcurrentEnrolmentsSucceeds(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.member("ada")
 		f.settings(rolecall.TenantSettings{SecondFactor: rolecall.SecondFactorRule{Required: rolecall.SecondFactorOfAll}})
@@ -479,7 +479,7 @@ func TestOfTwoEnrolmentsOneCounts(t *testing.T) {
 	})
 }
 
-func TestAFactorIsDemandedOfTheHoldersOfARole(t *testing.T) {
+func TestARoleCanRequireAFactorOfItsHolders(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		ada := f.member("ada")
 		f.member("grace")
@@ -497,7 +497,7 @@ func TestAFactorIsDemandedOfTheHoldersOfARole(t *testing.T) {
 	})
 }
 
-func TestTheLastFactorStaysWhereOneIsDemanded(t *testing.T) {
+func TestTheLastRequiredFactorCannotBeRemoved(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		_, app, _ := f.protected("ada")
 		in, err := f.answer(f.asked("ada"), signin.Proof{Code: app.next()})

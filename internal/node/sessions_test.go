@@ -28,7 +28,7 @@ func TestAnUnusedSessionEndsWithItsIdleTime(t *testing.T) {
 	})
 }
 
-func TestUseAndRefreshDoNotOutliveTheAbsoluteEnd(t *testing.T) {
+func TestUseAndRefreshDoNotExtendTheAbsoluteLifetime(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		in := f.signIn("owner")
 		end := in.Principal.Session.ExpiresAt
@@ -58,7 +58,7 @@ func TestUseAndRefreshDoNotOutliveTheAbsoluteEnd(t *testing.T) {
 	})
 }
 
-func TestALookDoesNotCountAsAUse(t *testing.T) {
+func TestListingASessionIsNotAUse(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		in := f.signIn("owner")
 		for range 3 {
@@ -102,7 +102,7 @@ func TestASessionThatLooksExpiredIsReadAgain(t *testing.T) {
 	})
 }
 
-func TestATenantsLifetimesHold(t *testing.T) {
+func TestSessionLifetimesOfTheTenantApply(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.settings(rolecall.TenantSettings{SessionIdle: new(rolecall.Seconds(600)), SessionAbsolute: new(rolecall.Seconds(3600))})
 		in := f.signIn("owner")
@@ -115,7 +115,7 @@ func TestATenantsLifetimesHold(t *testing.T) {
 	})
 }
 
-func TestAStoreThatFailsIsNoMissingSession(t *testing.T) {
+func TestAStoreErrorIsNotAMissingSession(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		in, fresh := f.signIn("owner"), f.node()
 		f.db.fail(rolecall.ErrUnavailable)
@@ -146,7 +146,7 @@ func TestTheStoreHoldsNoToken(t *testing.T) {
 	})
 }
 
-func TestTwoLiveSessionsAreAmbiguous(t *testing.T) {
+func TestTwoValidSessionsInARequestAreAmbiguous(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		one, two := f.signIn("owner"), f.signIn("owner")
 		tokens := []secret.Token{one.Token, two.Token}

@@ -77,7 +77,7 @@ var stale = []struct {
 	{"live", func(f *fixture, name string) { f.invite(f.user(name).ID) }, []string{"invitation"}},
 }
 
-func TestMailThatIsVoidWhenItIsDueIsNotSent(t *testing.T) {
+func TestMailWithAnInvalidLinkIsNotSent(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		var want []string
 		for _, c := range stale {
@@ -115,7 +115,7 @@ func TestMailThatIsVoidWhenItIsDueIsNotSent(t *testing.T) {
 }
 
 // A user can be deleted after a node has claimed their mail.
-func TestMailAboutSomebodyWhoWasDeletedIsDropped(t *testing.T) {
+func TestMailAboutADeletedUserIsDropped(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, kind := range []rolecall.MailKind{rolecall.MailInvitation, rolecall.MailPasswordReset, rolecall.MailEmailChange, rolecall.MailEmailChanged, rolecall.MailCredentialsChanged} {
 			m := rolecall.Mail{Kind: kind, To: address("ada"), UserID: rolecall.NewID[rolecall.User](start), Token: string(secret.NewToken())}

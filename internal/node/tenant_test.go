@@ -155,7 +155,7 @@ func TestNoChangeOfATenantIsLost(t *testing.T) {
 	})
 }
 
-func TestWhoMayReadAndChangeTheTenant(t *testing.T) {
+func TestReadingAndChangingTheTenantIsAuthorized(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, c := range []struct {
 			held         held
@@ -180,7 +180,7 @@ func TestWhoMayReadAndChangeTheTenant(t *testing.T) {
 	})
 }
 
-func TestNewLifetimesHoldFromTheNextRequestOn(t *testing.T) {
+func TestNewLifetimesApplyToTheNextRequest(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		before := f.signIn("owner")
 		f.patchTenant(setting("sessionAbsoluteSeconds", new(rolecall.Seconds(3600))))

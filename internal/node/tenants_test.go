@@ -100,7 +100,7 @@ func TestASuspendedTenantIsRestoredSuspended(t *testing.T) {
 	})
 }
 
-func TestATenantIsRestoredWithinADayAndNoLonger(t *testing.T) {
+func TestATenantCanBeRestoredForADay(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		restore := func() error {
 			return errorOf(f.Directory.RestoreTenant(f.Context(), access.Command, f.tenant.Name, ""))
@@ -128,7 +128,7 @@ func TestATenantIsRestoredWithinADayAndNoLonger(t *testing.T) {
 }
 
 // An operator who may delete a tenant may restore it. For others, it does not exist.
-func TestAKeyOfOneTenantRestoresThatOne(t *testing.T) {
+func TestAnOperatorKeyRestoresItsTenantsOnly(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		own, other := f.operates("Own", f.tenant.Name), f.operates("Other", f.newTenant("other").Name)
 		f.ok(f.Directory.DeleteTenant(f.Context(), own, f.tenant.Name, nil))

@@ -25,7 +25,7 @@ func (f *fixture) guess(source, name, secret string) error {
 	return errorOf(f.SignIn.Login(f.Context(), a, address(name), secret))
 }
 
-func TestTenFailuresOfAnAccountFromOneSource(t *testing.T) {
+func TestTenFailuresPerAccountAndSourceAreAllowed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for range 10 {
 			f.is(f.guess("192.0.2.7", "owner", "wrong"), rolecall.ErrWrongCredentials)
@@ -112,7 +112,7 @@ func TestASuccessResetsTheCount(t *testing.T) {
 	})
 }
 
-func TestAHundredFailuresOfAnAccountFromManySources(t *testing.T) {
+func TestAHundredFailuresPerAccountAreAllowed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i := range 100 {
 			f.is(f.guess(fmt.Sprintf("198.51.100.%d", i), "ada", "wrong"), rolecall.ErrWrongCredentials)
@@ -125,7 +125,7 @@ func TestAHundredFailuresOfAnAccountFromManySources(t *testing.T) {
 	})
 }
 
-func TestAHundredFailuresOfASourceOverManyAccounts(t *testing.T) {
+func TestAHundredFailuresPerSourceAreAllowed(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i := range 100 {
 			f.is(f.guess("192.0.2.7", fmt.Sprintf("user-%d", i), "wrong"), rolecall.ErrWrongCredentials)
@@ -151,7 +151,7 @@ func TestANetworkOfIPv6IsOneSource(t *testing.T) {
 	})
 }
 
-func TestAttemptsInParallelCannotPassTheLimitTogether(t *testing.T) {
+func TestParallelAttemptsCannotExceedTheLimit(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		before := f.hashes.Hashed()
 		var evaluated atomic.Int64
@@ -199,7 +199,7 @@ func TestTheLimitsAreSettings(t *testing.T) {
 	})
 }
 
-func TestARefusedAttemptCountsNowhere(t *testing.T) {
+func TestARefusedAttemptIsNotCounted(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for i := range 300 {
 			want := rolecall.ErrWrongCredentials
@@ -223,7 +223,7 @@ func TestTheCountIsSharedByNodesAndSurvivesARestart(t *testing.T) {
 	})
 }
 
-func TestWhoIsRefusedWritesNothingMore(t *testing.T) {
+func TestRefusedAttemptsWriteNothing(t *testing.T) {
 	onEachStoreLimited(t, ratelimit.Limits{Source: 3}, func(f *fixture) {
 		f.signIn("owner") // from another source than the guesses
 		for i := range 3 {
@@ -243,7 +243,7 @@ func TestWhoIsRefusedWritesNothingMore(t *testing.T) {
 	})
 }
 
-func TestAnAttemptThatNobodyHadTimeForCountsNowhere(t *testing.T) {
+func TestAnAttemptRefusedForOverloadIsNotCounted(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		peer := f.Node
 		busy := node.New(f.db, access.Options{
@@ -274,7 +274,7 @@ func (s *unbounded) Update(ctx context.Context, tenant rolecall.TenantID, fn fun
 	return s.Database.Update(ctx, tenant, fn)
 }
 
-func TestWhatOutlivesItsCauseIsBounded(t *testing.T) {
+func TestDetachedWorkHasADeadline(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		store := &unbounded{Database: f.db}
 		f.Node = node.New(store, access.Options{
@@ -292,7 +292,7 @@ func TestWhatOutlivesItsCauseIsBounded(t *testing.T) {
 	})
 }
 
-func TestAnAddressThatNobodyCanHaveIsAWrongOne(t *testing.T) {
+func TestAnInvalidAddressFailsLikeAWrongOne(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, email := range []string{"a\x00b@example.com", "\x00", "a\xffb@example.com"} {
 			f.is(errorOf(f.SignIn.Login(f.Context(), f.attempt(), email, password)), rolecall.ErrWrongCredentials)

@@ -36,7 +36,7 @@ func rolesIn(assignments []rolecall.Assignment) (ids []rolecall.RoleID) {
 	return ids
 }
 
-func TestADeletedUserComesBackWithoutAWayToSignIn(t *testing.T) {
+func TestARestoredUserHasNoCredentials(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		department := "Sales"
 		created, err := f.Directory.CreateUser(f.Context(), f.owner, newKey(), rolecall.UserDraft{
@@ -79,7 +79,7 @@ func TestADeletedUserComesBackWithoutAWayToSignIn(t *testing.T) {
 	})
 }
 
-func TestTheStatusOfWhoComesBack(t *testing.T) {
+func TestStatusOfARestoredUser(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for status, want := range map[rolecall.UserStatus]rolecall.UserStatus{
 			rolecall.UserActive: rolecall.UserPending, rolecall.UserPending: rolecall.UserPending, rolecall.UserSuspended: rolecall.UserSuspended,
@@ -104,7 +104,7 @@ func TestTheStatusOfWhoComesBack(t *testing.T) {
 	})
 }
 
-func TestOnlyRolesThatTheRestorerCouldGiveComeBack(t *testing.T) {
+func TestOnlyGrantableRolesAreRestored(t *testing.T) {
 	const restore = "users:restore"
 	onEachStore(t, func(f *fixture) {
 		for _, c := range []struct {
@@ -144,7 +144,7 @@ func TestOnlyRolesThatTheRestorerCouldGiveComeBack(t *testing.T) {
 	})
 }
 
-func TestRolesComeBackAsTheyAreNow(t *testing.T) {
+func TestRestoredRolesHaveTheirCurrentPermissions(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		user, assignments := f.person("Sales", holding("users:read"), holding("users:read"))
 		grown, gone := assignments[0].Role.ID, assignments[1].Role.ID
@@ -167,7 +167,7 @@ func TestRolesComeBackAsTheyAreNow(t *testing.T) {
 	})
 }
 
-func TestWhoMayRestoreWhom(t *testing.T) {
+func TestRestoreUserIsAuthorized(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, c := range []struct {
 			what       string
@@ -223,7 +223,7 @@ func TestADeletionIsFinalAfterThirtyDays(t *testing.T) {
 	})
 }
 
-func TestOneOfManyGetsTheAddressOfWhoWasDeleted(t *testing.T) {
+func TestOneConcurrentRequestGetsTheAddressOfADeletedUser(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		node := f.node()
 		for range 4 {

@@ -39,7 +39,7 @@ func (f *fixture) sessionOf(id rolecall.UserID) rolecall.SessionID {
 	return s.ID
 }
 
-func TestWhoMayReadAndEndSessions(t *testing.T) {
+func TestReadingAndEndingSessionsIsAuthorized(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for what, c := range map[string]struct {
 			caller    []held

@@ -174,7 +174,7 @@ func verifies(t *testing.T, p *RelyingParty, o *User, a *passkeytest.Authenticat
 	}
 }
 
-func TestSyncedPasskeysCountNothing(t *testing.T) {
+func TestSyncedPasskeysHaveNoCounter(t *testing.T) {
 	p, o, a := newRelyingParty(t), newUser(), passkeytest.New(origin)
 	a.Synced = true
 	register(t, p, o, a)
@@ -183,7 +183,7 @@ func TestSyncedPasskeysCountNothing(t *testing.T) {
 	}
 }
 
-func TestWhatAnswersSomethingElseIsRefused(t *testing.T) {
+func TestResponsesToOtherOptionsAreRefused(t *testing.T) {
 	p, o, a := newRelyingParty(t), newUser(), passkeytest.New(origin)
 	register(t, p, o, a)
 	challenge := secret.NewToken()
@@ -247,7 +247,7 @@ func TestReadResponse(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatBrowsersDo(t *testing.T) {
+func TestNewRefusesDomainsThatBrowsersRefuse(t *testing.T) {
 	for _, domain := range []string{"", "127.0.0.1", "::1", "https://example.com", "example.com:8443", "com", "Bücher.example"} {
 		if _, err := New(domain, []string{origin}); err == nil {
 			t.Errorf("New(%q) is taken", domain)

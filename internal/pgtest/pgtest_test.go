@@ -34,7 +34,7 @@ func TestADatabaseIsEmptyAndOfAnOrdinaryRole(t *testing.T) {
 	}
 }
 
-func TestMigratedDatabasesAreApart(t *testing.T) {
+func TestMigratedDatabasesAreSeparate(t *testing.T) {
 	first, second := connect(t, pgtest.Migrated(t)), connect(t, pgtest.Migrated(t))
 	if _, err := first.Exec(t.Context(), "insert into attempts (bucket, n, ends_at) values ('x', 1, 1)"); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestAnOpenedDatabaseIsUsedAgainWithoutRows(t *testing.T) {
 	}
 }
 
-func TestAProductionServerKeepsItsWord(t *testing.T) {
+func TestAProductionServerIsDurable(t *testing.T) {
 	server, err := pgtest.Start(pgtest.Production...)
 	if errors.Is(err, pgtest.ErrNotInstalled) {
 		t.Skip(err)
@@ -128,7 +128,7 @@ func TestAProductionServerKeepsItsWord(t *testing.T) {
 	}
 }
 
-func TestAKilledServerKeepsWhatItSaid(t *testing.T) {
+func TestAKilledServerKeepsCommittedRows(t *testing.T) {
 	primary, err := pgtest.Start(pgtest.Production...)
 	if errors.Is(err, pgtest.ErrNotInstalled) {
 		t.Skip(err)
@@ -197,7 +197,7 @@ func TestAStoppedServerLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotStartSaysWhy(t *testing.T) {
+func TestAFailedStartReportsTheReason(t *testing.T) {
 	_, err := pgtest.Start("no_such_setting=1")
 	if errors.Is(err, pgtest.ErrNotInstalled) {
 		t.Skip(err)

@@ -12,7 +12,7 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-func TestATerminalHasOneLineThatIsWrittenOver(t *testing.T) {
+func TestATerminalShowsOneUpdatedLine(t *testing.T) {
 	var out bytes.Buffer
 	c := &clock{time.Unix(0, 0)}
 	b := start(&out, "users", 200, true, c.now)
@@ -38,7 +38,7 @@ func TestATerminalHasOneLineThatIsWrittenOver(t *testing.T) {
 	}
 }
 
-func TestALogHasALineNowAndThen(t *testing.T) {
+func TestALogHasFewLines(t *testing.T) {
 	var out bytes.Buffer
 	c := &clock{time.Unix(0, 0)}
 	b := Start(&out, "users", 100)
@@ -57,7 +57,7 @@ func TestALogHasALineNowAndThen(t *testing.T) {
 	}
 }
 
-func TestNoWorkIsDone(t *testing.T) {
+func TestABarWithoutWork(t *testing.T) {
 	var out bytes.Buffer
 	Start(&out, "users", 0).End()
 	if got := out.String(); got != "100 %  0 of 0 users  0s\n" {

@@ -35,7 +35,7 @@ func openBreached(text string) (*Breached, error) {
 }
 
 // The hash is the one that the well-known service shows for this password.
-func TestTheWellKnownFormIsRead(t *testing.T) {
+func TestTheWellKnownFormatIsRead(t *testing.T) {
 	b, err := openBreached("5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:9545824\r\n")
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestMalformedFilesAreRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsCutLaterIsAnError(t *testing.T) {
+func TestAFileThatIsTruncatedLaterIsAnError(t *testing.T) {
 	good := breachedText("one", "two", "three")
 	b, err := NewBreached(strings.NewReader(good), int64(len(good)))
 	if err != nil {

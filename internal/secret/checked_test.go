@@ -31,7 +31,7 @@ func TestNewTokensOfProgramsParse(t *testing.T) {
 }
 
 // The wanted value was computed by another implementation of FIPS 180-4.
-func TestAPITokenHashIsThatOfTheWhole(t *testing.T) {
+func TestAPITokenHashIncludesPrefixAndChecksum(t *testing.T) {
 	const want = "97d962492d38c8404015b3c1841f5e052da922d7ef6b6624fb540f0999b468f0"
 	if got := hex.EncodeToString(Token(knownAPIToken).Hash()); got != want {
 		t.Errorf("Hash() = %s, want %s", got, want)

@@ -89,7 +89,7 @@ func TestNoPasswordCostsOneHash(t *testing.T) {
 	}
 }
 
-func TestGateIsBounded(t *testing.T) {
+func TestHashesAreLimited(t *testing.T) {
 	const slots, queue = 2, 3
 	passwords := NewPasswords(cheap, slots, queue)
 	release, entered := make(chan struct{}), make(chan struct{}, slots+queue)

@@ -103,7 +103,7 @@ func TestListsAreSortedAndFolded(t *testing.T) {
 	}
 }
 
-func TestRandomPasswordIsTaken(t *testing.T) {
+func TestRandomPasswordsAreAccepted(t *testing.T) {
 	shape := regexp.MustCompile(`^[A-Z2-7]{7}-[A-Z2-7]{7}-[A-Z2-7]{7}-[A-Z2-7]{5}$`)
 	for range 100 {
 		password := RandomPassword()

@@ -31,7 +31,7 @@ func TestKeysOpenWhatTheySealed(t *testing.T) {
 	}
 }
 
-func TestWhatIsRenewedNeedsNoPreviousKey(t *testing.T) {
+func TestRenewedTextsNeedNoPreviousKey(t *testing.T) {
 	old, current := NewKey(), NewKey()
 	keys := NewKeys(current, old)
 	sealed := NewKeys(old).Seal("totp", []byte("plain"), []byte("acme"))
@@ -47,7 +47,7 @@ func TestWhatIsRenewedNeedsNoPreviousKey(t *testing.T) {
 	}
 }
 
-func TestKeysRefuseWhatIsNotTheirs(t *testing.T) {
+func TestKeysRefuseForeignTexts(t *testing.T) {
 	keys := NewKeys(knownKey)
 	sealed := keys.Seal("cursor", []byte("plain"), []byte("acme"))
 	for _, test := range []struct {
@@ -89,7 +89,7 @@ func TestDerivedValuesStayReadableAcrossReleases(t *testing.T) {
 	}
 }
 
-func TestPartsDoNotRunTogether(t *testing.T) {
+func TestDifferentPartsHaveDifferentDigests(t *testing.T) {
 	keys := NewKeys(knownKey)
 	if bytes.Equal(keys.MAC("p", "ab", "c"), keys.MAC("p", "a", "bc")) {
 		t.Error("MAC of (ab, c) and of (a, bc) are equal")

@@ -20,7 +20,7 @@ func words(t testing.TB, lines ...string) Words {
 	return w
 }
 
-func TestWhatOthersKnowIsTakenOutOfAPassword(t *testing.T) {
+func TestKnownWordsAreRemovedFromAPassword(t *testing.T) {
 	forbidden := words(t, "Rolecall", "Zürich", "tiny words", "ab")
 	for password, code := range map[string]string{
 		"lovelace":                          "personal",
@@ -99,7 +99,7 @@ func TestTheFewestCharactersAreLeft(t *testing.T) {
 	})
 }
 
-func TestEightCharactersBesideTheWordsDecide(t *testing.T) {
+func TestEightCharactersOutsideOfWordsAreRequired(t *testing.T) {
 	forbidden := words(t, "swordfish", "xyzzy", "plugh")
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOfN(rapid.SampledFrom([]string{"Swordfish", "XYZZY", "plugh", "Lovelace", "ADA", "example"}), 1, 8).Draw(t, "words")

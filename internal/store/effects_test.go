@@ -170,7 +170,7 @@ func (r retried) Update(_ context.Context, _ rolecall.TenantID, fn func(Querier)
 	return errors.Join(fn(r.q), fn(r.q), errOutcomeUnknown)
 }
 
-func TestTheEffectsOfTheLastAttemptAreReportedAlsoAfterAFailure(t *testing.T) {
+func TestEffectsOfTheLastAttemptAreReportedAfterAFailure(t *testing.T) {
 	var reported []Effects
 	s := New(retried{nested{&changing{rows: 1}}}, func(e Effects) { reported = append(reported, e) })
 	attempts := 0

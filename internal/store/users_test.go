@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestBeginningsOfWordsRuleNobodyOutWhoHasThem(t *testing.T) {
+func TestTheFilterOfBeginningsKeepsEveryMatch(t *testing.T) {
 	user := words{"ada", "lovelace", "übersee", "x", "42"}
 	for _, word := range user {
 		for i := range word {
@@ -19,7 +19,7 @@ func TestBeginningsOfWordsRuleNobodyOutWhoHasThem(t *testing.T) {
 	}
 }
 
-func TestBeginningsOfWordsRuleMostOthersOut(t *testing.T) {
+func TestTheFilterOfBeginningsExcludesMostOthers(t *testing.T) {
 	user := words{"grace", "hopper", "ghopper", "example", "com"}
 	in, all := 0, 0
 	for a := 'a'; a <= 'z'; a++ {

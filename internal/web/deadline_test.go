@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestADeadlineEndsWhatWaitsForIt(t *testing.T) {
+func TestADeadlineEndsWaitingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deadline{Context: t.Context(), at: time.Now().Add(time.Second)}
 		if at, ok := d.Deadline(); !ok || !at.Equal(d.at) {
@@ -23,7 +23,7 @@ func TestADeadlineEndsWhatWaitsForIt(t *testing.T) {
 	})
 }
 
-func TestADeadlineIsOverWithoutAnybodyWaiting(t *testing.T) {
+func TestADeadlineExpiresWithoutAWaitingCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deadline{Context: t.Context(), at: time.Now().Add(time.Second)}
 		time.Sleep(time.Second - 1)
@@ -59,7 +59,7 @@ func TestADeadlineEndsWithTheRequest(t *testing.T) {
 }
 
 // The synctest bubble would hang if a timer or a goroutine outlived the request.
-func TestTheEndOfAnExchangeLeavesNothingBehind(t *testing.T) {
+func TestTheEndOfARequestStopsItsTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deadline{Context: context.Background(), at: time.Now().Add(time.Hour)}
 		stopped := context.AfterFunc(d, func() {})

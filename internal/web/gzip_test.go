@@ -2,7 +2,7 @@ package web
 
 import "testing"
 
-func TestGzipIsTakenOnlyWhenItIsNamed(t *testing.T) {
+func TestGzipNeedsAnExplicitName(t *testing.T) {
 	for line, want := range map[string]bool{
 		"": false, "gzip": true, "GZip": true, "br, gzip;q=0.1": true, "gzip;q=0": false, "gzip; q=0.000": false,
 		"br": false, "*": false, "identity": false, "xgzip": false,

@@ -9,7 +9,7 @@ import (
 )
 
 // net/http sets the length of responses that are shorter than chunkedFrom.
-func TestEveryAnswerHasALength(t *testing.T) {
+func TestEveryResponseHasALength(t *testing.T) {
 	for _, size := range []int{0, 1, chunkedFrom - 1, chunkedFrom, chunkedFrom + 1, 3 * chunkedFrom} {
 		site := New(Options{Logger: slog.New(slog.DiscardHandler)})
 		server := httptest.NewServer(site.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

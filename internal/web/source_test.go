@@ -14,7 +14,7 @@ func prefixes(texts ...string) proxies {
 	return list
 }
 
-func TestSourceIsTheNearestHopThatIsNoProxy(t *testing.T) {
+func TestSourceIsTheNearestUntrustedHop(t *testing.T) {
 	trusted := prefixes("10.0.0.0/8", "2001:db8::/32")
 	for _, test := range []struct {
 		name, peer string

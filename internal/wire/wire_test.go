@@ -63,7 +63,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoJSONIsRefusedAtTheStart(t *testing.T) {
+func TestUnsupportedTypesPanicAtTheStart(t *testing.T) {
 	for what, compile := range map[string]func(){
 		"a channel": func() {
 			NewEncoder[struct {
@@ -132,7 +132,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestEveryFaultIsFoundAtOnce(t *testing.T) {
+func TestAllFieldErrorsAreReportedAtOnce(t *testing.T) {
 	for body, want := range map[string][]string{
 		`[]`: {" type"},
 		`{}`: {"/name required"},
@@ -150,7 +150,7 @@ func TestEveryFaultIsFoundAtOnce(t *testing.T) {
 	}
 }
 
-func TestAMemberThatIsNotAllowedIsNotRead(t *testing.T) {
+func TestDeniedMembersAreNotRead(t *testing.T) {
 	d, faults, denied := decode(`{"name":"A","note":1,"desk":2,"reach":{"departments":["Sales"]}}`, func(member string, _ jsontext.Value) error {
 		if member == "note" || member == "desk" || member == "departments" {
 			return fmt.Errorf("not %s", member)
@@ -162,7 +162,7 @@ func TestAMemberThatIsNotAllowedIsNotRead(t *testing.T) {
 	}
 }
 
-func TestMergeKeepsWhatIsAboutOtherValues(t *testing.T) {
+func TestMergeKeepsErrorsOfOtherValues(t *testing.T) {
 	faults := rolecall.Faults{{Pointer: "/a", Code: "type"}}
 	merged := Merge(faults, rolecall.Faults{{Pointer: "/a", Code: "length"}, {Pointer: "/a/0", Code: "length"}, {Pointer: "/ab", Code: "length"}})
 	if len(merged) != 2 || merged[1].Pointer != "/ab" {

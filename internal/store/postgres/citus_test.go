@@ -25,7 +25,7 @@ func TestStoreOnCitus(t *testing.T) {
 	})
 }
 
-func TestTheTablesWithoutATenantHaveAPlace(t *testing.T) {
+func TestTablesWithoutATenantArePlacedOnCitus(t *testing.T) {
 	if got := postgres.Placed(); !slices.Equal(got, sharedTables) {
 		t.Errorf("on Citus, %q have a place, and %q belong to no tenant", got, sharedTables)
 	}

@@ -248,7 +248,7 @@ func TestATransactionThatTakesTooLongIsUnavailable(t *testing.T) {
 }
 
 // An error that a setting of the server causes is not a fault of the program.
-func TestWhatTheServerGivesUpIsUnavailable(t *testing.T) {
+func TestStatementsCancelledByTheServerAreUnavailable(t *testing.T) {
 	for _, code := range []string{"55P03", "57014", "58030"} {
 		url := pgtest.Migrated(t)
 		s := open(t, url, postgres.Options{})
@@ -318,7 +318,7 @@ func cancelCommit(t *testing.T, url string) {
 	}
 }
 
-func TestAServerThatIsNotThereIsSaidSo(t *testing.T) {
+func TestAnUnreachableServerIsReported(t *testing.T) {
 	_, err := postgres.Open(t.Context(), "postgres://nobody@/nothing?host="+t.TempDir(), postgres.Options{})
 	if err == nil || !strings.Contains(err.Error(), "cannot use the database") {
 		t.Errorf("got %v, want a sentence about the database", err)

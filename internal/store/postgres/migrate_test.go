@@ -87,7 +87,7 @@ func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
 	refused("run: rolecall migrate")
 }
 
-func TestEveryMigrationSaysWhomItServes(t *testing.T) {
+func TestEveryMigrationNamesCompatiblePrograms(t *testing.T) {
 	conn := connect(t, pgtest.Migrated(t))
 	rows, err := conn.Query(t.Context(), `select coalesce(m.version_id, c.migration)
 		from (select version_id from migrations where version_id > 0) m full join compatibility c on c.migration = m.version_id
@@ -183,7 +183,7 @@ func TestManyNodesMigrateAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheSchemaMayHaveANameOfItsOwn(t *testing.T) {
+func TestTheSchemaCanHaveAnotherName(t *testing.T) {
 	url := pgtest.URL(t)
 	run(t, connect(t, url), "create schema people")
 	url += "&search_path=people"

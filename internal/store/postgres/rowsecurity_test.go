@@ -42,7 +42,7 @@ func TestWithoutASettingThereAreNoRows(t *testing.T) {
 	}
 }
 
-func TestAWrongPredicateStillMeetsThePolicy(t *testing.T) {
+func TestRowSecurityProtectsAgainstAWrongPredicate(t *testing.T) {
 	url := pgtest.Migrated(t)
 	s := open(t, url, postgres.Options{})
 	acme, other := newTenant(t, s, "acme"), newTenant(t, s, "other")

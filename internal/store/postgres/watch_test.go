@@ -74,7 +74,7 @@ func announce(t *testing.T, s *postgres.Database, tenant rolecall.TenantID, ids 
 	}
 }
 
-func TestEveryWatchIsToldWhatIsCommitted(t *testing.T) {
+func TestEveryWatchReceivesCommittedChanges(t *testing.T) {
 	url := pgtest.Migrated(t)
 	s, other := open(t, url, postgres.Options{}), open(t, url+"&default_query_exec_mode=exec", postgres.Options{})
 	tenant := newTenant(t, s, "acme")

@@ -8,7 +8,7 @@ import (
 )
 
 // Without the checkpointer, the file stays unchanged until the log has 64 MiB.
-func TestWhatIsCommittedIsMovedToTheFile(t *testing.T) {
+func TestCheckpointsMoveCommitsToTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rolecall.db")
 	tenant := newTenant(t, open(t, path, Options{Migrate: true}))
 	retry := time.NewTicker(10 * time.Millisecond)

@@ -220,7 +220,7 @@ func TestASchemaThatDoesNotServeThisProgramIsRefused(t *testing.T) {
 	}
 }
 
-func TestAMissingFileIsNotMade(t *testing.T) {
+func TestAMissingFileIsNotCreated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data", "rolecall.db")
 	if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "rolecall migrate") {
 		t.Errorf("Open says %v, want a way to make the file", err)

@@ -22,7 +22,7 @@ func (w told) Invalidate(id rolecall.AnyID) { w.changed <- id }
 // CaughtUp sends the lag to the channel.
 func (w told) CaughtUp(lag time.Duration) { w.current <- lag }
 
-func TestAWatchIsToldWhatAnotherProcessChanges(t *testing.T) {
+func TestAWatchReceivesChangesOfOtherProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rolecall.db")
 	var stores [2]*Database
 	for i := range stores {

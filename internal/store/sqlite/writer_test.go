@@ -68,7 +68,7 @@ func isStored(t *testing.T, s *Database, tenant rolecall.TenantID, id rolecall.U
 	return err == nil
 }
 
-func TestAFailedMemberHurtsNobodyElse(t *testing.T) {
+func TestAFailedUpdateOfAGroupDoesNotAffectOthers(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
 	taken, first, last := newUser("Taken"), newUser("First"), newUser("Last")
@@ -98,9 +98,9 @@ func TestAFailedMemberHurtsNobodyElse(t *testing.T) {
 	}
 }
 
-// TestAFullDiskStopsOnlyWhatDoesNotFit limits the file to a few more pages. The member
+// TestAFullDiskFailsOnlyUpdatesThatDoNotFit limits the file to a few more pages. The member
 // that exceeds the limit ends the transaction of the whole group.
-func TestAFullDiskStopsOnlyWhatDoesNotFit(t *testing.T) {
+func TestAFullDiskFailsOnlyUpdatesThatDoNotFit(t *testing.T) {
 	s := openNew(t)
 	tenant := newTenant(t, s)
 	limit := func(pages string) {
@@ -136,9 +136,9 @@ func TestAFullDiskStopsOnlyWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestCancelledCallersLoseNobodysWrite runs clients that give up at random next to
+// TestCancelledCallersDoNotAffectOtherWrites runs clients that give up at random next to
 // others. Failing updates make groups run again.
-func TestCancelledCallersLoseNobodysWrite(t *testing.T) {
+func TestCancelledCallersDoNotAffectOtherWrites(t *testing.T) {
 	const clients, rounds = 32, 40
 	s := openNew(t)
 	tenant := newTenant(t, s)
