@@ -57,8 +57,8 @@ type APITokenDraft struct {
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
-func (d *APITokenDraft) Check(now Time) Faults {
-	var faults Faults
+func (d *APITokenDraft) Check(now Time) FieldErrors {
+	var faults FieldErrors
 	faults.Text("/name", d.Name, APITokenNameMin, APITokenNameMax)
 	if len(d.Permissions) == 0 {
 		faults.Add("/permissions", "too-few", "must hold a permission")
@@ -75,8 +75,8 @@ func (d *APITokenDraft) Check(now Time) Faults {
 
 // CheckHolder validates the draft for a holder with the assignments: the holder must
 // have each permission or be allowed to assign it. The draft must have passed Check.
-func (d *APITokenDraft) CheckHolder(assignments []Assignment, now Time) Faults {
-	var faults Faults
+func (d *APITokenDraft) CheckHolder(assignments []Assignment, now Time) FieldErrors {
+	var faults FieldErrors
 	for i, text := range d.Permissions {
 		asked, err := ParsePermission(text)
 		covers := func(p Permission) bool { return p.Covers(asked) }
@@ -92,7 +92,7 @@ func (d *APITokenDraft) CheckHolder(assignments []Assignment, now Time) Faults {
 // APIToken returns the draft as a token with a new id and without a holder. The
 // draft must have passed Check.
 func (d *APITokenDraft) APIToken(now Time) APIToken {
-	var none Faults
+	var none FieldErrors
 	return APIToken{
 		ID: NewID[APIToken](now), Name: d.Name, Permissions: parsePermissions(&none, "", d.Permissions),
 		CreatedAt: now, ExpiresAt: d.ExpiresAt,

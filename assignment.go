@@ -25,8 +25,8 @@ type AssignmentDraft struct {
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
-func (d *AssignmentDraft) Check(now Time) Faults {
-	var faults Faults
+func (d *AssignmentDraft) Check(now Time) FieldErrors {
+	var faults FieldErrors
 	if d.Departments != nil && len(d.Departments) == 0 {
 		faults.Add("/reach/departments", "too-few", "must name a department; leave reach out for the whole tenant")
 	}

@@ -28,16 +28,16 @@ const (
 // Error is a failure that may be shown to the client that caused it. Its texts
 // contain no input values and no internal details.
 type Error struct {
-	Kind       Kind
-	Code       string        // stable, for programs
-	Detail     string        // for people: the cause and what to do
-	Faults     []Fault       // all field errors of the request, for Malformed and Invalid
-	RetryAfter time.Duration // for TooMany, Unavailable and some Conflicts
+	Kind        Kind
+	Code        string        // stable, for programs
+	Detail      string        // for people: the cause and what to do
+	FieldErrors []FieldError  // all field errors of the request, for Malformed and Invalid
+	RetryAfter  time.Duration // for TooMany, Unavailable and some Conflicts
 }
 
-// Fault is one field error of a request. Exactly one of Pointer (a JSON Pointer, RFC
+// FieldError is one field error of a request. Exactly one of Pointer (a JSON Pointer, RFC
 // 6901), Header and Parameter is set and names the place.
-type Fault struct {
+type FieldError struct {
 	Pointer   string
 	Header    string
 	Parameter string
@@ -49,7 +49,7 @@ type Fault struct {
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
 
 // Is makes errors.Is compare codes, so that a copy with another detail or with
-// faults still matches.
+// field errors still matches.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code
@@ -62,10 +62,10 @@ func (e *Error) With(detail string) *Error {
 	return &c
 }
 
-// WithFaults returns a copy of the error that lists the faults.
-func (e *Error) WithFaults(faults ...Fault) *Error {
+// WithFieldErrors returns a copy of the error that lists the field errors.
+func (e *Error) WithFieldErrors(faults ...FieldError) *Error {
 	c := *e
-	c.Faults = faults
+	c.FieldErrors = faults
 	return &c
 }
 

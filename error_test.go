@@ -10,7 +10,7 @@ import (
 )
 
 func TestErrorsAreTheSameByCode(t *testing.T) {
-	err := fmt.Errorf("while creating: %w", rolecall.ErrEmailTaken.With("Another sentence.").WithFaults(rolecall.Fault{Pointer: "/email"}).After(time.Second))
+	err := fmt.Errorf("while creating: %w", rolecall.ErrEmailTaken.With("Another sentence.").WithFieldErrors(rolecall.FieldError{Pointer: "/email"}).After(time.Second))
 	if !errors.Is(err, rolecall.ErrEmailTaken) || errors.Is(err, rolecall.ErrExternalIDTaken) {
 		t.Errorf("%v is not itself, or another", err)
 	}
@@ -20,7 +20,7 @@ func TestErrorsAreTheSameByCode(t *testing.T) {
 	if rolecall.KindOf(errors.New("something else")) != rolecall.Internal {
 		t.Error("an error nobody classified is not internal")
 	}
-	if e := rolecall.ErrEmailTaken; len(e.Faults) != 0 || e.RetryAfter != 0 || e.Detail == "Another sentence." {
+	if e := rolecall.ErrEmailTaken; len(e.FieldErrors) != 0 || e.RetryAfter != 0 || e.Detail == "Another sentence." {
 		t.Errorf("the shared error was changed: %+v", e)
 	}
 }

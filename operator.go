@@ -43,8 +43,8 @@ type OperatorKeyDraft struct {
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
-func (d *OperatorKeyDraft) Check() Faults {
-	var faults Faults
+func (d *OperatorKeyDraft) Check() FieldErrors {
+	var faults FieldErrors
 	faults.Text("/name", d.Name, OperatorKeyNameMin, OperatorKeyNameMax)
 	if len(d.Tenants) > OperatorKeyTenantsMax {
 		faults.Add("/tenants", "too-many", fmt.Sprintf("must name at most %d tenants", OperatorKeyTenantsMax))

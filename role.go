@@ -45,15 +45,15 @@ type RoleDraft struct {
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
-func (d *RoleDraft) Check() Faults {
+func (d *RoleDraft) Check() FieldErrors {
 	_, faults := d.Role(0)
 	return faults
 }
 
 // Role returns the draft as a role with a new id, or the field errors of an invalid
 // draft.
-func (d *RoleDraft) Role(now Time) (Role, Faults) {
-	var faults Faults
+func (d *RoleDraft) Role(now Time) (Role, FieldErrors) {
+	var faults FieldErrors
 	if d.Key != nil && !isRoleKey(*d.Key) {
 		faults.Add("/key", "format", "must be a letter a to z followed by at most 62 of a to z, 0 to 9 and -")
 	}
@@ -81,8 +81,8 @@ type RolePatch struct {
 }
 
 // Check validates the patch. It returns nil if the patch is valid.
-func (p *RolePatch) Check() Faults {
-	var faults Faults
+func (p *RolePatch) Check() FieldErrors {
+	var faults FieldErrors
 	checkNaming(&faults, p.Name, p.Description)
 	parsePermissions(&faults, "/permissions", p.Permissions.Value)
 	parsePermissions(&faults, "/grants", p.Grants.Value)
@@ -99,7 +99,7 @@ func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
 	if p.Description.Set && p.Description.Value != r.Description {
 		r.Description, changed = p.Description.Value, append(changed, "description")
 	}
-	var faults Faults
+	var faults FieldErrors
 	if next := parsePermissions(&faults, "", p.Permissions.Value); p.Permissions.Set && !slices.Equal(next, r.Permissions) {
 		r.Permissions, changed = next, append(changed, "permissions")
 	}
@@ -115,7 +115,7 @@ func (p *RolePatch) Apply(r Role, now Time) (Role, []string) {
 
 // checkNaming validates the name and the description of a role or of a service
 // account.
-func checkNaming(faults *Faults, name, description Optional[string]) {
+func checkNaming(faults *FieldErrors, name, description Optional[string]) {
 	if name.Set {
 		faults.Text("/name", name.Value, RoleNameMin, RoleNameMax)
 	}
@@ -124,7 +124,7 @@ func checkNaming(faults *Faults, name, description Optional[string]) {
 	}
 }
 
-func parsePermissions(faults *Faults, pointer string, texts []string) []Permission {
+func parsePermissions(faults *FieldErrors, pointer string, texts []string) []Permission {
 	if len(texts) > RolePermissionsMax {
 		faults.Add(pointer, "too-many", fmt.Sprintf("must hold at most %d permissions", RolePermissionsMax))
 		return nil

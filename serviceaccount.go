@@ -37,8 +37,8 @@ type ServiceAccountDraft struct {
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
-func (d *ServiceAccountDraft) Check() Faults {
-	var faults Faults
+func (d *ServiceAccountDraft) Check() FieldErrors {
+	var faults FieldErrors
 	checkNaming(&faults, Some(d.Name), Some(d.Description))
 	return faults
 }
@@ -60,8 +60,8 @@ type ServiceAccountPatch struct {
 }
 
 // Check validates the patch. It returns nil if the patch is valid.
-func (p *ServiceAccountPatch) Check() Faults {
-	var faults Faults
+func (p *ServiceAccountPatch) Check() FieldErrors {
+	var faults FieldErrors
 	checkNaming(&faults, p.Name, p.Description)
 	return faults
 }

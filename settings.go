@@ -285,7 +285,7 @@ type SecondFactorPatch struct {
 }
 
 // check validates each member without looking at the other ones.
-func (p *SettingsPatch) check(faults *Faults) {
+func (p *SettingsPatch) check(faults *FieldErrors) {
 	for _, n := range NumberSettings {
 		if value := p.Numbers[n.Name]; value != nil && !n.allows(*value) {
 			faults.Add(settingPointer(n.Name), "range", fmt.Sprintf("must be from %d to %d", n.Min, n.Max))
@@ -317,11 +317,11 @@ func settingPointer(name string) string { return "/settings/" + name }
 
 // checkTogether validates combinations of members after the patch is applied to old.
 // It reports each error at a member that the patch sets and that has no error yet.
-func (p *SettingsPatch) checkTogether(faults *Faults, old TenantSettings) {
+func (p *SettingsPatch) checkTogether(faults *FieldErrors, old TenantSettings) {
 	s := p.withinBounds().apply(old)
 	conflict := func(detail string, pointers ...string) {
 		i := slices.IndexFunc(pointers, p.names)
-		if i >= 0 && !slices.ContainsFunc(*faults, func(f Fault) bool { return f.Pointer == pointers[i] }) {
+		if i >= 0 && !slices.ContainsFunc(*faults, func(f FieldError) bool { return f.Pointer == pointers[i] }) {
 			faults.Add(pointers[i], "conflict", detail)
 		}
 	}
@@ -410,7 +410,7 @@ func (p *SecondFactorPatch) RoleIDs() []RoleID {
 
 // CheckRoles adds an error for each role of the patch that is not in roles, the
 // roles of the tenant.
-func (p *SecondFactorPatch) CheckRoles(faults *Faults, roles []Role) {
+func (p *SecondFactorPatch) CheckRoles(faults *FieldErrors, roles []Role) {
 	for i, text := range p.Roles.Value {
 		if id, err := ParseID[Role](text); err == nil && !slices.ContainsFunc(roles, func(r Role) bool { return r.ID == id }) {
 			faults.Add(fmt.Sprintf("%s/%d", factorRolesPointer, i), "unknown-role", "is not a role of this tenant")

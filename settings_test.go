@@ -174,13 +174,13 @@ func TestTheRuleOfSecondFactors(t *testing.T) {
 func TestInvalidRolesOfTheSecondFactorRule(t *testing.T) {
 	known := rolecall.NewID[rolecall.Role](aMoment)
 	patch := factor("roles", rolecall.NewID[rolecall.Role](aMoment).String(), known.String(), "x").SecondFactor
-	var faults rolecall.Faults
+	var faults rolecall.FieldErrors
 	if patch.CheckRoles(&faults, []rolecall.Role{{ID: known}}); faultsOf(faults) != "/settings/secondFactor/roles/0 unknown-role" {
 		t.Errorf("%+v", faults)
 	}
 }
 
 // faultsOf returns the pointer and the code of each field error as one text.
-func faultsOf(faults rolecall.Faults) string {
+func faultsOf(faults rolecall.FieldErrors) string {
 	return strings.Join(codes(faults), "; ")
 }

@@ -59,8 +59,8 @@ type TenantDraft struct {
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
-func (d *TenantDraft) Check() Faults {
-	var faults Faults
+func (d *TenantDraft) Check() FieldErrors {
+	var faults FieldErrors
 	if !IsTenantName(d.Name) {
 		faults.Add("/name", "format", tenantNameFormat)
 	}
@@ -108,8 +108,8 @@ type TenantPatch struct {
 
 // Check validates each member of the patch without looking at the other ones. It
 // returns nil if they are valid.
-func (p *TenantPatch) Check() Faults {
-	var faults Faults
+func (p *TenantPatch) Check() FieldErrors {
+	var faults FieldErrors
 	if p.DisplayName.Set {
 		faults.Text("/displayName", p.DisplayName.Value, 1, UserNameMax)
 	}
@@ -119,7 +119,7 @@ func (p *TenantPatch) Check() Faults {
 
 // CheckOn does what Check does. It also validates the combination of the patch with
 // the stored settings.
-func (p *TenantPatch) CheckOn(old TenantSettings) Faults {
+func (p *TenantPatch) CheckOn(old TenantSettings) FieldErrors {
 	faults := p.Check()
 	p.Settings.checkTogether(&faults, old)
 	return faults

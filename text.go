@@ -107,33 +107,33 @@ func isVisible(r rune) bool {
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Faults collects the field errors of a body.
-type Faults []Fault
+// FieldErrors collects the field errors of a body.
+type FieldErrors []FieldError
 
-// MaxFaults is the maximum number of field errors in a response. Faults keeps one
+// MaxFieldErrors is the maximum number of field errors in a response. FieldErrors keeps one
 // more, which shows that the list is not complete.
-const MaxFaults = 100
+const MaxFieldErrors = 100
 
 // Add adds a field error for the member at pointer. It does nothing if the code is
 // empty.
-func (f *Faults) Add(pointer, code, detail string) {
-	if code != "" && len(*f) <= MaxFaults {
-		*f = append(*f, Fault{Pointer: pointer, Code: code, Detail: detail})
+func (f *FieldErrors) Add(pointer, code, detail string) {
+	if code != "" && len(*f) <= MaxFieldErrors {
+		*f = append(*f, FieldError{Pointer: pointer, Code: code, Detail: detail})
 	}
 }
 
 // Text adds the field error that CheckText returns, if any.
-func (f *Faults) Text(pointer, text string, minimum, maximum int) {
+func (f *FieldErrors) Text(pointer, text string, minimum, maximum int) {
 	code, detail := CheckText(text, minimum, maximum)
 	f.Add(pointer, code, detail)
 }
 
 // Err returns ErrValidation with the field errors, or nil without one.
-func (f Faults) Err() error {
+func (f FieldErrors) Err() error {
 	if len(f) == 0 {
 		return nil
 	}
-	return ErrValidation.WithFaults(f...)
+	return ErrValidation.WithFieldErrors(f...)
 }
 
 // Optional is a value that a request can omit. If T is a pointer, a set nil means

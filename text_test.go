@@ -122,7 +122,7 @@ func TestCheckText(t *testing.T) {
 }
 
 func TestFieldErrorsBecomeAValidationError(t *testing.T) {
-	var faults rolecall.Faults
+	var faults rolecall.FieldErrors
 	faults.Add("/name", "", "")
 	if err := faults.Err(); err != nil {
 		t.Errorf("no fault gives %v", err)
@@ -132,13 +132,13 @@ func TestFieldErrorsBecomeAValidationError(t *testing.T) {
 	if rolecall.KindOf(err) != rolecall.Invalid {
 		t.Errorf("KindOf(%v) = %v", err, rolecall.KindOf(err))
 	}
-	if len(rolecall.ErrValidation.Faults) != 0 {
+	if len(rolecall.ErrValidation.FieldErrors) != 0 {
 		t.Error("the shared error was changed")
 	}
 }
 
 // codes returns the pointer and the code of each field error.
-func codes(faults rolecall.Faults) []string {
+func codes(faults rolecall.FieldErrors) []string {
 	texts := []string{}
 	for _, f := range faults {
 		texts = append(texts, f.Pointer+" "+f.Code)

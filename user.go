@@ -88,8 +88,8 @@ type UserDraft struct {
 }
 
 // Check validates the draft. It returns nil if the draft is valid.
-func (d *UserDraft) Check() Faults {
-	var faults Faults
+func (d *UserDraft) Check() FieldErrors {
+	var faults FieldErrors
 	code, detail := CheckEmail(d.Email)
 	faults.Add("/email", code, detail)
 	faults.Text("/name", d.Name, UserNameMin, UserNameMax)
@@ -140,8 +140,8 @@ func (p *UserPatch) Members() UserMembers {
 
 // Check validates the patch without the user to which it is applied. It returns nil
 // if the patch is valid.
-func (p *UserPatch) Check() Faults {
-	var faults Faults
+func (p *UserPatch) Check() FieldErrors {
+	var faults FieldErrors
 	if p.Name.Set {
 		faults.Text("/name", p.Name.Value, UserNameMin, UserNameMax)
 	}
@@ -181,7 +181,7 @@ func (p *UserPatch) Apply(u User, now Time) (User, UserMembers, error) {
 			return before, 0, err
 		}
 		if len(pairs) > MetadataPairs {
-			var faults Faults
+			var faults FieldErrors
 			faults.Add("/metadata", "too-many", fmt.Sprintf("must hold at most %d pairs after the change", MetadataPairs))
 			return before, 0, faults.Err()
 		}
@@ -282,7 +282,7 @@ func isDomain(domain string) bool {
 	return true
 }
 
-func checkMetadata(faults *Faults, metadata map[string]string) {
+func checkMetadata(faults *FieldErrors, metadata map[string]string) {
 	if len(metadata) > MetadataPairs {
 		faults.Add("/metadata", "too-many", fmt.Sprintf("must hold at most %d pairs", MetadataPairs))
 		return

@@ -173,7 +173,7 @@ const endLayout = "2006-01-02T15:04"
 
 // assignmentDraft returns the draft that the form describes.
 func assignmentDraft(v *pageContext) (draft rolecall.AssignmentDraft, err error) {
-	var faults rolecall.Faults
+	var faults rolecall.FieldErrors
 	if v.form.Get("where") != whereEverywhere {
 		draft.Departments = append([]string{}, lines(v.form["reach/departments"])...)
 	}
@@ -185,7 +185,7 @@ func assignmentDraft(v *pageContext) (draft rolecall.AssignmentDraft, err error)
 }
 
 // endOf returns the moment that the form says in the field expiresAt.
-func endOf(v *pageContext, faults *rolecall.Faults) rolecall.Time {
+func endOf(v *pageContext, faults *rolecall.FieldErrors) rolecall.Time {
 	end, err := time.Parse(endLayout, v.form.Get("expiresAt"))
 	if err != nil {
 		faults.Add("/expiresAt", "format", "must be a day and a time")

@@ -1000,7 +1000,7 @@ func problem(p *web.Problem) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, fault := range p.Faults {
+			for _, fault := range p.FieldErrors {
 				if fault.Header == "" {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "<p>")
 					if templ_7745c5c3_Err != nil {

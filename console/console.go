@@ -263,7 +263,7 @@ func (v *pageContext) serve() error {
 		return v.page.show(v)
 	}
 	if v.checkKey(); v.faults != nil {
-		return rolecall.ErrMalformed.WithFaults(v.faults...)
+		return rolecall.ErrMalformed.WithFieldErrors(v.faults...)
 	}
 	return v.page.act(v)
 }

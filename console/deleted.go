@@ -159,7 +159,7 @@ func (c *console) checkSure(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	var faults rolecall.Faults
+	var faults rolecall.FieldErrors
 	if rolecall.EmailKey(strings.TrimSpace(v.form.Get("sure"))) != rolecall.EmailKey(sureWords(v, &user)) {
 		faults.Add("/sure", "format", "must be what is written above")
 	}

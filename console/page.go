@@ -175,16 +175,16 @@ var placeOf = map[string]string{
 }
 
 // faultsOf returns the field errors of the problem. If it has none, placeOf can give it one.
-func faultsOf(p *web.Problem) rolecall.Faults {
-	if place, ok := placeOf[p.Code]; ok && p.Faults == nil {
-		return rolecall.Faults{{Pointer: "/" + place, Code: p.Code, Detail: p.Detail}}
+func faultsOf(p *web.Problem) rolecall.FieldErrors {
+	if place, ok := placeOf[p.Code]; ok && p.FieldErrors == nil {
+		return rolecall.FieldErrors{{Pointer: "/" + place, Code: p.Code, Detail: p.Detail}}
 	}
-	return p.Faults
+	return p.FieldErrors
 }
 
 // isWrongWithin reports whether one of the fields, or a member within them, has a field error.
 func (f frame) isWrongWithin(fields ...string) bool {
-	return f.problem != nil && slices.ContainsFunc(faultsOf(f.problem), func(fault rolecall.Fault) bool {
+	return f.problem != nil && slices.ContainsFunc(faultsOf(f.problem), func(fault rolecall.FieldError) bool {
 		return slices.ContainsFunc(fields, func(field string) bool { return isWithin(fault.Pointer, field) })
 	})
 }
@@ -196,7 +196,7 @@ func (f frame) faultsWithin(field string) (faults []string) {
 	if p == nil {
 		return nil
 	}
-	for _, fault := range p.Faults {
+	for _, fault := range p.FieldErrors {
 		at, err := strconv.Atoi(strings.TrimPrefix(fault.Pointer, "/"+field+"/"))
 		switch {
 		case fault.Pointer == "/"+field:
@@ -221,10 +221,10 @@ func (f frame) problemBeside(fields ...string) *web.Problem {
 	if p == nil || p.Status < http.StatusBadRequest {
 		return nil
 	}
-	said := func(fault rolecall.Fault) bool {
+	said := func(fault rolecall.FieldError) bool {
 		return strings.HasPrefix(fault.Pointer, "/"+fieldsOwn) || slices.ContainsFunc(fields, func(field string) bool { return fault.Parameter == field || isWithin(fault.Pointer, field) })
 	}
-	if faults := faultsOf(p); len(faults) > 0 && !slices.ContainsFunc(faults, func(fault rolecall.Fault) bool { return !said(fault) }) {
+	if faults := faultsOf(p); len(faults) > 0 && !slices.ContainsFunc(faults, func(fault rolecall.FieldError) bool { return !said(fault) }) {
 		return nil
 	}
 	return p

@@ -147,7 +147,7 @@ func eventTypes() (types []string) {
 func (v *pageContext) readQuery() {
 	v.limit = rolecall.DefaultLimit
 	var seen uint32
-	var unknown rolecall.Faults
+	var unknown rolecall.FieldErrors
 	for pair := range strings.SplitSeq(v.request.URL.RawQuery, "&") {
 		name, text, _ := strings.Cut(pair, "=")
 		name, nameErr := url.QueryUnescape(name)
@@ -156,7 +156,7 @@ func (v *pageContext) readQuery() {
 		if i < 0 {
 			continue
 		}
-		fault := rolecall.Fault{Parameter: name}
+		fault := rolecall.FieldError{Parameter: name}
 		switch {
 		case text == "":
 		case nameErr != nil || textErr != nil || !utf8.ValidString(text):
@@ -294,7 +294,7 @@ func (v *pageContext) checkKey() {
 	}
 	const detail = "must be 1 to 255 visible ASCII characters"
 	key := v.form.Get(fieldKey)
-	fault := rolecall.Fault{Header: fieldKey, Detail: detail}
+	fault := rolecall.FieldError{Header: fieldKey, Detail: detail}
 	switch {
 	case len(key) < 1 || len(key) > keyLength:
 		fault.Code = "length"
@@ -352,7 +352,7 @@ func (v *pageContext) sealCursor(at *rolecall.Position) string {
 func (v *pageContext) openCursor() {
 	at, ok := web.OpenCursor(v.console.access.Keys, v.cursor, v.listDigest())
 	if !ok {
-		v.faults = append(v.faults, rolecall.Fault{Parameter: "cursor", Code: "cursor", Detail: web.CursorDetail})
+		v.faults = append(v.faults, rolecall.FieldError{Parameter: "cursor", Code: "cursor", Detail: web.CursorDetail})
 		return
 	}
 	v.after = at

@@ -34,7 +34,7 @@ type pageContext struct {
 	sessions   []secret.Token // of the cookies
 	parameters                // of the path and the query
 	form       url.Values     // nil for GET
-	faults     rolecall.Faults
+	faults     rolecall.FieldErrors
 	problem    *web.Problem // why the form or the page was refused; nil if it was not
 	status     int          // of the answer
 	isAllowed  bool         // the caller meets the policy of the page, except for step-up
@@ -122,7 +122,7 @@ const reasonMax = 500
 
 // reason returns the reason that the form gives.
 func (v *pageContext) reason() (string, error) {
-	var faults rolecall.Faults
+	var faults rolecall.FieldErrors
 	reason := v.form.Get("reason")
 	if reason != "" {
 		faults.Text("/reason", reason, 1, reasonMax)
@@ -203,12 +203,12 @@ func (v *pageContext) redirect(address string) error {
 // atOwnFields returns the error of a re-authentication with its field errors at the fields
 // of the form.
 func atOwnFields(known *rolecall.Error) *rolecall.Error {
-	if known.Faults == nil {
+	if known.FieldErrors == nil {
 		return known
 	}
-	faults := slices.Clone(known.Faults)
+	faults := slices.Clone(known.FieldErrors)
 	for i := range faults {
 		faults[i].Pointer = strings.Replace(faults[i].Pointer, "/", "/"+fieldsOwn, 1)
 	}
-	return known.WithFaults(faults...)
+	return known.WithFieldErrors(faults...)
 }

@@ -222,7 +222,7 @@ func (c *console) editSettings(v *pageContext) error {
 // settingsPatch returns the changes of the form. It returns ErrValidation if the text of a
 // number cannot be parsed.
 func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
-	var faults rolecall.Faults
+	var faults rolecall.FieldErrors
 	if name, changed := typed(v, "displayName"); changed {
 		patch.DisplayName = rolecall.Some(name)
 	}
@@ -256,10 +256,10 @@ func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 // inSettingWords returns the error with the bounds of the settings in the units of the form.
 func inSettingWords(err error) error {
 	known, ok := errors.AsType[*rolecall.Error](err)
-	if !ok || known.Faults == nil {
+	if !ok || known.FieldErrors == nil {
 		return err
 	}
-	faults := slices.Clone(known.Faults)
+	faults := slices.Clone(known.FieldErrors)
 	for i, fault := range faults {
 		name := strings.TrimPrefix(fault.Pointer, "/settings/")
 		w, isNumber := settingTexts[name]
@@ -272,7 +272,7 @@ func inSettingWords(err error) error {
 			faults[i].Detail = "does not fit: passwords have at least 15 characters unless a second factor is asked of all"
 		}
 	}
-	return known.WithFaults(faults...)
+	return known.WithFieldErrors(faults...)
 }
 
 // roleName returns the name of the role, or its id if the role is not loaded.

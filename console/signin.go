@@ -45,7 +45,7 @@ func (c *console) passkeyOptions(v *pageContext) string {
 
 func (c *console) signIn(v *pageContext) error {
 	if tenant := v.form.Get("tenant"); v.tenant == "" && !v.setTenant(strings.ToLower(strings.TrimSpace(tenant))) {
-		return rolecall.ErrMalformed.WithFaults(rolecall.Fault{Parameter: "tenant", Code: "format", Detail: msg("sign-in.tenant-format")})
+		return rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Parameter: "tenant", Code: "format", Detail: msg("sign-in.tenant-format")})
 	}
 	attempt, err := v.anonymous()
 	if err != nil {

@@ -81,7 +81,7 @@ func (c *console) showNewToken(v *pageContext, k *holderKind) error {
 // createToken answers with the token itself: it is shown this once, and has no address.
 // The same form sent again is answered without it.
 func (c *console) createToken(v *pageContext, k *holderKind) error {
-	var faults rolecall.Faults
+	var faults rolecall.FieldErrors
 	draft := rolecall.APITokenDraft{Name: v.form.Get("name"), Permissions: lines(v.form["permissions"]), ExpiresAt: endOf(v, &faults)}
 	if err := faults.Err(); err != nil {
 		return err

@@ -291,8 +291,8 @@ func typedPairs(v *pageContext, keys, values string) (rows [][2]string) {
 }
 
 // pairsOf returns the pairs of the rows, and field errors for repeated and empty keys.
-func pairsOf(rows [][2]string) (map[string]string, rolecall.Faults) {
-	var faults rolecall.Faults
+func pairsOf(rows [][2]string) (map[string]string, rolecall.FieldErrors) {
+	var faults rolecall.FieldErrors
 	pairs := map[string]string{}
 	for _, row := range rows {
 		if _, twice := pairs[row[0]]; twice {
@@ -307,7 +307,7 @@ func pairsOf(rows [][2]string) (map[string]string, rolecall.Faults) {
 }
 
 // metadataPatch returns the changed pairs of the form, or nil if it changes no pair.
-func metadataPatch(v *pageContext) (map[string]*string, rolecall.Faults) {
+func metadataPatch(v *pageContext) (map[string]*string, rolecall.FieldErrors) {
 	typed, faults := pairsOf(typedPairs(v, fieldPairKey, fieldPairValue))
 	was, _ := pairsOf(typedPairs(v, fieldWasPairKey, fieldWasPairValue))
 	if v.form[fieldPairKey] == nil {

@@ -292,7 +292,7 @@ func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 		why, known := errors.AsType[*rolecall.Error](err)
 		switch {
 		case err == nil:
-		case !known || why.Faults != nil || why.Kind == rolecall.Unavailable:
+		case !known || why.FieldErrors != nil || why.Kind == rolecall.Unavailable:
 			return err
 		default:
 			view.refused = append(view.refused, refusedUser{id, why})
@@ -307,7 +307,7 @@ func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 // givenRole returns the role and the assignment that the form describes.
 func givenRole(v *pageContext) (role rolecall.RoleID, draft rolecall.AssignmentDraft, err error) {
 	if role, err = rolecall.ParseID[rolecall.Role](v.form.Get("role")); err != nil {
-		var faults rolecall.Faults
+		var faults rolecall.FieldErrors
 		faults.Add("/role", "required", "must be chosen")
 		return role, draft, faults.Err()
 	}

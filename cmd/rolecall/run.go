@@ -101,10 +101,10 @@ func explain(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*rolecall.Error](err); ok && e.Kind != rolecall.Unavailable {
 		text = e.Detail
-		if e.Faults != nil {
+		if e.FieldErrors != nil {
 			text = ""
 		}
-		for i, fault := range e.Faults {
+		for i, fault := range e.FieldErrors {
 			if i > 0 {
 				text += "; "
 			}

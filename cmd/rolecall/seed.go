@@ -28,7 +28,7 @@ func (c *seedCommand) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	var faults rolecall.Faults
+	var faults rolecall.FieldErrors
 	code, detail := secret.CheckPassword(password, rolecall.DefaultPasswordMin, secret.Words{}, seed.Owner, c.Name)
 	faults.Add("/password", code, detail)
 	if err := faults.Err(); err != nil {

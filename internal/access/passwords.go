@@ -9,15 +9,15 @@ import (
 // guess for the user, or was leaked. It reads a file, so do not call it in a
 // transaction.
 func (s *Service) CheckNewPassword(pointer, password string, u *rolecall.User, t *rolecall.Tenant) error {
-	faults, err := s.PasswordFaults(pointer, password, u, t)
+	faults, err := s.PasswordFieldErrors(pointer, password, u, t)
 	if err != nil {
 		return err
 	}
 	return faults.Err()
 }
 
-// PasswordFaults is CheckNewPassword for a caller that has other field errors too.
-func (s *Service) PasswordFaults(pointer, password string, u *rolecall.User, t *rolecall.Tenant) (faults rolecall.Faults, err error) {
+// PasswordFieldErrors is CheckNewPassword for a caller that has other field errors too.
+func (s *Service) PasswordFieldErrors(pointer, password string, u *rolecall.User, t *rolecall.Tenant) (faults rolecall.FieldErrors, err error) {
 	code, detail := secret.CheckPassword(password, t.Settings.PasswordMinimum(), s.forbidden, u.Email, u.Name, t.Name, t.DisplayName)
 	if code == "" {
 		breached, err := s.breached.Has(password)

@@ -15,7 +15,7 @@ import (
 func (s *Service) CreateTenantWithPassword(ctx context.Context, draft rolecall.TenantDraft, password string) (rolecall.Tenant, rolecall.User, error) {
 	now := s.now()
 	tenant, user := draft.Tenant(now), draft.Owner.User(now)
-	faults, err := s.access.PasswordFaults("/password", password, &user, &tenant)
+	faults, err := s.access.PasswordFieldErrors("/password", password, &user, &tenant)
 	if err != nil {
 		return rolecall.Tenant{}, rolecall.User{}, err
 	}

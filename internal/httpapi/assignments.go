@@ -73,7 +73,7 @@ func (d *assignmentDraft) draft() rolecall.AssignmentDraft {
 }
 
 // Check returns the field errors of the draft.
-func (d *assignmentDraft) Check(now rolecall.Time) rolecall.Faults {
+func (d *assignmentDraft) Check(now rolecall.Time) rolecall.FieldErrors {
 	draft := d.draft()
 	return draft.Check(now)
 }

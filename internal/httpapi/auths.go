@@ -208,7 +208,7 @@ type confirmRequest struct {
 
 func (s *Server) confirm(ctx context.Context, c access.Caller, in *confirmRequest) (operation.Response[sessionBody], error) {
 	if in.Body.count() > 1 {
-		return operation.Response[sessionBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
+		return operation.Response[sessionBody]{}, rolecall.FieldErrors{{Code: "one-of", Detail: "must hold at most one of code, recoveryCode and passkey"}}.Err()
 	}
 	signIn, err := s.signin.Reauthenticate(ctx, c, in.Sessions, in.Body.Password, in.Body.proof())
 	if err != nil || signIn.Challenge != nil {

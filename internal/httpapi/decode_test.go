@@ -12,7 +12,7 @@ import (
 	"github.com/rolecall/rolecall/internal/web"
 )
 
-func named(faults rolecall.Faults) []string {
+func named(faults rolecall.FieldErrors) []string {
 	var names []string
 	for _, f := range faults {
 		names = append(names, strings.TrimSpace(f.Pointer+" "+f.Code))
@@ -50,7 +50,7 @@ func TestPatchTellsAbsentFromNull(t *testing.T) {
 	}
 	_, err = decode[updateUserRequest](t, "UsersController_updateUser", `{"email":"eve@example.com","name":null}`)
 	_, known := web.StatusOf(err)
-	if got := named(known.Faults); !slices.Equal(got, []string{"/email immutable", "/name type"}) {
+	if got := named(known.FieldErrors); !slices.Equal(got, []string{"/email immutable", "/name type"}) {
 		t.Errorf("faults %q", got)
 	}
 }
@@ -72,7 +72,7 @@ func TestAssignmentBody(t *testing.T) {
 		var got []string
 		if err != nil {
 			_, known := web.StatusOf(err)
-			got = named(known.Faults)
+			got = named(known.FieldErrors)
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.body, got, test.want)

@@ -169,18 +169,18 @@ func TestBodiesTakeWhatTheDocumentSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, known := web.StatusOf(errorOf(read(string(sent))))
-		for _, f := range known.Faults {
+		for _, f := range known.FieldErrors {
 			if (f.Code == "unknown") != (f.Pointer == "/unheardOf") || f.Code == "required" {
 				t.Errorf("%s: %s %s", name, f.Pointer, f.Code)
 			}
 		}
-		if len(known.Faults) != len(body) {
-			t.Errorf("%s: %d faults of %d members", name, len(known.Faults), len(body))
+		if len(known.FieldErrors) != len(body) {
+			t.Errorf("%s: %d faults of %d members", name, len(known.FieldErrors), len(body))
 		}
 		var required []string
 		if _, err := read("{}"); err != nil {
 			_, known := web.StatusOf(err)
-			for _, f := range known.Faults {
+			for _, f := range known.FieldErrors {
 				required = append(required, strings.TrimPrefix(f.Pointer, "/"))
 			}
 		}

@@ -51,7 +51,7 @@ func (s *Server) completeLogin(ctx context.Context, _ access.Caller, in *complet
 		return operation.Response[signInBody]{}, err
 	}
 	if in.Body.count() != 1 {
-		return operation.Response[signInBody]{}, rolecall.Faults{{Code: "one-of", Detail: "must hold one of code, recoveryCode and passkey"}}.Err()
+		return operation.Response[signInBody]{}, rolecall.FieldErrors{{Code: "one-of", Detail: "must hold one of code, recoveryCode and passkey"}}.Err()
 	}
 	signIn, err := s.signin.CompleteSignIn(ctx, in.Anonymous, challenge, in.Body.proof())
 	return s.signedIn(&signIn), err

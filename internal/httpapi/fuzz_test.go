@@ -94,7 +94,7 @@ func FuzzBodies(f *testing.F) {
 		for schema, read := range readers {
 			value, err := read(body)
 			if err != nil {
-				if _, told := web.StatusOf(err); told.Kind != rolecall.Invalid && told.Kind != rolecall.Unauthenticated || told.Kind == rolecall.Invalid && len(told.Faults) == 0 {
+				if _, told := web.StatusOf(err); told.Kind != rolecall.Invalid && told.Kind != rolecall.Unauthenticated || told.Kind == rolecall.Invalid && len(told.FieldErrors) == 0 {
 					t.Fatalf("%s of %q: %v", schema, body, err)
 				}
 				continue

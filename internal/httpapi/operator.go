@@ -124,7 +124,7 @@ func (d *tenantDraft) draft() rolecall.TenantDraft {
 }
 
 // Check returns the field errors of the draft.
-func (d *tenantDraft) Check() rolecall.Faults {
+func (d *tenantDraft) Check() rolecall.FieldErrors {
 	draft := d.draft()
 	return draft.Check()
 }

@@ -83,7 +83,7 @@ type departmentText string
 // UnmarshalWire reads the name.
 func (t *departmentText) UnmarshalWire(d *wire.Decoding, pointer string, value jsontext.Value) {
 	if text, ok := d.Text(pointer, value); ok {
-		d.Faults.Text(pointer, text, 1, rolecall.DepartmentMax)
+		d.FieldErrors.Text(pointer, text, 1, rolecall.DepartmentMax)
 		*t = departmentText(text)
 	}
 }

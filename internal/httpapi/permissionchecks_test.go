@@ -145,8 +145,8 @@ func asText(results []checked) string {
 }
 
 // faultsOf returns the field errors of a problem.
-func faultsOf(t interface{ Fatalf(string, ...any) }, r reply) []rolecall.Fault {
-	var problem struct{ Errors []rolecall.Fault }
+func faultsOf(t interface{ Fatalf(string, ...any) }, r reply) []rolecall.FieldError {
+	var problem struct{ Errors []rolecall.FieldError }
 	if err := json.Unmarshal([]byte(r.body), &problem); err != nil {
 		t.Fatalf("%s: %v", r.body, err)
 	}

@@ -46,7 +46,7 @@ func (p *tenantPatch) patch() rolecall.TenantPatch {
 }
 
 // Check returns the field errors of the patch.
-func (p *tenantPatch) Check() rolecall.Faults {
+func (p *tenantPatch) Check() rolecall.FieldErrors {
 	patch := p.patch()
 	return patch.Check()
 }

@@ -231,7 +231,7 @@ func (t *reasonText) UnmarshalWire(d *wire.Decoding, pointer string, value jsont
 		return
 	}
 	if text, ok := d.Text(pointer, value); ok && text != "" {
-		d.Faults.Text(pointer, text, 1, reasonMax)
+		d.FieldErrors.Text(pointer, text, 1, reasonMax)
 		*t = reasonText(text)
 	}
 }
@@ -239,7 +239,7 @@ func (t *reasonText) UnmarshalWire(d *wire.Decoding, pointer string, value jsont
 // listDeletedUsers returns a page of the users who can be restored.
 func (s *Server) listDeletedUsers(ctx context.Context, c access.Caller, in *listUsersRequest) (operation.Response[userPage], error) {
 	if faults := in.besidesDeleted(); faults != nil {
-		return operation.Response[userPage]{}, rolecall.ErrMalformed.WithFaults(faults...)
+		return operation.Response[userPage]{}, rolecall.ErrMalformed.WithFieldErrors(faults...)
 	}
 	page, err := s.directory.DeletedUsers(ctx, c, directory.DeletedListing{After: in.After.At, Limit: in.Limit.OrDefault()})
 	if err != nil {
@@ -253,7 +253,7 @@ func (s *Server) listDeletedUsers(ctx context.Context, c access.Caller, in *list
 
 // besidesDeleted returns a field error for each filter that a list of deleted users does not support.
 // Deleted users are indexed by their time of deletion only.
-func (r *listUsersRequest) besidesDeleted() (faults rolecall.Faults) {
+func (r *listUsersRequest) besidesDeleted() (faults rolecall.FieldErrors) {
 	for _, given := range []struct {
 		parameter string
 		is        bool
@@ -262,7 +262,7 @@ func (r *listUsersRequest) besidesDeleted() (faults rolecall.Faults) {
 		{"department", r.Department != ""}, {"role", !r.Role.IsZero()}, {"count", r.Count},
 	} {
 		if given.is {
-			faults = append(faults, rolecall.Fault{Parameter: given.parameter, Code: "combination", Detail: "does not go with status=deleted"})
+			faults = append(faults, rolecall.FieldError{Parameter: given.parameter, Code: "combination", Detail: "does not go with status=deleted"})
 		}
 	}
 	return faults

@@ -145,7 +145,7 @@ var refusedPasswords = map[string]string{
 // faultsOf returns the pointers and codes of an error's field errors.
 func faultsOf(err error) (faults []string) {
 	if e, ok := errors.AsType[*rolecall.Error](err); ok {
-		for _, fault := range e.Faults {
+		for _, fault := range e.FieldErrors {
 			faults = append(faults, fault.Pointer+" "+fault.Code)
 		}
 	}

@@ -31,7 +31,7 @@ func TestCreateTenantIsAtomic(t *testing.T) {
 			f.is(err, rolecall.ErrValidation)
 			var pointers []string
 			if e, ok := errors.AsType[*rolecall.Error](err); ok {
-				for _, fault := range e.Faults {
+				for _, fault := range e.FieldErrors {
 					pointers = append(pointers, fault.Pointer)
 				}
 			}

@@ -78,7 +78,7 @@ func wwwAuthenticate(op *Operation, r *http.Request, status int, err *rolecall.E
 	hasBearer := sent != "" && !op.Policy.Public
 	bearer := "Bearer"
 	switch {
-	case slices.ContainsFunc(err.Faults, func(f rolecall.Fault) bool { return f.Header == "authorization" }):
+	case slices.ContainsFunc(err.FieldErrors, func(f rolecall.FieldError) bool { return f.Header == "authorization" }):
 		return `Bearer error="invalid_request"`
 	case status == http.StatusForbidden && hasBearer && slices.Contains(beyondToken, err.Code):
 		return `Bearer error="insufficient_scope"`
@@ -101,5 +101,5 @@ var beyondToken = []string{
 }
 
 func badAuthorization(code, detail string) error {
-	return rolecall.ErrMalformed.WithFaults(rolecall.Fault{Header: "authorization", Code: code, Detail: detail})
+	return rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Header: "authorization", Code: code, Detail: detail})
 }

@@ -52,10 +52,10 @@ func (s *Runner) serve(op *Operation, w http.ResponseWriter, r *http.Request, in
 		s.openCursor(op, r, fieldOf[Cursor](in, takes.cursor), &faults.malformed)
 	}
 	if faults.malformed != nil {
-		return rolecall.ErrMalformed.WithFaults(faults.malformed...)
+		return rolecall.ErrMalformed.WithFieldErrors(faults.malformed...)
 	}
 	if faults.unknown != nil {
-		return errUnknownValue.WithFaults(faults.unknown...)
+		return errUnknownValue.WithFieldErrors(faults.unknown...)
 	}
 	c := access.Caller{Principal: q.Principal, RequestID: q.ID, Source: q.Source}
 	if takes.Body != nil {
@@ -119,14 +119,14 @@ func badTenant(lines int) error {
 	default:
 		code, detail = "repeated", "must be sent once"
 	}
-	return rolecall.ErrMalformed.WithFaults(rolecall.Fault{Header: "x-tenant-schema", Code: code, Detail: detail})
+	return rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Header: "x-tenant-schema", Code: code, Detail: detail})
 }
 
 // checkContent refuses a body that is not plain JSON.
 func checkContent(r *http.Request) error {
 	types := r.Header["Content-Type"]
 	if len(types) > 1 {
-		return rolecall.ErrMalformed.WithFaults(rolecall.Fault{Header: "content-type", Code: "repeated", Detail: "must be sent once"})
+		return rolecall.ErrMalformed.WithFieldErrors(rolecall.FieldError{Header: "content-type", Code: "repeated", Detail: "must be sent once"})
 	}
 	for _, coding := range r.Header["Content-Encoding"] {
 		if !strings.EqualFold(strings.TrimSpace(coding), "identity") {
@@ -185,7 +185,7 @@ func (s *Runner) anonymous(r *http.Request, sessions []secret.Token) (access.Ano
 
 // readBody reads the whole body into the buffer, and adds field errors for its syntax. It returns an
 // error for a body that is too large.
-func readBody(op *Operation, w http.ResponseWriter, r *http.Request, buffer []byte, faults *rolecall.Faults) ([]byte, error) {
+func readBody(op *Operation, w http.ResponseWriter, r *http.Request, buffer []byte, faults *rolecall.FieldErrors) ([]byte, error) {
 	body, err := web.ReadBody(r, buffer)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {

@@ -17,13 +17,13 @@ const (
 )
 
 // openCursor sets the position that the cursor stands for.
-func (s *Runner) openCursor(op *Operation, r *http.Request, cursor *Cursor, faults *rolecall.Faults) {
+func (s *Runner) openCursor(op *Operation, r *http.Request, cursor *Cursor, faults *rolecall.FieldErrors) {
 	if cursor.text == "" {
 		return
 	}
 	at, ok := web.OpenCursor(s.Access.Keys, cursor.text, listDigest(op, r.URL, web.RequestOf(r).Principal))
 	if !ok {
-		*faults = append(*faults, rolecall.Fault{Parameter: cursorName, Code: "cursor", Detail: cursorDetail})
+		*faults = append(*faults, rolecall.FieldError{Parameter: cursorName, Code: "cursor", Detail: cursorDetail})
 		return
 	}
 	cursor.At = at

@@ -112,8 +112,8 @@ func (in *Input) user(v reflect.Value) rolecall.UserID {
 
 // parameterFaults is everything that is wrong with the parameters of a request.
 type parameterFaults struct {
-	malformed rolecall.Faults
-	unknown   rolecall.Faults // values that are not known where only some are
+	malformed rolecall.FieldErrors
+	unknown   rolecall.FieldErrors // values that are not known where only some are
 }
 
 // readParameters reads path, query and header into the value.
@@ -162,7 +162,7 @@ func (in *Input) readQuery(faults *parameterFaults, v reflect.Value, raw string)
 		text, textErr := url.QueryUnescape(text)
 		i := slices.IndexFunc(in.query, func(p *parameter) bool { return p.name == name })
 		if i < 0 {
-			faults.malformed = append(faults.malformed, rolecall.Fault{Parameter: wire.Bounded(name), Code: "unknown", Detail: "is not a query parameter of this operation"})
+			faults.malformed = append(faults.malformed, rolecall.FieldError{Parameter: wire.Bounded(name), Code: "unknown", Detail: "is not a query parameter of this operation"})
 			continue
 		}
 		p := in.query[i]
@@ -184,11 +184,11 @@ func (in *Input) readQuery(faults *parameterFaults, v reflect.Value, raw string)
 }
 
 // checkedBody is a body that knows rules beyond its types.
-type checkedBody interface{ Check() rolecall.Faults }
+type checkedBody interface{ Check() rolecall.FieldErrors }
 
 // timedBody is a checkedBody whose rules depend on the time.
 type timedBody interface {
-	Check(now rolecall.Time) rolecall.Faults
+	Check(now rolecall.Time) rolecall.FieldErrors
 }
 
 // restricted is an input whose body has members that not every caller may set.

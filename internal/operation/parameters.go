@@ -59,8 +59,8 @@ type Enumerated interface {
 }
 
 // fault returns a field error of the parameter.
-func (p *parameter) fault(code, detail string) rolecall.Fault {
-	f := rolecall.Fault{Code: code, Detail: detail}
+func (p *parameter) fault(code, detail string) rolecall.FieldError {
+	f := rolecall.FieldError{Code: code, Detail: detail}
 	if p.in == inHeader {
 		f.Header = p.name
 	} else {

@@ -15,7 +15,7 @@ import (
 // checkSyntax adds what is wrong with body as one JSON document (RFC 8259): invalid
 // UTF-8, a member given twice, trailing data and deep nesting included. Whether the
 // document is an object is for the decoder to say.
-func checkSyntax(faults *rolecall.Faults, body []byte) {
+func checkSyntax(faults *rolecall.FieldErrors, body []byte) {
 	const incomplete = "must be one complete JSON document in UTF-8"
 	if len(bytes.TrimLeft(body, blanks)) == 0 {
 		faults.Add("", "syntax", incomplete)

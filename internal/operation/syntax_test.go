@@ -16,12 +16,12 @@ import (
 
 // syntaxOf returns the faults of the body's syntax as "pointer code".
 func syntaxOf(body string) []string {
-	var faults rolecall.Faults
+	var faults rolecall.FieldErrors
 	checkSyntax(&faults, []byte(body))
 	return named(faults)
 }
 
-func named(faults rolecall.Faults) []string {
+func named(faults rolecall.FieldErrors) []string {
 	var names []string
 	for _, f := range faults {
 		names = append(names, strings.TrimSpace(f.Pointer+" "+f.Code))
@@ -103,7 +103,7 @@ func TestEveryFaultOfABodyIsFoundAtOnce(t *testing.T) {
 		var got []string
 		if err != nil {
 			_, known := web.StatusOf(err)
-			got = named(known.Faults)
+			got = named(known.FieldErrors)
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.body, got, test.want)
@@ -114,7 +114,7 @@ func TestEveryFaultOfABodyIsFoundAtOnce(t *testing.T) {
 func TestUnknownMembersAreRepeatedOnlyInPart(t *testing.T) {
 	_, err := draftOf(`{"` + strings.Repeat("x", 5000) + `":1}`)
 	_, known := web.StatusOf(err)
-	for _, f := range known.Faults {
+	for _, f := range known.FieldErrors {
 		if len(f.Pointer) > 250 {
 			t.Errorf("a pointer of %d bytes", len(f.Pointer))
 		}
@@ -146,7 +146,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		draft, err := draftOf(body)
 		if err != nil {
-			if _, known := web.StatusOf(err); known.Kind != rolecall.Invalid || len(known.Faults) == 0 {
+			if _, known := web.StatusOf(err); known.Kind != rolecall.Invalid || len(known.FieldErrors) == 0 {
 				t.Fatalf("%q: %v", body, err)
 			}
 			return

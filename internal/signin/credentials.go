@@ -104,7 +104,7 @@ func (s *Service) ownPassword(ctx context.Context, c access.Caller, pointer, pas
 }
 
 func wrongOwn(pointer string) error {
-	return rolecall.Faults{{Pointer: pointer, Code: "wrong", Detail: "is not your current password"}}.Err()
+	return rolecall.FieldErrors{{Pointer: pointer, Code: "wrong", Detail: "is not your current password"}}.Err()
 }
 
 // ChangePassword changes the caller's password and ends their other sessions. It

@@ -228,7 +228,7 @@ func (s *Service) changing(tx *store.Tx, tenant rolecall.Tenant, token secret.To
 
 // checkEmail returns ErrValidation at /email for an invalid address.
 func checkEmail(email string) error {
-	var faults rolecall.Faults
+	var faults rolecall.FieldErrors
 	code, detail := rolecall.CheckEmail(email)
 	faults.Add("/email", code, detail)
 	return faults.Err()

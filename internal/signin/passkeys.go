@@ -109,12 +109,12 @@ func (s *Service) AddPasskey(ctx context.Context, c access.Caller, key idempoten
 	return idempotency.Created[NewPasskey]{Value: NewPasskey{Passkey: stored.Passkey}, Replayed: true}, err
 }
 
-func checkPasskeyName(name string) (faults rolecall.Faults) {
+func checkPasskeyName(name string) (faults rolecall.FieldErrors) {
 	faults.Text("/name", name, 1, rolecall.PasskeyNameMax)
 	return faults
 }
 
-var refusedPasskey = rolecall.Fault{Pointer: "/passkey", Code: "refused", Detail: "must be what an authenticator made of options that were asked for less than five minutes ago"}
+var refusedPasskey = rolecall.FieldError{Pointer: "/passkey", Code: "refused", Detail: "must be what an authenticator made of options that were asked for less than five minutes ago"}
 
 // insertPasskey stores the passkey of the response with the name and the creation
 // time of made.
@@ -123,11 +123,11 @@ func (s *Service) insertPasskey(tx *store.Tx, c access.Caller, own *rolecall.Fac
 		return rolecall.ErrTooManyPasskeys
 	}
 	if !s.isChallenge(passkeyCreation, c, response.Challenge) {
-		return rolecall.Faults{refusedPasskey}.Err()
+		return rolecall.FieldErrors{refusedPasskey}.Err()
 	}
 	key, err := s.registeredPasskey(webauthnUser(c, own), response, response.Challenge)
 	if errors.Is(err, rolecall.ErrWrongCode) {
-		err = rolecall.Faults{refusedPasskey}.Err()
+		err = rolecall.FieldErrors{refusedPasskey}.Err()
 	}
 	if err == nil {
 		key.Name, key.CreatedAt = made.Name, made.CreatedAt

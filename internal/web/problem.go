@@ -142,15 +142,15 @@ func (s *Site) WriteProblem(w http.ResponseWriter, r *http.Request, p *Problem) 
 	Respond(w, r, p.Status, s.appendProblem(nil, p, r.URL.Path))
 }
 
-// furtherFaults ends the detail of a problem that does not list every field error.
-var furtherFaults = fmt.Sprintf(" Only the first %d errors are listed; there are more.", rolecall.MaxFaults)
+// furtherFieldErrors ends the detail of a problem that does not list every field error.
+var furtherFieldErrors = fmt.Sprintf(" Only the first %d errors are listed; there are more.", rolecall.MaxFieldErrors)
 
 // appendProblem appends the problem document (RFC 9457).
 func (s *Site) appendProblem(b []byte, p *Problem, instance string) []byte {
-	hasMore := len(p.Faults) > rolecall.MaxFaults
+	hasMore := len(p.FieldErrors) > rolecall.MaxFieldErrors
 	detail := p.Detail
 	if hasMore {
-		detail += furtherFaults
+		detail += furtherFieldErrors
 	}
 	b = append(b, `{"type":`...)
 	b = wire.AppendText(b, s.Base+"/problems/"+p.Code)
@@ -166,13 +166,13 @@ func (s *Site) appendProblem(b []byte, p *Problem, instance string) []byte {
 	b = wire.AppendText(b, instance)
 	b = append(b, `,"requestId":`...)
 	b = wire.AppendText(b, p.RequestID)
-	if len(p.Faults) > 0 {
+	if len(p.FieldErrors) > 0 {
 		b = append(b, `,"errors":[`...)
-		for i := range p.Faults[:min(len(p.Faults), rolecall.MaxFaults)] {
+		for i := range p.FieldErrors[:min(len(p.FieldErrors), rolecall.MaxFieldErrors)] {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendFault(b, &p.Faults[i])
+			b = appendFieldError(b, &p.FieldErrors[i])
 		}
 		b = append(b, ']')
 		if hasMore {
@@ -183,7 +183,7 @@ func (s *Site) appendProblem(b []byte, p *Problem, instance string) []byte {
 	return append(b, '}')
 }
 
-func appendFault(b []byte, f *rolecall.Fault) []byte {
+func appendFieldError(b []byte, f *rolecall.FieldError) []byte {
 	switch {
 	case f.Header != "":
 		b = append(b, `{"header":`...)

@@ -41,10 +41,10 @@ func NewDecoder(t reflect.Type) *Decoder { return &Decoder{decodedMembers(t, nil
 // CheckSyntax. If allowed is not nil, it decides for each member of the body whether the caller may
 // set it. Decode does not read the values of other members. It returns the first error of allowed as
 // denied, and the field errors as faults. The work is linear in the size of the body.
-func (dec *Decoder) Decode(body []byte, v reflect.Value, allowed func(member string, value jsontext.Value) error) (faults rolecall.Faults, denied error) {
+func (dec *Decoder) Decode(body []byte, v reflect.Value, allowed func(member string, value jsontext.Value) error) (faults rolecall.FieldErrors, denied error) {
 	d := &Decoding{allowed: allowed}
 	d.object("", jsontext.Value(body), dec.members, v)
-	return d.Faults, d.denied
+	return d.FieldErrors, d.denied
 }
 
 // Continue reads an object within a document that is being read.
@@ -62,7 +62,7 @@ func (Immutable) UnmarshalWire(d *Decoding, pointer string, _ jsontext.Value) {
 
 // Decoding is the state while a document is decoded. It collects the field errors.
 type Decoding struct {
-	rolecall.Faults
+	rolecall.FieldErrors
 	allowed func(member string, value jsontext.Value) error
 	denied  error // the caller may not set one of the members
 }
@@ -246,8 +246,8 @@ func decodeTextOf(d *Decoding, pointer string, value jsontext.Value, v reflect.V
 func decodePointer(t reflect.Type, tag reflect.StructTag) decodeFunc {
 	decode := decodeOf(t.Elem(), tag)
 	return unlessNull(func(d *Decoding, pointer string, value jsontext.Value, v reflect.Value) {
-		before, into := len(d.Faults), reflect.New(t.Elem())
-		if decode(d, pointer, value, into.Elem()); len(d.Faults) == before {
+		before, into := len(d.FieldErrors), reflect.New(t.Elem())
+		if decode(d, pointer, value, into.Elem()); len(d.FieldErrors) == before {
 			v.Set(into)
 		}
 	})
@@ -350,7 +350,7 @@ func Bounded(name string) string {
 }
 
 // Merge returns the field errors of decoding, and those of more that are about other values.
-func Merge(faults, more rolecall.Faults) rolecall.Faults {
+func Merge(faults, more rolecall.FieldErrors) rolecall.FieldErrors {
 	found := make(map[string]bool, len(faults))
 	for _, f := range faults {
 		found[f.Pointer] = true

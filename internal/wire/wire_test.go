@@ -163,8 +163,8 @@ func TestDeniedMembersAreNotRead(t *testing.T) {
 }
 
 func TestMergeKeepsErrorsOfOtherValues(t *testing.T) {
-	faults := rolecall.Faults{{Pointer: "/a", Code: "type"}}
-	merged := Merge(faults, rolecall.Faults{{Pointer: "/a", Code: "length"}, {Pointer: "/a/0", Code: "length"}, {Pointer: "/ab", Code: "length"}})
+	faults := rolecall.FieldErrors{{Pointer: "/a", Code: "type"}}
+	merged := Merge(faults, rolecall.FieldErrors{{Pointer: "/a", Code: "length"}, {Pointer: "/a/0", Code: "length"}, {Pointer: "/ab", Code: "length"}})
 	if len(merged) != 2 || merged[1].Pointer != "/ab" {
 		t.Errorf("%+v", merged)
 	}
