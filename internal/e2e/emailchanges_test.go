@@ -48,7 +48,7 @@ func testEmailFlow(t *testing.T, w *world) {
 	}
 	w.signIn(t, c.email)
 	if told := w.mailTo(t, c.email, rolecall.MailEmailChangeRequested); strings.Contains(string(told.Raw), elsewhere) ||
-		!strings.Contains(told.Text, "You asked") || !strings.Contains(told.Text, "m***@"+canary+".example") {
+		!strings.Contains(told.Text, "If you made this request") || !strings.Contains(told.Text, "m***@"+canary+".example") {
 		t.Errorf("the old address is told %s", told.Raw)
 	}
 

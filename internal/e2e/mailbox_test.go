@@ -28,7 +28,7 @@ var noticeSubjects = map[rolecall.MailKind]string{
 	rolecall.MailEmailChanged:         "Your email address for ",
 	rolecall.MailEmailChangeRequested: "A new email address for ",
 	rolecall.MailCredentialsChanged:   "Your sign-in settings for ",
-	rolecall.MailNewBrowser:           "Your account at ",
+	rolecall.MailNewBrowser:           "New sign-in to your account at ",
 	rolecall.MailTokenReused:          "A session of your account at ",
 }
 

@@ -381,7 +381,7 @@ func TestSeparateOperatorListener(t *testing.T) {
 	there.program = &program{document: p.document, Server: process.Server{Address: apart}}
 	inside := operator.of(&there)
 	awaitStatus(t, inside, "GET /operator/tenants", 200)
-	for _, line := range []string{"serving operators", "built for tests, with the tag cheap_hashes"} {
+	for _, line := range []string{"serving operators", "built for tests with the tag cheap_hashes"} {
 		if _, err := p.AwaitLog(t.Context(), regexp.MustCompile(line)); err != nil {
 			t.Error(err)
 		}

@@ -234,7 +234,7 @@ func testSessionMails(t *testing.T, w *world) {
 	about := func(kind rolecall.MailKind, says ...string) {
 		t.Helper()
 		m := w.mailTo(t, address("owner"), kind)
-		for _, text := range append(says, "Browser: Firefox on Linux", "Address: "+w.source, "reset your password") {
+		for _, text := range append(says, "Browser: Firefox on Linux", "IP address: "+w.source, "reset your password") {
 			if !strings.Contains(m.Text, text) {
 				t.Errorf("the mail %s lacks %q: %s", kind, text, m.Text)
 			}
