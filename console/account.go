@@ -23,10 +23,6 @@ func (c *console) accountPages() []page {
 	}
 }
 
-// accountSection is the section of the account pages. The navigation shows the name of the caller
-// for it.
-const accountSection = "Account"
-
 // accountSessions is the number of the caller's sessions on the page of the account.
 const accountSessions = 5
 
@@ -53,7 +49,7 @@ func (c *console) showAccount(v *pageContext) error {
 		return err
 	}
 	slices.Reverse(tokens.Items)
-	return c.show(v, "Your account", accountSection, func(f frame) templ.Component {
+	return c.show(v, msg("nav.your-account"), accountSection, func(f frame) templ.Component {
 		passkeys := c.passkeyOptions(v) != "" && len(factors.Passkeys) < rolecall.PasskeysMax
 		return accountPage(accountView{f, factors, passkeys, sessions, tokens.Items})
 	})
@@ -97,7 +93,7 @@ func (f frame) grantGroups() (groups []grantGroup) {
 }
 
 func (c *console) showPassword(v *pageContext) error {
-	return c.show(v, "Change your password", accountSection, passwordPage)
+	return c.show(v, msg("account.change-password"), accountSection, passwordPage)
 }
 
 func (c *console) changePassword(v *pageContext) error {
@@ -111,7 +107,7 @@ func (c *console) changePassword(v *pageContext) error {
 
 // passwordAdvice returns the rules for a new password of the caller.
 func (f frame) passwordAdvice() string {
-	return fmt.Sprintf("At least %d characters. A sentence of a few words is easy to remember and hard to guess.", f.call.Tenant.Settings.PasswordMinimum())
+	return msg("account.password-advice", "Count", f.call.Tenant.Settings.PasswordMinimum())
 }
 
 // toAccount redirects to the account. It answers GET at addresses that only accept forms.
@@ -144,9 +140,9 @@ func (c *console) showSessions(v *pageContext) error {
 			return err
 		}
 	}
-	title, here := "Sessions of "+nameOf(v, &user), "Users"
+	title, here := msg("sessions.of", "Name", nameOf(v, &user)), usersSection
 	if v.call.IsSelf(user.ID) {
-		title, here = "Your sessions", accountSection
+		title, here = msg("sessions.own"), accountSection
 	}
 	return c.show(v, title, here, func(f frame) templ.Component {
 		list.frame = f
@@ -160,10 +156,10 @@ func (c *console) askEndSession(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "End the session", "Users", func(f frame) templ.Component {
+	return c.show(v, msg("sessions.end-session"), usersSection, func(f frame) templ.Component {
 		return confirmForm(f, question{
-			title: "End this session of", name: nameOf(f.pageContext, &user), label: "End the session", destructive: true,
-			detail: "That browser is signed out at once. Its user can sign in again. Links that were sent in this session, such as invitations, stop working.",
+			title: say("sessions.end-title", "Name", bdi(nameOf(f.pageContext, &user))), label: msg("sessions.end-session"), destructive: true,
+			detail: msg("sessions.end-effect"),
 			back:   userAddress(f.pageContext, user.ID, "/sessions"),
 		})
 	})
@@ -251,7 +247,7 @@ func (c *console) factorAdded(v *pageContext, codes []secret.RecoveryCode, done 
 func (c *console) askRemoveApp(v *pageContext) error {
 	return c.show(v, msg("factor.remove-app"), accountSection, func(f frame) templ.Component {
 		return confirmForm(f, question{
-			title: msg("factor.remove-app-title"), label: msg("form.remove"), destructive: true, back: f.path("/account"),
+			title: plain(msg("factor.remove-app-title")), label: msg("form.remove"), destructive: true, back: f.path("/account"),
 			detail: msg("factor.remove-app-effect"),
 		})
 	})
@@ -349,7 +345,7 @@ func (c *console) askRemovePasskey(v *pageContext) error {
 	}
 	return c.show(v, msg("factor.remove-page"), accountSection, func(f frame) templ.Component {
 		return confirmForm(f, question{
-			title: msg("factor.remove-page"), name: key.Name, label: msg("form.remove"), destructive: true, back: f.path("/account"),
+			title: say("factor.remove-passkey-title", "Name", bdi(key.Name)), label: msg("form.remove"), destructive: true, back: f.path("/account"),
 			detail: msg("factor.remove-passkey-effect"),
 		})
 	})

@@ -41,7 +41,7 @@ func (f *fixture) codeOf(page string, later int64) string {
 	return secret.TOTP(raw).Code(f.node.Access.Now().Std().Unix()/30 + later)
 }
 
-// addApp gives who has the cookie an authenticator app, and returns the page with its
+// addApp gives who has the cookie Authenticator app, and returns the page with its
 // secret and the recovery codes.
 func (f *fixture) addApp(cookie string) (page string, codes []string) {
 	f.t.Helper()
@@ -241,7 +241,7 @@ func TestWhoEndsTheirOwnSessionIsSignedOut(t *testing.T) {
 	for _, way := range ways {
 		cookie := f.signIn("acme", ownerEmail)
 		list := f.get("/console/acme/users/"+f.owner.ID.String()+"/sessions", cookie).body
-		own := regexp.MustCompile(`this one</span>(?s:.*?)/sessions/([0-9a-f-]{36})/end`).FindStringSubmatch(list)
+		own := regexp.MustCompile(`This session</span>(?s:.*?)/sessions/([0-9a-f-]{36})/end`).FindStringSubmatch(list)
 		path := "/console/acme/users/" + f.owner.ID.String() + strings.Replace(way, "{session}", own[1], 1)
 		a := f.send(http.MethodPost, path, cookie, nil)
 		if a.Header.Get("Location") != "/console/acme/sign-in?done=signed-out" || !strings.Contains(a.Header.Get("Set-Cookie"), "session=; ") {
@@ -258,11 +258,11 @@ func TestTheAccountOfWhoMayNothing(t *testing.T) {
 	if a := f.get("/console/acme/", eve); a.Header.Get("Location") != "/console/acme/account" {
 		t.Errorf("%d %s", a.StatusCode, a.Header.Get("Location"))
 	}
-	if a := f.get("/console/acme/account", eve); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "Nothing but what everybody may do") || strings.Contains(a.body, "href=\"/console/acme/users\"") {
+	if a := f.get("/console/acme/account", eve); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "You can only manage your own account") || strings.Contains(a.body, "href=\"/console/acme/users\"") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	a := f.get("/console/acme/account", sam)
-	for _, part := range []string{"users:read", "In Sales", "shop/invoices:approve", applicationsTitle} {
+	for _, part := range []string{"users:read", "In Sales", "shop/invoices:approve", msg(applicationsTitle)} {
 		if !strings.Contains(a.body, part) {
 			t.Errorf("lacks %s: %s", part, a.body)
 		}

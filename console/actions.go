@@ -18,10 +18,8 @@ type action struct {
 	operation   string
 	needsKey    bool   // the form has an idempotency key
 	allowed     string // its name in Overview.AllowedActions
-	label       string
-	title       string // of the dialog, up to the name
-	detail      string // the effect of the action
-	done        string // the key of its message in done
+	key         string // the prefix of the keys of its messages: label, title and detail
+	done        string // the word of its message in done
 	destructive bool   // the action removes something
 	reasoned    bool   // the form has a field for a reason
 	addressed   bool   // the form has a field for an email address
@@ -34,79 +32,69 @@ type action struct {
 
 var actions = []action{
 	{
-		path: "/invite", operation: "UsersController_inviteUser", needsKey: true, allowed: "invite", label: "Invite", title: "Invite", done: "invited",
-		detail: "They are mailed a link to set a password and sign in. An older invitation is void then.",
-		offer:  func(u *userView) bool { return u.Overview.User.Status == rolecall.UserPending },
+		path: "/invite", operation: "UsersController_inviteUser", needsKey: true, allowed: "invite", key: "action.invite", done: "invited",
+		offer: func(u *userView) bool { return u.Overview.User.Status == rolecall.UserPending },
 		do: func(s *console, v *pageContext) error {
 			_, err := s.directory.InviteUser(v.ctx, v.call, v.key(), v.userID)
 			return err
 		},
 	},
 	{
-		path: "/resume", operation: "UsersController_resumeUser", allowed: "resume", label: "Resume", title: "Resume", done: "resumed", reasoned: true,
-		detail: "They can sign in again.",
+		path: "/resume", operation: "UsersController_resumeUser", allowed: "resume", key: "action.resume", done: "resumed", reasoned: true,
 		do: func(s *console, v *pageContext) error {
 			return withReason(s.directory.ResumeUser, v, v.userID)
 		},
 	},
 	{
-		path: "/password-reset", operation: "UsersController_sendPasswordReset", needsKey: true, allowed: "invite", label: "Mail a password link", title: "Mail a password link to", done: "reset-sent",
-		detail: "They are mailed a link to choose a new password. Nobody else sees it.",
-		offer:  func(u *userView) bool { return u.Overview.User.Status == rolecall.UserActive },
+		path: "/password-reset", operation: "UsersController_sendPasswordReset", needsKey: true, allowed: "invite", key: "action.password-reset", done: "reset-sent",
+		offer: func(u *userView) bool { return u.Overview.User.Status == rolecall.UserActive },
 		do: func(s *console, v *pageContext) error {
 			_, err := s.signin.SendPasswordReset(v.ctx, v.call, v.key(), v.userID)
 			return err
 		},
 	},
 	{
-		path: "/sign-out", operation: "UsersController_endUserSessions", allowed: "revokeSessions", label: "Sign out everywhere", title: "Sign out", done: "sessions-ended", destructive: true, ends: true,
-		detail: "They are signed out of every browser at once, and can sign in again. Links that they sent in these sessions, such as invitations, stop working.",
-		offer:  func(u *userView) bool { return !u.SessionsReadable || u.Sessions.Count > 0 },
+		path: "/sign-out", operation: "UsersController_endUserSessions", allowed: "revokeSessions", key: "action.sign-out", done: "sessions-ended", destructive: true, ends: true,
+		offer: func(u *userView) bool { return !u.SessionsReadable || u.Sessions.Count > 0 },
 		do: func(s *console, v *pageContext) error {
 			return s.signin.EndUserSessions(v.ctx, v.call, v.userID)
 		},
 	},
 	{
-		path: "/withdraw", operation: "UsersController_withdrawInvitation", allowed: "withdrawInvitation", label: "Withdraw the invitation", title: "Withdraw the invitation of", done: "withdrawn", destructive: true,
-		detail: "The link that they were mailed is void at once.",
-		offer:  func(u *userView) bool { return u.Invitation.ExpiresAt != 0 },
+		path: "/withdraw", operation: "UsersController_withdrawInvitation", allowed: "withdrawInvitation", key: "action.withdraw", done: "withdrawn", destructive: true,
+		offer: func(u *userView) bool { return u.Invitation.ExpiresAt != 0 },
 		do: func(s *console, v *pageContext) error {
 			return s.directory.WithdrawInvitation(v.ctx, v.call, v.userID)
 		},
 	},
 	{
-		path: "/email", operation: "UsersController_requestEmailChange", needsKey: true, allowed: "changeEmail", label: "Change the address", title: "Change the e-mail address of", done: "email-asked", addressed: true,
-		detail: "A link goes to the new address, and a notice to the old one. Until it is opened there, for at most 24 hours, the old address stays and nothing changes. When it is opened, they are signed out everywhere and sign in with the new one, and the old one is told.",
+		path: "/email", operation: "UsersController_requestEmailChange", needsKey: true, allowed: "changeEmail", key: "action.email", done: "email-asked", addressed: true,
 		do: func(s *console, v *pageContext) error {
 			_, err := s.signin.RequestEmailChange(v.ctx, v.call, v.key(), v.userID, v.form.Get("email"))
 			return err
 		},
 	},
 	{
-		path: "/reset-factors", operation: "UsersController_resetFactors", allowed: "resetFactors", label: "Reset second factors", title: "Reset the second factors of", done: "factors-reset", destructive: true, ends: true,
-		detail: "All their second factors are removed, they are signed out everywhere and told by mail. The password alone is enough then.",
-		offer:  func(u *userView) bool { return !u.FactorsReadable || u.Factors.TOTP || u.Factors.Passkeys > 0 },
+		path: "/reset-factors", operation: "UsersController_resetFactors", allowed: "resetFactors", key: "action.reset-factors", done: "factors-reset", destructive: true, ends: true,
+		offer: func(u *userView) bool { return !u.FactorsReadable || u.Factors.TOTP || u.Factors.Passkeys > 0 },
 		do: func(s *console, v *pageContext) error {
 			return s.signin.ResetFactors(v.ctx, v.call, v.userID)
 		},
 	},
 	{
-		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", label: "Suspend", title: "Suspend", done: "suspended", destructive: true, reasoned: true, ends: true,
-		detail: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost.",
+		path: "/suspend", operation: "UsersController_suspendUser", allowed: "suspend", key: "action.suspend", done: "suspended", destructive: true, reasoned: true, ends: true,
 		do: func(s *console, v *pageContext) error {
 			return withReason(s.directory.SuspendUser, v, v.userID)
 		},
 	},
 	{
-		path: "/delete", operation: "UsersController_deleteUser", allowed: "delete", label: "Delete", title: "Delete", done: "deleted", destructive: true, ends: true, gone: true,
-		detail: "They are signed out everywhere and gone from every list, and their address is free again. A restore is possible for 30 days.",
+		path: "/delete", operation: "UsersController_deleteUser", allowed: "delete", key: "action.delete", done: "deleted", destructive: true, ends: true, gone: true,
 		do: func(s *console, v *pageContext) error {
 			return s.directory.DeleteUser(v.ctx, v.call, v.userID, nil)
 		},
 	},
 	{
-		path: "/erase", operation: "UsersController_eraseUser", allowed: "erase", label: "Erase", title: "Erase", done: "erased", destructive: true, ends: true, gone: true, sure: true,
-		detail: "All that is known of them is removed at once: nobody can undo it, and no restore brings them back. Events keep that something happened, and when, under an id that leads to nobody.",
+		path: "/erase", operation: "UsersController_eraseUser", allowed: "erase", key: "action.erase", done: "erased", destructive: true, ends: true, gone: true, sure: true,
 		do: func(s *console, v *pageContext) error {
 			return s.directory.EraseUser(v.ctx, v.call, v.userID)
 		},
@@ -129,7 +117,7 @@ func (c *console) actionPages() (pages []page) {
 func (c *console) askAction(v *pageContext, a *action) error {
 	overview, err := c.directory.Overview(v.ctx, v.call, v.userID)
 	if a.sure && errors.Is(err, rolecall.ErrNotFound) {
-		return c.showTombstone(v, a.title+" ", func(d deletedView) templ.Component {
+		return c.showTombstone(v, a.key+".title", func(d deletedView) templ.Component {
 			h := userHolder(v, &d.User)
 			h.home = d.address("/deleted")
 			return actionDialog(d.frame, h, a)
@@ -139,7 +127,7 @@ func (c *console) askAction(v *pageContext, a *action) error {
 		return err
 	}
 	view := userView{Overview: overview, sight: v.call.ReadableMembers(&overview.User)}
-	return c.show(v, a.title+" "+nameOf(v, &overview.User), "Users", func(f frame) templ.Component {
+	return c.show(v, msg(a.key+".title", "Name", nameOf(v, &overview.User)), usersSection, func(f frame) templ.Component {
 		view.frame = f
 		if !slices.Contains(view.actions(), a) && v.problem == nil {
 			return unavailableAction(view.holder(), a)

@@ -67,7 +67,7 @@ func (c *console) showAssignments(v *pageContext, k *holderKind) error {
 	if view.names, err = c.namesOf(v, givers); err != nil {
 		return err
 	}
-	return c.show(v, "Roles of "+view.name, view.section, func(f frame) templ.Component {
+	return c.show(v, msg("assignment.page", "Name", view.name), view.section, func(f frame) templ.Component {
 		view.frame = f
 		return assignmentsPage(view)
 	})
@@ -87,7 +87,7 @@ func (c *console) showGiveable(v *pageContext, k *holderKind) error {
 			return err
 		}
 	}
-	return c.show(v, "Give "+view.name+" a role", view.section, func(f frame) templ.Component {
+	return c.show(v, msg("assignment.choose", "Name", view.name), view.section, func(f frame) templ.Component {
 		view.frame = f
 		if f.fragment() == "results" {
 			f.replaceURL(f.listAddress([]string{"q"}))
@@ -97,11 +97,11 @@ func (c *console) showGiveable(v *pageContext, k *holderKind) error {
 }
 
 func (c *console) showAssign(v *pageContext, k *holderKind) error {
-	return c.showRoleOf(v, k, "Give a role", assignDialog)
+	return c.showRoleOf(v, k, msg("assignment.assign"), assignDialog)
 }
 
 func (c *console) askTake(v *pageContext, k *holderKind) error {
-	return c.showRoleOf(v, k, "Take a role away", takeDialog)
+	return c.showRoleOf(v, k, msg("assignment.remove"), takeDialog)
 }
 
 // showRoleOf shows a form about a role of a holder, both of the path.
@@ -188,7 +188,7 @@ func assignmentDraft(v *pageContext) (draft rolecall.AssignmentDraft, err error)
 func endOf(v *pageContext, faults *rolecall.FieldErrors) rolecall.Time {
 	end, err := time.Parse(endLayout, v.form.Get("expiresAt"))
 	if err != nil {
-		faults.Add("/expiresAt", "format", "must be a day and a time")
+		faults.Add("/expiresAt", "format", msg("form.date"))
 	}
 	return rolecall.Time(end.UnixMicro())
 }
@@ -218,7 +218,7 @@ func (h holder) hindrance(f frame, role *rolecall.Role, held *rolecall.Assignmen
 	c := f.call
 	switch {
 	case !h.assigns:
-		return "Your roles do not allow this: it needs " + h.needed.String() + "."
+		return msg("assignment.needs", "Permission", h.needed.String())
 	case held != nil:
 		return detailOf(authz.RequireGrantable(c.Principal, role, held.Reach, f.now))
 	case authz.AssignableReach(c.Principal, h.id, role, f.now).IsNowhere():
@@ -262,9 +262,9 @@ func (a assignmentsView) assigned() assigned {
 // otherDepartments is the label of the field for departments that are not offered.
 func otherDepartments(offered []string) string {
 	if len(offered) == 0 {
-		return "Departments, one in each line"
+		return msg("assignment.departments-lines")
 	}
-	return "Other departments, one in each line"
+	return msg("assignment.other-departments")
 }
 
 // notAmong returns those of the chosen departments that are not offered.
@@ -292,7 +292,7 @@ type holder struct {
 	id      rolecall.Holder
 	name    string
 	sure    string              // what to type to confirm an action
-	section string              // of the navigation
+	section string              // the key of the section of the navigation
 	list    string              // address of all such, empty if the caller may not list them
 	home    string              // address of their page
 	needed  rolecall.Permission // to change what they hold
@@ -311,7 +311,7 @@ func userHolder(v *pageContext, u *rolecall.User) holder {
 		list = v.path("/users")
 	}
 	return holder{
-		id: rolecall.HolderOf(u.ID), name: nameOf(v, u), sure: sureWords(v, u), section: "Users", list: list, home: userAddress(v, u.ID, ""),
+		id: rolecall.HolderOf(u.ID), name: nameOf(v, u), sure: sureWords(v, u), section: usersSection, list: list, home: userAddress(v, u.ID, ""),
 		needed: rolecall.RolesAssign, assigns: v.call.Reach(rolecall.RolesAssign).Includes(u.Department),
 		makes:   authz.CreateUserToken.AuthorizeFor(v.call.Principal, u.ID) == nil,
 		revokes: v.call.IsSelf(u.ID) || v.call.Reach(rolecall.SessionsRevoke).Includes(u.Department),
@@ -322,7 +322,7 @@ func userHolder(v *pageContext, u *rolecall.User) holder {
 func accountHolder(v *pageContext, a *rolecall.ServiceAccount) holder {
 	updates := authz.UpdateServiceAccount.Authorize(v.call.Principal) == nil
 	return holder{
-		id: rolecall.HolderOf(a.ID), name: a.Name, section: "Service accounts", list: v.path("/service-accounts"), home: v.path("/service-accounts/" + a.ID.String()),
+		id: rolecall.HolderOf(a.ID), name: a.Name, section: serviceAccountsSection, list: v.path("/service-accounts"), home: v.path("/service-accounts/" + a.ID.String()),
 		needed: rolecall.ServiceAccountsUpdate, assigns: updates, makes: updates, revokes: updates,
 	}
 }
@@ -330,7 +330,7 @@ func accountHolder(v *pageContext, a *rolecall.ServiceAccount) holder {
 // called returns what to call the holder in a sentence to the caller.
 func (h holder) called(f frame) string {
 	if h.id == rolecall.HolderOf(f.call.User.ID) {
-		return "you"
+		return msg("user.self-in-sentence")
 	}
 	return h.name
 }

@@ -23,7 +23,7 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	}
 	for name, form := range map[string]url.Values{
 		"must name a department": {"where": {"departments"}, "reach/departments": {" \r\n"}},
-		"Must be a day":          {"where": {"everywhere"}, "expiresAt": {"tomorrow"}},
+		"Must be a date":         {"where": {"everywhere"}, "expiresAt": {"tomorrow"}},
 		"Must be in the future":  {"where": {"everywhere"}, "expiresAt": {"2020-01-01T10:00"}},
 	} {
 		a := f.send(http.MethodPost, path, cookie, form)
@@ -40,7 +40,7 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	if err != nil || len(held) != 1 || !slices.Equal(held[0].Reach.Departments(), []string{"Legal, Risk", "Sales"}) || held[0].ExpiresAt.Std().Format(endLayout) != end {
 		t.Errorf("%+v %v", held, err)
 	}
-	if a := f.get(path, cookie); !strings.Contains(a.body, "Legal, Risk\nSales</textarea>") || !strings.Contains(a.body, `value="`+end+`"`) || !strings.Contains(a.body, "Change how") {
+	if a := f.get(path, cookie); !strings.Contains(a.body, "Legal, Risk\nSales</textarea>") || !strings.Contains(a.body, `value="`+end+`"`) || !strings.Contains(a.body, "Change <bdi>") {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.get(home+"/roles", cookie); !strings.Contains(a.body, "In Legal, Risk and Sales") || !strings.Contains(a.body, path+"/take") {
@@ -49,13 +49,13 @@ func TestARoleIsGivenChangedAndTaken(t *testing.T) {
 	if a := f.send(http.MethodPost, path, cookie, url.Values{"where": {"everywhere"}, "reach/departments": {"Sales"}}); a.StatusCode != http.StatusSeeOther {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if a := f.get(home, cookie); !strings.Contains(a.body, "without end") || !strings.Contains(a.body, "by <bdi>Helper") {
+	if a := f.get(home, cookie); !strings.Contains(a.body, "Never expires") || !strings.Contains(a.body, "From <bdi>Helper") {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.send(http.MethodPost, path+"/take", cookie, nil); a.Header.Get("Location") != home+"?done=role-taken&role="+role.ID.String() {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if a := f.get(home, cookie); !strings.Contains(a.body, "Holds no role.") {
+	if a := f.get(home, cookie); !strings.Contains(a.body, "No roles yet.") {
 		t.Errorf("%s", a.body)
 	}
 }
@@ -76,7 +76,7 @@ func TestOnlyWhatTheCeilingAllowsIsGiven(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	a = f.get(home+"/roles/"+reader.ID.String(), cookie)
-	if !strings.Contains(a.body, `value="everywhere" disabled`) || !strings.Contains(a.body, "You hold what it gives in Sales only.") || !strings.Contains(a.body, `value="Sales" checked`) {
+	if !strings.Contains(a.body, `value="everywhere" disabled`) || !strings.Contains(a.body, "only in these departments: Sales.") || !strings.Contains(a.body, `value="Sales" checked`) {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.send(http.MethodPost, home+"/roles/"+reader.ID.String(), cookie, url.Values{"where": {"everywhere"}}); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "it needs users:read") {
@@ -92,7 +92,7 @@ func TestOnlyWhatTheCeilingAllowsIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, role := range []rolecall.Role{deleter, reader} { // of the reader more is held than the clerk could give
-		if a := f.get(home, cookie); !strings.Contains(a.body, "not yours to change") || strings.Contains(a.body, role.ID.String()+"/take") {
+		if a := f.get(home, cookie); !strings.Contains(a.body, "Can&#39;t change") || strings.Contains(a.body, role.ID.String()+"/take") {
 			t.Errorf("%s: %s", role.Name, a.body)
 		}
 	}
@@ -104,7 +104,7 @@ func TestWhoMayNotReadRolesGivesThoseThatTheyHold(t *testing.T) {
 	f.hire("clerk@example.com", "Clara Clerk", []string{"users:read", "roles:assign"})
 	cookie := f.signIn("acme", "clerk@example.com")
 	home := "/console/acme/users/" + user.ID.String()
-	if a := f.get(home, cookie); !strings.Contains(a.body, home+"/roles/give") || !strings.Contains(a.body, "held back: roles:read would show them") {
+	if a := f.get(home, cookie); !strings.Contains(a.body, home+"/roles/give") || !strings.Contains(a.body, "Hidden. You need roles:read to see this.") {
 		t.Errorf("%s", a.body)
 	}
 	a := f.get(home+"/roles/give", cookie)
@@ -116,7 +116,7 @@ func TestWhoMayNotReadRolesGivesThoseThatTheyHold(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	path := offered[0][1]
-	if a := f.get(path, cookie); !strings.Contains(a.body, "You may not read what <bdi>Eve Adams</bdi> holds.") {
+	if a := f.get(path, cookie); !strings.Contains(a.body, "You can&#39;t view the roles of <bdi>Eve Adams</bdi>.") {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.send(http.MethodPost, path, cookie, url.Values{"where": {"departments"}, "reach/departments": {"Sales"}}); a.StatusCode != http.StatusSeeOther {
@@ -131,7 +131,7 @@ func TestWhoMayNotReadRolesGivesThoseThatTheyHold(t *testing.T) {
 	f.hire("mover@example.com", "Mo Mover", []string{"service-accounts:*", "users:read"})
 	account := f.makeAccount("Import")
 	a = f.get("/console/acme/service-accounts/"+account.ID.String()+"/roles/give", f.signIn("acme", "mover@example.com"))
-	if strings.Contains(a.body, "Hidden") || !strings.Contains(a.body, "Give <span class=\"unseen\">Role of mover@example.com") {
+	if strings.Contains(a.body, "Hidden") || !strings.Contains(a.body, "Assign <span class=\"unseen\">Role of mover@example.com") {
 		t.Errorf("%s", a.body)
 	}
 }

@@ -282,13 +282,11 @@ func (v *pageContext) checkHeader() error {
 	return nil
 }
 
-var errNoForm = web.ErrMediaType.With("A form must be sent as application/x-www-form-urlencoded.")
-
 // readForm parses the form in the request body.
 func (v *pageContext) readForm() error {
 	mediaType, _, _ := strings.Cut(v.request.Header.Get("Content-Type"), ";")
 	if !strings.EqualFold(strings.TrimSpace(mediaType), "application/x-www-form-urlencoded") {
-		return errNoForm
+		return web.ErrMediaType.With(msg("form.media-type"))
 	}
 	body, err := web.ReadBody(v.request, nil)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
@@ -297,7 +295,7 @@ func (v *pageContext) readForm() error {
 	form, syntaxErr := url.ParseQuery(string(body))
 	clear(body) // it may hold a password
 	if err != nil || syntaxErr != nil || !isText(form) {
-		return rolecall.ErrMalformed.With("The form did not come whole, or is not UTF-8. Send it again.")
+		return rolecall.ErrMalformed.With(msg("form.broken"))
 	}
 	v.form = form
 	return nil

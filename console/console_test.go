@@ -197,8 +197,8 @@ func TestEachClassHasItsLooksAndEachLookItsUse(t *testing.T) {
 
 func TestWhatIsDoneIsSaid(t *testing.T) {
 	for _, a := range slices.Concat(actions, serviceAccountActions) {
-		if done[a.done] == "" || a.detail == "" || a.title == "" {
-			t.Errorf("%s: nobody is told what it does, or did", a.path)
+		if !hasMessage(donePrefix + a.done) {
+			t.Errorf("%s: no message says what it did", a.path)
 		}
 	}
 }
@@ -213,13 +213,13 @@ func TestWhatIsDoneIsSaidOfWhomAndByUsAlone(t *testing.T) {
 		cookie, path, site string
 		wanted             string // empty for nothing
 	}{
-		{owner, page + role.ID.String(), "", "<bdi>&lt;b&gt;Helper</bdi> is given to <bdi>Eve &lt;i&gt;</bdi>."},
-		{owner, page + role.ID.String(), "same-origin", "<bdi>&lt;b&gt;Helper</bdi> is given to"},
+		{owner, page + role.ID.String(), "", "<bdi>&lt;b&gt;Helper</bdi> was assigned to <bdi>Eve &lt;i&gt;</bdi>."},
+		{owner, page + role.ID.String(), "same-origin", "<bdi>&lt;b&gt;Helper</bdi> was assigned to"},
 		{owner, page + role.ID.String(), "cross-site", ""},
 		{owner, page + role.ID.String(), "none", ""},
-		{owner, page + "x", "", "The role is given to <bdi>Eve"},
-		{owner, page + eve.ID.String(), "", "The role is given to <bdi>Eve"},
-		{reader, page + role.ID.String(), "", "The role is given to <bdi>Eve"},
+		{owner, page + "x", "", "The role was assigned to <bdi>Eve"},
+		{owner, page + eve.ID.String(), "", "The role was assigned to <bdi>Eve"},
+		{reader, page + role.ID.String(), "", "The role was assigned to <bdi>Eve"},
 		{owner, "/console/acme/users?done={name}", "", ""},
 	} {
 		headers := []string{}
@@ -426,7 +426,7 @@ func TestWhoChangesWhatSomebodyElseHasChangedSeesBoth(t *testing.T) {
 	}
 	form := url.Values{"if-match": {tag}, "name": {"Evelyn Adams"}, "was-name": {"Eve Adams"}, "externalId": {""}, "was-externalId": {""}}
 	a := f.send(http.MethodPost, path, cookie, form)
-	for _, part := range []string{"Somebody else", `value="Evelyn Adams"`, "Saved meanwhile: <bdi>Eva", `name="externalId" value="E1"`} {
+	for _, part := range []string{"Another user changed this", `value="Evelyn Adams"`, "Currently saved: <bdi>Eva", `name="externalId" value="E1"`} {
 		if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, part) {
 			t.Errorf("%d, lacks %s: %s", a.StatusCode, part, a.body)
 		}

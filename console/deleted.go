@@ -34,7 +34,7 @@ func (c *console) showAllDeleted(v *pageContext) (err error) {
 			return err
 		}
 	}
-	return c.show(v, "Deleted users", "Users", func(f frame) templ.Component {
+	return c.show(v, msg("deleted.title"), usersSection, func(f frame) templ.Component {
 		list.frame = f
 		list.pageLinks = f.pagesOf(nil, list.page.Next)
 		return allDeletedPage(list)
@@ -51,7 +51,7 @@ type deletedView struct {
 
 // showTombstone shows a page of the deleted user that the path names, with the names of the roles
 // that the user held. It redirects to the page of the user if the user was restored.
-func (c *console) showTombstone(v *pageContext, title string, page func(deletedView) templ.Component) error {
+func (c *console) showTombstone(v *pageContext, titleKey string, page func(deletedView) templ.Component) error {
 	tombstone, err := c.directory.DeletedUser(v.ctx, v.call, v.userID)
 	if errors.Is(err, rolecall.ErrNotFound) {
 		if _, err := c.directory.User(v.ctx, v.call, v.userID); err == nil {
@@ -65,16 +65,18 @@ func (c *console) showTombstone(v *pageContext, title string, page func(deletedV
 	if view.names, err = c.namesOf(v, roleIDs(tombstone.Assignments)); err != nil {
 		return err
 	}
-	return c.show(v, title+nameOf(v, &tombstone.User), "Users", func(f frame) templ.Component {
+	return c.show(v, msg(titleKey, "Name", nameOf(v, &tombstone.User)), usersSection, func(f frame) templ.Component {
 		view.frame = f
 		return page(view)
 	})
 }
 
-func (c *console) showDeleted(v *pageContext) error { return c.showTombstone(v, "", deletedPage) }
+func (c *console) showDeleted(v *pageContext) error {
+	return c.showTombstone(v, "deleted.page", deletedPage)
+}
 
 func (c *console) askRestore(v *pageContext) error {
-	return c.showTombstone(v, "Restore ", restoreDialog)
+	return c.showTombstone(v, "deleted.restore-title", restoreDialog)
 }
 
 // restore brings the user back, and says which roles did not come with them.
@@ -95,7 +97,7 @@ func (c *console) restore(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Restored", "Users", func(f frame) templ.Component {
+	return c.show(v, msg("deleted.restored-page"), usersSection, func(f frame) templ.Component {
 		return restoredDialog(f, userHolder(v, &restored.User), lost, named)
 	})
 }
@@ -122,14 +124,13 @@ func (d deletedView) address(below string) string {
 
 // restoreWords describe the effect of a restore.
 func (d deletedView) restoreWords() string {
-	words := "They are in the lists again, and hold those of their roles that you could give them. "
 	switch {
 	case !d.sight.Has(rolecall.MemberStatus):
-		return words + "They cannot sign in until they are invited again, or resumed if they were suspended."
+		return msg("deleted.restore-unknown")
 	case d.Restored(d.now).Status == rolecall.UserSuspended:
-		return words + "They come back suspended, as they were, and cannot sign in until they are resumed and invited again."
+		return msg("deleted.restore-suspended")
 	}
-	return words + "Their password and second factors are gone: they come back pending, and need an invitation to sign in."
+	return msg("deleted.restore-pending")
 }
 
 // userOrDeleted returns the user that the path names. It also returns a deleted user whom the
@@ -161,7 +162,7 @@ func (c *console) checkSure(v *pageContext) error {
 	}
 	var faults rolecall.FieldErrors
 	if rolecall.EmailKey(strings.TrimSpace(v.form.Get("sure"))) != rolecall.EmailKey(sureWords(v, &user)) {
-		faults.Add("/sure", "format", "must be what is written above")
+		faults.Add("/sure", "format", msg("form.typed"))
 	}
 	return faults.Err()
 }

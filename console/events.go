@@ -58,7 +58,7 @@ func (c *console) showEvents(v *pageContext) error {
 		}
 		list.page = page
 	}
-	return c.showEventList(v, list, "Events", "Events")
+	return c.showEventList(v, list, msg(eventsSection), eventsSection)
 }
 
 func (c *console) showUserEvents(v *pageContext) (err error) {
@@ -73,7 +73,7 @@ func (c *console) showUserEvents(v *pageContext) (err error) {
 		return err
 	}
 	list.user = &user
-	return c.showEventList(v, list, "Changes", "Users")
+	return c.showEventList(v, list, msg("events.of-user-page"), usersSection)
 }
 
 // showEventList shows the list with the names of who is in it.
@@ -114,65 +114,50 @@ func day(t rolecall.Time) string {
 
 // eventKind is a group of types of events to choose from.
 type eventKind struct {
-	name  string
+	name  string // the key of its message
 	types []rolecall.EventType
 }
 
 var eventKinds = []eventKind{
-	{"Users", []rolecall.EventType{
+	{usersSection, []rolecall.EventType{
 		rolecall.EventUserCreated, rolecall.EventUserUpdated, rolecall.EventUserSuspended, rolecall.EventUserResumed,
 		rolecall.EventUserDeleted, rolecall.EventUserRestored, rolecall.EventUserErased, rolecall.EventEmailRequested,
 		rolecall.EventUserInvited, rolecall.EventInvitationUsed, rolecall.EventInvitationWithdrawn,
 	}},
-	{"Roles", []rolecall.EventType{
+	{rolesSection, []rolecall.EventType{
 		rolecall.EventRoleAssigned, rolecall.EventRoleUnassigned,
 		rolecall.EventRoleCreated, rolecall.EventRoleUpdated, rolecall.EventRoleDeleted,
 	}},
-	{"Sign-in", []rolecall.EventType{
+	{"user.sign-in", []rolecall.EventType{
 		rolecall.EventSignedIn, rolecall.EventSignInFailed, rolecall.EventSessionConfirmed, rolecall.EventSessionEnded, rolecall.EventTokenReused,
 		rolecall.EventPasswordChanged, rolecall.EventResetRequested, rolecall.EventPasswordReset,
 		rolecall.EventFactorAdded, rolecall.EventFactorRenamed, rolecall.EventFactorRemoved, rolecall.EventFactorsReset,
 		rolecall.EventRecoveryMade, rolecall.EventRecoveryUsed,
 	}},
-	{"Programs", []rolecall.EventType{
+	{"events.programs", []rolecall.EventType{
 		rolecall.EventTokenCreated, rolecall.EventTokenRevoked,
 		rolecall.EventServiceAccountCreated, rolecall.EventServiceAccountUpdated, rolecall.EventServiceAccountSuspended,
 		rolecall.EventServiceAccountResumed, rolecall.EventServiceAccountDeleted,
 	}},
-	{"Tenant", []rolecall.EventType{
+	{"settings.tenant", []rolecall.EventType{
 		rolecall.EventTenantCreated, rolecall.EventTenantUpdated, rolecall.EventTenantSuspended, rolecall.EventTenantResumed, rolecall.EventTenantDeleted, rolecall.EventTenantRestored,
 		rolecall.EventRefused, rolecall.EventMailUndeliverable,
 	}},
 }
 
-// eventWords are the labels of the types of events.
-var eventWords = map[rolecall.EventType]string{
-	rolecall.EventUserCreated: "Created", rolecall.EventUserUpdated: "Changed", rolecall.EventUserDeleted: "Deleted",
-	rolecall.EventUserSuspended: "Suspended", rolecall.EventUserResumed: "Resumed", rolecall.EventUserRestored: "Restored", rolecall.EventUserErased: "Erased",
-	rolecall.EventPasswordChanged: "Password changed", rolecall.EventUserInvited: "Invited", rolecall.EventInvitationUsed: "Invitation accepted",
-	rolecall.EventInvitationWithdrawn: "Invitation withdrawn", rolecall.EventFactorAdded: "Second factor added",
-	rolecall.EventFactorRenamed: "Second factor renamed", rolecall.EventFactorRemoved: "Second factor removed", rolecall.EventFactorsReset: "Second factors reset",
-	rolecall.EventRecoveryMade: "Recovery codes made", rolecall.EventRecoveryUsed: "Recovery code used",
-	rolecall.EventResetRequested: "New password asked for", rolecall.EventPasswordReset: "New password set by link",
-	rolecall.EventEmailRequested: "New address asked", rolecall.EventRoleAssigned: "Role given", rolecall.EventRoleUnassigned: "Role taken away",
-	rolecall.EventRoleCreated: "Role created", rolecall.EventRoleUpdated: "Role changed", rolecall.EventRoleDeleted: "Role deleted",
-	rolecall.EventSignedIn: "Signed in", rolecall.EventSignInFailed: "Sign-in failed", rolecall.EventSessionConfirmed: "Sign-in confirmed",
-	rolecall.EventSessionEnded: "Session ended", rolecall.EventTokenReused: "Old session token used again", rolecall.EventRefused: "Request refused",
-	rolecall.EventTokenCreated: "API token made", rolecall.EventTokenRevoked: "API token revoked",
-	rolecall.EventServiceAccountCreated: "Service account created", rolecall.EventServiceAccountUpdated: "Service account changed",
-	rolecall.EventServiceAccountSuspended: "Service account suspended", rolecall.EventServiceAccountResumed: "Service account resumed",
-	rolecall.EventServiceAccountDeleted: "Service account deleted",
-	rolecall.EventTenantCreated:         "Tenant created", rolecall.EventTenantUpdated: "Settings changed", rolecall.EventTenantSuspended: "Tenant suspended",
-	rolecall.EventTenantResumed: "Tenant resumed", rolecall.EventTenantDeleted: "Tenant deleted",
-	rolecall.EventTenantRestored:    "Tenant restored",
-	rolecall.EventMailUndeliverable: "Mail could not be delivered",
-}
+// eventPrefix begins the keys of the names of events. The type follows.
+const eventPrefix = "event."
 
 // eventName returns the name of the event type in words.
-func eventName(t rolecall.EventType) string { return orWords(eventWords[t], string(t)) }
+func eventName(t rolecall.EventType) string {
+	if key := eventPrefix + string(t); hasMessage(key) {
+		return msg(key)
+	}
+	return string(t)
+}
 
-// doorWords describe how the actor made the request. The usual way has no words.
-var doorWords = map[string]string{"token": "by an API token", "command": "on the command line", "mail": "by mail"}
+// viaPrefix begins the keys of the ways to make a request, except for the usual one.
+const viaPrefix = "events.via-"
 
 // difference is a member of an event with its values as text. If they are withheld, it has the
 // permission that shows them.
@@ -219,7 +204,7 @@ func addLimits(assignment map[string]any) {
 	if assignment["roleId"] == nil {
 		return
 	}
-	for member, words := range map[string]string{"departments": "everywhere", "expiresAt": "without end"} {
+	for member, words := range map[string]string{"departments": msg("reach.everywhere"), "expiresAt": msg("user.never")} {
 		if assignment[member] == nil {
 			assignment[member] = words
 		}
@@ -241,20 +226,20 @@ func assignmentWords(e *rolecall.Event) string {
 	if assignment["roleId"] == nil {
 		return ""
 	}
-	where, end := "everywhere", "without end"
+	where, end := msg("events.everywhere"), msg("events.no-expiry")
 	if departments, ok := assignment["departments"].([]any); ok {
 		var names []string
 		for _, name := range departments {
 			text, _ := name.(string)
 			names = append(names, text)
 		}
-		where = "in " + listed(names)
+		where = msg("events.in", "Departments", listed(names))
 	}
 	var expiresAt rolecall.Time
 	if text, ok := assignment["expiresAt"].(string); ok && expiresAt.UnmarshalText([]byte(text)) == nil {
-		end = "until " + expiresAt.Std().Format("2 January 2006, 15:04 MST")
+		end = msg("events.until", "Time", expiresAt.Std().Format(msg("time.minute")))
 	}
-	return where + ", " + end
+	return msg("events.assignment", "Where", where, "End", end)
 }
 
 // membersOf returns the members of the object by their names, those of objects
@@ -291,13 +276,13 @@ func valueText(f frame, member string, value any, named names) string {
 		case idMembers[member] && err == nil && named[id].Name != "":
 			return named[id].Name
 		case roleMembers[member] && err == nil:
-			return f.missingRole() + " (" + value + ")"
+			return msg("value.missing-role", "Role", f.missingRole(), "ID", value)
 		case timeMembers[member] && moment.UnmarshalText([]byte(value)) == nil:
 			return exact(moment)
 		}
 		return value
 	case bool:
-		return map[bool]string{true: "yes", false: "no"}[value]
+		return map[bool]string{true: msg("value.yes"), false: msg("value.no")}[value]
 	case json.Number:
 		return value.String()
 	case []any:
@@ -324,25 +309,25 @@ var (
 // memberLabel returns what people call the member.
 func memberLabel(member string) string {
 	top, below, within := strings.Cut(member, ".")
-	label, ok := valueLabels[top]
+	key, ok := valueLabels[top]
 	if m, known := rolecall.UserMemberNamed(top); known {
-		label, ok = memberNames[m], true
+		key, ok = memberPrefix+m.String(), true
 	}
 	switch {
 	case !ok:
 		return member
 	case within:
-		return label + " · " + below
+		return msg("value.within", "Label", msg(key), "Field", below)
 	}
-	return label
+	return msg(key)
 }
 
-// valueLabels are the labels of the values in events, except those of users.
+// valueLabels are the keys of the labels of the values in events, except those of users.
 var valueLabels = map[string]string{
-	"id": "Id", "roleId": "Role", "departments": "Departments", "expiresAt": "Ends", "roles": "Roles", "rolesNotRestored": "Roles that did not come back",
-	"token": "API token", "passkey": "Passkey", "totp": "Authenticator app", "tokens": "API tokens", "recovery": "Recovery codes",
-	"permissions": "Permissions", "grants": "May be handed on", "description": "Description", "key": "Key", "system": "Built in",
-	"displayName": "Shown name", "settings": "Settings",
+	"id": "list.identifier", "roleId": "users.role", "departments": "assignment.departments", "expiresAt": "list.expires", "roles": "nav.roles", "rolesNotRestored": "value.roles-not-restored",
+	"token": "value.token", "passkey": "value.passkey", "totp": "factor.app", "tokens": "user.api-tokens", "recovery": "account.recovery-codes",
+	"permissions": "tokens.permissions", "grants": "roles.grants", "description": "list.purpose", "key": "metadata.key", "system": "roles.built-in",
+	"displayName": "settings.display-name", "settings": "nav.settings",
 }
 
 // changedWords are the members that the event changed, in words; empty where its
@@ -351,7 +336,7 @@ func changedWords(e *rolecall.Event) string {
 	var words []string
 	for _, member := range e.Members {
 		if member != "roles" && member != "tokens" && member != "status" {
-			words = append(words, lowered(memberLabel(member)))
+			words = append(words, memberLabel(member))
 		}
 	}
 	return listed(words)

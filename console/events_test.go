@@ -29,8 +29,8 @@ func TestEachTypeOfEventHasWords(t *testing.T) {
 		}
 	}
 	for _, match := range found {
-		if kind := rolecall.EventType(match[1]); eventWords[kind] == "" || offered[kind] != 1 {
-			t.Errorf("%s has the words %q, and is offered %d times", kind, eventWords[kind], offered[kind])
+		if kind := rolecall.EventType(match[1]); !hasMessage(eventPrefix+string(kind)) || offered[kind] != 1 {
+			t.Errorf("%s is named %q, and is offered %d times", kind, eventName(kind), offered[kind])
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestEventsNameNobodyWhomTheReaderMayNotKnow(t *testing.T) {
 				t.Errorf("%s: %d, shows %s", path, a.StatusCode, secret)
 			}
 		}
-		for _, part := range []string{"a user you can&#39;t view", "Held back: users.name:read would show it."} {
+		for _, part := range []string{"a user you can&#39;t view", "Hidden. You need users.name:read to see this."} {
 			if !strings.Contains(page, part) {
 				t.Errorf("%s lacks %q", path, part)
 			}
@@ -90,7 +90,7 @@ func TestEventsNameNobodyWhomTheReaderMayNotKnow(t *testing.T) {
 	}
 	names := f.signIn("acme", "names@example.com")
 	a := f.get("/console/acme/events?subject="+user.ID.String(), names)
-	for _, part := range []string{"Before Eve Secret</bdi></del>", "Eve Secret</bdi></ins>", "Ada Lovelace", "Held back: users.department:read would show it."} {
+	for _, part := range []string{"Before Eve Secret</bdi></del>", "Eve Secret</bdi></ins>", "Ada Lovelace", "Hidden. You need users.department:read to see this."} {
 		if !strings.Contains(a.body, part) {
 			t.Errorf("lacks %q", part)
 		}
@@ -142,18 +142,18 @@ func TestFiltersOfEventsAreThoseOfTheOperation(t *testing.T) {
 	// late in the day an event of now can have an id of tomorrow.
 	today, later := time.Now().UTC().Format(time.DateOnly), time.Now().UTC().AddDate(0, 0, 2).Format(time.DateOnly)
 	about := "/console/acme/events?subject=" + user.ID.String()
-	all := []string{"Suspended", "Changed", "Password changed", "Created"}
+	all := []string{"User suspended", "User updated", "Password changed", "User created"}
 	for query, want := range map[string][]string{
 		"":                                    all,
-		"&type=user.updated":                  {"Changed"},
-		"&actor=" + f.owner.ID.String():       {"Suspended", "Changed", "Created"},
+		"&type=user.updated":                  {"User updated"},
+		"&actor=" + f.owner.ID.String():       {"User suspended", "User updated", "User created"},
 		"&actor=" + user.ID.String():          nil,
 		"&from=" + today:                      all,
 		"&from=" + later:                      nil,
 		"&to=" + later:                        all,
 		"&to=" + today:                        nil,
 		"&from=" + today + "T00%3A00%3A00Z":   all,
-		"&type=user.created&from=&to=&actor=": {"Created"},
+		"&type=user.created&from=&to=&actor=": {"User created"},
 	} {
 		if a := f.get(about+query, cookie); a.StatusCode != http.StatusOK || !slices.Equal(titles(a.body), want) {
 			t.Errorf("%s: %d %q in %s", query, a.StatusCode, titles(a.body), a.body)
@@ -169,7 +169,7 @@ func TestFiltersOfEventsAreThoseOfTheOperation(t *testing.T) {
 		"/users/" + user.ID.String() + "/events?type=x": "<strong>The type</strong> must be a known type of event",
 		"/users?status=activ":                           "<strong>The status</strong> must be pending, active, suspended or deleted.",
 	} {
-		if a := f.get("/console/acme"+query, cookie); a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) || strings.Contains(a.body, "Nobody matches") || strings.Contains(a.body, "Nothing matches") {
+		if a := f.get("/console/acme"+query, cookie); a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) || strings.Contains(a.body, "No users match") || strings.Contains(a.body, "No events match") {
 			t.Errorf("%s: %d does not say %q", query, a.StatusCode, want)
 		}
 	}
@@ -195,7 +195,7 @@ func TestEventsOfAssignmentsSayWhereAndUntilWhen(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := regexp.MustCompile(`<strong>(Role [a-z ]+)</strong> *<bdi>([^<]*)</bdi> *<span class="quiet"> *<bdi>([^<]*)</bdi>`)
-	want := []string{"Role taken away: Helper, everywhere, without end", "Role given: Helper, everywhere, without end", "Role given: Helper, in Ops and Sales, until 2 January 2199, 15:04 UTC"}
+	want := []string{"Role removed: Helper, for all users, no expiry", "Role assigned: Helper, for all users, no expiry", "Role assigned: Helper, in Ops and Sales, until 2 January 2199, 15:04 UTC"}
 	cookie := f.signIn("acme", ownerEmail)
 	for _, path := range []string{"/console/acme/events?subject=" + user.ID.String(), "/console/acme/users/" + user.ID.String() + "/events", "/console/acme/users/" + user.ID.String()} {
 		var got []string
@@ -207,13 +207,13 @@ func TestEventsOfAssignmentsSayWhereAndUntilWhen(t *testing.T) {
 		}
 	}
 	page := f.get("/console/acme/users/"+user.ID.String()+"/events", cookie).body
-	for _, part := range []string{"Ops, Sales</bdi></del>", "everywhere</bdi></ins>", "without end</bdi></ins>", "everywhere</bdi></del>"} {
+	for _, part := range []string{"Ops, Sales</bdi></del>", "Everywhere</bdi></ins>", "Never</bdi></ins>", "Everywhere</bdi></del>"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the details lack %q", part)
 		}
 	}
 	f.hire("auditor@example.com", "Andy Auditor", []string{"events:read", "users:read"})
-	if a := f.get("/console/acme/events?subject="+user.ID.String(), f.signIn("acme", "auditor@example.com")); strings.Contains(a.body, "January 2199") || strings.Contains(a.body, "without end") || strings.Contains(a.body, "in Ops") || strings.Contains(a.body, "Ops, Sales") || !strings.Contains(a.body, "Held back: roles:read would show it.") {
+	if a := f.get("/console/acme/events?subject="+user.ID.String(), f.signIn("acme", "auditor@example.com")); strings.Contains(a.body, "January 2199") || strings.Contains(a.body, "Never expires") || strings.Contains(a.body, "in Ops") || strings.Contains(a.body, "Ops, Sales") || !strings.Contains(a.body, "You need roles:read to see this.") {
 		t.Errorf("without roles:read: %s", a.body)
 	}
 }
@@ -244,7 +244,7 @@ func TestWhatTheReaderMayNotViewIsNotCalledGone(t *testing.T) {
 	events := "/console/acme/events?subject="
 	shows("/console/acme/users/"+eve.ID.String()+"/events", self, "a role you can't view", "a deleted")
 	shows("/console/acme/users/"+eve.ID.String()+"/events", self, "a role you can't view ("+role.ID.String()+")")
-	if a := f.get("/console/acme/users/"+eve.ID.String()+"/roles", self); !strings.Contains(a.body, "somebody you can&#39;t view") {
+	if a := f.get("/console/acme/users/"+eve.ID.String()+"/roles", self); !strings.Contains(a.body, "a user or service account you can&#39;t view") {
 		t.Errorf("one's own roles: %s", a.body)
 	}
 	shows(events+role.ID.String(), auditor, "a role you can't view", "a deleted")

@@ -36,7 +36,7 @@ func (c *console) showInvitations(v *pageContext) (err error) {
 	if list.names, err = c.namesOf(v, authors); err != nil {
 		return err
 	}
-	return c.show(v, "Invitations", "Users", func(f frame) templ.Component {
+	return c.show(v, msg("nav.invitations"), usersSection, func(f frame) templ.Component {
 		list.frame = f
 		list.pageLinks = f.pagesOf(nil, list.page.Next)
 		return invitationsPage(list)
@@ -70,7 +70,7 @@ func (c *console) showNewUser(v *pageContext) (err error) {
 			return err
 		}
 	}
-	return c.show(v, "New user", "Users", func(f frame) templ.Component {
+	return c.show(v, msg("new-user.title"), usersSection, func(f frame) templ.Component {
 		view.frame = f
 		return newUserPage(view)
 	})

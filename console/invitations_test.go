@@ -38,7 +38,7 @@ func TestInvitationsAreForThoseWhoMayInvite(t *testing.T) {
 			t.Errorf("%d, shows %s", a.StatusCode, secret)
 		}
 	}
-	if !strings.Contains(a.body, created.Value.ID.String()) || !strings.Contains(a.body, "another user") || !strings.Contains(a.body, "users.email:read would show it") {
+	if !strings.Contains(a.body, created.Value.ID.String()) || !strings.Contains(a.body, "another user") || !strings.Contains(a.body, "You need users.email:read") {
 		t.Errorf("%s", a.body)
 	}
 	f.hire("reader@example.com", "Rita Reader", []string{"users:read"})

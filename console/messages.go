@@ -3,8 +3,10 @@ package console
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 
@@ -22,6 +24,7 @@ var englishMessages []byte
 type catalog struct {
 	texts     map[string]string // the messages with one form, by their keys
 	localizer *i18n.Localizer   // chooses the form of messages with plurals
+	script    string            // the messages of the scripts, in JSON
 }
 
 // messages returns the catalog. The first page loads it.
@@ -33,13 +36,38 @@ var messages = sync.OnceValue(func() *catalog {
 		panic(err) // cannot happen: the file is embedded, and a test reads it
 	}
 	c := &catalog{texts: make(map[string]string, len(file.Messages)), localizer: i18n.NewLocalizer(bundle, "en")}
+	script := map[string]any{}
 	for _, m := range file.Messages {
-		if m.One == "" {
+		name, isScript := strings.CutPrefix(m.ID, scriptPrefix)
+		switch forms := formsOf(m); {
+		case isScript && len(forms) > 1:
+			script[name] = forms
+		case isScript:
+			script[name] = m.Other
+		case len(forms) == 1:
 			c.texts[m.ID] = m.Other
 		}
 	}
+	text, err := json.Marshal(script)
+	if err != nil {
+		panic(err) // cannot happen: they are texts
+	}
+	c.script = string(text)
 	return c
 })
+
+// scriptPrefix begins the keys of the messages that every page hands to the scripts.
+const scriptPrefix = "script."
+
+// formsOf returns the plural forms of the message.
+func formsOf(m *i18n.Message) map[string]string {
+	forms := map[string]string{"zero": m.Zero, "one": m.One, "two": m.Two, "few": m.Few, "many": m.Many, "other": m.Other}
+	maps.DeleteFunc(forms, func(_, text string) bool { return text == "" })
+	return forms
+}
+
+// scriptMessages returns the messages of the scripts, in JSON.
+func scriptMessages() string { return messages().script }
 
 // countPlaceholder is the placeholder whose value chooses the plural form.
 const countPlaceholder = "Count"

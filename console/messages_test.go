@@ -14,6 +14,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/nicksnyder/go-i18n/v2/i18n"
+
+	"github.com/rolecall/rolecall"
 )
 
 // messageForms returns the forms of each message of the catalog, by its key.
@@ -84,17 +86,51 @@ func literals(node ast.Node, do func(text, call string, at token.Pos)) {
 }
 
 // families are the keys that are made of a prefix in the source and one of these words.
-var families = map[string]func() []string{
-	signedOutPrefix: func() []string { return []string{"signed-out", "password-reset", "email-changed", "reset-requested"} },
+func families() map[string][]string {
+	all := map[string][]string{
+		signedOutPrefix: {"signed-out", "password-reset", "email-changed", "reset-requested"},
+		statusPrefix:    {"pending", "active", "suspended", "deleted"},
+		viaPrefix:       {"token", "command", "mail"},
+		obstaclePrefix:  {"tenant-suspended", "user-suspended", "user-pending", "invitation-expired", "no-password", "second-factor-enrolment-required"},
+		donePrefix: {
+			"saved", "user-created", "user-invited", "email-asked", "session-ended", "role-created", "role-deleted", "role-given", "role-taken", "restored",
+			"password-changed", "app-added", "app-removed", "codes-made", "passkey-added", "passkey-removed", "service-account-created", "token-revoked",
+		},
+		"time.ago-":       {"minutes", "hours", "days", "months"},
+		"time.in-":        {"minutes", "hours", "days", "months"},
+		"settings.scope-": {string(rolecall.SecondFactorOfNobody), string(rolecall.SecondFactorOfAll), string(rolecall.SecondFactorOfRoles)},
+	}
+	for _, a := range slices.Concat(actions, serviceAccountActions) {
+		all[a.key+"."] = []string{"label", "title", "detail"}
+		all[donePrefix] = append(all[donePrefix], a.done)
+	}
+	for i := range bulkActions {
+		all[bulkActions[i].key+"."] = []string{"label", "title", "detail", "outcome"}
+	}
+	for _, d := range rolecall.EventDescriptions() {
+		all[eventPrefix] = append(all[eventPrefix], string(d.Type))
+	}
+	for m := range rolecall.AllUserMembers.All() {
+		all[memberPrefix] = append(all[memberPrefix], m.String())
+	}
+	for _, p := range append(rolecall.OwnPermissions(), rolecall.AllOwn, rolecall.AllApplications) {
+		if p.Field == "" || p == rolecall.UsersEmail {
+			all[permissionPrefix] = append(all[permissionPrefix], p.String())
+		}
+	}
+	for _, w := range settingTexts {
+		all[w.key+"."] = []string{"label", "detail"}
+		if w.weakens {
+			all[w.key+"."] = append(all[w.key+"."], "weaker")
+		}
+	}
+	return all
 }
-
-// script is the prefix of the messages that pages hand to the script.
-const scriptKeys = "script."
 
 func TestEachMessageIsInTheCatalogAndUsed(t *testing.T) {
 	forms, used := messageForms(t), map[string]bool{}
-	for prefix, words := range families {
-		for _, word := range words() {
+	for prefix, words := range families() {
+		for _, word := range words {
 			key := prefix + word
 			if used[key] = true; forms[key] == nil {
 				t.Errorf("%s is not in the catalog", key)
@@ -116,8 +152,8 @@ func TestEachMessageIsInTheCatalogAndUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range regexp.MustCompile(`\b(?:words|word)(?:\.|\(")([a-zA-Z]+)`).FindAllSubmatch(source, -1) {
-			key := scriptKeys + string(match[1])
+		for _, match := range regexp.MustCompile(`\bwords\.([a-zA-Z]+)`).FindAllSubmatch(source, -1) {
+			key := scriptPrefix + string(match[1])
 			if used[key] = true; forms[key] == nil && !strings.HasSuffix(name, ".min.js") {
 				t.Errorf("%s: %s is not in the catalog", name, key)
 			}

@@ -41,7 +41,7 @@ func TestAUserIsCreatedAndInvitedOnce(t *testing.T) {
 	if err != nil || len(page.Items) != 1 || page.Items[0].Metadata != rolecall.NewMetadata(map[string]string{"floor": "3", "site": `<b>"=1+1"`}) {
 		t.Fatalf("%+v %v", page.Items, err)
 	}
-	for _, part := range []string{"is invited, and has not set a password yet", "Invite again", "&lt;b&gt;&#34;=1+1&#34;", " is created, and the invitation is on its way.", `class="button primary" href="/console/acme/users/` + page.Items[0].ID.String() + `/roles/give"`} {
+	for _, part := range []string{"was invited but hasn&#39;t set a password yet", "Resend invitation", "&lt;b&gt;&#34;=1+1&#34;", " was created. We&#39;ve emailed them an invitation.", `class="button primary" href="/console/acme/users/` + page.Items[0].ID.String() + `/roles/give"`} {
 		if a := f.get(home, cookie); !strings.Contains(a.body, part) {
 			t.Errorf("lacks %s: %s", part, a.body)
 		}
@@ -49,7 +49,7 @@ func TestAUserIsCreatedAndInvitedOnce(t *testing.T) {
 	form.Set("name", "Grace Brewster Hopper")
 	form.Set("email", "brewster@example.com")
 	a := f.send(http.MethodPost, "/console/acme/users/create", cookie, form)
-	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Send it again to do this too.") {
+	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Submit it again to apply these changes too.") {
 		t.Errorf("the same key for another user: %d %s", a.StatusCode, a.body)
 	}
 	form.Set("idempotency-key", regexp.MustCompile(`name="idempotency-key" value="([^"]+)"`).FindStringSubmatch(a.body)[1])
@@ -66,7 +66,7 @@ func TestWhatIsWrongWithANewUserIsSaidAtItsField(t *testing.T) {
 		`id="fault-email">Must be an e-mail address`:                     {"email": {"=cmd|'/c calc'!A1"}},
 		`id="fault-name">Must have 3 to 255 characters.`:                 {"name": {"x"}},
 		`id="fault-department">Must have 3`:                              {"department": {"x"}},
-		`class="fault">Stands more than once.`:                           {"metadata-key": {"floor", "floor"}, "metadata-value": {"1", "2"}},
+		`class="fault">Appears more than once.`:                          {"metadata-key": {"floor", "floor"}, "metadata-value": {"1", "2"}},
 		`role="alert">Each value must have a key`:                        {"metadata-key": {""}, "metadata-value": {"1"}},
 	} {
 		form := newUserForm("grace@example.com", "k")
@@ -145,7 +145,7 @@ func TestMetadataIsChangedPairByPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := f.send(http.MethodPost, path, cookie, form)
-	for _, part := range []string{"Somebody else", `value="one"`, "Saved meanwhile: <bdi>uno", "<code>b</code> is <bdi>zwei", `value="drei"`, `value="5"`, `value="neu"`} {
+	for _, part := range []string{"Another user changed this", `value="one"`, "Currently saved: <bdi>uno", "<code>b</code> to <bdi>zwei", `value="drei"`, `value="5"`, `value="neu"`} {
 		if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, part) {
 			t.Errorf("%d, lacks %s: %s", a.StatusCode, part, a.body)
 		}
@@ -253,7 +253,7 @@ func TestDepartmentsAreSuggestedToWhoMayReadThem(t *testing.T) {
 			}
 		}
 	}
-	if a := f.get("/console/acme/users/create", clerk); !strings.Contains(a.body, "You create users in Sales only.") {
+	if a := f.get("/console/acme/users/create", clerk); !strings.Contains(a.body, "only in these departments: Sales.") {
 		t.Errorf("%s", a.body)
 	}
 	form := url.Values{"where": {"departments"}, "reach/departments": {"Sales", "x\r\nOps & Co"}}

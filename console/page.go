@@ -20,9 +20,9 @@ import (
 type frame struct {
 	*pageContext
 	title     string
-	here      string // the section of the navigation that the page is in
+	here      string // the key of the section of the navigation that the page is in
 	now       rolecall.Time
-	told      []part            // the message about the last action
+	told      templ.Component   // the message about the last action; nil without one
 	challenge *signin.Challenge // for re-authentication; nil if the password is enough
 }
 
@@ -56,8 +56,8 @@ func (c *console) show(v *pageContext, title, here string, content func(frame) t
 // fullTitle returns the title for the browser, with the most specific word first.
 func (f frame) fullTitle() string {
 	words := []string{f.title}
-	if f.here != "" && f.here != f.title {
-		words = append(words, f.here)
+	if f.here != "" && msg(f.here) != f.title {
+		words = append(words, msg(f.here))
 	}
 	if p := f.call.Principal; p != nil {
 		words = append(words, p.Tenant.DisplayName)
@@ -140,7 +140,7 @@ func toRoot(v *pageContext) error { return v.redirect(v.root()) }
 func toHome(v *pageContext) error {
 	if open := openTo(v.call.Principal, sections); len(open) > 0 {
 		address := v.path(open[0].path)
-		if word := v.request.URL.Query().Get("done"); done[word] != "" {
+		if word := v.request.URL.Query().Get("done"); hasMessage(donePrefix + word) {
 			address += "?done=" + word
 		}
 		return v.redirect(address)
@@ -150,7 +150,7 @@ func toHome(v *pageContext) error {
 
 // notFound returns the problem for an address without a page.
 func notFound(*pageContext) error {
-	return rolecall.ErrNotFound.With("There is no page at this address.")
+	return rolecall.ErrNotFound.With(msg("problem.no-page"))
 }
 
 // faultAt returns the field error of the field, or an empty text. field is the name of a
@@ -262,12 +262,12 @@ func refusedPart(f frame) any {
 
 // question is the text of a confirmation dialog.
 type question struct {
-	title, name string // "Suspend", "Ada Lovelace"
-	detail      string // the effect of the action
-	label       string // of the button
-	back        string // the address of the page without the dialog
-	destructive bool   // the action removes something
-	answers     string // code of the problem that the dialog resolves
+	title       templ.Component // "Suspend Ada Lovelace?"
+	detail      string          // the effect of the action
+	label       string          // of the button
+	back        string          // the address of the page without the dialog
+	destructive bool            // the action removes something
+	answers     string          // code of the problem that the dialog resolves
 }
 
 // newKey returns the idempotency key of a form. The key stays the same when the form is sent
@@ -283,97 +283,49 @@ func (f frame) newKey() string {
 // section is one entry of the navigation, or of the tabs within such a section. Only
 // callers who satisfy all of its policies see it.
 type section struct {
-	name     string
+	name     string // the key of its name
 	path     string
 	icon     string
 	keys     string // keyboard shortcut
 	policies []*authz.Policy
 }
 
+// The keys of the names of the sections.
+const (
+	usersSection           = "nav.users"
+	rolesSection           = "nav.roles"
+	eventsSection          = "nav.events"
+	serviceAccountsSection = "nav.service-accounts"
+	settingsSection        = "nav.settings"
+	accountSection         = "nav.account" // the navigation shows the name of the caller for it
+)
+
 var sections = []section{
-	{"Users", "/users", "users", "g u", []*authz.Policy{authz.ListUsers}},
-	{"Roles", "/roles", "roles", "g r", []*authz.Policy{authz.ReadRoles}},
-	{"Events", "/events", "events", "g e", []*authz.Policy{authz.ReadEvents}},
-	{"Service accounts", "/service-accounts", "machines", "g m", []*authz.Policy{authz.ReadServiceAccounts}},
+	{usersSection, "/users", "users", "g u", []*authz.Policy{authz.ListUsers}},
+	{rolesSection, "/roles", "roles", "g r", []*authz.Policy{authz.ReadRoles}},
+	{eventsSection, "/events", "events", "g e", []*authz.Policy{authz.ReadEvents}},
+	{serviceAccountsSection, "/service-accounts", "machines", "g m", []*authz.Policy{authz.ReadServiceAccounts}},
 	{settingsSection, "/settings", "settings", "g s", []*authz.Policy{authz.ReadTenant}},
 }
 
-// done maps the word in the query parameter "done" to the message that the page shows. {name}
-// stands for the user or service account of the page, and {role} for the role that the address
-// names.
-var done = map[string]string{
-	"saved":          "Saved.",
-	"user-created":   "{name} is created.",
-	"user-invited":   "{name} is created, and the invitation is on its way.",
-	"suspended":      "{name} is suspended, and signed out everywhere.",
-	"resumed":        "{name} is resumed.",
-	"invited":        "The invitation of {name} is on its way.",
-	"email-asked":    "The new address is asked. Until it says yes, the old one stays.",
-	"withdrawn":      "The invitation of {name} is withdrawn.",
-	"reset-sent":     "A link to choose a new password is on its way to {name}.",
-	"session-ended":  "The session is over.",
-	"sessions-ended": "{name} is signed out everywhere.",
-	"factors-reset":  "All second factors of {name} are removed.",
-	"role-created":   "The role is created.",
-	"role-deleted":   "The role is deleted, and taken from all who held it.",
-	"role-given":     "{role} is given to {name}.",
-	"role-taken":     "{role} is taken from {name}.",
-	"deleted":        "The user is deleted. A restore is possible for 30 days.",
-	"restored":       "{name} is restored but cannot sign in yet. This page shows what to do.",
-	"erased":         "The user is erased for good.",
-
-	"password-changed": "Your password is changed, and you are signed out everywhere else.",
-	"app-added":        "Your authenticator app counts from now on.",
-	"app-removed":      "The authenticator app is removed.",
-	"codes-made":       "The new recovery codes count, the old ones no longer.",
-	"passkey-added":    "The passkey signs you in from now on.",
-	"passkey-removed":  "The passkey is removed.",
-
-	"service-account-created":   "The service account is created. It holds nothing yet: give it a role, then make a token.",
-	"service-account-suspended": "{name} is suspended. Its tokens count for nothing.",
-	"token-revoked":             "The token is revoked. Programs that use it are refused from now on.",
-	"service-account-deleted":   "The service account is deleted, with its tokens.",
-}
-
-// The placeholders in the messages of done. The address has only the id of the role.
-const (
-	subjectName = "{name}"
-	roleName    = "{role}"
-)
-
-// part is a piece of a sentence: plain words, or a name.
-type part struct {
-	text   string
-	isName bool
-}
+// donePrefix begins the keys of the messages about the last action. The word in the query
+// parameter "done" follows. {Name} stands for the user or service account of the page, and {Role}
+// for the role that the address names.
+const donePrefix = "done."
 
 // doneMessage returns the message about the last action, or nil.
-func (c *console) doneMessage(f frame) []part {
-	words := done[f.asked("done")]
-	if words == "" || !f.isFromOwnPage() {
+func (c *console) doneMessage(f frame) templ.Component {
+	key := donePrefix + f.asked("done")
+	if !hasMessage(key) || !f.isFromOwnPage() {
 		return nil
 	}
-	role := part{text: "The role"}
-	if strings.Contains(words, roleName) {
+	role := plain(msg("roles.the-role"))
+	if f.asked("role") != "" {
 		if r, ok := c.roleAsked(f.pageContext); ok {
-			role = part{r.Name, true}
+			role = bdi(r.Name)
 		}
 	}
-	var parts []part
-	for words != "" {
-		i := strings.IndexByte(words, '{')
-		if i < 0 {
-			i = len(words)
-		}
-		parts = append(parts, part{text: words[:i]})
-		switch words = words[i:]; {
-		case strings.HasPrefix(words, subjectName):
-			parts, words = append(parts, part{f.title, true}), words[len(subjectName):]
-		case strings.HasPrefix(words, roleName):
-			parts, words = append(parts, role), words[len(roleName):]
-		}
-	}
-	return parts
+	return say(key, "Name", bdi(f.title), "Role", role)
 }
 
 // roleAsked returns the role that the address names, as far as the caller may read it.
@@ -391,9 +343,9 @@ var deletedPolicies = []*authz.Policy{authz.ListUsers, authz.ListDeletedUsers}
 
 // userLists are the lists that the section of users consists of.
 var userLists = []section{
-	{name: "All users", path: "/users", policies: []*authz.Policy{authz.ListUsers}},
-	{name: "Invitations", path: "/invitations", policies: []*authz.Policy{authz.ListInvitations}},
-	{name: "Deleted", path: "/users/deleted", policies: deletedPolicies},
+	{name: "nav.all-users", path: "/users", policies: []*authz.Policy{authz.ListUsers}},
+	{name: "nav.invitations", path: "/invitations", policies: []*authz.Policy{authz.ListInvitations}},
+	{name: "nav.deleted", path: "/users/deleted", policies: deletedPolicies},
 }
 
 // openTo returns those of the sections that are for the principal.

@@ -115,11 +115,11 @@ var (
 		{"count", readCount},
 	}, pageParameters...)
 	usersQuery = append([]parameter{
-		{"status", readChoice([]string{"pending", "active", "suspended", "deleted"}, "must be pending, active, suspended or deleted", func(p *parameters) *string { return &p.status })},
+		{"status", readChoice([]string{"pending", "active", "suspended", "deleted"}, "problem.status-or-deleted", func(p *parameters) *string { return &p.status })},
 		{"role", readFilterID(func(p *parameters) *rolecall.RoleID { return &p.holds })},
 	}, userQuery...)
 	holdersQuery = append([]parameter{
-		{"status", readChoice([]string{"pending", "active", "suspended"}, "must be pending, active or suspended", func(p *parameters) *string { return &p.status })},
+		{"status", readChoice([]string{"pending", "active", "suspended"}, "problem.status", func(p *parameters) *string { return &p.status })},
 	}, userQuery...)
 	rolesQuery = append([]parameter{
 		{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount},
@@ -127,7 +127,7 @@ var (
 	}, pageParameters...)
 	serviceAccountsQuery = append([]parameter{{"sort", readSort("name", "createdAt")}, {"q", readSearch}, {"count", readCount}}, pageParameters...)
 	userEventsQuery      = append([]parameter{
-		{"type", readChoice(eventTypes(), "must be a known type of event, such as user.updated; /docs/events lists all types", func(p *parameters) *string { return &p.eventType })},
+		{"type", readChoice(eventTypes(), "problem.event-type", func(p *parameters) *string { return &p.eventType })},
 		{"actor", readFilterID(func(p *parameters) *rolecall.AnyID { return &p.actor })},
 		{"from", readTime(func(p *parameters) *rolecall.Time { return &p.from })},
 		{"to", readTime(func(p *parameters) *rolecall.Time { return &p.to })},
@@ -160,9 +160,9 @@ func (v *pageContext) readQuery() {
 		switch {
 		case text == "":
 		case nameErr != nil || textErr != nil || !utf8.ValidString(text):
-			fault.Code, fault.Detail = "encoding", "must be percent-encoded UTF-8"
+			fault.Code, fault.Detail = "encoding", msg("problem.encoding")
 		case seen&(1<<i) != 0:
-			fault.Code, fault.Detail = "repeated", "must be given once"
+			fault.Code, fault.Detail = "repeated", msg("problem.repeated")
 		default:
 			fault.Code, fault.Detail = v.page.query[i].read(&v.parameters, text)
 		}
@@ -180,11 +180,12 @@ func (v *pageContext) readQuery() {
 
 const codeUnknownValue = "unknown-value"
 
-// readChoice returns a parser that accepts only the given values.
-func readChoice(values []string, detail string, into func(*parameters) *string) func(*parameters, string) (string, string) {
+// readChoice returns a parser that accepts only the given values. key is that of the message about
+// another value.
+func readChoice(values []string, key string, into func(*parameters) *string) func(*parameters, string) (string, string) {
 	return func(p *parameters, text string) (string, string) {
 		if !slices.Contains(values, text) {
-			return codeUnknownValue, detail
+			return codeUnknownValue, msg(key)
 		}
 		*into(p) = text
 		return "", ""
@@ -197,9 +198,9 @@ func readFilterID[T any](into func(*parameters) *rolecall.ID[T]) func(*parameter
 		id, err := rolecall.ParseID[T](text)
 		switch {
 		case err != nil:
-			return "format", "must be a UUID"
+			return "format", msg("problem.uuid")
 		case id.IsZero():
-			return "format", "must not be the nil UUID"
+			return "format", msg("problem.nil-uuid")
 		}
 		*into(p) = id
 		return "", ""
@@ -220,7 +221,7 @@ func readTime(into func(*parameters) *rolecall.Time) func(*parameters, string) (
 			text += "T00:00:00Z"
 		}
 		if err := into(p).UnmarshalText([]byte(text)); err != nil {
-			return "format", "must be a moment in RFC 3339, such as 2030-01-31T12:00:00Z"
+			return "format", msg("problem.time")
 		}
 		return "", ""
 	}
@@ -228,7 +229,7 @@ func readTime(into func(*parameters) *rolecall.Time) func(*parameters, string) (
 
 func readCount(p *parameters, text string) (code, detail string) {
 	if text != "true" && text != "false" {
-		return "format", "must be true or false"
+		return "format", msg("problem.boolean")
 	}
 	p.count = text == "true"
 	return "", ""
@@ -241,9 +242,9 @@ func readLimit(p *parameters, text string) (code, detail string) {
 	}
 	switch {
 	case err != nil:
-		return "format", "must be a whole number from 1 on"
+		return "format", msg("problem.limit")
 	case n < 1:
-		return "range", "must be a whole number from 1 on"
+		return "range", msg("problem.limit")
 	}
 	p.limit = int(min(n, rolecall.MaxLimit))
 	return "", ""
@@ -258,7 +259,7 @@ func readSort(members ...string) func(*parameters, string) (string, string) {
 	return func(p *parameters, text string) (code, detail string) {
 		member, isDesc := strings.CutPrefix(text, "-")
 		if !slices.Contains(members, member) {
-			return "format", "must be an order of this list, such as name or -name"
+			return "format", msg("problem.sort")
 		}
 		p.sort, p.desc = member, isDesc
 		return "", ""
@@ -272,14 +273,14 @@ const (
 
 func readSearch(p *parameters, text string) (code, detail string) {
 	if utf8.RuneCountInString(text) > searchLength {
-		return "length", "must have 1 to 200 characters"
+		return "length", msg("problem.search-length")
 	}
 	p.words = rolecall.Words(text)
 	switch {
 	case len(p.words) == 0:
-		return "no-word", "must hold a letter or a digit"
+		return "no-word", msg("problem.search-empty")
 	case len(p.words) > searchWords:
-		return "too-many", "must hold at most 8 words"
+		return "too-many", msg("problem.search-words")
 	}
 	return "", ""
 }
@@ -292,9 +293,8 @@ func (v *pageContext) checkKey() {
 	if !v.page.needsKey {
 		return
 	}
-	const detail = "must be 1 to 255 visible ASCII characters"
 	key := v.form.Get(fieldKey)
-	fault := rolecall.FieldError{Header: fieldKey, Detail: detail}
+	fault := rolecall.FieldError{Header: fieldKey, Detail: msg("problem.idempotency-key")}
 	switch {
 	case len(key) < 1 || len(key) > keyLength:
 		fault.Code = "length"
@@ -432,11 +432,11 @@ func (f frame) sortOf(parameters []string, by string) (address, direction string
 func parameterName(parameter string) string {
 	switch parameter {
 	case "q":
-		return "The search"
+		return msg("problem.search")
 	case "cursor":
-		return "The page"
+		return msg("problem.page")
 	}
-	return sentence("the " + parameter)[:len("the "+parameter)]
+	return msg("problem.parameter", "Parameter", parameter)
 }
 
 // suggestedBytes bounds what is suggested: the list is not to outweigh the page.

@@ -39,7 +39,7 @@ func (c *console) showRoles(v *pageContext) error {
 		}
 		list.page = page
 	}
-	return c.show(v, "Roles", "Roles", func(f frame) templ.Component {
+	return c.show(v, msg(rolesSection), rolesSection, func(f frame) templ.Component {
 		list.frame = f
 		list.pageLinks = f.pagesOf(roleParameters, list.page.Next)
 		return rolesPage(list)
@@ -52,9 +52,9 @@ func (l rolesView) countWords() string {
 	case total == nil:
 		return ""
 	case total.Exact:
-		return plural(total.Count, "role")
+		return msg("roles.count", "Count", total.Count)
 	default:
-		return "More than " + plural(total.Count, "role")
+		return msg("roles.more-than", "Count", total.Count)
 	}
 }
 
@@ -70,7 +70,7 @@ func (c *console) showRole(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, view.role.Name, "Roles", func(f frame) templ.Component {
+	return c.show(v, view.role.Name, rolesSection, func(f frame) templ.Component {
 		view.frame = f
 		return rolePage(view)
 	})
@@ -101,7 +101,7 @@ func (r roleView) hindrance(needed rolecall.Permission) string {
 	case r.role.System:
 		return rolecall.ErrSystemRole.Detail
 	case !r.may(needed):
-		return "Your roles do not allow this: it needs " + needed.String() + "."
+		return msg("assignment.needs", "Permission", needed.String())
 	case err != nil:
 		return detailOf(err)
 	}
@@ -125,9 +125,9 @@ func (r roleView) holderWords() string {
 	case r.holders == nil:
 		return ""
 	case r.holders.Count == 0:
-		return "Nobody"
+		return msg("roles.no-users")
 	case !r.holders.Exact:
-		return "More than " + msg("user.count", "Count", r.holders.Count)
+		return msg("user.more-than", "Count", r.holders.Count)
 	}
 	return msg("user.count", "Count", r.holders.Count)
 }
@@ -153,7 +153,7 @@ func (c *console) showHolders(v *pageContext) error {
 			return err
 		}
 	}
-	return c.show(v, "Holders of "+role.Name, "Roles", func(f frame) templ.Component {
+	return c.show(v, msg("roles.holders", "Role", role.Name), rolesSection, func(f frame) templ.Component {
 		list.frame = f
 		list.pageLinks = f.pagesOf(userParameters, list.page.Next)
 		return holdersPage(list)
@@ -169,7 +169,7 @@ func (c *console) roleFormPages() []page {
 }
 
 func (c *console) showNewRole(v *pageContext) error {
-	return c.show(v, "New role", "Roles", func(f frame) templ.Component {
+	return c.show(v, msg("roles.new"), rolesSection, func(f frame) templ.Component {
 		return newRolePage(roleView{frame: f})
 	})
 }
@@ -193,7 +193,7 @@ func (c *console) showRoleEdit(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Edit "+role.Name, "Roles", func(f frame) templ.Component {
+	return c.show(v, msg("user.edit", "Name", role.Name), rolesSection, func(f frame) templ.Component {
 		return roleEditPage(roleView{frame: f, role: role})
 	})
 }
@@ -223,7 +223,7 @@ func (c *console) askDeleteRole(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Delete "+view.role.Name, "Roles", func(f frame) templ.Component {
+	return c.show(v, msg("roles.delete-title", "Role", view.role.Name), rolesSection, func(f frame) templ.Component {
 		view.frame = f
 		return roleDeleteDialog(view)
 	})
@@ -244,41 +244,43 @@ func (r roleView) isHeld() bool {
 
 // deletion returns the effect of the deletion.
 func (r roleView) deletion() string {
-	const taken = "It is taken from all of them and from service accounts, and what only it allows them ends at once. This cannot be undone."
 	switch {
-	case r.holders != nil && r.holders.Count == 1:
-		return "1 user holds it. " + taken
-	case r.holders != nil && r.holders.Count > 1:
-		return r.holderWords() + " hold it. " + taken
+	case r.holders != nil && r.holders.Count > 0 && r.holders.Exact:
+		return msg("roles.delete-held", "Count", r.holders.Count)
+	case r.holders != nil && r.holders.Count > 0:
+		return msg("roles.delete-more-than", "Count", r.holders.Count)
 	case r.isHeld():
-		return "Somebody holds it of whom you may not know, or a service account. " + taken
+		return msg("roles.delete-hidden")
 	case r.holders == nil:
-		return "You may not know who holds it. Should somebody, you are asked again. This cannot be undone."
+		return msg("roles.delete-unknown")
 	}
-	return "Nobody whom you may know of holds it. This cannot be undone."
+	return msg("roles.delete-unused")
 }
 
 // permissionGroup is a group of permissions in the role editor.
 type permissionGroup struct {
-	title       string
+	title       string // the key of its message
 	permissions []rolecall.Permission
 }
 
-// applicationsTitle is the title of the permissions of applications.
-const applicationsTitle = "Applications"
+// The keys of the titles of groups of permissions.
+const (
+	applicationsTitle = "role-form.applications"
+	fieldsTitle       = "role-form.fields"
+)
 
-// resourceTitles maps resources to the titles of their groups.
+// resourceTitles maps resources to the keys of the titles of their groups.
 var resourceTitles = map[string]string{
-	"users": "Users", "roles": "Roles", "sessions": "Sessions", "service-accounts": "Service accounts", "events": "Events", "tenant": "Tenant", "*": "Everything",
+	"users": usersSection, "roles": rolesSection, "sessions": "user.sessions", "service-accounts": serviceAccountsSection, "events": eventsSection, "tenant": "settings.tenant", "*": "role-form.everything",
 }
 
-// permissionTitle returns the title of the permission's group.
+// permissionTitle returns the key of the title of the permission's group.
 func permissionTitle(p rolecall.Permission) string {
 	switch {
 	case !p.Own() && p != rolecall.AllApplications:
 		return applicationsTitle
 	case p.Field != "":
-		return "Single members of users"
+		return fieldsTitle
 	}
 	return resourceTitles[p.Resource]
 }

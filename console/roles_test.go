@@ -57,7 +57,7 @@ func TestARoleIsMadeAndSaysWhatItOpens(t *testing.T) {
 	cookie := f.signIn("acme", ownerEmail)
 	page := f.get("/console/acme/roles/create", cookie).body
 	for _, p := range rolecall.OwnPermissions() {
-		if there, _, disabled := ticked(page, "permissions", p.String()); !there || disabled || !strings.Contains(page, html.EscapeString(heading(p.Opens()))) {
+		if there, _, disabled := ticked(page, "permissions", p.String()); !there || disabled || !strings.Contains(page, html.EscapeString(openWords(p))) {
 			t.Errorf("%s is not offered with %q", p, p.Opens())
 		}
 	}
@@ -76,7 +76,7 @@ func TestARoleIsMadeAndSaysWhatItOpens(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	made := f.get(strings.TrimSuffix(a.Header.Get("Location"), "?done=role-created"), cookie).body
-	for _, part := range []string{"Helper", "reading all members of a user", "shop/invoices:read", "reading roles, and who holds them", "Nobody"} {
+	for _, part := range []string{"Helper", "View all user fields", "shop/invoices:read", "View roles and who has them", "No users"} {
 		if !strings.Contains(made, part) {
 			t.Errorf("the role lacks %s: %s", part, made)
 		}
@@ -99,7 +99,7 @@ func TestWhoEditsARoleKeepsWhatOthersChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := f.send(http.MethodPost, path, cookie, form)
-	for _, part := range []string{"Somebody else", `value="Assistant"`, "Saved meanwhile: <bdi>Aide", "Added meanwhile: sessions:read"} {
+	for _, part := range []string{"Another user changed this", `value="Assistant"`, "Currently saved: <bdi>Aide", "Added by another user: sessions:read"} {
 		if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, part) {
 			t.Errorf("%d, lacks %s: %s", a.StatusCode, part, a.body)
 		}
@@ -127,7 +127,7 @@ func TestARoleThatComesWithTheTenantIsShownAndNotEditable(t *testing.T) {
 	cookie := f.signIn("acme", ownerEmail)
 	path := "/console/acme/roles/" + f.builtIn(rolecall.OwnerKey).ID.String()
 	a := f.get(path, cookie)
-	if strings.Contains(a.body, path+"/edit") || strings.Contains(a.body, path+"/delete") || !strings.Contains(a.body, rolecall.ErrSystemRole.Detail) || !strings.Contains(a.body, "everything in Rolecall") {
+	if strings.Contains(a.body, path+"/edit") || strings.Contains(a.body, path+"/delete") || !strings.Contains(a.body, rolecall.ErrSystemRole.Detail) || !strings.Contains(a.body, "Everything in Rolecall") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	for _, deed := range []string{"/edit", "/delete"} {
@@ -150,7 +150,7 @@ func TestOnlyWhatTheCeilingAllowsGoesIntoARole(t *testing.T) {
 			t.Errorf("%s is offered: %v", permission, !disabled)
 		}
 	}
-	if !strings.Contains(page, "Nobody hands on more than they hold.") {
+	if !strings.Contains(page, "You can only select permissions that you have") {
 		t.Error("no reason is given")
 	}
 	a := f.get("/console/acme/roles/"+f.builtIn("administrator").ID.String(), cookie)
@@ -164,7 +164,7 @@ func TestADeletionSaysWhoHoldsTheRoleAndTakesItFromThem(t *testing.T) {
 	cookie := f.signIn("acme", ownerEmail)
 	role := f.makeRole("Helper", "users:read")
 	path := "/console/acme/roles/" + role.ID.String()
-	if a := f.get(path+"/delete", cookie); !strings.Contains(a.body, "Nobody whom you may know of holds it.") || strings.Contains(a.body, `name="force"`) {
+	if a := f.get(path+"/delete", cookie); !strings.Contains(a.body, "No user you can view has this role.") || strings.Contains(a.body, `name="force"`) {
 		t.Errorf("%s", a.body)
 	}
 	user := f.hire("eve@example.com", "Eve Adams", nil)
@@ -172,7 +172,7 @@ func TestADeletionSaysWhoHoldsTheRoleAndTakesItFromThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := f.send(http.MethodPost, path+"/delete", cookie, nil) // it was shown before
-	if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "1 user holds it.") || strings.Contains(a.body, "?force") || f.hiddenField(a.body, "force") != "true" {
+	if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "1 user has this role.") || strings.Contains(a.body, "?force") || f.hiddenField(a.body, "force") != "true" {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if a := f.get(path+"/users", cookie); !strings.Contains(a.body, "Eve Adams") || strings.Contains(a.body, f.owner.ID.String()+`" data-row`) {
@@ -190,7 +190,7 @@ func TestRolesAreSearchedSortedAndPaged(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
 	a := f.get("/console/acme/roles?q=own", cookie)
-	if !strings.Contains(a.body, "1 role") || !strings.Contains(a.body, "built in") || strings.Contains(a.body, "Administrator") {
+	if !strings.Contains(a.body, "1 role") || !strings.Contains(a.body, "Built-in") || strings.Contains(a.body, "Administrator") {
 		t.Errorf("%s", a.body)
 	}
 	a = f.get("/console/acme/roles?sort=-name&limit=2", cookie)

@@ -40,7 +40,7 @@ func (c *console) showServiceAccounts(v *pageContext) error {
 		}
 		list.page = page
 	}
-	return c.show(v, "Service accounts", "Service accounts", func(f frame) templ.Component {
+	return c.show(v, msg(serviceAccountsSection), serviceAccountsSection, func(f frame) templ.Component {
 		list.frame = f
 		list.pageLinks = f.pagesOf(serviceAccountParameters, list.page.Next)
 		return serviceAccountsPage(list)
@@ -53,7 +53,7 @@ func (l serviceAccountsView) countWords() string {
 	if l.page.Total == nil {
 		return ""
 	}
-	return plural(l.page.Total.Count, "service account")
+	return msg("service-accounts.count", "Count", l.page.Total.Count)
 }
 
 // recentEvents is the number of events on a page that also shows other data.
@@ -119,7 +119,7 @@ func (c *console) addHistory(v *pageContext, view *serviceAccountView) error {
 }
 
 func (c *console) showNewServiceAccount(v *pageContext) error {
-	return c.show(v, "New service account", "Service accounts", newServiceAccountPage)
+	return c.show(v, msg("service-accounts.new"), serviceAccountsSection, newServiceAccountPage)
 }
 
 func (c *console) createServiceAccount(v *pageContext) error {
@@ -139,7 +139,7 @@ func (c *console) showServiceAccountEdit(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Edit", view.section, func(f frame) templ.Component {
+	return c.show(v, msg("form.edit"), view.section, func(f frame) templ.Component {
 		view.frame = f
 		return serviceAccountEditPage(view)
 	})
@@ -162,22 +162,22 @@ func (c *console) editServiceAccount(v *pageContext) error {
 // serviceAccountActions are in the order in which they are offered.
 var serviceAccountActions = []action{
 	{
-		path: "/resume", operation: "ServiceAccountsController_resumeServiceAccount", allowed: "resume", label: "Resume", title: "Resume", done: "resumed", reasoned: true,
-		detail: "Its tokens work again.",
+		path: "/resume", operation: "ServiceAccountsController_resumeServiceAccount", allowed: "resume", key: "account-action.resume", done: "resumed", reasoned: true,
+
 		do: func(s *console, v *pageContext) error {
 			return withReason(s.directory.ResumeServiceAccount, v, v.accountID)
 		},
 	},
 	{
-		path: "/suspend", operation: "ServiceAccountsController_suspendServiceAccount", allowed: "suspend", label: "Suspend", title: "Suspend", done: "service-account-suspended", destructive: true, reasoned: true,
-		detail: "Its tokens count for nothing at once, until it is resumed. Nothing is lost.",
+		path: "/suspend", operation: "ServiceAccountsController_suspendServiceAccount", allowed: "suspend", key: "account-action.suspend", done: "service-account-suspended", destructive: true, reasoned: true,
+
 		do: func(s *console, v *pageContext) error {
 			return withReason(s.directory.SuspendServiceAccount, v, v.accountID)
 		},
 	},
 	{
-		path: "/delete", operation: "ServiceAccountsController_deleteServiceAccount", allowed: "delete", label: "Delete", title: "Delete", done: "service-account-deleted", destructive: true, gone: true,
-		detail: "Programs that use one of its tokens are refused from now on. Its roles and tokens are gone, and this cannot be undone.",
+		path: "/delete", operation: "ServiceAccountsController_deleteServiceAccount", allowed: "delete", key: "account-action.delete", done: "service-account-deleted", destructive: true, gone: true,
+
 		do: func(s *console, v *pageContext) error {
 			return s.directory.DeleteServiceAccount(v.ctx, v.call, v.accountID, nil)
 		},
@@ -202,7 +202,7 @@ func (c *console) askServiceAccountAction(v *pageContext, a *action) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, a.label, view.section, func(f frame) templ.Component {
+	return c.show(v, msg(a.key+".label"), view.section, func(f frame) templ.Component {
 		view.frame = f
 		if !slices.Contains(view.actions(), a) && v.problem == nil {
 			return unavailableAction(view.holder, a)

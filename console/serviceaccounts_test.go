@@ -54,7 +54,7 @@ func TestAServiceAccountIsMadeOnceEditedSuspendedAndDeleted(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	change.Set("name", "Imports")
-	if a := f.send(http.MethodPost, home+"/edit", cookie, change); a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, "Saved meanwhile: <bdi>Import<") || !strings.Contains(a.body, `value="Imports"`) {
+	if a := f.send(http.MethodPost, home+"/edit", cookie, change); a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, "Currently saved: <bdi>Import<") || !strings.Contains(a.body, `value="Imports"`) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 
@@ -110,7 +110,7 @@ func TestWhoMayOnlyReadServiceAccountsIsOfferedNothingElse(t *testing.T) {
 			t.Errorf("%s is offered", offer)
 		}
 	}
-	if !strings.Contains(page.body, "giving roles needs service-accounts:update") {
+	if !strings.Contains(page.body, "You need service-accounts:update to assign roles") {
 		t.Errorf("%s", page.body)
 	}
 	f.hire("none@example.com", "Nora None", []string{"users:read"})

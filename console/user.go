@@ -40,7 +40,7 @@ func (c *console) showUser(v *pageContext) error {
 	if view.names, err = c.namesIn(v, overview.RecentEvents, rolecall.AnyID(overview.Invitation.CreatedBy)); err != nil {
 		return err
 	}
-	return c.show(v, nameOf(v, &overview.User), "Users", func(f frame) templ.Component {
+	return c.show(v, nameOf(v, &overview.User), usersSection, func(f frame) templ.Component {
 		view.frame = f
 		return userPage(view)
 	})
@@ -91,9 +91,9 @@ func (u userView) mending(operation string) *action {
 // label returns the label of the action. It depends on whether the user is already invited.
 func (u userView) label(a *action) string {
 	if a.path == "/invite" && u.isInvited() {
-		return "Invite again"
+		return msg("user.invite-again")
 	}
-	return a.label
+	return msg(a.key + ".label")
 }
 
 // isInvited reports whether the user has an invitation that can be accepted.
@@ -103,17 +103,17 @@ func (u userView) isInvited() bool { return u.Invitation.Live(u.now) }
 func (u userView) obstacle(r *directory.SignInReason) string {
 	switch {
 	case r.Code == "user-pending" && u.isInvited():
-		return "The user is invited, and has not set a password yet."
+		return msg("user.invited-no-password")
 	case r.Covers == "source" && r.Source == "":
-		return "Too many sign-ins failed from one address, which only readers of events may see. Sign-ins from there are refused until"
+		return msg("user.limited-hidden-source")
 	case r.Covers == "source":
-		return "Too many sign-ins failed from " + r.Source + ". Sign-ins from there are refused until"
+		return msg("user.limited-source", "Source", r.Source)
 	case r.Covers == "unknown-browsers":
-		return "Too many sign-ins failed from browsers in which the user has not signed in. Sign-ins from such browsers are refused until"
+		return msg("user.limited-browsers")
 	case r.Covers == "second-factor":
-		return "Too many codes were wrong in browsers in which the user has not signed in. Codes from such browsers are refused until"
+		return msg("user.limited-codes")
 	}
-	return obstacleWords[r.Code]
+	return msg(obstaclePrefix + r.Code)
 }
 
 // isLimited reports whether the sign-in is refused only for some sources or browsers.
@@ -121,15 +121,9 @@ func (u userView) isLimited() bool {
 	return !u.SignIn.CanSignIn && !slices.ContainsFunc(u.SignIn.Reasons, func(r directory.SignInReason) bool { return r.Covers == "" })
 }
 
-// obstacleWords describe the reasons why a user cannot sign in.
-var obstacleWords = map[string]string{
-	"tenant-suspended":                 "The tenant is suspended. An operator can resume it.",
-	"user-suspended":                   "The user is suspended.",
-	"user-pending":                     "The user has not set a password yet.",
-	"invitation-expired":               "The invitation has expired.",
-	"no-password":                      "The user has neither a password nor a passkey.",
-	"second-factor-enrolment-required": "The tenant asks for a second factor, and the user has none. They add one at the next sign-in.",
-}
+// obstaclePrefix begins the keys of the reasons why a user cannot sign in. The code of the reason
+// follows.
+const obstaclePrefix = "obstacle."
 
 // heldBack returns the permissions that the caller lacks to read the rest of the page.
 func (u userView) heldBack() (permissions []string) {
@@ -151,18 +145,18 @@ func (u userView) heldBack() (permissions []string) {
 func factorWords(f *directory.FactorSummary) string {
 	var has []string
 	if f.TOTP {
-		has = append(has, "an authenticator app")
+		has = append(has, msg("user.has-app"))
 	}
 	if f.Passkeys > 0 {
-		has = append(has, plural(f.Passkeys, "passkey"))
+		has = append(has, msg("user.passkeys", "Count", f.Passkeys))
 	}
 	if has == nil {
-		return "None"
+		return msg("user.nothing")
 	}
 	if f.RecoveryCodes > 0 {
-		has = append(has, plural(f.RecoveryCodes, "recovery code"))
+		has = append(has, msg("user.recovery-codes", "Count", f.RecoveryCodes))
 	}
-	return sentence(listed(has))
+	return listed(has)
 }
 
 // address returns the address of the user's page. below is appended to its path.
@@ -193,7 +187,7 @@ func (c *console) showEdit(v *pageContext) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, "Edit "+nameOf(v, &user), "Users", func(f frame) templ.Component {
+	return c.show(v, msg("user.edit", "Name", nameOf(v, &user)), usersSection, func(f frame) templ.Component {
 		return editPage(editView{f, user, v.call.ReadableMembers(&user), departments})
 	})
 }
@@ -296,10 +290,10 @@ func pairsOf(rows [][2]string) (map[string]string, rolecall.FieldErrors) {
 	pairs := map[string]string{}
 	for _, row := range rows {
 		if _, twice := pairs[row[0]]; twice {
-			faults.Add("/metadata/"+rolecall.EscapePointer(row[0]), "repeated", "stands more than once")
+			faults.Add("/metadata/"+rolecall.EscapePointer(row[0]), "repeated", msg("metadata.repeated"))
 		}
 		if row[0] == "" {
-			faults.Add("/metadata", "required", "each value must have a key; empty both to remove a pair")
+			faults.Add("/metadata", "required", msg("metadata.no-key"))
 		}
 		pairs[row[0]] = row[1]
 	}

@@ -34,13 +34,13 @@ func TestWhoIsRefusedAfterTooManyFailuresIsNotShownAsAbleToSignIn(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	until := ">" + overview.SignIn.Reasons[0].Until.Add(time.Minute-time.Microsecond).Std().Format("15:04") + " UTC"
+	until := ">Until " + overview.SignIn.Reasons[0].Until.Add(time.Minute-time.Microsecond).Std().Format("15:04") + " UTC"
 	for reader, words := range map[string]string{
-		ownerEmail:           "Too many sign-ins failed from 192.0.2.7. Sign-ins from there are refused until",
-		"reader@example.com": "Too many sign-ins failed from one address, which only readers of events may see.",
+		ownerEmail:           "Too many failed sign-ins from 192.0.2.7.",
+		"reader@example.com": "Too many failed sign-ins from one IP address, which you need events:read to see.",
 	} {
 		a := f.get(home, f.signIn("acme", reader))
-		for _, part := range []string{words, "Some sign-ins are refused", until + " (in 15 minutes)."} {
+		for _, part := range []string{words, "Some sign-ins are blocked", until + " (in 15 minutes)."} {
 			if !strings.Contains(a.body, part) {
 				t.Errorf("%s is not shown %q", reader, part)
 			}

@@ -57,7 +57,7 @@ func (c *console) showUsers(v *pageContext) error {
 			return err
 		}
 	}
-	return c.show(v, "Users", "Users", func(f frame) templ.Component {
+	return c.show(v, msg(usersSection), usersSection, func(f frame) templ.Component {
 		list.frame = f
 		list.pageLinks = f.pagesOf(userParameters, list.page.Next)
 		return usersPage(list)
@@ -85,7 +85,7 @@ func (l usersView) countWords() string {
 	case total != nil && total.Exact:
 		return msg("user.count", "Count", total.Count)
 	case total != nil:
-		return "More than " + msg("user.count", "Count", total.Count)
+		return msg("user.more-than", "Count", total.Count)
 	case l.page.Next == nil && l.asked("cursor") == "" && l.faults == nil:
 		return msg("user.count", "Count", len(l.page.Items))
 	}
@@ -104,10 +104,10 @@ func (l usersView) countSwap() string {
 // notes returns the notes above the list: which data is missing, and why.
 func (l usersView) notes() (notes []string) {
 	if l.page.RestrictedBy != 0 {
-		notes = append(notes, "Only users whose "+listed(lowerNames(l.page.RestrictedBy))+" you may read are searched and sorted.")
+		notes = append(notes, msg("users.restricted", "Fields", listed(memberWords(l.page.RestrictedBy))))
 	}
 	if permissions := reads(l.withheld & listMembers); permissions != nil {
-		notes = append(notes, "Some of this is held back: "+listed(permissions)+" would show it.")
+		notes = append(notes, msg("users.hidden", "Permissions", listed(permissions)))
 	}
 	return notes
 }
@@ -126,14 +126,14 @@ func reads(members rolecall.UserMembers) (permissions []string) {
 // firstAdvice explains how to add the first user.
 func (l usersView) firstAdvice() string {
 	if l.may(rolecall.UsersCreate) {
-		return "Create the first one, and they are invited by mail."
+		return msg("users.empty-create")
 	}
-	return "Users appear here once they are created."
+	return msg("users.empty-advice")
 }
 
-func lowerNames(members rolecall.UserMembers) (names []string) {
+func memberWords(members rolecall.UserMembers) (names []string) {
 	for m := range members.All() {
-		names = append(names, m.String())
+		names = append(names, memberName(m))
 	}
 	return names
 }
@@ -154,9 +154,7 @@ const selectedMax = 100
 type bulkAction struct {
 	path        string // below the selected users
 	operation   string
-	label       string
-	detail      string          // the effect of the action
-	did         string          // for the message after the action
+	key         string          // the prefix of the keys of its messages
 	policies    []*authz.Policy // that the action needs
 	destructive bool
 	gives       bool // the form has fields for an assignment; otherwise it has one for a reason
@@ -165,8 +163,7 @@ type bulkAction struct {
 
 var bulkActions = []bulkAction{
 	{
-		path: "/give-role", operation: "UsersController_assignRole", label: "Give a role", did: "given the role", gives: true,
-		detail:   "Assigns the role to each selected user and replaces existing assignments.",
+		path: "/give-role", operation: "UsersController_assignRole", key: "bulk.assign", gives: true,
 		policies: []*authz.Policy{authz.AssignRole, authz.ReadRoles},
 		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			role, draft, err := givenRole(v)
@@ -177,15 +174,15 @@ var bulkActions = []bulkAction{
 		},
 	},
 	{
-		path: "/suspend", operation: "UsersController_suspendUser", label: "Suspend", did: "suspended", policies: []*authz.Policy{authz.SuspendUser}, destructive: true,
-		detail: "They are signed out everywhere and cannot sign in until resumed. Nothing is lost. Who is suspended already stays so.",
+		path: "/suspend", operation: "UsersController_suspendUser", key: "bulk.suspend", policies: []*authz.Policy{authz.SuspendUser}, destructive: true,
+
 		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			return withReason(s.directory.SuspendUser, v, id)
 		},
 	},
 	{
-		path: "/resume", operation: "UsersController_resumeUser", label: "Resume", did: "able to sign in", policies: []*authz.Policy{authz.ResumeUser},
-		detail: "Those of them who are suspended can sign in again. Nothing changes for the others.",
+		path: "/resume", operation: "UsersController_resumeUser", key: "bulk.resume", policies: []*authz.Policy{authz.ResumeUser},
+
 		do: func(s *console, v *pageContext, id rolecall.UserID) error {
 			return withReason(s.directory.ResumeUser, v, id)
 		},
@@ -230,13 +227,13 @@ func selectedUsers(v *pageContext) (users []rolecall.UserID, err error) {
 	for _, text := range texts {
 		id, err := rolecall.ParseID[rolecall.User](text)
 		if err != nil {
-			return nil, rolecall.ErrNotFound.With("One of the selected users cannot be one. Select them in the list again.")
+			return nil, rolecall.ErrNotFound.With(msg("form.user-format"))
 		}
 		if !slices.Contains(users, id) {
 			users = append(users, id)
 		}
 		if len(users) > selectedMax {
-			return nil, rolecall.ErrMalformed.With("At most " + msg("user.count", "Count", selectedMax) + " can be selected at once.")
+			return nil, rolecall.ErrMalformed.With(msg("users.too-many", "Count", selectedMax))
 		}
 	}
 	return users, nil
@@ -268,7 +265,7 @@ func (c *console) askSelected(v *pageContext, a *bulkAction) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, a.label, "Users", func(f frame) templ.Component {
+	return c.show(v, msg(a.key+".label"), usersSection, func(f frame) templ.Component {
 		view.frame = f
 		if len(view.users) == 0 {
 			return nobodySelected(view)
@@ -298,7 +295,7 @@ func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 			view.refused = append(view.refused, refusedUser{id, why})
 		}
 	}
-	return c.show(v, a.label, "Users", func(f frame) templ.Component {
+	return c.show(v, msg(a.key+".label"), usersSection, func(f frame) templ.Component {
 		view.frame = f
 		return selectedOutcome(view)
 	})
@@ -308,7 +305,7 @@ func (c *console) actOnSelected(v *pageContext, a *bulkAction) error {
 func givenRole(v *pageContext) (role rolecall.RoleID, draft rolecall.AssignmentDraft, err error) {
 	if role, err = rolecall.ParseID[rolecall.Role](v.form.Get("role")); err != nil {
 		var faults rolecall.FieldErrors
-		faults.Add("/role", "required", "must be chosen")
+		faults.Add("/role", "required", msg("form.required"))
 		return role, draft, faults.Err()
 	}
 	draft, err = assignmentDraft(v)
@@ -354,22 +351,12 @@ func (s selectedView) nameOf(id rolecall.UserID) string {
 
 // title returns the title of the dialog.
 func (s selectedView) title() string {
-	if s.gives {
-		return "Give " + msg("user.count", "Count", len(s.users)) + " a role"
-	}
-	return s.label + " " + msg("user.count", "Count", len(s.users))
+	return msg(s.key+".title", "Count", len(s.users))
 }
 
 // outcome returns the number of users for whom the action succeeded, in words.
 func (s selectedView) outcome() string {
-	n := len(s.users) - len(s.refused)
-	switch {
-	case n == 0:
-		return "Nobody was " + s.did
-	case n == 1:
-		return "1 user is " + s.did
-	}
-	return msg("user.count", "Count", n) + " are " + s.did
+	return msg(s.key+".outcome", "Count", len(s.users)-len(s.refused))
 }
 
 // giveable returns the roles that the caller may give anywhere.

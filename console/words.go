@@ -14,6 +14,7 @@ import (
 
 	"github.com/rolecall/rolecall"
 	"github.com/rolecall/rolecall/internal/directory"
+	"github.com/rolecall/rolecall/internal/web"
 )
 
 // ago returns the timestamp relative to now: "3 days ago", "in 2 hours". It returns a date if it is
@@ -24,53 +25,69 @@ func ago(now, t rolecall.Time) string {
 	if future {
 		away = nearest(-away)
 	}
-	var words string
+	count, unit := 0, ""
 	switch {
 	case away < time.Minute && !future:
-		return "just now"
+		return msg("time.just-now")
 	case away < time.Minute:
-		return "in a moment"
+		return msg("time.soon")
 	case away < time.Hour:
-		words = plural(int(away/time.Minute), "minute")
+		count, unit = int(away/time.Minute), "minutes"
 	case away < 24*time.Hour:
-		words = plural(int(away/time.Hour), "hour")
+		count, unit = int(away/time.Hour), "hours"
 	case away < 60*24*time.Hour:
-		words = plural(int(away/(24*time.Hour)), "day")
+		count, unit = int(away/(24*time.Hour)), "days"
 	case away < 365*24*time.Hour:
-		words = plural(int(away/(30*24*time.Hour)), "month")
+		count, unit = int(away/(30*24*time.Hour)), "months"
 	default:
-		return t.Std().Format("2 Jan 2006")
+		return t.Std().Format(msg("time.date"))
 	}
 	if future {
-		return "in " + words
+		return msg("time.in-"+unit, "Count", count)
 	}
-	return words + " ago"
+	return msg("time.ago-"+unit, "Count", count)
 }
 
 // clock returns the time of day, rounded up to the next minute.
 func clock(t rolecall.Time) string {
-	return t.Add(time.Minute - time.Microsecond).Std().Truncate(time.Minute).Format("15:04 MST")
+	return t.Add(time.Minute - time.Microsecond).Std().Truncate(time.Minute).Format(msg("time.clock"))
 }
 
 type lifetimeUnit struct {
 	length time.Duration
-	name   string
+	key    string // of its message
 }
 
 // lifetimeUnits are the units of durations in texts.
-var lifetimeUnits = []lifetimeUnit{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}}
+var lifetimeUnits = []lifetimeUnit{{24 * time.Hour, "time.days"}, {time.Hour, "time.hours"}, {time.Minute, "time.minutes"}, {time.Second, "time.seconds"}}
+
+// named reports whether the word is the name of the unit, or begins it.
+func (u lifetimeUnit) named(word string) bool {
+	for _, count := range []int{1, 2, 5} { // which have different forms in some languages
+		if strings.HasPrefix(unitName(u.key, count), word) {
+			return true
+		}
+	}
+	return false
+}
+
+// unitName returns the name of a unit in the plural form for the count, in small letters.
+func unitName(key string, count int) string {
+	text := messages().text(key, []any{countPlaceholder, count})
+	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(text, "{"+countPlaceholder+"}", "")))
+}
 
 // lifetime returns the duration in words: "1 day 12 hours".
 func lifetime(d time.Duration) string {
 	var words []string
 	for _, unit := range lifetimeUnits {
 		if n := d / unit.length; n > 0 {
-			words = append(words, plural(int(n), unit.name))
+			words = append(words, msg(unit.key, "Count", int(n)))
 			d -= n * unit.length
 		}
 	}
 	if words == nil {
-		return "0 seconds"
+		return msg("time.seconds", "Count", 0)
 	}
 	return strings.Join(words, " ")
 }
@@ -89,7 +106,7 @@ func readLifetime(text string) (seconds int64, ok bool) {
 		if part == nil {
 			return 0, false
 		}
-		at := slices.IndexFunc(lifetimeUnits, func(u lifetimeUnit) bool { return strings.HasPrefix(u.name+"s", part[2]) })
+		at := slices.IndexFunc(lifetimeUnits, func(u lifetimeUnit) bool { return u.named(part[2]) })
 		n, err := strconv.ParseInt(part[1], 10, 64)
 		if at < 0 || err != nil {
 			return 0, false
@@ -112,15 +129,7 @@ func nearest(d time.Duration) time.Duration {
 }
 
 // exact returns the timestamp with all its parts, to the second.
-func exact(t rolecall.Time) string { return t.Std().Format("Monday, 2 January 2006, 15:04:05 MST") }
-
-// plural returns the count with the noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%s %ss", thousands(n), noun)
-}
+func exact(t rolecall.Time) string { return t.Std().Format(msg("time.exact")) }
 
 // thousands returns the number with its digits in groups.
 func thousands(n int) string {
@@ -166,12 +175,17 @@ func orDash(text *string) string {
 	return *text
 }
 
-// memberNames are the display names of the members of a user.
-var memberNames = map[rolecall.UserMember]string{
-	rolecall.MemberEmail: "Email", rolecall.MemberName: "Name", rolecall.MemberDepartment: "Department",
-	rolecall.MemberExternalID: "External id", rolecall.MemberMetadata: "Metadata", rolecall.MemberStatus: "Status",
-	rolecall.MemberCreatedAt: "Created", rolecall.MemberUpdatedAt: "Changed",
-}
+// memberName returns the display name of the member of a user.
+func memberName(m rolecall.UserMember) string { return msg(memberPrefix + m.String()) }
+
+// memberPrefix begins the keys of the names of the members of a user.
+const memberPrefix = "member."
+
+// statusWords returns the display name of the status.
+func statusWords(status string) string { return msg(statusPrefix + status) }
+
+// statusPrefix begins the keys of the names of statuses.
+const statusPrefix = "status."
 
 // listed joins the words with commas and an and.
 func listed(words []string) string {
@@ -181,18 +195,22 @@ func listed(words []string) string {
 	case 1:
 		return words[0]
 	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	first := words[0]
+	for _, word := range words[1 : len(words)-1] {
+		first = msg("number.list", "First", first, "Next", word)
+	}
+	return msg("number.list-end", "First", first, "Last", words[len(words)-1])
 }
 
 // reachWords describes the reach.
 func reachWords(r rolecall.Reach) string {
 	switch {
 	case r.IsEverywhere():
-		return "Everywhere"
+		return msg("reach.everywhere")
 	case r.IsNowhere():
-		return "Nowhere"
+		return msg("reach.nowhere")
 	}
-	return "In " + listed(r.Departments())
+	return msg("reach.departments", "Departments", listed(r.Departments()))
 }
 
 // orWords returns the text, or words if it is empty.
@@ -203,18 +221,43 @@ func orWords(text, words string) string {
 	return text
 }
 
-// problemWords replace the details of problems that are written for API clients.
-var problemWords = map[string]string{
-	rolecall.ErrNotRecent.Code: "Your sign-in is a while ago. Nothing is lost: confirm below that it is you.",
-	rolecall.ErrKeyReused.Code: "This form came before with something else in it, and that was done. Send it again to do this too.",
+// problemDetail returns the detail of the problem. It replaces details that are written for API
+// clients.
+func problemDetail(p *web.Problem) string {
+	switch p.Code {
+	case rolecall.ErrNotRecent.Code:
+		return msg("problem.not-recent")
+	case rolecall.ErrKeyReused.Code:
+		return msg("problem.key-reused")
+	}
+	return p.Detail
 }
+
+// permissionPrefix begins the keys of the descriptions of permissions.
+const permissionPrefix = "permission."
 
 // openWords describes what the permission allows.
 func openWords(p rolecall.Permission) string {
-	if words := p.Opens(); words != "" || !p.Own() {
-		return orWords(words, "what the application makes of it")
+	switch key := permissionPrefix + p.String(); {
+	case hasMessage(key):
+		return msg(key)
+	case !p.Own():
+		return msg("permission.application")
+	case p.Resource != "users" || p.Field == "" || p.Field == "*":
+	case p.Action == "read":
+		return msg("permission.read-field", "Field", fieldName(p.Field))
+	case p.Action == "update":
+		return msg("permission.update-field", "Field", fieldName(p.Field))
 	}
-	return "all that it covers"
+	return msg("permission.wildcard")
+}
+
+// fieldName returns the display name of the field of users that a permission names.
+func fieldName(field string) string {
+	if m, ok := rolecall.UserMemberNamed(field); ok {
+		return memberName(m)
+	}
+	return field
 }
 
 // detailOf returns the detail of the error for users.
@@ -223,15 +266,6 @@ func detailOf(err error) string {
 		return known.Detail
 	}
 	return ""
-}
-
-// heading returns the words with a capital letter at their beginning.
-func heading(words string) string { return strings.TrimSuffix(sentence(words), ".") }
-
-// lowered returns the words with a small letter at their beginning.
-func lowered(words string) string {
-	first, size := utf8.DecodeRuneInString(words)
-	return string(unicode.ToLower(first)) + words[size:]
 }
 
 // texts returns the permissions as text.
@@ -276,34 +310,34 @@ func (c *console) namesOf(v *pageContext, ids []rolecall.AnyID) (names, error) {
 // missingRole is the name to show for a role if the page knows only the id.
 func (f frame) missingRole() string {
 	if f.may(rolecall.RolesRead) {
-		return "a deleted role"
+		return msg("missing.deleted-role")
 	}
-	return "a role you can't view"
+	return msg("missing.role")
 }
 
 // missingUser is the name to show for a user if the page knows only the id.
 func (f frame) missingUser() string {
 	if f.call.Visible().IsEverywhere() {
-		return "a deleted user"
+		return msg("missing.deleted-user")
 	}
-	return "a user you can't view"
+	return msg("missing.user")
 }
 
 // missingAccount is the name to show for a service account if the page knows only the id.
 func (f frame) missingAccount() string {
 	if f.may(rolecall.ServiceAccountsRead) {
-		return "a deleted service account"
+		return msg("missing.deleted-account")
 	}
-	return "a service account you can't view"
+	return msg("missing.account")
 }
 
 // missingGiver is the name to show for a grantor, who is a user or a service account, if
 // the page knows only the id.
 func (f frame) missingGiver() string {
 	if f.call.Visible().IsEverywhere() && f.may(rolecall.ServiceAccountsRead) {
-		return "a deleted user or service account"
+		return msg("missing.deleted-grantor")
 	}
-	return "somebody you can't view"
+	return msg("missing.grantor")
 }
 
 func roleIDs(assignments []rolecall.Assignment) []rolecall.AnyID {

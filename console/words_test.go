@@ -16,7 +16,7 @@ func TestTimesInWords(t *testing.T) {
 		-47 * time.Hour:                 "1 day ago",
 		-300 * 24 * time.Hour:           "10 months ago",
 		-400 * 24 * time.Hour:           "17 Oct 2025",
-		20 * time.Second:                "in a moment",
+		20 * time.Second:                "in less than a minute",
 		59*time.Minute + 50*time.Second: "in 1 hour",
 		72*time.Hour - time.Second:      "in 3 days",
 		23*time.Hour + 40*time.Minute:   "in 1 day",

@@ -2,6 +2,7 @@
 // the clock of the reader has them, rows of forms, and what is said for a while.
 
 const dialog = document.getElementById("dialog");
+const words = JSON.parse(document.body.dataset.messages);
 
 // A page of which the browser keeps a picture may be of somebody who has signed out
 // when it is shown again: it is loaded anew, and not seen before.
@@ -61,7 +62,7 @@ function say(words) {
   setTimeout(() => note.remove(), 8000);
 }
 function sayUnanswered() {
-  say("The service did not answer. Check the connection and try again.");
+  say(words.unreachable);
 }
 document.body.addEventListener("htmx:sendError", sayUnanswered);
 
@@ -80,10 +81,10 @@ document.addEventListener("click", async (event) => {
   const text = document.getElementById(button.dataset.copy) ?? button.previousElementSibling;
   try {
     await navigator.clipboard.writeText(text.innerText);
-    say("Copied.");
+    say(words.copied);
   } catch {
     getSelection().selectAllChildren(text);
-    say("Selected: copy it with the keyboard or the menu of the browser.");
+    say(words.selected);
   }
 });
 

@@ -2,6 +2,7 @@
 // data-keys="g u". Rows are walked with j and k.
 
 const sheet = document.getElementById("shortcuts");
+const words = JSON.parse(document.body.dataset.messages);
 let prefix = ""; // the g of what g and a letter do
 
 function rows() {
@@ -26,9 +27,9 @@ if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") rows
 function showSheet() {
   const list = sheet.querySelector("dl");
   const entries = [...document.querySelectorAll("[data-keys]")].map((e) => [e.dataset.keys, e.dataset.does]);
-  if (rows().length > 0) entries.push(["j", "Next row"], ["k", "Previous row"], ["Enter", "Open the row"]);
-  if (document.querySelector("[data-selection]")) entries.push(["x", "Select the row"]);
-  entries.push(["?", "This sheet"], ["Esc", "Close, or leave a field"]);
+  if (rows().length > 0) entries.push(["j", words.nextRow], ["k", words.previousRow], ["Enter", words.openRow]);
+  if (document.querySelector("[data-selection]")) entries.push(["x", words.selectRow]);
+  entries.push(["?", words.thisSheet], ["Esc", words.close]);
   list.replaceChildren(...entries.flatMap(([keys, does]) => {
     const dt = document.createElement("dt");
     for (const key of keys.split(" ")) {

@@ -5,18 +5,20 @@
 const known = Boolean(window.PublicKeyCredential?.parseRequestOptionsFromJSON && PublicKeyCredential.parseCreationOptionsFromJSON);
 document.documentElement.classList.toggle("passkeys", known);
 
+const words = JSON.parse(document.body.dataset.messages);
+
 let asking; // the request that is under way; a browser has one at a time
 
 const failures = {
-  NotAllowedError: "No passkey was given: it was cancelled, or took too long. Try again, or use another way.",
-  InvalidStateError: "This device keeps a passkey of this account already. Use another device, or remove that passkey first.",
-  NotSupportedError: "This device cannot keep such a passkey. Use another one.",
-  ConstraintError: "This device cannot check that it is you, which a passkey needs. Use another one.",
+  NotAllowedError: words.passkeyCanceled,
+  InvalidStateError: words.passkeyExists,
+  NotSupportedError: words.passkeyUnsupported,
+  ConstraintError: words.passkeyUnverified,
 };
 
 function failureOf(error, publicKey) {
-  if (error.name !== "SecurityError") return failures[error.name] ?? "The browser could not ask for a passkey. Try again, or use another way.";
-  return `Passkeys belong to ${publicKey.rpId ?? publicKey.rp.id} here, and this page is at ${location.hostname}. Open the console there.`;
+  if (error.name !== "SecurityError") return failures[error.name] ?? words.passkeyFailed;
+  return words.passkeyWrongHost.replace("{Expected}", publicKey.rpId ?? publicKey.rp.id).replace("{Actual}", location.hostname);
 }
 
 async function answer(field) {
@@ -33,7 +35,7 @@ async function answer(field) {
 async function ask(form, field, submitter) {
   const says = form.querySelector("[data-passkey-says]");
   says.className = "quiet";
-  says.textContent = "Waiting for your passkey: follow what your browser says.";
+  says.textContent = words.passkeyWaiting;
   says.hidden = false;
   try {
     field.value = await answer(field);

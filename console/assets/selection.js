@@ -1,5 +1,7 @@
 // Selecting rows of a list: how many are, all of them, and none.
 
+const words = JSON.parse(document.body.dataset.messages);
+const plurals = new Intl.PluralRules(document.documentElement.lang);
 const boxes = (form) => [...form.querySelectorAll("input[name=user]")];
 
 function tell(form) {
@@ -8,7 +10,8 @@ function tell(form) {
   const whole = form.querySelector("[data-select-all]");
   whole.checked = count === all.length;
   whole.indeterminate = count > 0 && count < all.length;
-  for (const place of form.querySelectorAll("[data-selected]")) place.textContent = `${count} selected`;
+  const text = words.rowsSelected[plurals.select(count)] ?? words.rowsSelected.other;
+  for (const place of form.querySelectorAll("[data-selected]")) place.textContent = text.replace("{Count}", count);
 }
 
 document.addEventListener("change", (event) => {

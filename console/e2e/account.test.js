@@ -40,10 +40,10 @@ scenario("a password is changed by the keyboard alone", async (page) => {
   await page.keyboard.type("short");
   await page.keyboard.press("Enter");
   await dialog.locator("#fault-newPassword").waitFor();
-  await dialog.getByLabel("Your password now").fill(password);
+  await dialog.getByLabel("Current password").fill(password);
   await dialog.getByLabel("New password").fill("a new sentence of a few words");
   await page.keyboard.press("Enter");
-  await page.getByText("Your password is changed").waitFor();
+  await page.getByText("Password changed").waitFor();
   await enter(page, email, "a new sentence of a few words");
   await signedIn(page);
 });
@@ -59,7 +59,7 @@ scenario("an app is set up by its picture, and signs in; the codes that come wit
   assert.equal(uri.protocol, "otpauth:");
   assert.ok(decodeURIComponent(uri.pathname).endsWith(email), uri.pathname);
   const key = uri.searchParams.get("secret");
-  await page.getByText("The app is on this device").click();
+  await page.getByText("Can't scan the QR code?").click();
   await checkAccess(page);
   assert.equal(await page.locator("#secret").innerText(), key);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -85,7 +85,7 @@ scenario("an app is set up by its picture, and signs in; the codes that come wit
   await page.getByText("10 codes left").waitFor(); // the answer with them is nowhere any more
 
   await enter(page, email, password);
-  await page.getByLabel("Code of your authenticator app").fill(totp(key, 1)); // a code is accepted once
+  await page.getByLabel("Code from your authenticator app").fill(totp(key, 1)); // a code is accepted once
   await page.keyboard.press("Enter");
   await signedIn(page);
   for (const again of [false, true]) {
@@ -107,7 +107,7 @@ scenario("an app is set up by its picture, and signs in; the codes that come wit
   await page.goto("/console/demo/account");
   await page.locator("li", { hasText: "Authenticator app" }).getByRole("link", { name: "Remove" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-  await page.getByText("The authenticator app is removed.").waitFor();
+  await page.getByText("Authenticator app removed.").waitFor();
   await enter(page, email, password);
   await signedIn(page);
 });
@@ -119,7 +119,7 @@ scenario("a passkey is added, renamed, used and removed, and what fails is said 
   await page.goto("/console/demo/sign-in");
   const byPasskey = page.getByRole("button", { name: "Sign in with a passkey" });
   await byPasskey.click(); // there is none yet
-  await page.getByText("No passkey was given: it was cancelled, or took too long.").waitFor();
+  await page.getByText("The passkey request was canceled or timed out.").waitFor();
   await checkAccess(page);
   await signIn(page, email, password);
   await page.goto("/console/demo/account");
@@ -127,11 +127,11 @@ scenario("a passkey is added, renamed, used and removed, and what fails is said 
   await page.getByLabel("Passkey name").fill("Laptop");
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: "I've saved them" }).click();
-  await page.getByText("The passkey signs you in from now on.").waitFor();
+  await page.getByText("Passkey added.").waitFor();
   await page.getByRole("link", { name: "Add", exact: true }).click();
   await page.getByLabel("Passkey name").fill("The same");
   await page.keyboard.press("Enter");
-  await page.getByText("This device keeps a passkey of this account already.").waitFor();
+  await page.getByText("This device already has a passkey for this account.").waitFor();
   assert.equal(await page.getByLabel("Passkey name").inputValue(), "The same");
   await page.goto("/console/demo/account");
   await page.getByRole("link", { name: "Rename" }).click();
@@ -144,19 +144,19 @@ scenario("a passkey is added, renamed, used and removed, and what fails is said 
   await page.goto("/console/demo/sign-in");
   await ask("setUserVerified", { isUserVerified: false });
   await byPasskey.click();
-  await page.getByText("No passkey was given").waitFor();
+  await page.getByText("The passkey request was canceled").waitFor();
   await ask("setUserVerified", { isUserVerified: true });
   await byPasskey.click();
   await signedIn(page);
   await enter(page, email, password);
-  await page.getByText("Your browser asks for your passkey").waitFor();
+  await page.getByText("your browser asks for your passkey").waitFor();
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await signedIn(page);
 
   await page.goto("/console/demo/account");
   await page.locator("li", { hasText: "Desk" }).getByRole("link", { name: "Remove" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-  await page.getByText("The passkey is removed.").waitFor();
+  await page.getByText("Passkey removed.").waitFor();
   await page.context().clearCookies({ name: "session" });
   await page.goto("/console/demo/sign-in");
   await byPasskey.click();
@@ -171,7 +171,7 @@ scenario("a page of another domain than the passkeys' says so", async (page) => 
     field.dataset.passkey = JSON.stringify({ ...JSON.parse(field.dataset.passkey), rpId: "people.example" });
   });
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
-  await page.getByText("Passkeys belong to people.example here, and this page is at localhost.").waitFor();
+  await page.getByText("Passkeys here belong to people.example, but this page is at localhost.").waitFor();
 });
 
 scenario("a browser without passkeys is not offered any", async (page) => {
@@ -185,8 +185,8 @@ scenario("who ends their own session is signed out, and nothing is left of it", 
   await signIn(page);
   const { body: session } = await call(page, "GET", "/auths/session");
   await page.goto(`/console/demo/users/${session.user.id}/sessions`);
-  await page.locator("tbody tr", { hasText: "this one" }).getByRole("link", { name: "End" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "End the session" }).click();
+  await page.locator("tbody tr", { hasText: "This session" }).getByRole("link", { name: "End" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "End session" }).click();
   await page.getByText("You're signed out.").waitFor();
   assert.deepEqual((await page.context().cookies()).filter((c) => c.name === "session"), []);
   await page.goBack();
@@ -200,7 +200,7 @@ scenario("settings are changed by the keyboard; what protects less is said first
   await page.waitForURL(/\/settings$/);
   await page.locator("body").press("e");
   await page.waitForURL(/\/settings\/edit$/);
-  const invitation = page.getByLabel("Life of an invitation");
+  const invitation = page.getByLabel("Invitation lifetime");
   await invitation.fill("90 days");
   await page.keyboard.press("Enter");
   await page.getByText("Must be from 5 minutes to 30 days.").waitFor();
@@ -209,16 +209,16 @@ scenario("settings are changed by the keyboard; what protects less is said first
   assert.equal((await call(page, "PATCH", "/tenant", { displayName: "Demo Limited", settings: { invitationSeconds: 3600 } })).status, 200);
   await invitation.fill("5d");
   await page.keyboard.press("Enter");
-  await page.getByText("Somebody else has changed this meanwhile.").waitFor();
-  await page.getByText("Saved meanwhile: 1 hour").waitFor();
-  assert.equal(await page.getByLabel("Name to show").inputValue(), "Demo Limited");
+  await page.getByText("Another user changed this while you were editing.").waitFor();
+  await page.getByText("Currently saved: 1 hour").waitFor();
+  assert.equal(await page.getByLabel("Display name").inputValue(), "Demo Limited");
   await invitation.press("Enter");
-  await page.getByText("The link of an invitation works for 5 days, not 1 hour.").waitFor();
+  await page.getByText("Invitation links work for 5 days instead of 1 hour.").waitFor();
   await checkAccess(page);
   assert.equal((await call(page, "GET", "/tenant")).body.settings.invitationSeconds, 3600);
-  await page.getByRole("button", { name: "Save it all the same" }).press("Enter");
+  await page.getByRole("button", { name: "Save anyway" }).press("Enter");
   await page.getByText("Saved.").waitFor();
-  assert.match(await page.locator("li", { hasText: "Life of an invitation" }).innerText(), /5 days/);
+  assert.match(await page.locator("li", { hasText: "Invitation lifetime" }).innerText(), /5 days/);
   assert.equal((await call(page, "GET", "/tenant")).body.settings.invitationSeconds, 5 * 86400);
 });
 
@@ -230,7 +230,7 @@ scenario("who is asked for a second factor by the settings makes a passkey on th
   const user = await person(page, email);
   await call(page, "PUT", `/users/${user.id}/roles/${role.id}`, {});
   await page.goto("/console/demo/settings/edit");
-  await page.getByLabel("Holders of some roles").check();
+  await page.getByLabel("Users with certain roles").check();
   await page.getByLabel(role.name, { exact: true }).check();
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
@@ -243,7 +243,7 @@ scenario("who is asked for a second factor by the settings makes a passkey on th
   await page.getByRole("link", { name: "I've saved them" }).click();
   await page.waitForURL((url) => !url.pathname.includes("/sign-in"));
   await page.goto("/console/demo/account");
-  await page.getByText("so your last one stays").waitFor();
+  await page.getByText("To remove your last one").waitFor();
   assert.equal(await page.getByRole("link", { name: "Remove" }).count(), 0);
   await page.goto(new URL(`${await page.getByRole("link", { name: "Rename" }).getAttribute("href")}/../remove`, world.base).href);
   await page.getByRole("button", { name: "Remove" }).click();
@@ -263,7 +263,7 @@ scenario("who has to confirm does so once at the form: by an app, a recovery cod
   const codes = await page.locator(".codes code").allInnerTexts();
   await page.goto("/console/demo/account/passkeys/add");
   await page.getByRole("button", { name: "Add passkey" }).click();
-  await page.getByText("The passkey signs you in from now on.").waitFor();
+  await page.getByText("Passkey added.").waitFor();
   await page.goto("/console/demo/account");
   const rename = await page.getByRole("link", { name: "Rename" }).getAttribute("href");
   await age(page);
@@ -271,7 +271,7 @@ scenario("who has to confirm does so once at the form: by an app, a recovery cod
   const save = form.getByRole("button", { name: "Save" });
   const confirmings = {
     "by the app": async () => {
-      await form.getByLabel("Code of your authenticator app").fill(totp(key, 1)); // a code is accepted once
+      await form.getByLabel("Code from your authenticator app").fill(totp(key, 1)); // a code is accepted once
       await save.click();
     },
     "by a code": async () => {
@@ -285,7 +285,7 @@ scenario("who has to confirm does so once at the form: by an app, a recovery cod
     await openOld(page, rename);
     await form.getByLabel("Passkey name").fill(name);
     await form.getByLabel("Your password").fill("not the password");
-    await form.getByLabel("Code of your authenticator app").fill("000000");
+    await form.getByLabel("Code from your authenticator app").fill("000000");
     await save.click();
     await form.getByText("Is not your current password.").waitFor();
     assert.equal(await form.getByLabel("Passkey name").inputValue(), name);

@@ -33,7 +33,7 @@ scenario("a working day by the keyboard alone", async (page) => {
 
   // Straight to the content.
   await press(page, "Tab");
-  await focused(page, "Skip to the content");
+  await focused(page, "Skip to content");
   await press(page, "Enter");
   await focused(page, "Users");
 
@@ -76,7 +76,7 @@ scenario("a working day by the keyboard alone", async (page) => {
   await press(page, "Enter");
   await focused(page, "where");
   await press(page, "Enter");
-  await page.getByText("Viewer is given to Margaret Hamilton.").waitFor();
+  await page.getByText("Viewer was assigned to Margaret Hamilton.").waitFor();
 
   // Back to the list, at the row that it was left by.
   await press(page, "g", "u");
@@ -151,7 +151,7 @@ scenario("a form in a dialog is sent once", async (page) => {
   await focused(page, "reason");
   await press(page, "Enter", "Enter", "Enter");
   answer();
-  await page.getByText(/is suspended, and signed out everywhere/).waitFor();
+  await page.getByText(/was suspended and signed out everywhere/).waitFor();
   assert.equal(sent.length, 1);
 });
 
@@ -160,7 +160,7 @@ scenario("an answer that is not ours is not shown as one", async (page) => {
   await page.route("**/users?*", (route) => route.fulfill({ status: 200, contentType: "text/html", body: "<b>the proxy's own page</b>" }));
   await press(page, "/");
   await page.keyboard.type("ada");
-  await page.getByText("The service did not answer.").waitFor();
+  await page.getByText("The service didn't respond.").waitFor();
   assert.ok((await page.locator("tbody tr").count()) > 1);
   assert.equal(await page.getByText("the proxy's own page").count(), 0);
 });
@@ -183,7 +183,7 @@ scenario("an id is copied, and nothing else is", async (page) => {
   await signIn(page);
   const { id } = await person(page, owner);
   await page.goto(`/console/demo/users/${id}`);
-  await page.getByRole("button", { name: "Copy the id" }).press("Enter");
+  await page.getByRole("button", { name: "Copy the ID" }).press("Enter");
   await page.getByText("Copied.").waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), id);
 });
@@ -194,7 +194,7 @@ scenario("two tabs show two lists, and a sign-out in one is felt in the other", 
   await other.goto("/console/demo/users?q=hopper");
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.waitForURL(/sign-in/);
-  await other.getByLabel("Search by name or address").fill("ada");
+  await other.getByLabel("Search by name or email").fill("ada");
   await other.waitForURL(/sign-in\?return=%2Fusers/);
   assert.ok(!(await other.content()).includes("@demo.example"));
 });

@@ -35,24 +35,24 @@ scenario("a program gets an account, a role in a department and a token, by the 
   await page.keyboard.press("Tab");
   await page.keyboard.type("Brings people from the payroll.");
   await page.keyboard.press("Enter");
-  await page.getByText("It holds nothing yet").waitFor();
+  await page.getByText("Assign it a role, then create a token.").waitFor();
 
-  await page.getByRole("link", { name: "Give a role" }).focus();
+  await page.getByRole("link", { name: "Assign role" }).focus();
   await page.keyboard.press("Enter");
   await page.waitForURL(/roles\/give$/);
   await page.keyboard.press("/");
   await page.keyboard.type("support", { delay: 20 });
   await page.waitForURL(/q=support$/);
-  await page.getByRole("link", { name: "Give Support agent" }).focus();
+  await page.getByRole("link", { name: "Assign Support agent" }).focus();
   await page.keyboard.press("Enter");
   const form = page.getByRole("dialog");
-  await form.getByLabel("For the users of some departments").focus();
+  await form.getByLabel("Users in certain departments").focus();
   await page.keyboard.press("Space");
   await form.getByRole("textbox", { name: "Departments" }).focus();
   await page.keyboard.type("Sales");
-  await form.getByRole("button", { name: "Give" }).focus();
+  await form.getByRole("button", { name: "Assign" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("Support agent is given to Nightly import.").waitFor();
+  await page.getByText("Support agent was assigned to Nightly import.").waitFor();
   await page.getByText("In Sales").first().waitFor();
 
   await page.keyboard.press("t");
@@ -70,7 +70,7 @@ scenario("a program gets an account, a role in a department and a token, by the 
   assert.ok(!page.url().includes("rc_"));
   await checkAccess(page);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  await page.getByRole("button", { name: "Copy the token" }).focus();
+  await page.getByRole("button", { name: "Copy token" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("Copied.").waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), token);
@@ -79,7 +79,7 @@ scenario("a program gets an account, a role in a department and a token, by the 
   assert.equal(people.status, 200);
   assert.ok(people.body.items.length > 0);
   assert.deepEqual([...new Set(people.body.items.map((u) => u.department))], ["Sales"]);
-  await page.getByRole("link", { name: "I have copied it" }).focus();
+  await page.getByRole("link", { name: "I've copied it" }).focus();
   await page.keyboard.press("Enter");
   await page.waitForURL(/tokens$/);
   await page.goBack(); // to the form, and not to the token
@@ -95,10 +95,10 @@ scenario("a program gets an account, a role in a department and a token, by the 
   });
   await row.getByRole("link", { name: "Revoke Production" }).focus();
   await page.keyboard.press("Enter");
-  await form.getByText("Programs that use it are refused").waitFor();
+  await form.getByText("Programs can no longer use this token").waitFor();
   await form.getByRole("button", { name: "Revoke" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("The token is revoked.").waitFor();
+  await page.getByText("Token revoked.").waitFor();
   assert.equal((await ask(token, "/users?limit=1")).status, 401);
 });
 
@@ -115,15 +115,15 @@ scenario("a service account is found, edited beside somebody else, suspended, re
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await page.waitForURL(new RegExp(account.id));
-  await page.getByText("ends soon").waitFor();
+  await page.getByText("Expires soon").waitFor();
 
   const form = page.getByRole("dialog");
   await page.keyboard.press("e");
   await form.getByRole("textbox", { name: "Name" }).fill("Zebra");
   await call(page, "PATCH", `/service-accounts/${account.id}`, { name: "Zebra shop", description: "Sells stripes." });
   await form.getByRole("button", { name: "Save" }).click();
-  await form.getByText("Saved meanwhile: Zebra shop").waitFor();
-  assert.equal(await form.getByLabel("What it is for").inputValue(), "Sells stripes.");
+  await form.getByText("Currently saved: Zebra shop").waitFor();
+  assert.equal(await form.getByLabel("Purpose").inputValue(), "Sells stripes.");
   await form.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
 
@@ -132,7 +132,7 @@ scenario("a service account is found, edited beside somebody else, suspended, re
   await form.getByText("Its tokens count for nothing at once").waitFor();
   await form.getByLabel("Reason").fill("sells spots");
   await form.getByRole("button", { name: "Suspend" }).click();
-  await page.getByText("Suspended: its tokens count for nothing").waitFor();
+  await page.getByText("Suspended. Its tokens don't work.").waitFor();
   assert.equal((await ask(made.token, "/users?limit=1")).status, 401);
   await page.getByRole("link", { name: "Resume" }).click();
   await form.getByRole("button", { name: "Resume" }).click();
@@ -151,7 +151,7 @@ scenario("somebody makes a token for themselves, and what is wrong is said at th
   await page.getByRole("link", { name: "New token" }).click();
   await page.waitForURL(/tokens\/create$/);
   await page.getByRole("textbox", { name: "Name" }).fill("Laptop");
-  await page.getByLabel("Ends").fill("2099-01-01T00:00");
+  await page.getByLabel("Expires").fill("2099-01-01T00:00");
   await page.getByRole("checkbox", { name: "users:read", exact: false }).first().check();
   await page.getByLabel("Other permissions").fill("shop/tills:close");
   await page.getByRole("button", { name: "Create", exact: true }).click();
@@ -159,7 +159,7 @@ scenario("somebody makes a token for themselves, and what is wrong is said at th
   assert.equal(await page.getByLabel("Other permissions").inputValue(), "shop/tills:close");
   assert.ok(await page.getByRole("checkbox", { name: "users:read", exact: false }).first().isChecked());
   const end = new Date(Date.now() + 60 * 864e5).toISOString().slice(0, 16);
-  await page.getByLabel("Ends").fill(end);
+  await page.getByLabel("Expires").fill(end);
   await page.getByRole("button", { name: "Create", exact: true }).click();
   const token = await page.locator(".secret code").innerText();
   const session = await ask(token, "/auths/session");
@@ -169,7 +169,7 @@ scenario("somebody makes a token for themselves, and what is wrong is said at th
   await page.getByRole("link", { name: "1 token" }).click();
   await page.getByRole("link", { name: "Revoke Laptop" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
-  await page.getByText("The token is revoked.").waitFor();
+  await page.getByText("Token revoked.").waitFor();
   assert.equal((await ask(token, "/auths/session")).status, 401);
 });
 
@@ -195,7 +195,7 @@ scenario("an administrator sees and revokes another's token, and makes none", as
   }
   await page.getByRole("link", { name: "Revoke Spreadsheet" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
-  await page.getByText("The token is revoked.").waitFor();
+  await page.getByText("Token revoked.").waitFor();
   assert.equal((await ask(made.token, "/auths/session")).status, 401);
 });
 
@@ -209,9 +209,9 @@ scenario("without scripts a token is made too, and a reload makes and shows no o
   const token = await page.locator(".secret code").innerText();
   assert.equal((await ask(token, "/auths/session")).status, 200);
   await page.reload(); // sends the form again
-  await page.getByText("This token was made before").waitFor();
+  await page.getByText("This token was already created").waitFor();
   assert.ok(!(await page.content()).includes(token));
-  await page.getByRole("link", { name: "To the tokens" }).click();
+  await page.getByRole("link", { name: "Go to the tokens" }).click();
   assert.equal(await page.locator("tbody tr", { hasText: "Plain" }).count(), 1);
 }, { javaScriptEnabled: false });
 

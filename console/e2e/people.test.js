@@ -21,20 +21,20 @@ scenario("a colleague is invited and given a role by the keyboard alone, and sig
   await page.keyboard.press("Tab");
   await page.keyboard.type("Sales");
   await page.keyboard.press("Enter");
-  await page.getByText(" is created, and the invitation is on its way.").waitFor();
-  assert.match(await page.locator("main").innerText(), /Mary Keller.*Holds no role/s);
-  await page.getByRole("link", { name: "Give a role" }).focus();
+  await page.getByText(" was created. We've emailed them an invitation.").waitFor();
+  assert.match(await page.locator("main").innerText(), /Mary Keller.*No roles/s);
+  await page.getByRole("link", { name: "Assign role" }).focus();
   await page.keyboard.press("Enter");
   await page.waitForURL(/roles\/give$/);
-  await page.getByRole("link", { name: "Give Support agent" }).focus();
+  await page.getByRole("link", { name: "Assign Support agent" }).focus();
   await page.keyboard.press("Enter");
   await form.waitFor();
-  await form.getByLabel("For the users of some departments").check();
+  await form.getByLabel("Users in certain departments").check();
   await form.getByRole("group", { name: "Departments" }).getByLabel("Sales").focus();
   await page.keyboard.press("Space");
-  await form.getByRole("button", { name: "Give" }).focus();
+  await form.getByRole("button", { name: "Assign" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText(/ is given to /).waitFor();
+  await page.getByText(/ was assigned to /).waitFor();
   assert.match(await page.locator("main").innerText(), /Support agent\s+In Sales/);
 
   await page.context().clearCookies();
@@ -54,10 +54,10 @@ scenario("an address that another has is said at the field, and nobody is made",
   await form.getByRole("button", { name: "Create" }).click();
   await form.getByText("Another user of this tenant has this address.").waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.name), "email");
-  await form.getByText("External id and metadata").click();
+  await form.getByText("External ID and metadata").click();
   await form.getByLabel("Key").first().fill("floor");
   await form.getByLabel("Value").first().fill("=HYPERLINK(\"http://evil\")");
-  await form.getByRole("button", { name: "Add a row" }).click();
+  await form.getByRole("button", { name: "Add row" }).click();
   await page.keyboard.type("site");
   await form.getByLabel("Email").fill("ada.two@demo.example");
   await form.getByLabel("Mail them an invitation").uncheck();
@@ -73,13 +73,13 @@ scenario("metadata is changed row by row, and what somebody else has changed sta
   const form = page.getByRole("dialog");
   await form.getByLabel("floor", { exact: true }).fill("4");
   await form.getByRole("button", { name: "Remove site" }).click();
-  await form.getByRole("button", { name: "Add a row" }).click();
+  await form.getByRole("button", { name: "Add row" }).click();
   await page.keyboard.type("desk");
   await page.keyboard.press("Tab");
   await page.keyboard.type("12");
   await call(page, "PATCH", `/users/${user.id}`, { metadata: { floor: "5", team: "web" } });
   await form.getByRole("button", { name: "Save" }).click();
-  await form.getByText("Saved meanwhile: 5").waitFor();
+  await form.getByText("Currently saved: 5").waitFor();
   assert.equal(await form.getByLabel("team", { exact: true }).inputValue(), "web");
   await form.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
@@ -93,8 +93,8 @@ scenario("metadata has spare rows where no script adds them", async (page) => {
   await page.waitForURL(/users\/create$/);
   await page.getByLabel("Name").fill("Plain Jane");
   await page.getByLabel("Email").fill("plain.jane@demo.example");
-  await page.getByText("External id and metadata").click();
-  assert.equal(await page.getByRole("button", { name: "Add a row" }).count(), 0);
+  await page.getByText("External ID and metadata").click();
+  assert.equal(await page.getByRole("button", { name: "Add row" }).count(), 0);
   await page.getByLabel("Key").nth(3).fill("floor");
   await page.getByLabel("Value").nth(3).fill("7");
   await page.getByRole("button", { name: "Create" }).click();
@@ -109,7 +109,7 @@ scenario("an address is changed by the link that goes to the new one", async (pa
   await page.getByRole("link", { name: "Change the address" }).click();
   const form = page.getByRole("dialog");
   assert.match(await form.innerText(), /A link goes to the new address.*the old address stays/s);
-  await form.getByLabel("New e-mail address").fill("radia.new@demo.example");
+  await form.getByLabel("New email").fill("radia.new@demo.example");
   await page.keyboard.press("Enter");
   await page.getByText("The new address is asked.").waitFor();
   assert.equal((await call(page, "GET", `/users/${user.id}`)).body.email, "radia.old@demo.example");
@@ -141,7 +141,7 @@ scenario("users are selected, suspended and resumed by the keyboard alone, and t
   await page.locator("[name=reason]:focus").waitFor();
   await page.keyboard.type("the campaign is over");
   await page.keyboard.press("Enter");
-  await dialog.getByRole("heading", { name: "2 users are suspended" }).waitFor();
+  await dialog.getByRole("heading", { name: "2 users suspended" }).waitFor();
   await dialog.getByRole("link", { name: "Back to the list" }).and(page.locator(":focus")).waitFor();
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: names[0] }).waitFor({ state: "detached" }); // it shows the active ones only
@@ -154,7 +154,7 @@ scenario("users are selected, suspended and resumed by the keyboard alone, and t
   await dialog.getByRole("button", { name: "Resume" }).click();
   await dialog.getByText("able to sign in").waitFor();
   await page.keyboard.press("Escape");
-  await page.getByText("Nobody matches").waitFor(); // the list is shown anew
+  await page.getByText("No users match").waitFor(); // the list is shown anew
   await page.goto(list);
   const { [names[0]]: first, [names[2]]: third } = await statuses(page);
   assert.deepEqual([first, third], ["active", "active"]);
@@ -168,28 +168,28 @@ scenario("of those whom it is not done to, each is named with the reason", async
   await page.locator(".selection-bar").getByRole("button", { name: "Suspend" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Suspend" }).click();
-  await dialog.getByText("1 user could not be").waitFor();
-  assert.match(await dialog.innerText(), /1 user is suspended.*Ada Lovelace.*you.*keeps at least one active user/s);
+  await dialog.getByText("1 user wasn't changed").waitFor();
+  assert.match(await dialog.innerText(), /1 user suspended.*Ada Lovelace.*You.*keeps at least one active user/s);
   await checkAccess(page);
-  await dialog.getByRole("link", { name: "Try these again" }).click();
+  await dialog.getByRole("link", { name: "Try again" }).click();
   await dialog.getByRole("heading", { name: "Suspend 1 user?" }).waitFor();
 });
 
-scenario("a role is given to many at once, in departments, after what is wrong was said", async (page) => {
+scenario("a role is assigned to many at once, in departments, after what is wrong was said", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/users?department=legal&sort=name");
   await page.getByLabel("Select all on this page").check();
   const count = await page.locator("tbody input:checked").count();
   assert.ok(count > 5);
-  await page.locator(".selection-bar").getByRole("button", { name: "Give a role" }).click();
+  await page.locator(".selection-bar").getByRole("button", { name: "Assign role" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Role").selectOption({ label: "Auditor" });
-  await dialog.getByLabel("For the users of some departments").check();
-  await dialog.getByRole("button", { name: "Give a role" }).click();
+  await dialog.getByLabel("Users in certain departments").check();
+  await dialog.getByRole("button", { name: "Assign role" }).click();
   await dialog.getByText("Must name a department").waitFor();
   await dialog.getByRole("group", { name: "Departments" }).getByLabel("Legal").check();
-  await dialog.getByLabel("Ends").fill("2099-12-31T18:00");
-  await dialog.getByRole("button", { name: "Give a role" }).click();
+  await dialog.getByLabel("Expires").fill("2099-12-31T18:00");
+  await dialog.getByRole("button", { name: "Assign role" }).click();
   await dialog.getByText(/ are given the role/).waitFor();
   const given = Number((await dialog.getByRole("heading").innerText()).split(" ")[0]);
   const refused = await dialog.locator(".outcome li").count();
@@ -212,7 +212,7 @@ scenario("many are suspended without scripts too", async (page) => {
   await page.getByRole("button", { name: "Suspend" }).click();
   await page.waitForURL(/users\/selected\/suspend/);
   await page.getByRole("button", { name: "Suspend" }).click();
-  await page.getByRole("heading", { name: count === 1 ? "1 user is suspended" : `${count} users are suspended` }).waitFor();
+  await page.getByRole("heading", { name: count === 1 ? "1 user suspended" : `${count} users suspended` }).waitFor();
   await page.getByRole("link", { name: "Back to the list" }).click();
   await page.waitForURL(/users\?department=support&q=turing$/);
   assert.ok(Object.values(await statuses(page)).every((status) => status === "suspended"));

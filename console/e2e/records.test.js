@@ -16,13 +16,13 @@ scenario("an act is found by what it was and by who did it, and stays found afte
   await page.getByRole("rowheader", { name: "long leave" }).waitFor();
   assert.ok((await shown(page)).every((line) => /Suspended/.test(line)));
 
-  await page.getByLabel("Find a person").fill("edsger wir");
-  await page.getByRole("link", { name: `What happened to them ${user.name}` }).click();
+  await page.getByLabel("Find a user").fill("edsger wir");
+  await page.getByRole("link", { name: `All changes ${user.name}` }).click();
   await page.waitForURL(new RegExp(`subject=${user.id}&type=user.suspended`));
   assert.equal((await shown(page)).length, 1);
   const line = page.locator(".table-events tbody tr");
   await line.getByText("Details").click();
-  assert.match(await line.innerText(), /Suspended.*long leave.*you.*Status.*→.*suspended.*Source address.*127\.0\.0\.1.*Request/s);
+  assert.match(await line.innerText(), /User suspended.*long leave.*you.*Status.*→.*suspended.*IP address.*127\.0\.0\.1.*Request/s);
   await page.reload();
   assert.equal((await shown(page)).length, 1);
   await line.getByRole("link", { name: user.name, exact: true }).click();
@@ -34,7 +34,7 @@ scenario("an act is found by what it was and by who did it, and stays found afte
   await page.waitForURL(/events\?type=user.suspended$/);
   await page.getByLabel("Before (UTC)").fill("2000-01-01");
   await page.waitForURL(/to=2000-01-01/);
-  await page.getByText("Nothing matches").waitFor();
+  await page.getByText("No events match").waitFor();
 });
 
 scenario("the whole history of somebody is a step away from their page, and pages follow pages", async (page) => {
@@ -99,15 +99,15 @@ scenario("somebody is deleted, found under the deleted, restored and invited aga
   assert.equal((await call(page, "GET", `/users/${user.id}`)).status, 404);
   await page.getByRole("link", { name: "Restore" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByRole("dialog").getByText("need an invitation").waitFor();
+  await page.getByRole("dialog").getByText("need a new invitation").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Restore" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("is restored but cannot sign in yet").waitFor();
+  await page.getByText("was restored but can't sign in yet").waitFor();
   await page.locator(".verdict").getByRole("link", { name: "Invite" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").getByRole("button", { name: "Invite" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText(`The invitation of ${user.name} is on its way.`).waitFor();
+  await page.getByText(`We've emailed ${user.name} an invitation.`).waitFor();
   await mailLink(user.email, "invitation");
 });
 
@@ -131,7 +131,7 @@ scenario("a restore by who cannot give the roles says which did not come back", 
   await page.getByRole("heading", { name: `${user.name} is back` }).waitFor();
   assert.match(await page.getByRole("dialog").innerText(), /did not come back.*Lost in the restore/s);
   await checkAccess(page);
-  await page.getByRole("link", { name: "To their page" }).click();
+  await page.getByRole("link", { name: "Go to the user" }).click();
   await page.waitForURL(new RegExp(`users/${user.id}$`));
 });
 
@@ -142,10 +142,10 @@ scenario("who is erased is named first, and is gone from lists and events", asyn
   await page.locator(".menu summary").click();
   await page.getByRole("link", { name: "Erase" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Whom to erase").fill("somebody else");
+  await dialog.getByLabel("User to erase").fill("somebody else");
   await dialog.getByRole("button", { name: "Erase" }).click();
   await dialog.getByText("Must be what is written above.").waitFor();
-  await dialog.getByLabel("Whom to erase").fill(user.email);
+  await dialog.getByLabel("User to erase").fill(user.email);
   await dialog.getByRole("button", { name: "Erase" }).click();
   await page.getByText("The user is erased for good.").waitFor();
   await page.goto(`/console/demo/events?subject=${user.id}`);
@@ -162,9 +162,9 @@ scenario("an open invitation is found, sent again and withdrawn", async (page) =
   await page.getByRole("navigation", { name: "Lists of users" }).getByRole("link", { name: "Invitations" }).click();
   await page.waitForURL(/\/invitations$/);
   await page.getByRole("link", { name: "Withdraw New Hire" }).waitFor();
-  await page.getByRole("link", { name: "Invite again New Hire" }).click();
+  await page.getByRole("link", { name: "Resend invitation New Hire" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Invite" }).click();
-  await page.getByText("The invitation of New Hire is on its way.").waitFor();
+  await page.getByText("We've emailed New Hire an invitation.").waitFor();
   await page.goBack();
   await page.getByRole("link", { name: "Withdraw New Hire" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Withdraw the invitation" }).click();

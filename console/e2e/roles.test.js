@@ -53,8 +53,8 @@ scenario("a role is made, edited beside somebody else and deleted by the keyboar
   await call(page, "PATCH", `/roles/${role.id}`, { name: "Night guard", permissions: [...role.permissions, "users:read"] });
   await page.getByRole("textbox", { name: "Name" }).fill("Late watch");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Saved meanwhile: Night guard").waitFor();
-  await page.getByText("Added meanwhile: users:read").waitFor();
+  await page.getByText("Currently saved: Night guard").waitFor();
+  await page.getByText("Added by another user: users:read").waitFor();
   await checkAccess(page);
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
@@ -64,10 +64,10 @@ scenario("a role is made, edited beside somebody else and deleted by the keyboar
   await call(page, "PUT", `/users/${user.id}/roles/${role.id}`, {});
   await page.getByRole("link", { name: "Delete" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("1 user holds it.").waitFor();
+  await page.getByText("1 user has this role.").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("The role is deleted, and taken from all who held it.").waitFor();
+  await page.getByText("Role deleted.").waitFor();
   assert.equal((await call(page, "GET", `/roles/${role.id}`)).status, 404);
 });
 
@@ -83,38 +83,38 @@ scenario("a role is given in departments until a day, changed and taken", async 
   await signIn(page);
   const user = await person(page, "radia.wirth@demo.example");
   await page.goto(`/console/demo/users/${user.id}`);
-  await page.getByRole("link", { name: "Give a role" }).click();
+  await page.getByRole("link", { name: "Assign role" }).click();
   await page.waitForURL(/roles\/give$/);
   await page.keyboard.press("/");
   await page.keyboard.type("people", { delay: 20 });
   await page.waitForURL(/q=people$/);
-  await page.getByRole("link", { name: "Give People partner" }).click();
+  await page.getByRole("link", { name: "Assign People partner" }).click();
   const form = page.getByRole("dialog");
-  await form.getByLabel("For the users of some departments").check();
-  await form.getByRole("button", { name: "Give" }).click();
+  await form.getByLabel("Users in certain departments").check();
+  await form.getByRole("button", { name: "Assign" }).click();
   await form.getByText("Must name a department").waitFor();
   await form.getByRole("group", { name: "Departments" }).getByLabel("Sales").check();
   await form.getByLabel("Legal").check();
-  await form.getByLabel("Ends").fill("2099-12-31T18:00");
+  await form.getByLabel("Expires").fill("2099-12-31T18:00");
   await checkAccess(page);
-  await form.getByRole("button", { name: "Give" }).click();
-  await page.getByText("People partner is given to Radia Wirth.").waitFor();
+  await form.getByRole("button", { name: "Assign" }).click();
+  await page.getByText("People partner was assigned to Radia Wirth.").waitFor();
   const { body } = await call(page, "GET", `/users/${user.id}/roles`);
   const held = body.items.find((a) => a.role.name === "People partner");
   assert.deepEqual([held.reach.departments, held.expiresAt], [["Legal", "Sales"], "2099-12-31T18:00:00.000000Z"]);
 
   await page.getByRole("link", { name: "Change People partner" }).click();
-  await form.getByLabel("Ends").waitFor();
+  await form.getByLabel("Expires").waitFor();
   assert.deepEqual(await form.getByRole("checkbox", { checked: true }).evaluateAll((boxes) => boxes.map((box) => box.value)), ["Legal", "Sales"]);
-  await form.getByLabel("In the whole tenant").check();
-  await form.getByLabel("Ends").fill("");
+  await form.getByLabel("All users").check();
+  await form.getByLabel("Expires").fill("");
   await form.getByRole("button", { name: "Save" }).click();
-  await page.getByText("People partner is given to Radia Wirth.").waitFor();
-  await page.getByText("by People partner").first().waitFor();
-  await page.getByRole("link", { name: "Take People partner away" }).click();
-  await form.getByRole("button", { name: "Take it away" }).click();
-  await page.getByText("People partner is taken from Radia Wirth.").waitFor();
-  assert.ok(!(await page.locator("main").innerText()).includes("by People partner"));
+  await page.getByText("People partner was assigned to Radia Wirth.").waitFor();
+  await page.getByText("From People partner").first().waitFor();
+  await page.getByRole("link", { name: "Remove People partner" }).click();
+  await form.getByRole("button", { name: "Remove role" }).click();
+  await page.getByText("People partner was removed from Radia Wirth.").waitFor();
+  assert.ok(!(await page.locator("main").innerText()).includes("From People partner"));
 });
 
 scenario("a role that has expired stays in sight, grayed out, and is given again", async (page) => {
@@ -129,16 +129,16 @@ scenario("a role that has expired stays in sight, grayed out, and is given again
   await page.getByText("in Legal, until").first().waitFor(); // the event says for where and until when
   do await page.reload();
   while ((await line.count()) === 0);
-  assert.match(await line.innerText(), /expired\s+In Legal\s+ended just now/);
+  assert.match(await line.innerText(), /Expired\s+In Legal\s+Expired just now/);
   const quiet = await page.locator("p.quiet").first().evaluate((e) => getComputedStyle(e).color);
   assert.equal(await line.locator("a").evaluate((e) => getComputedStyle(e).color), quiet);
   await checkAccess(page);
   await page.goto(`/console/demo/users/${user.id}/roles`);
-  await page.getByRole("link", { name: "Give People partner again" }).click();
-  await page.getByRole("dialog").getByLabel("For the users of some departments").check();
+  await page.getByRole("link", { name: "Assign again People partner" }).click();
+  await page.getByRole("dialog").getByLabel("Users in certain departments").check();
   await page.getByRole("dialog").getByLabel("Legal").check();
-  await page.getByRole("dialog").getByRole("button", { name: "Give" }).click();
-  await page.getByText("People partner is given to Radia Wirth.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Assign" }).click();
+  await page.getByText("People partner was assigned to Radia Wirth.").waitFor();
   assert.equal(await line.count(), 0);
   await call(page, "DELETE", `/users/${user.id}/roles/${partner.id}`);
 });
@@ -155,7 +155,7 @@ scenario("what is beyond what one holds is not offered, and why is said", async 
   await signIn(page, helper.email, password);
   await page.goto(`/console/demo/users/${user.id}/roles/give`);
   const row = page.locator("tbody tr", { hasText: "Support agent" });
-  await row.getByText("not yours to give").waitFor();
+  await row.getByText("Can't assign").waitFor();
   assert.match(await row.locator(".held").getAttribute("title"), /more than you hold yourself: it needs/);
   for (const path of [`/roles/${agent.id}`, "/roles/create", `/users/${user.id}/roles/give`]) {
     for (const width of [390, 1440]) {

@@ -54,7 +54,7 @@ scenario("a second factor is asked for after the password, and a recovery code s
   await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.keyboard.press("Enter");
-  await page.getByLabel("Code of your authenticator app").fill("000000");
+  await page.getByLabel("Code from your authenticator app").fill("000000");
   await page.keyboard.press("Enter");
   await page.getByRole("alert").waitFor();
   await page.getByText("Use a recovery code").click();
@@ -94,7 +94,7 @@ scenario("an invitation is accepted by the link of the mail, whose token leaves 
   await page.goto(`/console/demo/users/${invited.id}`);
   await page.getByRole("link", { name: /^Invite/ }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: "Invite" }).click();
-  await page.getByText(/The invitation of .+ is on its way/).waitFor();
+  await page.getByText(/We've emailed .+ an invitation/).waitFor();
   const link = await mailLink(invited.email, "invitation");
 
   await page.context().clearCookies();

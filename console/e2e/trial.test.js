@@ -19,14 +19,14 @@ scenario("a new administrator gets from the address to a colleague at work in on
     await page.keyboard.type(text);
     await page.keyboard.press(text === "Sales" ? "Enter" : "Tab");
   }
-  await page.getByText("the invitation is on its way").waitFor();
+  await page.getByText("We've emailed them an invitation").waitFor();
 
-  await click(page.getByRole("link", { name: "Give a role" }));
-  await click(page.getByRole("row", { name: /Support agent/ }).getByRole("link", { name: "Give" }));
+  await click(page.getByRole("link", { name: "Assign role" }));
+  await click(page.getByRole("row", { name: /Support agent/ }).getByRole("link", { name: "Assign" }));
   const dialog = page.getByRole("dialog");
-  await click(dialog.getByLabel("For the users of some departments"));
+  await click(dialog.getByLabel("Users in certain departments"));
   await click(dialog.getByLabel("Sales"));
-  await click(dialog.getByRole("button", { name: "Give" }));
+  await click(dialog.getByRole("button", { name: "Assign" }));
   await page.locator("main").getByText("In Sales").first().waitFor();
   assert.ok(clicks <= 6, `${clicks} clicks`);
 

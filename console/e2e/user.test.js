@@ -12,7 +12,7 @@ scenario("the first screen says who it is, what they may do and why, and what ha
   await signIn(page);
   await open(page, "ada.lovelace@demo.example");
   const text = await page.locator("main").innerText();
-  for (const expected of ["Ada Lovelace", "Can sign in", "Owner", "*:*", "Everywhere", "by Owner", "Signed in"]) assert.ok(text.includes(expected), expected);
+  for (const expected of ["Ada Lovelace", "Can sign in", "Owner", "*:*", "Everywhere", "From Owner", "Signed in"]) assert.ok(text.includes(expected), expected);
 });
 
 scenario("somebody is suspended and resumed by the keyboard alone, and the reason is kept", async (page) => {
@@ -26,14 +26,14 @@ scenario("somebody is suspended and resumed by the keyboard alone, and the reaso
   assert.equal(await page.evaluate(() => document.activeElement.name), "reason");
   await page.keyboard.type("left the company");
   await page.keyboard.press("Enter");
-  await page.getByText("Frances Allen is suspended, and signed out everywhere.").waitFor();
+  await page.getByText("Frances Allen was suspended and signed out everywhere.").waitFor();
   assert.ok(!page.url().includes("done="));
   const text = await page.locator("main").innerText();
-  assert.match(text, /Cannot sign in/);
+  assert.match(text, /Can't sign in/);
   assert.match(text, /left the company/);
   await page.locator(".verdict").getByRole("link", { name: "Resume" }).click(); // what mends it is beside it
   await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
-  await page.getByText("Frances Allen is resumed.").waitFor();
+  await page.getByText("Frances Allen can sign in again.").waitFor();
   const { body } = await call(page, "GET", `/users/${user.id}`);
   assert.equal(body.status, "active");
 });
@@ -66,7 +66,7 @@ scenario("a deed that needs a recent sign-in asks for the password on its own fo
   await page.locator(".fault").waitFor();
   await page.getByLabel("Your password").fill(world.password);
   await page.getByRole("button", { name: "Delete" }).click();
-  await page.getByText("The user is deleted. A restore is possible").waitFor();
+  await page.getByText("User deleted. You can restore them").waitFor();
   assert.equal((await call(page, "GET", `/users/${user.id}`)).status, 404);
 });
 
@@ -82,7 +82,7 @@ scenario("what is wrong with a change is said at the field, and what somebody el
   await call(page, "PATCH", `/users/${user.id}`, { name: "Antony Allen" });
   await form.getByLabel("Name").fill("Toni Allen");
   await form.getByRole("button", { name: "Save" }).click();
-  await form.getByText("Saved meanwhile: Antony Allen").waitFor();
+  await form.getByText("Currently saved: Antony Allen").waitFor();
   await form.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
   assert.equal(await page.locator("h1 bdi").innerText(), "Toni Allen");
@@ -95,8 +95,8 @@ scenario("a session is ended from the list of them", async (page) => {
   await page.goto(`/console/demo/users/${user.id}/sessions`);
   const other = page.locator("tbody tr", { hasText: "Firefox on Windows" }).first();
   await other.getByRole("link", { name: "End" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "End the session" }).click();
-  await page.getByText("The session is over.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "End session" }).click();
+  await page.getByText("Session ended.").waitFor();
   assert.equal(await page.locator("tbody tr", { hasText: "Firefox on Windows" }).count(), 0);
 });
 

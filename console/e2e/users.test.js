@@ -18,7 +18,7 @@ scenario("a search narrows the list as one types, and reload and back keep it", 
   assert.equal(await page.evaluate(() => document.activeElement.id), "q");
   await page.reload();
   assert.deepEqual(await names(page), ["Zoë Perlman"]);
-  assert.equal(await page.getByLabel("Search by name or address").inputValue(), "zoe pe");
+  assert.equal(await page.getByLabel("Search by name or email").inputValue(), "zoe pe");
   await page.getByRole("link", { name: "Zoë Perlman" }).click();
   await page.getByRole("heading", { name: "Zoë Perlman" }).waitFor();
   await page.goBack();
@@ -58,10 +58,10 @@ scenario("filters, order and pages are in the address", async (page) => {
 scenario("a search for nothing that can be found says so, and how to go on", async (page) => {
   await signIn(page);
   await page.goto("/console/demo/users?q=%21%21&status=active");
-  assert.match(await page.getByRole("alert").innerText(), /The search must hold a letter or a digit/);
+  assert.match(await page.getByRole("alert").innerText(), /The search must contain a letter or a digit/);
   await page.getByRole("link", { name: "Clear all filters" }).click();
-  await page.getByLabel("Search by name or address").fill("nobody is called so");
-  await page.getByText("Nobody matches").waitFor();
+  await page.getByLabel("Search by name or email").fill("nobody is called so");
+  await page.getByText("No users match").waitFor();
 });
 
 scenario("everything is done by the keyboard", async (page) => {
@@ -84,7 +84,7 @@ scenario("everything is done by the keyboard", async (page) => {
   await page.waitForURL(/cursor=/);
 });
 
-scenario("what permission holds back is shown as held back, with what would show it", async (page) => {
+scenario("what permission holds back is shown as Hidden, with what would show it", async (page) => {
   await signIn(page);
   const role = await first(page, "/roles?q=directory");
   const tony = await person(page, "tony.hoare@demo.example");
@@ -94,12 +94,12 @@ scenario("what permission holds back is shown as held back, with what would show
   await page.context().clearCookies();
   await signIn(page, tony.email, password);
   const held = page.locator("tbody tr").nth(1).locator(".held").first();
-  assert.equal(await held.innerText(), "held back");
+  assert.equal(await held.innerText(), "Hidden");
   assert.equal(await held.getAttribute("title"), "Held back: users.email:read would show it.");
-  await page.getByText("Some of this is held back: users.email:read").waitFor();
+  await page.getByText("You need users.email:read").waitFor();
   assert.ok(!(await page.content()).includes(owner));
   await page.locator("[data-row]").nth(1).click();
-  await page.getByText("Parts of this page are held back").waitFor();
+  await page.getByText("Parts of this page are hidden").waitFor();
   assert.equal(await page.locator(".actions").count(), 0);
 });
 
