@@ -2,6 +2,7 @@ package console
 
 import (
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"os"
 	"regexp"
@@ -90,4 +91,24 @@ func markupTexts(file *ast.File) (found []string) {
 		found = append(found, spokenParts.FindAllString(markup.String(), -1)...)
 	}
 	return found
+}
+
+func TestTextsForPeopleAreFound(t *testing.T) {
+	classes := styleClasses(t)
+	for text, want := range map[string]bool{
+		"Delete the user": true, "Cancel": true, "must be a date": true, "Removed. Sign in": true,
+		"button primary": false, "UsersController_listUsers": false, "Content-Type": false, "users.title": false, "2006-01-02": false,
+	} {
+		if got := isForPeople(text, "", classes); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	const source = "package x\nfunc f() { WriteString(w, 1, `<p class=\"note\" title=\"Some words\">Delete`); WriteString(w, 2, ` <b>it</b></p>`) }"
+	file, err := parser.ParseFile(token.NewFileSet(), "x.go", source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := markupTexts(file); strings.Join(found, ",") != `Delete,it,title="Some words` {
+		t.Errorf("%q", found)
+	}
 }

@@ -118,7 +118,7 @@ func metadataFields(f frame, saved rolecall.Metadata) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = say("metadata.removed-changed", msg("metadata.key"), code(row.key), msg("metadata.value"), bdi(row.saved)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = say("metadata.removed-changed", "Key", code(row.key), "Value", bdi(row.saved)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

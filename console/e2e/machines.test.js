@@ -129,18 +129,18 @@ scenario("a service account is found, edited beside somebody else, suspended, re
 
   assert.equal((await ask(made.token, "/users?limit=1")).status, 200);
   await page.getByRole("link", { name: "Suspend" }).click();
-  await form.getByText("Its tokens count for nothing at once").waitFor();
+  await form.getByText("Its tokens stop working immediately").waitFor();
   await form.getByLabel("Reason").fill("sells spots");
   await form.getByRole("button", { name: "Suspend" }).click();
   await page.getByText("Suspended. Its tokens don't work.").waitFor();
   assert.equal((await ask(made.token, "/users?limit=1")).status, 401);
   await page.getByRole("link", { name: "Resume" }).click();
   await form.getByRole("button", { name: "Resume" }).click();
-  await page.getByText("is resumed.").waitFor();
+  await page.getByText("was resumed.").waitFor();
   assert.equal((await ask(made.token, "/users?limit=1")).status, 200);
   await page.getByRole("link", { name: "Delete" }).click();
   await form.getByRole("button", { name: "Delete" }).click();
-  await page.getByText("is deleted, with its tokens.").waitFor();
+  await page.getByText("Service account and its tokens deleted.").waitFor();
   assert.equal((await ask(made.token, "/users?limit=1")).status, 401);
 });
 

@@ -60,9 +60,9 @@ scenario("an address that another has is said at the field, and nobody is made",
   await form.getByRole("button", { name: "Add row" }).click();
   await page.keyboard.type("site");
   await form.getByLabel("Email").fill("ada.two@demo.example");
-  await form.getByLabel("Mail them an invitation").uncheck();
+  await form.getByLabel("Send an invitation by email").uncheck();
   await form.getByRole("button", { name: "Create" }).click();
-  await page.getByText(/ is created\./).waitFor();
+  await page.getByText(/ was created\./).waitFor();
   assert.deepEqual((await person(page, "ada.two@demo.example")).metadata, { floor: "=HYPERLINK(\"http://evil\")", site: "" });
 });
 
@@ -106,16 +106,16 @@ scenario("an address is changed by the link that goes to the new one", async (pa
   await signIn(page);
   const user = await newcomer(page, "radia.old@demo.example");
   await page.locator(".menu summary").click();
-  await page.getByRole("link", { name: "Change the address" }).click();
+  await page.getByRole("link", { name: "Change email" }).click();
   const form = page.getByRole("dialog");
-  assert.match(await form.innerText(), /A link goes to the new address.*the old address stays/s);
+  assert.match(await form.innerText(), /We'll email a confirmation link to the new address.*the current address works/s);
   await form.getByLabel("New email").fill("radia.new@demo.example");
   await page.keyboard.press("Enter");
-  await page.getByText("The new address is asked.").waitFor();
+  await page.getByText("We've emailed a confirmation link").waitFor();
   assert.equal((await call(page, "GET", `/users/${user.id}`)).body.email, "radia.old@demo.example");
   await page.goto(await mailLink("radia.new@demo.example", "email-change"));
   await page.getByRole("button").first().click();
-  await page.getByText("Your new address is confirmed.").waitFor();
+  await page.getByText("Your email is confirmed.").waitFor();
   assert.equal((await call(page, "GET", `/users/${user.id}`)).body.email, "radia.new@demo.example");
 });
 
@@ -152,7 +152,7 @@ scenario("users are selected, suspended and resumed by the keyboard alone, and t
   await page.getByLabel("Select all on this page").check();
   await bar.getByRole("button", { name: "Resume" }).click();
   await dialog.getByRole("button", { name: "Resume" }).click();
-  await dialog.getByText("able to sign in").waitFor();
+  await dialog.getByText("resumed").waitFor();
   await page.keyboard.press("Escape");
   await page.getByText("No users match").waitFor(); // the list is shown anew
   await page.goto(list);
@@ -190,8 +190,8 @@ scenario("a role is assigned to many at once, in departments, after what is wron
   await dialog.getByRole("group", { name: "Departments" }).getByLabel("Legal").check();
   await dialog.getByLabel("Expires").fill("2099-12-31T18:00");
   await dialog.getByRole("button", { name: "Assign role" }).click();
-  await dialog.getByText(/ are given the role/).waitFor();
-  const given = Number((await dialog.getByRole("heading").innerText()).split(" ")[0]);
+  await dialog.getByText(/Role assigned to/).waitFor();
+  const given = Number((await dialog.getByRole("heading").innerText()).match(/\d+/)[0]);
   const refused = await dialog.locator(".outcome li").count();
   assert.equal(given + refused, count);
   const shownAnew = page.waitForEvent("load");

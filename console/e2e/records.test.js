@@ -11,7 +11,7 @@ scenario("an act is found by what it was and by who did it, and stays found afte
   await page.keyboard.press("g");
   await page.keyboard.press("e");
   await page.waitForURL(/\/events$/);
-  await page.getByLabel("What").selectOption("user.suspended");
+  await page.getByLabel("Event").selectOption("user.suspended");
   await page.waitForURL(/type=user.suspended/);
   await page.getByRole("rowheader", { name: "long leave" }).waitFor();
   assert.ok((await shown(page)).every((line) => /Suspended/.test(line)));
@@ -43,10 +43,10 @@ scenario("the whole history of somebody is a step away from their page, and page
   for (let i = 0; i < 60; i++) await call(page, "PATCH", `/users/${user.id}`, { externalId: `A-${i}` });
   await page.goto(`/console/demo/users/${user.id}`);
   await page.getByRole("link", { name: "All changes" }).click();
-  await page.getByRole("heading", { name: "What happened to Ada Lovelace" }).waitFor();
+  await page.getByRole("heading", { name: "Changes to Ada Lovelace" }).waitFor();
   const first = await shown(page);
   assert.equal(first.length, 50);
-  assert.match(first[0], /Changed\s+external id/);
+  assert.match(first[0], /User updated\s+External ID/);
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await page.getByText("A-59").first().waitFor();
@@ -89,7 +89,7 @@ scenario("somebody is deleted, found under the deleted, restored and invited aga
   await page.goto(`/console/demo/users/${user.id}/delete`);
   await page.getByRole("button", { name: "Delete" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("A restore is possible").waitFor();
+  await page.getByText("You can restore them").waitFor();
   await page.getByLabel("Status").selectOption("deleted");
   await page.waitForURL(/users\/deleted$/);
   assert.equal(await page.locator("tbody tr").first().locator("bdi").first().innerText(), user.name);
@@ -128,8 +128,8 @@ scenario("a restore by who cannot give the roles says which did not come back", 
   await page.getByRole("link", { name: "Deleted" }).click();
   await page.locator("tbody tr", { hasText: user.name }).first().getByRole("link", { name: "Restore" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
-  await page.getByRole("heading", { name: `${user.name} is back` }).waitFor();
-  assert.match(await page.getByRole("dialog").innerText(), /did not come back.*Lost in the restore/s);
+  await page.getByRole("heading", { name: `${user.name} was restored` }).waitFor();
+  assert.match(await page.getByRole("dialog").innerText(), /weren't restored.*Lost in the restore/s);
   await checkAccess(page);
   await page.getByRole("link", { name: "Go to the user" }).click();
   await page.waitForURL(new RegExp(`users/${user.id}$`));

@@ -33,18 +33,18 @@ scenario("a role is made, edited beside somebody else and deleted by the keyboar
   await page.waitForURL(/roles\/create$/);
   assert.equal(await page.evaluate(() => document.activeElement.name), "name");
   await page.keyboard.type("Night watch");
-  const box = page.getByRole("checkbox", { name: /Suspending and resuming/ });
+  const box = page.getByRole("checkbox", { name: /Suspend and resume/ });
   await box.focus();
   await page.keyboard.press("Space");
-  await page.getByLabel("Other permissions that it gives").fill("nonsense:fly");
+  await page.getByLabel("Other permissions, one per line").fill("nonsense:fly");
   await page.getByRole("textbox", { name: "Name" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("nonsense:fly is not one of Rolecall's own permissions").waitFor();
   assert.ok(await box.isChecked());
-  await page.getByLabel("Other permissions that it gives").fill("shop/tills:close");
+  await page.getByLabel("Other permissions, one per line").fill("shop/tills:close");
   await page.getByRole("textbox", { name: "Name" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("The role is created.").waitFor();
+  await page.getByText("Role created.").waitFor();
   const role = await first(page, "/roles?q=night");
   assert.deepEqual(role.permissions, ["shop/tills:close", "users:suspend"]);
 

@@ -33,7 +33,7 @@ scenario("somebody is suspended and resumed by the keyboard alone, and the reaso
   assert.match(text, /left the company/);
   await page.locator(".verdict").getByRole("link", { name: "Resume" }).click(); // what mends it is beside it
   await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
-  await page.getByText("Frances Allen can sign in again.").waitFor();
+  await page.getByText("Frances Allen was resumed.").waitFor();
   const { body } = await call(page, "GET", `/users/${user.id}`);
   assert.equal(body.status, "active");
 });
